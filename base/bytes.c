@@ -1,0 +1,182 @@
+#include "base/bytes.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum { FIRST_CAP = 64 };
+
+void bytes_init(bytes *b, size_t max)
+{
+    *b = (bytes){.max = max < SIZE_MAX ? max : SIZE_MAX - 1};
+}
+
+void bytes_deinit(bytes *b)
+{
+    free(b->data);
+    bytes_init(b, b->max);
+}
+
+void bytes_clear(bytes *b)
+{
+    b->len = 0;
+    b->failed = false;
+    if (b->data) {
+        b->data[0] = '\0';
+    }
+}
+
+/* Makes room for n more bytes and the NUL; false (and `failed`) if that is not possible. */
+static bool reserve(bytes *b, size_t n)
+{
+    if (b->failed) {
+        return false;
+    }
+    if (n > b->max - b->len) {
+        b->failed = true;
+        return false;
+    }
+    size_t need = b->len + n;
+    if (b->data && need <= b->cap) {
+        return true;
+    }
+    size_t cap = b->cap > b->max / 2 ? b->max : b->cap * 2;
+    if (cap < FIRST_CAP && FIRST_CAP <= b->max) {
+        cap = FIRST_CAP;
+    }
+    if (cap < need) {
+        cap = need;
+    }
+    char *data = realloc(b->data, cap + 1);
+    if (!data) {
+        b->failed = true;
+        return false;
+    }
+    data[b->len] = '\0';
+    b->data = data;
+    b->cap = cap;
+    return true;
+}
+
+void bytes_append(bytes *b, const void *data, size_t n)
+{
+    if (!reserve(b, n)) {
+        return;
+    }
+    if (n > 0) {
+        memcpy(b->data + b->len, data, n);
+    }
+    b->len += n;
+    b->data[b->len] = '\0';
+}
+
+void bytes_append_str(bytes *b, const char *text)
+{
+    bytes_append(b, text, strlen(text));
+}
+
+void bytes_append_char(bytes *b, char c)
+{
+    bytes_append(b, &c, 1);
+}
+
+void bytes_printf(bytes *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0) {
+        b->failed = true;
+    } else if (reserve(b, (size_t)n)) {
+        vsnprintf(b->data + b->len, (size_t)n + 1, format, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void bytes_append_json(bytes *b, const char *text, size_t len)
+{
+    bytes_append_char(b, '"');
+    size_t plain = 0; /* start of the run that can be copied as it is */
+    size_t i = 0;
+    while (i < len) {
+        unsigned char c = (unsigned char)text[i];
+        if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\') {
+            i++;
+            continue;
+        }
+        if (c >= 0x80) {
+            uint32_t code_point;
+            size_t n = utf8_decode(text + i, len - i, &code_point);
+            /* A real U+FFFD is three bytes long; an ill-formed sequence shows as another text. */
+            char encoded[4];
+            size_t m = utf8_encode(encoded, code_point);
+            if (m == n && memcmp(encoded, text + i, n) == 0) {
+                i += n;
+                continue;
+            }
+            bytes_append(b, text + plain, i - plain);
+            bytes_append(b, encoded, m);
+            i += n;
+            plain = i;
+            continue;
+        }
+        bytes_append(b, text + plain, i - plain);
+        switch (c) {
+        case '"':
+            bytes_append_str(b, "\\\"");
+            break;
+        case '\\':
+            bytes_append_str(b, "\\\\");
+            break;
+        case '\n':
+            bytes_append_str(b, "\\n");
+            break;
+        case '\r':
+            bytes_append_str(b, "\\r");
+            break;
+        case '\t':
+            bytes_append_str(b, "\\t");
+            break;
+        case '\b':
+            bytes_append_str(b, "\\b");
+            break;
+        case '\f':
+            bytes_append_str(b, "\\f");
+            break;
+        default:
+            bytes_printf(b, "\\u%04x", c);
+            break;
+        }
+        i++;
+        plain = i;
+    }
+    if (i > plain) {
+        bytes_append(b, text + plain, i - plain);
+    }
+    bytes_append_char(b, '"');
+}
+
+void bytes_consume(bytes *b, size_t n)
+{
+    assert(n <= b->len);
+    if (n == 0 || n > b->len) {
+        return;
+    }
+    memmove(b->data, b->data + n, b->len - n);
+    b->len -= n;
+    b->data[b->len] = '\0';
+}
+
+const char *bytes_str(const bytes *b)
+{
+    return b->data ? b->data : "";
+}

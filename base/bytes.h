@@ -1,0 +1,57 @@
+/* bytes: a growable byte buffer with a maximum. One thread at a time; embedded by value.
+ *
+ *     bytes b; bytes_init(&b, 1 << 20);
+ *     bytes_printf(&b, "data: %s\n\n", json);
+ *     if (b.failed) { ... }
+ *     bytes_deinit(&b);
+ *
+ * Errors stick: once the maximum or the memory is exhausted `failed` is set, later appends do nothing,
+ * and one check at the end is enough. Invariant: len <= cap <= max; data[len] is NUL whenever data != NULL.
+ */
+#ifndef PARLEY_BASE_BYTES_H
+#define PARLEY_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+typedef struct bytes {
+    char *data;  /* NULL until the first append */
+    size_t len;  /* bytes in use */
+    size_t cap;  /* bytes allocated, without the terminating NUL */
+    size_t max;  /* len never exceeds it */
+    bool failed; /* an append did not fit or memory ran out */
+} bytes;
+
+/* Empty buffer that may grow to max bytes. Takes no memory yet. */
+void bytes_init(bytes *b, size_t max);
+
+/* Frees the memory; b is then as after bytes_init. */
+void bytes_deinit(bytes *b);
+
+/* Empties the buffer and clears `failed`; keeps the memory. */
+void bytes_clear(bytes *b);
+
+/* Appends n bytes. */
+void bytes_append(bytes *b, const void *data, size_t n);
+
+/* Appends a NUL-terminated string (without the NUL). */
+void bytes_append_str(bytes *b, const char *text);
+
+/* Appends one byte. */
+void bytes_append_char(bytes *b, char c);
+
+/* Appends formatted text. */
+void bytes_printf(bytes *b, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Appends text[0..len) as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
+void bytes_append_json(bytes *b, const char *text, size_t len);
+
+/* Removes the first n bytes (n <= len). */
+void bytes_consume(bytes *b, size_t n);
+
+/* The contents as a C string, "" when empty; owned by b, valid until the next change. */
+const char *bytes_str(const bytes *b);
+
+#endif

@@ -1,0 +1,54 @@
+#include "base/hash.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n)
+{
+    /* Fails only without memory or with a broken library: nothing above could go on safely, because a
+     * wrong content key would let one picture answer for another. */
+    if (EVP_Digest(n > 0 ? data : "", n, out, NULL, EVP_sha256(), NULL) != 1) {
+        abort();
+    }
+}
+
+void hash_hex(char *out, const uint8_t *data, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[data[i] >> 4];
+        out[2 * i + 1] = digits[data[i] & 15];
+    }
+    out[2 * n] = '\0';
+}
+
+/* Random bytes from the system's generator. */
+static void random_bytes(uint8_t *out, size_t n)
+{
+    size_t have = 0;
+    while (have < n) {
+        ssize_t got = getrandom(out + have, n - have, 0);
+        if (got > 0) {
+            have += (size_t)got;
+        }
+        /* Only EINTR is possible here: the buffer is valid and the flags are 0. */
+    }
+}
+
+void hash_random_id(char *out, size_t out_cap, const char *prefix)
+{
+    uint8_t random[HASH_ID_CHARS / 2];
+    char hex[HASH_ID_CHARS + 1];
+    random_bytes(random, sizeof random);
+    hash_hex(hex, random, sizeof random);
+    snprintf(out, out_cap, "%s%s", prefix, hex);
+}
+
+uint64_t hash_random_u64(void)
+{
+    uint64_t value;
+    random_bytes((uint8_t *)&value, sizeof value);
+    return value;
+}

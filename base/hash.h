@@ -1,0 +1,27 @@
+/* hash: SHA-256 (OpenSSL) for content keys and random ids. Any thread.
+ *
+ *     uint8_t key[HASH_BYTES]; hash_sha256(key, data, n);
+ */
+#ifndef PARLEY_BASE_HASH_H
+#define PARLEY_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum { HASH_BYTES = 32, HASH_ID_CHARS = 32 };
+
+/* SHA-256 of data[0..n). */
+void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n);
+
+/* Writes 2*n lower-case hex digits and a NUL; `out` holds 2*n+1 bytes. */
+void hash_hex(char *out, const uint8_t *data, size_t n);
+
+/* Writes `prefix` followed by 32 random hex digits (128 bit, unguessable); out holds the prefix + 33. */
+void hash_random_id(char *out, size_t out_cap, const char *prefix);
+
+/* A random 64-bit number from the system's generator. */
+uint64_t hash_random_u64(void);
+
+#endif

@@ -1,0 +1,52 @@
+/* limits: every limit in one place; the ones with a flag give that flag's default. Units in the names. */
+#ifndef PARLEY_BASE_LIMITS_H
+#define PARLEY_BASE_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* JSON */
+enum { LIMIT_JSON_DEPTH = 64, LIMIT_JSON_VALUES = 2000000 };
+
+/* Requests */
+#define LIMIT_BODY_BYTES       ((size_t)64 << 20) /* --max-body */
+#define LIMIT_WS_MESSAGE_BYTES ((size_t)64 << 20)
+enum {
+    LIMIT_MESSAGES = 1024,
+    LIMIT_PARTS_PER_MESSAGE = 256,
+    LIMIT_STOP_STRINGS = 16,
+    LIMIT_STOP_BYTES = 256,
+    LIMIT_TOP_LOGPROBS = 20,
+    LIMIT_LOGIT_BIAS = 1024,
+    LIMIT_MAX_TOKENS_DEFAULT = 2048,
+};
+
+/* Pictures (refused from the header, before memory is taken) */
+#define LIMIT_IMAGE_PIXELS     ((size_t)64 << 20)
+#define LIMIT_IMAGE_PIXELS_SUM ((size_t)128 << 20)
+enum { LIMIT_IMAGES = 16, LIMIT_IMAGE_SIDE = 16384, LIMIT_IMAGE_ASPECT = 200 };
+
+/* Films; the process that reads one has these in addition */
+enum { LIMIT_VIDEO_FRAMES = 256 }; /* shown to the model */
+#define LIMIT_FILM_MEMORY ((size_t)512 << 20)
+enum { LIMIT_FILM_CPU_S = 60, LIMIT_FILM_IDLE_S = 5, LIMIT_FILM_THREADS = 4 };
+
+/* Connections and queues */
+enum {
+    LIMIT_CONNECTIONS = 4096,
+    LIMIT_CONNECTIONS_PER_ADDRESS = 256,
+    LIMIT_QUEUE = 32, /* requests waiting; then 429 */
+    LIMIT_HEADER_BYTES = 8192,
+    LIMIT_HEADER_TIMEOUT_S = 10,
+    LIMIT_BODY_TIMEOUT_S = 60,
+    LIMIT_KEEPALIVE_S = 10, /* SSE comment interval */
+};
+
+/* Checkpoint files */
+#define LIMIT_SAFETENSORS_HEADER_BYTES ((size_t)100 << 20)
+#define LIMIT_CONFIG_BYTES             ((size_t)16 << 20)
+#define LIMIT_TOKENIZER_BYTES          ((size_t)256 << 20)
+#define LIMIT_TEMPLATE_BYTES           ((size_t)4 << 20)
+#define LIMIT_RENDERED_BYTES           ((size_t)64 << 20)
+
+#endif

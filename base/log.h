@@ -1,0 +1,33 @@
+/* log: one line an event to stderr. Any thread; lines never mix.
+ *
+ *     log_info("srv", "req=%s 200 prompt=%d gen=%d", id, n_prompt, n_gen);
+ *     2026-11-20T12:07:01.123Z INFO srv req=r_8f 200 prompt=12 gen=40
+ *
+ * Control characters in the finished line are written as \xNN, so no input can forge a line.
+ * Never log prompt text.
+ */
+#ifndef PARLEY_BASE_LOG_H
+#define PARLEY_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+typedef enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF } log_level;
+
+/* Lowest level that is written; LOG_INFO at start. Set before threads start. */
+void log_set_level(log_level level);
+log_level log_get_level(void);
+
+/* Parses "debug", "info", "warn", "error", "off"; false for anything else. */
+bool log_parse_level(const char *text, log_level *out);
+
+/* Writes one line. `area` is a short tag: srv, eng, load, media, ws. */
+void log_write(log_level level, const char *area, const char *format, ...) PRINTF_LIKE(3, 4);
+
+#define log_debug(area, ...) log_write(LOG_DEBUG, area, __VA_ARGS__)
+#define log_info(area, ...)  log_write(LOG_INFO, area, __VA_ARGS__)
+#define log_warn(area, ...)  log_write(LOG_WARN, area, __VA_ARGS__)
+#define log_error(area, ...) log_write(LOG_ERROR, area, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,167 @@
+#include "base/mailbox.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct mailbox {
+    pthread_mutex_t lock;
+    pthread_cond_t arrived; /* signalled per push, broadcast on close; runs on CLOCK_MONOTONIC */
+    void **items;           /* {lock} ring of `cap` slots */
+    size_t cap;
+    size_t first; /* {lock} oldest message */
+    size_t len;   /* {lock} */
+    bool closed;  /* {lock} */
+};
+
+/* A condition variable whose timeouts do not follow changes of the wall clock. */
+static bool init_condition(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr) != 0) {
+        return false;
+    }
+    bool ok = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 && pthread_cond_init(cond, &attr) == 0;
+    pthread_condattr_destroy(&attr);
+    return ok;
+}
+
+mailbox *mailbox_create(size_t cap)
+{
+    mailbox *mb = calloc(1, sizeof *mb);
+    if (!mb) {
+        return NULL;
+    }
+    mb->cap = cap > 0 ? cap : 1;
+    mb->items = calloc(mb->cap, sizeof *mb->items);
+    if (!mb->items) {
+        free(mb);
+        return NULL;
+    }
+    if (pthread_mutex_init(&mb->lock, NULL) != 0) {
+        free(mb->items);
+        free(mb);
+        return NULL;
+    }
+    if (!init_condition(&mb->arrived)) {
+        pthread_mutex_destroy(&mb->lock);
+        free(mb->items);
+        free(mb);
+        return NULL;
+    }
+    return mb;
+}
+
+/* The oldest message; the caller holds the lock and has seen len > 0. */
+static void *take_first(mailbox *mb)
+{
+    void *message = mb->items[mb->first];
+    mb->first = (mb->first + 1) % mb->cap;
+    mb->len--;
+    return message;
+}
+
+void mailbox_destroy(mailbox *mb, void (*drop)(void *message))
+{
+    if (!mb) {
+        return;
+    }
+    while (mb->len > 0) {
+        void *message = take_first(mb);
+        if (drop) {
+            drop(message);
+        }
+    }
+    pthread_cond_destroy(&mb->arrived);
+    pthread_mutex_destroy(&mb->lock);
+    free(mb->items);
+    free(mb);
+}
+
+bool mailbox_push(mailbox *mb, void *message)
+{
+    pthread_mutex_lock(&mb->lock);
+    bool accepted = !mb->closed && mb->len < mb->cap;
+    if (accepted) {
+        mb->items[(mb->first + mb->len) % mb->cap] = message;
+        mb->len++;
+        pthread_cond_signal(&mb->arrived);
+    }
+    pthread_mutex_unlock(&mb->lock);
+    return accepted;
+}
+
+bool mailbox_pop(mailbox *mb, void **message)
+{
+    pthread_mutex_lock(&mb->lock);
+    while (mb->len == 0 && !mb->closed) {
+        pthread_cond_wait(&mb->arrived, &mb->lock);
+    }
+    bool found = mb->len > 0;
+    if (found) {
+        *message = take_first(mb);
+    }
+    pthread_mutex_unlock(&mb->lock);
+    return found;
+}
+
+bool mailbox_try_pop(mailbox *mb, void **message)
+{
+    pthread_mutex_lock(&mb->lock);
+    bool found = mb->len > 0;
+    if (found) {
+        *message = take_first(mb);
+    }
+    pthread_mutex_unlock(&mb->lock);
+    return found;
+}
+
+/* Now plus timeout_ms on the monotonic clock. */
+static struct timespec deadline_after(int64_t timeout_ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if (timeout_ms > 0) {
+        t.tv_sec += (time_t)(timeout_ms / 1000);
+        t.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+        if (t.tv_nsec >= 1000000000) {
+            t.tv_sec++;
+            t.tv_nsec -= 1000000000;
+        }
+    }
+    return t;
+}
+
+bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms)
+{
+    struct timespec deadline = deadline_after(timeout_ms);
+    pthread_mutex_lock(&mb->lock);
+    while (mb->len == 0 && !mb->closed) {
+        if (pthread_cond_timedwait(&mb->arrived, &mb->lock, &deadline) == ETIMEDOUT) {
+            break;
+        }
+    }
+    bool found = mb->len > 0;
+    if (found) {
+        *message = take_first(mb);
+    }
+    pthread_mutex_unlock(&mb->lock);
+    return found;
+}
+
+void mailbox_close(mailbox *mb)
+{
+    pthread_mutex_lock(&mb->lock);
+    mb->closed = true;
+    pthread_cond_broadcast(&mb->arrived);
+    pthread_mutex_unlock(&mb->lock);
+}
+
+size_t mailbox_len(mailbox *mb)
+{
+    pthread_mutex_lock(&mb->lock);
+    size_t len = mb->len;
+    pthread_mutex_unlock(&mb->lock);
+    return len;
+}

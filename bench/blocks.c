@@ -1,0 +1,250 @@
+#include "bench/blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bench/stats.h"
+#include "compute/nn.h"
+#include "compute/pool.h"
+#include "model/decoder.h"
+#include "model/model_parts.h"
+#include "model/mtp.h"
+
+enum { HISTORY = 32, ROUNDS_MAX = 200, N_CTX = 4096, TOKEN = 65 };
+#define READ_BYTES_MAX ((size_t)512 << 20)
+
+typedef struct bench {
+    model *m;
+    compute *c;
+    decoder_scratch *sc;
+    mtp_scratch *mtp;
+    kv_pool *pool;
+    seq_state *seqs[BLOCK_SEQS];
+    struct pool *readers;
+    uint64_t *buffer;
+    size_t read_bytes; /* what a step reads, so that a small model is compared with the caches it lives in */
+    uint64_t *sums;    /* [n_threads], so that the reads count */
+} bench;
+
+/* ---- what is timed ---- */
+
+/* n_runs sequences of n_rows rows; a block of several rows keeps its states and is rewound to one. */
+static err_code forward(bench *b, int32_t n_runs, int32_t n_rows, err_detail *detail)
+{
+    int32_t tokens[NN_ROWS_EXACT], rows[NN_ROWS_EXACT];
+    position at[NN_ROWS_EXACT];
+    batch_run runs[BLOCK_SEQS];
+    int32_t n = 0;
+    for (int32_t r = 0; r < n_runs; r++) {
+        runs[r] = (batch_run){
+            .seq = b->seqs[r], .first_row = n, .n_rows = n_rows, .exact_rows = true, .keep_rows = n_rows > 1};
+        for (int32_t i = 0; i < n_rows; i++, n++) {
+            int32_t p = seq_state_len(b->seqs[r]) + i;
+            tokens[n] = TOKEN + n;
+            rows[n] = n;
+            at[n] = (position){p, p, p};
+        }
+    }
+    const batch all = {.n_rows = n,
+                       .tokens = tokens,
+                       .positions = at,
+                       .runs = runs,
+                       .n_runs = n_runs,
+                       .logit_rows = rows,
+                       .n_logit_rows = n};
+    err_code err = decoder_forward(b->m, b->c, &all, b->sc, detail);
+    for (int32_t r = 0; err == ERR_OK && n_rows > 1 && r < n_runs; r++) {
+        seq_state_rewind(b->seqs[r], 1);
+    }
+    return err;
+}
+
+/* One guess of the draft head, whose entry is taken back. */
+static err_code guess(bench *b, err_detail *detail)
+{
+    const int32_t len = mtp_len(b->seqs[0]), token = TOKEN;
+    const position at = {len, len, len};
+    const mtp_input in = {.seq = b->seqs[0],
+                          .hidden = decoder_hidden(b->sc, 0),
+                          .next_tokens = &token,
+                          .positions = &at,
+                          .n = 1};
+    err_code err = mtp_forward(b->m, b->c, b->mtp, &in, 1, detail);
+    if (err == ERR_OK) {
+        mtp_truncate(b->seqs[0], len);
+    }
+    return err;
+}
+
+enum { READ_TASKS = 64, READ_GRAIN = READ_TASKS * 64 };
+
+static void read_task(void *ctx, size_t task, size_t thread)
+{
+    bench *b = ctx;
+    const size_t words = b->read_bytes / sizeof(uint64_t) / READ_TASKS;
+    const uint64_t *from = b->buffer + task * words;
+    uint64_t sum[8] = {0};
+    for (size_t i = 0; i < words; i += 8) {
+        for (size_t j = 0; j < 8; j++) {
+            sum[j] += from[i + j];
+        }
+    }
+    b->sums[thread * 8] += sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+}
+
+static double ms_since(int64_t start)
+{
+    return (double)(clock_ns() - start) / 1e6;
+}
+
+/* ---- bytes ---- */
+
+static double linear_bytes(const tensor *const *list, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)list[i]->bytes;
+    }
+    return sum;
+}
+
+/* What one decode step must read: every matrix of the text model, the head, and the delta states. */
+static double step_bytes(const model *m)
+{
+    const weights *w = model_get_parts(m)->weights;
+    const model_config *cfg = model_get_config(m);
+    double sum = (double)w->head.bytes;
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        const layer_weights *l = &w->layers[i];
+        const attention_weights *a = &l->attention;
+        const deltanet_weights *d = &l->deltanet;
+        const tensor *ffn[] = {&l->ffn.gate, &l->ffn.up, &l->ffn.down};
+        const tensor *attention[] = {&a->q_proj, &a->k_proj, &a->v_proj, &a->o_proj};
+        const tensor *delta[] = {&d->in_proj_qkv, &d->in_proj_z, &d->in_proj_b, &d->in_proj_a, &d->out_proj};
+        sum += linear_bytes(ffn, 3);
+        sum += l->kind == LAYER_ATTENTION ? linear_bytes(attention, 4) : linear_bytes(delta, 5);
+    }
+    double state = (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv * sizeof(float);
+    return sum + state * cfg->n_deltanet_layers;
+}
+
+/* ---- the rounds ---- */
+
+static void close_bench(bench *b)
+{
+    for (int i = 0; i < BLOCK_SEQS; i++) {
+        seq_state_destroy(b->seqs[i]);
+    }
+    kv_pool_destroy(b->pool);
+    mtp_scratch_destroy(b->mtp);
+    decoder_scratch_destroy(b->sc);
+    model_close(b->m);
+    pool_destroy(b->readers);
+    compute_free(b->c, b->buffer);
+    compute_destroy(b->c);
+    free(b->sums);
+}
+
+static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_detail *detail)
+{
+    const compute_options co = {.n_threads = n_threads, .cpu_mask = ~0u};
+    err_code err = compute_create(&b->c, &co, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const size_t n = compute_n_threads(b->c);
+    b->readers = pool_create(n);
+    b->sums = calloc(n * 8, sizeof *b->sums);
+    err = model_open(&b->m, dir, &(model_open_options){.weights_only = true}, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const double wanted = step_bytes(b->m);
+    b->read_bytes =
+        (wanted < (double)READ_BYTES_MAX ? (size_t)wanted : READ_BYTES_MAX) / READ_GRAIN * READ_GRAIN;
+    b->buffer = compute_alloc(b->c, b->read_bytes + 1);
+    if (!b->readers || !b->sums || !b->buffer) {
+        return err_set(detail, ERR_NOMEM, "no memory for the benchmark");
+    }
+    memset(b->buffer, 1, b->read_bytes); /* own pages: untouched ones all map to the same zeros */
+    err = decoder_scratch_create(&b->sc, b->m, b->c, NN_ROWS_EXACT, NN_ROWS_EXACT, detail);
+    const bool draft = err == ERR_OK && model_has_mtp(b->m);
+    if (draft) {
+        err = mtp_scratch_create(&b->mtp, b->m, b->c, 1, 1, detail);
+    }
+    if (err == ERR_OK) {
+        err = kv_pool_create(&b->pool, model_get_config(b->m), draft, kv_pool_blocks_for(N_CTX) * BLOCK_SEQS,
+                             b->c, detail);
+    }
+    for (int i = 0; err == ERR_OK && i < BLOCK_SEQS; i++) {
+        err = seq_state_create(&b->seqs[i], model_get_config(b->m), b->pool, N_CTX, b->c, detail);
+        if (err == ERR_OK) {
+            err = seq_state_reserve_rows(b->seqs[i], BLOCK_ROWS_MAX, detail);
+        }
+    }
+    for (int i = 0; err == ERR_OK && i < HISTORY; i++) {
+        err = forward(b, BLOCK_SEQS, 1, detail);
+    }
+    return err;
+}
+
+/* What a round measures: verify blocks of 1 to 4 rows, 4 and 8 sequences, a guess, a read. */
+enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, AT_READ, N_TIMES };
+
+static err_code measure_round(bench *b, double times[N_TIMES], err_detail *detail)
+{
+    err_code err = forward(b, 1, 1, detail); /* a small model is in the caches again after the last read */
+    for (int32_t rows = 1; err == ERR_OK && rows <= BLOCK_ROWS_MAX; rows++) {
+        int64_t start = clock_ns();
+        err = forward(b, 1, rows, detail);
+        times[AT_ROWS + rows] = ms_since(start);
+    }
+    for (int k = 0; err == ERR_OK && k < 2; k++) {
+        int64_t start = clock_ns();
+        err = forward(b, k ? BLOCK_SEQS : BLOCK_SEQS / 2, 1, detail);
+        times[AT_FOUR + k] = ms_since(start);
+    }
+    if (err == ERR_OK && b->mtp) {
+        int64_t start = clock_ns();
+        err = guess(b, detail);
+        times[AT_GUESS] = ms_since(start);
+    }
+    pool_run(b->readers, read_task, b, READ_TASKS);
+    int64_t start = clock_ns();
+    pool_run(b->readers, read_task, b, READ_TASKS);
+    times[AT_READ] = ms_since(start);
+    return err;
+}
+
+err_code blocks_measure(block_costs *out, const char *dir, size_t n_threads, int rounds, err_detail *detail)
+{
+    static double ms[N_TIMES][ROUNDS_MAX], ratio[N_TIMES][ROUNDS_MAX];
+    bench b = {0};
+    *out = (block_costs){0};
+    rounds = rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
+    err_code err = open_bench(&b, dir, n_threads, detail);
+    for (int i = -1; err == ERR_OK && i < rounds; i++) { /* round -1 warms up */
+        double times[N_TIMES] = {0};
+        err = measure_round(&b, times, detail);
+        for (int k = 0; i >= 0 && k < N_TIMES; k++) {
+            ms[k][i] = times[k];
+            ratio[k][i] = times[k] / times[AT_ROWS + 1];
+        }
+    }
+    if (err == ERR_OK) {
+        const size_t n = (size_t)rounds;
+        out->step_ms = stats_median(ms[AT_ROWS + 1], n);
+        for (int rows = 2; rows <= BLOCK_ROWS_MAX; rows++) {
+            out->verify[rows] = stats_median(ratio[AT_ROWS + rows], n);
+        }
+        out->batch[BLOCK_SEQS / 2] = stats_median(ratio[AT_FOUR], n);
+        out->batch[BLOCK_SEQS] = stats_median(ratio[AT_EIGHT], n);
+        out->draft = stats_median(ratio[AT_GUESS], n);
+        out->read_gbs = (double)b.read_bytes / stats_median(ms[AT_READ], n) / 1e6;
+        out->step_bytes = step_bytes(b.m);
+        out->step_gbs = out->step_bytes / out->step_ms / 1e6;
+    }
+    close_bench(&b);
+    return err;
+}

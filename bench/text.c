@@ -1,0 +1,575 @@
+/* text: how fast the text path is on a model, through the engine's own door, beside the limits measured in the same run.
+ *
+ *     build/bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] [--history TOKENS] [--only PART]
+ *                      [--json]
+ *
+ * What is compared runs alternately in one process and medians of ratios are printed, because machines are noisy.
+ * --prompts: one question a line, asked with the checkpoint's chat template and answered greedily to the end, with
+ * and without drafts; the answers must be the same tokens. --history 0 leaves the second turn out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mailbox.h"
+#include "bench/blocks.h"
+#include "bench/stats.h"
+#include "engine/engine.h"
+
+enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000, N_CTX = 16384 };
+
+typedef struct settings {
+    const char *dir, *prompts, *only;
+    size_t n_threads;
+    int rounds, n_tokens, history;
+    bool json;
+} settings;
+
+/* One request as its events tell it. Written by the engine thread until its last event is in the mailbox. */
+typedef struct answer {
+    int32_t tokens[TOKENS_MAX];
+    int64_t at_ns[TOKENS_MAX]; /* when each token came */
+    int32_t n;
+    gen_timings timings;
+    err_code error;
+} answer;
+
+typedef struct bench {
+    settings set;
+    engine *e;
+    mailbox *done;               /* answer, engine thread -> main thread */
+    answer answers[AT_ONCE_MAX]; /* of request id: id % AT_ONCE_MAX */
+    uint64_t next_id;
+    bool first_row; /* JSON: no comma yet */
+} bench;
+
+static void on_event(void *ctx, gen_event *ev)
+{
+    bench *b = ctx;
+    answer *a = &b->answers[ev->request_id % AT_ONCE_MAX];
+    if (ev->type == GEN_TOKENS && a->n < TOKENS_MAX) {
+        a->at_ns[a->n] = clock_ns();
+        a->tokens[a->n++] = ev->tokens[0];
+    } else if (ev->type == GEN_DONE) {
+        a->timings = ev->timings;
+        a->error = ev->finish == GEN_FINISH_ERROR ? ev->error : ERR_OK;
+        if (!mailbox_push(b->done, a)) {
+            fprintf(stderr, "bench_text: an answer was lost\n"); /* the mailbox has room for every answer */
+        }
+    }
+    gen_event_free(ev);
+}
+
+/* ---- the report ---- */
+
+/* ratio 0: none. */
+static void report(bench *b, const char *what, double value, const char *unit, double ratio, const char *note)
+{
+    if (b->set.json) {
+        printf("%s\n{\"what\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"ratio\":%.4g,\"note\":\"%s\"}",
+               b->first_row ? "" : ",", what, value, unit, ratio, note);
+        b->first_row = false;
+        return;
+    }
+    printf("%-44s %10.1f %-9s", what, value, unit);
+    ratio > 0 ? printf(" %7.3fx", ratio) : printf(" %8s", "");
+    printf("  %s\n", note);
+    fflush(stdout);
+}
+
+/* ---- requests ---- */
+
+static err_code submit(bench *b, gen_request *r, answer **slot, err_detail *detail)
+{
+    const uint64_t id = ++b->next_id;
+    *slot = &b->answers[id % AT_ONCE_MAX];
+    memset(*slot, 0, sizeof **slot);
+    err_code err = engine_submit(b->e, r, id, detail);
+    if (err != ERR_OK) {
+        gen_request_free(r);
+    }
+    return err;
+}
+
+static err_code wait_for(bench *b, int n, err_detail *detail)
+{
+    err_code err = ERR_OK;
+    for (int i = 0; i < n; i++) {
+        void *message = NULL;
+        if (!mailbox_pop(b->done, &message)) {
+            return err_set(detail, ERR_INTERNAL, "the engine stopped");
+        }
+        const answer *a = message;
+        if (a->error != ERR_OK) {
+            err = err_set(detail, a->error, "a request failed");
+        }
+    }
+    return err;
+}
+
+static gen_params greedy(int32_t max_tokens, bool no_draft, bool ignore_eos)
+{
+    gen_params p;
+    gen_params_init(&p);
+    p.temperature = 0.0f;
+    p.max_tokens = max_tokens;
+    p.no_draft = no_draft;
+    p.ignore_eos = ignore_eos;
+    return p;
+}
+
+/* Plain words of about n tokens; `variant` makes texts that share no prefix. */
+static err_code make_words(const bench *b, bytes *text, int n, int variant, err_detail *detail)
+{
+    static const char *const WORDS[] = {"red ",   "circle ", "and ", "a ",     "blue ", "square ",
+                                        "stand ", "near ",   "the ", "green ", "star ", "seven ",
+                                        "birds ", "over ",   "my ",  "house "};
+    uint32_t state = (uint32_t)variant * 2654435761u + 1;
+    bytes ids;
+    bytes_init(&ids, (size_t)16 << 20);
+    err_code err = ERR_OK;
+    for (int count = 0; err == ERR_OK && count < n;) {
+        for (int i = 0; i < 64 && i < n - count; i++) {
+            state = state * 1664525u + 1013904223u;
+            const char *word = WORDS[state >> 28];
+            bytes_append(text, word, strlen(word));
+        }
+        bytes_clear(&ids);
+        err = engine_tokenize(b->e, &ids, bytes_str(text), text->len, false, detail);
+        count = 1;
+        for (size_t i = 0; i < ids.len; i++) {
+            count += ids.data[i] == ',';
+        }
+    }
+    bytes_deinit(&ids);
+    return err;
+}
+
+/* Runs n answers of n_tokens each to prompts of n_prompt tokens, side by side. */
+static err_code run_words(bench *b, int n, int n_prompt, int n_tokens, bool no_draft, answer **slots,
+                          err_detail *detail)
+{
+    const gen_params p = greedy(n_tokens, no_draft, true);
+    int n_sent = 0;
+    err_code err = ERR_OK;
+    engine_clear_cache(b->e);
+    for (int i = 0; err == ERR_OK && i < n; i++) {
+        bytes text;
+        bytes_init(&text, (size_t)16 << 20);
+        gen_request *r = NULL;
+        err = make_words(b, &text, n_prompt, i, detail);
+        if (err == ERR_OK) {
+            err = engine_prepare_text(b->e, &r, bytes_str(&text), text.len, false, &p, detail);
+        }
+        if (err == ERR_OK) {
+            err = submit(b, r, &slots[i], detail);
+            n_sent += err == ERR_OK;
+        }
+        bytes_deinit(&text);
+    }
+    err_code waited = wait_for(b, n_sent, detail);
+    return err == ERR_OK ? waited : err;
+}
+
+static double decode_rate(const gen_timings *t)
+{
+    return t->predicted_ms > 0 ? (t->predicted_n - 1) * 1e3 / t->predicted_ms : 0.0;
+}
+
+/* ---- prompts and one answer ---- */
+
+static err_code measure_prefill(bench *b, int n_prompt, err_detail *detail)
+{
+    double rates[ROUNDS_MAX];
+    answer *a = NULL;
+    err_code err = ERR_OK;
+    int rounds = b->set.rounds > 5 ? 5 : b->set.rounds, n = 0;
+    for (int i = -1; err == ERR_OK && i < rounds; i++) {
+        err = run_words(b, 1, n_prompt, 1, true, &a, detail);
+        if (err == ERR_OK && i >= 0) {
+            n = a->timings.prompt_n;
+            rates[i] = n * 1e3 / a->timings.prompt_ms;
+        }
+    }
+    if (err == ERR_OK) {
+        char what[64];
+        snprintf(what, sizeof what, "prompt of %d tokens", n);
+        report(b, what, stats_median(rates, (size_t)rounds), "tokens/s", 0, "");
+    }
+    return err;
+}
+
+static err_code measure_decode(bench *b, err_detail *detail)
+{
+    double plain[ROUNDS_MAX], drafts[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    int64_t drafted = 0, accepted = 0;
+    engine_status before, after;
+    err_code err = ERR_OK;
+    answer *a = NULL;
+    const bool has_mtp = engine_get_info(b->e)->has_mtp;
+    engine_get_status(b->e, &before);
+    for (int i = 0; err == ERR_OK && i < b->set.rounds; i++) {
+        err = run_words(b, 1, 64, b->set.n_tokens, true, &a, detail);
+        plain[i] = decode_rate(&a->timings);
+        if (err == ERR_OK && has_mtp) {
+            err = run_words(b, 1, 64, b->set.n_tokens, false, &a, detail);
+            drafts[i] = decode_rate(&a->timings);
+            ratio[i] = drafts[i] / plain[i];
+            drafted += a->timings.draft_n;
+            accepted += a->timings.draft_accepted_n;
+        }
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    engine_get_status(b->e, &after);
+    report(b, "one answer, plain", stats_median(plain, (size_t)b->set.rounds), "tokens/s", 0, "");
+    if (has_mtp) {
+        char note[128];
+        snprintf(note, sizeof note, "%lld of %lld drafts right, %lld parked steps", (long long)accepted,
+                 (long long)drafted, (long long)(after.n_parked_steps - before.n_parked_steps));
+        report(b, "one answer, drafts allowed", stats_median(drafts, (size_t)b->set.rounds), "tokens/s",
+               stats_median(ratio, (size_t)b->set.rounds), note);
+    }
+    return ERR_OK;
+}
+
+/* ---- several at once ---- */
+
+/* Tokens a second of all together, while all of them run. */
+static double shared_rate(answer *const *slots, int n)
+{
+    int64_t from = 0, to = INT64_MAX;
+    int64_t tokens = 0;
+    for (int i = 0; i < n; i++) {
+        from = slots[i]->at_ns[0] > from ? slots[i]->at_ns[0] : from;
+        to = slots[i]->at_ns[slots[i]->n - 1] < to ? slots[i]->at_ns[slots[i]->n - 1] : to;
+    }
+    for (int i = 0; i < n; i++) {
+        for (int32_t k = 0; k < slots[i]->n; k++) {
+            tokens += slots[i]->at_ns[k] > from && slots[i]->at_ns[k] <= to;
+        }
+    }
+    return to > from ? (double)tokens * 1e9 / (double)(to - from) : 0.0;
+}
+
+static err_code measure_at_once(bench *b, bool no_draft, err_detail *detail)
+{
+    static const int counts[] = {1, 4, 8};
+    double rates[3][ROUNDS_MAX], ratio[3][ROUNDS_MAX];
+    answer *slots[AT_ONCE_MAX];
+    const int rounds = b->set.rounds > 5 ? 5 : b->set.rounds;
+    err_code err = ERR_OK;
+    for (int i = 0; err == ERR_OK && i < rounds; i++) {
+        for (int k = 0; err == ERR_OK && k < 3; k++) {
+            err = run_words(b, counts[k], 32, b->set.n_tokens, no_draft, slots, detail);
+            if (err == ERR_OK) {
+                rates[k][i] = shared_rate(slots, counts[k]);
+                ratio[k][i] = rates[k][i] / rates[0][i];
+            }
+        }
+    }
+    for (int k = 1; err == ERR_OK && k < 3; k++) {
+        char what[64];
+        snprintf(what, sizeof what, "%d answers at once, %s", counts[k],
+                 no_draft ? "plain" : "drafts allowed");
+        report(b, what, stats_median(rates[k], (size_t)rounds), "tokens/s",
+               stats_median(ratio[k], (size_t)rounds), "against one");
+    }
+    return err;
+}
+
+/* ---- questions with natural answers ---- */
+
+static chat_message say(chat_input *in, chat_role role, const char *text)
+{
+    chat_part *part = arena_calloc(in->arena, 1, sizeof *part);
+    if (part) {
+        *part = (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
+    }
+    return (chat_message){.role = role, .parts = part, .n_parts = part ? 1 : 0, .is_string = true};
+}
+
+/* Asks texts[0..n), the user's and the model's turn by turn, without thinking. */
+static err_code ask(bench *b, const char *const *texts, size_t n, const gen_params *p, answer **a,
+                    err_detail *detail)
+{
+    chat_input *in = chat_input_create((size_t)4 << 20);
+    if (!in) {
+        return err_set(detail, ERR_NOMEM, "no memory for a chat");
+    }
+    static const char KWARGS[] = "{\"enable_thinking\":false}";
+    gen_request *r = NULL;
+    in->messages = arena_calloc(in->arena, n, sizeof *in->messages);
+    err_code err = in->messages ? json_parse(&in->keep, KWARGS, sizeof KWARGS - 1, 8, detail)
+                                : err_set(detail, ERR_NOMEM, "no memory for a chat");
+    if (err == ERR_OK) {
+        in->template_kwargs = json_root(in->keep);
+        in->params = *p;
+        for (size_t i = 0; i < n; i++) {
+            in->messages[in->n_messages++] = say(in, i % 2 ? CHAT_ASSISTANT : CHAT_USER, texts[i]);
+        }
+        err = engine_prepare(b->e, &r, in, &(prepare_hooks){0}, detail);
+    }
+    chat_input_destroy(in);
+    if (err == ERR_OK) {
+        err = submit(b, r, a, detail);
+    }
+    return err == ERR_OK ? wait_for(b, 1, detail) : err;
+}
+
+typedef struct totals {
+    double plain_ms, draft_ms;
+    int64_t tokens, drafted, accepted;
+    int asked, same;
+} totals;
+
+static err_code ask_both_ways(bench *b, const char *question, totals *sum, err_detail *detail)
+{
+    static int32_t tokens[TOKENS_MAX];
+    answer *a = NULL;
+    gen_params p = greedy(256, true, false);
+    engine_clear_cache(b->e);
+    err_code err = ask(b, &question, 1, &p, &a, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const int32_t n = a->n;
+    memcpy(tokens, a->tokens, sizeof tokens);
+    sum->plain_ms += a->timings.predicted_ms;
+    sum->tokens += a->timings.predicted_n - 1;
+    p.no_draft = false;
+    engine_clear_cache(b->e);
+    err = ask(b, &question, 1, &p, &a, detail);
+    if (err == ERR_OK) {
+        sum->draft_ms += a->timings.predicted_ms;
+        sum->drafted += a->timings.draft_n;
+        sum->accepted += a->timings.draft_accepted_n;
+        sum->asked++;
+        sum->same += a->n == n && memcmp(a->tokens, tokens, (size_t)n * sizeof *tokens) == 0;
+    }
+    return err;
+}
+
+static err_code measure_questions(bench *b, err_detail *detail)
+{
+    bytes file;
+    bytes_init(&file, (size_t)1 << 20);
+    double ratio[ROUNDS_MAX];
+    totals sum = {0};
+    const int rounds = b->set.rounds > 5 ? 5 : b->set.rounds;
+    err_code err = file_read(&file, b->set.prompts, detail);
+    char *text = err == ERR_OK ? strdup(bytes_str(&file)) : NULL, *lines[PROMPTS_MAX], *rest = NULL;
+    int n = 0;
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line && n < PROMPTS_MAX;
+         line = strtok_r(NULL, "\n", &rest)) {
+        lines[n++] = line;
+    }
+    for (int i = 0; err == ERR_OK && i < rounds; i++) {
+        totals round = {0};
+        for (int k = 0; err == ERR_OK && k < n; k++) {
+            err = ask_both_ways(b, lines[k], &round, detail);
+        }
+        ratio[i] = round.draft_ms > 0 ? round.plain_ms / round.draft_ms : 0.0;
+        sum.plain_ms += round.plain_ms;
+        sum.draft_ms += round.draft_ms;
+        sum.tokens += round.tokens;
+        sum.drafted += round.drafted;
+        sum.accepted += round.accepted;
+        sum.asked += round.asked;
+        sum.same += round.same;
+    }
+    if (err == ERR_OK && sum.asked > 0) {
+        char note[160];
+        report(b, "questions, plain", (double)sum.tokens * 1e3 / sum.plain_ms, "tokens/s", 0, "");
+        snprintf(note, sizeof note, "%.1f %% of %lld drafts right, %d of %d answers the same, %lld tokens",
+                 sum.drafted ? 100.0 * (double)sum.accepted / (double)sum.drafted : 0.0,
+                 (long long)sum.drafted, sum.same, sum.asked, (long long)sum.tokens);
+        report(b, "questions, drafts allowed", (double)sum.tokens * 1e3 / sum.draft_ms, "tokens/s",
+               stats_median(ratio, (size_t)rounds), note);
+    }
+    free(text);
+    bytes_deinit(&file);
+    return err;
+}
+
+/* ---- the second turn of a long conversation ---- */
+
+/* Time to the first token of a second turn: with what the first turn left in the cache, and from nothing. */
+static err_code measure_second_turn(bench *b, err_detail *detail)
+{
+    bytes words;
+    bytes_init(&words, (size_t)16 << 20);
+    double cold[ROUNDS_MAX], warm[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    const gen_params p = greedy(8, true, true);
+    const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
+    answer *a = NULL;
+    int32_t cached = 0, computed = 0;
+    err_code err = make_words(b, &words, b->set.history, 99, detail);
+    const char *turns[] = {bytes_str(&words), "a red circle", "What is your name?"};
+    for (int i = 0; err == ERR_OK && i < rounds; i++) {
+        engine_clear_cache(b->e);
+        err = ask(b, turns, 1, &p, &a, detail);
+        if (err == ERR_OK) {
+            err = ask(b, turns, 3, &p, &a, detail);
+            warm[i] = a->timings.ttft_ms;
+            cached = a->timings.cache_n;
+            computed = a->timings.prompt_n;
+        }
+        engine_clear_cache(b->e);
+        if (err == ERR_OK) {
+            err = ask(b, turns, 3, &p, &a, detail);
+            cold[i] = a->timings.ttft_ms;
+            ratio[i] = cold[i] / warm[i];
+        }
+    }
+    if (err == ERR_OK) {
+        char note[96];
+        report(b, "second turn from nothing, first token", stats_median(cold, (size_t)rounds), "ms", 0, "");
+        snprintf(note, sizeof note, "%d tokens from the cache, %d computed", cached, computed);
+        report(b, "second turn with the cache, first token", stats_median(warm, (size_t)rounds), "ms",
+               stats_median(ratio, (size_t)rounds), note);
+    }
+    bytes_deinit(&words);
+    return err;
+}
+
+/* ---- all of it ---- */
+
+static err_code measure_blocks(bench *b, err_detail *detail)
+{
+    block_costs c;
+    char note[96];
+    err_code err = blocks_measure(&c, b->set.dir, b->set.n_threads, b->set.rounds, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    report(b, "read limit", c.read_gbs, "GB/s", 0, "");
+    snprintf(note, sizeof note, "of the read limit; %.3f ms, %.3f GB", c.step_ms, c.step_bytes / 1e9);
+    report(b, "one decode step", c.step_gbs, "GB/s", c.step_gbs / c.read_gbs, note);
+    for (int rows = 2; rows <= BLOCK_ROWS_MAX; rows++) {
+        char what[64];
+        snprintf(what, sizeof what, "verify block of %d", rows);
+        report(b, what, c.verify[rows] * c.step_ms, "ms", c.verify[rows], "of a step's cost");
+    }
+    report(b, "4 sequences in one step", c.batch[4] * c.step_ms, "ms", c.batch[4], "of a step's cost");
+    report(b, "8 sequences in one step", c.batch[8] * c.step_ms, "ms", c.batch[8], "of a step's cost");
+    if (c.draft > 0) {
+        report(b, "one guess of the draft head", c.draft * c.step_ms, "ms", c.draft, "of a step's cost");
+    }
+    return ERR_OK;
+}
+
+static bool wanted(const bench *b, const char *part)
+{
+    return !b->set.only || strcmp(b->set.only, part) == 0;
+}
+
+static err_code measure_engine(bench *b, err_detail *detail)
+{
+    const engine_options eo = {.model_dir = b->set.dir,
+                               .n_ctx = N_CTX,
+                               .n_parallel = AT_ONCE_MAX,
+                               .cache_mib = -1,
+                               .n_threads = b->set.n_threads,
+                               .cpu_mask = ~0u,
+                               .on_event = on_event,
+                               .on_event_ctx = b};
+    engine_options with_defaults = eo;
+    gen_params_init(&with_defaults.defaults);
+    err_code err = engine_open(&b->e, &with_defaults, detail);
+    if (err == ERR_OK && wanted(b, "prompt")) {
+        err = measure_prefill(b, 512, detail);
+    }
+    if (err == ERR_OK && wanted(b, "prompt")) {
+        err = measure_prefill(b, 2048, detail);
+    }
+    if (err == ERR_OK && wanted(b, "answer")) {
+        err = measure_decode(b, detail);
+    }
+    if (err == ERR_OK && wanted(b, "batch")) {
+        err = measure_at_once(b, true, detail);
+    }
+    if (err == ERR_OK && wanted(b, "batch") && engine_get_info(b->e)->has_mtp) {
+        err = measure_at_once(b, false, detail);
+    }
+    if (err == ERR_OK && wanted(b, "questions") && b->set.prompts) {
+        err = measure_questions(b, detail);
+    }
+    if (err == ERR_OK && wanted(b, "turns") && b->set.history > 0) {
+        err = measure_second_turn(b, detail);
+    }
+    engine_close(b->e);
+    return err;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] "
+                    "[--history TOKENS] [--only PART] [--json]\n");
+    return 2;
+}
+
+static bool parse_arguments(settings *set, int argc, char **argv)
+{
+    *set = (settings){.dir = "assets/seedling", .rounds = 9, .n_tokens = 128, .history = 8192};
+    for (int i = 1; i < argc; i++) {
+        const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(flag, "--json") == 0) {
+            set->json = true;
+            continue;
+        }
+        if (!value) {
+            return false;
+        }
+        if (strcmp(flag, "-m") == 0) {
+            set->dir = value;
+        } else if (strcmp(flag, "--prompts") == 0) {
+            set->prompts = value;
+        } else if (strcmp(flag, "--only") == 0) {
+            set->only = value;
+        } else if (strcmp(flag, "-t") == 0) {
+            set->n_threads = strtoul(value, NULL, 10);
+        } else if (strcmp(flag, "-r") == 0) {
+            set->rounds = (int)strtol(value, NULL, 10);
+        } else if (strcmp(flag, "-n") == 0) {
+            set->n_tokens = (int)strtol(value, NULL, 10);
+        } else if (strcmp(flag, "--history") == 0) {
+            set->history = (int)strtol(value, NULL, 10);
+        } else {
+            return false;
+        }
+        i++;
+    }
+    return set->rounds >= 1 && set->rounds <= ROUNDS_MAX && set->n_tokens >= 2 &&
+           set->n_tokens <= TOKENS_MAX && set->history >= 0 && set->history < N_CTX - 512;
+}
+
+int main(int argc, char **argv)
+{
+    static bench b = {.first_row = true};
+    err_detail detail = {0};
+    if (!parse_arguments(&b.set, argc, argv)) {
+        return usage();
+    }
+    b.done = mailbox_create(AT_ONCE_MAX);
+    if (!b.done) {
+        return 1;
+    }
+    b.set.json ? printf("[") : printf("%s\n", b.set.dir);
+    err_code err = wanted(&b, "blocks") ? measure_blocks(&b, &detail) : ERR_OK;
+    if (err == ERR_OK && !(b.set.only && strcmp(b.set.only, "blocks") == 0)) {
+        err = measure_engine(&b, &detail);
+    }
+    if (b.set.json) {
+        printf("\n]\n");
+    }
+    mailbox_destroy(b.done, NULL);
+    if (err != ERR_OK) {
+        fprintf(stderr, "bench_text: %s\n", detail.text);
+        return 1;
+    }
+    return 0;
+}

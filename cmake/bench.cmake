@@ -1,0 +1,11 @@
+# Programs that measure: bench/ops.c knows compute/ alone, bench/text.c the engine; bench/random_model.c makes the
+# checkpoints of real shapes that they run on.
+add_executable(bench_ops ${CMAKE_SOURCE_DIR}/bench/ops.c)
+target_link_libraries(bench_ops PRIVATE parley_compute)
+add_executable(random_model ${CMAKE_SOURCE_DIR}/bench/random_model.c)
+target_compile_definitions(random_model PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_link_libraries(random_model PRIVATE parley_flags)
+if(EXISTS ${CMAKE_SOURCE_DIR}/bench/text.c)
+    add_executable(bench_text ${CMAKE_SOURCE_DIR}/bench/text.c ${CMAKE_SOURCE_DIR}/bench/blocks.c)
+    target_link_libraries(bench_text PRIVATE parley_engine)
+endif()

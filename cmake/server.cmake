@@ -1,0 +1,52 @@
+# The server: library parley_server, the page embedded in it, the program parley, and its test double.
+
+# The page's files become one generated C file.
+file(GLOB_RECURSE web_files RELATIVE ${CMAKE_SOURCE_DIR}/web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*)
+list(FILTER web_files EXCLUDE REGEX "(^|/)(\\.|node_modules/)|\\.md$|SHA256SUMS$")
+list(SORT web_files)
+list(TRANSFORM web_files PREPEND ${CMAKE_SOURCE_DIR}/web/ OUTPUT_VARIABLE web_paths)
+set(assets_c ${CMAKE_BINARY_DIR}/generated/assets_table.c)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
+add_custom_command(OUTPUT ${assets_c}
+    COMMAND embed_assets ${assets_c} ${CMAKE_SOURCE_DIR}/web ${web_files}
+    DEPENDS embed_assets ${web_paths} VERBATIM)
+# tools/embed_assets.c becomes a target after this file was read.
+cmake_language(DEFER CALL target_link_libraries embed_assets PRIVATE PkgConfig::ZLIB)
+
+file(GLOB server_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/*.c)
+set(program_sources ${server_sources})
+list(FILTER program_sources INCLUDE REGEX "/server/(main|options|cmd_[a-z_]*)\\.c$")
+list(FILTER server_sources EXCLUDE REGEX "/server/(main|options|cmd_[a-z_]*)\\.c$")
+add_library(parley_server STATIC ${server_sources} ${assets_c})
+target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS PkgConfig::ZLIB)
+target_compile_options(parley_server PRIVATE -Wconversion)
+
+if(EXISTS ${CMAKE_SOURCE_DIR}/server/main.c)
+    add_executable(parley ${program_sources})
+    target_compile_options(parley PRIVATE -Wconversion)
+    target_link_libraries(parley PRIVATE parley_server)
+endif()
+
+# The server with a double in the engine's place, for tests that need speed, faults and no model. The double's object
+# comes first, so that the linker never looks for these functions in the engine's library.
+enable_testing()
+add_executable(parley_fake tests/server/fake_main.c tests/server/fake_engine.c)
+target_link_libraries(parley_fake PRIVATE parley_server)
+find_program(NODE node)
+if(NODE)
+    file(GLOB live_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/live_*.mjs)
+    foreach(script ${live_tests})
+        get_filename_component(name ${script} NAME_WE)
+        add_test(NAME server/${name} COMMAND ${NODE} ${script} $<TARGET_FILE:parley_fake>)
+        set_tests_properties(server/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
+    endforeach()
+    file(GLOB real_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/real_*.mjs)
+    foreach(script ${real_tests})
+        get_filename_component(name ${script} NAME_WE)
+        add_test(NAME server/${name} COMMAND ${NODE} ${script} $<TARGET_FILE:parley>)
+        set_tests_properties(server/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
+    endforeach()
+    add_test(NAME server/openai_client
+        COMMAND ${CMAKE_SOURCE_DIR}/tests/server/openai/run $<TARGET_FILE:parley_fake>)
+    set_tests_properties(server/openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
+endif()

@@ -1,0 +1,53 @@
+# Tests that are no C program of their own: lint, its self-test, the scripts, the format check.
+find_program(PYTHON3 python3)
+if(PYTHON3)
+    add_test(NAME lint COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tools/lint.py)
+    add_test(NAME lint_self_test COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tools/lint.py --self-test)
+    set_tests_properties(lint lint_self_test PROPERTIES LABELS lint TIMEOUT 60)
+endif()
+
+add_test(NAME scripts/install_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/install_test)
+set_tests_properties(scripts/install_test PROPERTIES LABELS lint TIMEOUT 60)
+
+option(PARLEY_FORMAT_CHECK "Fail the test `format` where clang-format 14 would change a file" ON)
+find_program(CLANG_FORMAT NAMES clang-format-14 clang-format)
+if(PARLEY_FORMAT_CHECK AND CLANG_FORMAT)
+    add_test(NAME format COMMAND sh -c
+        "git ls-files '*.c' '*.h' | xargs ${CLANG_FORMAT} --dry-run -Werror" WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(format PROPERTIES LABELS lint TIMEOUT 120)
+endif()
+
+# tests/fuzz/fuzz_NAME.c: a libFuzzer program in the preset fuzz; elsewhere the test fuzz/replay_NAME.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+    get_filename_component(program ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" name ${program})
+    add_executable(${program} ${source})
+    target_compile_definitions(${program} PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    if(TARGET parley_server)
+        target_link_libraries(${program} PRIVATE parley_server)
+    else()
+        target_link_libraries(${program} PRIVATE parley_engine)
+    endif()
+    if(PARLEY_SANITIZE MATCHES fuzzer)
+        target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    else()
+        target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c)
+        add_test(NAME fuzz/replay_${name} COMMAND ${program} ${CMAKE_SOURCE_DIR}/tests/fuzz/seeds/${name})
+        set_tests_properties(fuzz/replay_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+    endif()
+endforeach()
+
+# Programs that let allocations fail. Without a sanitizer alloc_fail.c takes malloc's place for every library;
+# a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker.
+foreach(program test_alloc_fail test_alloc_fail_picture test_alloc_fail_model)
+    if(TARGET ${program})
+        target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)
+        if(PARLEY_SANITIZE)
+            target_compile_definitions(${program} PRIVATE ALLOC_FAIL_WRAPPED)
+            foreach(call malloc calloc realloc aligned_alloc posix_memalign)
+                target_link_options(${program} PRIVATE -Wl,--wrap=${call})
+            endforeach()
+        endif()
+    endif()
+endforeach()

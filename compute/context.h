@@ -1,0 +1,41 @@
+/* context: what the nn_*.c files share: the compute struct, its scratch, and cutting rows into
+ * tasks. Internal to compute/.
+ *
+ *     nn_run_rows(c, add_rows, &job, n, 1);
+ */
+#ifndef PARLEY_COMPUTE_CONTEXT_H
+#define PARLEY_COMPUTE_CONTEXT_H
+
+#include "compute/nn.h"
+#include "compute/ops.h"
+#include "compute/pool.h"
+
+/* Floats of scratch a thread owns during a task. Every operation cuts its tasks to fit. Generous,
+ * because only what is touched takes memory: the usual model needs less than 2 MiB. */
+enum { SCRATCH_FLOATS = 1 << 23 };
+
+struct compute {
+    const ops *ops;
+    pool *pool;
+    float *scratch; /* [n_threads, SCRATCH_FLOATS] */
+    unsigned flags; /* CPU_* in use */
+    char description[128];
+};
+
+static inline float *nn_scratch(const compute *c, size_t thread)
+{
+    return c->scratch + thread * SCRATCH_FLOATS;
+}
+
+static inline size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows begin .. end-1 of a row-wise operation. */
+typedef void nn_rows_fn(const ops *o, const void *args, size_t begin, size_t end);
+
+/* Calls fn over all rows, in tasks whose size depends on row_floats (work per row) alone. */
+void nn_run_rows(compute *c, nn_rows_fn *fn, const void *args, size_t n_rows, size_t row_floats);
+
+#endif

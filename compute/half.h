@@ -1,0 +1,41 @@
+/* half: exact widening of 16-bit floats. Any thread.
+ *
+ *     float f = bf16_to_f32(bits);
+ */
+#ifndef PARLEY_COMPUTE_HALF_H
+#define PARLEY_COMPUTE_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline float f32_from_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline float bf16_to_f32(uint16_t bits)
+{
+    return f32_from_bits((uint32_t)bits << 16);
+}
+
+/* IEEE binary16; a NaN keeps its payload and becomes quiet, as the processor's own conversion does.
+ */
+static inline float f16_to_f32(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+    uint32_t exponent = (bits >> 10) & 0x1fu;
+    uint32_t mantissa = bits & 0x3ffu;
+    if (exponent == 0x1f) {
+        uint32_t quiet = mantissa ? 0x00400000u : 0;
+        return f32_from_bits(sign | 0x7f800000u | quiet | (mantissa << 13));
+    }
+    if (exponent == 0) {
+        float magnitude = (float)mantissa * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    return f32_from_bits(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+#endif

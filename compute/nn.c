@@ -1,0 +1,117 @@
+/* The context: threads, kernel table, scratch, memory. */
+#include "compute/nn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/size.h"
+#include "compute/context.h"
+#include "compute/cpu.h"
+#include "compute/gemm.h"
+
+enum { ALIGNMENT = 64, MAX_THREADS = 1024 };
+#define HUGE_PAGE ((size_t)2 << 20)
+
+err_code compute_create(compute **out, const compute_options *opt, err_detail *detail)
+{
+    size_t n_threads = opt->n_threads ? opt->n_threads : cpu_physical_cores();
+    if (n_threads > MAX_THREADS) {
+        return err_set(detail, ERR_INVALID, "%zu threads; at most %d are allowed", n_threads, MAX_THREADS);
+    }
+    compute *c = calloc(1, sizeof *c);
+    if (!c) {
+        return err_set(detail, ERR_NOMEM, "no memory for the compute context");
+    }
+    c->flags = cpu_flags() & opt->cpu_mask;
+    c->ops = ops_select(c->flags);
+    c->pool = pool_create(n_threads);
+    c->scratch = compute_alloc(c, n_threads * SCRATCH_FLOATS * sizeof *c->scratch);
+    if (!c->pool || !c->scratch) {
+        compute_destroy(c);
+        return err_set(detail, ERR_NOMEM, "cannot start %zu compute threads", n_threads);
+    }
+    gemm_setup();
+    snprintf(c->description, sizeof c->description, "%s, %zu thread%s, OpenBLAS %s", cpu_describe(c->flags),
+             n_threads, n_threads == 1 ? "" : "s", gemm_core());
+    *out = c;
+    return ERR_OK;
+}
+
+void compute_destroy(compute *c)
+{
+    if (!c) {
+        return;
+    }
+    pool_destroy(c->pool);
+    compute_free(c, c->scratch);
+    free(c);
+}
+
+size_t compute_n_threads(const compute *c)
+{
+    return pool_n_threads(c->pool);
+}
+
+const char *compute_describe(const compute *c)
+{
+    return c->description;
+}
+
+/* The block that free() wants stands just before the aligned address. calloc leaves a large
+ * buffer's pages untouched, so that a long context costs memory only as it fills. */
+void *compute_alloc(compute *c, size_t bytes)
+{
+    (void)c;
+    size_t alignment = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    size_t total;
+    if (!size_add(&total, bytes, alignment + sizeof(void *))) {
+        return NULL;
+    }
+    char *block = calloc(1, total);
+    if (!block) {
+        return NULL;
+    }
+    uintptr_t first = (uintptr_t)block + sizeof(void *);
+    char *p = block + sizeof(void *) + (alignment - first % alignment) % alignment;
+    memcpy(p - sizeof(void *), &block, sizeof block);
+    if (alignment == HUGE_PAGE) {
+        /* A wish: refusal changes speed only. */
+        (void)madvise(p, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    }
+    return p;
+}
+
+void compute_free(compute *c, void *p)
+{
+    (void)c;
+    if (p) {
+        void *block;
+        memcpy(&block, (char *)p - sizeof(void *), sizeof block);
+        free(block);
+    }
+}
+
+typedef struct rows_job {
+    nn_rows_fn *fn;
+    const void *args;
+    const ops *ops;
+    size_t n_rows, rows_per_task;
+} rows_job;
+
+static void rows_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    const rows_job *job = ctx;
+    size_t begin = task * job->rows_per_task;
+    job->fn(job->ops, job->args, begin, min_size(begin + job->rows_per_task, job->n_rows));
+}
+
+void nn_run_rows(compute *c, nn_rows_fn *fn, const void *args, size_t n_rows, size_t row_floats)
+{
+    enum { TASK_FLOATS = 16384 };
+    size_t rows_per_task = row_floats < TASK_FLOATS ? TASK_FLOATS / (row_floats ? row_floats : 1) : 1;
+    rows_job job = {fn, args, c->ops, n_rows, rows_per_task};
+    pool_run(c->pool, rows_task, &job, (n_rows + rows_per_task - 1) / rows_per_task);
+}

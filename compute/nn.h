@@ -1,0 +1,160 @@
+/* nn: the tensor operations that layers are written with. Each runs on the context's pool and picks kernels
+ * from its table (generic, AVX2, AVX-512). Called from one thread at a time per context (engine thread).
+ *
+ *     compute *c; compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &detail);
+ *     nn_linear(c, q, x, &w_q, NULL, n_rows);
+ *
+ * Letters: T rows (tokens or patches), D model width, K inner width, N output width, H heads, hd head size.
+ * Everything is float32 row-major unless a tensor says otherwise; outputs first; out may not overlap an input
+ * except where a comment says "in place". No function allocates after compute_create: every operation
+ * cuts its work to fit the scratch made there (32 MiB of addresses a thread, used as far as the sizes need).
+ *
+ * Promises that tests hold us to:
+ *   - results do not depend on the number of threads (bitwise);
+ *   - with T <= NN_ROWS_EXACT a row's result does not depend on T or on the other rows (bitwise), so that a
+ *     sequence decodes to the same tokens alone, in a batch, and inside a verify block.
+ */
+#ifndef PARLEY_COMPUTE_NN_H
+#define PARLEY_COMPUTE_NN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "compute/tensor.h"
+
+typedef struct compute compute;
+
+enum {
+    NN_ROWS_EXACT = 32,
+    NN_LINEAR_PARTS = 4,
+    /* Largest head sizes that the scratch is made for: hd of attention; dk and dv of the delta rule. */
+    NN_HEAD_MAX = 65536,
+    NN_DELTA_HEAD_MAX = 16384,
+};
+
+typedef struct compute_options {
+    size_t n_threads;  /* 0: one per physical core that this process may use */
+    unsigned cpu_mask; /* ANDed with cpu_flags(); ~0u for all */
+} compute_options;
+
+MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, err_detail *detail);
+void compute_destroy(compute *c); /* NULL allowed */
+size_t compute_n_threads(const compute *c);
+const char *compute_describe(const compute *c); /* "avx512+vnni+bf16, 2 threads, OpenBLAS SkylakeX" */
+
+/* Zeroed buffer aligned to 64 (huge pages where it helps); NULL without memory. Freed with compute_free. */
+MUST_CHECK void *compute_alloc(compute *c, size_t bytes);
+void compute_free(compute *c, void *p); /* NULL allowed */
+
+/* ---- rows ---- */
+
+/* out[t,:] = table[ids[t],:] as f32; table [V, D]; every id must be in range. */
+void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T);
+
+/* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype, exact widening to f32, f32 accumulation;
+ * bias [N] or NULL. */
+void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T);
+
+/* The same for up to NN_LINEAR_PARTS weights on one x, handed to the threads together: small products cost less. Each
+ * result is what nn_linear gives. */
+typedef struct linear_part {
+    float *out; /* [T,N] */
+    const tensor *w;
+    const float *bias; /* or NULL */
+} linear_part;
+void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
+
+/* y[i] += x[i]. In place. */
+void nn_add(compute *c, float *y, const float *x, size_t n);
+
+/* out[t] = x[t] / sqrt(mean(x[t]^2) + eps) * w; w [D] is the effective weight (1 + stored for zero-centred
+ * norms). out may equal x. */
+void nn_rmsnorm(compute *c, float *out, const float *x, const float *w, float eps, size_t T, size_t D);
+
+/* The same per head, in place: head h of row t starts at x + t*row_stride + h*head_stride. w [hd]. */
+void nn_rmsnorm_heads(compute *c, float *x, const float *w, float eps, size_t T, size_t H, size_t hd,
+                      size_t row_stride, size_t head_stride);
+
+/* out[r] = rmsnorm(x[r]) * w * silu(z[r]) for R rows of d values (GatedDeltaNet's output norm). out may equal x. */
+void nn_rmsnorm_gated(compute *c, float *out, const float *x, const float *z, const float *w, float eps,
+                      size_t R, size_t d);
+
+/* (x - mean) / sqrt(var + eps) * w + b per row. out may equal x. */
+void nn_layernorm(compute *c, float *out, const float *x, const float *w, const float *b, float eps, size_t T,
+                  size_t D);
+
+/* gate[i] = silu(gate[i]) * up[i]. In place. */
+void nn_silu_mul(compute *c, float *gate, const float *up, size_t n);
+
+/* x[i] = gelu(x[i]), tanh approximation or exact (erf). In place. */
+void nn_gelu_tanh(compute *c, float *x, size_t n);
+void nn_gelu_erf(compute *c, float *x, size_t n);
+
+/* x [T,H,hd] *= sigmoid(gate), gate of head h of row t at gate + t*row_stride + h*head_stride. In place. */
+void nn_sigmoid_gate(compute *c, float *x, const float *gate, size_t T, size_t H, size_t hd,
+                     size_t row_stride, size_t head_stride);
+
+/* ---- positions ---- */
+
+/* Rotates the first 2*n_pairs values of each head, in place: pair i is (x[i], x[i + n_pairs]);
+ * cos, sin [T, n_pairs]. Head h of row t starts at x + t*row_stride + h*head_stride. */
+void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T, size_t H, size_t n_pairs,
+             size_t row_stride, size_t head_stride);
+
+/* ---- attention ---- */
+
+/* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n % page_tokens of
+ * page n / page_tokens; a page is [page_tokens, n_kv, hd] f32. */
+typedef struct kv_pages {
+    float *const *k;
+    float *const *v;
+    size_t page_tokens;
+} kv_pages;
+
+/* Copies k, v [T, n_kv*hd] (row strides in floats) into cache slots first .. first+T-1. */
+void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v, size_t first, size_t T,
+                 size_t n_kv, size_t hd, size_t k_stride, size_t v_stride);
+
+/* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot.
+ * out [T, H, hd]; q head h of row t at q + t*row_stride + h*head_stride; query head h reads key head
+ * h / (H / n_kv). Softmax in f32; never builds the score matrix for more than a tile. */
+void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
+                  size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
+
+/* Full attention inside segments (vision): rows cu[s] .. cu[s+1]-1 see each other. qkv [T, 3, H, hd] (q, k, v
+ * one after another in a row); out [T, H, hd]; cu [n_segments + 1]. */
+void nn_attention_segments(compute *c, float *out, const float *qkv, const int32_t *cu, size_t n_segments,
+                           float scale, size_t H, size_t hd);
+
+/* ---- GatedDeltaNet (docs/model.md B.4; gated delta rule, arXiv 2412.06464) ---- */
+
+/* Depthwise causal convolution of width 4 with silu, one sequence. u [T, C] (row stride u_stride) -> out [T, C];
+ * w [C, 4]; tail [3, C] holds the three u rows before the first and is updated to the last three. */
+void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, size_t T, size_t C,
+                  size_t u_stride);
+
+/* beta = sigmoid(b); g = -exp(A_log) * softplus(a + dt_bias) (log decay, <= 0); all [T, H]; A_log, dt_bias [H]. */
+void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const float *a, const float *A_log,
+                    const float *dt_bias, size_t T, size_t H);
+
+/* Shapes of a delta-rule call. Value head h uses key head h / (n_v / n_k). */
+typedef struct delta_shape {
+    size_t n_k, n_v; /* key and value heads */
+    size_t dk, dv;   /* head sizes */
+} delta_shape;
+
+/* The operator, one sequence: conv [T, 2*n_k*dk + n_v*dv] holds q | k | v rows; q and k are L2-normalised here
+ * (x * rsqrt(sum x^2 + 1e-6)) and q scaled by dk^-0.5. beta, g [T, n_v]. state [n_v, dk, dv] is read and
+ * updated. out [T, n_v, dv].
+ *   recurrent: token by token; defines the operator; used for decode and verify blocks. If states is not NULL it
+ *              receives a copy of the state after every row but the last, which state itself holds:
+ *              states [T-1, n_v, dk, dv].
+ *   chunked:   blocks of 64 rows as matrix products; for prefill. Equal to f32 rounding, not bitwise. */
+void nn_delta_recurrent(compute *c, float *out, float *state, float *states, const float *conv,
+                        const float *beta, const float *g, const delta_shape *s, size_t T);
+void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,
+                      const float *g, const delta_shape *s, size_t T);
+
+#endif

@@ -1,0 +1,150 @@
+/* Linear layers. Our own dot products give a row the same bits whatever the other rows are; they
+ * serve NN_ROWS_EXACT rows at least, and any number where they are the faster way. Otherwise tiles
+ * of weights are widened to f32 in scratch and multiplied by BLAS. The way depends on the
+ * sizes and the kernel table alone; how the work is cut does not change a bit of it. */
+#include "compute/nn.h"
+
+#include <assert.h>
+
+#include "compute/context.h"
+#include "compute/gemm.h"
+
+typedef struct linear_job {
+    compute *c;
+    float *out;
+    const float *x, *bias;
+    const unsigned char *w;
+    dtype type;
+    size_t T, N, K;
+    size_t n_per_task, t_per_task; /* output columns and rows of a task */
+    size_t n_tasks;
+} linear_job;
+
+/* Rows of x in a task of our own: with 32 of them the second cache still holds them for long K. */
+enum { DOT_T = 32 };
+
+/* Tiles of the BLAS way: a slab of weights is SLAB_N x SLAB_K floats of scratch. */
+enum { SLAB_N = 128, SLAB_K = 2048, SLAB_T = 512 };
+static_assert(SLAB_N * SLAB_K <= SCRATCH_FLOATS, "a slab fits the scratch");
+
+/* The output columns and rows of a task; columns change fastest, so that rows of x stay cached. */
+typedef struct tile {
+    size_t n0, n1, t0, t1;
+} tile;
+
+static tile find_tile(const linear_job *job, size_t task)
+{
+    size_t n_columns = (job->N + job->n_per_task - 1) / job->n_per_task;
+    size_t n0 = task % n_columns * job->n_per_task, t0 = task / n_columns * job->t_per_task;
+    return (tile){n0, min_size(n0 + job->n_per_task, job->N), t0, min_size(t0 + job->t_per_task, job->T)};
+}
+
+static void add_bias(const linear_job *job, const tile *at)
+{
+    for (size_t t = at->t0; job->bias && t < at->t1; t++) {
+        job->c->ops->add(job->out + t * job->N + at->n0, job->bias + at->n0, at->n1 - at->n0);
+    }
+}
+
+static void dot_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    const linear_job *job = ctx;
+    tile at = find_tile(job, task);
+    const unsigned char *w = job->w + at.n0 * job->K * dtype_bytes(job->type);
+    job->c->ops->dot_rows[job->type](job->out + at.t0 * job->N + at.n0, job->N, job->x + at.t0 * job->K,
+                                     job->K, at.t1 - at.t0, w, job->K, at.n1 - at.n0, job->K);
+    add_bias(job, &at);
+}
+
+static void blas_task(void *ctx, size_t task, size_t thread)
+{
+    const linear_job *job = ctx;
+    tile at = find_tile(job, task);
+    float *slab = nn_scratch(job->c, thread), *out = job->out + at.t0 * job->N + at.n0;
+    const float *x = job->x + at.t0 * job->K;
+    size_t element = dtype_bytes(job->type);
+    for (size_t k0 = 0; k0 < job->K; k0 += SLAB_K) {
+        size_t k = min_size(SLAB_K, job->K - k0);
+        const unsigned char *w = job->w + (at.n0 * job->K + k0) * element;
+        for (size_t n = 0; n < at.n1 - at.n0; n++) {
+            job->c->ops->widen[job->type](slab + n * k, w + n * job->K * element, k);
+        }
+        gemm_nt(out, job->N, x + k0, job->K, slab, k, at.t1 - at.t0, at.n1 - at.n0, k, k0 > 0);
+    }
+    add_bias(job, &at);
+}
+
+/* Output columns of a task, a multiple of 8 for the kernels' blocks. Few rows of x wait for weights: a task then reads
+ * a long stretch of memory, and all threads get equally many. */
+static size_t dot_columns(const linear_job *job)
+{
+    enum { LITTLE_BYTES = 1 << 15, STRETCH_BYTES = 1 << 20, TILE_BYTES = 1 << 16 };
+    const size_t row_bytes = job->K * dtype_bytes(job->type), bytes = job->N * row_bytes;
+    const size_t n_threads = compute_n_threads(job->c);
+    if (job->T > NN_ROWS_EXACT) {
+        return (TILE_BYTES / (row_bytes + 1) + 8) / 8 * 8;
+    }
+    size_t n_tasks = (bytes + STRETCH_BYTES - 1) / STRETCH_BYTES;
+    n_tasks = (n_tasks + n_threads - 1) / n_threads * n_threads;
+    n_tasks = min_size(n_tasks, bytes / LITTLE_BYTES + 1);
+    return ((job->N + n_tasks - 1) / n_tasks + 7) / 8 * 8;
+}
+
+static void plan_job(linear_job *job, bool own)
+{
+    job->n_per_task = own ? dot_columns(job) : SLAB_N;
+    job->t_per_task = own ? DOT_T : SLAB_T;
+    job->n_tasks =
+        (job->N + job->n_per_task - 1) / job->n_per_task * ((job->T + job->t_per_task - 1) / job->t_per_task);
+}
+
+/* Several products that share x: one fork for all of them. */
+typedef struct group_job {
+    linear_job jobs[NN_LINEAR_PARTS];
+    size_t n_jobs;
+    pool_fn *fn;
+} group_job;
+
+static void group_task(void *ctx, size_t task, size_t thread)
+{
+    group_job *group = ctx;
+    size_t i = 0;
+    while (task >= group->jobs[i].n_tasks) {
+        task -= group->jobs[i++].n_tasks;
+    }
+    group->fn(&group->jobs[i], task, thread);
+}
+
+void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
+{
+    assert(n_parts <= NN_LINEAR_PARTS);
+    const bool own = T <= c->ops->dot_rows_best;
+    group_job group = {.n_jobs = n_parts, .fn = own ? dot_task : blas_task};
+    size_t n_tasks = 0;
+    for (size_t i = 0; T > 0 && i < n_parts; i++) {
+        const tensor *w = parts[i].w;
+        assert(w->type != DTYPE_OTHER && w->n_dims >= 2);
+        linear_job *job = &group.jobs[i];
+        *job = (linear_job){.c = c,
+                            .out = parts[i].out,
+                            .x = x,
+                            .bias = parts[i].bias,
+                            .w = w->data,
+                            .type = w->type,
+                            .T = T,
+                            .N = w->dims[0]};
+        if (job->N > 0) {
+            job->K = tensor_len(w) / job->N;
+            plan_job(job, own);
+            n_tasks += job->n_tasks;
+        }
+    }
+    pool_run(c->pool, group_task, &group, n_tasks);
+}
+
+void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T)
+{
+    const linear_part part = {out, w, bias};
+    nn_linear_group(c, &part, 1, x, T);
+}

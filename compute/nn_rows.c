@@ -1,0 +1,205 @@
+/* Row-wise operations: norms, activations, rotation. Each is an argument struct, a function over a
+ * range of rows, and the public call that hands both to nn_run_rows. */
+#include "compute/nn.h"
+
+#include <assert.h>
+
+#include "compute/context.h"
+
+typedef struct embed_args {
+    float *out;
+    const tensor *table;
+    const int32_t *ids;
+    size_t D;
+} embed_args;
+
+static void embed_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const embed_args *a = args;
+    size_t row_bytes = a->D * dtype_bytes(a->table->type);
+    for (size_t t = begin; t < end; t++) {
+        const unsigned char *row = (const unsigned char *)a->table->data + (size_t)a->ids[t] * row_bytes;
+        o->widen[a->table->type](a->out + t * a->D, row, a->D);
+    }
+}
+
+void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T)
+{
+    assert(table->type != DTYPE_OTHER && table->n_dims >= 2);
+    size_t D = tensor_len(table) / table->dims[0];
+    embed_args args = {out, table, ids, D};
+    nn_run_rows(c, embed_rows, &args, T, D);
+}
+
+typedef struct pair_args {
+    float *y;
+    const float *x;
+} pair_args;
+
+static void add_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const pair_args *a = args;
+    o->add(a->y + begin, a->x + begin, end - begin);
+}
+
+void nn_add(compute *c, float *y, const float *x, size_t n)
+{
+    pair_args args = {y, x};
+    nn_run_rows(c, add_values, &args, n, 1);
+}
+
+static void silu_mul_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const pair_args *a = args;
+    o->silu_mul(a->y + begin, a->x + begin, end - begin);
+}
+
+void nn_silu_mul(compute *c, float *gate, const float *up, size_t n)
+{
+    pair_args args = {gate, up};
+    nn_run_rows(c, silu_mul_values, &args, n, 1);
+}
+
+static void gelu_tanh_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const pair_args *a = args;
+    o->gelu_tanh(a->y + begin, end - begin);
+}
+
+void nn_gelu_tanh(compute *c, float *x, size_t n)
+{
+    pair_args args = {x, NULL};
+    nn_run_rows(c, gelu_tanh_values, &args, n, 1);
+}
+
+static void gelu_erf_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const pair_args *a = args;
+    o->gelu_erf(a->y + begin, end - begin);
+}
+
+void nn_gelu_erf(compute *c, float *x, size_t n)
+{
+    pair_args args = {x, NULL};
+    nn_run_rows(c, gelu_erf_values, &args, n, 1);
+}
+
+typedef struct norm_args {
+    float *out;
+    const float *x, *z, *w, *b;
+    float eps;
+    size_t D;
+} norm_args;
+
+static void rmsnorm_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const norm_args *a = args;
+    for (size_t t = begin; t < end; t++) {
+        o->rmsnorm(a->out + t * a->D, a->x + t * a->D, a->w, a->eps, a->D);
+    }
+}
+
+void nn_rmsnorm(compute *c, float *out, const float *x, const float *w, float eps, size_t T, size_t D)
+{
+    norm_args args = {.out = out, .x = x, .w = w, .eps = eps, .D = D};
+    nn_run_rows(c, rmsnorm_rows, &args, T, D);
+}
+
+static void rmsnorm_gated_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const norm_args *a = args;
+    for (size_t r = begin; r < end; r++) {
+        size_t at = r * a->D;
+        o->rmsnorm_gated(a->out + at, a->x + at, a->z + at, a->w, a->eps, a->D);
+    }
+}
+
+void nn_rmsnorm_gated(compute *c, float *out, const float *x, const float *z, const float *w, float eps,
+                      size_t R, size_t d)
+{
+    norm_args args = {.out = out, .x = x, .z = z, .w = w, .eps = eps, .D = d};
+    nn_run_rows(c, rmsnorm_gated_rows, &args, R, d);
+}
+
+static void layernorm_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const norm_args *a = args;
+    for (size_t t = begin; t < end; t++) {
+        o->layernorm(a->out + t * a->D, a->x + t * a->D, a->w, a->b, a->eps, a->D);
+    }
+}
+
+void nn_layernorm(compute *c, float *out, const float *x, const float *w, const float *b, float eps, size_t T,
+                  size_t D)
+{
+    norm_args args = {.out = out, .x = x, .w = w, .b = b, .eps = eps, .D = D};
+    nn_run_rows(c, layernorm_rows, &args, T, D);
+}
+
+/* x: heads at strides; other: per-row data, or a second tensor of heads. */
+typedef struct heads_args {
+    float *x;
+    const float *a, *b;
+    float eps;
+    size_t H, n, row_stride, head_stride;
+} heads_args;
+
+static void rmsnorm_heads_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const heads_args *a = args;
+    for (size_t t = begin; t < end; t++) {
+        for (size_t h = 0; h < a->H; h++) {
+            float *x = a->x + t * a->row_stride + h * a->head_stride;
+            o->rmsnorm(x, x, a->a, a->eps, a->n);
+        }
+    }
+}
+
+void nn_rmsnorm_heads(compute *c, float *x, const float *w, float eps, size_t T, size_t H, size_t hd,
+                      size_t row_stride, size_t head_stride)
+{
+    heads_args args = {
+        .x = x, .a = w, .eps = eps, .H = H, .n = hd, .row_stride = row_stride, .head_stride = head_stride};
+    nn_run_rows(c, rmsnorm_heads_rows, &args, T, H * hd);
+}
+
+static void sigmoid_gate_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const heads_args *a = args;
+    for (size_t t = begin; t < end; t++) {
+        for (size_t h = 0; h < a->H; h++) {
+            o->sigmoid_mul(a->x + (t * a->H + h) * a->n, a->a + t * a->row_stride + h * a->head_stride, a->n);
+        }
+    }
+}
+
+void nn_sigmoid_gate(compute *c, float *x, const float *gate, size_t T, size_t H, size_t hd,
+                     size_t row_stride, size_t head_stride)
+{
+    heads_args args = {
+        .x = x, .a = gate, .H = H, .n = hd, .row_stride = row_stride, .head_stride = head_stride};
+    nn_run_rows(c, sigmoid_gate_rows, &args, T, H * hd);
+}
+
+static void rope_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const heads_args *a = args;
+    for (size_t t = begin; t < end; t++) {
+        for (size_t h = 0; h < a->H; h++) {
+            o->rope(a->x + t * a->row_stride + h * a->head_stride, a->a + t * a->n, a->b + t * a->n, a->n);
+        }
+    }
+}
+
+void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T, size_t H, size_t n_pairs,
+             size_t row_stride, size_t head_stride)
+{
+    heads_args args = {.x = x,
+                       .a = cos,
+                       .b = sin,
+                       .H = H,
+                       .n = n_pairs,
+                       .row_stride = row_stride,
+                       .head_stride = head_stride};
+    nn_run_rows(c, rope_rows, &args, T, H * n_pairs * 2);
+}

@@ -1,0 +1,91 @@
+/* ops: the kernels of one instruction set as a table of functions. Any thread; no memory, locks or
+ * threads inside.
+ *
+ *     const ops *o = ops_select(cpu_flags());
+ *     o->dot_rows[DTYPE_F32](out, N, x, K, T, w, K, N, K);
+ *
+ * ops_generic.c is the specification: plain loops, always built, what the others are tested
+ * against. Pointers need the alignment of their element only (weights: 2 bytes); every length is
+ * allowed, 0 included. Outputs may equal the first input where a comment says "in place", otherwise
+ * nothing overlaps.
+ *
+ * What one output element is made of never depends on how many rows or columns a call has: a row
+ * alone and a row among others give the same bits. Letters as in nn.h.
+ */
+#ifndef PARLEY_COMPUTE_OPS_H
+#define PARLEY_COMPUTE_OPS_H
+
+#include <stddef.h>
+
+#include "compute/tensor.h"
+
+/* out[t*out_stride + n] = sum_k x[t*x_stride + k] * w[n*w_stride + k] for T x N elements; strides
+ * in elements. Sum: lane k % 16 of 16 accumulators takes term k in rising order; then lanes l and
+ * l+8, l+4, l+2, l+1 are added. */
+typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
+                         const void *w, size_t w_stride, size_t N, size_t K);
+
+typedef struct ops {
+    const char *name;
+
+    /* ---- by dtype: DTYPE_F32, DTYPE_BF16, DTYPE_F16 ---- */
+    void (*widen[DTYPE_OTHER])(float *out, const void *in, size_t n);
+    dot_rows_fn *dot_rows[DTYPE_OTHER];
+    /* Up to this many rows dot_rows is taken before BLAS; at least NN_ROWS_EXACT. Measured: with
+     * AVX-512 it is as fast as OpenBLAS's AVX-512 kernels and twice its Haswell ones; with AVX2 it
+     * reaches two thirds of BLAS. */
+    size_t dot_rows_best;
+
+    /* ---- small matrices ---- */
+
+    /* c[m,n] += sum_k a[m,k] * b[k,n], k rising, starting from c. */
+    void (*mul_add)(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
+                    size_t b_stride, size_t M, size_t K, size_t N);
+    /* out[n,m] = in[m,n]. */
+    void (*transpose)(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M, size_t N);
+
+    /* ---- one row ---- */
+    void (*add)(float *y, const float *x, size_t n); /* y += x */
+    void (*scale)(float *x, float s, size_t n);      /* x *= s */
+    /* x / sqrt(mean(x^2) + eps) * w; in place. */
+    void (*rmsnorm)(float *out, const float *x, const float *w, float eps, size_t n);
+    /* rmsnorm(x) * silu(z); in place. */
+    void (*rmsnorm_gated)(float *out, const float *x, const float *z, const float *w, float eps, size_t n);
+    /* (x - mean) / sqrt(variance + eps) * w + b; in place. */
+    void (*layernorm)(float *out, const float *x, const float *w, const float *b, float eps, size_t n);
+    /* x / sqrt(sum(x^2) + 1e-6) * s; in place. */
+    void (*l2norm)(float *out, const float *x, float s, size_t n);
+    void (*exp)(float *x, size_t n);                            /* x = e^x */
+    void (*silu_mul)(float *gate, const float *up, size_t n);   /* gate = silu(gate) * up */
+    void (*sigmoid_mul)(float *x, const float *gate, size_t n); /* x *= sigmoid(gate) */
+    void (*gelu_tanh)(float *x, size_t n);
+    void (*gelu_erf)(float *x, size_t n);
+    /* (x[i], x[i+n]) rotated by (cos[i], sin[i]). */
+    void (*rope)(float *x, const float *cos, const float *sin, size_t n);
+
+    /* One tile of an online softmax: raises *max to the largest of s, s = exp(s - *max), updates
+     * *sum, and returns the factor exp(old max - new max) for what was accumulated before. Start
+     * with *max = -INFINITY, *sum = 0. */
+    float (*softmax_tile)(float *s, size_t n, float *max, float *sum);
+
+    /* ---- GatedDeltaNet ---- */
+
+    /* out[t,c] = silu(sum_j w[c*4 + j] * u[t-3+j, c]) for n channels; rows before the first come
+     * from tail [3, tail_stride]. */
+    void (*conv_silu)(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
+                      size_t tail_stride, const float *w, size_t T, size_t n);
+    /* One token, n columns of a state S [dk, stride]: S *= decay; m = k S; S += k^T (beta (v - m));
+     * out = q S. */
+    void (*delta_step)(float *out, float *S, size_t stride, const float *q, const float *k, const float *v,
+                       float beta, float decay, size_t dk, size_t n);
+} ops;
+
+/* The best table for a set of CPU_* flags; never NULL. */
+const ops *ops_select(unsigned flags);
+
+/* The tables by name; NULL where this build has none (another processor family). */
+const ops *ops_generic(void);
+const ops *ops_avx2(void);
+const ops *ops_avx512(void);
+
+#endif

@@ -1,0 +1,207 @@
+/* AVX2 with FMA and F16C: a vector of 16 floats is a pair of registers. */
+#include "compute/ops.h"
+
+#if defined(__AVX2__)
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "compute/kernel.h"
+#include "compute/nn.h"
+
+typedef struct vec {
+    __m256 lo, hi;
+} vec;
+
+/* 16 registers: 6 pairs of accumulators (measured: better than 4 for dot products), the rest for
+ * inputs. */
+enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, DOT_N_FEW = 4, MUL_M = 4, MUL_V = 1 };
+
+static ALWAYS_INLINE vec v_set1(float f)
+{
+    return (vec){_mm256_set1_ps(f), _mm256_set1_ps(f)};
+}
+
+static ALWAYS_INLINE vec v_load(const float *p)
+{
+    return (vec){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
+}
+
+static ALWAYS_INLINE void v_store(float *p, vec a)
+{
+    _mm256_storeu_ps(p, a.lo);
+    _mm256_storeu_ps(p + 8, a.hi);
+}
+
+/* All bits set in the lanes i, i+1, ... below n. */
+static ALWAYS_INLINE __m256i lanes_below(size_t n, int i)
+{
+    __m256i lane = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(i));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+
+static ALWAYS_INLINE __m256 load_lanes(const float *p, __m256i mask, float fill)
+{
+    return _mm256_blendv_ps(_mm256_set1_ps(fill), _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
+}
+
+static ALWAYS_INLINE vec v_load_n(const float *p, size_t n, float fill)
+{
+    if (n == 16) {
+        return v_load(p);
+    }
+    return (vec){load_lanes(p, lanes_below(n, 0), fill), load_lanes(p + 8, lanes_below(n, 8), fill)};
+}
+
+static ALWAYS_INLINE void v_store_n(float *p, vec a, size_t n)
+{
+    if (n == 16) {
+        v_store(p, a);
+    } else {
+        _mm256_maskstore_ps(p, lanes_below(n, 0), a.lo);
+        _mm256_maskstore_ps(p + 8, lanes_below(n, 8), a.hi);
+    }
+}
+
+static ALWAYS_INLINE vec v_add(vec a, vec b)
+{
+    return (vec){_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE vec v_sub(vec a, vec b)
+{
+    return (vec){_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE vec v_mul(vec a, vec b)
+{
+    return (vec){_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE vec v_div(vec a, vec b)
+{
+    return (vec){_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    return (vec){_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+
+static ALWAYS_INLINE vec v_min(vec a, vec b)
+{
+    return (vec){_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE vec v_max(vec a, vec b)
+{
+    return (vec){_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE vec v_round(vec a)
+{
+    enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+    return (vec){_mm256_round_ps(a.lo, NEAREST), _mm256_round_ps(a.hi, NEAREST)};
+}
+
+/* a * 2^n for -150 <= n <= 128, in two factors that are both normal numbers. */
+static ALWAYS_INLINE __m256 scale2_half(__m256 a, __m256 n)
+{
+    __m256i whole = _mm256_cvtps_epi32(n), first = _mm256_srai_epi32(whole, 1);
+    __m256i second = _mm256_sub_epi32(whole, first), bias = _mm256_set1_epi32(127);
+    a = _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(first, bias), 23)));
+    return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(second, bias), 23)));
+}
+
+static ALWAYS_INLINE vec v_scale2(vec a, vec n)
+{
+    return (vec){scale2_half(a.lo, n.lo), scale2_half(a.hi, n.hi)};
+}
+
+static ALWAYS_INLINE __m256 where_negative_half(__m256 x, __m256 a, __m256 b)
+{
+    return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ));
+}
+
+static ALWAYS_INLINE vec v_where_negative(vec x, vec a, vec b)
+{
+    return (vec){where_negative_half(x.lo, a.lo, b.lo), where_negative_half(x.hi, a.hi, b.hi)};
+}
+
+/* Lanes l and l+8, then l and l+4. */
+static ALWAYS_INLINE __m128 fold_to_4(vec a)
+{
+    __m256 b = _mm256_add_ps(a.lo, a.hi);
+    return _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+}
+
+static ALWAYS_INLINE float v_sum(vec a)
+{
+    __m128 b = fold_to_4(a);
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+static ALWAYS_INLINE void v_sum4(float *out, vec a, vec b, vec c, vec d)
+{
+    __m128 r0 = fold_to_4(a), r1 = fold_to_4(b), r2 = fold_to_4(c), r3 = fold_to_4(d);
+    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+    _mm_storeu_ps(out, _mm_add_ps(_mm_add_ps(r0, r2), _mm_add_ps(r1, r3)));
+}
+
+static ALWAYS_INLINE float v_top(vec a)
+{
+    __m256 b = _mm256_max_ps(a.lo, a.hi);
+    __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+    c = _mm_max_ps(c, _mm_movehl_ps(c, c));
+    return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+}
+
+static ALWAYS_INLINE __m256 bf16_bits(__m128i bits)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+static ALWAYS_INLINE vec v_widen_bf16(const void *p)
+{
+    const __m128i *from = p;
+    return (vec){bf16_bits(_mm_loadu_si128(from)), bf16_bits(_mm_loadu_si128(from + 1))};
+}
+
+static ALWAYS_INLINE vec v_widen_f16(const void *p)
+{
+    const __m128i *from = p;
+    return (vec){_mm256_cvtph_ps(_mm_loadu_si128(from)), _mm256_cvtph_ps(_mm_loadu_si128(from + 1))};
+}
+
+static ALWAYS_INLINE vec v_widen_bf16_n(const void *p, size_t n)
+{
+    uint16_t padded[16] = {0};
+    memcpy(padded, p, n * sizeof padded[0]);
+    return v_widen_bf16(padded);
+}
+
+static ALWAYS_INLINE vec v_widen_f16_n(const void *p, size_t n)
+{
+    uint16_t padded[16] = {0};
+    memcpy(padded, p, n * sizeof padded[0]);
+    return v_widen_f16(padded);
+}
+
+#include "compute/ops_simd.h"
+
+const ops *ops_avx2(void)
+{
+    static const ops table = {.name = "avx2", .dot_rows_best = NN_ROWS_EXACT, OPS_SIMD_MEMBERS};
+    return &table;
+}
+
+#else
+
+const ops *ops_avx2(void)
+{
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,316 @@
+/* The specification of every kernel in plain loops. Norms sum in double: the other tables are
+ * compared with it. */
+#include "compute/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "compute/half.h"
+#include "compute/nn.h"
+
+enum { LANES = 16 };
+
+static float add_lanes(float lane[LANES])
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        for (size_t l = 0; l < half; l++) {
+            lane[l] += lane[l + half];
+        }
+    }
+    return lane[0];
+}
+
+static void widen_f32_generic(float *out, const void *in, size_t n)
+{
+    memcpy(out, in, n * sizeof *out);
+}
+
+static void widen_bf16_generic(float *out, const void *in, size_t n)
+{
+    const unsigned char *from = in;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof bits);
+        out[i] = bf16_to_f32(bits);
+    }
+}
+
+static void widen_f16_generic(float *out, const void *in, size_t n)
+{
+    const unsigned char *from = in;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof bits);
+        out[i] = f16_to_f32(bits);
+    }
+}
+
+/* One element; terms in blocks of 16 so that the compiler can keep the lanes in registers. */
+static inline float dot_generic(const float *x, const unsigned char *w, size_t size, size_t K,
+                                void (*widen)(float *, const void *, size_t))
+{
+    float lane[LANES] = {0}, block[LANES];
+    for (size_t k = 0; k < K; k += LANES) {
+        size_t n = K - k < LANES ? K - k : LANES;
+        widen(block, w + k * size, n);
+        for (size_t l = 0; l < n; l++) {
+            lane[l] += x[k + l] * block[l];
+        }
+    }
+    return add_lanes(lane);
+}
+
+static inline void dot_rows_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
+                                    const void *w, size_t w_stride, size_t N, size_t K, size_t size,
+                                    void (*widen)(float *, const void *, size_t))
+{
+    const unsigned char *rows = w;
+    for (size_t n = 0; n < N; n++) {
+        for (size_t t = 0; t < T; t++) {
+            out[t * out_stride + n] =
+                dot_generic(x + t * x_stride, rows + n * w_stride * size, size, K, widen);
+        }
+    }
+}
+
+static void dot_rows_f32_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
+                                 const void *w, size_t w_stride, size_t N, size_t K)
+{
+    dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 4, widen_f32_generic);
+}
+
+static void dot_rows_bf16_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
+                                  const void *w, size_t w_stride, size_t N, size_t K)
+{
+    dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 2, widen_bf16_generic);
+}
+
+static void dot_rows_f16_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
+                                 const void *w, size_t w_stride, size_t N, size_t K)
+{
+    dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 2, widen_f16_generic);
+}
+
+static void mul_add_generic(float *restrict c, size_t c_stride, const float *restrict a, size_t a_stride,
+                            const float *restrict b, size_t b_stride, size_t M, size_t K, size_t N)
+{
+    for (size_t m = 0; m < M; m++) {
+        for (size_t k = 0; k < K; k++) {
+            float f = a[m * a_stride + k];
+            for (size_t n = 0; n < N; n++) {
+                c[m * c_stride + n] += f * b[k * b_stride + n];
+            }
+        }
+    }
+}
+
+static void transpose_generic(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M,
+                              size_t N)
+{
+    for (size_t m = 0; m < M; m++) {
+        for (size_t n = 0; n < N; n++) {
+            out[n * out_stride + m] = in[m * in_stride + n];
+        }
+    }
+}
+
+static void add_generic(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += x[i];
+    }
+}
+
+static void scale_generic(float *x, float s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= s;
+    }
+}
+
+static double sum_squares(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i] * (double)x[i];
+    }
+    return sum;
+}
+
+static float sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+static float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+static void rmsnorm_generic(float *out, const float *x, const float *w, float eps, size_t n)
+{
+    float r = (float)(1.0 / sqrt(sum_squares(x, n) / (double)n + (double)eps));
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x[i] * r * w[i];
+    }
+}
+
+static void rmsnorm_gated_generic(float *out, const float *x, const float *z, const float *w, float eps,
+                                  size_t n)
+{
+    float r = (float)(1.0 / sqrt(sum_squares(x, n) / (double)n + (double)eps));
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x[i] * r * w[i] * silu(z[i]);
+    }
+}
+
+static void layernorm_generic(float *out, const float *x, const float *w, const float *b, float eps, size_t n)
+{
+    double mean = 0, variance = 0;
+    for (size_t i = 0; i < n; i++) {
+        mean += (double)x[i];
+    }
+    mean /= (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double d = (double)x[i] - mean;
+        variance += d * d;
+    }
+    double r = 1.0 / sqrt(variance / (double)n + (double)eps);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (float)(((double)x[i] - mean) * r) * w[i] + b[i];
+    }
+}
+
+static void l2norm_generic(float *out, const float *x, float s, size_t n)
+{
+    float r = (float)(1.0 / sqrt(sum_squares(x, n) + 1e-6)) * s;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x[i] * r;
+    }
+}
+
+static void exp_generic(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = expf(x[i]);
+    }
+}
+
+static void silu_mul_generic(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        gate[i] = silu(gate[i]) * up[i];
+    }
+}
+
+static void sigmoid_mul_generic(float *x, const float *gate, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= sigmoid(gate[i]);
+    }
+}
+
+/* 0.5 x (1 + tanh(u)) = x sigmoid(2u), which keeps its relative accuracy for negative x. */
+static void gelu_tanh_generic(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double v = (double)x[i];
+        double u = 0.79788456080286535588 * (v + 0.044715 * v * v * v);
+        x[i] = (float)(v / (1.0 + exp(-2.0 * u)));
+    }
+}
+
+/* 0.5 x (1 + erf(x / sqrt 2)) = 0.5 x erfc(-x / sqrt 2), for the same reason. */
+static void gelu_erf_generic(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double v = (double)x[i];
+        x[i] = (float)(0.5 * v * erfc(-v * 0.70710678118654752440));
+    }
+}
+
+static void rope_generic(float *x, const float *cos, const float *sin, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float a = x[i], b = x[i + n];
+        x[i] = a * cos[i] - b * sin[i];
+        x[i + n] = b * cos[i] + a * sin[i];
+    }
+}
+
+static float softmax_tile_generic(float *s, size_t n, float *max, float *sum)
+{
+    float top = *max, lane[LANES] = {0};
+    for (size_t i = 0; i < n; i++) {
+        top = s[i] > top ? s[i] : top;
+    }
+    for (size_t i = 0; i < n; i++) {
+        s[i] = expf(s[i] - top);
+        lane[i % LANES] += s[i];
+    }
+    float factor = expf(*max - top);
+    *max = top;
+    *sum = *sum * factor + add_lanes(lane);
+    return factor;
+}
+
+static void conv_silu_generic(float *out, size_t out_stride, const float *u, size_t u_stride,
+                              const float *tail, size_t tail_stride, const float *w, size_t T, size_t n)
+{
+    for (size_t t = 0; t < T; t++) {
+        for (size_t c = 0; c < n; c++) {
+            float y = 0;
+            for (size_t j = 0; j < 4; j++) {
+                size_t row = t + j; /* counted from three rows before the first */
+                y += w[c * 4 + j] * (row < 3 ? tail[row * tail_stride + c] : u[(row - 3) * u_stride + c]);
+            }
+            out[t * out_stride + c] = silu(y);
+        }
+    }
+}
+
+static void delta_step_generic(float *restrict out, float *restrict S, size_t stride, const float *q,
+                               const float *k, const float *v, float beta, float decay, size_t dk, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        float m = 0, o = 0;
+        for (size_t i = 0; i < dk; i++) {
+            S[i * stride + j] *= decay;
+            m += S[i * stride + j] * k[i];
+        }
+        float d = beta * (v[j] - m);
+        for (size_t i = 0; i < dk; i++) {
+            S[i * stride + j] += k[i] * d;
+            o += S[i * stride + j] * q[i];
+        }
+        out[j] = o;
+    }
+}
+
+const ops *ops_generic(void)
+{
+    static const ops table = {
+        .name = "generic",
+        .widen = {widen_f32_generic, widen_bf16_generic, widen_f16_generic},
+        .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
+        .dot_rows_best = NN_ROWS_EXACT,
+        .mul_add = mul_add_generic,
+        .transpose = transpose_generic,
+        .add = add_generic,
+        .scale = scale_generic,
+        .rmsnorm = rmsnorm_generic,
+        .rmsnorm_gated = rmsnorm_gated_generic,
+        .layernorm = layernorm_generic,
+        .l2norm = l2norm_generic,
+        .exp = exp_generic,
+        .silu_mul = silu_mul_generic,
+        .sigmoid_mul = sigmoid_mul_generic,
+        .gelu_tanh = gelu_tanh_generic,
+        .gelu_erf = gelu_erf_generic,
+        .rope = rope_generic,
+        .softmax_tile = softmax_tile_generic,
+        .conv_silu = conv_silu_generic,
+        .delta_step = delta_step_generic,
+    };
+    return &table;
+}

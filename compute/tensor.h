@@ -1,0 +1,43 @@
+/* tensor: a named view of numbers that somebody else owns (usually a mapped checkpoint). Any thread; immutable.
+ *
+ *     tensor w;
+ *     if (!source->find(source->ctx, "model.norm.weight", &w)) { ... }
+ */
+#ifndef PARLEY_COMPUTE_TENSOR_H
+#define PARLEY_COMPUTE_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_OTHER } dtype;
+
+enum { TENSOR_MAX_DIMS = 5 };
+
+/* Row-major, no padding. For a linear layer dims = {n_out, n_in}. */
+typedef struct tensor {
+    dtype type;
+    int32_t n_dims;
+    size_t dims[TENSOR_MAX_DIMS];
+    const void *data; /* not owned; at least 2-byte aligned, no more may be assumed */
+    size_t bytes;     /* product of dims * element size */
+} tensor;
+
+/* Where tensors come from; lets vision/ read a checkpoint without knowing model/. */
+typedef struct tensor_source {
+    /* Fills *out and returns true if a tensor of exactly that name exists. Any thread. */
+    bool (*find)(void *ctx, const char *name, tensor *out);
+    void *ctx;
+} tensor_source;
+
+/* Bytes of one element; 0 for DTYPE_OTHER. */
+size_t dtype_bytes(dtype type);
+const char *dtype_name(dtype type);
+
+/* Product of dims. */
+size_t tensor_len(const tensor *t);
+
+/* out[0..n) = elements [begin, begin+n) as float32, exactly. t->type must not be DTYPE_OTHER. */
+void tensor_to_f32(float *out, const tensor *t, size_t begin, size_t n);
+
+#endif

@@ -1,0 +1,88 @@
+/* chat: a validated chat as every protocol hands it to the engine: messages of typed parts, media bytes, tools.
+ * Everything lives in the chat's arena; strings are valid UTF-8 and NUL-terminated.
+ *
+ *     chat_input *in = chat_input_create(LIMIT);  ...fill...  engine_prepare(e, &req, in, &hooks, &detail);
+ *     chat_input_destroy(in);
+ */
+#ifndef PARLEY_ENGINE_CHAT_H
+#define PARLEY_ENGINE_CHAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/gen.h"
+
+typedef enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL } chat_role;
+typedef enum chat_part_kind { CHAT_TEXT, CHAT_IMAGE, CHAT_VIDEO } chat_part_kind;
+
+/* An encoded file; the bytes are owned by the arena. */
+typedef struct chat_file {
+    const uint8_t *data;
+    size_t bytes;
+} chat_file;
+
+/* What of a film is shown; zeros: as the model's configuration says. */
+typedef struct chat_video {
+    double fps; /* frames a second shown */
+    int32_t n_frames, min_frames, max_frames;
+    double start_s, end_s;
+    const chat_file
+        *list; /* a film given as pictures, list_fps of them a second (0: the fps shown), instead of a file */
+    size_t n_list;
+    double list_fps;
+} chat_video;
+
+typedef struct chat_part {
+    chat_part_kind kind;
+    const char *text; /* CHAT_TEXT */
+    size_t text_len;
+    /* CHAT_IMAGE, CHAT_VIDEO: the encoded file; owned by the arena or by `keep` of the input.
+     * NULL for a film that is a list of pictures. */
+    const uint8_t *data;
+    size_t data_bytes;
+    chat_video video; /* CHAT_VIDEO */
+    int fd; /* CHAT_VIDEO: an open regular file with the same bytes, so that they need no copy; 0: none */
+    const char *param; /* where it stood in the request, for errors: "messages[0].content[1]" */
+} chat_part;
+
+typedef struct chat_tool_call {
+    const char *id; /* may be NULL */
+    const char *name;
+    const json *arguments; /* an object; owned by `keep` */
+} chat_tool_call;
+
+typedef struct chat_message {
+    chat_role role;
+    chat_part *parts;
+    size_t n_parts;
+    bool is_string;        /* content was one string, not a list of parts */
+    const char *reasoning; /* reasoning_content, or NULL */
+    chat_tool_call *tool_calls;
+    size_t n_tool_calls;
+    const char *tool_call_id; /* CHAT_TOOL, may be NULL */
+    const char *name;         /* may be NULL */
+} chat_message;
+
+typedef struct chat_input {
+    arena *arena;
+    json_doc *keep; /* parsed body that arguments, tools and kwargs point into; may be NULL */
+    chat_message *messages;
+    size_t n_messages;
+    const json *tools;           /* array or NULL */
+    const json *template_kwargs; /* object or NULL: enable_thinking, ... */
+    uint64_t
+        scope; /* who asks (a hash of the API key; 0: everybody): only equal scopes share cached prefixes */
+    gen_params params;
+} chat_input;
+
+/* An empty chat whose arena holds at most max_bytes; NULL without memory. */
+MUST_CHECK chat_input *chat_input_create(size_t max_bytes);
+void chat_input_destroy(chat_input *in); /* frees arena and keep; NULL allowed */
+
+/* True if any message of the whole history holds a picture or a film: the one predicate for routing. */
+bool chat_has_media(const chat_input *in);
+
+#endif

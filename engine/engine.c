@@ -1,0 +1,395 @@
+#include "engine/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "compute/cpu.h"
+#include "engine/engine_private.h"
+
+enum { CACHE_DEFAULT_MIB = 1024, CACHE_MAX_ENTRIES = 256 };
+enum { N_CTX_DEFAULT_MAX = 32768, N_CTX_MIN = 256, PREFILL_CHUNK_DEFAULT = 512, N_PARALLEL_DEFAULT = 4 };
+
+static void report_load(const engine_options *opt, const char *stage, double fraction)
+{
+    if (opt->on_load) {
+        opt->on_load(opt->on_load_ctx, stage, fraction);
+    }
+}
+
+bool engine_parse_cpu(const char *text, unsigned *mask)
+{
+    return cpu_parse_level(text, mask);
+}
+
+/* ---- opening, part by part ---- */
+
+static err_code open_template(engine *e, const char *file, err_detail *detail)
+{
+    if (!file) {
+        e->template = model_chat_template(e->model);
+        return ERR_OK;
+    }
+    bytes text;
+    bytes_init(&text, LIMIT_TEMPLATE_BYTES);
+    err_code err = file_read(&text, file, detail);
+    if (err == ERR_OK) {
+        err = chat_template_compile(&e->own_template, bytes_str(&text), text.len, detail);
+        e->template = e->own_template;
+    }
+    bytes_deinit(&text);
+    return err;
+}
+
+static err_code open_vision(engine *e, err_detail *detail)
+{
+    if (!model_get_config(e->model)->has_vision) {
+        return ERR_OK;
+    }
+    tensor_source tensors = model_tensors(e->model);
+    err_code err = processor_config_load(&e->processor, e->dir, detail);
+    if (err == ERR_OK) {
+        err = vit_open(&e->vision, e->dir, &tensors, e->compute, detail);
+    }
+    if (err == ERR_OK &&
+        vit_get_config(e->vision)->out_hidden_size != model_get_config(e->model)->hidden_size) {
+        err =
+            err_set(detail, ERR_CORRUPT, "vision_config.out_hidden_size is %d, but the text model is %d wide",
+                    vit_get_config(e->vision)->out_hidden_size, model_get_config(e->model)->hidden_size);
+    }
+    return err;
+}
+
+/* Memory that may be taken now, in bytes; SIZE_MAX if the system does not say. */
+static size_t available_memory(void)
+{
+    size_t kib = SIZE_MAX >> 10;
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) {
+            break;
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+    return kib << 10;
+}
+
+/* Rows of the largest batch, and logits of the largest decode block. */
+static int32_t most_rows(const engine *e)
+{
+    return e->prefill_chunk > NN_ROWS_EXACT ? e->prefill_chunk : NN_ROWS_EXACT;
+}
+
+static int32_t most_logits(const engine *e)
+{
+    return e->drafting ? NN_ROWS_EXACT : e->n_slots;
+}
+
+static size_t state_bytes(const engine *e, int32_t n_ctx)
+{
+    return seq_state_bytes(model_get_config(e->model), e->drafting, n_ctx) * (size_t)e->n_slots +
+           decoder_scratch_bytes(e->model, most_rows(e), most_logits(e)) + e->cache_bytes;
+}
+
+/* Chooses the context length so that all state fits, or refuses the one that was asked for. */
+static err_code plan_memory(engine *e, int32_t asked, int64_t cache_mib, err_detail *detail)
+{
+    const int32_t trained = model_get_config(e->model)->max_position_embeddings;
+    const size_t available = available_memory();
+    e->cache_bytes = (size_t)(cache_mib < 0 ? CACHE_DEFAULT_MIB : cache_mib) << 20;
+    if (cache_mib < 0 && e->cache_bytes > available / 8) {
+        e->cache_bytes = available / 8;
+    }
+    int32_t n_ctx = asked ? asked : trained < N_CTX_DEFAULT_MAX ? trained : N_CTX_DEFAULT_MAX;
+    if (n_ctx < N_CTX_MIN || n_ctx > trained) {
+        return err_set(detail, ERR_INVALID, "--ctx-size is %d; this model takes %d to %d", n_ctx, N_CTX_MIN,
+                       trained);
+    }
+    while (!asked && state_bytes(e, n_ctx) > available / 2 && n_ctx / 2 >= N_CTX_MIN) {
+        n_ctx /= 2;
+    }
+    e->info.n_ctx = n_ctx;
+    e->info.state_bytes = state_bytes(e, n_ctx);
+    if (e->info.state_bytes > available) {
+        return err_set(detail, ERR_NOMEM,
+                       "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are free; "
+                       "lower --ctx-size, --parallel or --cache-ram",
+                       e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20);
+    }
+    return ERR_OK;
+}
+
+/* One pool of blocks for all sequences and the prefix cache: half of the cache's budget goes to blocks, half to copied
+ * states. A sequence always finds its blocks, because the cache gives way. */
+static err_code create_pool(engine *e, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(e->model);
+    size_t per_sequence = kv_pool_blocks_for(e->info.n_ctx);
+    size_t block_bytes = kv_pool_block_floats(cfg, e->drafting) * sizeof(float);
+    size_t n_cached = block_bytes ? e->cache_bytes / 2 / block_bytes : 0;
+    err_code err = kv_pool_create(&e->pool, cfg, e->drafting, per_sequence * (size_t)e->n_slots + n_cached,
+                                  e->compute, detail);
+    if (err != ERR_OK || e->cache_bytes == 0) {
+        return err;
+    }
+    size_t state = seq_state_bytes(cfg, e->drafting, 1) - block_bytes;
+    if (state > e->cache_bytes / 2) {
+        log_warn("eng", "a prefix cache of %zu MiB cannot hold one state of this model (%zu MiB); it is off",
+                 e->cache_bytes >> 20, (2 * state >> 20) + 1);
+        return ERR_OK;
+    }
+    e->cache = prefix_cache_create(e->cache_bytes / 2, CACHE_MAX_ENTRIES, cfg->hidden_size);
+    if (!e->cache) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+    }
+    kv_pool_set_reclaim(e->pool, prefix_cache_evict_one, e->cache);
+    return ERR_OK;
+}
+
+static err_code create_state(engine *e, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(e->model);
+    e->slots = calloc((size_t)e->n_slots, sizeof *e->slots);
+    e->raw_logits = malloc((size_t)cfg->vocab_size * sizeof *e->raw_logits);
+    e->chunk_rows = malloc((size_t)most_rows(e) * sizeof *e->chunk_rows);
+    if (!e->slots || !e->raw_logits || !e->chunk_rows) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+    }
+    for (int32_t i = 0; i < e->n_slots; i++) {
+        slot *s = &e->slots[i];
+        err_code err = seq_state_create(&s->seq, cfg, e->pool, e->info.n_ctx, e->compute, detail);
+        s->key = malloc(((size_t)e->info.n_ctx + 2) * sizeof *s->key);
+        if (err == ERR_OK && !s->key) {
+            err = err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+        }
+        if (err == ERR_OK && e->drafting) {
+            err = seq_state_reserve_rows(s->seq, 1 + DRAFT_MAX, detail);
+        }
+        if (err == ERR_OK && !drafter_init(&s->drafter, cfg->hidden_size)) {
+            err = err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    err_code err = ERR_OK;
+    if (e->drafting) {
+        err = mtp_scratch_create(&e->mtp, e->model, e->compute, most_rows(e), 1, detail);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    return decoder_scratch_create(&e->scratch, e->model, e->compute, most_rows(e), most_logits(e), detail);
+}
+
+/* The command line wins over generation_config.json. */
+static void set_defaults(engine *e, const engine_options *opt)
+{
+    const model_config *cfg = model_get_config(e->model);
+    gen_params model_defaults;
+    gen_params_init(&model_defaults);
+    model_defaults.temperature = cfg->do_sample ? cfg->temperature : 0.0f;
+    model_defaults.top_k = cfg->top_k;
+    model_defaults.top_p = cfg->top_p;
+    model_defaults.min_p = cfg->min_p;
+    model_defaults.repetition_penalty = cfg->repetition_penalty;
+    model_defaults.max_tokens = opt->default_max_tokens ? opt->default_max_tokens : LIMIT_MAX_TOKENS_DEFAULT;
+    e->info.defaults = opt->defaults;
+    gen_params_fill(&e->info.defaults, &model_defaults);
+}
+
+static void set_info(engine *e)
+{
+    const model_config *cfg = model_get_config(e->model);
+    const char *slash = strrchr(e->dir, '/');
+    snprintf(e->model_name, sizeof e->model_name, "%.255s", slash ? slash + 1 : e->dir);
+    snprintf(e->compute_text, sizeof e->compute_text, "%s", compute_describe(e->compute));
+    e->info.model_name = e->model_name;
+    e->info.model_dir = e->dir;
+    e->info.compute = e->compute_text;
+    e->info.family = cfg->family;
+    e->info.n_ctx_train = cfg->max_position_embeddings;
+    e->info.n_vocab = cfg->vocab_size;
+    e->info.n_embd = cfg->hidden_size;
+    e->info.n_parallel = e->n_slots;
+    e->info.n_params = model_n_params(e->model);
+    e->info.weight_bytes = model_weight_bytes(e->model);
+    e->info.has_vision = e->vision != NULL;
+    e->info.has_video = e->vision && cfg->video_token_id >= 0 && cfg->vision_start_token_id >= 0 &&
+                        cfg->vision_end_token_id >= 0;
+    e->info.video_fps = e->processor.video_fps;
+    e->info.video_min_frames = e->processor.video_min_frames;
+    e->info.video_max_frames = e->processor.video_max_frames < LIMIT_VIDEO_FRAMES
+                                   ? e->processor.video_max_frames
+                                   : LIMIT_VIDEO_FRAMES;
+    e->info.has_mtp = model_has_mtp(e->model);
+    e->info.has_template = e->template != NULL;
+    e->info.has_thinking = e->template && chat_template_has_variable(e->template, "enable_thinking");
+}
+
+static err_code open_parts(engine *e, const engine_options *opt, err_detail *detail)
+{
+    const compute_options co = {.n_threads = opt->n_threads, .cpu_mask = opt->cpu_mask};
+    err_code err = compute_create(&e->compute, &co, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    report_load(opt, "text", 0.0);
+    const model_open_options mo = {0};
+    err = model_open(&e->model, e->dir, &mo, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    report_load(opt, "vision", 0.5);
+    err = open_vision(e, detail);
+    if (err == ERR_OK) {
+        err = open_template(e, opt->template_file, detail);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    report_load(opt, "memory", 0.8);
+    e->drafting = model_has_mtp(e->model) && !opt->no_draft;
+    err = plan_memory(e, opt->n_ctx, opt->cache_mib, detail);
+    if (err == ERR_OK) {
+        err = create_pool(e, detail);
+    }
+    if (err == ERR_OK) {
+        err = create_state(e, detail);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    set_info(e);
+    set_defaults(e, opt);
+    log_info("eng", "%d sequences of %d tokens and %zu MiB of cached prompts take at most %zu MiB; %s",
+             e->n_slots, e->info.n_ctx, e->cache_bytes >> 20, (size_t)e->info.state_bytes >> 20,
+             e->drafting               ? "drafting with the multi-token-prediction head"
+             : model_has_mtp(e->model) ? "drafting is off"
+                                       : "the model has no multi-token-prediction head: plain decoding");
+    e->inbox = inbox_create(opt->n_queue ? opt->n_queue : LIMIT_QUEUE, e->n_slots);
+    if (!e->inbox) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+    }
+    if (pthread_create(&e->thread, NULL, engine_thread, e) != 0) {
+        return err_set(detail, ERR_NOMEM, "the system refused another thread");
+    }
+    e->thread_started = true;
+    report_load(opt, "ready", 1.0);
+    return ERR_OK;
+}
+
+err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
+{
+    *out = NULL;
+    engine *e = calloc(1, sizeof *e);
+    if (!e) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+    }
+    pthread_mutex_init(&e->status_lock, NULL);
+    e->on_event = opt->on_event;
+    e->on_event_ctx = opt->on_event_ctx;
+    e->film_program = opt->film_program;
+    e->film_outer_pair = opt->film_outer_pair;
+    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
+    e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
+    err_code err = ERR_OK;
+    char *full = realpath(opt->model_dir, NULL);
+    if (!full || strlen(full) >= sizeof e->dir) {
+        err = err_set(detail, ERR_NOT_FOUND, "there is no model folder at %s", opt->model_dir);
+    } else if (e->n_slots < 1 || e->n_slots > NN_ROWS_EXACT) {
+        err =
+            err_set(detail, ERR_INVALID, "--parallel is %d; 1 to %d is possible", e->n_slots, NN_ROWS_EXACT);
+    } else {
+        memcpy(e->dir, full, strlen(full) + 1);
+        err = open_parts(e, opt, detail);
+    }
+    free(full);
+    if (err != ERR_OK) {
+        engine_close(e);
+        return err;
+    }
+    *out = e;
+    return ERR_OK;
+}
+
+void engine_close(engine *e)
+{
+    if (!e) {
+        return;
+    }
+    if (e->thread_started) {
+        inbox_close(e->inbox);
+        pthread_join(e->thread, NULL);
+    }
+    inbox_destroy(e->inbox);
+    for (int32_t i = 0; e->slots && i < e->n_slots; i++) {
+        seq_state_destroy(e->slots[i].seq);
+        drafter_deinit(&e->slots[i].drafter);
+        free(e->slots[i].key);
+    }
+    prefix_cache_destroy(e->cache);
+    kv_pool_destroy(e->pool);
+    free(e->slots);
+    free(e->raw_logits);
+    free(e->chunk_rows);
+    decoder_scratch_destroy(e->scratch);
+    mtp_scratch_destroy(e->mtp);
+    vit_close(e->vision);
+    chat_template_close(e->own_template);
+    model_close(e->model);
+    compute_destroy(e->compute);
+    pthread_mutex_destroy(&e->status_lock);
+    free(e);
+}
+
+const engine_info *engine_get_info(const engine *e)
+{
+    return &e->info;
+}
+
+/* ---- requests ---- */
+
+err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail)
+{
+    if (!r->done) {
+        r->done = calloc(1, sizeof *r->done);
+    }
+    if (!r->done) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+    }
+    r->id = id;
+    r->submitted_ns = clock_ns();
+    if (!inbox_submit(e->inbox, r)) {
+        return err_set_param(detail, ERR_BUSY, NULL, "queue_full",
+                             "the queue is full; try again in a moment");
+    }
+    return ERR_OK;
+}
+
+void engine_cancel(engine *e, uint64_t id)
+{
+    inbox_cancel(e->inbox, id);
+}
+
+void engine_clear_cache(engine *e)
+{
+    atomic_store(&e->clear_cache, true);
+    inbox_wake(e->inbox);
+}
+
+void engine_get_status(engine *e, engine_status *out)
+{
+    pthread_mutex_lock(&e->status_lock);
+    *out = e->status;
+    pthread_mutex_unlock(&e->status_lock);
+    inbox_count(e->inbox, &out->n_waiting, &out->n_running);
+}

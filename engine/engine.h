@@ -1,0 +1,136 @@
+/* engine: the whole model behind one door. It speaks of chats, requests, media and events, never of tensors or
+ * threads, so that another implementation (a remote cluster) could stand behind the same header.
+ *
+ *     engine *e; engine_open(&e, &options, &detail);
+ *     gen_request *r; engine_prepare(e, &r, chat, &hooks, &detail);      // prep threads, several at once
+ *     engine_submit(e, r, id, &detail);                                  // hands r over
+ *     ... options.on_event(ctx, event) is called on the engine thread; the receiver frees the event ...
+ *     engine_cancel(e, id); engine_close(e);
+ */
+#ifndef PARLEY_ENGINE_ENGINE_H
+#define PARLEY_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "engine/chat.h"
+#include "engine/gen.h"
+
+typedef struct engine engine;
+
+typedef struct engine_options {
+    const char *model_dir;
+    const char *template_file; /* NULL: the checkpoint's own */
+    int32_t n_ctx;             /* 0: the model's, at most 32768 */
+    int32_t n_parallel;        /* sequences decoded together; 0: 4 */
+    int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
+    int32_t prefill_chunk;     /* tokens a step; 0: 512 */
+    int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
+    const char *
+        film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
+    bool film_outer_pair;       /* keep the vision_start and vision_end that a template puts around a film */
+    bool no_draft;              /* never use the multi-token-prediction head */
+    size_t n_threads;           /* 0: physical cores */
+    unsigned cpu_mask;          /* ~0u: all instruction sets */
+    int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */
+    gen_params defaults;        /* from the command line; unset fields fall to generation_config.json */
+    /* Receives every event, on the engine thread; takes ownership (gen_event_free). */
+    void (*on_event)(void *ctx, gen_event *event);
+    void *on_event_ctx;
+    /* Load progress, 0..1, on the calling thread; may be NULL. */
+    void (*on_load)(void *ctx, const char *stage, double fraction);
+    void *on_load_ctx;
+} engine_options;
+
+/* "generic", "avx2", "avx512" or "native" to a mask for cpu_mask; false for another word. */
+bool engine_parse_cpu(const char *text, unsigned *mask);
+
+/* The word after which options.film_program must call engine_film_worker and exit with what it returns. */
+#define ENGINE_FILM_COMMAND "film-worker"
+int engine_film_worker(void);
+
+/* Loads the model and starts the engine thread. Blocks until ready. */
+MUST_CHECK err_code engine_open(engine **out, const engine_options *opt, err_detail *detail);
+/* Cancels everything, stops the thread, frees. NULL allowed. No other thread may be inside the engine. */
+void engine_close(engine *e);
+
+/* What a client may know about the loaded model. Valid while the engine is open. */
+typedef struct engine_info {
+    const char *model_name; /* last component of the folder */
+    const char *model_dir;
+    const char *family;
+    const char *compute; /* instruction sets and threads */
+    int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
+    uint64_t n_params, weight_bytes, state_bytes;
+    bool has_vision, has_video, has_mtp, has_template,
+        has_thinking; /* thinking: the template knows enable_thinking */
+    double video_fps; /* how films are sampled if a request does not say it */
+    int32_t video_min_frames, video_max_frames;
+    gen_params defaults; /* complete: nothing unset but the seed */
+} engine_info;
+const engine_info *engine_get_info(const engine *e);
+
+/* Called while media of a chat are decoded; both may be NULL. cancelled is polled. */
+typedef struct prepare_hooks {
+    void (*progress)(void *ctx, gen_phase phase, int32_t processed, int32_t total);
+    bool (*cancelled)(void *ctx);
+    void *ctx;
+} prepare_hooks;
+
+/* Decodes media, renders the template, tokenizes, expands placeholders, assigns positions, checks the context and
+ * chooses the route. Prep threads. ERR_INVALID, ERR_LIMIT, ERR_CORRUPT, ERR_UNSUPPORTED name the field in
+ * detail->param; ERR_CONTEXT: the prompt does not fit (n_prompt and n_ctx are in the text). `in` stays the caller's. */
+MUST_CHECK err_code engine_prepare(engine *e, gen_request **out, const chat_input *in,
+                                   const prepare_hooks *hooks, err_detail *detail);
+/* The same for a raw prompt (completions). parse_special: added tokens in the text count as such. */
+MUST_CHECK err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len,
+                                        bool parse_special, const gen_params *params, err_detail *detail);
+void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
+
+/* Facts about a prepared request. */
+typedef struct gen_request_info {
+    gen_route route;
+    int32_t n_prompt_tokens;
+    int32_t max_tokens;
+    bool starts_in_thinking; /* the rendered prompt ends inside an open think block */
+    bool may_think;          /* the answer may hold a think block of its own */
+    int32_t n_images, n_videos;
+} gen_request_info;
+gen_request_info gen_request_get_info(const gen_request *r);
+
+/* Hands r over under a caller-chosen id (unique, not 0). ERR_BUSY: the queue is full and r is still the caller's.
+ * After ERR_OK exactly one GEN_DONE with that id will follow. Any thread. */
+MUST_CHECK err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail);
+
+/* Stops a request within one step; unknown and finished ids are ignored. GEN_DONE follows with
+ * GEN_FINISH_CANCELLED if it was running or waiting. Any thread. */
+void engine_cancel(engine *e, uint64_t id);
+
+/* Raw bytes of a token (part of a character perhaps); special: a control token that is never shown.
+ * NULL and 0 for ids without text. Any thread. */
+const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special);
+/* Whether the id ends an answer. */
+bool engine_is_stop_token(const engine *e, int32_t id);
+/* For /tokenize and friends; ids are appended as decimal numbers with commas between. */
+MUST_CHECK err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len,
+                                    bool parse_special, err_detail *detail);
+
+/* Forgets all cached prefixes, at once or after the step that runs. Any thread. */
+void engine_clear_cache(engine *e);
+
+typedef struct engine_status {
+    int32_t n_running, n_waiting;
+    uint64_t n_requests, n_prompt_tokens, n_generated_tokens, n_cached_tokens;
+    uint64_t n_vision_encodes, n_steps;
+    uint64_t n_cache_queries, n_cache_hits, n_cache_entries, cache_bytes;
+    uint64_t n_drafted, n_draft_accepted,
+        n_parked_steps; /* parked: decode steps in which drafting did not pay */
+    double vision_ms_sum, prefill_ms_sum, decode_ms_sum;
+} engine_status;
+/* A consistent copy of the counters. Any thread. */
+void engine_get_status(engine *e, engine_status *out);
+
+#endif

@@ -1,0 +1,88 @@
+/* engine_private: the engine's inside, shared by engine.c (life cycle, facade), prepare.c (prep threads, reads only
+ * the immutable part) and step.c (engine thread).
+ */
+#ifndef PARLEY_ENGINE_ENGINE_PRIVATE_H
+#define PARLEY_ENGINE_ENGINE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "compute/nn.h"
+#include "engine/draft.h"
+#include "engine/engine.h"
+#include "engine/inbox.h"
+#include "engine/prefix_cache.h"
+#include "engine/request.h"
+#include "engine/scheduler.h"
+#include "model/decoder.h"
+#include "model/model.h"
+#include "model/sampler.h"
+#include "vision/processor.h"
+#include "vision/vit.h"
+
+/* One running sequence. Engine thread. */
+typedef struct slot {
+    gen_request *req; /* NULL: free */
+    bool cache_used;  /* states are taken from the prefix cache ... */
+    bool
+        cache_fed; /* ... and put into it; not by a request without drafts, whose states lack the draft head's part */
+    seq_state *seq; /* lives as long as the engine */
+    sampler *sampler;
+    gen_phase phase;
+    int32_t prompt_done; /* prompt tokens computed */
+    size_t media_done;   /* pictures and films encoded */
+    int32_t frames_done; /* temporal patches of the current one */
+    uint64_t *key;       /* [1 + n_ctx + 1]: who may share, then an element for each token (prefix_cache.h) */
+    size_t n_key;
+    size_t next_boundary; /* index into req->boundaries */
+    int32_t next_token;   /* sampled, not yet in the cache */
+    drafter drafter;      /* unused without a draft head */
+    gen_timings timings;
+    int64_t started_ns, first_token_ns;
+} slot;
+
+struct engine {
+    /* immutable after engine_open: any thread */
+    model *model;
+    chat_template *own_template; /* from --chat-template-file, else NULL */
+    const chat_template *template;
+    processor_config processor;
+    vit *vision; /* NULL: text only. Its scratch belongs to the engine thread. */
+    engine_info info;
+    char model_name[256];
+    char dir[4096];
+    char compute_text[128];
+    int32_t prefill_chunk;
+    const char *film_program;
+    bool film_outer_pair;
+    bool drafting; /* the model has a draft head and it may be used */
+    void (*on_event)(void *ctx, gen_event *event);
+    void *on_event_ctx;
+
+    inbox *inbox;
+    pthread_t thread;
+    bool thread_started;
+
+    /* engine thread */
+    compute *compute;
+    decoder_scratch *scratch;
+    mtp_scratch *mtp; /* NULL: no drafting */
+    draft_policy draft_policy;
+    kv_pool *pool;
+    prefix_cache *cache; /* its entries hold blocks of the pool */
+    size_t cache_bytes;  /* --cache-ram */
+    slot *slots;
+    int32_t n_slots;
+    scheduler scheduler;
+    float *raw_logits;   /* [vocab] copy for logprobs */
+    int32_t *chunk_rows; /* [prefill_chunk] rows of a chunk whose embedding is replaced */
+
+    atomic_bool clear_cache; /* set by any thread, taken by the engine thread */
+    pthread_mutex_t status_lock;
+    engine_status status; /* {status_lock} */
+};
+
+/* The engine thread: runs steps until the inbox is closed and every slot is free. */
+void *engine_thread(void *arg);
+
+#endif

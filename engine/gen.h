@@ -1,0 +1,108 @@
+/* gen: what goes into the engine and what comes out: parameters, requests, events. Plain data; the structs that cross
+ * threads are handed over whole.
+ *
+ * A request moves: server (chat_input) -> engine_prepare on a prep thread -> gen_request -> engine_submit -> engine
+ * thread -> gen_event ... GEN_DONE. A request is known by its id alone; after GEN_DONE the id is never used again.
+ */
+#ifndef PARLEY_ENGINE_GEN_H
+#define PARLEY_ENGINE_GEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Which way a request goes: chosen once, for streaming and not, HTTP and WebSocket alike. */
+typedef enum gen_route { GEN_ROUTE_TEXT, GEN_ROUTE_MEDIA } gen_route;
+const char *gen_route_name(gen_route r); /* "text", "media" */
+
+typedef struct gen_bias {
+    int32_t id;
+    float bias;
+} gen_bias;
+
+/* Sampling and limits of one request; a NAN or negative "unset" is filled from the model's defaults by
+ * gen_params_fill (the request wins over the command line, that over generation_config.json). */
+typedef struct gen_params {
+    float temperature, top_p, min_p; /* NAN: unset */
+    int32_t top_k;                   /* -1: unset */
+    float repetition_penalty;        /* NAN: unset */
+    float presence_penalty, frequency_penalty;
+    bool has_seed;
+    uint64_t seed;
+    int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
+    int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
+    gen_bias *biases;
+    size_t n_biases;
+    bool no_draft;   /* decode token by token even if the model has a draft head; the answer is the same */
+    bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
+    bool ignore_eos; /* benchmarks */
+} gen_params;
+
+void gen_params_init(gen_params *p); /* everything unset */
+
+/* Fills what is unset in p from defaults (whose own unset fields stay unset). */
+void gen_params_fill(gen_params *p, const gen_params *defaults);
+
+typedef struct gen_request gen_request; /* opaque: engine/request.h */
+
+typedef enum gen_phase {
+    GEN_PHASE_QUEUED,
+    GEN_PHASE_MEDIA,
+    GEN_PHASE_VISION,
+    GEN_PHASE_PREFILL,
+    GEN_PHASE_DECODE
+} gen_phase;
+const char *gen_phase_name(gen_phase p); /* "queued", "media_decode", "vision_encode", "prefill", "decode" */
+
+typedef enum gen_finish {
+    GEN_FINISH_STOP,
+    GEN_FINISH_LENGTH,
+    GEN_FINISH_CANCELLED,
+    GEN_FINISH_ERROR
+} gen_finish;
+
+typedef struct gen_timings {
+    gen_route route;
+    int32_t prompt_n;    /* prompt tokens computed (without cached ones) */
+    int32_t cache_n;     /* prompt tokens taken from the prefix cache */
+    int32_t predicted_n; /* generated tokens */
+    int32_t draft_n, draft_accepted_n;
+    int32_t n_images, n_videos;
+    double queue_ms, media_ms, vision_ms, prompt_ms, predicted_ms, ttft_ms; /* ttft counts from submit */
+} gen_timings;
+
+typedef enum gen_event_type {
+    GEN_PROGRESS, /* phase, processed, total */
+    GEN_TOKENS,   /* tokens[0..n_tokens) */
+    GEN_DONE      /* finish, error, timings; always the last, exactly once */
+} gen_event_type;
+
+enum { GEN_EVENT_TOKENS = 16 };
+
+/* Log-probabilities of one generated token. */
+typedef struct gen_logprob {
+    float logprob;
+    int32_t n_top;
+    int32_t top_ids[20];
+    float top_logprobs[20];
+} gen_logprob;
+
+typedef struct gen_event {
+    uint64_t request_id;
+    gen_event_type type;
+    gen_phase phase;
+    int32_t processed, total; /* frames, patches or tokens, by phase */
+    int32_t n_tokens;
+    int32_t tokens[GEN_EVENT_TOKENS];
+    gen_logprob *logprobs; /* [n_tokens] or NULL; freed with the event */
+    gen_finish finish;
+    err_code error; /* with GEN_FINISH_ERROR */
+    char message[256];
+    gen_timings timings; /* filled on GEN_TOKENS (so far) and GEN_DONE */
+} gen_event;
+
+void gen_event_free(gen_event *e); /* NULL allowed */
+
+#endif

@@ -1,0 +1,194 @@
+#include "engine/inbox.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "engine/engine.h"
+
+/* A live request. Waiting entries stand in the order of submission. */
+typedef struct entry {
+    uint64_t id;
+    gen_request *waiting; /* NULL once it runs */
+    bool cancelled;
+} entry;
+
+struct inbox {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    entry *entries;               /* {lock} [n_entries], oldest first */
+    int32_t n_entries, n_waiting; /* {lock} */
+    int32_t queue_cap, cap;
+    bool closed; /* {lock} */
+    bool woken;  /* {lock} */
+};
+
+inbox *inbox_create(int32_t n_queue, int32_t n_running)
+{
+    inbox *in = calloc(1, sizeof *in);
+    if (!in) {
+        return NULL;
+    }
+    in->queue_cap = n_queue;
+    in->cap = n_queue + n_running;
+    in->entries = calloc((size_t)in->cap, sizeof *in->entries);
+    if (!in->entries) {
+        free(in);
+        return NULL;
+    }
+    pthread_mutex_init(&in->lock, NULL);
+    pthread_cond_init(&in->changed, NULL);
+    return in;
+}
+
+void inbox_destroy(inbox *in)
+{
+    if (!in) {
+        return;
+    }
+    for (int32_t i = 0; i < in->n_entries; i++) {
+        gen_request_free(in->entries[i].waiting);
+    }
+    pthread_cond_destroy(&in->changed);
+    pthread_mutex_destroy(&in->lock);
+    free(in->entries);
+    free(in);
+}
+
+/* {lock} */
+static void remove_entry(inbox *in, int32_t at)
+{
+    for (int32_t i = at; i + 1 < in->n_entries; i++) {
+        in->entries[i] = in->entries[i + 1];
+    }
+    in->n_entries--;
+}
+
+/* {lock} Index of a live request, or -1. */
+static int32_t find(const inbox *in, uint64_t id)
+{
+    for (int32_t i = 0; i < in->n_entries; i++) {
+        if (in->entries[i].id == id) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool inbox_submit(inbox *in, gen_request *r)
+{
+    pthread_mutex_lock(&in->lock);
+    bool ok = !in->closed && in->n_waiting < in->queue_cap && in->n_entries < in->cap;
+    if (ok) {
+        in->entries[in->n_entries++] = (entry){.id = r->id, .waiting = r};
+        in->n_waiting++;
+        pthread_cond_signal(&in->changed);
+    }
+    pthread_mutex_unlock(&in->lock);
+    return ok;
+}
+
+void inbox_cancel(inbox *in, uint64_t id)
+{
+    pthread_mutex_lock(&in->lock);
+    int32_t at = find(in, id);
+    if (at >= 0) {
+        in->entries[at].cancelled = true;
+        pthread_cond_signal(&in->changed);
+    }
+    pthread_mutex_unlock(&in->lock);
+}
+
+void inbox_close(inbox *in)
+{
+    pthread_mutex_lock(&in->lock);
+    in->closed = true;
+    pthread_cond_broadcast(&in->changed);
+    pthread_mutex_unlock(&in->lock);
+}
+
+bool inbox_take(inbox *in, gen_request **r)
+{
+    bool found = false;
+    pthread_mutex_lock(&in->lock);
+    for (int32_t i = 0; i < in->n_entries && !found; i++) {
+        if (in->entries[i].waiting) {
+            *r = in->entries[i].waiting;
+            in->entries[i].waiting = NULL;
+            in->n_waiting--;
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&in->lock);
+    return found;
+}
+
+bool inbox_take_cancelled(inbox *in, gen_request **r)
+{
+    bool found = false;
+    pthread_mutex_lock(&in->lock);
+    for (int32_t i = 0; i < in->n_entries && !found; i++) {
+        if (in->entries[i].waiting && (in->entries[i].cancelled || in->closed)) {
+            *r = in->entries[i].waiting;
+            in->n_waiting--;
+            remove_entry(in, i);
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&in->lock);
+    return found;
+}
+
+bool inbox_is_cancelled(inbox *in, uint64_t id)
+{
+    pthread_mutex_lock(&in->lock);
+    int32_t at = find(in, id);
+    bool cancelled = in->closed || (at >= 0 && in->entries[at].cancelled);
+    pthread_mutex_unlock(&in->lock);
+    return cancelled;
+}
+
+void inbox_finish(inbox *in, uint64_t id)
+{
+    pthread_mutex_lock(&in->lock);
+    int32_t at = find(in, id);
+    if (at >= 0) {
+        remove_entry(in, at);
+    }
+    pthread_mutex_unlock(&in->lock);
+}
+
+void inbox_wake(inbox *in)
+{
+    pthread_mutex_lock(&in->lock);
+    in->woken = true;
+    pthread_cond_signal(&in->changed);
+    pthread_mutex_unlock(&in->lock);
+}
+
+bool inbox_wait(inbox *in)
+{
+    pthread_mutex_lock(&in->lock);
+    while (in->n_waiting == 0 && !in->woken && !in->closed) {
+        pthread_cond_wait(&in->changed, &in->lock);
+    }
+    in->woken = false;
+    bool open = !in->closed;
+    pthread_mutex_unlock(&in->lock);
+    return open;
+}
+
+bool inbox_is_closed(inbox *in)
+{
+    pthread_mutex_lock(&in->lock);
+    bool closed = in->closed;
+    pthread_mutex_unlock(&in->lock);
+    return closed;
+}
+
+void inbox_count(inbox *in, int32_t *n_waiting, int32_t *n_running)
+{
+    pthread_mutex_lock(&in->lock);
+    *n_waiting = in->n_waiting;
+    *n_running = in->n_entries - in->n_waiting;
+    pthread_mutex_unlock(&in->lock);
+}

@@ -1,0 +1,451 @@
+/* prepare: from a chat to a prompt ready to run, on a prep thread. Media come first, because the number of
+ * placeholder tokens depends on each picture's patch grid; then template, tokens, placeholders, positions.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "engine/engine_private.h"
+#include "engine/prepare_film.h"
+#include "engine/prompt.h"
+
+/* ---- media ---- */
+
+/* How far the reading is: pictures and frames, the latter from when their number is known. */
+typedef struct media_progress {
+    const prepare_hooks *hooks;
+    int32_t done, total;
+} media_progress;
+
+static bool is_cancelled(void *ctx)
+{
+    const prepare_hooks *hooks = ((const media_progress *)ctx)->hooks;
+    return hooks && hooks->cancelled && hooks->cancelled(hooks->ctx);
+}
+
+static void report(const media_progress *p)
+{
+    if (p->hooks && p->hooks->progress) {
+        p->hooks->progress(p->hooks->ctx, GEN_PHASE_MEDIA, p->done, p->total);
+    }
+}
+
+static void on_film_planned(void *ctx, int32_t n_frames)
+{
+    media_progress *p = ctx;
+    p->total += n_frames - 1; /* the film itself was counted as one */
+    report(p);
+}
+
+static void on_frame_shown(void *ctx)
+{
+    media_progress *p = ctx;
+    p->done++;
+    report(p);
+}
+
+/* Names the request field in an error of a library-free layer below. */
+static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
+{
+    if (err != ERR_OK && detail && part->param) {
+        snprintf(detail->param, sizeof detail->param, "%s", part->param);
+    }
+    return err;
+}
+
+static err_code prepare_picture(engine *e, gen_media *m, const chat_part *part, size_t *pixels,
+                                err_detail *detail)
+{
+    hash_sha256(m->hash, part->data, part->data_bytes);
+    const size_t left = LIMIT_IMAGE_PIXELS_SUM - *pixels;
+    const image_limits limits = {.max_pixels = left < LIMIT_IMAGE_PIXELS ? left : LIMIT_IMAGE_PIXELS,
+                                 .max_side = LIMIT_IMAGE_SIDE};
+    image img = {0};
+    err_code err = image_decode(&img, part->data, part->data_bytes, &limits, detail);
+    if (err == ERR_OK) {
+        *pixels += (size_t)img.width * (size_t)img.height;
+        err = processor_image(&m->patches, &e->processor, &img, detail);
+    } else if (err == ERR_LIMIT && left < LIMIT_IMAGE_PIXELS) {
+        err = err_set_param(
+            detail, ERR_LIMIT, NULL, "image_too_large",
+            "the pictures of this request hold more than %zu megapixels together; send smaller ones",
+            LIMIT_IMAGE_PIXELS_SUM >> 20);
+    }
+    image_deinit(&img);
+    return err;
+}
+
+/* Decodes a picture or a film into the next of r->media. */
+static err_code prepare_part(engine *e, gen_request *r, const chat_part *part, size_t *pixels,
+                             media_progress *progress, err_detail *detail)
+{
+    gen_media *m = &r->media[r->n_media];
+    err_code err;
+    if (is_cancelled(progress)) {
+        return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
+    }
+    if (part->kind == CHAT_VIDEO) {
+        const film_hooks hooks = {on_film_planned, on_frame_shown, is_cancelled, progress};
+        err = prepare_film(e, m, part, &hooks, detail);
+        r->n_videos += err == ERR_OK;
+    } else {
+        err = prepare_picture(e, m, part, pixels, detail);
+        r->n_images += err == ERR_OK;
+        progress->done++;
+        report(progress);
+    }
+    r->n_media += err == ERR_OK;
+    return at_part(err, part, detail);
+}
+
+/* Decodes every picture and film of the chat into r->media. */
+static err_code prepare_media(engine *e, gen_request *r, const chat_input *in, const prepare_hooks *hooks,
+                              err_detail *detail)
+{
+    size_t total = 0, pixels = 0;
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
+            total += in->messages[i].parts[p].kind != CHAT_TEXT;
+        }
+    }
+    if (total == 0) {
+        return ERR_OK;
+    }
+    if (!e->vision) {
+        return err_set_param(detail, ERR_UNSUPPORTED, "messages", "unsupported_modality",
+                             "%s reads text only; load a model with a vision tower to send pictures",
+                             e->info.model_name);
+    }
+    if (total > LIMIT_IMAGES) {
+        return err_set_param(detail, ERR_LIMIT, "messages", "too_many_images",
+                             "%zu pictures are in this conversation; at most %d are allowed", total,
+                             LIMIT_IMAGES);
+    }
+    r->media = calloc(total, sizeof *r->media);
+    if (!r->media) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for the pictures of this request");
+    }
+    const double start = clock_ms();
+    media_progress progress = {.hooks = hooks, .total = (int32_t)total};
+    report(&progress);
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
+            const chat_part *part = &in->messages[i].parts[p];
+            err_code err =
+                part->kind == CHAT_TEXT ? ERR_OK : prepare_part(e, r, part, &pixels, &progress, detail);
+            if (err != ERR_OK) {
+                return err;
+            }
+        }
+    }
+    r->media_ms = clock_ms() - start;
+    return ERR_OK;
+}
+
+/* ---- placeholders ---- */
+
+/* The media of a prompt, met one after the other. */
+typedef struct media_walk {
+    size_t next;   /* of r->media */
+    int32_t frame; /* temporal patches of that film met so far */
+} media_walk;
+
+/* How many rows stand for the placeholder `id`, the next one of the prompt; -1 if no such medium comes next. */
+static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
+{
+    gen_media *m = &r->media[w->next];
+    if (w->next == r->n_media || m->is_video != is_video) {
+        return -1;
+    }
+    if (w->frame == 0) {
+        m->first_row = r->n_embed_rows;
+        m->n_rows = m->patches.n_tokens;
+        m->n_units = m->patches.t;
+    }
+    w->frame++;
+    const int32_t n = m->n_rows / m->n_units;
+    if (w->frame == m->n_units) {
+        w->next++;
+        w->frame = 0;
+    }
+    return n;
+}
+
+/* One placeholder id per picture or frame in `ids` becomes as many as it has embedding rows; r->prompt receives the
+ * result and r->embed_rows the indices of the placeholders. */
+static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *ids, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(e->model);
+    size_t n_rows = 0;
+    media_walk walk = {0};
+    for (size_t i = 0; i < r->n_media; i++) {
+        n_rows += (size_t)r->media[i].patches.n_tokens;
+    }
+    if (n_rows) {
+        r->embed_rows = malloc(n_rows * sizeof *r->embed_rows);
+        r->embeds = malloc(n_rows * (size_t)cfg->hidden_size * sizeof *r->embeds);
+        if (!r->embed_rows || !r->embeds) {
+            return err_set(detail, ERR_NOMEM, "there is not enough memory for the pictures of this request");
+        }
+    }
+    for (size_t i = 0; i < ids->len; i++) {
+        const bool is_video = ids->ids[i] == cfg->video_token_id;
+        if (r->n_media == 0 || (!is_video && ids->ids[i] != cfg->image_token_id)) {
+            err_code err = token_ids_push(&r->prompt, ids->ids[i]);
+            if (err != ERR_OK) {
+                return err_set(detail, err, "there is not enough memory for this prompt");
+            }
+            continue;
+        }
+        const int32_t n = rows_of_placeholder(r, &walk, is_video);
+        if (n < 0) {
+            walk.next = 0;
+            break;
+        }
+        for (int32_t k = 0; k < n; k++) {
+            r->embed_rows[r->n_embed_rows++] = (int32_t)r->prompt.len;
+            err_code err = token_ids_push(&r->prompt, ids->ids[i]);
+            if (err != ERR_OK) {
+                return err_set(detail, err, "there is not enough memory for this prompt");
+            }
+        }
+    }
+    if (walk.next != r->n_media || (size_t)r->n_embed_rows != n_rows) {
+        return err_set(detail, ERR_INVALID,
+                       "the chat template does not place the %zu pictures and films of this conversation; "
+                       "this model's template cannot show them all",
+                       r->n_media);
+    }
+    return ERR_OK;
+}
+
+static err_code assign_positions(engine *e, gen_request *r, err_detail *detail)
+{
+    media_grid images[LIMIT_IMAGES], videos[LIMIT_IMAGES];
+    size_t n_images = 0, n_videos = 0;
+    for (size_t i = 0; i < r->n_media; i++) {
+        const patches *p = &r->media[i].patches;
+        media_grid *grid = r->media[i].is_video ? &videos[n_videos++] : &images[n_images++];
+        *grid = (media_grid){p->t, p->h, p->w};
+    }
+    r->positions = malloc((r->prompt.len + 1) * sizeof *r->positions);
+    if (!r->positions) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
+    }
+    return positions_assign(r->positions, &r->rope_delta, model_get_config(e->model), r->prompt.ids,
+                            r->prompt.len, images, n_images, videos, n_videos, e->processor.merge_size,
+                            detail);
+}
+
+/* ---- boundaries ---- */
+
+enum { BOUNDARY_GAP = 1024, BOUNDARY_LAST = 3 };
+
+/* Where the prefix cache keeps states of a chat: at the end of the system prompt, of the last messages, and here and
+ * there in a long history. Messages are told by the token that begins the invitation to answer, which also begins
+ * every message; `history_len` bytes of the text come before it. */
+static err_code find_boundaries(engine *e, gen_request *r, const bytes *text, size_t history_len,
+                                err_detail *detail)
+{
+    token_ids invitation;
+    token_ids_init(&invitation);
+    const int32_t n = (int32_t)r->prompt.len;
+    err_code err = tokenizer_encode(model_tokenizer(e->model), &invitation, bytes_str(text) + history_len,
+                                    text->len - history_len, TOKENIZER_SPECIALS, detail);
+    r->boundaries = malloc((r->prompt.len + 1) * sizeof *r->boundaries);
+    if (err == ERR_OK && !r->boundaries) {
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
+    }
+    if (err != ERR_OK || invitation.len == 0 || invitation.len >= r->prompt.len) {
+        goto out;
+    }
+    const int32_t begins = invitation.ids[0], end = n - (int32_t)invitation.len;
+    int32_t n_begins = 0, seen = 0, last = 0;
+    for (int32_t i = 1; i <= end; i++) {
+        n_begins += r->prompt.ids[i] == begins;
+    }
+    for (int32_t i = 1; i <= end; i++) {
+        if (r->prompt.ids[i] != begins) {
+            continue;
+        }
+        seen++;
+        if (seen == 1 || seen > n_begins - BOUNDARY_LAST || i - last >= BOUNDARY_GAP) {
+            r->boundaries[r->n_boundaries++] = last = i;
+        }
+    }
+out:
+    token_ids_deinit(&invitation);
+    return err;
+}
+
+/* A raw prompt may come again as it is: all but its last token is kept. */
+static err_code keep_all_but_one(gen_request *r, err_detail *detail)
+{
+    r->boundaries = malloc(sizeof *r->boundaries);
+    if (!r->boundaries) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
+    }
+    if (r->prompt.len > 1) {
+        r->boundaries[r->n_boundaries++] = (int32_t)r->prompt.len - 1;
+    }
+    return ERR_OK;
+}
+
+/* ---- both kinds of prompt ---- */
+
+/* Checks the context and completes the parameters. */
+static err_code finish_request(engine *e, gen_request *r, const gen_params *params, err_detail *detail)
+{
+    if (r->prompt.len == 0) {
+        return err_set(detail, ERR_INVALID, "the prompt is empty");
+    }
+    if (r->prompt.len >= (size_t)e->info.n_ctx) {
+        return err_set_param(
+            detail, ERR_CONTEXT, "messages", "context_length_exceeded",
+            "the prompt has %zu tokens; the context holds %d (--ctx-size) and needs room for the "
+            "answer: shorten the conversation",
+            r->prompt.len, e->info.n_ctx);
+    }
+    gen_bias *biases = NULL;
+    if (params->n_biases) {
+        biases = malloc(params->n_biases * sizeof *biases);
+        if (!biases) {
+            return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+        }
+        memcpy(biases, params->biases, params->n_biases * sizeof *biases);
+    }
+    r->params = *params;
+    r->params.biases = biases;
+    gen_params_fill(&r->params, &e->info.defaults);
+    int32_t room = e->info.n_ctx - (int32_t)r->prompt.len;
+    r->max_tokens = r->params.max_tokens < room ? r->params.max_tokens : room;
+    return ERR_OK;
+}
+
+err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
+                        err_detail *detail)
+{
+    *out = NULL;
+    if (!e->template) {
+        return err_set(detail, ERR_UNSUPPORTED,
+                       "%s has no chat template; give one with --chat-template-file or use /v1/completions",
+                       e->info.model_name);
+    }
+    gen_request *r = gen_request_create();
+    token_ids ids;
+    bytes text, placed; /* as the template wrote it; with the films' frames */
+    token_ids_init(&ids);
+    bytes_init(&text, LIMIT_RENDERED_BYTES);
+    bytes_init(&placed, LIMIT_RENDERED_BYTES);
+    if (!r) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+    }
+    r->scope = in->scope;
+    r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
+    const tokenizer *tok = model_tokenizer(e->model);
+    err_code err = prepare_media(e, r, in, hooks, detail);
+    if (err != ERR_OK) {
+        goto out;
+    }
+    err = prompt_render(&text, tok, e->template, in, detail);
+    if (err != ERR_OK) {
+        goto out;
+    }
+    const bytes *prompt = &text;
+    if (r->n_videos) {
+        prompt_place_films(&placed, e, bytes_str(&text), text.len, r->media, r->n_media);
+        prompt = &placed;
+        if (placed.failed) {
+            err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
+            goto out;
+        }
+    }
+    err = tokenizer_encode(tok, &ids, bytes_str(prompt), prompt->len, TOKENIZER_SPECIALS, detail);
+    if (err != ERR_OK) {
+        goto out;
+    }
+    r->starts_in_thinking = prompt_starts_in_thinking(bytes_str(&text), text.len);
+    r->may_think = tokenizer_added_id(tok, "<think>") >= 0;
+    err = expand_placeholders(e, r, &ids, detail);
+    if (err == ERR_OK) {
+        err = finish_request(e, r, &in->params, detail);
+    }
+    if (err == ERR_OK) {
+        err = assign_positions(e, r, detail);
+    }
+    if (err == ERR_OK && e->cache && !r->params.no_cache) {
+        size_t history = prompt_history_len(bytes_str(&text), text.len, tok, e->template, in);
+        err = history ? find_boundaries(e, r, &text, history, detail) : keep_all_but_one(r, detail);
+    }
+out:
+    bytes_deinit(&text);
+    bytes_deinit(&placed);
+    token_ids_deinit(&ids);
+    if (err != ERR_OK) {
+        gen_request_free(r);
+        r = NULL;
+    }
+    *out = r;
+    return err;
+}
+
+err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len, bool parse_special,
+                             const gen_params *params, err_detail *detail)
+{
+    *out = NULL;
+    gen_request *r = gen_request_create();
+    if (!r) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+    }
+    err_code err = tokenizer_encode(model_tokenizer(e->model), &r->prompt, prompt, len,
+                                    parse_special ? TOKENIZER_SPECIALS : TOKENIZER_PLAIN, detail);
+    if (err == ERR_OK) {
+        err = finish_request(e, r, params, detail);
+    }
+    if (err == ERR_OK) {
+        err = assign_positions(e, r, detail);
+    }
+    if (err == ERR_OK && e->cache && !r->params.no_cache) {
+        err = keep_all_but_one(r, detail);
+    }
+    if (err != ERR_OK) {
+        gen_request_free(r);
+        return err;
+    }
+    *out = r;
+    return ERR_OK;
+}
+
+/* ---- vocabulary services ---- */
+
+const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special)
+{
+    return tokenizer_token_bytes(model_tokenizer(e->model), id, len, special);
+}
+
+bool engine_is_stop_token(const engine *e, int32_t id)
+{
+    const model_config *cfg = model_get_config(e->model);
+    for (int32_t i = 0; i < cfg->n_stop_ids; i++) {
+        if (cfg->stop_ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,
+                         err_detail *detail)
+{
+    token_ids ids;
+    token_ids_init(&ids);
+    err_code err = tokenizer_encode(model_tokenizer(e->model), &ids, text, len,
+                                    parse_special ? TOKENIZER_SPECIALS : TOKENIZER_PLAIN, detail);
+    for (size_t i = 0; i < ids.len && err == ERR_OK; i++) {
+        bytes_printf(out, i ? ",%d" : "%d", ids.ids[i]);
+    }
+    token_ids_deinit(&ids);
+    return err;
+}

@@ -1,0 +1,215 @@
+#include "engine/prepare_film.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "vision/film_worker.h"
+
+/* ---- reading ---- */
+
+/* A film on its way into patches. */
+typedef struct film_reader {
+    const processor_config *pc;
+    patches *patches;
+    const film_hooks *hooks;
+    int32_t n;
+} film_reader;
+
+static err_code begin_film(void *ctx, const film_info *info, int32_t n, const double *times,
+                           err_detail *detail)
+{
+    film_reader *r = ctx;
+    r->n = n;
+    r->hooks->planned(r->hooks->ctx, n);
+    return processor_video_begin(r->patches, r->pc, n, info->height, info->width, times, detail);
+}
+
+static err_code add_frame(void *ctx, int32_t i, const image *frame, err_detail *detail)
+{
+    film_reader *r = ctx;
+    err_code err = processor_video_add(r->patches, r->pc, r->n, i, frame, detail);
+    r->hooks->shown(r->hooks->ctx);
+    return err;
+}
+
+static bool film_cancelled(void *ctx)
+{
+    const film_reader *r = ctx;
+    return r->hooks->cancelled(r->hooks->ctx);
+}
+
+static err_code read_file(const engine *e, film_reader *r, const chat_part *part, const film_request *wanted,
+                          err_detail *detail)
+{
+    static const uint8_t NOTHING[1];
+    film_job job = {
+        .source = {.data = part->fd > 0 ? NULL
+                           : part->data ? part->data
+                                        : NOTHING,
+                   .bytes = part->data_bytes,
+                   .fd = part->fd},
+        .limits = film_limits_default(),
+        .request = *wanted,
+        .processor = r->pc,
+        .max_shown = LIMIT_VIDEO_FRAMES,
+        .program = e->film_program,
+    };
+    job.limits.n_threads = LIMIT_FILM_THREADS;
+    job.limits.cancelled = film_cancelled;
+    job.limits.ctx = r;
+    return film_show(&job, &(film_viewer){.begin = begin_film, .frame = add_frame, .ctx = r}, detail);
+}
+
+/* The pictures of a list are frames of a film of video.list_fps; those are shown that such a film would show. */
+static err_code read_list(film_reader *r, const chat_video *video, const film_request *wanted,
+                          err_detail *detail)
+{
+    const image_limits limits = {.max_pixels = film_limits_default().max_pixels,
+                                 .max_side = LIMIT_IMAGE_SIDE};
+    int32_t indices[LIMIT_VIDEO_FRAMES], n = 0;
+    double times[LIMIT_VIDEO_FRAMES];
+    film_info info = {.n_frames = (int64_t)video->n_list,
+                      .fps = video->list_fps > 0 ? video->list_fps : r->pc->video_fps};
+    info.duration_s = (double)info.n_frames / info.fps;
+    err_code err = film_plan(&info, r->pc, wanted, indices, times, LIMIT_VIDEO_FRAMES, &n, detail);
+    for (int32_t i = 0; i < n && err == ERR_OK; i++) {
+        const chat_file *file = &video->list[indices[i]];
+        image img = {0};
+        if (film_cancelled(r)) {
+            return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
+        }
+        err = image_decode(&img, file->data, file->bytes, &limits, detail);
+        if (err == ERR_OK && i == 0) {
+            info.width = img.width;
+            info.height = img.height;
+            err = begin_film(r, &info, n, times, detail);
+        }
+        if (err == ERR_OK) {
+            err = add_frame(r, i, &img, detail);
+        }
+        image_deinit(&img);
+    }
+    return err;
+}
+
+/* What tells two films apart in the prefix cache: the file or files, and what of them is shown. Their times are tokens
+ * of the prompt anyway. */
+static void hash_film(uint8_t out[HASH_BYTES], const chat_part *part, const film_request *wanted)
+{
+    struct {
+        uint8_t files[HASH_BYTES], file[HASH_BYTES];
+        double numbers[6];
+    } key;
+    memset(&key, 0, sizeof key);
+    if (part->data) {
+        hash_sha256(key.files, part->data, part->data_bytes);
+    }
+    for (size_t i = 0; i < part->video.n_list; i++) {
+        hash_sha256(key.file, part->video.list[i].data, part->video.list[i].bytes);
+        hash_sha256(key.files, &key, sizeof key);
+    }
+    key.numbers[0] = wanted->fps;
+    key.numbers[1] = wanted->n_frames;
+    key.numbers[2] = wanted->max_frames;
+    key.numbers[3] = wanted->start_s;
+    key.numbers[4] = wanted->end_s;
+    key.numbers[5] = part->video.min_frames;
+    hash_sha256(out, &key, sizeof key);
+}
+
+err_code prepare_film(const engine *e, gen_media *m, const chat_part *part, const film_hooks *hooks,
+                      err_detail *detail)
+{
+    const chat_video *video = &part->video;
+    const film_request wanted = {.fps = video->fps,
+                                 .n_frames = video->n_frames,
+                                 .max_frames = video->max_frames,
+                                 .start_s = video->start_s,
+                                 .end_s = video->end_s};
+    processor_config pc = e->processor;
+    if (!e->info.has_video) {
+        return err_set_param(detail, ERR_UNSUPPORTED, NULL, "unsupported_modality", "%s cannot watch films",
+                             e->info.model_name);
+    }
+    pc.video_min_frames = video->min_frames > 0 ? video->min_frames : pc.video_min_frames;
+    if (video->max_frames > 0 && video->max_frames < pc.video_min_frames) {
+        pc.video_min_frames = video->max_frames;
+    }
+    film_reader r = {.pc = &pc, .patches = &m->patches, .hooks = hooks};
+    m->is_video = true;
+    hash_film(m->hash, part, &wanted);
+    err_code err =
+        video->n_list ? read_list(&r, video, &wanted, detail) : read_file(e, &r, part, &wanted, detail);
+    if (err != ERR_OK) {
+        patches_deinit(&m->patches);
+    }
+    return err;
+}
+
+int engine_film_worker(void)
+{
+    _Static_assert(sizeof ENGINE_FILM_COMMAND == sizeof FILM_WORKER_COMMAND, "one word in two headers");
+    return film_worker_main();
+}
+
+/* ---- the prompt ---- */
+
+typedef struct token_text {
+    const char *text;
+    size_t len;
+} token_text;
+
+static token_text text_of(const engine *e, int32_t id)
+{
+    token_text t = {0};
+    t.text = tokenizer_token_bytes(model_tokenizer(e->model), id, &t.len, NULL);
+    return t;
+}
+
+/* Where `t` begins in text[0..len), or len. */
+static size_t find_text(const char *text, size_t len, token_text t)
+{
+    for (size_t i = 0; t.len > 0 && i + t.len <= len; i++) {
+        if (text[i] == t.text[0] && memcmp(text + i, t.text, t.len) == 0) {
+            return i;
+        }
+    }
+    return len;
+}
+
+void prompt_place_films(bytes *out, const engine *e, const char *text, size_t len, const gen_media *media,
+                        size_t n_media)
+{
+    const model_config *cfg = model_get_config(e->model);
+    const token_text pad = text_of(e, cfg->video_token_id), start = text_of(e, cfg->vision_start_token_id),
+                     end = text_of(e, cfg->vision_end_token_id);
+    for (size_t m = 0; m < n_media; m++) {
+        if (!media[m].is_video) {
+            continue;
+        }
+        size_t at = find_text(text, len, pad);
+        if (at == len) {
+            break;
+        }
+        /* The template's own pair around the film goes, unless the model was made with it. */
+        size_t before = at, after = at + pad.len;
+        bool paired = at >= start.len && memcmp(text + at - start.len, start.text, start.len) == 0 &&
+                      len - after >= end.len && memcmp(text + after, end.text, end.len) == 0;
+        if (paired && !e->film_outer_pair) {
+            before -= start.len;
+            after += end.len;
+        }
+        bytes_append(out, text, before);
+        for (int32_t t = 0; t < media[m].patches.t; t++) {
+            bytes_printf(out, "<%.1f seconds>", media[m].patches.timestamps[t]);
+            bytes_append(out, start.text, start.len);
+            bytes_append(out, pad.text, pad.len);
+            bytes_append(out, end.text, end.len);
+        }
+        text += after;
+        len -= after;
+    }
+    bytes_append(out, text, len);
+}

@@ -1,0 +1,195 @@
+#include "engine/prompt.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "text/chat_template.h"
+
+/* What building the template's variables needs everywhere. */
+typedef struct builder {
+    arena *a;
+    const tokenizer *tok;
+    bytes guarded; /* reused for each string */
+} builder;
+
+/* A string that a user or a model wrote: special tokens in it are broken by guards. */
+static jinja_value *user_string(builder *b, const char *text, size_t len)
+{
+    bytes_clear(&b->guarded);
+    tokenizer_guard(b->tok, &b->guarded, text, len);
+    return b->guarded.failed ? NULL : jinja_str(b->a, bytes_str(&b->guarded), b->guarded.len);
+}
+
+/* As jinja_from_json, with every string guarded. Depth is bounded by the JSON parser. */
+static jinja_value *user_json(builder *b, const json *v)
+{
+    if (json_is(v, JSON_STRING)) {
+        const char *text = json_str(v, "");
+        return user_string(b, text, strlen(text));
+    }
+    if (json_is(v, JSON_ARRAY)) {
+        jinja_value *list = jinja_list(b->a);
+        for (const json *item = json_child(v); item && list; item = json_next(item)) {
+            if (!jinja_list_push(b->a, list, user_json(b, item))) {
+                return NULL;
+            }
+        }
+        return list;
+    }
+    if (json_is(v, JSON_OBJECT)) {
+        jinja_value *dict = jinja_dict(b->a);
+        for (const json *item = json_child(v); item && dict; item = json_next(item)) {
+            bytes_clear(&b->guarded);
+            tokenizer_guard(b->tok, &b->guarded, json_key(item), strlen(json_key(item)));
+            char *key = arena_strdup(b->a, bytes_str(&b->guarded), b->guarded.len);
+            if (!key || !jinja_dict_set(b->a, dict, key, user_json(b, item))) {
+                return NULL;
+            }
+        }
+        return dict;
+    }
+    return jinja_from_json(b->a, v);
+}
+
+static jinja_value *constant(builder *b, const char *text)
+{
+    return jinja_str(b->a, text, strlen(text));
+}
+
+static jinja_value *content_value(builder *b, const chat_message *m)
+{
+    if (m->is_string && m->n_parts == 1 && m->parts[0].kind == CHAT_TEXT) {
+        return user_string(b, m->parts[0].text, m->parts[0].text_len);
+    }
+    if (m->n_parts == 0) {
+        return constant(b, "");
+    }
+    jinja_value *list = jinja_list(b->a);
+    for (size_t i = 0; i < m->n_parts && list; i++) {
+        const chat_part *p = &m->parts[i];
+        jinja_value *item = jinja_dict(b->a);
+        bool ok = item != NULL;
+        if (p->kind == CHAT_TEXT) {
+            ok = ok && jinja_dict_set(b->a, item, "type", constant(b, "text")) &&
+                 jinja_dict_set(b->a, item, "text", user_string(b, p->text, p->text_len));
+        } else {
+            ok = ok &&
+                 jinja_dict_set(b->a, item, "type", constant(b, p->kind == CHAT_IMAGE ? "image" : "video"));
+        }
+        if (!ok || !jinja_list_push(b->a, list, item)) {
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static jinja_value *tool_calls_value(builder *b, const chat_message *m)
+{
+    jinja_value *list = jinja_list(b->a);
+    for (size_t i = 0; i < m->n_tool_calls && list; i++) {
+        const chat_tool_call *call = &m->tool_calls[i];
+        jinja_value *function = jinja_dict(b->a), *item = jinja_dict(b->a);
+        bool ok = function && item &&
+                  jinja_dict_set(b->a, function, "name", user_string(b, call->name, strlen(call->name))) &&
+                  jinja_dict_set(b->a, function, "arguments",
+                                 call->arguments ? user_json(b, call->arguments) : jinja_dict(b->a)) &&
+                  jinja_dict_set(b->a, item, "type", constant(b, "function")) &&
+                  jinja_dict_set(b->a, item, "function", function);
+        if (ok && call->id) {
+            ok = jinja_dict_set(b->a, item, "id", user_string(b, call->id, strlen(call->id)));
+        }
+        if (!ok || !jinja_list_push(b->a, list, item)) {
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static bool set_optional(builder *b, jinja_value *dict, const char *key, const char *text)
+{
+    return !text || jinja_dict_set(b->a, dict, key, user_string(b, text, strlen(text)));
+}
+
+static jinja_value *message_value(builder *b, const chat_message *m)
+{
+    static const char *const ROLES[] = {
+        [CHAT_SYSTEM] = "system", [CHAT_USER] = "user", [CHAT_ASSISTANT] = "assistant", [CHAT_TOOL] = "tool"};
+    jinja_value *dict = jinja_dict(b->a);
+    bool ok = dict && jinja_dict_set(b->a, dict, "role", constant(b, ROLES[m->role])) &&
+              jinja_dict_set(b->a, dict, "content", content_value(b, m)) &&
+              set_optional(b, dict, "reasoning_content", m->reasoning) &&
+              set_optional(b, dict, "tool_call_id", m->tool_call_id) &&
+              set_optional(b, dict, "name", m->name);
+    if (ok && m->n_tool_calls) {
+        ok = jinja_dict_set(b->a, dict, "tool_calls", tool_calls_value(b, m));
+    }
+    return ok ? dict : NULL;
+}
+
+/* The template's variables, or NULL without memory. */
+static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
+{
+    jinja_value *vars = jinja_dict(b->a), *messages = jinja_list(b->a);
+    bool ok = vars && messages;
+    for (size_t i = 0; i < in->n_messages && ok; i++) {
+        ok = jinja_list_push(b->a, messages, message_value(b, &in->messages[i]));
+    }
+    ok = ok && jinja_dict_set(b->a, vars, "messages", messages) &&
+         jinja_dict_set(b->a, vars, "add_generation_prompt", jinja_bool(b->a, invite));
+    if (ok && in->tools && json_len(in->tools) > 0) {
+        ok = jinja_dict_set(b->a, vars, "tools", user_json(b, in->tools));
+    }
+    const json *kwargs = json_is(in->template_kwargs, JSON_OBJECT) ? json_child(in->template_kwargs) : NULL;
+    for (; kwargs && ok; kwargs = json_next(kwargs)) {
+        ok = jinja_dict_set(b->a, vars, json_key(kwargs), user_json(b, kwargs));
+    }
+    return ok ? vars : NULL;
+}
+
+/* invite: with the words that invite an answer at the end. */
+static err_code render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
+                       bool invite, err_detail *detail)
+{
+    builder b = {.tok = tok, .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
+    bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
+    err_code err = ERR_OK;
+    jinja_value *vars = b.a ? template_vars(&b, in, invite) : NULL;
+    if (!vars) {
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    } else {
+        err = chat_template_render(template, out, vars, b.a, detail);
+    }
+    bytes_deinit(&b.guarded);
+    arena_destroy(b.a);
+    return err;
+}
+
+err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
+                       err_detail *detail)
+{
+    return render(out, tok, template, in, true, detail);
+}
+
+size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
+                          const chat_input *in)
+{
+    bytes history;
+    bytes_init(&history, LIMIT_RENDERED_BYTES);
+    size_t n = 0;
+    if (render(&history, tok, template, in, false, NULL) == ERR_OK && history.len < len &&
+        memcmp(bytes_str(&history), text, history.len) == 0) {
+        n = history.len;
+    }
+    bytes_deinit(&history);
+    return n;
+}
+
+bool prompt_starts_in_thinking(const char *text, size_t len)
+{
+    static const char OPEN[] = "<think>";
+    while (len > 0 && strchr(" \n\r\t", text[len - 1])) {
+        len--;
+    }
+    const size_t n = sizeof OPEN - 1;
+    return len >= n && memcmp(text + len - n, OPEN, n) == 0;
+}

@@ -1,0 +1,25 @@
+/* prompt: a chat's text as the checkpoint's template renders it, with what users wrote guarded against special
+ * tokens. Prep threads; private to engine/.
+ *
+ *     prompt_render(&text, model, template, chat, &detail);
+ */
+#ifndef PARLEY_ENGINE_PROMPT_H
+#define PARLEY_ENGINE_PROMPT_H
+
+#include "base/bytes.h"
+#include "engine/chat.h"
+#include "model/model.h"
+
+/* Appends the rendered prompt to out. ERR_INVALID with the template's own message. */
+MUST_CHECK err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template,
+                                  const chat_input *in, err_detail *detail);
+
+/* Length in bytes of the part of `text` (which prompt_render gave for `in`) that comes before the words inviting an
+ * answer, or 0 if the template does not end that way. That much of the prompt comes back in the next turn. */
+size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
+                          const chat_input *in);
+
+/* True if the prompt ends inside an open think block: the answer then begins as reasoning. */
+bool prompt_starts_in_thinking(const char *text, size_t len);
+
+#endif

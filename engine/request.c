@@ -1,0 +1,47 @@
+#include "engine/request.h"
+
+#include <stdlib.h>
+
+#include "engine/engine.h"
+
+gen_request *gen_request_create(void)
+{
+    gen_request *r = calloc(1, sizeof *r);
+    if (r) {
+        token_ids_init(&r->prompt);
+        gen_params_init(&r->params);
+    }
+    return r;
+}
+
+void gen_request_free(gen_request *r)
+{
+    if (!r) {
+        return;
+    }
+    for (size_t i = 0; i < r->n_media; i++) {
+        patches_deinit(&r->media[i].patches);
+    }
+    free(r->media);
+    free(r->embeds);
+    free(r->embed_rows);
+    free(r->positions);
+    free(r->boundaries);
+    free(r->params.biases);
+    token_ids_deinit(&r->prompt);
+    gen_event_free(r->done);
+    free(r);
+}
+
+gen_request_info gen_request_get_info(const gen_request *r)
+{
+    return (gen_request_info){
+        .route = r->route,
+        .n_prompt_tokens = (int32_t)r->prompt.len,
+        .max_tokens = r->max_tokens,
+        .starts_in_thinking = r->starts_in_thinking,
+        .may_think = r->may_think,
+        .n_images = r->n_images,
+        .n_videos = r->n_videos,
+    };
+}

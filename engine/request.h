@@ -1,0 +1,52 @@
+/* request: gen_request, a prompt ready to run: ids, positions, patch rows, complete parameters. Made on a prep
+ * thread, then owned by whoever holds the pointer; private to engine/.
+ *
+ *     gen_request *r = gen_request_create(); ... gen_request_free(r);
+ */
+#ifndef PARLEY_ENGINE_REQUEST_H
+#define PARLEY_ENGINE_REQUEST_H
+
+#include "base/hash.h"
+#include "engine/gen.h"
+#include "model/decoder.h"
+#include "text/tokenizer.h"
+#include "vision/processor.h"
+
+/* One picture or film of the prompt, in order of appearance. */
+typedef struct gen_media {
+    uint8_t
+        hash[HASH_BYTES]; /* of the file as it was sent: what tells two pictures apart in the prefix cache */
+    patches patches;      /* freed as soon as it is encoded */
+    bool is_video;
+    int32_t first_row; /* index of its first row among the prompt's replaced embedding rows */
+    int32_t n_rows;    /* == patches.n_tokens */
+    int32_t n_units;   /* == patches.t: 1 for a picture, pairs of frames for a film */
+} gen_media;
+
+struct gen_request {
+    uint64_t id;
+    gen_route route;
+    gen_params params;   /* complete */
+    token_ids prompt;    /* placeholders expanded */
+    position *positions; /* [prompt.len] */
+    int32_t rope_delta;  /* position of cache slot n is n + rope_delta after the prompt */
+    int32_t *embed_rows; /* prompt indices of the placeholders, ascending */
+    float *embeds;       /* [n_embed_rows, hidden_size], filled by the vision encoder */
+    int32_t n_embed_rows;
+    gen_media *media;
+    size_t n_media;
+    int32_t *boundaries; /* prompt lengths at which the state is worth keeping, ascending, < prompt.len */
+    size_t n_boundaries;
+    uint64_t scope; /* requests of another scope never share cached prefixes */
+    int32_t max_tokens;
+    bool starts_in_thinking, may_think;
+    int32_t n_images, n_videos;
+    double media_ms;
+    int64_t submitted_ns; /* set by engine_submit */
+    gen_event *done;      /* taken at submit, so that the last event can always be sent */
+};
+
+/* All zero; NULL without memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
+MUST_CHECK gen_request *gen_request_create(void);
+
+#endif

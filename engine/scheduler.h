@@ -1,0 +1,38 @@
+/* scheduler: what the next step does. Pure policy: no threads, no I/O, no tensors, so that tests can play it.
+ *
+ *     step_plan plan = scheduler_plan(&sched, views, n_slots, chunk);
+ *
+ * A step lets every decoding sequence advance by one block, then does at most one piece of prompt work: one
+ * vision unit or one prefill chunk of one sequence, in turn among those that wait. So a running answer waits for
+ * at most one such piece between two tokens, and a long prompt cannot starve another prompt.
+ */
+#ifndef PARLEY_ENGINE_SCHEDULER_H
+#define PARLEY_ENGINE_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/gen.h"
+
+/* What the policy sees of a slot. */
+typedef struct slot_view {
+    bool used;
+    gen_phase phase;     /* VISION, PREFILL or DECODE when used */
+    int32_t prompt_left; /* prompt tokens still to compute */
+} slot_view;
+
+typedef struct scheduler {
+    int32_t last_prompt_slot; /* round-robin memory */
+} scheduler;
+
+typedef struct step_plan {
+    bool decode;         /* every slot in GEN_PHASE_DECODE takes part */
+    int32_t prompt_slot; /* slot whose prompt work is done, or -1 */
+    bool vision;         /* that work is a vision unit, else a prefill chunk of n_tokens */
+    int32_t n_tokens;
+} step_plan;
+
+/* chunk: most prompt tokens a step. */
+step_plan scheduler_plan(scheduler *s, const slot_view *slots, int32_t n_slots, int32_t chunk);
+
+#endif

@@ -1,0 +1,62 @@
+/* Gated full attention (docs/model.md B.3). */
+#include <math.h>
+
+#include "model/layers.h"
+#include "model/seq_layout.h"
+
+/* Keys and values of all rows, projected [T, nkv * hd]: keys are normed and rotated in place, both stored in every
+ * run's cache. */
+static void store_keys(const layer_ctx *lc, float *k, const float *v, const attention_weights *w,
+                       size_t kv_layer)
+{
+    const model_config *cfg = lc->cfg;
+    size_t T = lc->n_rows, n_kv = (size_t)cfg->n_kv_heads, hd = (size_t)cfg->head_dim, width = n_kv * hd;
+    /* TRAP: norm before rope; values are neither normed nor rotated */
+    nn_rmsnorm_heads(lc->c, k, w->k_norm, cfg->rms_norm_eps, T, n_kv, hd, width, hd);
+    nn_rope(lc->c, k, lc->cos, lc->sin, T, n_kv, (size_t)cfg->rope_pairs, width, hd);
+    for (size_t r = 0; r < lc->n_runs; r++) {
+        const layer_run *run = &lc->runs[r];
+        kv_pages kv = seq_kv(run->seq, kv_layer);
+        nn_kv_store(lc->c, &kv, k + run->first_row * width, v + run->first_row * width, run->slot,
+                    run->n_rows, n_kv, hd, width, width);
+    }
+}
+
+void attention_store(const layer_ctx *lc, const float *x, const attention_weights *w, size_t kv_layer)
+{
+    size_t width = (size_t)lc->cfg->n_kv_heads * (size_t)lc->cfg->head_dim;
+    float *k = lc->work, *v = k + lc->n_rows * width;
+    const layer_part parts[] = {{k, &w->k_proj}, {v, &w->v_proj}};
+    layer_linear_group(lc, parts, 2, x);
+    store_keys(lc, k, v, w, kv_layer);
+}
+
+void attention_forward(const layer_ctx *lc, float *out, const float *x, const attention_weights *w,
+                       size_t kv_layer)
+{
+    const model_config *cfg = lc->cfg;
+    size_t T = lc->n_rows, nh = (size_t)cfg->n_heads, n_kv = (size_t)cfg->n_kv_heads,
+           hd = (size_t)cfg->head_dim;
+    /* TRAP: q_proj interleaves per head: head h is [query hd | gate hd] */
+    size_t row = nh * 2 * hd, head = 2 * hd;
+    float *qg = lc->work;           /* [T, nh, 2, hd] */
+    float *mixed = qg + T * row;    /* [T, nh, hd] */
+    float *k = mixed + T * nh * hd; /* [T, nkv, hd] */
+    float *v = k + T * n_kv * hd;   /* [T, nkv, hd] */
+
+    const layer_part parts[] = {{qg, &w->q_proj}, {k, &w->k_proj}, {v, &w->v_proj}};
+    layer_linear_group(lc, parts, 3, x);
+    nn_rmsnorm_heads(lc->c, qg, w->q_norm, cfg->rms_norm_eps, T, nh, hd, row, head);
+    nn_rope(lc->c, qg, lc->cos, lc->sin, T, nh, (size_t)cfg->rope_pairs, row, head);
+    store_keys(lc, k, v, w, kv_layer);
+
+    float scale = 1.0f / sqrtf((float)hd);
+    for (size_t r = 0; r < lc->n_runs; r++) {
+        const layer_run *run = &lc->runs[r];
+        kv_pages kv = seq_kv(run->seq, kv_layer);
+        nn_attention(lc->c, mixed + run->first_row * nh * hd, qg + run->first_row * row, &kv, scale,
+                     run->slot, run->n_rows, nh, n_kv, hd, row, head);
+    }
+    nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);
+    layer_linear(lc, out, mixed, &w->o_proj);
+}

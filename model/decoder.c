@@ -1,0 +1,260 @@
+#include "model/decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/layers.h"
+#include "model/model_parts.h"
+#include "model/rope.h"
+#include "model/seq_layout.h"
+
+struct decoder_scratch {
+    compute *c;
+    size_t max_rows, max_logit_rows;
+    size_t hidden_size, vocab_size;
+    float *memory; /* one allocation for everything below */
+    float *h;      /* [rows, H] residual stream */
+    float *x;      /* [rows, H] normed input of a part; after a forward: the final hidden rows */
+    float *y;      /* [rows, H] output of a part */
+    float *cos, *sin;
+    float *work;
+    float *head_in; /* [logit rows, H] */
+    float *logits;  /* [logit rows, V] */
+    layer_run *runs;
+    row_span *spans;
+    void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows);
+    void *trace_ctx;
+};
+
+enum { ALIGN_FLOATS = 16 };
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+}
+
+/* Takes n floats from a region that may be NULL (then only counts them). */
+static float *take(float *memory, size_t *used, size_t n)
+{
+    float *at = memory ? memory + *used : NULL;
+    *used += aligned(n);
+    return at;
+}
+
+/* Lays the buffers out; returns the floats used. */
+static size_t lay_out(decoder_scratch *sc, float *memory, const model_config *cfg)
+{
+    size_t used = 0, rows = sc->max_rows, H = sc->hidden_size;
+    sc->h = take(memory, &used, rows * H);
+    sc->x = take(memory, &used, rows * H);
+    sc->y = take(memory, &used, rows * H);
+    sc->cos = take(memory, &used, rows * (size_t)cfg->rope_pairs);
+    sc->sin = take(memory, &used, rows * (size_t)cfg->rope_pairs);
+    sc->work = take(memory, &used, layer_work_floats(cfg, rows));
+    sc->head_in = take(memory, &used, sc->max_logit_rows * H);
+    sc->logits = take(memory, &used, sc->max_logit_rows * sc->vocab_size);
+    return used;
+}
+
+static decoder_scratch describe(const model_config *cfg, int32_t max_rows, int32_t max_logit_rows)
+{
+    return (decoder_scratch){.max_rows = (size_t)max_rows,
+                             .max_logit_rows = (size_t)max_logit_rows,
+                             .hidden_size = (size_t)cfg->hidden_size,
+                             .vocab_size = (size_t)cfg->vocab_size};
+}
+
+size_t decoder_scratch_bytes(const model *m, int32_t max_rows, int32_t max_logit_rows)
+{
+    decoder_scratch sc = describe(model_get_config(m), max_rows, max_logit_rows);
+    return sizeof sc + lay_out(&sc, NULL, model_get_config(m)) * sizeof(float) +
+           sc.max_rows * (sizeof(layer_run) + sizeof(row_span));
+}
+
+err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *c, int32_t max_rows,
+                                int32_t max_logit_rows, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(m);
+    *out = NULL;
+    if (max_rows < 1 || max_logit_rows < 0) {
+        return err_set(detail, ERR_INVALID, "a batch needs room for at least one row");
+    }
+    decoder_scratch *sc = malloc(sizeof *sc);
+    if (sc) {
+        *sc = describe(cfg, max_rows, max_logit_rows);
+        sc->c = c;
+        sc->memory = compute_alloc(c, lay_out(sc, NULL, cfg) * sizeof(float));
+        sc->runs = calloc(sc->max_rows, sizeof *sc->runs);
+        sc->spans = calloc(sc->max_rows, sizeof *sc->spans);
+    }
+    if (!sc || !sc->memory || !sc->runs || !sc->spans) {
+        decoder_scratch_destroy(sc);
+        return err_set(detail, ERR_NOMEM, "no memory for batches of %d rows (%zu bytes wanted)", max_rows,
+                       decoder_scratch_bytes(m, max_rows, max_logit_rows));
+    }
+    lay_out(sc, sc->memory, cfg);
+    *out = sc;
+    return ERR_OK;
+}
+
+void decoder_scratch_destroy(decoder_scratch *sc)
+{
+    if (!sc) {
+        return;
+    }
+    compute_free(sc->c, sc->memory);
+    free(sc->runs);
+    free(sc->spans);
+    free(sc);
+}
+
+void decoder_set_trace(decoder_scratch *sc,
+                       void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows), void *ctx)
+{
+    sc->trace = trace;
+    sc->trace_ctx = ctx;
+}
+
+/* Fills sc->runs; everything that could go wrong is found here, before any state is touched. */
+static err_code check_batch(const batch *b, decoder_scratch *sc, err_detail *detail)
+{
+    if (b->n_rows < 1 || (size_t)b->n_rows > sc->max_rows || (size_t)b->n_logit_rows > sc->max_logit_rows ||
+        b->n_runs > b->n_rows) {
+        return err_set(detail, ERR_LIMIT, "a batch of %d rows and %d logits does not fit %zu and %zu",
+                       b->n_rows, b->n_logit_rows, sc->max_rows, sc->max_logit_rows);
+    }
+    int32_t row = 0;
+    for (int32_t r = 0; r < b->n_runs; r++) {
+        const batch_run *run = &b->runs[r];
+        int32_t len = seq_state_len(run->seq), cap = seq_state_cap(run->seq);
+        if (run->first_row != row || run->n_rows < 1 || run->n_rows > b->n_rows - row) {
+            return err_set(detail, ERR_INTERNAL, "the runs of a batch do not tile its rows");
+        }
+        if (run->n_rows > cap - len) {
+            return err_set(detail, ERR_LIMIT, "%d more tokens do not fit: %d of %d are in use", run->n_rows,
+                           len, cap);
+        }
+        if (run->keep_rows && (!run->exact_rows || run->n_rows > run->seq->rows.max_rows)) {
+            return err_set(detail, ERR_INTERNAL, "a verify block of %d rows was not reserved", run->n_rows);
+        }
+        sc->runs[r] = (layer_run){run->seq,    (size_t)row,     (size_t)run->n_rows,
+                                  (size_t)len, run->exact_rows, run->keep_rows};
+        row += run->n_rows;
+    }
+    if (row != b->n_rows) {
+        return err_set(detail, ERR_INTERNAL, "the runs of a batch do not tile its rows");
+    }
+    for (int32_t i = 0; i < b->n_rows; i++) {
+        if (b->tokens[i] < 0 || (size_t)b->tokens[i] >= sc->vocab_size) {
+            return err_set(detail, ERR_INVALID, "token %d is outside the vocabulary of %zu", b->tokens[i],
+                           sc->vocab_size);
+        }
+    }
+    for (int32_t i = 0; i < b->n_logit_rows + b->n_embed_rows; i++) {
+        int32_t at = i < b->n_logit_rows ? b->logit_rows[i] : b->embed_rows[i - b->n_logit_rows];
+        if (at < 0 || at >= b->n_rows) {
+            return err_set(detail, ERR_INTERNAL, "row %d is outside a batch of %d", at, b->n_rows);
+        }
+    }
+    return ERR_OK;
+}
+
+/* h = embedding rows; rows of media placeholders come from the vision encoder. */
+static void embed(const model_parts *parts, const batch *b, decoder_scratch *sc)
+{
+    size_t H = sc->hidden_size;
+    nn_embed(sc->c, sc->h, &parts->weights->embed, b->tokens, (size_t)b->n_rows);
+    for (int32_t i = 0; i < b->n_embed_rows; i++) {
+        memcpy(sc->h + (size_t)b->embed_rows[i] * H, b->embeds + (size_t)i * H, H * sizeof(float));
+    }
+}
+
+static void trace(const decoder_scratch *sc, int32_t layer, const float *rows, int32_t n_rows)
+{
+    if (sc->trace) {
+        sc->trace(sc->trace_ctx, layer, rows, n_rows);
+    }
+}
+
+/* h += mixer(norm(h)); h += ffn(norm(h)). index: this layer's number among its kind. */
+static void layer_forward(const layer_ctx *lc, decoder_scratch *sc, const layer_weights *w, size_t index)
+{
+    size_t T = lc->n_rows, H = sc->hidden_size;
+    float eps = lc->cfg->rms_norm_eps;
+    nn_rmsnorm(sc->c, sc->x, sc->h, w->input_norm, eps, T, H);
+    if (w->kind == LAYER_ATTENTION) {
+        attention_forward(lc, sc->y, sc->x, &w->attention, index);
+    } else {
+        deltanet_forward(lc, sc->y, sc->x, &w->deltanet, index);
+    }
+    nn_add(sc->c, sc->h, sc->y, T * H);
+    nn_rmsnorm(sc->c, sc->x, sc->h, w->post_norm, eps, T, H);
+    ffn_forward(lc, sc->y, sc->x, &w->ffn);
+    nn_add(sc->c, sc->h, sc->y, T * H);
+}
+
+/* Logits of the wanted rows, at most NN_ROWS_EXACT at a time: a row's logits never depend on its company. */
+static void head_forward(const model_parts *parts, const batch *b, decoder_scratch *sc)
+{
+    size_t n = (size_t)b->n_logit_rows, H = sc->hidden_size, V = sc->vocab_size;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(sc->head_in + i * H, sc->x + (size_t)b->logit_rows[i] * H, H * sizeof(float));
+    }
+    for (size_t i = 0; i < n; i += NN_ROWS_EXACT) {
+        size_t rows = n - i < NN_ROWS_EXACT ? n - i : NN_ROWS_EXACT;
+        nn_linear(sc->c, sc->logits + i * V, sc->head_in + i * H, &parts->weights->head, NULL, rows);
+    }
+}
+
+err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scratch *sc, err_detail *detail)
+{
+    const model_parts *parts = model_get_parts(m);
+    const model_config *cfg = model_get_config(m);
+    size_t n_of_kind[2] = {0, 0};
+    err_code err = check_batch(b, sc, detail);
+    for (int32_t r = 0; err == ERR_OK && r < b->n_runs; r++) {
+        seq_state *seq = b->runs[r].seq;
+        err = seq_reserve(seq, seq->len, b->runs[r].n_rows, detail);
+    }
+    if (err) {
+        return err;
+    }
+    layer_ctx lc = {.cfg = cfg,
+                    .c = c,
+                    .runs = sc->runs,
+                    .n_runs = (size_t)b->n_runs,
+                    .spans = sc->spans,
+                    .n_rows = (size_t)b->n_rows,
+                    .cos = sc->cos,
+                    .sin = sc->sin,
+                    .work = sc->work};
+    lc.n_spans = layer_spans(sc->spans, sc->runs, lc.n_runs);
+    rope_tables(sc->cos, sc->sin, cfg, b->positions, lc.n_rows);
+    embed(parts, b, sc);
+    trace(sc, 0, sc->h, b->n_rows);
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        layer_forward(&lc, sc, &parts->weights->layers[i], n_of_kind[cfg->layers[i]]++);
+        if (i + 1 < cfg->n_layers) {
+            trace(sc, i + 1, sc->h, b->n_rows);
+        }
+    }
+    nn_rmsnorm(c, sc->x, sc->h, parts->weights->final_norm, cfg->rms_norm_eps, lc.n_rows, sc->hidden_size);
+    trace(sc, cfg->n_layers, sc->x, b->n_rows);
+    head_forward(parts, b, sc);
+    for (int32_t r = 0; r < b->n_runs; r++) {
+        seq_state *seq = b->runs[r].seq;
+        seq->len += b->runs[r].n_rows;
+        seq->rows.n_rows = b->runs[r].keep_rows ? b->runs[r].n_rows : 0;
+    }
+    return ERR_OK;
+}
+
+float *decoder_logits(decoder_scratch *sc, int32_t i)
+{
+    return sc->logits + (size_t)i * sc->vocab_size;
+}
+
+const float *decoder_hidden(const decoder_scratch *sc, int32_t row)
+{
+    return sc->x + (size_t)row * sc->hidden_size;
+}

@@ -1,0 +1,85 @@
+/* decoder: one batch of tokens through all layers. Prefill and decode are the same call. Engine thread.
+ *
+ *     decoder_scratch *sc; decoder_scratch_create(&sc, m, c, max_rows, max_logit_rows, &detail);
+ *     decoder_forward(m, c, &batch, sc, &detail);
+ *     const float *logits = decoder_logits(sc, 0);
+ */
+#ifndef PARLEY_MODEL_DECODER_H
+#define PARLEY_MODEL_DECODER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "compute/nn.h"
+#include "model/model.h"
+#include "model/seq_state.h"
+
+/* Rotary position of a token along time, height and width; equal for text. */
+typedef struct position {
+    int32_t t, h, w;
+} position;
+
+/* Consecutive rows of one sequence; rows go to cache slots seq_state_len(seq) ... */
+typedef struct batch_run {
+    seq_state *seq;
+    int32_t first_row, n_rows;
+    bool
+        exact_rows; /* decode or verify block: recurrent delta rule row by row; else chunked (prefill). An exact
+                      * row's result does not depend on the other rows of the batch (bitwise) */
+    bool keep_rows; /* with exact_rows: the state after every row is kept for seq_state_rewind, which needs
+                      * seq_state_reserve_rows(seq, >= n_rows) before */
+} batch_run;
+
+/* Flat arrays; a sequence occurs in at most one run. All memory is the caller's. */
+typedef struct batch {
+    int32_t n_rows;
+    const int32_t *tokens;     /* [n_rows] ids, 0 <= id < vocab_size */
+    const position *positions; /* [n_rows] */
+    const batch_run *runs;
+    int32_t n_runs;
+    const int32_t *logit_rows; /* rows whose logits are wanted, ascending */
+    int32_t n_logit_rows;
+    const int32_t *embed_rows; /* rows whose embedding is replaced, ascending (media placeholders) */
+    const float *embeds;       /* [n_embed_rows, hidden_size] */
+    int32_t n_embed_rows;
+} batch;
+
+typedef struct decoder_scratch decoder_scratch;
+
+/* Buffers for batches of up to max_rows rows with up to max_logit_rows wanted logits. */
+MUST_CHECK err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *c,
+                                           int32_t max_rows, int32_t max_logit_rows, err_detail *detail);
+void decoder_scratch_destroy(decoder_scratch *sc); /* NULL allowed */
+/* Bytes that decoder_scratch_create takes. */
+size_t decoder_scratch_bytes(const model *m, int32_t max_rows, int32_t max_logit_rows);
+
+/* Runs the batch; every run's seq_state advances by its n_rows. ERR_LIMIT if a sequence would exceed its
+ * capacity (nothing is changed then). */
+MUST_CHECK err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scratch *sc,
+                                    err_detail *detail);
+
+/* Logits [vocab_size] of the i-th wanted row of the last forward; writable by the sampler; valid until the next. */
+float *decoder_logits(decoder_scratch *sc, int32_t i);
+
+/* Hidden state after the final norm of row r of the last forward [hidden_size]; what the MTP head reads. */
+const float *decoder_hidden(const decoder_scratch *sc, int32_t row);
+
+/* For checks: called with the hidden rows [n_rows, hidden_size] before the first layer (layer 0) and after every
+ * layer i (layer i+1; the last one after the final norm, as transformers reports it). NULL turns it off. */
+void decoder_set_trace(decoder_scratch *sc,
+                       void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows), void *ctx);
+
+/* Positions of a prompt (docs/model.md C.3). ids [n] with placeholders expanded; grids of the pictures and
+ * of the films in order of appearance; out [n]. *delta = next position - n. ERR_INVALID if placeholders and
+ * grids do not match. */
+typedef struct media_grid {
+    int32_t t, h, w; /* in patches */
+} media_grid;
+MUST_CHECK err_code positions_assign(position *out, int32_t *delta, const model_config *cfg,
+                                     const int32_t *ids, size_t n, const media_grid *images, size_t n_images,
+                                     const media_grid *videos, size_t n_videos, int32_t merge,
+                                     err_detail *detail);
+
+#endif

@@ -1,0 +1,131 @@
+#include "model/kv_pool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "model/seq_state.h"
+
+struct kv_pool {
+    compute *c;
+    float *memory; /* [n_blocks][block_floats] */
+    size_t block_floats;
+    size_t n_blocks;
+    uint32_t *n_refs;    /* [n_blocks] */
+    size_t *free_blocks; /* stack of numbers */
+    size_t n_free;
+    bool with_mtp;
+    bool (*reclaim)(void *ctx);
+    void *reclaim_ctx;
+};
+
+size_t kv_pool_blocks_for(int32_t n_ctx)
+{
+    return ((size_t)n_ctx + SEQ_PAGE_TOKENS - 1) / SEQ_PAGE_TOKENS;
+}
+
+size_t kv_pool_block_floats(const model_config *cfg, bool with_mtp)
+{
+    size_t layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0), floats = 0;
+    size_t page = SEQ_PAGE_TOKENS * (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
+    return size_mul(&floats, layers * 2, page) ? floats : SIZE_MAX / sizeof(float);
+}
+
+err_code kv_pool_create(kv_pool **out, const model_config *cfg, bool with_mtp, size_t n_blocks, compute *c,
+                        err_detail *detail)
+{
+    *out = NULL;
+    size_t block = kv_pool_block_floats(cfg, with_mtp), floats = 0, n_bytes = SIZE_MAX;
+    bool possible = size_mul(&floats, block, n_blocks) && size_mul(&n_bytes, floats, sizeof(float));
+    kv_pool *p = calloc(1, sizeof *p);
+    if (p && possible) {
+        p->c = c;
+        p->with_mtp = with_mtp;
+        p->block_floats = block;
+        p->n_blocks = n_blocks;
+        p->memory = compute_alloc(c, n_bytes + sizeof(float));
+        p->n_refs = calloc(n_blocks + 1, sizeof *p->n_refs);
+        p->free_blocks = calloc(n_blocks + 1, sizeof *p->free_blocks);
+    }
+    if (!p || !p->memory || !p->n_refs || !p->free_blocks) {
+        kv_pool_destroy(p);
+        return err_set(detail, ERR_NOMEM, "no memory for %zu blocks of keys and values (%zu bytes wanted)",
+                       n_blocks, n_bytes);
+    }
+    for (size_t i = 0; i < n_blocks; i++) {
+        p->free_blocks[p->n_free++] = n_blocks - 1 - i;
+    }
+    *out = p;
+    return ERR_OK;
+}
+
+void kv_pool_destroy(kv_pool *p)
+{
+    if (!p) {
+        return;
+    }
+    assert(p->n_free == p->n_blocks || !p->free_blocks);
+    compute_free(p->c, p->memory);
+    free(p->n_refs);
+    free(p->free_blocks);
+    free(p);
+}
+
+bool kv_pool_has_mtp(const kv_pool *p)
+{
+    return p->with_mtp;
+}
+
+size_t kv_pool_n_free(const kv_pool *p)
+{
+    return p->n_free;
+}
+
+size_t kv_pool_n_blocks(const kv_pool *p)
+{
+    return p->n_blocks;
+}
+
+void kv_pool_set_reclaim(kv_pool *p, bool (*reclaim)(void *ctx), void *ctx)
+{
+    p->reclaim = reclaim;
+    p->reclaim_ctx = ctx;
+}
+
+static size_t number_of(const kv_pool *p, const float *block)
+{
+    size_t i = (size_t)(block - p->memory) / p->block_floats;
+    assert(block >= p->memory && i < p->n_blocks && p->memory + i * p->block_floats == block);
+    return i;
+}
+
+float *kv_pool_take(kv_pool *p)
+{
+    while (p->n_free == 0) {
+        if (!p->reclaim || !p->reclaim(p->reclaim_ctx)) {
+            return NULL;
+        }
+    }
+    size_t i = p->free_blocks[--p->n_free];
+    p->n_refs[i] = 1;
+    return p->memory + i * p->block_floats;
+}
+
+void kv_pool_share(kv_pool *p, float *block)
+{
+    p->n_refs[number_of(p, block)]++;
+}
+
+void kv_pool_release(kv_pool *p, float *block)
+{
+    size_t i = number_of(p, block);
+    assert(p->n_refs[i] > 0);
+    if (--p->n_refs[i] == 0) {
+        p->free_blocks[p->n_free++] = i;
+    }
+}
+
+bool kv_pool_is_shared(const kv_pool *p, const float *block)
+{
+    return p->n_refs[number_of(p, block)] > 1;
+}

@@ -1,0 +1,61 @@
+#include "model/layers.h"
+
+#include <stdint.h>
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t layer_work_floats(const model_config *cfg, size_t rows)
+{
+    size_t q_width = (size_t)cfg->n_heads * (size_t)cfg->head_dim;
+    size_t kv_width = (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
+    size_t value_width = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
+    size_t channels = 2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk + value_width;
+    size_t attention = 3 * q_width + 2 * kv_width;
+    size_t deltanet = 2 * channels + 2 * value_width + 4 * (size_t)cfg->delta_n_v;
+    size_t ffn = 2 * (size_t)cfg->intermediate_size;
+    return rows * larger(larger(attention, deltanet), ffn);
+}
+
+size_t layer_spans(row_span *spans, const layer_run *runs, size_t n_runs)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < n_runs; r++) {
+        size_t most = runs[r].exact_rows ? NN_ROWS_EXACT : SIZE_MAX;
+        size_t left = runs[r].n_rows;
+        bool extends = r > 0 && runs[r - 1].exact_rows == runs[r].exact_rows;
+        if (extends) {
+            size_t room = most - spans[n - 1].n;
+            size_t more = left < room ? left : room;
+            spans[n - 1].n += more;
+            left -= more;
+        }
+        while (left > 0) {
+            size_t more = left < most ? left : most;
+            size_t first = n ? spans[n - 1].first + spans[n - 1].n : 0;
+            spans[n++] = (row_span){first, more};
+            left -= more;
+        }
+    }
+    return n;
+}
+
+void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_parts, const float *x)
+{
+    linear_part at_span[NN_LINEAR_PARTS];
+    for (size_t i = 0; i < lc->n_spans; i++) {
+        const row_span *s = &lc->spans[i];
+        for (size_t k = 0; k < n_parts; k++) {
+            const tensor *w = parts[k].w;
+            at_span[k] = (linear_part){parts[k].out + s->first * w->dims[0], w, NULL};
+        }
+        nn_linear_group(lc->c, at_span, n_parts, x + s->first * parts[0].w->dims[1], s->n);
+    }
+}
+
+void layer_linear(const layer_ctx *lc, float *out, const float *x, const tensor *w)
+{
+    layer_linear_group(lc, &(layer_part){out, w}, 1, x);
+}

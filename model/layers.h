@@ -1,0 +1,76 @@
+/* layers: the parts a decoder layer is made of, each a function over all rows of a batch. Engine thread.
+ *
+ *     layer_ctx lc = {cfg, compute, runs, n_runs, spans, n_spans, n_rows, cos, sin, work};
+ *     attention_forward(&lc, out, x, &w->attention, kv_layer);
+ *
+ * Linear layers see all rows at once; attention and delta rule go run by run, as each run is one sequence.
+ * Letters: T = n_rows, H hidden_size, nh, nkv heads, hd head_dim, nv value heads, C convolution channels.
+ */
+#ifndef PARLEY_MODEL_LAYERS_H
+#define PARLEY_MODEL_LAYERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "compute/nn.h"
+#include "model/config.h"
+#include "model/seq_state.h"
+#include "model/weights.h"
+
+/* Consecutive rows of one sequence and the cache slot of the first. */
+typedef struct layer_run {
+    seq_state *seq;
+    size_t first_row, n_rows, slot;
+    bool exact_rows, keep_rows; /* see batch_run */
+} layer_run;
+
+/* Rows that one matrix product may take together: decode rows never share one with prefill rows, and at most
+ * NN_ROWS_EXACT of them go at once, so a decoded row's bits do not depend on what else is in the batch. */
+typedef struct row_span {
+    size_t first, n;
+} row_span;
+
+typedef struct layer_ctx {
+    const model_config *cfg;
+    compute *c;
+    const layer_run *runs;
+    size_t n_runs;
+    const row_span *spans; /* cover rows 0 .. n_rows-1 in order */
+    size_t n_spans, n_rows;
+    const float *cos, *sin; /* [T, rope_pairs] */
+    float *work;            /* layer_work_floats(cfg, n_rows) */
+} layer_ctx;
+
+/* Floats of scratch that any of the functions below needs for `rows` rows. */
+size_t layer_work_floats(const model_config *cfg, size_t rows);
+
+/* Cuts runs into spans; returns how many (at most rows). spans holds as many as there are rows. */
+size_t layer_spans(row_span *spans, const layer_run *runs, size_t n_runs);
+
+/* out [T, n_out] = x [T, n_in] * w^T, span by span. */
+void layer_linear(const layer_ctx *lc, float *out, const float *x, const tensor *w);
+
+/* The same for up to NN_LINEAR_PARTS weights that share x. */
+typedef struct layer_part {
+    float *out; /* [T, n_out] */
+    const tensor *w;
+} layer_part;
+void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_parts, const float *x);
+
+/* out [T, H] = gated full attention of x [T, H]; keys and values of the rows are appended to the cache of kv_layer
+ * (the lengths in seq_state are the caller's to advance). docs/model.md B.3. */
+void attention_forward(const layer_ctx *lc, float *out, const float *x, const attention_weights *w,
+                       size_t kv_layer);
+
+/* The keys and values alone: fills the cache and computes nothing else. */
+void attention_store(const layer_ctx *lc, const float *x, const attention_weights *w, size_t kv_layer);
+
+/* out [T, H] = GatedDeltaNet of x [T, H]; advances the convolution tails and delta states of delta_layer
+ * (counted among the delta layers alone). docs/model.md B.4. */
+void deltanet_forward(const layer_ctx *lc, float *out, const float *x, const deltanet_weights *w,
+                      size_t delta_layer);
+
+/* out [T, H] = down(silu(gate(x)) * up(x)). docs/model.md B.5. */
+void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weights *w);
+
+#endif

@@ -1,0 +1,45 @@
+/* model: one checkpoint folder, opened: config, mapped weights, tokenizer, chat template. Immutable after
+ * model_open, so any thread may read it. The three structs of this folder are model_config (recipe), model
+ * (weights) and seq_state (one sequence's mutable state).
+ *
+ *     model *m; model_open(&m, "DIR", &(model_open_options){0}, &detail);
+ *     const model_config *cfg = model_get_config(m);
+ *     model_close(m);
+ */
+#ifndef PARLEY_MODEL_MODEL_H
+#define PARLEY_MODEL_MODEL_H
+
+#include "base/err.h"
+#include "compute/tensor.h"
+#include "text/chat_template.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+
+typedef struct model model;
+
+typedef struct model_open_options {
+    bool weights_only; /* no tokenizer and no template needed (benchmarks on random weights) */
+    /* Called with bytes done and total while weights are prepared; may be NULL. */
+    void (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+} model_open_options;
+
+/* Opens DIR: config.json, generation_config.json, model.safetensors or its index, an mtp side file,
+ * tokenizer.json, tokenizer_config.json, chat_template.jinja. ERR_NOT_FOUND names the missing file or tensor,
+ * ERR_CORRUPT the damaged one, ERR_UNSUPPORTED the config field. The caller closes *out. */
+MUST_CHECK err_code model_open(model **out, const char *dir, const model_open_options *opt,
+                               err_detail *detail);
+void model_close(model *m); /* NULL allowed */
+
+const model_config *model_get_config(const model *m);
+const char *model_dir(const model *m);
+const tokenizer *model_tokenizer(const model *m);         /* NULL if weights_only */
+const chat_template *model_chat_template(const model *m); /* NULL if the checkpoint has none */
+bool model_has_mtp(const model *m);
+uint64_t model_n_params(const model *m); /* text + head + mtp + vision tensors in the files */
+uint64_t model_weight_bytes(const model *m);
+
+/* All tensors of the files, for the vision tower. Valid while the model is open. */
+tensor_source model_tensors(const model *m);
+
+#endif

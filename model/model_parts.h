@@ -1,0 +1,19 @@
+/* model_parts: the inside of a model, for the layers of this folder alone. Immutable.
+ *
+ *     const weights *w = model_get_parts(m)->weights;
+ */
+#ifndef PARLEY_MODEL_MODEL_PARTS_H
+#define PARLEY_MODEL_MODEL_PARTS_H
+
+#include "model/model.h"
+#include "model/tensor_file.h"
+#include "model/weights.h"
+
+typedef struct model_parts {
+    tensor_set *tensors;
+    weights *weights;
+} model_parts;
+
+const model_parts *model_get_parts(const model *m);
+
+#endif

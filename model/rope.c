@@ -1,0 +1,111 @@
+#include "model/rope.h"
+
+#include <math.h>
+
+/* Position along the axis that pair i reads. */
+static int32_t axis_position(const model_config *cfg, const position *p, int32_t pair)
+{
+    if (pair % 3 == 1 && pair < 3 * cfg->mrope_section[1]) {
+        return p->h;
+    }
+    if (pair % 3 == 2 && pair < 3 * cfg->mrope_section[2]) {
+        return p->w;
+    }
+    return p->t;
+}
+
+void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const position *positions, size_t n)
+{
+    size_t pairs = (size_t)cfg->rope_pairs;
+    for (int32_t pair = 0; pair < cfg->rope_pairs; pair++) {
+        /* float32 frequency and angle, as the reference forms them; long contexts see the same rounding */
+        float frequency = 1.0f / (float)pow(cfg->rope_theta, (double)pair / (double)cfg->rope_pairs);
+        for (size_t row = 0; row < n; row++) {
+            float angle = (float)axis_position(cfg, &positions[row], pair) * frequency;
+            cos_out[row * pairs + (size_t)pair] = cosf(angle);
+            sin_out[row * pairs + (size_t)pair] = sinf(angle);
+        }
+    }
+}
+
+/* The grids of one kind of media; films are taken frame by frame. */
+typedef struct grid_list {
+    const media_grid *grids;
+    size_t n, next;
+    int32_t frames_left; /* of grids[next], when it has been begun */
+    const char *what;
+} grid_list;
+
+/* The merged grid of the next picture, or of the next frame. */
+static err_code next_grid(grid_list *list, int32_t merge, int32_t *rows, int32_t *cols, err_detail *detail)
+{
+    if (list->next == list->n) {
+        return err_set(detail, ERR_INVALID, "the prompt has more %s placeholders than %s", list->what,
+                       list->what);
+    }
+    const media_grid *g = &list->grids[list->next];
+    if (list->frames_left == 0) {
+        if (g->t < 1 || g->h < merge || g->w < merge || g->h % merge != 0 || g->w % merge != 0) {
+            return err_set(detail, ERR_INVALID, "%s %zu has the impossible grid %d x %d x %d", list->what,
+                           list->next + 1, g->t, g->h, g->w);
+        }
+        list->frames_left = g->t;
+    }
+    *rows = g->h / merge;
+    *cols = g->w / merge;
+    if (--list->frames_left == 0) {
+        list->next++;
+    }
+    return ERR_OK;
+}
+
+/* One run of placeholders beginning at ids[0]: time stays, height and width count rows and columns. */
+static err_code place_grid(position *out, const int32_t *ids, size_t n_left, int32_t cur, int32_t rows,
+                           int32_t cols, const char *what, err_detail *detail)
+{
+    size_t n = (size_t)rows * (size_t)cols;
+    for (size_t i = 0; i < n; i++) {
+        if (i == n_left || ids[i] != ids[0]) {
+            return err_set(detail, ERR_INVALID, "%s: %zu placeholders stand where %zu are needed", what, i,
+                           n);
+        }
+        out[i] = (position){cur, cur + (int32_t)(i / (size_t)cols), cur + (int32_t)(i % (size_t)cols)};
+    }
+    return ERR_OK;
+}
+
+err_code positions_assign(position *out, int32_t *delta, const model_config *cfg, const int32_t *ids,
+                          size_t n, const media_grid *images, size_t n_images, const media_grid *videos,
+                          size_t n_videos, int32_t merge, err_detail *detail)
+{
+    grid_list image_list = {images, n_images, 0, 0, "picture"};
+    grid_list video_list = {videos, n_videos, 0, 0, "film"};
+    int32_t cur = 0;
+    for (size_t i = 0; i < n;) {
+        bool is_image = ids[i] == cfg->image_token_id && ids[i] >= 0;
+        bool is_video = ids[i] == cfg->video_token_id && ids[i] >= 0;
+        if (!is_image && !is_video) {
+            out[i++] = (position){cur, cur, cur};
+            cur++;
+            continue;
+        }
+        grid_list *list = is_image ? &image_list : &video_list;
+        int32_t rows = 0, cols = 0;
+        err_code err = next_grid(list, merge, &rows, &cols, detail);
+        if (!err) {
+            err = place_grid(out + i, ids + i, n - i, cur, rows, cols, list->what, detail);
+        }
+        if (err) {
+            return err;
+        }
+        i += (size_t)rows * (size_t)cols;
+        cur += rows > cols ? rows : cols;
+    }
+    if (image_list.next != n_images || video_list.next != n_videos) {
+        return err_set(detail, ERR_INVALID,
+                       "the prompt has too few placeholders for %zu pictures and %zu films", n_images,
+                       n_videos);
+    }
+    *delta = cur - (int32_t)n;
+    return ERR_OK;
+}

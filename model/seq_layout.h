@@ -1,0 +1,79 @@
+/* seq_layout: the inside of seq_state, for the layers of this folder alone. Engine thread.
+ *
+ *     kv_pages kv = seq_kv(s, layer);  float *state = seq_delta(s, layer);
+ *
+ * Keys and values live in blocks of SEQ_PAGE_TOKENS tokens from a kv_pool; a block holds that stretch of all attention
+ * layers (the draft head's cache is one more layer at the end), so a prefix is shared block by block: only the
+ * tables below point elsewhere. A block is taken when the first token needs it.
+ */
+#ifndef PARLEY_MODEL_SEQ_LAYOUT_H
+#define PARLEY_MODEL_SEQ_LAYOUT_H
+
+#include "model/seq_state.h"
+
+/* Sizes that follow from the configuration, in floats unless named otherwise. */
+typedef struct seq_shape {
+    size_t n_kv_layers; /* attention layers, + 1 with the draft head */
+    size_t page;        /* SEQ_PAGE_TOKENS * n_kv * hd: keys (or values) of one layer in one block */
+    size_t block;       /* n_kv_layers * 2 * page */
+    size_t n_delta_layers;
+    size_t delta;    /* n_v * dk * dv, one layer's state */
+    size_t tail;     /* 3 * channels, one layer's convolution tail */
+    size_t n_blocks; /* a property of the capacity, not of the model */
+} seq_shape;
+
+/* States after every row of a verify block, so that the sequence can go back to any of them. */
+typedef struct seq_rows {
+    int32_t max_rows;  /* 0: not reserved */
+    int32_t n_rows;    /* rows kept by the last forward; 0 = none, rewinding is impossible */
+    float *delta;      /* [n_delta_layers][max_rows][delta] */
+    float *conv_input; /* [n_delta_layers][3 + max_rows][channels]: the old tail, then the rows */
+} seq_rows;
+
+struct seq_state {
+    compute *c;
+    kv_pool *pool;
+    seq_shape shape;
+    int32_t len, cap, mtp_len, rope_delta;
+    float *memory;  /* delta states and tails: one allocation */
+    float **blocks; /* [n_blocks] references into the pool; NULL where no token has been */
+    float **k, **v; /* [n_kv_layers][n_blocks]: page tables into the blocks */
+    float *delta;   /* [n_delta_layers][delta] */
+    float *tails;   /* [n_delta_layers][tail] */
+    seq_rows rows;
+};
+
+/* Page tables of one attention layer; layer n_attention_layers is the draft head's. */
+static inline kv_pages seq_kv(const seq_state *s, size_t layer)
+{
+    size_t at = layer * s->shape.n_blocks;
+    return (kv_pages){s->k + at, s->v + at, SEQ_PAGE_TOKENS};
+}
+
+/* State of one GatedDeltaNet layer (counted among those alone). */
+static inline float *seq_delta(const seq_state *s, size_t layer)
+{
+    return s->delta + layer * s->shape.delta;
+}
+
+static inline float *seq_tail(const seq_state *s, size_t layer)
+{
+    return s->tails + layer * s->shape.tail;
+}
+
+/* Where the states after each kept row of one layer go: [max_rows][delta], and the convolution's inputs. */
+static inline float *seq_row_deltas(const seq_state *s, size_t layer)
+{
+    return s->rows.delta + layer * (size_t)s->rows.max_rows * s->shape.delta;
+}
+
+static inline float *seq_row_inputs(const seq_state *s, size_t layer)
+{
+    return s->rows.conv_input + layer * (3 + (size_t)s->rows.max_rows) * (s->shape.tail / 3);
+}
+
+/* Makes slots first .. first+n-1 writable: their blocks exist and belong to this sequence alone (a shared one is copied).
+ * Called before a forward touches anything. ERR_NOMEM if the pool is exhausted. */
+MUST_CHECK err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail);
+
+#endif

@@ -1,0 +1,332 @@
+#include "model/seq_layout.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "model/mtp.h"
+
+struct seq_snapshot {
+    compute *c;
+    kv_pool *pool;
+    seq_shape shape;
+    int32_t len, mtp_len, rope_delta;
+    size_t n_blocks; /* blocks in use */
+    float **blocks;  /* [n_blocks] references */
+    size_t n_floats;
+    float *data; /* delta states, tails */
+};
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* config.c bounds every factor, so none of these products can overflow 64 bits. */
+static seq_shape shape_of(const model_config *cfg, bool with_mtp, int32_t n_ctx)
+{
+    size_t channels =
+        2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk + (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
+    seq_shape s = {0};
+    s.n_kv_layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0);
+    s.page = SEQ_PAGE_TOKENS * (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
+    s.block = kv_pool_block_floats(cfg, with_mtp);
+    s.n_delta_layers = (size_t)cfg->n_deltanet_layers;
+    s.delta = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dk * (size_t)cfg->delta_dv;
+    s.tail = 3 * channels;
+    s.n_blocks = round_up((size_t)n_ctx, SEQ_PAGE_TOKENS) / SEQ_PAGE_TOKENS;
+    return s;
+}
+
+/* Floats of the delta states and tails; false if that many cannot be addressed. */
+static bool memory_floats(const seq_shape *s, size_t *out)
+{
+    size_t in_bytes = 0;
+    return size_mul(out, s->n_delta_layers, round_up(s->delta, 16) + round_up(s->tail, 16)) &&
+           size_mul(&in_bytes, *out, sizeof(float));
+}
+
+size_t seq_state_bytes(const model_config *cfg, bool with_mtp, int32_t n_ctx)
+{
+    seq_shape s = shape_of(cfg, with_mtp, n_ctx);
+    size_t states = 0, blocks = 0, floats = 0;
+    if (!memory_floats(&s, &states) || !size_mul(&blocks, s.block, s.n_blocks) ||
+        !size_add(&floats, states, blocks) || floats > SIZE_MAX / sizeof(float) / 2) {
+        return SIZE_MAX;
+    }
+    return sizeof(seq_state) + floats * sizeof(float) +
+           (1 + 2 * s.n_kv_layers) * s.n_blocks * sizeof(float *);
+}
+
+/* Puts a block (or NULL) at place b of every page table. */
+static void set_block(seq_state *s, size_t b, float *block)
+{
+    const seq_shape *sh = &s->shape;
+    s->blocks[b] = block;
+    for (size_t layer = 0; layer < sh->n_kv_layers; layer++) {
+        s->k[layer * sh->n_blocks + b] = block ? block + 2 * layer * sh->page : NULL;
+        s->v[layer * sh->n_blocks + b] = block ? block + (2 * layer + 1) * sh->page : NULL;
+    }
+}
+
+static void release_blocks(seq_state *s)
+{
+    for (size_t b = 0; s->blocks && b < s->shape.n_blocks && s->blocks[b]; b++) {
+        kv_pool_release(s->pool, s->blocks[b]);
+        set_block(s, b, NULL);
+    }
+}
+
+err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail)
+{
+    assert(first >= 0 && n > 0 && n <= s->cap - first);
+    size_t end = ((size_t)first + (size_t)n - 1) / SEQ_PAGE_TOKENS;
+    for (size_t b = (size_t)first / SEQ_PAGE_TOKENS; b <= end; b++) {
+        float *old = s->blocks[b];
+        if (old && !kv_pool_is_shared(s->pool, old)) {
+            continue;
+        }
+        float *block = kv_pool_take(s->pool);
+        if (!block) {
+            return err_set(detail, ERR_NOMEM,
+                           "all %zu blocks of keys and values are in use; lower --ctx-size or --parallel",
+                           kv_pool_n_blocks(s->pool));
+        }
+        if (old) {
+            memcpy(block, old, s->shape.block * sizeof(float));
+            kv_pool_release(s->pool, old);
+        }
+        set_block(s, b, block);
+    }
+    return ERR_OK;
+}
+
+err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *pool, int32_t n_ctx, compute *c,
+                          err_detail *detail)
+{
+    const bool with_mtp = kv_pool_has_mtp(pool);
+    *out = NULL;
+    if (n_ctx < 1) {
+        return err_set(detail, ERR_INVALID, "a context needs room for at least one token");
+    }
+    seq_shape sh = shape_of(cfg, with_mtp, n_ctx);
+    size_t floats = 0;
+    bool possible = memory_floats(&sh, &floats);
+    seq_state *s = calloc(1, sizeof *s);
+    if (s && possible) {
+        s->c = c;
+        s->pool = pool;
+        s->shape = sh;
+        s->cap = n_ctx;
+        s->memory = compute_alloc(c, (floats + 1) * sizeof(float));
+        s->blocks = calloc(sh.n_blocks, sizeof *s->blocks);
+        s->k = calloc(sh.n_kv_layers * sh.n_blocks + 1, sizeof *s->k);
+        s->v = calloc(sh.n_kv_layers * sh.n_blocks + 1, sizeof *s->v);
+    }
+    if (!s || !s->memory || !s->blocks || !s->k || !s->v) {
+        seq_state_destroy(s);
+        return err_set(detail, ERR_NOMEM, "no memory for a context of %d tokens (%zu bytes wanted)", n_ctx,
+                       seq_state_bytes(cfg, with_mtp, n_ctx));
+    }
+    s->delta = s->memory;
+    s->tails = s->delta + sh.n_delta_layers * round_up(sh.delta, 16);
+    *out = s;
+    return ERR_OK;
+}
+
+void seq_state_destroy(seq_state *s)
+{
+    if (!s) {
+        return;
+    }
+    if (s->k && s->v) {
+        release_blocks(s);
+    }
+    compute_free(s->c, s->rows.delta);
+    compute_free(s->c, s->rows.conv_input);
+    compute_free(s->c, s->memory);
+    free(s->blocks);
+    free(s->k);
+    free(s->v);
+    free(s);
+}
+
+void seq_state_reset(seq_state *s)
+{
+    release_blocks(s);
+    memset(s->delta, 0, s->shape.n_delta_layers * s->shape.delta * sizeof(float));
+    memset(s->tails, 0, s->shape.n_delta_layers * s->shape.tail * sizeof(float));
+    s->len = s->mtp_len = s->rope_delta = 0;
+    s->rows.n_rows = 0;
+}
+
+int32_t seq_state_len(const seq_state *s)
+{
+    return s->len;
+}
+
+int32_t seq_state_cap(const seq_state *s)
+{
+    return s->cap;
+}
+
+int32_t seq_state_rope_delta(const seq_state *s)
+{
+    return s->rope_delta;
+}
+
+void seq_state_set_rope_delta(seq_state *s, int32_t delta)
+{
+    s->rope_delta = delta;
+}
+
+int32_t mtp_len(const seq_state *s)
+{
+    return s->mtp_len;
+}
+
+void mtp_truncate(seq_state *s, int32_t len)
+{
+    assert(len >= 0 && len <= s->mtp_len);
+    s->mtp_len = len;
+}
+
+/* ---- going back inside a verify block ---- */
+
+err_code seq_state_reserve_rows(seq_state *s, int32_t max_rows, err_detail *detail)
+{
+    const seq_shape *sh = &s->shape;
+    assert(max_rows > 0 && s->rows.max_rows == 0);
+    size_t n = sh->n_delta_layers * (size_t)max_rows * sh->delta;
+    size_t n_inputs = sh->n_delta_layers * (3 + (size_t)max_rows) * (sh->tail / 3);
+    s->rows.delta = compute_alloc(s->c, (n + 1) * sizeof(float));
+    s->rows.conv_input = compute_alloc(s->c, (n_inputs + 1) * sizeof(float));
+    if (!s->rows.delta || !s->rows.conv_input) {
+        compute_free(s->c, s->rows.delta);
+        compute_free(s->c, s->rows.conv_input);
+        s->rows = (seq_rows){0};
+        return err_set(detail, ERR_NOMEM, "no memory for the states of a verify block (%zu bytes wanted)",
+                       (n + n_inputs) * sizeof(float));
+    }
+    s->rows.max_rows = max_rows;
+    return ERR_OK;
+}
+
+void seq_state_rewind(seq_state *s, int32_t n_keep)
+{
+    const seq_shape *sh = &s->shape;
+    const seq_rows *rows = &s->rows;
+    assert(n_keep >= 1 && n_keep <= rows->n_rows);
+    if (n_keep < rows->n_rows) {
+        for (size_t layer = 0; layer < sh->n_delta_layers; layer++) {
+            size_t channels = sh->tail / 3;
+            memcpy(seq_delta(s, layer), seq_row_deltas(s, layer) + (size_t)(n_keep - 1) * sh->delta,
+                   sh->delta * sizeof(float));
+            memcpy(seq_tail(s, layer), seq_row_inputs(s, layer) + (size_t)n_keep * channels,
+                   sh->tail * sizeof(float));
+        }
+        s->len -= rows->n_rows - n_keep;
+    }
+    s->rows.n_rows = 0;
+}
+
+/* ---- snapshots ---- */
+
+static size_t blocks_in_use(const seq_state *s)
+{
+    int32_t n = s->len > s->mtp_len ? s->len : s->mtp_len;
+    return round_up((size_t)n, SEQ_PAGE_TOKENS) / SEQ_PAGE_TOKENS;
+}
+
+seq_snapshot *seq_state_snapshot(const seq_state *s)
+{
+    const seq_shape *sh = &s->shape;
+    seq_snapshot *snap = calloc(1, sizeof *snap);
+    if (!snap) {
+        return NULL;
+    }
+    size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
+    snap->c = s->c;
+    snap->pool = s->pool;
+    snap->shape = *sh;
+    snap->len = s->len;
+    snap->mtp_len = s->mtp_len;
+    snap->rope_delta = s->rope_delta;
+    snap->n_floats = n_delta + n_tails;
+    snap->data = compute_alloc(s->c, (snap->n_floats + 1) * sizeof(float));
+    snap->blocks = calloc(blocks_in_use(s) + 1, sizeof *snap->blocks);
+    if (!snap->data || !snap->blocks) {
+        seq_snapshot_free(snap);
+        return NULL;
+    }
+    snap->n_blocks = blocks_in_use(s);
+    for (size_t b = 0; b < snap->n_blocks; b++) {
+        snap->blocks[b] = s->blocks[b];
+        kv_pool_share(s->pool, snap->blocks[b]);
+    }
+    memcpy(snap->data, s->delta, n_delta * sizeof(float));
+    memcpy(snap->data + n_delta, s->tails, n_tails * sizeof(float));
+    return snap;
+}
+
+static bool same_model(const seq_shape *a, const seq_shape *b)
+{
+    return a->n_kv_layers == b->n_kv_layers && a->page == b->page && a->n_delta_layers == b->n_delta_layers &&
+           a->delta == b->delta && a->tail == b->tail;
+}
+
+err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail)
+{
+    const seq_shape *sh = &s->shape;
+    if (s->pool != snap->pool || !same_model(sh, &snap->shape)) {
+        return err_set(detail, ERR_INVALID, "the snapshot belongs to another model");
+    }
+    if (snap->len > s->cap || snap->n_blocks > sh->n_blocks) {
+        return err_set(detail, ERR_LIMIT, "a snapshot of %d tokens does not fit a context of %d", snap->len,
+                       s->cap);
+    }
+    size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
+    for (size_t b = 0; b < snap->n_blocks; b++) { /* before the release: they may be the same blocks */
+        kv_pool_share(s->pool, snap->blocks[b]);
+    }
+    release_blocks(s);
+    for (size_t b = 0; b < snap->n_blocks; b++) {
+        set_block(s, b, snap->blocks[b]);
+    }
+    memcpy(s->delta, snap->data, n_delta * sizeof(float));
+    memcpy(s->tails, snap->data + n_delta, n_tails * sizeof(float));
+    s->len = snap->len;
+    s->mtp_len = snap->mtp_len;
+    s->rope_delta = snap->rope_delta;
+    s->rows.n_rows = 0;
+    return ERR_OK;
+}
+
+int32_t seq_snapshot_len(const seq_snapshot *snap)
+{
+    return snap->len;
+}
+
+size_t seq_snapshot_bytes(const seq_snapshot *snap)
+{
+    return sizeof *snap + snap->n_floats * sizeof(float) + snap->n_blocks * sizeof *snap->blocks;
+}
+
+size_t seq_snapshot_blocks(const seq_snapshot *snap)
+{
+    return snap->n_blocks;
+}
+
+void seq_snapshot_free(seq_snapshot *snap)
+{
+    if (!snap) {
+        return;
+    }
+    for (size_t b = 0; b < snap->n_blocks; b++) {
+        kv_pool_release(snap->pool, snap->blocks[b]);
+    }
+    compute_free(snap->c, snap->data);
+    free(snap->blocks);
+    free(snap);
+}

@@ -1,0 +1,88 @@
+/* weights: a checkpoint's tensors as typed structs, found by name and checked by shape. Immutable after opening.
+ *
+ *     weights *w; weights_open(&w, &cfg, tensor_set, NULL, NULL, &detail);
+ *     nn_linear(c, q, x, &w->layers[0].ffn.gate, NULL, n_rows);
+ *     weights_close(w);
+ *
+ * Matrices stay in the mapped file, in their stored type. Norm weights, gates and convolution are few and read
+ * every step: they are widened to float32 once, and zero-centred norms are kept as 1 + stored.
+ * Letters: V vocab_size, H hidden_size, I intermediate_size, nh query heads, nkv key heads, hd head_dim,
+ * nk, nv delta key and value heads, dk, dv their sizes, C = 2*nk*dk + nv*dv convolution channels.
+ */
+#ifndef PARLEY_MODEL_WEIGHTS_H
+#define PARLEY_MODEL_WEIGHTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "compute/tensor.h"
+#include "model/config.h"
+#include "model/tensor_file.h"
+
+typedef struct attention_weights {
+    tensor q_proj;       /* [nh * 2 * hd, H]: for each head the query rows, then the gate rows */
+    tensor k_proj;       /* [nkv * hd, H] */
+    tensor v_proj;       /* [nkv * hd, H] */
+    tensor o_proj;       /* [H, nh * hd] */
+    const float *q_norm; /* [hd], 1 + stored */
+    const float *k_norm; /* [hd], 1 + stored */
+} attention_weights;
+
+typedef struct deltanet_weights {
+    tensor in_proj_qkv;   /* [C, H]: q rows, k rows, v rows */
+    tensor in_proj_z;     /* [nv * dv, H] */
+    tensor in_proj_b;     /* [nv, H] */
+    tensor in_proj_a;     /* [nv, H] */
+    tensor out_proj;      /* [H, nv * dv] */
+    const float *conv;    /* [C, 4] */
+    const float *A_log;   /* [nv] */
+    const float *dt_bias; /* [nv] */
+    const float *norm;    /* [dv], as stored: this one is not zero-centred */
+} deltanet_weights;
+
+typedef struct ffn_weights {
+    tensor gate; /* [I, H] */
+    tensor up;   /* [I, H] */
+    tensor down; /* [H, I] */
+} ffn_weights;
+
+typedef struct layer_weights {
+    layer_kind kind;
+    const float *input_norm;     /* [H], 1 + stored */
+    const float *post_norm;      /* [H], 1 + stored; applied to the input of the ffn */
+    attention_weights attention; /* if kind is LAYER_ATTENTION */
+    deltanet_weights deltanet;   /* if kind is LAYER_DELTANET */
+    ffn_weights ffn;
+} layer_weights;
+
+typedef struct mtp_weights {
+    const float *embedding_norm; /* [H], 1 + stored */
+    const float *hidden_norm;    /* [H], 1 + stored */
+    tensor fc;                   /* [H, 2H]: columns of the embedding, then of the hidden state */
+    layer_weights layer;         /* always attention */
+    const float *norm;           /* [H], 1 + stored */
+} mtp_weights;
+
+typedef struct weights {
+    tensor embed;            /* [V, H] */
+    tensor head;             /* [V, H]; equal to embed when tied */
+    const float *final_norm; /* [H], 1 + stored */
+    layer_weights *layers;   /* [n_layers] */
+    bool has_mtp;
+    mtp_weights mtp;            /* if has_mtp */
+    uint64_t n_params, n_bytes; /* of all tensors in the files that this model uses */
+    arena *memory;              /* holds the struct itself and everything widened */
+} weights;
+
+/* Finds and checks everything. progress (may be NULL) is called with bytes done and total after every layer.
+ * ERR_NOT_FOUND names a missing tensor, ERR_CORRUPT one of wrong shape with the shape expected and found,
+ * ERR_UNSUPPORTED one of a type that layers cannot compute with. The set must outlive the weights. */
+MUST_CHECK err_code weights_open(weights **out, const model_config *cfg, const tensor_set *set,
+                                 void (*progress)(void *ctx, uint64_t done, uint64_t total),
+                                 void *progress_ctx, err_detail *detail);
+void weights_close(weights *w); /* NULL allowed */
+
+#endif

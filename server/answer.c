@@ -1,0 +1,197 @@
+#include "server/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
+{
+    answer *a = calloc(1, sizeof *a);
+    prep_ticket *ticket = prep_ticket_create();
+    if (!a || !ticket) {
+        free(a);
+        prep_ticket_release(ticket);
+        return NULL;
+    }
+    a->id = a->order = id;
+    a->conn = conn;
+    a->kind = kind;
+    a->ticket = ticket;
+    a->created_ms = clock_ms();
+    a->created_at = clock_unix_s();
+    hash_random_id(a->chat_id, sizeof a->chat_id, "chatcmpl-");
+    reply_options_init(&a->opt);
+    reply_parser_init(&a->parser, false, false);
+    text_stream_init(&a->reasoning_stream, NULL, 0);
+    text_stream_init(&a->content_stream, NULL, 0);
+    bytes *const buffers[] = {&a->reasoning,     &a->content,        &a->logprobs, &a->whole_reasoning,
+                              &a->whole_content, &a->whole_logprobs, &a->sse};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        bytes_init(buffers[i], SIZE_MAX / 2);
+    }
+    return a;
+}
+
+void answer_destroy(answer *a)
+{
+    if (!a) {
+        return;
+    }
+    prep_ticket_cancel(a->ticket);
+    prep_ticket_release(a->ticket);
+    gen_request_free(a->request);
+    if (a->has_reply) {
+        responses_reply_deinit(&a->reply);
+    }
+    reply_parser_deinit(&a->parser);
+    text_stream_deinit(&a->reasoning_stream);
+    text_stream_deinit(&a->content_stream);
+    bytes *const buffers[] = {&a->reasoning,     &a->content,        &a->logprobs, &a->whole_reasoning,
+                              &a->whole_content, &a->whole_logprobs, &a->sse};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        bytes_deinit(buffers[i]);
+    }
+    reply_options_deinit(&a->opt);
+    free(a);
+}
+
+void answer_begin(answer *a, const gen_request_info *info)
+{
+    a->info = *info;
+    a->state = ANSWER_RUNNING;
+    a->request = NULL;
+    a->submitted_ms = clock_ms();
+    a->timings.route = info->route;
+    reply_parser_init(&a->parser, info->starts_in_thinking, info->may_think);
+    text_stream_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
+}
+
+/* ---- tokens to text ---- */
+
+static void append_logprob(bytes *out, const engine *e, int32_t id, double logprob)
+{
+    size_t len = 0;
+    bool special = false;
+    const char *text = engine_token_bytes(e, id, &len, &special);
+    reply_json_logprob_head(out, text ? text : "", len, logprob);
+}
+
+static void add_logprob(answer *a, const engine *e, int32_t id, const gen_logprob *p)
+{
+    bytes *out = &a->logprobs;
+    if (out->len > 0) {
+        bytes_append_char(out, ',');
+    }
+    append_logprob(out, e, id, (double)p->logprob);
+    bytes_append_str(out, ",\"top_logprobs\":[");
+    for (int32_t i = 0; i < p->n_top && i < 20; i++) {
+        bytes_append_str(out, i ? "," : "");
+        append_logprob(out, e, p->top_ids[i], (double)p->top_logprobs[i]);
+        bytes_append_char(out, '}');
+    }
+    bytes_append_str(out, "]}");
+}
+
+/* Moves what the parser found through the streams to the new text. */
+static void release_text(answer *a, bool is_end)
+{
+    text_stream_push(&a->reasoning_stream, &a->reasoning, a->parser.reasoning.data, a->parser.reasoning.len);
+    bytes_clear(&a->parser.reasoning);
+    text_stream_push(&a->content_stream, &a->content, a->parser.content.data, a->parser.content.len);
+    bytes_clear(&a->parser.content);
+    if (is_end) {
+        text_stream_finish(&a->reasoning_stream, &a->reasoning);
+        text_stream_finish(&a->content_stream, &a->content);
+    }
+}
+
+static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob *logprob)
+{
+    size_t len = 0;
+    bool special = false;
+    const char *text = engine_token_bytes(e, id, &len, &special);
+    bool was_thinking = reply_parser_is_thinking(&a->parser);
+    a->n_tokens++;
+    if (text && len > 0 && !special) {
+        reply_parser_push(&a->parser, text, len);
+        release_text(a, false);
+    }
+    /* The closing marker itself still counts as reasoning. */
+    a->n_reasoning_tokens += was_thinking || reply_parser_is_thinking(&a->parser);
+    if (logprob && a->opt.logprobs && !was_thinking && !special) {
+        add_logprob(a, e, id, logprob);
+    }
+    a->stop_found = a->content_stream.stopped;
+}
+
+static void take_progress(answer *a, const gen_event *event)
+{
+    if (event->phase != a->phase || a->phase_start_ms <= 0.0) {
+        a->phase_start_ms = clock_ms();
+    }
+    a->phase = event->phase;
+    a->started = a->started || event->phase != GEN_PHASE_QUEUED;
+    a->timings = event->timings;
+    a->cached = event->timings.cache_n;
+    a->processed = event->processed;
+    a->total = event->total;
+    a->progress_version++;
+}
+
+bool answer_take_event(answer *a, const engine *e, const gen_event *event)
+{
+    double media_ms = a->media_ms;
+    switch (event->type) {
+    case GEN_PROGRESS:
+        take_progress(a, event);
+        break;
+    case GEN_TOKENS:
+        if (a->first_token_ms <= 0.0) {
+            a->first_token_ms = clock_ms();
+        }
+        a->timings = event->timings;
+        for (int32_t i = 0; i < event->n_tokens && !a->stop_found; i++) {
+            take_token(a, e, event->tokens[i], event->logprobs ? &event->logprobs[i] : NULL);
+        }
+        break;
+    case GEN_DONE:
+        a->timings = event->timings;
+        a->finish = a->stop_found && event->finish != GEN_FINISH_ERROR ? GEN_FINISH_STOP : event->finish;
+        a->error = event->error;
+        memcpy(a->error_text, event->message, sizeof a->error_text);
+        a->error_text[sizeof a->error_text - 1] = '\0';
+        reply_parser_finish(&a->parser);
+        release_text(a, true);
+        a->state = ANSWER_FINISHED;
+        a->finished_ms = clock_ms();
+        break;
+    }
+    if (a->timings.media_ms <= 0.0) {
+        a->timings.media_ms = a->info.route == GEN_ROUTE_MEDIA ? media_ms : 0.0;
+    }
+    return event->type == GEN_DONE;
+}
+
+const char *answer_finish_reason(const answer *a)
+{
+    return a->finish == GEN_FINISH_LENGTH ? "length" : "stop";
+}
+
+reply_usage answer_usage(const answer *a)
+{
+    return (reply_usage){
+        .prompt_tokens = a->info.n_prompt_tokens,
+        .cached_tokens = a->timings.cache_n,
+        .completion_tokens = a->n_tokens,
+        .reasoning_tokens = a->n_reasoning_tokens,
+    };
+}
+
+void answer_clear_text(answer *a)
+{
+    bytes_clear(&a->reasoning);
+    bytes_clear(&a->content);
+    bytes_clear(&a->logprobs);
+}

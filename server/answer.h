@@ -1,0 +1,95 @@
+/* answer: one generation from the request's arrival to its end, whatever protocol asked for it. Loop thread.
+ *
+ *     answer *a = answer_create(ANSWER_CHAT, id, conn);
+ *     answer_begin(a, &info, e);                 // prepared and submitted
+ *     answer_take_event(a, e, event);            // tokens to text, until a->done
+ *     ... a->reasoning and a->content hold what is new; the protocol's reply takes it ...
+ *     answer_destroy(a);
+ */
+#ifndef PARLEY_SERVER_ANSWER_H
+#define PARLEY_SERVER_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "server/prep.h"
+#include "server/reply_json.h"
+#include "server/reply_parser.h"
+#include "server/request_fields.h"
+#include "server/responses_reply.h"
+#include "server/text_stream.h"
+
+typedef enum answer_kind { ANSWER_CHAT, ANSWER_RESPONSES } answer_kind;
+
+typedef enum answer_state {
+    ANSWER_PREPARING, /* with the prep workers */
+    ANSWER_READY,     /* prepared, waits for its lane */
+    ANSWER_RUNNING,   /* with the engine */
+    ANSWER_FINISHED   /* kept for readers that come back */
+} answer_state;
+
+typedef struct answer {
+    uint64_t id;
+    uint64_t conn;  /* who asked; 0 when gone */
+    uint64_t scope; /* whose it is (access_scope) */
+    uint64_t order; /* of arrival, for lanes */
+    answer_kind kind;
+    answer_state state;
+    bool is_socket; /* asked over a WebSocket */
+    bool cancelled; /* by the client */
+    prep_ticket *ticket;
+    reply_options opt;
+    gen_request *request; /* ANSWER_READY */
+    gen_request_info info;
+    gen_timings timings;
+    double media_ms; /* spent by the prep workers */
+
+    /* text */
+    reply_parser parser;
+    text_stream reasoning_stream, content_stream;
+    bytes reasoning, content; /* new since the reply took them */
+    bytes logprobs;           /* entries of new content tokens, "{..},{..}" */
+    int32_t n_tokens, n_reasoning_tokens;
+    bool stop_found; /* a stop string: the engine was told, its last event is awaited */
+    gen_finish finish;
+    err_code error;
+    char error_text[256];
+
+    /* time, milliseconds of clock_ms */
+    double created_ms, submitted_ms, first_token_ms, last_flush_ms, last_stats_ms, finished_ms;
+
+    /* ephemeral facts; the numbers tell readers whether they have seen them */
+    gen_phase phase;
+    bool started; /* the engine has taken it from its queue */
+    int32_t processed, total, cached;
+    double phase_start_ms;
+    uint32_t progress_version, stats_version;
+
+    /* Chat Completions */
+    char chat_id[48];
+    int64_t created_at;
+    bytes whole_reasoning, whole_content, whole_logprobs; /* not streaming */
+    bytes sse;                                            /* streaming: not yet pulled */
+    bool sse_end;
+
+    /* Responses */
+    responses_reply reply;
+    bool has_reply; /* reply is initialised */
+} answer;
+
+/* NULL without memory. */
+MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);
+/* Releases everything; cancels a ticket and frees a request that was not submitted. */
+void answer_destroy(answer *a);
+
+/* The request was handed to the engine. */
+void answer_begin(answer *a, const gen_request_info *info);
+/* Digests an event. True when it was the last one; then finish and timings are set and the held text released. */
+bool answer_take_event(answer *a, const engine *e, const gen_event *event);
+/* "stop" or "length". */
+const char *answer_finish_reason(const answer *a);
+reply_usage answer_usage(const answer *a);
+void answer_clear_text(answer *a);
+
+#endif

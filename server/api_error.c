@@ -1,0 +1,130 @@
+#include "server/api_error.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *type_of_status(int status)
+{
+    switch (status) {
+    case 401:
+        return "authentication_error";
+    case 403:
+        return "permission_error";
+    case 404:
+        return "not_found_error";
+    case 413:
+        return "request_too_large";
+    case 429:
+        return "rate_limit_error";
+    case 500:
+        return "server_error";
+    case 501:
+        return "not_supported_error";
+    case 503:
+        return "unavailable_error";
+    default:
+        return "invalid_request_error";
+    }
+}
+
+void api_error_set(api_error *e, int status, const char *code, const char *param, const char *format, ...)
+{
+    memset(e, 0, sizeof *e);
+    e->status = status;
+    e->type = type_of_status(status);
+    snprintf(e->code, sizeof e->code, "%s", code ? code : "");
+    snprintf(e->param, sizeof e->param, "%s", param ? param : "");
+    va_list args;
+    va_start(args, format);
+    vsnprintf(e->message, sizeof e->message, format, args);
+    va_end(args);
+    if (status == 429 || status == 503) {
+        e->retry_after_s = status == 429 ? 1 : 5;
+    }
+}
+
+/* The engine's sentence holds the prompt's length and the context's, in this order. */
+static void read_context_numbers(api_error *e)
+{
+    int32_t *targets[2] = {&e->n_prompt_tokens, &e->n_ctx};
+    size_t n = 0;
+    for (const char *p = e->message; *p && n < 2;) {
+        if (isdigit((unsigned char)*p)) {
+            char *end;
+            long value = strtol(p, &end, 10);
+            *targets[n++] = value > 0 && value < INT32_MAX ? (int32_t)value : 0;
+            p = end;
+        } else {
+            p++;
+        }
+    }
+}
+
+void api_error_from(api_error *e, err_code code, const err_detail *d)
+{
+    const char *text = d && d->text[0] ? d->text : err_name(code);
+    const char *name = d ? d->name : "";
+    const char *param = d ? d->param : "";
+    switch (code) {
+    case ERR_INVALID:
+    case ERR_CORRUPT:
+    case ERR_LIMIT:
+    case ERR_UNSUPPORTED:
+        api_error_set(e, 400, name, param, "%s", text);
+        return;
+    case ERR_NOT_FOUND:
+        api_error_set(e, 404, name, param, "%s", text);
+        return;
+    case ERR_CONTEXT:
+        api_error_set(e, 400, "context_length_exceeded", param, "%s", text);
+        e->type = "exceed_context_size_error";
+        read_context_numbers(e);
+        return;
+    case ERR_BUSY:
+        api_error_set(e, 429, "queue_full", NULL, "the queue is full; try again in a moment");
+        return;
+    case ERR_NOMEM:
+        api_error_set(e, 503, "out_of_memory", NULL, "no memory for this request; try again or shorten it");
+        return;
+    case ERR_CANCELLED:
+        api_error_set(e, 499, "cancelled", NULL, "the request was cancelled");
+        return;
+    default:
+        api_error_set(e, 500, "server_error", NULL, "the server failed to answer this request");
+        return;
+    }
+}
+
+static void write_nullable(bytes *out, const char *text)
+{
+    if (text[0]) {
+        bytes_append_json(out, text, strlen(text));
+    } else {
+        bytes_append_str(out, "null");
+    }
+}
+
+void api_error_write(bytes *out, const api_error *e, const char *extra_members)
+{
+    bytes_append_str(out, "{\"message\":");
+    bytes_append_json(out, e->message, strlen(e->message));
+    bytes_printf(out, ",\"type\":\"%s\",\"param\":", e->type);
+    write_nullable(out, e->param);
+    bytes_append_str(out, ",\"code\":");
+    write_nullable(out, e->code);
+    if (e->n_ctx) {
+        bytes_printf(out, ",\"n_prompt_tokens\":%d,\"n_ctx\":%d", e->n_prompt_tokens, e->n_ctx);
+    }
+    bytes_append_str(out, extra_members ? extra_members : "");
+    bytes_append_char(out, '}');
+}
+
+void api_error_write_body(bytes *out, const api_error *e)
+{
+    bytes_append_str(out, "{\"error\":");
+    api_error_write(out, e, NULL);
+    bytes_append_char(out, '}');
+}

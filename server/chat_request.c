@@ -1,0 +1,398 @@
+#include "server/chat_request.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "server/chat_normalize.h"
+#include "server/content_parts.h"
+#include "server/video_fields.h"
+
+/* Decoded media take 3/4 of the body, texts are copied once more by the normaliser. */
+#define ARENA_BYTES (LIMIT_BODY_BYTES * 2)
+
+enum { PATH_BYTES = ERR_PARAM_MAX, NAME_BYTES = 256 };
+
+void chat_request_init(chat_request *r)
+{
+    memset(r, 0, sizeof *r);
+    reply_options_init(&r->reply);
+}
+
+void chat_request_deinit(chat_request *r)
+{
+    chat_input_destroy(r->in);
+    for (size_t i = 0; i < r->n_docs; i++) {
+        json_free(r->docs[i]);
+    }
+    free(r->docs);
+    reply_options_deinit(&r->reply);
+    memset(r, 0, sizeof *r);
+}
+
+bool chat_request_keep(chat_request *r, json_doc *doc)
+{
+    if (r->n_docs == r->cap_docs) {
+        size_t cap = r->cap_docs ? r->cap_docs * 2 : 8;
+        json_doc **docs = realloc(r->docs, cap * sizeof *docs);
+        if (!docs) {
+            json_free(doc);
+            return false;
+        }
+        r->docs = docs;
+        r->cap_docs = cap;
+    }
+    r->docs[r->n_docs++] = doc;
+    return true;
+}
+
+err_code chat_request_open(chat_request *r, const json **root, const char *text, size_t len, err_detail *d)
+{
+    json_doc *doc = NULL;
+    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, d);
+    if (err != ERR_OK) {
+        if (err != ERR_NOMEM && d) {
+            snprintf(d->name, sizeof d->name, "invalid_json");
+        }
+        return err;
+    }
+    r->in = chat_input_create(ARENA_BYTES);
+    if (!r->in) {
+        json_free(doc);
+        return err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    r->in->keep = doc;
+    gen_params_init(&r->in->params);
+    *root = json_root(doc);
+    if (!json_is(*root, JSON_OBJECT)) {
+        return err_set_param(d, ERR_INVALID, "", "invalid_json", "the body must be a JSON object");
+    }
+    return ERR_OK;
+}
+
+/* ---- tools ---- */
+
+err_code chat_request_arguments(chat_request *r, const json **out, const json *value, const char *path,
+                                err_detail *d)
+{
+    if (json_is(value, JSON_OBJECT)) {
+        *out = value;
+        return ERR_OK;
+    }
+    const char *text = json_str(value, "{}");
+    json_doc *doc = NULL;
+    text = text[0] ? text : "{}";
+    err_detail inner = {0};
+    err_code err = json_parse(&doc, text, strlen(text), LIMIT_JSON_DEPTH, &inner);
+    if (err != ERR_OK || !json_is(json_root(doc), JSON_OBJECT)) {
+        json_free(doc);
+        return err_set_param(d, ERR_INVALID, path, "invalid_value", "%s must be the text of a JSON object",
+                             path);
+    }
+    *out = json_root(doc);
+    return chat_request_keep(r, doc) ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for this request");
+}
+
+/* Responses writes a function's fields beside its type; templates expect them in "function". */
+static err_code nest_tools(chat_request *r, const json *tools, err_detail *d)
+{
+    bytes text;
+    json_doc *doc = NULL;
+    bytes_init(&text, LIMIT_BODY_BYTES);
+    bytes_append_char(&text, '[');
+    for (const json *t = json_child(tools); t; t = json_next(t)) {
+        bytes_append_str(&text, text.len > 1 ? ",{\"type\":\"function\",\"function\":{"
+                                             : "{\"type\":\"function\",\"function\":{");
+        bool is_first = true;
+        for (const json *v = json_child(t); v; v = json_next(v)) {
+            if (strcmp(json_key(v), "type") == 0 || strcmp(json_key(v), "strict") == 0) {
+                continue;
+            }
+            bytes_append_str(&text, is_first ? "" : ",");
+            bytes_append_json(&text, json_key(v), strlen(json_key(v)));
+            bytes_append_char(&text, ':');
+            json_write(&text, v);
+            is_first = false;
+        }
+        bytes_append_str(&text, "}}");
+    }
+    bytes_append_char(&text, ']');
+    err_code err = text.failed ? err_set(d, ERR_NOMEM, "no memory for this request")
+                               : json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH, d);
+    bytes_deinit(&text);
+    if (err == ERR_OK && !chat_request_keep(r, doc)) {
+        return err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    if (err == ERR_OK) {
+        r->in->tools = json_root(doc);
+    }
+    return err;
+}
+
+err_code chat_request_tools(chat_request *r, const json *root, bool flat, err_detail *d)
+{
+    const json *tools = json_get(root, "tools");
+    const json *choice = json_get(root, "tool_choice");
+    if (json_typeof(tools) == JSON_NULL) {
+        tools = NULL;
+    }
+    if (tools && !json_is(tools, JSON_ARRAY)) {
+        return err_set_param(d, ERR_INVALID, "tools", "invalid_type", "tools must be a list");
+    }
+    for (const json *t = json_child(tools); t; t = json_next(t)) {
+        const json *function = flat ? t : json_get(t, "function");
+        const char *name = json_str(json_get(function, "name"), "");
+        if (strcmp(json_str(json_get(t, "type"), ""), "function") != 0 || !name[0] ||
+            strlen(name) > NAME_BYTES) {
+            return err_set_param(d, ERR_INVALID, "tools", "invalid_value",
+                                 "every tool needs type \"function\" and a function with a name");
+        }
+    }
+    const char *mode = json_str(choice, "auto");
+    if (json_is(choice, JSON_OBJECT) || strcmp(mode, "required") == 0) {
+        return err_set_param(d, ERR_UNSUPPORTED, "tool_choice", "not_supported",
+                             "tool_choice may be \"auto\" or \"none\": calls cannot be forced");
+    }
+    if (strcmp(mode, "auto") != 0 && strcmp(mode, "none") != 0) {
+        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
+                             "tool_choice must be \"auto\" or \"none\"");
+    }
+    bool in_use = strcmp(mode, "none") != 0 && json_child(tools);
+    if (in_use && flat) {
+        return nest_tools(r, tools, d);
+    }
+    r->in->tools = in_use ? tools : NULL;
+    return ERR_OK;
+}
+
+static err_code read_tool_calls(chat_request *r, chat_message *m, const json *calls, const char *path,
+                                err_detail *d)
+{
+    if (json_typeof(calls) == JSON_NULL) {
+        return ERR_OK;
+    }
+    size_t n = json_is(calls, JSON_ARRAY) ? json_len(calls) : SIZE_MAX;
+    if (n > LIMIT_PARTS_PER_MESSAGE) {
+        return err_set_param(d, ERR_INVALID, path, "invalid_type",
+                             "%s.tool_calls must be a list of at most %d calls", path,
+                             LIMIT_PARTS_PER_MESSAGE);
+    }
+    m->tool_calls = arena_calloc(r->in->arena, n + 1, sizeof *m->tool_calls);
+    if (!m->tool_calls) {
+        return err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    for (const json *v = json_child(calls); v; v = json_next(v)) {
+        char call_path[PATH_BYTES];
+        request_path(call_path, "%s.tool_calls[%zu].function", path, m->n_tool_calls);
+        const json *function = json_get(v, "function");
+        chat_tool_call *call = &m->tool_calls[m->n_tool_calls];
+        call->id = json_str(json_get(v, "id"), NULL);
+        call->name = json_str(json_get(function, "name"), NULL);
+        if (!call->name) {
+            return err_set_param(d, ERR_INVALID, call_path, "invalid_value", "%s needs a name", call_path);
+        }
+        err_code err =
+            chat_request_arguments(r, &call->arguments, json_get(function, "arguments"), call_path, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+        m->n_tool_calls++;
+    }
+    return ERR_OK;
+}
+
+/* ---- messages ---- */
+
+static bool read_role(chat_role *out, const char *role)
+{
+    static const struct {
+        const char *name;
+        chat_role role;
+    } ROLES[] = {{"system", CHAT_SYSTEM},       {"developer", CHAT_SYSTEM}, {"user", CHAT_USER},
+                 {"assistant", CHAT_ASSISTANT}, {"tool", CHAT_TOOL},        {"function", CHAT_TOOL}};
+    for (size_t i = 0; i < sizeof ROLES / sizeof ROLES[0]; i++) {
+        if (strcmp(role, ROLES[i].name) == 0) {
+            *out = ROLES[i].role;
+            return true;
+        }
+    }
+    return false;
+}
+
+static err_code read_message(chat_request *r, content_reader *reader, chat_message *m, const json *v,
+                             const char *path, err_detail *d)
+{
+    char inner[PATH_BYTES];
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must be an object", path);
+    }
+    if (!read_role(&m->role, json_str(json_get(v, "role"), ""))) {
+        request_path(inner, "%s.role", path);
+        return err_set_param(d, ERR_INVALID, inner, "invalid_value",
+                             "%s must be system, developer, user, assistant or tool", inner);
+    }
+    request_path(inner, "%s.content", path);
+    err_code err = content_read(reader, m, json_get(v, "content"), inner, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (m->role == CHAT_ASSISTANT) {
+        m->reasoning = json_str(json_get(v, "reasoning_content"), json_str(json_get(v, "reasoning"), NULL));
+        err = read_tool_calls(r, m, json_get(v, "tool_calls"), path, d);
+    } else if (m->n_parts == 0 && json_typeof(json_get(v, "content")) == JSON_NULL) {
+        err = err_set_param(d, ERR_INVALID, inner, "missing_field", "%s is missing", inner);
+    }
+    m->tool_call_id = json_str(json_get(v, "tool_call_id"), NULL);
+    m->name = json_str(json_get(v, "name"), NULL);
+    return err;
+}
+
+static err_code read_messages(chat_request *r, const json *root, const engine_info *info, err_detail *d)
+{
+    const json *messages = json_get(root, "messages");
+    size_t n = json_is(messages, JSON_ARRAY) ? json_len(messages) : 0;
+    if (n == 0 || n > LIMIT_MESSAGES) {
+        return err_set_param(d, ERR_INVALID, "messages", n ? "too_many_messages" : "missing_field",
+                             "messages must be a list of 1 to %d messages", LIMIT_MESSAGES);
+    }
+    r->in->messages = arena_calloc(r->in->arena, n, sizeof *r->in->messages);
+    if (!r->in->messages) {
+        return err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    content_reader reader = {.in = r->in, .info = info};
+    err_code video_err = video_fields_body(&reader.video, root, d);
+    if (video_err != ERR_OK) {
+        return video_err;
+    }
+    for (const json *v = json_child(messages); v; v = json_next(v)) {
+        char path[PATH_BYTES];
+        request_path(path, "messages[%zu]", r->in->n_messages);
+        err_code err = read_message(r, &reader, &r->in->messages[r->in->n_messages], v, path, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+        r->in->n_messages++;
+    }
+    return chat_normalize(r->in, d);
+}
+
+/* ---- the rest ---- */
+
+static err_code read_max_tokens(chat_request *r, const json *root, err_detail *d)
+{
+    int64_t a = -1, b = -1, predict = -1;
+    err_code err = request_int(&a, root, "max_tokens", 1, INT32_MAX, d);
+    if (err == ERR_OK) {
+        err = request_int(&b, root, "max_completion_tokens", 1, INT32_MAX, d);
+    }
+    if (err == ERR_OK) {
+        err = request_int(&predict, root, "n_predict", -1, INT32_MAX, d);
+    }
+    if (err == ERR_OK && a > 0 && b > 0 && a != b) {
+        err = err_set_param(d, ERR_INVALID, "max_completion_tokens", "invalid_value",
+                            "max_tokens and max_completion_tokens contradict each other");
+    }
+    int64_t wanted = b > 0 ? b : a > 0 ? a : predict > 0 ? predict : -1;
+    r->in->params.max_tokens = r->reply.max_tokens = (int32_t)wanted;
+    return err;
+}
+
+static err_code read_logprobs(chat_request *r, const json *root, err_detail *d)
+{
+    int64_t n_top = 0;
+    err_code err = request_bool(&r->reply.logprobs, root, "logprobs", d);
+    if (err == ERR_OK) {
+        err = request_int(&n_top, root, "top_logprobs", 0, LIMIT_TOP_LOGPROBS, d);
+    }
+    if (err == ERR_OK && n_top > 0 && !r->reply.logprobs) {
+        err = err_set_param(d, ERR_INVALID, "top_logprobs", "invalid_value",
+                            "top_logprobs needs logprobs: true");
+    }
+    r->in->params.n_top_logprobs = r->reply.logprobs ? (int32_t)n_top : -1;
+    return err;
+}
+
+static err_code read_format(const json *root, err_detail *d)
+{
+    const json *format = json_get(root, "response_format");
+    const char *type = json_str(json_get(format, "type"), json_typeof(format) == JSON_NULL ? "text" : "");
+    if (strcmp(type, "text") == 0) {
+        return ERR_OK;
+    }
+    bool known = strcmp(type, "json_object") == 0 || strcmp(type, "json_schema") == 0;
+    return err_set_param(d, known ? ERR_UNSUPPORTED : ERR_INVALID, "response_format",
+                         known ? "not_supported" : "invalid_value",
+                         known ? "response_format %s is not supported yet" : "response_format %s is unknown",
+                         type);
+}
+
+static err_code read_switches(chat_request *r, const json *root, err_detail *d)
+{
+    int64_t n = 1;
+    const json *options = json_get(root, "stream_options");
+    const char *model = "";
+    err_code err = request_bool(&r->reply.stream, root, "stream", d);
+    if (err == ERR_OK && json_typeof(options) != JSON_NULL && !json_is(options, JSON_OBJECT)) {
+        err = err_set_param(d, ERR_INVALID, "stream_options", "invalid_type",
+                            "stream_options must be an object");
+    }
+    if (err == ERR_OK) {
+        err = request_bool(&r->reply.include_usage, options, "include_usage", d);
+    }
+    if (err == ERR_OK) {
+        err = request_bool(&r->reply.return_progress, root, "return_progress", d);
+    }
+    if (err == ERR_OK) {
+        err = request_bool(&r->reply.timings_per_token, root, "timings_per_token", d);
+    }
+    if (err == ERR_OK) {
+        err = request_int(&n, root, "n", 1, 1, d);
+    }
+    if (err == ERR_OK) {
+        err = request_string(&model, root, "model", sizeof r->reply.model - 1, d);
+    }
+    snprintf(r->reply.model, sizeof r->reply.model, "%s", model);
+    return err;
+}
+
+err_code chat_request_parse(chat_request *r, const char *text, size_t len, const engine_info *info,
+                            err_detail *d)
+{
+    const json *root = NULL;
+    const char *effort = NULL;
+    json_doc *kwargs = NULL;
+    err_code err = chat_request_open(r, &root, text, len, d);
+    if (err == ERR_OK) {
+        err = read_switches(r, root, d);
+    }
+    if (err == ERR_OK) {
+        err = request_read_sampling(r->in, root, info, d);
+    }
+    if (err == ERR_OK) {
+        err = read_max_tokens(r, root, d);
+    }
+    if (err == ERR_OK) {
+        err = read_logprobs(r, root, d);
+    }
+    if (err == ERR_OK) {
+        err = request_read_stop(&r->reply, root, d);
+    }
+    if (err == ERR_OK) {
+        err = read_format(root, d);
+    }
+    if (err == ERR_OK) {
+        err = request_string(&effort, root, "reasoning_effort", 16, d);
+    }
+    if (err == ERR_OK) {
+        err = request_read_thinking(r->in, &kwargs, root, effort, "reasoning_effort", d);
+    }
+    if (kwargs && !chat_request_keep(r, kwargs) && err == ERR_OK) {
+        err = err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    if (err == ERR_OK) {
+        err = chat_request_tools(r, root, false, d);
+    }
+    return err == ERR_OK ? read_messages(r, root, info, d) : err;
+}

@@ -1,0 +1,42 @@
+/* chat_request: the body of POST /v1/chat/completions into a chat_input and the options of the reply. Prep threads.
+ *
+ *     chat_request r;
+ *     err = chat_request_parse(&r, text, len, engine_get_info(e), &detail);
+ *     ... engine_prepare(e, &req, r.in, ...) ...
+ *     chat_request_deinit(&r);
+ *
+ * Unknown fields are ignored; a known field of a wrong type or range is ERR_INVALID naming it.
+ */
+#ifndef PARLEY_SERVER_CHAT_REQUEST_H
+#define PARLEY_SERVER_CHAT_REQUEST_H
+
+#include "engine/chat.h"
+#include "engine/engine.h"
+#include "server/request_fields.h"
+
+typedef struct chat_request {
+    chat_input *in;
+    reply_options reply;
+    json_doc **docs; /* parsed tool-call arguments and the like; freed with the request */
+    size_t n_docs, cap_docs;
+} chat_request;
+
+void chat_request_init(chat_request *r);
+void chat_request_deinit(chat_request *r); /* also after a failed parse */
+
+/* Fills r from a body. info may be NULL in tests. */
+MUST_CHECK err_code chat_request_parse(chat_request *r, const char *text, size_t len, const engine_info *info,
+                                       err_detail *d);
+
+/* For responses_request: keeps a document alive as long as the request; false without memory (doc is then freed). */
+MUST_CHECK bool chat_request_keep(chat_request *r, json_doc *doc);
+/* Parses the JSON text of a tool call's arguments to an object that lives as long as the request. */
+MUST_CHECK err_code chat_request_arguments(chat_request *r, const json **out, const json *value,
+                                           const char *path, err_detail *d);
+/* Creates r->in and parses the body into it; *root is the body's object. */
+MUST_CHECK err_code chat_request_open(chat_request *r, const json **root, const char *text, size_t len,
+                                      err_detail *d);
+/* tools and tool_choice. */
+MUST_CHECK err_code chat_request_tools(chat_request *r, const json *root, bool flat, err_detail *d);
+
+#endif

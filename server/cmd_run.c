@@ -1,0 +1,295 @@
+/* run: one answer on the terminal. The answer goes to standard output as it comes, thoughts and figures to standard
+ * error, so that `parley run -q ... > file` holds the answer alone.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mailbox.h"
+#include "server/commands.h"
+#include "server/reply_parser.h"
+#include "server/text_stream.h"
+
+enum { EVENTS_MAX = 1 << 16, REQUEST_ID = 1 };
+
+typedef struct open_film {
+    file_map map;
+    int fd;
+} open_film;
+
+typedef struct run {
+    const options *o;
+    open_film films[OPTIONS_MAX_FILES]; /* until the question is prepared */
+    int n_films;
+    engine *e;
+    mailbox *events; /* gen_event, engine thread -> main thread */
+    reply_parser parser;
+    text_stream content, reasoning;
+    bool on_terminal; /* standard error is one: progress may be redrawn */
+} run;
+
+static void on_event(void *ctx, gen_event *ev)
+{
+    run *r = ctx;
+    if (!mailbox_push(r->events, ev)) {
+        gen_event_free(ev);
+    }
+}
+
+/* ---- the question ---- */
+
+/* A film is mapped, not read: it may be larger than the memory for requests. */
+static err_code add_film(run *r, chat_part *part, const char *path, err_detail *detail)
+{
+    open_film *film = &r->films[r->n_films];
+    err_code err = file_map_open(&film->map, path, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    film->fd = open(path, O_RDONLY | O_CLOEXEC);
+    r->n_films++;
+    *part = (chat_part){.kind = CHAT_VIDEO,
+                        .data = film->map.data,
+                        .data_bytes = film->map.bytes,
+                        .fd = film->fd,
+                        .param = path};
+    return ERR_OK;
+}
+
+static void close_films(run *r)
+{
+    for (int i = 0; i < r->n_films; i++) {
+        file_map_close(&r->films[i].map);
+        if (r->films[i].fd >= 0) {
+            close(r->films[i].fd);
+        }
+    }
+    r->n_films = 0;
+}
+
+static err_code add_picture(chat_input *in, chat_part *part, const char *path, err_detail *detail)
+{
+    bytes file;
+    bytes_init(&file, LIMIT_BODY_BYTES);
+    err_code err = file_read(&file, path, detail);
+    uint8_t *copy = err == ERR_OK ? arena_alloc(in->arena, file.len + 1) : NULL;
+    if (err == ERR_OK && !copy) {
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory for %s", path);
+    }
+    if (err == ERR_OK && file.len) {
+        memcpy(copy, file.data, file.len);
+    }
+    *part = (chat_part){.kind = CHAT_IMAGE, .data = copy, .data_bytes = file.len, .param = path};
+    bytes_deinit(&file);
+    return err;
+}
+
+static chat_part text_part(const char *text)
+{
+    return (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
+}
+
+/* System prompt, pictures, films and question as a chat; keep_kwargs receives the template's switches. */
+static err_code make_chat(run *r, chat_input *in, err_detail *detail)
+{
+    const options *o = r->o;
+    chat_message *messages = arena_calloc(in->arena, 2, sizeof *messages);
+    chat_part *parts = arena_calloc(in->arena, (size_t)o->n_files + 2, sizeof *parts);
+    if (!messages || !parts) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this question");
+    }
+    const char *kwargs = o->thinking ? "{\"enable_thinking\":true}" : "{\"enable_thinking\":false}";
+    err_code err = json_parse(&in->keep, kwargs, strlen(kwargs), LIMIT_JSON_DEPTH, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    in->template_kwargs = json_root(in->keep);
+    in->messages = messages;
+    size_t n_parts = 0;
+    if (o->system) {
+        parts[0] = text_part(o->system);
+        messages[in->n_messages++] =
+            (chat_message){.role = CHAT_SYSTEM, .parts = parts, .n_parts = 1, .is_string = true};
+        parts++;
+    }
+    for (int i = 0; i < o->n_files; i++) {
+        const option_file *f = &o->files[i];
+        err = f->is_film ? add_film(r, &parts[n_parts++], f->path, detail)
+                         : add_picture(in, &parts[n_parts++], f->path, detail);
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    parts[n_parts++] = text_part(o->prompt);
+    messages[in->n_messages++] =
+        (chat_message){.role = CHAT_USER, .parts = parts, .n_parts = n_parts, .is_string = n_parts == 1};
+    return ERR_OK;
+}
+
+/* ---- the answer ---- */
+
+/* Writes what the parser has found so far. */
+static void print_found(run *r, bool last)
+{
+    bytes out;
+    bytes_init(&out, LIMIT_BODY_BYTES);
+    text_stream_push(&r->reasoning, &out, bytes_str(&r->parser.reasoning), r->parser.reasoning.len);
+    if (last) {
+        text_stream_finish(&r->reasoning, &out);
+    }
+    if (!r->o->quiet) {
+        fwrite(bytes_str(&out), 1, out.len, stderr);
+    }
+    bytes_clear(&out);
+    bool first_content = r->parser.content.len && r->parser.reasoning.len && !r->o->quiet;
+    if (first_content) {
+        fputc('\n', stderr);
+    }
+    text_stream_push(&r->content, &out, bytes_str(&r->parser.content), r->parser.content.len);
+    if (last) {
+        text_stream_finish(&r->content, &out);
+    }
+    fwrite(bytes_str(&out), 1, out.len, stdout);
+    fflush(stdout);
+    bytes_deinit(&out);
+    bytes_clear(&r->parser.reasoning);
+    bytes_clear(&r->parser.content);
+}
+
+static void print_progress(const run *r, const gen_event *ev)
+{
+    if (r->on_terminal && !r->o->quiet && ev->total > 0) {
+        fprintf(stderr, "\r\033[K%s %d/%d", gen_phase_name(ev->phase), ev->processed, ev->total);
+        if (ev->phase == GEN_PHASE_PREFILL && ev->processed == ev->total) {
+            fprintf(stderr, "\r\033[K");
+        }
+    }
+}
+
+static void print_figures(const run *r, const gen_timings *t)
+{
+    if (r->o->quiet) {
+        return;
+    }
+    double speed = t->predicted_ms > 0 ? (double)(t->predicted_n - 1) * 1e3 / t->predicted_ms : 0.0;
+    fprintf(stderr, "[%s path, %d prompt tokens in %.0f ms", gen_route_name(t->route), t->prompt_n,
+            t->prompt_ms);
+    if (t->n_images) {
+        fprintf(stderr, ", %d picture%s", t->n_images, t->n_images > 1 ? "s" : "");
+    }
+    if (t->n_videos) {
+        fprintf(stderr, ", %d film%s", t->n_videos, t->n_videos > 1 ? "s" : "");
+    }
+    if (t->n_images || t->n_videos) {
+        fprintf(stderr, " read in %.0f ms and encoded in %.0f ms", t->media_ms, t->vision_ms);
+    }
+    fprintf(stderr, ", %d tokens at %.1f a second]\n", t->predicted_n, speed);
+}
+
+/* Shows events until the request is done. */
+static err_code show_answer(run *r, err_detail *detail)
+{
+    for (;;) {
+        void *message = NULL;
+        if (!mailbox_pop(r->events, &message)) {
+            return err_set(detail, ERR_INTERNAL, "the engine stopped before the answer was complete");
+        }
+        gen_event *ev = message;
+        if (ev->type == GEN_PROGRESS) {
+            print_progress(r, ev);
+        }
+        for (int32_t i = 0; ev->type == GEN_TOKENS && i < ev->n_tokens; i++) {
+            size_t len = 0;
+            bool special = false;
+            const char *data = engine_token_bytes(r->e, ev->tokens[i], &len, &special);
+            if (data && !special) {
+                reply_parser_push(&r->parser, data, len);
+            }
+            print_found(r, false);
+        }
+        if (ev->type == GEN_DONE) {
+            reply_parser_finish(&r->parser);
+            print_found(r, true);
+            printf("\n");
+            fflush(stdout);
+            err_code err = ERR_OK;
+            if (ev->finish == GEN_FINISH_ERROR) {
+                err = err_set(detail, ev->error, "%s", ev->message);
+            } else {
+                print_figures(r, &ev->timings);
+            }
+            gen_event_free(ev);
+            return err;
+        }
+        gen_event_free(ev);
+    }
+}
+
+static err_code ask(run *r, err_detail *detail)
+{
+    chat_input *in = chat_input_create(LIMIT_BODY_BYTES * OPTIONS_MAX_FILES);
+    if (!in) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this question");
+    }
+    gen_request *request = NULL;
+    err_code err = make_chat(r, in, detail);
+    if (err == ERR_OK) {
+        err = engine_prepare(r->e, &request, in, NULL, detail);
+        if (err != ERR_OK && detail->param[0] && r->o->n_files) {
+            err = err_prefix(detail, err, "%s", detail->param);
+        }
+    }
+    chat_input_destroy(in);
+    close_films(r);
+    if (err != ERR_OK) {
+        return err;
+    }
+    gen_request_info info = gen_request_get_info(request);
+    reply_parser_init(&r->parser, info.starts_in_thinking, info.may_think);
+    text_stream_init(&r->content, NULL, 0);
+    text_stream_init(&r->reasoning, NULL, 0);
+    err = engine_submit(r->e, request, REQUEST_ID, detail);
+    if (err == ERR_OK) {
+        err = show_answer(r, detail);
+    } else {
+        gen_request_free(request);
+    }
+    text_stream_deinit(&r->content);
+    text_stream_deinit(&r->reasoning);
+    reply_parser_deinit(&r->parser);
+    return err;
+}
+
+int command_run(const options *o)
+{
+    if (!o->prompt) {
+        fprintf(stderr,
+                "parley: what is the question? parley run [--image FILE] [--video FILE] \"QUESTION\"\n");
+        return OPTIONS_EXIT_USAGE;
+    }
+    run r = {.o = o, .on_terminal = isatty(STDERR_FILENO)};
+    engine_options eo;
+    err_detail detail = {0};
+    if (!command_engine_options(&eo, o)) {
+        return OPTIONS_EXIT_USAGE;
+    }
+    r.events = mailbox_create(EVENTS_MAX);
+    if (!r.events) {
+        return command_fail(err_set(&detail, ERR_NOMEM, "there is not enough memory to start"), &detail);
+    }
+    eo.on_event = on_event;
+    eo.on_event_ctx = &r;
+    err_code err = engine_open(&r.e, &eo, &detail);
+    int code = err == ERR_OK ? 0 : command_fail(err, &detail);
+    if (err == ERR_OK && ask(&r, &detail) != ERR_OK) {
+        fprintf(stderr, "parley: %s\n", detail.text);
+        code = 1;
+    }
+    engine_close(r.e);
+    mailbox_destroy(r.events, NULL);
+    return code;
+}

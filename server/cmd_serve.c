@@ -1,0 +1,123 @@
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "server/commands.h"
+#include "server/serve.h"
+
+enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16 };
+
+/* A list of words cut out of a text that the list owns. */
+typedef struct word_list {
+    char *text;
+    const char *words[LIST_MAX];
+    size_t n;
+} word_list;
+
+/* Adds the words of text[0..len) between separators; false without memory or with too many words. */
+static bool add_words(word_list *list, const char *text, size_t len, const char *separators)
+{
+    list->text = malloc(len + 1);
+    if (!list->text) {
+        return false;
+    }
+    memcpy(list->text, text, len);
+    list->text[len] = '\0';
+    char *rest = NULL;
+    for (char *word = strtok_r(list->text, separators, &rest); word;
+         word = strtok_r(NULL, separators, &rest)) {
+        if (list->n == LIST_MAX) {
+            return false;
+        }
+        list->words[list->n++] = word;
+    }
+    return true;
+}
+
+static bool add_option(word_list *list, const char *text)
+{
+    return !text || add_words(list, text, strlen(text), ", ");
+}
+
+/* Keys from --api-key, or one a line from --api-key-file. */
+static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
+{
+    bytes text;
+    bytes_init(&text, SECRETS_MAX);
+    err_code err = ERR_OK;
+    if (o->api_key_file) {
+        err = file_read(&text, o->api_key_file, detail);
+    } else if (o->api_key) {
+        bytes_append_str(&text, o->api_key);
+    }
+    if (err == ERR_OK && text.len && !add_words(keys, bytes_str(&text), text.len, "\r\n, ")) {
+        err = err_set(detail, ERR_INVALID, "there are too many API keys; %d are possible", LIST_MAX);
+    }
+    for (size_t i = 0; err == ERR_OK && i < keys->n; i++) {
+        if (strlen(keys->words[i]) < KEY_MIN_CHARS) {
+            err = err_set(detail, ERR_INVALID,
+                          "API key number %zu is shorter than %d characters; use a longer one", i + 1,
+                          KEY_MIN_CHARS);
+        }
+    }
+    bytes_deinit(&text);
+    return err;
+}
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    return strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0 ||
+           (inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
+}
+
+int command_serve(const options *o)
+{
+    word_list keys = {0}, hosts = {0}, origins = {0};
+    engine_options eo;
+    serve_options so;
+    err_detail detail = {0};
+    int code = OPTIONS_EXIT_USAGE;
+    if (!command_engine_options(&eo, o)) {
+        return code;
+    }
+    serve_options_init(&so);
+    err_code err = read_keys(&keys, o, &detail);
+    if (err != ERR_OK) {
+        code = command_fail(err, &detail);
+        goto out;
+    }
+    if (!add_option(&hosts, o->allowed_hosts) || !add_option(&origins, o->allowed_origins)) {
+        fprintf(stderr, "parley: --allowed-hosts and --allowed-origins take at most %d names\n", LIST_MAX);
+        goto out;
+    }
+    if (!is_loopback(o->host) && keys.n == 0) {
+        log_warn("srv", "everybody who reaches %s can use this server; --api-key-file asks for a key",
+                 o->host);
+    }
+    so.host = o->host;
+    so.port = (int)o->port;
+    so.engine = &eo;
+    so.n_queue =
+        eo.n_queue > so.n_queue ? eo.n_queue : so.n_queue; /* bodies wait before the engine's queue */
+    so.alias = o->alias;
+    so.ui_dir = o->ui_dir;
+    so.api_keys = keys.words;
+    so.n_api_keys = keys.n;
+    so.allowed_hosts = hosts.words;
+    so.n_allowed_hosts = hosts.n;
+    so.allowed_origins = origins.words;
+    so.n_allowed_origins = origins.n;
+    if (o->max_body_mib) {
+        so.max_body = so.max_ws_message = (size_t)o->max_body_mib << 20;
+    }
+    code = serve_run(&so);
+out:
+    free(keys.text);
+    free(hosts.text);
+    free(origins.text);
+    return code;
+}

@@ -1,0 +1,233 @@
+#include "server/content_parts.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "server/data_uri.h"
+#include "server/request_fields.h"
+#include "server/video_fields.h"
+
+enum { PATH_MAX_BYTES = ERR_PARAM_MAX };
+
+static err_code no_memory(err_detail *d)
+{
+    return err_set(d, ERR_NOMEM, "no memory for this request");
+}
+
+static err_code set_text(content_reader *r, chat_part *part, const char *text, err_detail *d)
+{
+    part->kind = CHAT_TEXT;
+    part->text_len = strlen(text);
+    part->text = arena_strdup(r->in->arena, text, part->text_len);
+    return part->text ? ERR_OK : no_memory(d);
+}
+
+/* The URL of a media part: a string, or an object with url (or data). */
+static const char *media_url(const json *part, const char *field)
+{
+    const json *v = json_get(part, field);
+    const char *url = json_str(v, NULL);
+    if (!url) {
+        url = json_str(json_get(v, "url"), NULL);
+    }
+    return url ? url : json_str(json_get(v, "data"), NULL);
+}
+
+/* Decodes the file of a data: URL. */
+static err_code read_file(content_reader *r, chat_file *file, bool is_image, const char *url,
+                          const char *path, err_detail *d)
+{
+    const char *what = is_image ? "picture" : "film";
+    if (!url) {
+        return err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must hold a data: URL with the %s",
+                             path, what);
+    }
+    size_t len = strlen(url);
+    switch (data_uri_classify(url, len)) {
+    case DATA_URI_REMOTE:
+        return err_set_param(d, ERR_INVALID, path, "remote_media_disabled",
+                             "remote media are not fetched; send the %s as a data: URL", what);
+    case DATA_URI_UPLOAD:
+        return err_set_param(d, ERR_NOT_FOUND, path, "file_not_found", "no such upload");
+    default:
+        break;
+    }
+    err_detail inner = {0};
+    err_code err =
+        data_uri_decode(r->in->arena, &file->data, &file->bytes, url, len, LIMIT_BODY_BYTES, &inner);
+    if (err != ERR_OK) {
+        return err_set_param(d, err, path, is_image ? "image_parse_error" : "video_parse_error", "%s: %s",
+                             path, inner.text);
+    }
+    return ERR_OK;
+}
+
+/* Makes `part` a picture or a film without its file yet, if the model and the limits allow one more. */
+static err_code begin_media(content_reader *r, chat_part *part, chat_part_kind kind, const char *path,
+                            err_detail *d)
+{
+    bool is_image = kind == CHAT_IMAGE;
+    if (r->info && !(is_image ? r->info->has_vision : r->info->has_video)) {
+        return err_set_param(d, ERR_UNSUPPORTED, path,
+                             is_image ? "image_not_supported" : "video_not_supported",
+                             "this model cannot read %s", is_image ? "pictures" : "films");
+    }
+    if (++r->n_media > LIMIT_IMAGES) {
+        return err_set_param(d, ERR_LIMIT, path, "too_many_images",
+                             "a request may hold at most %d pictures and films", LIMIT_IMAGES);
+    }
+    part->kind = kind;
+    part->param = arena_strdup(r->in->arena, path, strlen(path));
+    return part->param ? ERR_OK : no_memory(d);
+}
+
+static err_code set_picture(content_reader *r, chat_part *part, const char *url, const char *path,
+                            err_detail *d)
+{
+    chat_file file = {0};
+    err_code err = begin_media(r, part, CHAT_IMAGE, path, d);
+    if (err == ERR_OK) {
+        err = read_file(r, &file, true, url, path, d);
+    }
+    part->data = file.data;
+    part->data_bytes = file.bytes;
+    return err;
+}
+
+/* A film in one file; v is the part, whose settings may also stand in the object that holds the URL. */
+static err_code set_film(content_reader *r, chat_part *part, const json *v, const char *field,
+                         const char *part_path, err_detail *d)
+{
+    char path[PATH_MAX_BYTES];
+    chat_file file = {0};
+    request_path(path, "%s.%s", part_path, field);
+    err_code err = begin_media(r, part, CHAT_VIDEO, path, d);
+    if (err == ERR_OK) {
+        err = read_file(r, &file, false, media_url(v, field), path, d);
+    }
+    part->data = file.data;
+    part->data_bytes = file.bytes;
+    part->video = r->video;
+    if (err == ERR_OK && json_is(json_get(v, field), JSON_OBJECT)) {
+        err = video_fields_part(&part->video, json_get(v, field), path, d);
+    }
+    return err == ERR_OK ? video_fields_part(&part->video, v, part_path, d) : err;
+}
+
+/* A film as a list of pictures. Its fps is the rate of the list, not the rate shown. */
+static err_code set_film_list(content_reader *r, chat_part *part, const json *v, const char *part_path,
+                              err_detail *d)
+{
+    char path[PATH_MAX_BYTES];
+    const json *list = json_get(v, "video");
+    const size_t n = json_len(list);
+    request_path(path, "%s.video", part_path);
+    err_code err = begin_media(r, part, CHAT_VIDEO, path, d);
+    if (err == ERR_OK && (n == 0 || n > LIMIT_VIDEO_FRAMES)) {
+        err = err_set_param(d, n ? ERR_LIMIT : ERR_INVALID, path, n ? "video_too_large" : "invalid_value",
+                            "%s must hold 1 to %d pictures", path, LIMIT_VIDEO_FRAMES);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    chat_file *files = arena_calloc(r->in->arena, n, sizeof *files);
+    if (!files) {
+        return no_memory(d);
+    }
+    size_t i = 0;
+    for (const json *url = json_child(list); url && err == ERR_OK; url = json_next(url), i++) {
+        char picture_path[PATH_MAX_BYTES];
+        request_path(picture_path, "%s[%zu]", path, i);
+        err = read_file(r, &files[i], true, json_str(url, NULL), picture_path, d);
+    }
+    part->video = r->video;
+    if (err == ERR_OK) {
+        err = video_fields_part(&part->video, v, part_path, d);
+    }
+    part->video.list_fps = json_get(v, "fps") ? part->video.fps : 0;
+    part->video.fps = r->video.fps;
+    part->video.list = files;
+    part->video.n_list = n;
+    return err;
+}
+
+static bool is_any(const char *type, const char *a, const char *b, const char *c)
+{
+    return strcmp(type, a) == 0 || (b && strcmp(type, b) == 0) || (c && strcmp(type, c) == 0);
+}
+
+static err_code read_part(content_reader *r, chat_part *part, const json *v, const char *path, err_detail *d)
+{
+    char inner[PATH_MAX_BYTES];
+    const char *type = json_str(json_get(v, "type"), NULL);
+    if (!json_is(v, JSON_OBJECT) || !type) {
+        return err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must be an object with a type", path);
+    }
+    if (is_any(type, "text", "input_text", "output_text")) {
+        const char *text = json_str(json_get(v, "text"), NULL);
+        if (!text) {
+            request_path(inner, "%s.text", path);
+            return err_set_param(d, ERR_INVALID, inner, "invalid_type", "%s must be a string", inner);
+        }
+        return set_text(r, part, text, d);
+    }
+    if (is_any(type, "refusal", NULL, NULL)) {
+        return set_text(r, part, json_str(json_get(v, "refusal"), ""), d);
+    }
+    if (is_any(type, "image_url", "input_image", NULL)) {
+        request_path(inner, "%s.image_url", path);
+        return set_picture(r, part, media_url(v, "image_url"), inner, d);
+    }
+    if (is_any(type, "video", NULL, NULL) && json_is(json_get(v, "video"), JSON_ARRAY)) {
+        return set_film_list(r, part, v, path, d);
+    }
+    if (is_any(type, "video_url", "input_video", "video")) {
+        const char *field = json_get(v, "video_url")     ? "video_url"
+                            : json_get(v, "input_video") ? "input_video"
+                                                         : type;
+        return set_film(r, part, v, field, path, d);
+    }
+    request_path(inner, "%s.type", path);
+    return err_set_param(d, ERR_UNSUPPORTED, inner, "unsupported_content_type",
+                         "%s: only text, pictures and films are understood", inner);
+}
+
+err_code content_read(content_reader *r, chat_message *m, const json *content, const char *path,
+                      err_detail *d)
+{
+    m->parts = NULL;
+    m->n_parts = 0;
+    m->is_string = true;
+    if (json_typeof(content) == JSON_NULL) {
+        return ERR_OK;
+    }
+    bool is_string = json_is(content, JSON_STRING);
+    if (!is_string && !json_is(content, JSON_ARRAY)) {
+        return err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must be a string or a list of parts",
+                             path);
+    }
+    size_t n = is_string ? 1 : json_len(content);
+    if (n > LIMIT_PARTS_PER_MESSAGE) {
+        return err_set_param(d, ERR_INVALID, path, "too_many_parts", "%s has more than %d parts", path,
+                             LIMIT_PARTS_PER_MESSAGE);
+    }
+    m->is_string = is_string;
+    m->parts = arena_calloc(r->in->arena, n + 1, sizeof *m->parts);
+    if (!m->parts) {
+        return no_memory(d);
+    }
+    if (is_string) {
+        m->n_parts = 1;
+        return set_text(r, &m->parts[0], json_str(content, ""), d);
+    }
+    for (const json *v = json_child(content); v; v = json_next(v)) {
+        char part_path[PATH_MAX_BYTES];
+        request_path(part_path, "%s[%zu]", path, m->n_parts);
+        err_code err = read_part(r, &m->parts[m->n_parts], v, part_path, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+        m->n_parts++;
+    }
+    return ERR_OK;
+}

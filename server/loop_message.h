@@ -1,0 +1,47 @@
+/* loop_message: what other threads tell the loop thread. Handed over whole through one mailbox.
+ *
+ *     loop_message *m = loop_message_create(LOOP_EVENT, id);  m->event = event;
+ *     post(ctx, m);                                            // the loop frees it with loop_message_free
+ */
+#ifndef PARLEY_SERVER_LOOP_MESSAGE_H
+#define PARLEY_SERVER_LOOP_MESSAGE_H
+
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "server/api_error.h"
+#include "server/request_fields.h"
+
+typedef enum loop_message_type {
+    LOOP_EVENT,    /* from the engine: event */
+    LOOP_ACCEPTED, /* from prep: the body is valid; options */
+    LOOP_PROGRESS, /* from prep: phase, processed, total */
+    LOOP_PREPARED, /* from prep: request is ready to be submitted */
+    LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
+    LOOP_LOADING,  /* from the loader: stage, fraction */
+    LOOP_LOADED    /* from the loader: engine, or NULL and error_code, detail */
+} loop_message_type;
+
+typedef struct loop_message {
+    loop_message_type type;
+    uint64_t id; /* answer */
+    gen_event *event;
+    reply_options options;
+    gen_request *request;
+    double prep_ms;
+    api_error error;
+    gen_phase phase;
+    int32_t processed, total;
+    char stage[48];
+    double fraction;
+    engine *engine;
+    err_code code;
+    err_detail detail;
+} loop_message;
+
+/* NULL without memory. */
+loop_message *loop_message_create(loop_message_type type, uint64_t id);
+/* Frees the message and what it still owns (event, options, request). NULL allowed. */
+void loop_message_free(loop_message *m);
+
+#endif

@@ -1,0 +1,133 @@
+/* main: reads the command line and calls the command. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/commands.h"
+
+/* Seedling's folder: where it was installed, or assets/ beside the build folder. Static buffer; NULL if not found. */
+static const char *default_model(void)
+{
+    static const char *const PLACES[] = {"/../assets/seedling", "/../../assets/seedling",
+                                         "/../share/parley/seedling", "/assets/seedling"};
+    static char path[4096];
+    char program[2048];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0) {
+        return NULL;
+    }
+    program[n] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+    for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+        snprintf(path, sizeof path, "%s%s", program, PLACES[i]);
+        if (access(path, R_OK) == 0) {
+            return path;
+        }
+    }
+    return NULL;
+}
+
+int command_fail(err_code err, const err_detail *detail)
+{
+    fprintf(stderr, "parley: %s\n", detail->text);
+    switch (err) {
+    case ERR_NOMEM:
+        return EXIT_MEMORY;
+    case ERR_NOT_FOUND:
+    case ERR_CORRUPT:
+    case ERR_UNSUPPORTED:
+        return EXIT_MODEL;
+    case ERR_INVALID:
+        return OPTIONS_EXIT_USAGE;
+    default:
+        return 1;
+    }
+}
+
+bool command_engine_options(engine_options *out, const options *o)
+{
+    *out = (engine_options){
+        .model_dir = o->model,
+        .template_file = o->chat_template_file,
+        .n_ctx = (int32_t)o->ctx_size,
+        .n_parallel = o->command == COMMAND_SERVE ? (int32_t)o->parallel : 1,
+        .n_queue = (int32_t)o->queue,
+        .prefill_chunk = (int32_t)o->batch_size,
+        .cache_mib = o->command == COMMAND_SERVE ? o->cache_ram : 0,
+        .no_draft = !o->mtp,
+        .n_threads = (size_t)o->threads,
+        .cpu_mask = ~0u,
+        .film_program = "/proc/self/exe",
+        .film_outer_pair = o->video_outer_pair,
+        .default_max_tokens = (int32_t)o->n_predict,
+    };
+    gen_params_init(&out->defaults);
+    out->defaults.temperature = (float)o->temperature;
+    out->defaults.top_k = (int32_t)o->top_k;
+    out->defaults.top_p = (float)o->top_p;
+    out->defaults.min_p = (float)o->min_p;
+    out->defaults.repetition_penalty = (float)o->repeat_penalty;
+    out->defaults.has_seed = o->has_seed;
+    out->defaults.seed = (uint64_t)o->seed;
+    if (o->cpu && !engine_parse_cpu(o->cpu, &out->cpu_mask)) {
+        fprintf(stderr, "parley: --cpu is \"%s\"; it takes generic, avx2, avx512 or native\n", o->cpu);
+        return false;
+    }
+    return true;
+}
+
+/* Sets what every command needs; false after printing what is wrong. */
+static bool prepare(options *o)
+{
+    log_level level = o->command == COMMAND_SERVE ? LOG_INFO : LOG_WARN;
+    if (o->log_level && !log_parse_level(o->log_level, &level)) {
+        fprintf(stderr, "parley: --log-level is \"%s\"; it takes debug, info, warn, error or off\n",
+                o->log_level);
+        return false;
+    }
+    log_set_level(level);
+    if (!o->model) {
+        o->model = default_model();
+    }
+    if (!o->model) {
+        fprintf(stderr, "parley: the demonstration model (assets/seedling) is not beside this program; "
+                        "name a checkpoint folder with -m DIR\n");
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ENGINE_FILM_COMMAND) == 0) {
+        return engine_film_worker();
+    }
+    options o;
+    int code = options_parse(&o, argc, argv);
+    if (code >= 0) {
+        return code;
+    }
+    if (o.command == COMMAND_VERSION) {
+        printf("parley " PARLEY_VERSION "\n");
+        return 0;
+    }
+    if (!prepare(&o)) {
+        return OPTIONS_EXIT_USAGE;
+    }
+    switch (o.command) {
+    case COMMAND_RUN:
+        return command_run(&o);
+    case COMMAND_BENCH:
+        return command_bench(&o);
+    case COMMAND_INSPECT:
+        return command_inspect(&o);
+    default:
+        return command_serve(&o);
+    }
+}

@@ -1,0 +1,271 @@
+#include "server/prep.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mailbox.h"
+#include "server/chat_request.h"
+#include "server/responses_request.h"
+
+enum { PREP_MAX_THREADS = 16, PROGRESS_GAP_MS = 50 };
+
+struct prep_ticket {
+    atomic_int refs;
+    atomic_bool cancelled; /* set once; relaxed order is enough, nothing is published with it */
+};
+
+typedef struct prep_job {
+    prep *prep;
+    prep_kind kind;
+    uint64_t id, scope;
+    bytes body;
+    engine *engine;
+    prep_ticket *ticket;
+    loop_message *accepted,
+        *prepared; /* taken at the start: without memory the answer must still be told something */
+} prep_job;
+
+struct prep {
+    mailbox *jobs;
+    void (*post)(void *ctx, loop_message *m);
+    void *ctx;
+    pthread_t threads[PREP_MAX_THREADS];
+    int n_threads;
+    size_t max_bytes;
+    atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
+    atomic_bool stopping;
+};
+
+/* What the hooks of one running job need. */
+typedef struct prep_run {
+    prep *prep;
+    const prep_job *job;
+    double last_progress_ms;
+    gen_phase last_phase;
+} prep_run;
+
+/* ---- tickets ---- */
+
+prep_ticket *prep_ticket_create(void)
+{
+    prep_ticket *t = calloc(1, sizeof *t);
+    if (t) {
+        atomic_init(&t->refs, 1);
+        atomic_init(&t->cancelled, false);
+    }
+    return t;
+}
+
+void prep_ticket_cancel(prep_ticket *t)
+{
+    if (t) {
+        atomic_store_explicit(&t->cancelled, true, memory_order_relaxed);
+    }
+}
+
+void prep_ticket_release(prep_ticket *t)
+{
+    if (t && atomic_fetch_sub(&t->refs, 1) == 1) {
+        free(t);
+    }
+}
+
+/* ---- a job ---- */
+
+static void drop_body(prep_job *job)
+{
+    atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
+    bytes_deinit(&job->body);
+}
+
+static void job_free(void *message)
+{
+    prep_job *job = message;
+    drop_body(job);
+    loop_message_free(job->accepted);
+    loop_message_free(job->prepared);
+    prep_ticket_release(job->ticket);
+    free(job);
+}
+
+static bool is_cancelled(void *ctx)
+{
+    const prep_run *run = ctx;
+    return atomic_load_explicit(&run->job->ticket->cancelled, memory_order_relaxed) ||
+           atomic_load_explicit(&run->prep->stopping, memory_order_relaxed);
+}
+
+static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t total)
+{
+    prep_run *run = ctx;
+    double now = clock_ms();
+    if (phase == run->last_phase && processed < total && now - run->last_progress_ms < PROGRESS_GAP_MS) {
+        return;
+    }
+    run->last_phase = phase;
+    run->last_progress_ms = now;
+    loop_message *m = loop_message_create(LOOP_PROGRESS, run->job->id);
+    if (m) {
+        m->phase = phase;
+        m->processed = processed;
+        m->total = total;
+        run->prep->post(run->prep->ctx, m);
+    }
+}
+
+static err_code parse(chat_request *r, prep_job *job, err_detail *d)
+{
+    const engine_info *info = engine_get_info(job->engine);
+    const char *text = bytes_str(&job->body);
+    switch (job->kind) {
+    case PREP_CHAT:
+        return chat_request_parse(r, text, job->body.len, info, d);
+    case PREP_RESPONSES:
+        return responses_request_parse(r, text, job->body.len, false, info, d);
+    default:
+        return responses_request_parse(r, text, job->body.len, true, info, d);
+    }
+}
+
+/* Moves the options out of a parsed request, so that it can be freed. */
+static void take_options(loop_message *m, chat_request *r)
+{
+    m->options = r->reply;
+    reply_options_init(&r->reply);
+}
+
+static void refuse(prep_run *run, loop_message *m, err_code err, const err_detail *d)
+{
+    m->type = LOOP_REFUSED;
+    m->code = err;
+    api_error_from(&m->error, err, d);
+    run->prep->post(run->prep->ctx, m);
+}
+
+static void run_job(prep *p, prep_job *job)
+{
+    prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
+    const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = &run};
+    loop_message *accepted = job->accepted, *prepared = job->prepared;
+    double start = clock_ms();
+    err_detail d = {0};
+    chat_request r;
+    chat_request_init(&r);
+    /* A cancelled job is parsed all the same: its reply must name the response it ends. */
+    bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
+    err_code err = stops ? ERR_CANCELLED : parse(&r, job, &d);
+    drop_body(job); /* the parsed form is enough from here */
+    job->prepared = NULL;
+    if (err != ERR_OK) {
+        take_options(prepared, &r);
+        refuse(&run, prepared, err, &d);
+        goto out;
+    }
+    take_options(accepted, &r);
+    job->accepted = NULL;
+    p->post(p->ctx, accepted);
+    r.in->scope = job->scope;
+    err = is_cancelled(&run) ? ERR_CANCELLED
+                             : engine_prepare(job->engine, &prepared->request, r.in, &hooks, &d);
+    if (err != ERR_OK) {
+        prepared->request = NULL;
+        refuse(&run, prepared, err, &d);
+        goto out;
+    }
+    prepared->prep_ms = clock_ms() - start;
+    p->post(p->ctx, prepared);
+out:
+    chat_request_deinit(&r);
+}
+
+static void *worker(void *ctx)
+{
+    prep *p = ctx;
+    void *message;
+    while (mailbox_pop(p->jobs, &message)) {
+        run_job(p, message);
+        job_free(message);
+    }
+    return NULL;
+}
+
+/* ---- lifetime ---- */
+
+prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, void (*post)(void *ctx, loop_message *m),
+                  void *ctx)
+{
+    prep *p = calloc(1, sizeof *p);
+    if (!p) {
+        return NULL;
+    }
+    p->post = post;
+    p->ctx = ctx;
+    p->max_bytes = max_bytes;
+    atomic_init(&p->n_bytes, 0);
+    atomic_init(&p->stopping, false);
+    p->jobs = mailbox_create(n_queue);
+    n_threads = n_threads < 1 ? 1 : n_threads > PREP_MAX_THREADS ? PREP_MAX_THREADS : n_threads;
+    while (p->jobs && p->n_threads < n_threads &&
+           pthread_create(&p->threads[p->n_threads], NULL, worker, p) == 0) {
+        p->n_threads++;
+    }
+    if (p->n_threads == 0) {
+        prep_destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+void prep_destroy(prep *p)
+{
+    if (!p) {
+        return;
+    }
+    atomic_store(&p->stopping, true);
+    if (p->jobs) {
+        mailbox_close(p->jobs);
+    }
+    for (int i = 0; i < p->n_threads; i++) {
+        pthread_join(p->threads[i], NULL);
+    }
+    if (p->jobs) {
+        mailbox_destroy(p->jobs, job_free);
+    }
+    free(p);
+}
+
+err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes *body, engine *e,
+                     prep_ticket *t)
+{
+    /* Only this thread adds, so looking and adding need not be one step. */
+    if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
+        return ERR_BUSY;
+    }
+    prep_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        return ERR_NOMEM;
+    }
+    bytes moved = *body;
+    *job = (prep_job){.prep = p, .kind = kind, .id = id, .scope = scope, .engine = e, .ticket = t};
+    atomic_fetch_add(&t->refs, 1);
+    job->accepted = loop_message_create(LOOP_ACCEPTED, id);
+    job->prepared = loop_message_create(LOOP_PREPARED, id);
+    if (!job->accepted || !job->prepared) {
+        job_free(job);
+        return ERR_NOMEM;
+    }
+    job->body = moved;
+    bytes_init(body, 0); /* the job owns the memory now */
+    atomic_fetch_add(&p->n_bytes, moved.len);
+    if (!mailbox_push(p->jobs, job)) {
+        *body = moved;
+        atomic_fetch_sub(&p->n_bytes, moved.len);
+        bytes_init(&job->body, 0);
+        job_free(job);
+        return ERR_BUSY;
+    }
+    return ERR_OK;
+}

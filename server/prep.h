@@ -1,0 +1,43 @@
+/* prep: worker threads that turn request bodies into engine requests: parse, validate, decode media, render, tokenize.
+ *
+ *     prep *p = prep_create(2, 32, 256 << 20, post, ctx);
+ *     prep_ticket *t = prep_ticket_create();
+ *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, t);  // ERR_BUSY: answer 429
+ *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED or LOOP_REFUSED ...
+ *     prep_ticket_cancel(t); prep_ticket_release(t);
+ *     prep_destroy(p);
+ *
+ * Threads: submit, cancel and release on the loop thread; post is called on the workers. After LOOP_PREPARED or
+ * LOOP_REFUSED nothing more comes for that id.
+ */
+#ifndef PARLEY_SERVER_PREP_H
+#define PARLEY_SERVER_PREP_H
+
+#include "base/bytes.h"
+#include "engine/engine.h"
+#include "server/loop_message.h"
+
+typedef struct prep prep;
+typedef struct prep_ticket prep_ticket; /* a shared "no longer wanted" flag of one job */
+
+typedef enum prep_kind {
+    PREP_CHAT,      /* body of POST /v1/chat/completions */
+    PREP_RESPONSES, /* body of POST /v1/responses */
+    PREP_EVENT      /* a WebSocket message that should be response.create */
+} prep_kind;
+
+MUST_CHECK prep_ticket *prep_ticket_create(void);
+void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
+void prep_ticket_release(prep_ticket *t); /* NULL allowed */
+
+/* At most n_queue jobs and max_bytes of bodies wait. post takes the message over. NULL without memory or threads. */
+MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes,
+                             void (*post)(void *ctx, loop_message *m), void *ctx);
+/* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
+void prep_destroy(prep *p);
+
+/* Queues a job (scope: whose, see chat_input) and takes the body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
+MUST_CHECK err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes *body, engine *e,
+                                prep_ticket *t);
+
+#endif

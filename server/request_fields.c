@@ -1,0 +1,293 @@
+#include "server/request_fields.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void reply_options_init(reply_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->temperature = o->top_p = NAN;
+    o->max_tokens = -1;
+}
+
+void reply_options_deinit(reply_options *o)
+{
+    for (size_t i = 0; i < o->n_stops; i++) {
+        free(o->stops[i]);
+    }
+    free(o->metadata);
+    o->n_stops = 0;
+    o->metadata = NULL;
+}
+
+/* ---- single fields ---- */
+
+void request_path(char out[ERR_PARAM_MAX], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out, ERR_PARAM_MAX, format, args);
+    va_end(args);
+}
+
+static const json *present(const json *root, const char *name)
+{
+    const json *v = json_get(root, name);
+    return json_typeof(v) == JSON_NULL ? NULL : v;
+}
+
+err_code request_number(double *out, const json *root, const char *name, double min, double max,
+                        err_detail *d)
+{
+    const json *v = present(root, name);
+    if (!v) {
+        return ERR_OK;
+    }
+    double number = json_num(v, NAN);
+    if (!json_is(v, JSON_NUMBER) || !(number >= min && number <= max)) {
+        return err_set_param(d, ERR_INVALID, name, "invalid_value", "%s must be a number from %g to %g", name,
+                             min, max);
+    }
+    *out = number;
+    return ERR_OK;
+}
+
+err_code request_int(int64_t *out, const json *root, const char *name, int64_t min, int64_t max,
+                     err_detail *d)
+{
+    const json *v = present(root, name);
+    if (v && !json_int(v, min, max, out)) {
+        return err_set_param(d, ERR_INVALID, name, "invalid_value",
+                             "%s must be a whole number from %lld to %lld", name, (long long)min,
+                             (long long)max);
+    }
+    return ERR_OK;
+}
+
+err_code request_bool(bool *out, const json *root, const char *name, err_detail *d)
+{
+    const json *v = present(root, name);
+    if (!v) {
+        return ERR_OK;
+    }
+    if (!json_is(v, JSON_BOOL)) {
+        return err_set_param(d, ERR_INVALID, name, "invalid_type", "%s must be true or false", name);
+    }
+    *out = json_is_true(v);
+    return ERR_OK;
+}
+
+err_code request_string(const char **out, const json *root, const char *name, size_t max_bytes, err_detail *d)
+{
+    const json *v = present(root, name);
+    if (!v) {
+        return ERR_OK;
+    }
+    if (!json_is(v, JSON_STRING)) {
+        return err_set_param(d, ERR_INVALID, name, "invalid_type", "%s must be a string", name);
+    }
+    if (strlen(json_str(v, "")) > max_bytes) {
+        return err_set_param(d, ERR_INVALID, name, "invalid_value", "%s is longer than %zu bytes", name,
+                             max_bytes);
+    }
+    *out = json_str(v, "");
+    return ERR_OK;
+}
+
+/* ---- sampling ---- */
+
+static err_code read_float(float *out, const json *root, const char *name, double min, double max,
+                           err_detail *d)
+{
+    double value = (double)*out;
+    err_code err = request_number(&value, root, name, min, max, d);
+    *out = (float)value;
+    return err;
+}
+
+static err_code read_logit_bias(chat_input *in, const json *root, const engine_info *info, err_detail *d)
+{
+    const json *map = present(root, "logit_bias");
+    if (!map) {
+        return ERR_OK;
+    }
+    size_t n = json_is(map, JSON_OBJECT) ? json_len(map) : SIZE_MAX;
+    if (n > LIMIT_LOGIT_BIAS) {
+        return err_set_param(d, ERR_INVALID, "logit_bias", "invalid_value",
+                             "logit_bias must be an object of at most %d token ids", LIMIT_LOGIT_BIAS);
+    }
+    in->params.biases = arena_calloc(in->arena, n + 1, sizeof(gen_bias));
+    if (!in->params.biases) {
+        return err_set(d, ERR_NOMEM, "no memory for logit_bias");
+    }
+    for (const json *v = json_child(map); v; v = json_next(v)) {
+        char *end;
+        const char *key = json_key(v);
+        long id = isdigit((unsigned char)key[0]) ? strtol(key, &end, 10) : -1;
+        double bias = json_num(v, NAN);
+        if (id < 0 || *end || id > INT32_MAX || (info && id >= info->n_vocab) || !(fabs(bias) <= 100.0)) {
+            return err_set_param(d, ERR_INVALID, "logit_bias", "invalid_value",
+                                 "logit_bias maps token ids of the vocabulary to numbers from -100 to 100");
+        }
+        in->params.biases[in->params.n_biases++] = (gen_bias){.id = (int32_t)id, .bias = (float)bias};
+    }
+    return ERR_OK;
+}
+
+static err_code read_seed(gen_params *p, const json *root, err_detail *d)
+{
+    int64_t seed = -1;
+    bool given = present(root, "seed") != NULL;
+    err_code err = request_int(&seed, root, "seed", INT64_MIN, INT64_MAX, d);
+    if (err == ERR_OK && given && seed != -1) { /* -1 means a random one, as in other servers */
+        p->has_seed = true;
+        p->seed = (uint64_t)seed;
+    }
+    return err;
+}
+
+/* How the answer is computed, never what it says: in the body, or in its "parley" object. */
+static err_code read_engine_switches(gen_params *p, const json *root, err_detail *d)
+{
+    const json *extras = present(root, "parley");
+    if (extras && !json_is(extras, JSON_OBJECT)) {
+        return err_set_param(d, ERR_INVALID, "parley", "invalid_type", "parley must be an object");
+    }
+    const json *const places[] = {root, extras};
+    bool mtp = true, cache = true;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        err_code err = request_bool(&mtp, places[i], "mtp", d);
+        if (err == ERR_OK) {
+            err = request_bool(&cache, places[i], "cache_prompt", d);
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    p->no_draft = !mtp;
+    p->no_cache = !cache;
+    return ERR_OK;
+}
+
+err_code request_read_sampling(chat_input *in, const json *root, const engine_info *info, err_detail *d)
+{
+    gen_params *p = &in->params;
+    err_code err = read_float(&p->temperature, root, "temperature", 0.0, 2.0, d);
+    if (err == ERR_OK) {
+        err = read_float(&p->top_p, root, "top_p", 0.0, 1.0, d);
+    }
+    if (err == ERR_OK) {
+        err = read_float(&p->min_p, root, "min_p", 0.0, 1.0, d);
+    }
+    if (err == ERR_OK) {
+        err = read_float(&p->presence_penalty, root, "presence_penalty", -2.0, 2.0, d);
+    }
+    if (err == ERR_OK) {
+        err = read_float(&p->frequency_penalty, root, "frequency_penalty", -2.0, 2.0, d);
+    }
+    if (err == ERR_OK) {
+        err = read_float(&p->repetition_penalty, root, "repetition_penalty", 0.01, 10.0, d);
+    }
+    if (err == ERR_OK) {
+        err = read_float(&p->repetition_penalty, root, "repeat_penalty", 0.01, 10.0, d);
+    }
+    int64_t top_k = p->top_k;
+    if (err == ERR_OK) {
+        err = request_int(&top_k, root, "top_k", -1, 1000000, d);
+        p->top_k = present(root, "top_k") && top_k < 0 ? 0 : (int32_t)top_k; /* -1 asks for "off" */
+    }
+    if (err == ERR_OK) {
+        err = read_seed(p, root, d);
+    }
+    if (err == ERR_OK) {
+        err = read_engine_switches(p, root, d);
+    }
+    return err == ERR_OK ? read_logit_bias(in, root, info, d) : err;
+}
+
+static err_code add_stop(reply_options *o, const json *v, err_detail *d)
+{
+    const char *text = json_str(v, NULL);
+    size_t len = text ? strlen(text) : 0;
+    if (len == 0 || len > LIMIT_STOP_BYTES || o->n_stops == LIMIT_STOP_STRINGS) {
+        return err_set_param(d, ERR_INVALID, "stop", "invalid_value",
+                             "stop must be a string or a list of at most %d strings of 1 to %d bytes",
+                             LIMIT_STOP_STRINGS, LIMIT_STOP_BYTES);
+    }
+    char *copy = malloc(len + 1);
+    if (!copy) {
+        return err_set(d, ERR_NOMEM, "no memory for stop");
+    }
+    memcpy(copy, text, len + 1);
+    o->stops[o->n_stops++] = copy;
+    return ERR_OK;
+}
+
+err_code request_read_stop(reply_options *o, const json *root, err_detail *d)
+{
+    const json *stop = present(root, "stop");
+    if (!stop) {
+        return ERR_OK;
+    }
+    if (!json_is(stop, JSON_ARRAY)) {
+        return add_stop(o, stop, d);
+    }
+    err_code err = ERR_OK;
+    for (const json *v = json_child(stop); v && err == ERR_OK; v = json_next(v)) {
+        err = add_stop(o, v, d);
+    }
+    return err;
+}
+
+/* ---- thinking ---- */
+
+err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root, const char *effort,
+                               const char *effort_param, err_detail *d)
+{
+    static const char *const EFFORTS[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+    *doc = NULL;
+    const json *kwargs = present(root, "chat_template_kwargs");
+    if (kwargs && !json_is(kwargs, JSON_OBJECT)) {
+        return err_set_param(d, ERR_INVALID, "chat_template_kwargs", "invalid_type",
+                             "chat_template_kwargs must be an object");
+    }
+    bool thinking = true, known = effort == NULL;
+    err_code err = request_bool(&thinking, root, "enable_thinking", d);
+    for (size_t i = 0; i < sizeof EFFORTS / sizeof EFFORTS[0]; i++) {
+        known = known || strcmp(effort, EFFORTS[i]) == 0;
+    }
+    if (err == ERR_OK && !known) {
+        err = err_set_param(d, ERR_INVALID, effort_param, "invalid_value",
+                            "%s must be none, minimal, low, medium, high or xhigh", effort_param);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    in->template_kwargs = kwargs;
+    bool given = present(root, "enable_thinking") || (effort && strcmp(effort, "none") == 0);
+    if (!given || json_get(kwargs, "enable_thinking")) {
+        return ERR_OK; /* chat_template_kwargs is the more specific wish */
+    }
+    thinking = thinking && !(effort && strcmp(effort, "none") == 0);
+    bytes text;
+    bytes_init(&text, 1 << 20);
+    bytes_printf(&text, "{\"enable_thinking\":%s", thinking ? "true" : "false");
+    for (const json *v = json_child(kwargs); v; v = json_next(v)) {
+        bytes_append_char(&text, ',');
+        bytes_append_json(&text, json_key(v), strlen(json_key(v)));
+        bytes_append_char(&text, ':');
+        json_write(&text, v);
+    }
+    bytes_append_char(&text, '}');
+    err = text.failed ? err_set(d, ERR_LIMIT, "chat_template_kwargs is too large")
+                      : json_parse(doc, text.data, text.len, LIMIT_JSON_DEPTH, d);
+    if (err == ERR_OK) {
+        in->template_kwargs = json_root(*doc);
+    }
+    bytes_deinit(&text);
+    return err;
+}

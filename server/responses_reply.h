@@ -1,0 +1,85 @@
+/* responses_reply: the numbered events of one response, written to its event log; and the response object itself. Loop
+ * thread.
+ *
+ *     responses_reply r; responses_reply_init(&r, &options, "seedling");
+ *     responses_reply_created(&r);  responses_reply_in_progress(&r);
+ *     responses_reply_delta(&r, &reasoning, &content);  ...
+ *     responses_reply_finish(&r, &result);
+ *     ... readers follow r.log ...   responses_reply_deinit(&r);
+ *
+ * Serves HTTP and WebSocket alike. Exactly one terminal event is written, and nothing after it.
+ */
+#ifndef PARLEY_SERVER_RESPONSES_REPLY_H
+#define PARLEY_SERVER_RESPONSES_REPLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/api_error.h"
+#include "server/event_log.h"
+#include "server/reply_json.h"
+#include "server/request_fields.h"
+
+typedef struct reply_item {
+    char id[48];
+    bytes text;
+    bool open; /* added, not done */
+    bool exists;
+    int output_index;
+} reply_item;
+
+typedef enum response_status {
+    RESPONSE_QUEUED,
+    RESPONSE_IN_PROGRESS,
+    RESPONSE_COMPLETED,
+    RESPONSE_INCOMPLETE, /* the token limit */
+    RESPONSE_CANCELLED,
+    RESPONSE_FAILED
+} response_status;
+
+/* How it ended. */
+typedef struct response_result {
+    response_status status;
+    const api_error *error; /* RESPONSE_FAILED */
+    reply_usage usage;
+    gen_timings timings;
+} response_result;
+
+typedef struct responses_reply {
+    event_log log;
+    char id[48];
+    char model[REQUEST_MODEL_MAX];
+    const reply_options *opt; /* not owned; outlives the reply */
+    int64_t created_at, completed_at;
+    response_status status;
+    bool is_created, is_queued, is_started;
+    reply_item reasoning, message;
+    int n_items;
+    response_result result; /* once finished; error is then NULL and error_json holds its text */
+    bytes error_json;
+    bytes line; /* the event being built */
+} responses_reply;
+
+void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model);
+void responses_reply_deinit(responses_reply *r);
+
+/* Each writes its event once; later calls do nothing. */
+void responses_reply_created(responses_reply *r);
+void responses_reply_queued(responses_reply *r, int32_t position);
+void responses_reply_in_progress(responses_reply *r);
+/* New text since the last call; either may be empty. */
+void responses_reply_delta(responses_reply *r, const bytes *reasoning, const bytes *content);
+/* Closes the open items and writes the terminal event. */
+void responses_reply_finish(responses_reply *r, const response_result *result);
+bool responses_reply_is_finished(const responses_reply *r);
+
+/* The response object as it stands. */
+void responses_reply_write(bytes *out, const responses_reply *r);
+/* A response.snapshot event for a reader that lost its place; *next is the number it goes on with. */
+void responses_reply_snapshot(bytes *out, const responses_reply *r, int64_t *next);
+/* Ephemeral events, never logged. */
+void responses_reply_progress(bytes *out, const responses_reply *r, gen_phase phase, int32_t processed,
+                              int32_t total, int32_t cached, double elapsed_ms, double eta_ms);
+void responses_reply_stats(bytes *out, const responses_reply *r, const gen_timings *t, int32_t n_ctx);
+
+#endif

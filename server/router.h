@@ -1,0 +1,56 @@
+/* router: which handler serves a method and a path. What is not in the table does not exist. Any thread; constant.
+ *
+ *     router_match m = router_find(NET_GET, "/v1/models/seedling", false);
+ *     if (m.status != 200) { answer m.status, with m.allow for 405 }
+ */
+#ifndef PARLEY_SERVER_ROUTER_H
+#define PARLEY_SERVER_ROUTER_H
+
+#include <stdbool.h>
+
+#include "server/net.h"
+
+typedef enum route_id {
+    ROUTE_NONE,
+    ROUTE_ASSET, /* any other path outside the API: a file of the page */
+    ROUTE_CHAT_COMPLETIONS,
+    ROUTE_RESPONSES,
+    ROUTE_RESPONSES_SOCKET,
+    ROUTE_RESPONSE,        /* GET /v1/responses/{id} */
+    ROUTE_RESPONSE_CANCEL, /* POST /v1/responses/{id}/cancel */
+    ROUTE_MODELS,
+    ROUTE_MODEL, /* GET /v1/models/{id} */
+    ROUTE_HEALTH,
+    ROUTE_METRICS,
+    ROUTE_STATUS,
+    ROUTE_REQUEST_CANCEL, /* POST /v1/requests/{id}/cancel, DELETE /v1/requests/{id} */
+    ROUTE_CACHE,          /* DELETE /v1/cache */
+    ROUTE_PROPS
+} route_id;
+
+typedef struct route {
+    route_id id;
+    unsigned methods;    /* net_method bits; HEAD goes with GET, OPTIONS with all */
+    const char *pattern; /* '*' stands for one path segment */
+    const char *name;    /* label in metrics and logs */
+    bool is_public;      /* needs no key */
+    bool takes_json;     /* the body must be application/json */
+} route;
+
+typedef struct router_match {
+    int status;                 /* 200, 404, 405 */
+    const route *route;         /* when 200 */
+    unsigned allow;             /* when 405 */
+    char param[NET_HEADER_MAX]; /* the segment that '*' stood for, or "" */
+} router_match;
+
+/* is_upgrade: the request asks for a WebSocket. */
+router_match router_find(net_method method, const char *path, bool is_upgrade);
+
+/* "GET, HEAD, OPTIONS" for an Allow header. */
+void router_allow(char *out, size_t cap, unsigned methods);
+
+/* The table, for tests and documentation that walk every route. */
+const route *router_table(size_t *n);
+
+#endif

@@ -1,0 +1,532 @@
+#include "server/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/serve_state.h"
+
+enum {
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_MODEL = 3,
+    EXIT_MEMORY = 4,
+    EXIT_PORT = 5,
+    INBOX_MESSAGES = 65536,
+    LINGER_MS = 3000, /* for close frames and the last replies */
+    FLUSH_MS = 100,
+    INFLIGHT_BODIES = 6
+};
+
+/* SIGINT or SIGTERM arrived; the loop's timer looks. Lock-free, so a handler may touch it. */
+static atomic_int signal_seen;
+
+void serve_options_init(serve_options *opt)
+{
+    memset(opt, 0, sizeof *opt);
+    opt->host = "127.0.0.1";
+    opt->port = 8080;
+    opt->max_body = LIMIT_BODY_BYTES;
+    opt->max_ws_message = LIMIT_WS_MESSAGE_BYTES;
+    opt->max_connections = LIMIT_CONNECTIONS;
+    opt->max_connections_per_address = LIMIT_CONNECTIONS_PER_ADDRESS;
+    opt->n_prep_threads = 2;
+    opt->n_queue = LIMIT_QUEUE;
+    opt->body_timeout_s = LIMIT_BODY_TIMEOUT_S;
+    opt->keepalive_s = LIMIT_KEEPALIVE_S;
+    opt->drain_timeout_s = 30;
+}
+
+int64_t serve_started_at(void)
+{
+    static atomic_llong started; /* set once, by whoever asks first */
+    long long none = 0;
+    atomic_compare_exchange_strong(&started, &none, (long long)clock_unix_s());
+    return (int64_t)atomic_load(&started);
+}
+
+int serve_count_sockets(const serve *s)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        n += c && c->is_socket;
+    }
+    return n;
+}
+
+int serve_count_open_answers(const serve *s)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *a = id_table_at(&s->answers, i);
+        n += a && a->state != ANSWER_FINISHED;
+    }
+    return n;
+}
+
+void serve_schedule(serve *s, int ms)
+{
+    net_set_timer(s->net, ms);
+}
+
+/* ---- messages from other threads ---- */
+
+static void drop_message(void *message)
+{
+    loop_message *m = message;
+    if (m->type == LOOP_LOADED) {
+        engine_close(m->engine);
+    }
+    loop_message_free(m);
+}
+
+/* Any thread. The mailbox is far larger than what can be on its way; if it is full all the same the sender waits, so
+ * that nothing is lost. Once the loop is gone messages are dropped. */
+static void post(void *ctx, loop_message *m)
+{
+    serve *s = ctx;
+    while (!mailbox_push(s->inbox, m)) {
+        if (atomic_load(&s->closing)) {
+            drop_message(m);
+            return;
+        }
+        net_wake(s->net);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    net_wake(s->net);
+}
+
+static void on_engine_event(void *ctx, gen_event *event)
+{
+    loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
+    if (!m) {
+        /* Without memory for the envelope the text is lost, but the end must arrive: try again when some is free. */
+        while (event->type == GEN_DONE && !m && !atomic_load(&((serve *)ctx)->closing)) {
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+            m = loop_message_create(LOOP_EVENT, event->request_id);
+        }
+        if (!m) {
+            gen_event_free(event);
+            return;
+        }
+    }
+    m->event = event;
+    post(ctx, m);
+}
+
+static void on_loaded(serve *s, loop_message *m)
+{
+    pthread_join(s->loader, NULL);
+    s->loader_started = false;
+    if (!m->engine) {
+        log_error("load", "%s", m->detail.text[0] ? m->detail.text : err_name(m->code));
+        s->exit_code = m->code == ERR_NOMEM ? EXIT_MEMORY : EXIT_MODEL;
+        s->done = true;
+        return;
+    }
+    s->engine = m->engine;
+    s->info = engine_get_info(s->engine);
+    snprintf(s->model_name, sizeof s->model_name, "%s", s->opt->alias ? s->opt->alias : s->info->model_name);
+    s->load_fraction = 1.0;
+    snprintf(s->load_stage, sizeof s->load_stage, "ready");
+    if (s->phase == SERVE_LOADING) {
+        s->phase = SERVE_READY;
+        if (!s->opt->quiet) {
+            bool is_v6 = strchr(s->opt->host, ':') != NULL;
+            bool is_any = strcmp(s->opt->host, "0.0.0.0") == 0 || strcmp(s->opt->host, "::") == 0;
+            printf("Parley is ready: http://%s%s%s:%d/  model %s, context %d, %s\n",
+                   is_v6 && !is_any ? "[" : "", is_any ? "127.0.0.1" : s->opt->host,
+                   is_v6 && !is_any ? "]" : "", net_port(s->net), s->model_name, s->info->n_ctx,
+                   s->info->compute);
+            fflush(stdout);
+        }
+    }
+    serve_status_changed(s);
+}
+
+static void on_wake(void *ctx)
+{
+    serve *s = ctx;
+    void *message;
+    while (mailbox_try_pop(s->inbox, &message)) {
+        loop_message *m = message;
+        if (m->type == LOOP_LOADING) {
+            snprintf(s->load_stage, sizeof s->load_stage, "%s", m->stage);
+            s->load_fraction = m->fraction;
+            serve_status_changed(s);
+        } else if (m->type == LOOP_LOADED) {
+            on_loaded(s, m);
+        } else {
+            serve_handle_message(s, m);
+        }
+        loop_message_free(m);
+    }
+}
+
+/* ---- loading ---- */
+
+static void on_load(void *ctx, const char *stage, double fraction)
+{
+    serve *s = ctx;
+    loop_message *m = loop_message_create(LOOP_LOADING, 0);
+    if (m) {
+        snprintf(m->stage, sizeof m->stage, "%s", stage);
+        m->fraction = fraction < 0.0 ? 0.0 : fraction > 1.0 ? 1.0 : fraction;
+        post(s, m);
+    }
+}
+
+static void *loader(void *ctx)
+{
+    serve *s = ctx;
+    loop_message *m = NULL;
+    while (!m) {
+        m = loop_message_create(LOOP_LOADED, 0);
+    }
+    m->code = engine_open(&m->engine, &s->engine_options, &m->detail);
+    if (m->code != ERR_OK) {
+        m->engine = NULL;
+    }
+    post(s, m);
+    return NULL;
+}
+
+/* ---- time and the end ---- */
+
+static void begin_drain(serve *s, double now)
+{
+    log_info("srv", "shutting down: %d answers open", serve_count_open_answers(s));
+    s->phase = SERVE_DRAINING;
+    s->drain_until_ms = now + s->opt->drain_timeout_s * 1000.0;
+    net_stop_listening(s->net);
+    serve_status_changed(s);
+}
+
+static void close_sockets(serve *s)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && c->is_socket) {
+            net_close_socket(s->net, c->id, 1001, "the server is shutting down");
+        }
+    }
+}
+
+static bool has_work(const serve *s)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && (c->is_socket || c->is_streaming)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void drain(serve *s, double now)
+{
+    int n_open = serve_count_open_answers(s);
+    if (s->close_until_ms <= 0.0 && (n_open == 0 || now >= s->drain_until_ms)) {
+        for (size_t i = 0; i < s->answers.cap && n_open > 0; i++) {
+            answer *a = id_table_at(&s->answers, i);
+            if (a && a->state == ANSWER_RUNNING) {
+                engine_cancel(s->engine, a->id);
+            }
+        }
+        close_sockets(s);
+        s->close_until_ms = now + LINGER_MS;
+    }
+    /* Idle kept-alive connections hold up nothing; replies on their way get a moment. */
+    bool is_quiet = n_open == 0 && !has_work(s) && now >= s->close_until_ms - LINGER_MS + FLUSH_MS;
+    if (s->close_until_ms > 0.0 && (now >= s->close_until_ms || is_quiet)) {
+        s->done = true;
+    }
+}
+
+/* SSE comments keep proxies and clients from giving up during a long prefill. */
+static void wake_silent_streams(serve *s, double now)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && c->is_streaming && now - c->last_write_ms >= s->opt->keepalive_s * 1000.0) {
+            net_want_write(s->net, c->id);
+        }
+    }
+}
+
+static void report_load(serve *s)
+{
+    engine_status status;
+    if (s->phase != SERVE_READY) {
+        return;
+    }
+    engine_get_status(s->engine, &status);
+    bool is_busy = status.n_waiting > 0 || status.n_running >= s->info->n_parallel;
+    if (is_busy != s->was_busy) {
+        s->was_busy = is_busy;
+        serve_status_changed(s);
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    serve *s = ctx;
+    double now = clock_ms();
+    bool stops = atomic_load(&s->stop_wanted) || (s->heeds_signals && atomic_load(&signal_seen));
+    if (stops && s->phase != SERVE_DRAINING) {
+        begin_drain(s, now);
+    }
+    int wait_ms = serve_tick_answers(s, now);
+    wake_silent_streams(s, now);
+    report_load(s);
+    if (s->phase == SERVE_DRAINING) {
+        drain(s, now);
+        wait_ms = wait_ms < 20 ? wait_ms : 20;
+    }
+    serve_schedule(s, wait_ms);
+}
+
+/* ---- life ---- */
+
+static int exit_code_of(err_code err)
+{
+    switch (err) {
+    case ERR_BUSY:
+        return EXIT_PORT;
+    case ERR_INVALID:
+        return EXIT_USAGE;
+    case ERR_NOMEM:
+        return EXIT_MEMORY;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+static err_code open_parts(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    s->inbox = mailbox_create(INBOX_MESSAGES);
+    size_t max_bytes =
+        INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
+    s->prep = s->inbox ? prep_create(opt->n_prep_threads, (size_t)opt->n_queue, max_bytes, post, s) : NULL;
+    if (!s->prep || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
+                                 opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
+        return err_set(d, ERR_NOMEM, "no memory for the server");
+    }
+    const net_options net_opt = {.host = opt->host,
+                                 .port = opt->port,
+                                 .max_body = opt->max_body,
+                                 .max_message = opt->max_ws_message,
+                                 .max_inflight = max_bytes,
+                                 .max_connections = opt->max_connections,
+                                 .max_connections_per_address = opt->max_connections_per_address,
+                                 .body_timeout_s = opt->body_timeout_s};
+    const net_callbacks callbacks = {.ctx = s,
+                                     .on_head = serve_on_head,
+                                     .on_request = serve_on_request,
+                                     .on_open = serve_on_open,
+                                     .on_message = serve_on_message,
+                                     .on_writable = serve_on_writable,
+                                     .on_done = serve_on_done,
+                                     .on_close = serve_on_close,
+                                     .on_wake = on_wake,
+                                     .on_timer = on_timer};
+    err_code err = net_open(&s->net, &net_opt, &callbacks, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    s->engine_options = *opt->engine;
+    s->engine_options.on_event = on_engine_event;
+    s->engine_options.on_event_ctx = s;
+    s->engine_options.on_load = on_load;
+    s->engine_options.on_load_ctx = s;
+    s->loader_started = pthread_create(&s->loader, NULL, loader, s) == 0;
+    return s->loader_started ? ERR_OK : err_set(d, ERR_NOMEM, "no thread to load the model");
+}
+
+static void close_parts(serve *s)
+{
+    atomic_store(&s->closing, true);
+    if (s->inbox) {
+        mailbox_close(s->inbox);
+    }
+    if (s->loader_started) {
+        /* A model that is still being loaded cannot be interrupted; its message may be in the mailbox already. */
+        pthread_join(s->loader, NULL);
+    }
+    prep_destroy(s->prep); /* the workers use the engine, so they end first */
+    void *message;
+    while (s->inbox && mailbox_try_pop(s->inbox, &message)) {
+        drop_message(message); /* may hold requests, which need the engine to be freed */
+    }
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (a) {
+            answer_destroy(a);
+        }
+    }
+    id_table_deinit(&s->answers);
+    engine_close(s->engine);
+    s->engine = NULL;
+    net_close(s->net);
+    if (s->inbox) {
+        mailbox_destroy(s->inbox, NULL);
+    }
+    id_table_deinit(&s->conns);
+    access_deinit(&s->access);
+}
+
+static int run(serve *s, void (*started)(void *ctx, serve *s, int port), void *ctx)
+{
+    err_detail d = {0};
+    id_table_init(&s->conns);
+    id_table_init(&s->answers);
+    snprintf(s->load_stage, sizeof s->load_stage, "starting");
+    snprintf(s->model_name, sizeof s->model_name, "%s", s->opt->alias ? s->opt->alias : "");
+    serve_started_at();
+    s->started_ms = clock_ms();
+    err_code err = open_parts(s, &d);
+    if (err != ERR_OK) {
+        log_error("srv", "%s", d.text);
+        s->exit_code = exit_code_of(err);
+    } else {
+        started(ctx, s, net_port(s->net));
+        serve_schedule(s, SERVE_TICK_MS);
+        while (!s->done) {
+            net_poll(s->net);
+        }
+    }
+    close_parts(s);
+    return s->exit_code;
+}
+
+/* ---- the program: signals ---- */
+
+/* Any thread may be interrupted, also one that a library made before main; so a handler, not sigwait. */
+static void on_signal(int sig)
+{
+    if (atomic_exchange(&signal_seen, 1)) {
+        _exit(128 + sig);
+    }
+}
+
+static void on_started(void *ctx, serve *s, int port)
+{
+    (void)s;
+    const serve_options *opt = ctx;
+    if (opt->on_listening) {
+        opt->on_listening(opt->on_listening_ctx, port);
+    }
+}
+
+int serve_run(const serve_options *opt)
+{
+    serve *s = calloc(1, sizeof *s);
+    if (!s) {
+        return EXIT_MEMORY;
+    }
+    s->opt = opt;
+    s->heeds_signals = true;
+    signal(SIGPIPE, SIG_IGN);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    serve_options copy = *opt; /* the context of on_started is not const */
+    int code = run(s, on_started, &copy);
+    free(s);
+    return code;
+}
+
+/* ---- in a thread, for tests ---- */
+
+struct serve_thread {
+    serve *s;
+    serve_options opt;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int port; /* {lock}; 0: not yet, negative: failed with this exit code */
+};
+
+static void announce(serve_thread *t, int port)
+{
+    pthread_mutex_lock(&t->lock);
+    t->port = port;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void on_thread_started(void *ctx, serve *s, int port)
+{
+    (void)s;
+    announce(ctx, port);
+}
+
+static void *serve_in_thread(void *ctx)
+{
+    serve_thread *t = ctx;
+    int code = run(t->s, on_thread_started, t);
+    pthread_mutex_lock(&t->lock);
+    bool failed = t->port == 0;
+    pthread_mutex_unlock(&t->lock);
+    if (failed) {
+        announce(t, -code);
+    }
+    return NULL;
+}
+
+serve_thread *serve_thread_start(const serve_options *opt, int *port)
+{
+    serve_thread *t = calloc(1, sizeof *t);
+    serve *s = calloc(1, sizeof *s);
+    *port = -EXIT_MEMORY;
+    if (!t || !s) {
+        free(t);
+        free(s);
+        return NULL;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    t->opt = *opt;
+    t->s = s;
+    s->opt = &t->opt;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    if (pthread_create(&t->thread, NULL, serve_in_thread, t) != 0) {
+        free(s);
+        free(t);
+        return NULL;
+    }
+    pthread_mutex_lock(&t->lock);
+    while (t->port == 0) {
+        pthread_cond_wait(&t->changed, &t->lock);
+    }
+    *port = t->port;
+    pthread_mutex_unlock(&t->lock);
+    if (*port > 0) {
+        return t;
+    }
+    serve_thread_stop(t);
+    return NULL;
+}
+
+int serve_thread_stop(serve_thread *t)
+{
+    atomic_store(&t->s->stop_wanted, true);
+    pthread_join(t->thread, NULL);
+    int code = t->s->exit_code;
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    free(t->s);
+    free(t);
+    return code;
+}

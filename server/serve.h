@@ -1,0 +1,58 @@
+/* serve: the server as a whole: listens, loads the model, answers until it is told to stop.
+ *
+ *     serve_options opt; serve_options_init(&opt);  opt.engine = &engine_options;
+ *     return serve_run(&opt);                       // blocks; the return value is the exit code
+ *
+ * Threads: the caller's thread becomes the loop thread (sockets, all server state). A loader thread opens the engine,
+ * prep workers parse requests, the engine's thread pushes events; all of them reach the loop through one mailbox.
+ */
+#ifndef PARLEY_SERVER_SERVE_H
+#define PARLEY_SERVER_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/engine.h"
+
+typedef struct serve_options {
+    const char *host;             /* an IP address */
+    int port;                     /* 0: any free one */
+    const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
+    const char *alias;            /* name shown for the model; NULL: the folder's */
+    const char *ui_dir;           /* NULL: the embedded page */
+    bool no_ui;
+    const char *const *api_keys;
+    size_t n_api_keys;
+    const char *const *allowed_hosts;
+    size_t n_allowed_hosts;
+    const char *const *allowed_origins;
+    size_t n_allowed_origins;
+    size_t max_body;       /* bytes */
+    size_t max_ws_message; /* bytes */
+    int max_connections;
+    int max_connections_per_address;
+    int n_prep_threads;
+    int n_queue; /* bodies waiting for a prep worker */
+    int body_timeout_s;
+    int keepalive_s; /* SSE comment interval */
+    int drain_timeout_s;
+    bool quiet; /* no ready line */
+    /* Called on the loop thread when the port is known; NULL allowed. For tests with port 0. */
+    void (*on_listening)(void *ctx, int port);
+    void *on_listening_ctx;
+} serve_options;
+
+void serve_options_init(serve_options *opt); /* the defaults of base/limits.h, 127.0.0.1:8080 */
+
+/* Serves until SIGINT or SIGTERM (a second one ends the process at once). Returns the exit code: 0 after a clean end,
+ * 1 failure, 2 bad address, 3 model missing or invalid, 4 no memory, 5 address in use. */
+int serve_run(const serve_options *opt);
+
+/* The same in a thread of its own, for tests. */
+typedef struct serve_thread serve_thread;
+/* Returns when the port is known; *port is it. NULL and the exit code in *port (negated) if it could not start. */
+serve_thread *serve_thread_start(const serve_options *opt, int *port);
+/* Stops as SIGTERM would, joins, frees; returns the exit code. */
+int serve_thread_stop(serve_thread *t);
+
+#endif

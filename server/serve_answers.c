@@ -1,0 +1,577 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/serve_state.h"
+
+/* ---- who follows an answer ---- */
+
+static void wake_followers(serve *s, const answer *a)
+{
+    conn *c = serve_conn(s, a->conn);
+    if (c && !c->is_socket) {
+        net_want_write(s->net, c->id);
+    }
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *other = id_table_at(&s->conns, i);
+        for (int k = 0; other && k < other->n_readers; k++) {
+            if (other->readers[k].answer == a->id) {
+                net_want_write(s->net, other->id);
+            }
+        }
+    }
+}
+
+answer *serve_find_response(serve *s, uint64_t scope, const char *response_id)
+{
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (a && a->scope == scope && a->has_reply && strcmp(a->reply.id, response_id) == 0) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+void serve_drop_answer(serve *s, answer *a)
+{
+    id_table_remove(&s->answers, a->id);
+    answer_destroy(a);
+}
+
+/* ---- starting ---- */
+
+bool serve_is_ready(const serve *s, api_error *e)
+{
+    if (s->phase == SERVE_DRAINING) {
+        api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
+        return false;
+    }
+    if (!s->engine) {
+        api_error_set(e, 503, "model_loading", NULL, "Loading model");
+        return false;
+    }
+    return true;
+}
+
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e)
+{
+    if (!serve_is_ready(s, e)) {
+        return NULL;
+    }
+    answer_kind k = kind == PREP_CHAT ? ANSWER_CHAT : ANSWER_RESPONSES;
+    answer *a = answer_create(k, ++s->next_answer, c->id);
+    if (!a || !id_table_put(&s->answers, a->id, a)) {
+        answer_destroy(a);
+        api_error_from(e, ERR_NOMEM, NULL);
+        return NULL;
+    }
+    a->is_socket = c->is_socket;
+    a->scope = c->scope;
+    err_code err = prep_submit(s->prep, kind, a->id, c->scope, body, s->engine, a->ticket);
+    if (err != ERR_OK) {
+        serve_drop_answer(s, a);
+        api_error_from(e, err, NULL);
+        return NULL;
+    }
+    return a;
+}
+
+/* ---- ending ---- */
+
+static void log_answer(const answer *a, int status)
+{
+    const gen_timings *t = &a->timings;
+    const char *id = a->has_reply ? a->reply.id : a->chat_id;
+    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s", id,
+             a->kind == ANSWER_CHAT ? "chat" : "responses", status,
+             t->route == GEN_ROUTE_MEDIA ? "media" : "text", a->info.n_images, a->info.n_prompt_tokens,
+             t->cache_n, a->n_tokens,
+             a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
+             t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
+}
+
+static void count_answer(serve *s, const answer *a)
+{
+    metrics_sample sample = {.finish = a->finish,
+                             .timings = a->timings,
+                             .n_generated = a->n_tokens,
+                             .e2e_ms = clock_ms() - a->created_ms,
+                             .ttft_ms = a->first_token_ms > 0.0 ? a->first_token_ms - a->created_ms : 0.0};
+    metrics_answer(&s->metrics, &sample);
+    if (a->is_socket) {
+        metrics_request(&s->metrics, "responses_ws", a->finish == GEN_FINISH_ERROR ? 500 : 200);
+    }
+    log_answer(a, a->finish == GEN_FINISH_ERROR ? 500 : 200);
+}
+
+static chat_reply_meta chat_meta(const serve *s, const answer *a)
+{
+    return (chat_reply_meta){
+        .id = a->chat_id,
+        .created = a->created_at,
+        .model = a->opt.model[0] ? a->opt.model : s->model_name,
+        .fingerprint = "parley-" PARLEY_VERSION,
+        .include_usage = a->opt.include_usage,
+    };
+}
+
+/* What went wrong inside the engine, for the client. */
+static void engine_error(const answer *a, api_error *e)
+{
+    err_detail d = {0};
+    snprintf(d.text, sizeof d.text, "%s", a->error_text);
+    api_error_from(e, a->error ? a->error : ERR_INTERNAL, &d);
+}
+
+static void try_lanes(serve *s, uint64_t conn_id);
+
+/* The answer is over without having run: refused, or the queue was full. */
+static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
+{
+    conn *c = serve_conn(s, a->conn);
+    uint64_t conn_id = a->conn;
+    a->state = ANSWER_FINISHED;
+    a->finished_ms = clock_ms();
+    log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id,
+             a->kind == ANSWER_CHAT ? "chat" : "responses", e->status, e->code);
+    if (a->is_socket) {
+        metrics_request(&s->metrics, "responses_ws", e->status);
+        if (a->has_reply) {
+            response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
+                                      .error = code == ERR_CANCELLED ? NULL : e};
+            responses_reply_finish(&a->reply, &result);
+            wake_followers(s, a);
+        } else {
+            if (c && code != ERR_CANCELLED) {
+                serve_socket_error(s, c, e, a->opt.event_id, a->opt.stream_id, NULL);
+            }
+            serve_drop_answer(s, a);
+        }
+        try_lanes(s, conn_id);
+        return;
+    }
+    if (c) {
+        c->answer = 0;
+        serve_send_error(s, c, e);
+    }
+    serve_drop_answer(s, a);
+}
+
+static void finish_chat(serve *s, answer *a)
+{
+    conn *c = serve_conn(s, a->conn);
+    chat_reply_meta meta = chat_meta(s, a);
+    reply_usage usage = answer_usage(a);
+    api_error e;
+    if (a->finish == GEN_FINISH_ERROR || (a->finish == GEN_FINISH_CANCELLED && !a->stop_found)) {
+        engine_error(a, &e);
+        if (a->finish == GEN_FINISH_CANCELLED) {
+            api_error_set(&e, 503, "cancelled", NULL, "the request was cancelled");
+        }
+        if (a->opt.stream) {
+            chat_reply_error(&a->sse, &e);
+            a->sse_end = true;
+        } else if (c) {
+            c->answer = 0;
+            serve_send_error(s, c, &e);
+        }
+        return;
+    }
+    if (a->opt.stream) {
+        chat_reply_last(&a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+        a->sse_end = true;
+        return;
+    }
+    bytes body;
+    bytes_init(&body, SIZE_MAX / 2);
+    chat_reply_whole(&body, &meta, &a->whole_reasoning, &a->whole_content,
+                     a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL, answer_finish_reason(a), &usage,
+                     &a->timings);
+    if (c) {
+        c->answer = 0;
+        serve_send_json(s, c, 200, &body, NULL);
+    }
+    bytes_deinit(&body);
+}
+
+static void finish_responses(serve *s, answer *a)
+{
+    api_error e;
+    response_result result = {.usage = answer_usage(a), .timings = a->timings};
+    switch (a->finish) {
+    case GEN_FINISH_LENGTH:
+        result.status = RESPONSE_INCOMPLETE;
+        break;
+    case GEN_FINISH_CANCELLED:
+        result.status = RESPONSE_CANCELLED;
+        break;
+    case GEN_FINISH_ERROR:
+        engine_error(a, &e);
+        result.status = RESPONSE_FAILED;
+        result.error = &e;
+        break;
+    default:
+        result.status = RESPONSE_COMPLETED;
+        break;
+    }
+    responses_reply_finish(&a->reply, &result);
+    conn *c = serve_conn(s, a->conn);
+    if (c && !c->is_socket && !a->opt.stream && c->answer == a->id) {
+        bytes body;
+        bytes_init(&body, SIZE_MAX / 2);
+        responses_reply_write(&body, &a->reply);
+        c->answer = 0;
+        serve_send_json(s, c, 200, &body, NULL);
+        bytes_deinit(&body);
+    }
+}
+
+/* ---- text to replies ---- */
+
+/* Hands new text to the reply. */
+static void flush_text(serve *s, answer *a, double now)
+{
+    if (a->reasoning.len == 0 && a->content.len == 0) {
+        return;
+    }
+    a->last_flush_ms = now;
+    if (a->kind == ANSWER_RESPONSES) {
+        responses_reply_delta(&a->reply, &a->reasoning, &a->content);
+    } else if (a->opt.stream) {
+        chat_reply_meta meta = chat_meta(s, a);
+        const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
+        chat_reply_delta(&a->sse, &meta, &a->reasoning, &a->content, logprobs,
+                         a->opt.timings_per_token ? &a->timings : NULL);
+        if (a->sse.len > SERVE_STREAM_QUEUE_BYTES) {
+            log_warn("srv", "req=%s the client does not read: cancelled", a->chat_id);
+            net_abort(s->net, a->conn); /* on_close cancels the answer */
+        }
+    } else {
+        bytes_append(&a->whole_reasoning, a->reasoning.data, a->reasoning.len);
+        bytes_append(&a->whole_content, a->content.data, a->content.len);
+        if (a->whole_logprobs.len > 0 && a->logprobs.len > 0) {
+            bytes_append_char(&a->whole_logprobs, ',');
+        }
+        bytes_append(&a->whole_logprobs, a->logprobs.data, a->logprobs.len);
+    }
+    if (a->content.len == 0) {
+        bytes_clear(&a->reasoning); /* log-probabilities wait for their text */
+    } else {
+        answer_clear_text(a);
+    }
+    wake_followers(s, a);
+}
+
+static void on_progress(serve *s, answer *a)
+{
+    if (a->kind == ANSWER_CHAT) {
+        if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
+            chat_reply_meta meta = chat_meta(s, a);
+            chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
+                                clock_ms() - a->phase_start_ms);
+        }
+    } else if (a->phase == GEN_PHASE_QUEUED) {
+        responses_reply_queued(&a->reply, a->processed);
+    } else {
+        responses_reply_in_progress(&a->reply);
+    }
+    wake_followers(s, a);
+}
+
+static void on_event(serve *s, const gen_event *event)
+{
+    answer *a = id_table_get(&s->answers, event->request_id);
+    if (!a || a->state != ANSWER_RUNNING) {
+        /* The client left between two events: this heals every such race. */
+        if (event->type != GEN_DONE) {
+            engine_cancel(s->engine, event->request_id);
+        }
+        return;
+    }
+    double now = clock_ms();
+    bool had_stop = a->stop_found;
+    bool is_last = answer_take_event(a, s->engine, event);
+    if (event->type == GEN_PROGRESS) {
+        on_progress(s, a);
+        return;
+    }
+    a->cached = a->timings.cache_n;
+    if (a->kind == ANSWER_RESPONSES) {
+        responses_reply_in_progress(&a->reply);
+    }
+    if (a->stop_found && !had_stop && !is_last) {
+        engine_cancel(s->engine, a->id);
+    }
+    /* The first text goes out at once, later text is gathered; the timer flushes what is left. */
+    if (is_last || a->last_flush_ms <= 0.0 || now - a->last_flush_ms >= SERVE_FLUSH_MS) {
+        flush_text(s, a, now);
+    } else {
+        serve_schedule(s, SERVE_FLUSH_MS);
+    }
+    if (now - a->last_stats_ms >= SERVE_STATS_MS && a->kind == ANSWER_RESPONSES && !is_last) {
+        a->last_stats_ms = now;
+        a->stats_version++;
+        wake_followers(s, a);
+    }
+    if (!is_last) {
+        return;
+    }
+    count_answer(s, a);
+    uint64_t conn_id = a->conn;
+    if (a->kind == ANSWER_CHAT) {
+        finish_chat(s, a);
+        if (!a->opt.stream) {
+            serve_drop_answer(s, a);
+            return;
+        }
+    } else {
+        finish_responses(s, a);
+    }
+    wake_followers(s, a);
+    try_lanes(s, conn_id);
+}
+
+/* ---- from prep to the engine ---- */
+
+static void begin_http_stream(serve *s, conn *c, answer *a)
+{
+    c->is_streaming = true;
+    c->last_write_ms = clock_ms();
+    if (a->kind == ANSWER_CHAT) {
+        chat_reply_meta meta = chat_meta(s, a);
+        chat_reply_first(&a->sse, &meta);
+    } else {
+        c->follows_log = true;
+        c->n_readers = 0;
+        serve_add_reader(c, a->id, 0);
+    }
+    metrics_request(&s->metrics, c->route->name, 200);
+    net_begin_stream(s->net, c->id, 200, "text/event-stream",
+                     "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n");
+}
+
+static void submit(serve *s, answer *a)
+{
+    err_detail d = {0};
+    gen_request_info info = gen_request_get_info(a->request);
+    a->info = info;
+    err_code err = engine_submit(s->engine, a->request, a->id, &d);
+    if (err != ERR_OK) {
+        api_error e;
+        api_error_from(&e, err, &d);
+        fail_answer(s, a, err, &e);
+        return;
+    }
+    answer_begin(a, &info);
+    conn *c = serve_conn(s, a->conn);
+    if (c && !c->is_socket && a->opt.stream) {
+        begin_http_stream(s, c, a);
+    }
+    wake_followers(s, a);
+}
+
+/* Answers of one lane run one behind the other; one that is still being prepared may belong to any lane, so nothing of
+ * the same socket overtakes it. */
+static bool may_start(const serve *s, const answer *a)
+{
+    if (!a->is_socket) {
+        return true;
+    }
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *b = id_table_at(&s->answers, i);
+        if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED) {
+            continue;
+        }
+        if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
+                                         : strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void try_lanes(serve *s, uint64_t conn_id)
+{
+    /* submit may change the table, so look for one candidate at a time. */
+    for (bool found = true; found;) {
+        found = false;
+        for (size_t i = 0; i < s->answers.cap && !found; i++) {
+            answer *a = id_table_at(&s->answers, i);
+            if (a && a->conn == conn_id && a->state == ANSWER_READY && may_start(s, a)) {
+                submit(s, a);
+                found = true;
+            }
+        }
+    }
+}
+
+static void on_accepted(serve *s, answer *a, loop_message *m)
+{
+    reply_options_deinit(&a->opt);
+    a->opt = m->options;
+    reply_options_init(&m->options);
+    if (a->kind != ANSWER_RESPONSES) {
+        return;
+    }
+    conn *c = serve_conn(s, a->conn);
+    /* A plain socket has no way to come back for its answer; with the extensions coming back is the rule. */
+    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store;
+    a->opt.keep_on_disconnect = can_return && !a->opt.cancel_on_disconnect;
+    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name);
+    a->has_reply = true;
+    responses_reply_created(&a->reply);
+    if (c && c->is_socket) {
+        if (!serve_add_reader(c, a->id, 0)) {
+            log_warn("ws", "a socket follows too many responses");
+        }
+        net_want_write(s->net, c->id);
+    }
+}
+
+static void on_prepared(serve *s, answer *a, loop_message *m)
+{
+    a->request = m->request;
+    m->request = NULL;
+    a->media_ms = m->prep_ms;
+    a->state = ANSWER_READY;
+    if (a->cancelled) {
+        serve_cancel_answer(s, a);
+        return;
+    }
+    if (may_start(s, a)) {
+        submit(s, a);
+    } else if (a->has_reply) {
+        responses_reply_queued(&a->reply, 0);
+        wake_followers(s, a);
+    }
+}
+
+void serve_handle_message(serve *s, loop_message *m)
+{
+    if (m->type == LOOP_EVENT) {
+        on_event(s, m->event);
+        return;
+    }
+    answer *a = id_table_get(&s->answers, m->id);
+    if (!a) {
+        return; /* cancelled meanwhile; what the message holds is freed with it */
+    }
+    switch (m->type) {
+    case LOOP_ACCEPTED:
+        on_accepted(s, a, m);
+        break;
+    case LOOP_PROGRESS:
+        a->phase_start_ms = a->phase != m->phase || a->phase_start_ms <= 0.0 ? clock_ms() : a->phase_start_ms;
+        a->phase = m->phase;
+        a->processed = m->processed;
+        a->total = m->total;
+        a->progress_version++;
+        wake_followers(s, a);
+        break;
+    case LOOP_PREPARED:
+        on_prepared(s, a, m);
+        break;
+    case LOOP_REFUSED:
+        if (!a->has_reply) {
+            reply_options_deinit(&a->opt);
+            a->opt = m->options;
+            reply_options_init(&m->options);
+        }
+        fail_answer(s, a, m->code, &m->error);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- cancelling ---- */
+
+void serve_cancel_answer(serve *s, answer *a)
+{
+    a->cancelled = true;
+    switch (a->state) {
+    case ANSWER_PREPARING:
+        prep_ticket_cancel(a->ticket); /* LOOP_REFUSED with ERR_CANCELLED follows */
+        break;
+    case ANSWER_READY: {
+        api_error e;
+        api_error_from(&e, ERR_CANCELLED, NULL);
+        gen_request_free(a->request);
+        a->request = NULL;
+        fail_answer(s, a, ERR_CANCELLED, &e);
+        break;
+    }
+    case ANSWER_RUNNING:
+        engine_cancel(s->engine, a->id);
+        break;
+    default:
+        break;
+    }
+}
+
+void serve_abandon_answers(serve *s, uint64_t conn_id)
+{
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (!a || a->conn != conn_id) {
+            continue;
+        }
+        bool keep = a->has_reply && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
+        a->conn = keep ? a->conn : 0; /* kept ones still share their lanes */
+        if (keep) {
+            continue;
+        }
+        if (a->state == ANSWER_RUNNING) {
+            engine_cancel(s->engine, a->id);
+            a->finish = GEN_FINISH_CANCELLED;
+            count_answer(s, a);
+        }
+        serve_drop_answer(s, a);
+        i = (size_t)-1; /* the table moved: start again */
+    }
+}
+
+/* ---- time ---- */
+
+/* Finished answers stay for readers that come back, but neither for ever nor without bound. */
+static void expire(serve *s, double now)
+{
+    size_t n_finished = 0;
+    answer *oldest = NULL;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (!a || a->state != ANSWER_FINISHED) {
+            continue;
+        }
+        n_finished++;
+        if (!oldest || a->finished_ms < oldest->finished_ms) {
+            oldest = a;
+        }
+    }
+    if (oldest && (n_finished > SERVE_KEPT_ANSWERS || now - oldest->finished_ms > EVENT_LOG_TTL_S * 1000.0)) {
+        serve_drop_answer(s, oldest);
+        expire(s, now);
+    }
+}
+
+int serve_tick_answers(serve *s, double now)
+{
+    int wait_ms = SERVE_TICK_MS;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (!a || a->state != ANSWER_RUNNING || (a->reasoning.len == 0 && a->content.len == 0)) {
+            continue;
+        }
+        double left = a->last_flush_ms + SERVE_FLUSH_MS - now;
+        if (left <= 0.5) {
+            flush_text(s, a, now);
+        } else if (left < wait_ms) {
+            wait_ms = (int)left + 1;
+        }
+    }
+    expire(s, now);
+    return wait_ms;
+}

@@ -1,0 +1,539 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/assets.h"
+#include "server/serve_state.h"
+
+enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120 };
+
+conn *serve_conn(serve *s, uint64_t id)
+{
+    return id_table_get(&s->conns, id);
+}
+
+/* ---- replies ---- */
+
+void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers)
+{
+    if (body->failed) {
+        static const char text[] =
+            "{\"error\":{\"message\":\"no memory for the reply\",\"type\":\"unavailable_error\","
+            "\"param\":null,\"code\":\"out_of_memory\"}}";
+        net_reply reply = {
+            .status = 503, .content_type = "application/json", .body = text, .body_bytes = sizeof text - 1};
+        net_send_reply(s->net, c->id, &reply);
+        return;
+    }
+    if (c->route) {
+        metrics_request(&s->metrics, c->route->name, status);
+    }
+    net_reply reply = {.status = status,
+                       .content_type = "application/json",
+                       .headers = headers,
+                       .body = body->data,
+                       .body_bytes = body->len,
+                       .head_only = c->method == NET_HEAD};
+    net_send_reply(s->net, c->id, &reply);
+}
+
+static void error_headers(char *out, size_t cap, const api_error *e, const char *allow)
+{
+    out[0] = '\0';
+    if (e->retry_after_s) {
+        snprintf(out, cap, "Retry-After: %d\r\n", e->retry_after_s);
+    } else if (e->status == 401) {
+        snprintf(out, cap, "WWW-Authenticate: Bearer\r\n");
+    } else if (allow) {
+        snprintf(out, cap, "Allow: %s\r\n", allow);
+    }
+}
+
+void serve_send_error(serve *s, conn *c, const api_error *e)
+{
+    char headers[128];
+    bytes body;
+    bytes_init(&body, 16384);
+    error_headers(headers, sizeof headers, e, NULL);
+    api_error_write_body(&body, e);
+    /* 499 is our word for a client that left; one that is still there gets a plain failure. */
+    serve_send_json(s, c, e->status == 499 ? 503 : e->status, &body, headers);
+    bytes_deinit(&body);
+}
+
+/* ---- the head of a request ---- */
+
+/* A refusal must outlive on_head's frame: the loop thread has one. */
+static bool refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const char *endpoint)
+{
+    static _Thread_local char headers[256];
+    static _Thread_local char text[2048];
+    bytes body;
+    bytes_init(&body, sizeof text - 1);
+    api_error_write_body(&body, e);
+    snprintf(text, sizeof text, "%s", bytes_str(&body));
+    bytes_deinit(&body);
+    error_headers(headers, sizeof headers, e, allow);
+    metrics_request(&s->metrics, endpoint, e->status);
+    *out = (net_reply){.status = e->status,
+                       .content_type = "application/json",
+                       .headers = headers,
+                       .body = text,
+                       .body_bytes = strlen(text)};
+    return false;
+}
+
+static bool is_json(const char *content_type)
+{
+    static const char wanted[] = "application/json";
+    size_t n = sizeof wanted - 1;
+    return strncasecmp(content_type, wanted, n) == 0 &&
+           (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
+}
+
+/* libwebsockets drops an upgrade whose sub-protocols it does not know, or whose list is long, without a word. */
+static bool protocols_ok(const char *list)
+{
+    if (!list[0]) {
+        return true;
+    }
+    for (const char *p = list; *p;) {
+        p += strspn(p, " ,\t");
+        size_t n = strcspn(p, " ,\t");
+        if (n == 9 && strncmp(p, "parley.v1", 9) == 0) {
+            return strlen(list) < PROTOCOL_LIST_MAX;
+        }
+        p += n;
+    }
+    return false;
+}
+
+static bool check_head(serve *s, const net_head *head, router_match *m, net_reply *refusal)
+{
+    api_error e;
+    const char *why = "";
+    *m = router_find(head->method, head->path, head->is_upgrade);
+    bool is_public = (m->route && m->route->is_public) || head->method == NET_OPTIONS;
+    int status = access_check(&s->access, head, is_public, &why);
+    const char *endpoint = m->route ? m->route->name : "unknown";
+    if (status != 200) {
+        const char *code = status == 401   ? "invalid_api_key"
+                           : status == 421 ? "host_not_allowed"
+                                           : "origin_not_allowed";
+        api_error_set(&e, status, code, NULL, "%s", why);
+        return refuse(s, refusal, &e, NULL, endpoint);
+    }
+    if (m->status == 405) {
+        char allow[64];
+        router_allow(allow, sizeof allow, m->allow);
+        api_error_set(&e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
+        return refuse(s, refusal, &e, allow, endpoint);
+    }
+    if (m->status != 200) {
+        api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
+        return refuse(s, refusal, &e, NULL, endpoint);
+    }
+    if (m->route->takes_json && head->method == NET_POST && !is_json(head->content_type)) {
+        api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
+        return refuse(s, refusal, &e, NULL, endpoint);
+    }
+    if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
+        api_error_set(&e, 400, "unsupported_protocol", NULL,
+                      "the sub-protocol offered must be parley.v1, or none");
+        return refuse(s, refusal, &e, NULL, endpoint);
+    }
+    if (head->is_upgrade && s->phase == SERVE_DRAINING) {
+        api_error_set(&e, 503, "server_draining", NULL, "the server is shutting down");
+        return refuse(s, refusal, &e, NULL, endpoint);
+    }
+    return true;
+}
+
+static conn *conn_of(serve *s, uint64_t id)
+{
+    conn *c = serve_conn(s, id);
+    if (c) {
+        return c;
+    }
+    c = calloc(1, sizeof *c);
+    if (!c || !id_table_put(&s->conns, id, c)) {
+        free(c);
+        return NULL;
+    }
+    c->id = id;
+    bytes_init(&c->frames, SIZE_MAX / 2);
+    return c;
+}
+
+bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refusal)
+{
+    serve *s = ctx;
+    router_match m;
+    if (!check_head(s, head, &m, refusal)) {
+        return false;
+    }
+    conn *c = conn_of(s, id);
+    if (!c) {
+        api_error e;
+        api_error_from(&e, ERR_NOMEM, NULL);
+        return refuse(s, refusal, &e, NULL, m.route->name);
+    }
+    c->scope = access_scope(&s->access, head);
+    c->route = m.route;
+    c->method = head->method;
+    c->answer = 0;
+    c->is_streaming = c->follows_log = false;
+    c->started_ms = clock_ms();
+    memcpy(c->param, m.param, sizeof c->param);
+    memcpy(c->path, head->path, sizeof c->path);
+    memcpy(c->accept_encoding, head->accept_encoding, sizeof c->accept_encoding);
+    memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
+    return true;
+}
+
+/* ---- one function a route ---- */
+
+static void on_options(serve *s, conn *c)
+{
+    char allow[64], headers[128];
+    router_allow(allow, sizeof allow, c->route->methods);
+    snprintf(headers, sizeof headers, "Allow: %s\r\n", allow);
+    net_reply reply = {.status = 204, .headers = headers};
+    net_send_reply(s->net, c->id, &reply);
+}
+
+static void on_asset(serve *s, conn *c)
+{
+    asset_reply r;
+    if (s->opt->no_ui) {
+        api_error e;
+        api_error_set(&e, 404, "not_found", NULL, "the page is switched off");
+        serve_send_error(s, c, &e);
+        return;
+    }
+    assets_find(&r, s->opt->ui_dir, c->path, c->accept_encoding, c->if_none_match);
+    if (r.reply.status == 404) {
+        api_error e;
+        api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
+        serve_send_error(s, c, &e);
+    } else {
+        metrics_request(&s->metrics, c->route->name, r.reply.status);
+        r.reply.head_only = c->method == NET_HEAD;
+        net_send_reply(s->net, c->id, &r.reply);
+    }
+    asset_reply_deinit(&r);
+}
+
+static void on_health(serve *s, conn *c)
+{
+    bytes body;
+    bytes_init(&body, 4096);
+    if (s->phase == SERVE_READY) {
+        bytes_append_str(&body, "{\"status\":\"ok\"}");
+        serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
+    } else {
+        const char *text = s->phase == SERVE_LOADING ? "Loading model" : "Shutting down";
+        bytes_printf(
+            &body,
+            "{\"error\":{\"code\":503,\"message\":\"%s\",\"type\":\"unavailable_error\"},\"progress\":%.3f}",
+            text, s->load_fraction);
+        serve_send_json(s, c, 503, &body, "Cache-Control: no-store\r\nRetry-After: 1\r\n");
+    }
+    bytes_deinit(&body);
+}
+
+static void write_modalities(bytes *out, const engine_info *info)
+{
+    bytes_append_str(out, "[\"text\"");
+    bytes_append_str(out, info->has_vision ? ",\"image\"" : "");
+    bytes_append_str(out, info->has_video ? ",\"video\"]" : "]");
+}
+
+static void write_model(bytes *out, const serve *s)
+{
+    const engine_info *info = s->info;
+    bytes_append_str(out, "{\"id\":");
+    bytes_append_json(out, s->model_name, strlen(s->model_name));
+    bytes_printf(out, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"parley\"",
+                 (long long)serve_started_at());
+    bytes_printf(out,
+                 ",\"meta\":{\"n_vocab\":%d,\"n_ctx\":%d,\"n_ctx_train\":%d,\"n_embd\":%d,\"n_params\":%llu,"
+                 "\"size\":%llu}",
+                 info->n_vocab, info->n_ctx, info->n_ctx_train, info->n_embd,
+                 (unsigned long long)info->n_params, (unsigned long long)info->weight_bytes);
+    bytes_append_str(out, ",\"architecture\":{\"family\":");
+    bytes_append_json(out, info->family, strlen(info->family));
+    bytes_append_str(out, ",\"input_modalities\":");
+    write_modalities(out, info);
+    bytes_append_str(out, ",\"output_modalities\":[\"text\"]}}");
+}
+
+static void on_models(serve *s, conn *c)
+{
+    api_error e;
+    bytes body;
+    if (!s->info) {
+        serve_is_ready(s, &e);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    bytes_init(&body, 65536);
+    if (c->route->id == ROUTE_MODELS) {
+        bytes_append_str(&body, "{\"object\":\"list\",\"data\":[");
+        write_model(&body, s);
+        bytes_append_str(&body, "]}");
+        serve_send_json(s, c, 200, &body, NULL);
+    } else if (strcmp(c->param, s->model_name) == 0) {
+        write_model(&body, s);
+        serve_send_json(s, c, 200, &body, NULL);
+    } else {
+        api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
+        serve_send_error(s, c, &e);
+    }
+    bytes_deinit(&body);
+}
+
+static void on_metrics(serve *s, conn *c)
+{
+    engine_status status;
+    bytes body;
+    bytes_init(&body, 1 << 20);
+    if (s->engine) {
+        engine_get_status(s->engine, &status);
+    }
+    metrics_gauges g = {.connections = net_connections(s->net),
+                        .sockets = serve_count_sockets(s),
+                        .answers = serve_count_open_answers(s),
+                        .engine = s->engine ? &status : NULL,
+                        .compute = s->info ? s->info->compute : NULL};
+    metrics_write(&body, &s->metrics, &g);
+    net_reply reply = {.status = 200,
+                       .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                       .body = body.data,
+                       .body_bytes = body.len,
+                       .head_only = c->method == NET_HEAD};
+    net_send_reply(s->net, c->id, &reply);
+    bytes_deinit(&body);
+}
+
+static void write_float(bytes *out, const char *name, float value)
+{
+    if (isfinite(value)) {
+        bytes_printf(out, "\"%s\":%g,", name, (double)value);
+    }
+}
+
+static void on_props(serve *s, conn *c)
+{
+    const engine_info *info = s->info;
+    api_error e;
+    bytes body;
+    if (!info) {
+        serve_is_ready(s, &e);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    bytes_init(&body, 65536);
+    bytes_printf(&body, "{\"default_generation_settings\":{\"n_ctx\":%d,\"params\":{", info->n_ctx);
+    write_float(&body, "temperature", info->defaults.temperature);
+    write_float(&body, "top_p", info->defaults.top_p);
+    write_float(&body, "min_p", info->defaults.min_p);
+    write_float(&body, "repetition_penalty", info->defaults.repetition_penalty);
+    write_float(&body, "presence_penalty", info->defaults.presence_penalty);
+    write_float(&body, "frequency_penalty", info->defaults.frequency_penalty);
+    bytes_printf(&body,
+                 "\"top_k\":%d,\"max_tokens\":%d}},\"total_slots\":%d,\"model_alias\":", info->defaults.top_k,
+                 info->defaults.max_tokens, info->n_parallel);
+    bytes_append_json(&body, s->model_name, strlen(s->model_name));
+    bytes_printf(
+        &body,
+        ",\"modalities\":{\"vision\":%s,\"video\":%s,\"audio\":false},\"thinking\":%s,\"build_info\":"
+        "\"parley " PARLEY_VERSION "\"}",
+        info->has_vision ? "true" : "false", info->has_video ? "true" : "false",
+        info->has_thinking ? "true" : "false");
+    serve_send_json(s, c, 200, &body, NULL);
+    bytes_deinit(&body);
+}
+
+static void on_generate(serve *s, conn *c, prep_kind kind, bytes *body)
+{
+    api_error e;
+    answer *a = serve_start_answer(s, c, kind, body, &e);
+    if (a) {
+        c->answer = a->id;
+    } else {
+        serve_send_error(s, c, &e);
+    }
+}
+
+static void on_response(serve *s, conn *c)
+{
+    answer *a = serve_find_response(s, c->scope, c->param);
+    if (!a) {
+        api_error e;
+        api_error_set(&e, 404, "response_not_found", NULL, "there is no such response, or it is too old");
+        serve_send_error(s, c, &e);
+        return;
+    }
+    if (c->route->id == ROUTE_RESPONSE_CANCEL) {
+        serve_cancel_answer(s, a);
+    }
+    bytes body;
+    bytes_init(&body, SIZE_MAX / 2);
+    responses_reply_write(&body, &a->reply);
+    serve_send_json(s, c, 200, &body, NULL);
+    bytes_deinit(&body);
+}
+
+void serve_on_request(void *ctx, uint64_t id, bytes *body)
+{
+    serve *s = ctx;
+    conn *c = serve_conn(s, id);
+    if (!c || !c->route) {
+        net_abort(s->net, id);
+        return;
+    }
+    if (c->method == NET_OPTIONS) {
+        on_options(s, c);
+        return;
+    }
+    switch (c->route->id) {
+    case ROUTE_CHAT_COMPLETIONS:
+        on_generate(s, c, PREP_CHAT, body);
+        break;
+    case ROUTE_RESPONSES:
+        on_generate(s, c, PREP_RESPONSES, body);
+        break;
+    case ROUTE_RESPONSE:
+    case ROUTE_RESPONSE_CANCEL:
+        on_response(s, c);
+        break;
+    case ROUTE_MODELS:
+    case ROUTE_MODEL:
+        on_models(s, c);
+        break;
+    case ROUTE_HEALTH:
+        on_health(s, c);
+        break;
+    case ROUTE_METRICS:
+        on_metrics(s, c);
+        break;
+    case ROUTE_STATUS:
+        serve_on_status(s, c);
+        break;
+    case ROUTE_REQUEST_CANCEL:
+        serve_on_cancel(s, c);
+        break;
+    case ROUTE_CACHE:
+        serve_on_clear_cache(s, c);
+        break;
+    case ROUTE_PROPS:
+        on_props(s, c);
+        break;
+    default:
+        on_asset(s, c);
+        break;
+    }
+}
+
+/* ---- streams ---- */
+
+static bool keepalive_due(const serve *s, const conn *c)
+{
+    return clock_ms() - c->last_write_ms >= s->opt->keepalive_s * 1000.0;
+}
+
+static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
+{
+    if (a->sse.len > 0) {
+        size_t n = a->sse.len < PULL_BYTES ? a->sse.len : PULL_BYTES;
+        bytes_append(out, a->sse.data, n);
+        bytes_consume(&a->sse, n);
+    } else if (!a->sse_end && keepalive_due(s, c)) {
+        bytes_append_str(out, ":\n\n");
+    }
+    return a->sse.len > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
+}
+
+static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
+{
+    reader *r = &c->readers[0];
+    while (out->len < PULL_BYTES) {
+        event_view event;
+        switch (event_log_read(&a->reply.log, r->next_seq, &event)) {
+        case EVENT_LOG_EVENT:
+            bytes_printf(out, "event: %s\ndata: ", event.type);
+            bytes_append(out, event.text, event.len);
+            bytes_append_str(out, "\n\n");
+            r->next_seq++;
+            break;
+        case EVENT_LOG_TRIMMED:
+            bytes_append_str(out, "event: response.snapshot\ndata: ");
+            responses_reply_snapshot(out, &a->reply, &r->next_seq);
+            bytes_append_str(out, "\n\n");
+            break;
+        case EVENT_LOG_END:
+            return NET_PULL_END;
+        default:
+            if (out->len == 0 && keepalive_due(s, c)) {
+                bytes_append_str(out, ":\n\n");
+            }
+            return NET_PULL_IDLE;
+        }
+    }
+    return NET_PULL_MORE;
+}
+
+net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
+{
+    serve *s = ctx;
+    conn *c = serve_conn(s, id);
+    if (!c) {
+        return NET_PULL_END;
+    }
+    if (c->is_socket) {
+        return serve_socket_pull(s, c, out);
+    }
+    answer *a = id_table_get(&s->answers, c->answer);
+    if (!a) {
+        return NET_PULL_END;
+    }
+    net_pull pull = c->follows_log ? pull_log(s, c, a, out) : pull_chat(s, c, a, out);
+    if (out->len > 0) {
+        c->last_write_ms = clock_ms();
+    }
+    return pull;
+}
+
+/* ---- the end of a request ---- */
+
+static void leave_answer(serve *s, conn *c)
+{
+    serve_abandon_answers(s, c->id);
+    c->answer = 0;
+    c->n_readers = 0;
+    c->is_streaming = c->follows_log = false;
+}
+
+void serve_on_done(void *ctx, uint64_t id)
+{
+    conn *c = serve_conn(ctx, id);
+    if (c) {
+        leave_answer(ctx, c);
+    }
+}
+
+void serve_on_close(void *ctx, uint64_t id)
+{
+    serve *s = ctx;
+    conn *c = id_table_remove(&s->conns, id);
+    if (c) {
+        leave_answer(s, c);
+        bytes_deinit(&c->frames);
+        free(c);
+    }
+}

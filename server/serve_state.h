@@ -1,0 +1,149 @@
+/* serve_state: what the serve_*.c files share: the server's state, all of it owned by the loop thread. Private.
+ *
+ * serve.c          life cycle, mailbox, timer
+ * serve_http.c     requests and replies, one function a route
+ * serve_socket.c   WebSocket sessions
+ * serve_answers.c  the way of an answer from a body to its last event
+ * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
+ */
+#ifndef PARLEY_SERVER_SERVE_STATE_H
+#define PARLEY_SERVER_SERVE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/mailbox.h"
+#include "server/access.h"
+#include "server/answer.h"
+#include "server/chat_reply.h"
+#include "server/id_table.h"
+#include "server/metrics.h"
+#include "server/net.h"
+#include "server/prep.h"
+#include "server/router.h"
+#include "server/serve.h"
+
+enum {
+    SERVE_MAX_READERS = 32,   /* responses one socket follows */
+    SERVE_MAX_UNFINISHED = 8, /* unfinished responses of one socket */
+    SERVE_SOCKET_QUEUE_BYTES = 1 << 20,
+    SERVE_STREAM_QUEUE_BYTES = 1 << 20,
+    SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
+    SERVE_FLUSH_MS = 33,
+    SERVE_STATS_MS = 500,
+    SERVE_TICK_MS = 250,
+    SERVE_KEPT_ANSWERS = 512,
+};
+
+/* One follower of one response. */
+typedef struct reader {
+    uint64_t answer;
+    int64_t next_seq;
+    uint32_t progress_seen, stats_seen;
+} reader;
+
+/* What the server knows of a connection. */
+typedef struct conn {
+    uint64_t id;
+    /* HTTP, of the current request */
+    const route *route;
+    net_method method;
+    char param[NET_HEADER_MAX];
+    char path[NET_PATH_MAX];
+    char accept_encoding[128], if_none_match[128];
+    uint64_t scope;  /* of the key it came with (access_scope) */
+    uint64_t answer; /* the answer it waits for, 0: none */
+    bool is_streaming;
+    bool follows_log; /* a Responses stream: read[0] is its place */
+    double started_ms, last_write_ms;
+    /* WebSocket */
+    bool is_socket, is_extended;
+    bytes frames; /* direct messages: u32 length, text, ... */
+    size_t frames_pos;
+    uint32_t status_seen;
+    reader readers[SERVE_MAX_READERS];
+    int n_readers, next_reader;
+} conn;
+
+typedef enum serve_phase { SERVE_LOADING, SERVE_READY, SERVE_DRAINING } serve_phase;
+
+typedef struct serve {
+    const serve_options *opt;
+    net *net;
+    access_rules access;
+    prep *prep;
+    mailbox *inbox; /* of loop_message */
+    engine *engine; /* NULL while loading */
+    const engine_info *info;
+    engine_options engine_options;
+    pthread_t loader;
+    bool loader_started;
+    char model_name[REQUEST_MODEL_MAX];
+    id_table conns;
+    id_table answers;
+    uint64_t next_answer;
+    metrics metrics;
+    double started_ms;
+    serve_phase phase;
+    char load_stage[48];
+    double load_fraction;
+    bool was_busy;
+    uint32_t status_version; /* sockets that have seen less get a server.status */
+    double drain_until_ms;
+    double close_until_ms; /* after the drain: until sockets had time for their close frame */
+    bool done;
+    int exit_code;
+    bool heeds_signals;
+    atomic_bool stop_wanted; /* set by serve_thread_stop */
+    atomic_bool closing;     /* the loop reads its mailbox no more */
+} serve;
+
+/* serve.c */
+void serve_schedule(serve *s, int ms);
+int serve_count_sockets(const serve *s);
+int serve_count_open_answers(const serve *s);
+int64_t serve_started_at(void);
+
+/* serve_http.c */
+conn *serve_conn(serve *s, uint64_t id);
+bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refusal);
+void serve_on_request(void *ctx, uint64_t id, bytes *body);
+net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out);
+void serve_on_done(void *ctx, uint64_t id);
+void serve_on_close(void *ctx, uint64_t id);
+void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
+void serve_send_error(serve *s, conn *c, const api_error *e);
+
+/* serve_socket.c */
+void serve_on_open(void *ctx, uint64_t id, bool extended);
+void serve_on_message(void *ctx, uint64_t id, bytes *message);
+net_pull serve_socket_pull(serve *s, conn *c, bytes *out);
+/* Queues an error event. answer may be NULL. */
+void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event_id, const char *stream_id,
+                        const char *response_id);
+bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
+/* The server's state changed: every extended socket is told. */
+void serve_status_changed(serve *s);
+
+/* serve_status.c */
+void serve_on_status(serve *s, conn *c);
+void serve_on_cancel(serve *s, conn *c);
+void serve_on_clear_cache(serve *s, conn *c);
+
+/* serve_answers.c */
+/* Takes the body. On failure *e is filled and nothing was started. */
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e);
+void serve_handle_message(serve *s, loop_message *m);
+void serve_cancel_answer(serve *s, answer *a);
+/* The connection is gone. */
+void serve_abandon_answers(serve *s, uint64_t conn_id);
+/* The answer known to its owner by this id: a response's or a chat's, or "req_N" as /v1/status lists it. */
+answer *serve_find_answer(serve *s, uint64_t scope, const char *id);
+answer *serve_find_response(serve *s, uint64_t scope, const char *response_id);
+/* Flushes gathered text, expires old answers; returns milliseconds until it wants to be called again. */
+int serve_tick_answers(serve *s, double now);
+void serve_drop_answer(serve *s, answer *a);
+/* Why nothing can be started now: fills *e and returns false. */
+bool serve_is_ready(const serve *s, api_error *e);
+
+#endif

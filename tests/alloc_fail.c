@@ -1,0 +1,113 @@
+#include "tests/alloc_fail.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Only the thread that tests counts and fails: libraries may have threads of their own. */
+static _Thread_local bool armed;
+static _Thread_local bool all_after;   /* every allocation from fail_at on fails, not that one alone */
+static _Thread_local size_t fail_at;   /* 1-based number of the allocation that fails */
+static _Thread_local size_t n_counted; /* allocations since arming */
+
+static bool must_fail(void)
+{
+    if (!armed) {
+        return false;
+    }
+    n_counted++;
+    if (n_counted == fail_at || (all_after && n_counted > fail_at)) {
+        errno = ENOMEM;
+        return true;
+    }
+    return false;
+}
+
+#ifdef ALLOC_FAIL_WRAPPED
+#define OURS(name) __wrap_##name
+#define REAL(name) __real_##name
+void *REAL(aligned_alloc)(size_t alignment, size_t bytes);
+#define REAL_ALIGNED REAL(aligned_alloc)
+#else
+#define OURS(name)   name
+#define REAL(name)   __libc_##name
+void *__libc_memalign(size_t alignment, size_t bytes);
+#define REAL_ALIGNED __libc_memalign
+#endif
+
+void *REAL(malloc)(size_t bytes);
+void *REAL(calloc)(size_t n, size_t bytes);
+void *REAL(realloc)(void *old, size_t bytes);
+void *OURS(malloc)(size_t bytes);
+void *OURS(calloc)(size_t n, size_t bytes);
+void *OURS(realloc)(void *old, size_t bytes);
+void *OURS(aligned_alloc)(size_t alignment, size_t bytes);
+int OURS(posix_memalign)(void **out, size_t alignment, size_t bytes);
+
+void *OURS(malloc)(size_t bytes)
+{
+    return must_fail() ? NULL : REAL(malloc)(bytes);
+}
+
+void *OURS(calloc)(size_t n, size_t bytes)
+{
+    return must_fail() ? NULL : REAL(calloc)(n, bytes);
+}
+
+void *OURS(realloc)(void *old, size_t bytes)
+{
+    return must_fail() ? NULL : REAL(realloc)(old, bytes);
+}
+
+void *OURS(aligned_alloc)(size_t alignment, size_t bytes)
+{
+    return must_fail() ? NULL : REAL_ALIGNED(alignment, bytes);
+}
+
+int OURS(posix_memalign)(void **out, size_t alignment, size_t bytes)
+{
+    void *p = must_fail() ? NULL : REAL_ALIGNED(alignment, bytes);
+    if (!p) {
+        return ENOMEM;
+    }
+    *out = p;
+    return 0;
+}
+
+typedef struct walk {
+    err_code (*fn)(void *context);
+    void *context;
+    size_t n_wrong; /* calls that returned what they must not */
+} walk;
+
+/* One call with the nth allocation failing; true if that allocation was reached. */
+static bool run_point(walk *w, size_t n, bool rest_too)
+{
+    fail_at = n;
+    all_after = rest_too;
+    n_counted = 0;
+    armed = true;
+    err_code err = w->fn(w->context);
+    armed = false;
+    bool reached = n_counted >= n;
+    if (err != ERR_OK && !(reached && err == ERR_NOMEM)) {
+        fprintf(stderr, "allocation %zu failing%s gives: %s\n", n, rest_too ? " and all after it" : "",
+                err_name(err));
+        w->n_wrong++;
+    }
+    return reached;
+}
+
+size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_points)
+{
+    walk w = {.fn = fn, .context = context};
+    size_t n = 1;
+    while (n <= max_points && run_point(&w, n, false)) {
+        n++;
+    }
+    size_t n_allocations = n - 1;
+    for (n = 1; n <= n_allocations; n++) {
+        run_point(&w, n, true);
+    }
+    return w.n_wrong == 0 ? n_allocations : 0;
+}

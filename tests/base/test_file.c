@@ -1,0 +1,91 @@
+/* file: reading, mapping, and what is refused. */
+#include "base/file.h"
+
+#include <unistd.h>
+
+#include "tests/check.h"
+
+static char dir[] = "/tmp/parley_file_XXXXXX";
+
+static void make(const char *name, const char *text, char *path, size_t cap)
+{
+    CHECK(file_join(path, cap, dir, name));
+    FILE *f = fopen(path, "w");
+    fputs(text, f);
+    fclose(f);
+}
+
+static void test_read(void)
+{
+    char path[256];
+    err_detail d = {0};
+    bytes b;
+    bytes_init(&b, 8);
+    make("a", "12345678", path, sizeof path);
+    CHECK_OK(file_read(&b, path, &d), d);
+    CHECK_STR(bytes_str(&b), "12345678");
+    CHECK_INT(file_read(&b, path, &d), ERR_LIMIT); /* it appends: no room is left */
+    CHECK(strstr(d.text, path) != NULL);
+    CHECK(file_exists(path));
+    remove(path);
+    CHECK(!file_exists(path));
+    CHECK_INT(file_read(&b, path, &d), ERR_NOT_FOUND);
+    CHECK_INT(file_read(&b, dir, &d), ERR_INVALID);
+    CHECK(strstr(d.text, "not a regular file") != NULL);
+    CHECK_INT(file_read(&b, "/dev/zero", &d), ERR_INVALID);
+    bytes_deinit(&b);
+
+    /* A file that claims to be empty and is not. */
+    bytes_init(&b, 1u << 20);
+    CHECK_OK(file_read(&b, "/proc/self/status", &d), d);
+    CHECK(b.len > 100);
+    bytes_deinit(&b);
+    bytes_init(&b, 10);
+    CHECK_INT(file_read(&b, "/proc/self/status", &d), ERR_LIMIT);
+    bytes_deinit(&b);
+}
+
+static void test_map(void)
+{
+    char path[256];
+    err_detail d = {0};
+    file_map m;
+    make("b", "mapped", path, sizeof path);
+    CHECK_OK(file_map_open(&m, path, &d), d);
+    CHECK_INT(m.bytes, 6);
+    CHECK(memcmp(m.data, "mapped", 6) == 0);
+    file_map_close(&m);
+    CHECK(m.data == NULL && m.bytes == 0);
+    file_map_close(&m);
+    remove(path);
+    CHECK_INT(file_map_open(&m, path, &d), ERR_NOT_FOUND);
+    CHECK(m.data == NULL);
+    CHECK_INT(file_map_open(&m, dir, &d), ERR_INVALID);
+    make("c", "", path, sizeof path);
+    CHECK_OK(file_map_open(&m, path, &d), d);
+    CHECK(m.data == NULL && m.bytes == 0);
+    file_map_close(&m);
+    remove(path);
+}
+
+static void test_join(void)
+{
+    char out[8];
+    CHECK(file_join(out, sizeof out, "ab", "cde"));
+    CHECK_STR(out, "ab/cde");
+    CHECK(file_join(out, sizeof out, "ab/", "cdef"));
+    CHECK_STR(out, "ab/cdef");
+    CHECK(!file_join(out, sizeof out, "abcd", "efg"));
+    CHECK(file_join(out, sizeof out, "/", "x"));
+    CHECK_STR(out, "/x");
+}
+
+int main(void)
+{
+    CHECK(mkdtemp(dir) != NULL);
+    test_read();
+    test_map();
+    test_join();
+    rmdir(dir);
+    CHECK_DONE();
+}

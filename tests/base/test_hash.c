@@ -1,0 +1,64 @@
+/* hash: the published SHA-256 examples (FIPS 180-4), ids that differ and have their form. */
+#include "base/hash.h"
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "tests/check.h"
+
+static void check_sha(const void *data, size_t n, const char *expected)
+{
+    uint8_t digest[HASH_BYTES];
+    char hex[2 * HASH_BYTES + 1];
+    hash_sha256(digest, data, n);
+    hash_hex(hex, digest, sizeof digest);
+    CHECK_STR(hex, expected);
+}
+
+static void test_sha(void)
+{
+    check_sha("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    check_sha(NULL, 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    check_sha("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+static void test_ids(void)
+{
+    char a[64], b[64], small[8];
+    hash_random_id(a, sizeof a, "resp_");
+    hash_random_id(b, sizeof b, "resp_");
+    CHECK_INT(strlen(a), 5 + HASH_ID_CHARS);
+    CHECK(strncmp(a, "resp_", 5) == 0);
+    CHECK_INT(strspn(a + 5, "0123456789abcdef"), HASH_ID_CHARS);
+    CHECK(strcmp(a, b) != 0);
+    hash_random_id(small, sizeof small, "r_");
+    CHECK_INT(strlen(small), sizeof small - 1);
+    CHECK(hash_random_u64() != hash_random_u64());
+}
+
+static void test_clock(void)
+{
+    int64_t a = clock_ns();
+    int64_t b = clock_ns();
+    CHECK(b >= a);
+    CHECK(clock_ms() >= (double)b / 1e6 - 1e-3);
+    CHECK(clock_unix_s() > 1700000000);
+}
+
+static void test_size(void)
+{
+    size_t n = 0;
+    CHECK(size_mul(&n, 3, 4) && n == 12);
+    CHECK(!size_mul(&n, SIZE_MAX, 2));
+    CHECK(size_add(&n, SIZE_MAX - 1, 1) && n == SIZE_MAX);
+    CHECK(!size_add(&n, SIZE_MAX, 1));
+}
+
+int main(void)
+{
+    test_sha();
+    test_ids();
+    test_clock();
+    test_size();
+    CHECK_DONE();
+}

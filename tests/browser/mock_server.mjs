@@ -1,0 +1,366 @@
+/**
+ * A test double of the server: the same page, the same protocols, and faults on demand. Node built-ins alone; the
+ * WebSocket frames are read and written by hand.
+ *
+ *     const server = await startMock({ ... });   // server.url, server.requests, server.drop(), server.close()
+ *
+ * What it answers follows from the last user text: `say X` repeats X, `long` streams many words, `error CODE` fails,
+ * `fixture NAME` sends tests/browser/fixtures/NAME. Options can change at any time through `server.options`.
+ */
+import { createServer } from 'node:http';
+import { createHash, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { dirname, extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const WEB = join(here, '../../web');
+const TYPES = {
+    '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8',
+    '.json': 'application/json', '.svg': 'image/svg+xml', '.png': 'image/png', '.jpg': 'image/jpeg', '.txt': 'text/plain',
+    '.woff2': 'font/woff2',
+};
+export const CSP =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; " +
+    "connect-src 'self'; font-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+const DEFAULTS = {
+    delayMs: 4, // between deltas
+    progressMs: 0, // how long each phase lasts; 0: no progress events
+    upgrade: true, // false: the upgrade is refused, as by a proxy
+    model: 'seedling',
+    modalities: ['text', 'image'],
+    thinkingCapability: true,
+    key: '', // ask for this API key
+    greet: true,
+    state: 'ready',
+    maxTextFrame: 64 << 20,
+    forget: false, // answer response.resume with response_not_found
+    hold: false, // stop before the first delta until `hold` is false again
+    holdAfter: Infinity, // the same after this many deltas
+    nContext: 32768,
+    scripted: {}, // question -> the words that are answered to instead
+};
+
+/** @param {Partial<typeof DEFAULTS> & {port?: number}} [given] */
+export async function startMock(given = {}) {
+    const options = { ...DEFAULTS, ...given };
+    const sockets = new Set();
+    const responses = new Map();
+    const requests = []; // every response.create and chat completion body, as they came
+    const cancels = [];
+    let closed = false;
+
+    const http = createServer((request, reply) => {
+        serve(request, reply).catch((error) => {
+            reply.statusCode = 500;
+            reply.end(String(error));
+        });
+    });
+
+    async function serve(request, reply) {
+        const url = new URL(request.url, 'http://x');
+        reply.setHeader('Content-Security-Policy', CSP);
+        reply.setHeader('X-Content-Type-Options', 'nosniff');
+        const json = (status, body) => {
+            reply.writeHead(status, { 'Content-Type': 'application/json' });
+            reply.end(JSON.stringify(body));
+        };
+        if (url.pathname.startsWith('/v1/') && options.key && request.headers.authorization !== `Bearer ${options.key}`) {
+            return json(401, { error: { message: 'Missing API key', type: 'authentication_error', code: 'invalid_api_key' } });
+        }
+        if (url.pathname === '/health') return json(200, { status: 'ok' });
+        if (url.pathname === '/v1/models') {
+            if (options.state === 'loading') return json(503, { error: { message: 'Loading model' } });
+            return json(200, {
+                object: 'list',
+                data: [{
+                    id: options.model, object: 'model', created: 0, owned_by: 'parley',
+                    meta: { n_ctx: options.nContext, n_params: 25318088, size: 50636176 },
+                    architecture: { input_modalities: options.modalities, output_modalities: ['text'] },
+                }],
+            });
+        }
+        if (url.pathname === '/v1/chat/completions' && request.method === 'POST') return completion(request, reply, json);
+        if (url.pathname.startsWith('/v1/')) return json(404, { error: { message: 'not found' } });
+        const path = normalize(url.pathname === '/' ? '/index.html' : decodeURIComponent(url.pathname));
+        try {
+            const data = await readFile(join(WEB, path));
+            reply.writeHead(200, { 'Content-Type': TYPES[extname(path)] ?? 'application/octet-stream', 'Cache-Control': 'no-cache' });
+            reply.end(data);
+        } catch {
+            reply.writeHead(404);
+            reply.end();
+        }
+    }
+
+    // ---- what is answered ----
+
+    async function plan(question, images, thinking) {
+        const text = options.scripted[question] ?? question;
+        const result = { reasoning: '', text: '', error: null };
+        const word = (name) => text.toLowerCase().startsWith(`${name} `) ? text.slice(name.length + 1) : null;
+        if (thinking) result.reasoning = 'I look at the shapes one after the other: a cross at the left, two triangles at the top right.';
+        if (word('error') !== null) result.error = { code: word('error').trim(), message: 'Told to fail.' };
+        else if (word('fixture') !== null) result.text = await readFile(join(here, 'fixtures', word('fixture').trim()), 'utf8');
+        else if (word('say') !== null) result.text = word('say');
+        else if (/^long/i.test(text)) {
+            for (let i = 0; i < 400; i += 1) result.text += `word${i}${i % 12 === 11 ? '.\n\n' : ' '}`;
+        } else if (images) result.text = images > 1 ? `I see ${images} pictures.` : 'The picture shows three objects on a yellow background: a red cross, a blue outlined triangle and a gray triangle.';
+        else result.text = `You said: ${text}`;
+        return result;
+    }
+
+    const pieces = (text) => text.match(/\s*\S+\s*?|\s+/g) ?? [];
+    const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    async function held(count) {
+        while (!closed && ((options.hold && count === 0) || count >= options.holdAfter)) await sleep(20);
+    }
+
+    function timings(n, images) {
+        return {
+            route: images ? 'media' : 'text', prompt_n: 96, cache_n: 0, prompt_ms: 42, predicted_n: n, predicted_ms: n * 11.2,
+            predicted_per_second: 89.3, ttft_ms: images ? 310 : 84, media_ms: images ? 12 : 0, vision_ms: images ? 180 : 0,
+            draft_n: 0, draft_n_accepted: 0,
+        };
+    }
+
+    async function completion(request, reply, json) {
+        let raw = '';
+        for await (const chunk of request) raw += chunk;
+        const body = JSON.parse(raw);
+        requests.push({ transport: 'http', body });
+        const last = body.messages.at(-1).content;
+        const text = typeof last === 'string' ? last : (last.findLast((part) => part.type === 'text')?.text ?? '');
+        const images = typeof last === 'string' ? 0 : last.filter((part) => /^(image|video)_url$/.test(part.type)).length;
+        const answer = await plan(text, images, body.chat_template_kwargs?.enable_thinking);
+        if (answer.error) return json(400, { error: { ...answer.error, type: 'invalid_request_error', param: null } });
+        reply.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' });
+        let open = true;
+        reply.on('close', () => {
+            if (!reply.writableFinished) cancels.push('http');
+            open = false;
+        });
+        const send = (fields, extra = {}) =>
+            reply.write(`data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: options.model, choices: [{ index: 0, ...fields }], ...extra })}\n\n`);
+        send({ delta: { role: 'assistant', content: '' } });
+        let count = 0;
+        for (const piece of pieces(answer.reasoning)) {
+            if (!open) return;
+            send({ delta: { reasoning_content: piece } });
+            await sleep(options.delayMs);
+        }
+        for (const piece of pieces(answer.text)) {
+            await held(count);
+            if (!open) return;
+            send({ delta: { content: piece } });
+            count += 1;
+            await sleep(options.delayMs);
+        }
+        send({ delta: {}, finish_reason: 'stop' }, { timings: timings(count, images) });
+        reply.end('data: [DONE]\n\n');
+    }
+
+    // ---- WebSocket ----
+
+    http.on('upgrade', (request, socket) => {
+        const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(/,\s*/);
+        const key = protocols.find((name) => name.startsWith('openai-insecure-api-key.'))?.slice(24);
+        if (!options.upgrade || (options.key && key !== options.key)) {
+            socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n');
+            return;
+        }
+        const accept = createHash('sha1')
+            .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+            .digest('base64');
+        socket.write(
+            `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n` +
+                'Sec-WebSocket-Protocol: parley.v1\r\n\r\n',
+        );
+        const client = { socket, send: (event) => socket.writable && socket.write(frame(JSON.stringify(event))) };
+        sockets.add(client);
+        socket.on('close', () => sockets.delete(client));
+        socket.on('error', () => sockets.delete(client));
+        let buffer = Buffer.alloc(0);
+        const parts = [];
+        socket.on('data', (data) => {
+            buffer = Buffer.concat([buffer, data]);
+            for (let message; (message = unframe(buffer)); ) {
+                buffer = buffer.subarray(message.size);
+                if (message.opcode === 8) socket.end(frame('', 8));
+                else if (message.opcode <= 1) {
+                    parts.push(message.data); // Chromium splits what is larger than its buffer
+                    if (message.final) receive(client, JSON.parse(Buffer.concat(parts.splice(0)).toString()));
+                }
+            }
+        });
+        if (options.greet) {
+            client.send({
+                type: 'session.created',
+                event_id: randomUUID(),
+                session: { id: randomUUID(), protocol: 'parley.v1', model: options.model, created_at: 0 },
+                server: { name: 'parley', version: '0.1.0', state: options.state, progress: 1 },
+                capabilities: { modalities: options.modalities, image_types: ['image/png', 'image/jpeg'], video_types: [], tools: true, thinking: options.thinkingCapability },
+                limits: { max_text_frame: options.maxTextFrame, max_images: 16, n_ctx: options.nContext, log_ttl_s: 300, ping_ms: 20000 },
+            });
+        }
+    });
+
+    function receive(client, event) {
+        if (event.type === 'ping') client.send({ type: 'pong', t: event.t });
+        else if (event.type === 'response.create') create(client, event);
+        else if (event.type === 'response.cancel') {
+            cancels.push(event.response_id ?? event.stream_id);
+            const response = responses.get(event.response_id) ?? [...responses.values()].find((one) => one.stream === event.stream_id);
+            if (response) response.cancelled = true;
+        } else if (event.type === 'response.resume') {
+            const response = responses.get(event.response_id);
+            if (!response || options.forget) {
+                client.send({ type: 'error', status: 404, response_id: event.response_id, error: { type: 'not_found_error', code: 'response_not_found', message: 'No such response', event_id: event.event_id } });
+                return;
+            }
+            response.stream = event.stream_id;
+            for (const logged of response.log) {
+                if (logged.sequence_number > event.starting_after) client.send({ ...logged, stream_id: event.stream_id });
+            }
+            response.clients.add(client);
+        } else client.send({ type: 'error', status: 400, error: { code: 'invalid_event', message: `Unknown type ${event.type}`, event_id: event.event_id } });
+    }
+
+    async function create(client, event) {
+        requests.push({ transport: 'ws', body: event });
+        const known = [...responses.values()].find((one) => one.eventId === event.event_id);
+        if (known) {
+            for (const logged of known.log) client.send(logged);
+            known.clients.add(client);
+            return;
+        }
+        const id = `resp_${randomUUID()}`;
+        const response = { id, eventId: event.event_id, stream: event.stream_id, log: [], clients: new Set([client]), cancelled: false };
+        responses.set(id, response);
+        let seq = 0;
+        const emit = (fields, ephemeral = false) => {
+            const full = { ...fields, response_id: id, stream_id: response.stream };
+            if (!ephemeral) {
+                full.sequence_number = seq;
+                seq += 1;
+                response.log.push(full);
+            }
+            for (const one of response.clients) if (sockets.has(one)) one.send(full);
+        };
+        const last = event.input.at(-1).content;
+        const text = last.findLast((part) => part.type === 'input_text')?.text ?? '';
+        const images = last.filter((part) => /^input_(image|video)$/.test(part.type)).length;
+        const answer = await plan(text, images, event.chat_template_kwargs?.enable_thinking);
+        emit({ type: 'response.created', response: { id, status: 'in_progress' } });
+        if (answer.error) {
+            client.send({ type: 'error', status: 400, stream_id: event.stream_id, response_id: id, error: { ...answer.error, type: 'invalid_request_error', event_id: event.event_id } });
+            return;
+        }
+        if (options.progressMs) {
+            const phases = images ? [['media_decode', images], ['vision_encode', 10], ['prefill', 300]] : [['prefill', 300]];
+            for (const [phase, total] of phases) {
+                for (let step = 0; step <= 10 && !response.cancelled; step += 1) {
+                    emit({ type: 'response.progress', phase, processed: Math.round((total * step) / 10), total, unit: 'tokens', elapsed_ms: 0, eta_ms: ((10 - step) * options.progressMs) / 10 }, true);
+                    await sleep(options.progressMs / 10);
+                }
+            }
+        }
+        const item = { item_id: 'item_1', output_index: 0, content_index: 0 };
+        let said = '';
+        let count = 0;
+        for (const piece of pieces(answer.reasoning)) {
+            if (response.cancelled) break;
+            emit({ type: 'response.reasoning_text.delta', ...item, delta: piece });
+            await sleep(options.delayMs);
+        }
+        for (const piece of pieces(answer.text)) {
+            while (!response.cancelled && !closed && ((options.hold && count === 0) || count >= options.holdAfter)) await sleep(20);
+            if (response.cancelled || closed) break;
+            said += piece;
+            emit({ type: 'response.output_text.delta', ...item, delta: piece, logprobs: [] });
+            count += 1;
+            if (count % 40 === 0) emit({ type: 'response.stats', timings: timings(count, images), context: { n_ctx: options.nContext, used: 96 + count } }, true);
+            await sleep(options.delayMs);
+        }
+        const status = response.cancelled ? 'cancelled' : 'completed';
+        emit({
+            type: response.cancelled ? 'response.incomplete' : 'response.completed',
+            response: {
+                id, status, output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: said }] }],
+                usage: { input_tokens: 96, output_tokens: count, total_tokens: 96 + count }, timings: timings(count, images),
+                ...(response.cancelled ? { incomplete_details: { reason: 'cancelled' } } : {}),
+            },
+        });
+    }
+
+    await new Promise((resolve) => http.listen(given.port ?? 0, '127.0.0.1', () => resolve(undefined)));
+    const { port } = /** @type {import('node:net').AddressInfo} */ (http.address());
+    return {
+        url: `http://127.0.0.1:${port}/`,
+        options,
+        requests,
+        cancels,
+        sockets,
+        /** Cuts every WebSocket, as a lost network does. */
+        drop() {
+            for (const { socket } of sockets) socket.destroy();
+        },
+        send(event) {
+            for (const client of sockets) client.send(event);
+        },
+        close() {
+            closed = true;
+            for (const { socket } of sockets) socket.destroy();
+            http.closeAllConnections();
+            return new Promise((resolve) => http.close(resolve));
+        },
+    };
+}
+
+/** @param {string} text @param {number} [opcode] */
+function frame(text, opcode = 1) {
+    const data = Buffer.from(text);
+    let head;
+    if (data.length < 126) head = Buffer.from([0x80 | opcode, data.length]);
+    else if (data.length < 65536) {
+        head = Buffer.alloc(4);
+        head.writeUInt16BE(data.length, 2);
+        head[0] = 0x80 | opcode;
+        head[1] = 126;
+    } else {
+        head = Buffer.alloc(10);
+        head.writeBigUInt64BE(BigInt(data.length), 2);
+        head[0] = 0x80 | opcode;
+        head[1] = 127;
+    }
+    return Buffer.concat([head, data]);
+}
+
+/** One whole client frame at the start of the buffer, or null. */
+function unframe(buffer) {
+    if (buffer.length < 2) return null;
+    let length = buffer[1] & 127;
+    let at = 2;
+    if (length === 126) {
+        if (buffer.length < 4) return null;
+        length = buffer.readUInt16BE(2);
+        at = 4;
+    } else if (length === 127) {
+        if (buffer.length < 10) return null;
+        length = Number(buffer.readBigUInt64BE(2));
+        at = 10;
+    }
+    const masked = (buffer[1] & 128) !== 0;
+    const size = at + (masked ? 4 : 0) + length;
+    if (buffer.length < size) return null;
+    const data = Buffer.from(buffer.subarray(size - length, size));
+    if (masked) for (let i = 0; i < length; i += 1) data[i] ^= buffer[at + (i % 4)];
+    return { size, opcode: buffer[0] & 15, final: buffer[0] >= 128, data };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+    const server = await startMock({ port: Number(process.argv[2] ?? 8090), progressMs: 800, delayMs: 30 });
+    console.log(server.url);
+}

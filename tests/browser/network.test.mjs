@@ -1,0 +1,174 @@
+/** What a bad network, a restart, a proxy or a missing key do to an answer. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import test, { after, afterEach, before, beforeEach } from 'node:test';
+import { SAMPLES, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { startMock } from './mock_server.mjs';
+
+let browser;
+let server;
+before(async () => {
+    browser = await launch();
+});
+after(() => browser.close());
+beforeEach(async () => {
+    server = await startMock();
+});
+afterEach(() => server.close());
+
+const LONG = Array.from({ length: 400 }, (_, i) => `word${i}`);
+const words = (text) => text.split(/[\s.]+/).filter(Boolean);
+
+test('an answer survives cuts at many points: nothing lost, nothing twice', async () => {
+    server.options.delayMs = 5;
+    const { page, done } = await openChat(browser, server.url);
+    for (const at of [0, 1, 17, 60, 140, 300]) {
+        server.options.holdAfter = at || 1;
+        server.options.hold = at === 0;
+        await send(page, 'long');
+        const prose = page.locator('.answer > .prose').last();
+        if (at) await until(async () => words(await prose.innerText()).length >= at, `word ${at}`);
+        server.drop();
+        server.options.holdAfter = Infinity;
+        server.options.hold = false;
+        assert.deepEqual(words(await lastAnswer(page)), LONG, `cut at ${at}`);
+    }
+    assert.equal(server.requests.length, 6, 'no question was asked twice');
+    await done();
+});
+
+test('several cuts in one answer', async () => {
+    server.options.delayMs = 12;
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'long');
+    for (let i = 0; i < 4; i += 1) {
+        await page.waitForTimeout(400);
+        server.drop();
+    }
+    assert.deepEqual(words(await lastAnswer(page)), LONG);
+    await done();
+});
+
+test('an answer survives a reload', async () => {
+    server.options.delayMs = 10;
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'long');
+    await page.getByText('word40').waitFor();
+    await page.waitForTimeout(1200); // it is saved once a second
+    await page.reload();
+    assert.deepEqual(words(await lastAnswer(page)), LONG);
+    assert.equal(server.requests.length, 1);
+    await done();
+});
+
+test('a server that forgot the answer: what was said stays, with words', async () => {
+    server.options.holdAfter = 20;
+    server.options.forget = true;
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'long');
+    await page.getByText('word19').waitFor();
+    server.drop();
+    await page.locator('.failure').waitFor();
+    assert.match(await page.locator('.failure').innerText(), /no longer has the rest/);
+    assert.match(await lastAnswer(page), /^word0 /);
+    await done();
+});
+
+test('without WebSocket it falls back to server-sent events by itself', async () => {
+    server.options.upgrade = false;
+    const { page, done } = await openChat(browser, server.url);
+    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.locator('.tray .thumb img').waitFor();
+    await page.getByRole('button', { name: 'Think', exact: true }).click();
+    await send(page, 'What is it?');
+    assert.match(await lastAnswer(page), /three objects/);
+    assert.equal(server.requests.length, 1);
+    assert.equal(server.requests[0].transport, 'http');
+    assert.match(server.requests[0].body.messages[0].content[0].image_url.url, /^data:image\/png/);
+    assert.match(await page.locator('.thinking summary').innerText(), /Thought for/);
+    assert.match(await page.locator('.figures').innerText(), /89\.3 tokens\/s.*media route/s);
+    server.options.delayMs = 20;
+    await send(page, 'long');
+    await page.getByText('word5').first().waitFor();
+    await page.getByRole('button', { name: 'Stop the answer' }).click();
+    await page.getByText('You stopped this answer.').waitFor();
+    await until(() => server.cancels.includes('http'), 'the request to be given up');
+    await send(page, 'error context_length_exceeded');
+    await page.getByText('longer than the model can read').first().waitFor();
+    await done();
+});
+
+test('a message larger than a frame goes over HTTP', async () => {
+    server.options.maxTextFrame = 2000;
+    const { page, done } = await openChat(browser, server.url);
+    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.locator('.tray .thumb img').waitFor();
+    await send(page, 'What is it?');
+    assert.match(await lastAnswer(page), /three objects/);
+    assert.equal(server.requests[0].transport, 'http');
+    await done();
+});
+
+test('a server that is away: the page says so, and sends when it is back', async () => {
+    const { port } = new URL(server.url);
+    const { page, done } = await openChat(browser, server.url);
+    await server.close();
+    await page.locator('.trouble').waitFor();
+    assert.match(await page.locator('.trouble').innerText(), /cannot be reached/);
+    await send(page, 'say hello');
+    await page.locator('.working-text').filter({ hasText: 'Waiting for the server' }).waitFor();
+    server = await startMock({ port: Number(port) });
+    await page.getByRole('button', { name: 'Try now' }).click();
+    assert.equal(await lastAnswer(page), 'hello');
+    assert.equal(await page.locator('.trouble').count(), 0);
+    await done();
+});
+
+test('a server that asks for a key', async () => {
+    server.options.key = 'secret';
+    const { page, done } = await openChat(browser, server.url);
+    await page.getByRole('button', { name: 'Enter it' }).click();
+    await page.getByLabel('API key').fill('secret');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Escape');
+    await send(page, 'say open');
+    assert.equal(await lastAnswer(page), 'open');
+    await done();
+});
+
+test('a server that loads its model says how far it is', async () => {
+    server.options.state = 'loading';
+    const { page, done } = await openChat(browser, server.url);
+    await page.locator('.model-state', { hasText: 'Loading 100 %' }).waitFor();
+    server.send({ type: 'server.status', state: 'loading', progress: 0.4 });
+    await page.locator('.model-state', { hasText: 'Loading 40 %' }).waitFor();
+    server.options.state = 'ready';
+    server.send({ type: 'server.status', state: 'ready', progress: 1 });
+    await until(async () => !(await page.locator('.model-state').innerText()));
+    await done();
+});
+
+test('what a model can do is asked again once it is loaded', async () => {
+    Object.assign(server.options, { state: 'loading', thinkingCapability: false });
+    const { page, done } = await openChat(browser, server.url);
+    await page.locator('.model-state', { hasText: 'Loading' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Think', exact: true }).count(), 0);
+    Object.assign(server.options, { state: 'ready', thinkingCapability: true });
+    server.options.state = 'ready';
+    server.send({ type: 'server.status', state: 'ready', progress: 1 });
+    await page.getByRole('button', { name: 'Think', exact: true }).waitFor();
+    await done();
+});
+
+test('unknown events and fields are ignored', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    server.options.holdAfter = 1;
+    await send(page, 'say still fine');
+    await until(() => server.requests.length === 1);
+    server.send({ type: 'response.new_kind', response_id: 'x', anything: [1] });
+    server.send({ type: 'mystery' });
+    server.send([1, 2]);
+    server.options.holdAfter = Infinity;
+    assert.equal(await lastAnswer(page), 'still fine');
+    await done();
+});

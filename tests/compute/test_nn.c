@@ -1,0 +1,475 @@
+/* nn.h against formulas written out in double, on every kernel table this processor has. */
+#include "compute/nn.h"
+
+#include "compute/cpu.h"
+#include "tests/check.h"
+#include "tests/compute/rng.h"
+
+static compute *ctx;
+
+/* Largest |a - b| over the largest |b|. */
+static double rel_error(const float *a, const double *b, size_t n)
+{
+    double worst = 0, top = 1e-30;
+    for (size_t i = 0; i < n; i++) {
+        double e = fabs((double)a[i] - b[i]);
+        worst = e > worst || isnan(e) ? e : worst;
+        top = fabs(b[i]) > top ? fabs(b[i]) : top;
+    }
+    return worst / top;
+}
+
+static double *doubles(size_t n)
+{
+    double *d = calloc(n ? n : 1, sizeof *d);
+    if (!d) {
+        abort();
+    }
+    return d;
+}
+
+static void linear_case(size_t T, size_t N, size_t K, dtype type, bool with_bias)
+{
+    float *x = rng_floats(T * K, 1), *w = rng_floats(N * K, 1), *bias = rng_floats(N, 1);
+    float *out = rng_floats(T * N, 1), *wide = rng_floats(N * K, 1);
+    uint16_t *half = malloc(N * K * sizeof *half);
+    for (size_t i = 0; i < N * K; i++) {
+        half[i] = type == DTYPE_F16 ? (uint16_t)(rng_u32() & 0xbbff) : bf16_cut(w[i]);
+    }
+    tensor t = {type, 2, {N, K}, type == DTYPE_F32 ? (void *)w : (void *)half, N * K * dtype_bytes(type)};
+    tensor_to_f32(wide, &t, 0, N * K);
+    nn_linear(ctx, out, x, &t, with_bias ? bias : NULL, T);
+    double *want = doubles(T * N);
+    for (size_t r = 0; r < T; r++) {
+        for (size_t n = 0; n < N; n++) {
+            double sum = with_bias ? (double)bias[n] : 0;
+            for (size_t k = 0; k < K; k++) {
+                sum += (double)x[r * K + k] * (double)wide[n * K + k];
+            }
+            want[r * N + n] = sum;
+        }
+    }
+    CHECK_NEAR(rel_error(out, want, T * N), 0, 2e-6);
+    free(x), free(w), free(bias), free(out), free(wide), free(half), free(want);
+}
+
+static void test_linear(void)
+{
+    static const size_t sizes[][3] = {{1, 1, 1},     {1, 7, 76},      {2, 33, 24},
+                                      {5, 129, 97},  {31, 64, 256},   {32, 17, 2100},
+                                      {33, 130, 76}, {40, 200, 4100}, {530, 5, 16}};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        for (dtype type = DTYPE_F32; type < DTYPE_OTHER; type++) {
+            linear_case(sizes[i][0], sizes[i][1], sizes[i][2], type, i % 2 == 0);
+        }
+    }
+}
+
+static void test_patch_weight(void)
+{
+    enum { N = 3, K = 2 * 2 * 2 * 2 };
+    float *w = rng_floats(N * K, 1), *x = rng_floats(K, 1), a[N], b[N];
+    tensor flat = {DTYPE_F32, 2, {N, K}, w, N * K * 4}, conv = {DTYPE_F32, 5, {N, 2, 2, 2, 2}, w, N * K * 4};
+    nn_linear(ctx, a, x, &flat, NULL, 1);
+    nn_linear(ctx, b, x, &conv, NULL, 1);
+    CHECK(memcmp(a, b, sizeof a) == 0);
+    free(w), free(x);
+}
+
+static void test_embed(void)
+{
+    enum { V = 5, D = 19, T = 3 };
+    float *table = rng_floats(V * D, 1), out[T * D];
+    tensor t = {DTYPE_F32, 2, {V, D}, table, V * D * 4};
+    const int32_t ids[T] = {4, 0, 4};
+    nn_embed(ctx, out, &t, ids, T);
+    for (size_t i = 0; i < T; i++) {
+        CHECK(memcmp(out + i * D, table + (size_t)ids[i] * D, D * sizeof(float)) == 0);
+    }
+    free(table);
+}
+
+static void test_norms(void)
+{
+    enum { T = 7, D = 77 };
+    const double eps = 1e-6;
+    float *x = rng_floats(T * D, 3), *w = rng_floats(D, 1), *b = rng_floats(D, 1), *z = rng_floats(T * D, 4);
+    float *rms = rng_floats(T * D, 1), *gated = rng_floats(T * D, 1), *layer = rng_floats(T * D, 1);
+    double *want_rms = doubles(T * D), *want_gated = doubles(T * D), *want_layer = doubles(T * D);
+    for (size_t t = 0; t < T; t++) {
+        double squares = 0, mean = 0, var = 0;
+        for (size_t i = 0; i < D; i++) {
+            squares += (double)x[t * D + i] * (double)x[t * D + i];
+            mean += (double)x[t * D + i] / D;
+        }
+        for (size_t i = 0; i < D; i++) {
+            var += ((double)x[t * D + i] - mean) * ((double)x[t * D + i] - mean) / D;
+        }
+        for (size_t i = 0; i < D; i++) {
+            size_t at = t * D + i;
+            double v = (double)x[at], zz = (double)z[at];
+            want_rms[at] = v / sqrt(squares / D + eps) * (double)w[i];
+            want_gated[at] = want_rms[at] * zz / (1 + exp(-zz));
+            want_layer[at] = (v - mean) / sqrt(var + eps) * (double)w[i] + (double)b[i];
+        }
+    }
+    nn_rmsnorm(ctx, rms, x, w, 1e-6f, T, D);
+    nn_rmsnorm_gated(ctx, gated, x, z, w, 1e-6f, T, D);
+    nn_layernorm(ctx, layer, x, w, b, 1e-6f, T, D);
+    CHECK_NEAR(rel_error(rms, want_rms, T * D), 0, 1e-6);
+    CHECK_NEAR(rel_error(gated, want_gated, T * D), 0, 1e-6);
+    CHECK_NEAR(rel_error(layer, want_layer, T * D), 0, 1e-6);
+
+    /* Heads at strides: the norm of each head alone; what lies between heads is untouched. */
+    enum { H = 2, hd = 24, HEAD = 30, ROW = 70 };
+    float *heads = rng_floats(T * ROW, 1), *before = rng_floats(T * ROW, 1), one[hd];
+    memcpy(before, heads, T * ROW * sizeof *heads);
+    nn_rmsnorm_heads(ctx, heads, w, 1e-6f, T, H, hd, ROW, HEAD);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t h = 0; h < H; h++) {
+            size_t at = t * ROW + h * HEAD;
+            nn_rmsnorm(ctx, one, before + at, w, 1e-6f, 1, hd);
+            CHECK(memcmp(one, heads + at, sizeof one) == 0);
+            CHECK(memcmp(heads + at + hd, before + at + hd, (HEAD - hd) * sizeof(float)) == 0);
+        }
+    }
+    free(x), free(w), free(b), free(z), free(rms), free(gated), free(layer);
+    free(want_rms), free(want_gated), free(want_layer), free(heads), free(before);
+}
+
+static void test_activations(void)
+{
+    enum { n = 40003 };
+    float *x = rng_floats(n, 8), *y = rng_floats(n, 2), *a = malloc(n * sizeof *a);
+    double *want = doubles(n);
+    memcpy(a, x, n * sizeof *a);
+    nn_silu_mul(ctx, a, y, n);
+    for (size_t i = 0; i < n; i++) {
+        want[i] = (double)x[i] / (1 + exp(-(double)x[i])) * (double)y[i];
+    }
+    CHECK_NEAR(rel_error(a, want, n), 0, 3e-7);
+    memcpy(a, x, n * sizeof *a);
+    nn_gelu_tanh(ctx, a, n);
+    for (size_t i = 0; i < n; i++) {
+        double v = (double)x[i];
+        want[i] = 0.5 * v * (1 + tanh(sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+    }
+    CHECK_NEAR(rel_error(a, want, n), 0, 3e-7);
+    memcpy(a, x, n * sizeof *a);
+    nn_gelu_erf(ctx, a, n);
+    for (size_t i = 0; i < n; i++) {
+        want[i] = 0.5 * (double)x[i] * (1 + erf((double)x[i] / sqrt(2)));
+    }
+    CHECK_NEAR(rel_error(a, want, n), 0, 3e-7);
+    memcpy(a, x, n * sizeof *a);
+    nn_add(ctx, a, y, n);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(a[i] == x[i] + y[i]);
+    }
+    free(x), free(y), free(a), free(want);
+}
+
+/* q | gate interleaved per head, as the query projection of gated attention gives them. */
+static void test_gate_and_rope(void)
+{
+    enum { T = 5, H = 3, hd = 20, ROW = H * 2 * hd, P = 5 };
+    float *qg = rng_floats(T * ROW, 2), *x = rng_floats(T * H * hd, 1), *was = malloc(T * ROW * sizeof *was);
+    double *want = doubles(T * H * hd);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t h = 0; h < H; h++) {
+            for (size_t i = 0; i < hd; i++) {
+                double g = (double)qg[t * ROW + h * 2 * hd + hd + i];
+                want[(t * H + h) * hd + i] = (double)x[(t * H + h) * hd + i] / (1 + exp(-g));
+            }
+        }
+    }
+    nn_sigmoid_gate(ctx, x, qg + hd, T, H, hd, ROW, 2 * hd);
+    CHECK_NEAR(rel_error(x, want, T * H * hd), 0, 3e-7);
+
+    float cs[T * P], sn[T * P];
+    for (size_t i = 0; i < T * P; i++) {
+        float angle = rng_f32() * 3;
+        cs[i] = cosf(angle);
+        sn[i] = sinf(angle);
+    }
+    memcpy(was, qg, T * ROW * sizeof *was);
+    nn_rope(ctx, qg, cs, sn, T, H, P, ROW, 2 * hd);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t j = 0; j < ROW; j++) {
+            size_t i = j % (2 * hd);
+            double v = (double)was[t * ROW + j];
+            if (i < P) {
+                v = v * (double)cs[t * P + i] - (double)was[t * ROW + j + P] * (double)sn[t * P + i];
+            } else if (i < 2 * P) {
+                v = v * (double)cs[t * P + i - P] + (double)was[t * ROW + j - P] * (double)sn[t * P + i - P];
+            }
+            CHECK_NEAR(qg[t * ROW + j], v, 1e-6);
+        }
+    }
+    free(qg), free(x), free(was), free(want);
+}
+
+/* A cache of n_slots tokens in pages, pages of NaN until stored to. */
+typedef struct cache {
+    kv_pages kv;
+    float *k[64], *v[64];
+} cache;
+
+static void cache_init(cache *c, size_t n_slots, size_t page_tokens, size_t D)
+{
+    c->kv = (kv_pages){c->k, c->v, page_tokens};
+    for (size_t p = 0; p * page_tokens < n_slots; p++) {
+        c->k[p] = rng_floats(page_tokens * D, 1);
+        c->v[p] = rng_floats(page_tokens * D, 1);
+        for (size_t i = 0; i < page_tokens * D; i++) {
+            c->k[p][i] = c->v[p][i] = NAN;
+        }
+    }
+}
+
+static void cache_deinit(cache *c, size_t n_slots)
+{
+    for (size_t p = 0; p * c->kv.page_tokens < n_slots; p++) {
+        free(c->k[p]), free(c->v[p]);
+    }
+}
+
+static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t k_stride,
+                         size_t n, size_t hd, double scale)
+{
+    double *s = doubles(n), top = -INFINITY, sum = 0;
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < hd; i++) {
+            s[j] += (double)q[i] * (double)k[j * k_stride + i] * scale;
+        }
+        top = s[j] > top ? s[j] : top;
+    }
+    for (size_t j = 0; j < n; j++) {
+        s[j] = exp(s[j] - top);
+        sum += s[j];
+    }
+    for (size_t i = 0; i < hd; i++) {
+        out[i] = 0;
+        for (size_t j = 0; j < n; j++) {
+            out[i] += s[j] / sum * (double)v[j * k_stride + i];
+        }
+    }
+    free(s);
+}
+
+static void attention_case(size_t first, size_t T, size_t H, size_t n_kv, size_t hd, size_t page_tokens)
+{
+    size_t n = first + T, D = n_kv * hd, row = H * 2 * hd;
+    float *q = rng_floats(T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
+    float *out = rng_floats(T * H * hd, 1), scale = 1 / sqrtf((float)hd);
+    double *want = doubles(T * H * hd);
+    cache c;
+    cache_init(&c, n, page_tokens, D);
+    nn_kv_store(ctx, &c.kv, k, v, 0, first, n_kv, hd, D, D);
+    nn_kv_store(ctx, &c.kv, k + first * D, v + first * D, first, T, n_kv, hd, D, D);
+    nn_attention(ctx, out, q, &c.kv, scale, first, T, H, n_kv, hd, row, 2 * hd);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t h = 0; h < H; h++) {
+            size_t kv_head = h / (H / n_kv);
+            attend_naive(want + (t * H + h) * hd, q + t * row + h * 2 * hd, k + kv_head * hd,
+                         v + kv_head * hd, D, first + t + 1, hd, (double)scale);
+        }
+    }
+    /* A score is a sum over the head. */
+    CHECK_NEAR(rel_error(out, want, T * H * hd), 0, hd > 1000 ? 3e-5 : 3e-6);
+    cache_deinit(&c, n);
+    free(q), free(k), free(v), free(out), free(want);
+}
+
+static void test_attention(void)
+{
+    attention_case(0, 1, 1, 1, 24, 64);
+    attention_case(0, 200, 4, 2, 24, 64);
+    attention_case(130, 3, 8, 2, 40, 64);
+    attention_case(63, 70, 6, 2, 16, 16);
+    attention_case(5, 33, 4, 4, 17, 7);
+    attention_case(250, 20, 4, 1, 256, 100);
+    attention_case(3, 5, 200, 2, 8, 64);         /* more heads of a key head than a block holds */
+    attention_case(1, 3, 4, 2, NN_HEAD_MAX, 64); /* the largest heads */
+}
+
+static void test_segments(void)
+{
+    enum { H = 3, hd = 24, D = H * hd };
+    static const int32_t cu[] = {0, 1, 1, 140, 204};
+    size_t T = 204;
+    float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
+    double *want = doubles(T * D), scale = 1 / sqrt(hd);
+    nn_attention_segments(ctx, out, qkv, cu, ARRAY_LEN(cu) - 1, (float)scale, H, hd);
+    for (size_t s = 0; s + 1 < ARRAY_LEN(cu); s++) {
+        size_t begin = (size_t)cu[s], n = (size_t)(cu[s + 1] - cu[s]);
+        for (size_t t = begin; t < begin + n; t++) {
+            for (size_t h = 0; h < H; h++) {
+                const float *k = qkv + begin * 3 * D + D + h * hd;
+                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, n, hd, scale);
+            }
+        }
+    }
+    CHECK_NEAR(rel_error(out, want, T * D), 0, 3e-6);
+    free(qkv), free(out), free(want);
+}
+
+static void test_conv(void)
+{
+    enum { T = 9, C = 70, STRIDE = 75 };
+    float *u = rng_floats(T * STRIDE, 2), *w = rng_floats(C * 4, 1), *tail = rng_floats(3 * C, 2);
+    float *first = malloc(3 * C * sizeof *first), *out = rng_floats(T * C, 1), *split = rng_floats(T * C, 1);
+    double *want = doubles(T * C);
+    memcpy(first, tail, 3 * C * sizeof *first);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t c = 0; c < C; c++) {
+            double y = 0;
+            for (size_t j = 0; j < 4; j++) {
+                float v = t + j < 3 ? tail[(t + j) * C + c] : u[(t + j - 3) * STRIDE + c];
+                y += (double)w[c * 4 + j] * (double)v;
+            }
+            want[t * C + c] = y / (1 + exp(-y));
+        }
+    }
+    nn_conv_silu(ctx, out, tail, u, w, T, C, STRIDE);
+    CHECK_NEAR(rel_error(out, want, T * C), 0, 1e-6);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(memcmp(tail + i * C, u + (T - 3 + i) * STRIDE, C * sizeof(float)) == 0);
+    }
+    for (size_t t = 0; t < T; t++) { /* row by row: the same bits, the same tail */
+        nn_conv_silu(ctx, split + t * C, first, u + t * STRIDE, w, 1, C, STRIDE);
+    }
+    CHECK(memcmp(split, out, T * C * sizeof *out) == 0);
+    CHECK(memcmp(first, tail, 3 * C * sizeof *tail) == 0);
+    free(u), free(w), free(tail), free(first), free(out), free(split), free(want);
+}
+
+static void test_gates(void)
+{
+    enum { T = 4, H = 3 };
+    float b[T * H], a[T * H], beta[T * H], g[T * H], A_log[H], dt[H];
+    rng_fill(b, T * H, 5), rng_fill(a, T * H, 30), rng_fill(A_log, H, 2), rng_fill(dt, H, 1);
+    nn_delta_gates(ctx, beta, g, b, a, A_log, dt, T, H);
+    for (size_t i = 0; i < T * H; i++) {
+        double x = (double)a[i] + (double)dt[i % H];
+        double want = -exp((double)A_log[i % H]) * log1p(exp(x));
+        CHECK_NEAR(beta[i], 1 / (1 + exp(-(double)b[i])), 1e-6);
+        CHECK_NEAR(g[i], want, 1e-6 * fabs(want) + 1e-12);
+    }
+}
+
+/* The operator as written in the design, in double. state is moved on. */
+static void delta_naive(double *out, double *state, const float *conv, const float *beta, const float *g,
+                        const delta_shape *s, size_t T)
+{
+    size_t width = 2 * s->n_k * s->dk + s->n_v * s->dv;
+    double *q = doubles(s->dk), *k = doubles(s->dk);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t h = 0; h < s->n_v; h++) {
+            const float *rq = conv + t * width + h / (s->n_v / s->n_k) * s->dk, *rk = rq + s->n_k * s->dk;
+            const float *v = conv + t * width + 2 * s->n_k * s->dk + h * s->dv;
+            double *S = state + h * s->dk * s->dv, qq = 1e-6, kk = 1e-6;
+            for (size_t i = 0; i < s->dk; i++) {
+                qq += (double)rq[i] * (double)rq[i];
+                kk += (double)rk[i] * (double)rk[i];
+            }
+            for (size_t i = 0; i < s->dk; i++) {
+                q[i] = (double)rq[i] / sqrt(qq) / sqrt((double)s->dk);
+                k[i] = (double)rk[i] / sqrt(kk);
+            }
+            for (size_t j = 0; j < s->dv; j++) {
+                double m = 0, o = 0;
+                for (size_t i = 0; i < s->dk; i++) {
+                    S[i * s->dv + j] *= exp((double)g[t * s->n_v + h]);
+                    m += S[i * s->dv + j] * k[i];
+                }
+                double d = (double)beta[t * s->n_v + h] * ((double)v[j] - m);
+                for (size_t i = 0; i < s->dk; i++) {
+                    S[i * s->dv + j] += k[i] * d;
+                    o += S[i * s->dv + j] * q[i];
+                }
+                out[(t * s->n_v + h) * s->dv + j] = o;
+            }
+        }
+    }
+    free(q), free(k);
+}
+
+static void delta_case(const delta_shape *s, size_t T, size_t split)
+{
+    size_t width = 2 * s->n_k * s->dk + s->n_v * s->dv, n_state = s->n_v * s->dk * s->dv,
+           n_out = T * s->n_v * s->dv;
+    float *conv = rng_floats(T * width, 2), *beta = rng_floats(T * s->n_v, 1), *g = rng_floats(T * s->n_v, 1);
+    float *start = rng_floats(n_state, 1), *state = malloc(n_state * sizeof *state);
+    float *states = rng_floats(T * n_state, 1), *out = rng_floats(n_out, 1);
+    for (size_t i = 0; i < T * s->n_v; i++) {
+        beta[i] = fabsf(beta[i]);
+        g[i] = i % 7 == 0 ? -30 * fabsf(g[i]) : -0.1f * fabsf(g[i]); /* now and then all is forgotten */
+    }
+    double *want_state = doubles(n_state), *want = doubles(n_out);
+    for (size_t i = 0; i < n_state; i++) {
+        want_state[i] = (double)start[i];
+    }
+    delta_naive(want, want_state, conv, beta, g, s, T);
+
+    memcpy(state, start, n_state * sizeof *state);
+    nn_delta_recurrent(ctx, out, state, states, conv, beta, g, s, T);
+    CHECK_NEAR(rel_error(out, want, n_out), 0, 1e-5);
+    CHECK_NEAR(rel_error(state, want_state, n_state), 0, 1e-5);
+    if (T > 1) { /* the state kept after the last row but one is where one row fewer ends */
+        float *shorter = malloc(n_state * sizeof *shorter);
+        memcpy(shorter, start, n_state * sizeof *shorter);
+        nn_delta_recurrent(ctx, out, shorter, NULL, conv, beta, g, s, T - 1);
+        CHECK(memcmp(states + (T - 2) * n_state, shorter, n_state * sizeof *shorter) == 0);
+        free(shorter);
+    }
+
+    size_t mid = split < T ? split : T;
+    memcpy(state, start, n_state * sizeof *state);
+    nn_delta_chunked(ctx, out, state, conv, beta, g, s, mid);
+    nn_delta_chunked(ctx, out + mid * s->n_v * s->dv, state, conv + mid * width, beta + mid * s->n_v,
+                     g + mid * s->n_v, s, T - mid);
+    CHECK_NEAR(rel_error(out, want, n_out), 0, 1e-5);
+    CHECK_NEAR(rel_error(state, want_state, n_state), 0, 1e-5);
+    free(conv), free(beta), free(g), free(start), free(state), free(states), free(out);
+    free(want), free(want_state);
+}
+
+static void test_delta(void)
+{
+    static const size_t lengths[] = {1, 3, 63, 64, 65, 200};
+    const delta_shape shapes[] = {{2, 4, 24, 40}, {1, 1, 128, 128}, {2, 2, 17, 70}};
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        delta_case(&shapes[0], lengths[i], 200);
+        delta_case(&shapes[1], lengths[i], 1 + lengths[i] / 3);
+        delta_case(&shapes[2], lengths[i], 64);
+    }
+}
+
+int main(void)
+{
+    static const char *const levels[] = {"generic", "avx2", "avx512"};
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+        unsigned mask = 0;
+        err_detail detail = {0};
+        CHECK(cpu_parse_level(levels[i], &mask));
+        if ((cpu_flags() & mask) != mask) {
+            continue;
+        }
+        CHECK_OK(compute_create(&ctx, &(compute_options){.n_threads = 2, .cpu_mask = mask}, &detail), detail);
+        printf("%s\n", compute_describe(ctx));
+        test_linear();
+        test_patch_weight();
+        test_embed();
+        test_norms();
+        test_activations();
+        test_gate_and_rope();
+        test_attention();
+        test_segments();
+        test_conv();
+        test_gates();
+        test_delta();
+        compute_destroy(ctx);
+    }
+    CHECK_DONE();
+}

@@ -1,0 +1,260 @@
+/* The two promises of nn.h, bit for bit, on every kernel table: results do not depend on the number
+ * of threads, and with at most NN_ROWS_EXACT rows a row's result does not depend on the other rows.
+ */
+#include "base/compiler.h"
+#include "compute/cpu.h"
+#include "compute/nn.h"
+#include "tests/check.h"
+#include "tests/compute/rng.h"
+
+enum {
+    MAX_T = 300,
+    D = 100,
+    N = 333,
+    H = 6,
+    KV = 2,
+    HD = 24,
+    PAGE = 64,
+    FIRST = 150, /* tokens in the cache before the rows */
+    N_PAGES = (FIRST + MAX_T + PAGE - 1) / PAGE,
+    NK = 2,
+    NV = 4,
+    DK = 24,
+    DV = 70,
+    C = 2 * NK * DK + NV * DV,
+    STATE = NV * DK * DV,
+};
+
+typedef struct inputs {
+    float *x, *w, *b, *qkv, *conv, *beta, *g, *state, *tail, *kernel, *angles;
+    float *k[N_PAGES], *v[N_PAGES];
+    uint16_t *w16;
+} inputs;
+
+/* Everything an operation writes, row by row where rows exist. */
+typedef struct outputs {
+    float *linear, *linear16, *rms, *layer, *silu, *heads, *attention, *segments, *conv, *delta, *gates;
+    float *states, *state, *chunked, *chunked_state, *tail;
+} outputs;
+
+static inputs in;
+
+static void make_inputs(void)
+{
+    in = (inputs){
+        .x = rng_floats(MAX_T * D, 2),
+        .w = rng_floats(N * D, 1),
+        .b = rng_floats(N, 1),
+        .qkv = rng_floats(MAX_T * 3 * H * HD, 3),
+        .conv = rng_floats(MAX_T * C, 2),
+        .beta = rng_floats(MAX_T * NV, 1),
+        .g = rng_floats(MAX_T * NV, 0.2f),
+        .state = rng_floats(STATE, 1),
+        .tail = rng_floats(3 * C, 1),
+        .kernel = rng_floats(4 * C, 1),
+        .angles = rng_floats(MAX_T * 8, 1),
+        .w16 = malloc(N * D * sizeof *in.w16),
+    };
+    for (size_t i = 0; i < MAX_T * NV; i++) {
+        in.beta[i] = fabsf(in.beta[i]);
+        in.g[i] = -fabsf(in.g[i]);
+    }
+    for (size_t i = 0; i < N * D; i++) {
+        in.w16[i] = bf16_cut(in.w[i]);
+    }
+    for (size_t p = 0; p < N_PAGES; p++) {
+        in.k[p] = rng_floats(PAGE * KV * HD, 2);
+        in.v[p] = rng_floats(PAGE * KV * HD, 1);
+    }
+}
+
+static void make_outputs(outputs *o)
+{
+    *o = (outputs){
+        .linear = rng_floats(MAX_T * N, 1),
+        .linear16 = rng_floats(MAX_T * N, 1),
+        .rms = rng_floats(MAX_T * D, 1),
+        .layer = rng_floats(MAX_T * D, 1),
+        .silu = rng_floats(MAX_T * D, 1),
+        .heads = rng_floats(MAX_T * 3 * H * HD, 1),
+        .attention = rng_floats(MAX_T * H * HD, 1),
+        .segments = rng_floats(MAX_T * H * HD, 1),
+        .conv = rng_floats(MAX_T * C, 1),
+        .delta = rng_floats(MAX_T * NV * DV, 1),
+        .gates = rng_floats(MAX_T * NV * 2, 1),
+        .states = rng_floats(32 * STATE, 1),
+        .state = rng_floats(STATE, 1),
+        .chunked = rng_floats(MAX_T * NV * DV, 1),
+        .chunked_state = rng_floats(STATE, 1),
+        .tail = rng_floats(3 * C, 1),
+    };
+    memcpy(o->state, in.state, STATE * sizeof(float));
+    memcpy(o->chunked_state, in.state, STATE * sizeof(float));
+    memcpy(o->tail, in.tail, 3 * C * sizeof(float));
+}
+
+static void free_outputs(outputs *o)
+{
+    free(o->linear), free(o->linear16), free(o->rms), free(o->layer), free(o->silu), free(o->heads);
+    free(o->attention), free(o->segments), free(o->conv), free(o->delta), free(o->gates), free(o->states);
+    free(o->state), free(o->chunked), free(o->chunked_state), free(o->tail);
+}
+
+/* Row-wise operations on rows t0 .. t0+T-1; sequential ones go on from the states in o. */
+static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
+{
+    tensor w = {DTYPE_F32, 2, {N, D}, in.w, N * D * 4}, w16 = {DTYPE_BF16, 2, {N, D}, in.w16, N * D * 2};
+    kv_pages kv = {in.k, in.v, PAGE};
+    delta_shape s = {NK, NV, DK, DV};
+    const float *x = in.x + t0 * D, *qkv = in.qkv + t0 * 3 * H * HD;
+    float *heads = o->heads + t0 * 3 * H * HD;
+
+    nn_linear(c, o->linear + t0 * N, x, &w, in.b, T);
+    nn_linear(c, o->linear16 + t0 * N, x, &w16, NULL, T);
+    nn_rmsnorm(c, o->rms + t0 * D, x, in.w, 1e-6f, T, D);
+    nn_layernorm(c, o->layer + t0 * D, x, in.w, in.b, 1e-6f, T, D);
+    memcpy(o->silu + t0 * D, x, T * D * sizeof(float));
+    nn_silu_mul(c, o->silu + t0 * D, in.x + t0 * D, T * D);
+    nn_gelu_erf(c, o->silu + t0 * D, T * D);
+    nn_gelu_tanh(c, o->silu + t0 * D, T * D);
+    memcpy(heads, qkv, T * 3 * H * HD * sizeof(float));
+    nn_rmsnorm_heads(c, heads, in.w, 1e-6f, T, H, HD, 3 * H * HD, HD);
+    nn_rope(c, heads, in.angles + t0 * 8, in.angles + t0 * 8, T, H, 8, 3 * H * HD, HD);
+    nn_attention(c, o->attention + t0 * H * HD, heads, &kv, 0.2f, FIRST + t0, T, H, KV, HD, 3 * H * HD, HD);
+    nn_sigmoid_gate(c, o->attention + t0 * H * HD, qkv, T, H, HD, 3 * H * HD, HD);
+    nn_conv_silu(c, o->conv + t0 * C, o->tail, in.conv + t0 * C, in.kernel, T, C, C);
+    nn_delta_gates(c, o->gates + t0 * NV, o->gates + (MAX_T + t0) * NV, in.beta + t0 * NV, in.g + t0 * NV,
+                   in.b, in.b, T, NV);
+    nn_delta_recurrent(c, o->delta + t0 * NV * DV, o->state, T <= 32 ? o->states : NULL, in.conv + t0 * C,
+                       in.beta + t0 * NV, in.g + t0 * NV, &s, T);
+    nn_rmsnorm_gated(c, o->delta + t0 * NV * DV, o->delta + t0 * NV * DV, in.conv + t0 * NV * DV, in.w, 1e-6f,
+                     T * NV, DV);
+}
+
+static void run_whole(compute *c, outputs *o)
+{
+    static const int32_t cu[] = {0, 130, MAX_T};
+    delta_shape s = {NK, NV, DK, DV};
+    nn_attention_segments(c, o->segments, in.qkv, cu, 2, 0.2f, H, HD);
+    nn_delta_chunked(c, o->chunked, o->chunked_state, in.conv, in.beta, in.g, &s, MAX_T);
+}
+
+#define SAME(field, n) CHECK(memcmp(a.field, b.field, (n) * sizeof(float)) == 0)
+
+static compute *create(size_t n_threads, unsigned mask)
+{
+    compute *c = NULL;
+    err_detail detail = {0};
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &detail),
+             detail);
+    CHECK_INT(compute_n_threads(c), n_threads);
+    return c;
+}
+
+static void check_threads(unsigned mask)
+{
+    outputs a, b;
+    compute *one = create(1, mask);
+    make_outputs(&a);
+    run_rows(one, &a, 0, MAX_T);
+    run_whole(one, &a);
+    for (size_t n_threads = 2; n_threads <= 3; n_threads++) {
+        compute *many = create(n_threads, mask);
+        make_outputs(&b);
+        run_rows(many, &b, 0, MAX_T);
+        run_whole(many, &b);
+        SAME(linear, MAX_T * N);
+        SAME(linear16, MAX_T * N);
+        SAME(rms, MAX_T * D);
+        SAME(layer, MAX_T * D);
+        SAME(silu, MAX_T * D);
+        SAME(heads, MAX_T * 3 * H * HD);
+        SAME(attention, MAX_T * H * HD);
+        SAME(segments, MAX_T * H * HD);
+        SAME(conv, MAX_T * C);
+        SAME(delta, MAX_T * NV * DV);
+        SAME(gates, MAX_T * NV * 2);
+        SAME(state, STATE);
+        SAME(chunked, MAX_T * NV * DV);
+        SAME(chunked_state, STATE);
+        SAME(tail, 3 * C);
+        free_outputs(&b);
+        compute_destroy(many);
+    }
+    free_outputs(&a);
+    compute_destroy(one);
+}
+
+/* T rows at once against the same rows one by one. */
+static void check_rows(unsigned mask)
+{
+    compute *c = create(2, mask);
+    for (size_t T = 1; T <= NN_ROWS_EXACT; T++) {
+        outputs a, b;
+        make_outputs(&a), make_outputs(&b);
+        run_rows(c, &a, 0, T);
+        for (size_t t = 0; t < T; t++) {
+            run_rows(c, &b, t, 1);
+            const float *kept = t + 1 < T ? a.states + t * STATE : a.state;
+            CHECK(memcmp(kept, b.state, STATE * sizeof(float)) == 0);
+        }
+        SAME(linear, T * N);
+        SAME(linear16, T * N);
+        SAME(rms, T * D);
+        SAME(layer, T * D);
+        SAME(silu, T * D);
+        SAME(heads, T * 3 * H * HD);
+        SAME(attention, T * H * HD);
+        SAME(conv, T * C);
+        SAME(delta, T * NV * DV);
+        SAME(gates, T * NV);
+        SAME(state, STATE);
+        SAME(tail, 3 * C);
+        free_outputs(&a), free_outputs(&b);
+    }
+    compute_destroy(c);
+}
+
+static void check_memory(void)
+{
+    compute *c = create(1, ~0u);
+    static const size_t sizes[] = {0, 1, 63, 4096, 9000001};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        unsigned char *p = compute_alloc(c, sizes[i]);
+        CHECK(p != NULL && (uintptr_t)p % 64 == 0);
+        for (size_t j = 0; p && j < sizes[i]; j++) {
+            if (p[j] != 0) {
+                CHECK(p[j] == 0);
+                break;
+            }
+            p[j] = 1;
+        }
+        compute_free(c, p);
+    }
+    compute_free(c, NULL);
+    void *too_much = compute_alloc(c, SIZE_MAX - 8);
+    CHECK(too_much == NULL);
+    compute_destroy(c);
+    compute_destroy(NULL);
+
+    err_detail detail = {0};
+    CHECK_INT(compute_create(&c, &(compute_options){.n_threads = 100000, .cpu_mask = ~0u}, &detail),
+              ERR_INVALID);
+    CHECK(strstr(detail.text, "100000") != NULL);
+}
+
+int main(void)
+{
+    static const char *const levels[] = {"generic", "avx2", "avx512"};
+    make_inputs();
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+        unsigned mask = 0;
+        CHECK(cpu_parse_level(levels[i], &mask));
+        if ((cpu_flags() & mask) == mask) {
+            check_threads(mask);
+            check_rows(mask);
+        }
+    }
+    check_memory();
+    CHECK_DONE();
+}

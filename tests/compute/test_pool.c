@@ -1,0 +1,131 @@
+#include "compute/pool.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "tests/check.h"
+
+typedef struct counts {
+    pool *pool;
+    atomic_uint *hits;
+    atomic_size_t sum;
+    size_t n_threads;
+} counts;
+
+static void count_task(void *ctx, size_t task, size_t thread)
+{
+    counts *c = ctx;
+    atomic_fetch_add(&c->hits[task], 1);
+    atomic_fetch_add(&c->sum, task);
+    if (thread >= c->n_threads) {
+        CHECK(thread < c->n_threads);
+    }
+}
+
+/* Every task exactly once, for any number of tasks and threads. */
+static void test_each_once(void)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 17, 1000};
+    for (size_t n_threads = 1; n_threads <= 5; n_threads++) {
+        counts c = {.pool = pool_create(n_threads), .n_threads = n_threads};
+        CHECK(c.pool != NULL);
+        CHECK_INT(pool_n_threads(c.pool), n_threads);
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            size_t n = sizes[i];
+            c.hits = calloc(n + 1, sizeof *c.hits);
+            pool_run(c.pool, count_task, &c, n);
+            for (size_t t = 0; t < n; t++) {
+                CHECK_INT(atomic_load(&c.hits[t]), 1);
+            }
+            free(c.hits);
+        }
+        pool_destroy(c.pool);
+    }
+}
+
+/* Many short jobs one after another: a worker that comes late must not disturb the next job. */
+static void test_many_jobs(void)
+{
+    enum { JOBS = 20000, TASKS = 3 };
+    atomic_uint hits[TASKS] = {0};
+    counts c = {.pool = pool_create(3), .hits = hits, .n_threads = 3};
+    for (size_t job = 0; job < JOBS; job++) {
+        pool_run(c.pool, count_task, &c, TASKS);
+        if (job % 4000 == 0) { /* long enough for the workers to fall asleep */
+            nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+        }
+    }
+    CHECK_INT(atomic_load(&c.sum), (long long)JOBS * (0 + 1 + 2));
+    pool_destroy(c.pool);
+}
+
+typedef struct outer {
+    counts inner;
+    atomic_size_t wrong_thread;
+} outer;
+
+static _Thread_local size_t outer_thread;
+
+static void inner_task(void *ctx, size_t task, size_t thread)
+{
+    outer *o = ctx;
+    if (thread != outer_thread) {
+        atomic_fetch_add(&o->wrong_thread, 1);
+    }
+    atomic_fetch_add(&o->inner.hits[task], 1);
+}
+
+static void outer_task(void *ctx, size_t task, size_t thread)
+{
+    (void)task;
+    outer *o = ctx;
+    outer_thread = thread;
+    pool_run(o->inner.pool, inner_task, o, 50);
+}
+
+/* A nested run is serial and keeps the thread's index, hence its scratch. */
+static void test_nested(void)
+{
+    atomic_uint hits[50] = {0};
+    outer o = {.inner = {.pool = pool_create(2), .hits = hits}};
+    pool_run(o.inner.pool, outer_task, &o, 40);
+    for (size_t i = 0; i < 50; i++) {
+        CHECK_INT(atomic_load(&hits[i]), 40);
+    }
+    CHECK_INT(atomic_load(&o.wrong_thread), 0);
+    pool_destroy(o.inner.pool);
+}
+
+static void slow_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    if (task == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    atomic_fetch_add(&((counts *)ctx)->hits[task], 1);
+}
+
+/* The caller sleeps while another thread finishes the long task. */
+static void test_slow_worker(void)
+{
+    atomic_uint hits[2] = {0};
+    counts c = {.pool = pool_create(2), .hits = hits};
+    for (int i = 0; i < 20; i++) {
+        pool_run(c.pool, slow_task, &c, 2);
+    }
+    CHECK_INT(atomic_load(&hits[0]), 20);
+    CHECK_INT(atomic_load(&hits[1]), 20);
+    pool_destroy(c.pool);
+}
+
+int main(void)
+{
+    test_each_once();
+    test_many_jobs();
+    test_nested();
+    test_slow_worker();
+    CHECK(pool_create(0) == NULL);
+    pool_destroy(NULL);
+    CHECK_DONE();
+}

@@ -1,0 +1,99 @@
+#include "engine/inbox.h"
+
+#include <pthread.h>
+
+#include "engine/engine.h"
+#include "tests/check.h"
+
+static gen_request *request(uint64_t id)
+{
+    gen_request *r = gen_request_create();
+    r->id = id;
+    return r;
+}
+
+static void test_order_and_bound(void)
+{
+    inbox *in = inbox_create(2, 1);
+    gen_request *extra = request(3), *r = NULL;
+    CHECK(inbox_submit(in, request(1)));
+    CHECK(inbox_submit(in, request(2)));
+    CHECK(!inbox_submit(in, extra)); /* full: it stays ours */
+    CHECK(inbox_take(in, &r));
+    CHECK_INT(r->id, 1);
+    gen_request_free(r);
+    CHECK(inbox_submit(in, extra)); /* one runs, two wait */
+    int32_t waiting = 0, running = 0;
+    inbox_count(in, &waiting, &running);
+    CHECK_INT(waiting, 2);
+    CHECK_INT(running, 1);
+    inbox_finish(in, 1);
+    CHECK(inbox_take(in, &r));
+    CHECK_INT(r->id, 2);
+    gen_request_free(r);
+    inbox_destroy(in); /* frees request 3 */
+}
+
+static void test_cancel(void)
+{
+    inbox *in = inbox_create(4, 2);
+    gen_request *r = NULL;
+    CHECK(inbox_submit(in, request(7)));
+    CHECK(inbox_submit(in, request(8)));
+    CHECK(inbox_take(in, &r));
+    gen_request_free(r);
+    inbox_cancel(in, 99); /* unknown: nothing */
+    CHECK(!inbox_is_cancelled(in, 7));
+    inbox_cancel(in, 7);
+    CHECK(inbox_is_cancelled(in, 7));
+    CHECK(!inbox_take_cancelled(in, &r)); /* 7 runs, 8 was not cancelled */
+    inbox_cancel(in, 8);
+    CHECK(inbox_take_cancelled(in, &r));
+    CHECK_INT(r->id, 8);
+    gen_request_free(r);
+    inbox_finish(in, 7);
+    CHECK(!inbox_is_cancelled(in, 7));
+    inbox_destroy(in);
+}
+
+static void *close_later(void *arg)
+{
+    inbox_close(arg);
+    return NULL;
+}
+
+static void test_close_wakes(void)
+{
+    inbox *in = inbox_create(1, 1);
+    gen_request *r = request(1);
+    pthread_t t;
+    pthread_create(&t, NULL, close_later, in);
+    CHECK(!inbox_wait(in));
+    pthread_join(t, NULL);
+    CHECK(!inbox_submit(in, r));
+    CHECK(inbox_is_cancelled(in, 5));
+    gen_request_free(r);
+    inbox_destroy(in);
+}
+
+/* A wake is not lost if nobody sleeps yet, and ends one sleep only. */
+static void test_wake(void)
+{
+    inbox *in = inbox_create(1, 1);
+    pthread_t t;
+    inbox_wake(in);
+    CHECK(inbox_wait(in));
+    pthread_create(&t, NULL, close_later, in);
+    CHECK(!inbox_wait(in));
+    pthread_join(t, NULL);
+    inbox_destroy(in);
+}
+
+int main(void)
+{
+    test_order_and_bound();
+    test_cancel();
+    test_close_wakes();
+    test_wake();
+    CHECK_DONE();
+}

@@ -1,0 +1,106 @@
+/* prefix_cache: the longest prefix wins, scopes and media stay apart, the budget holds, blocks come back. */
+#include "engine/prefix_cache.h"
+
+#include "tests/model/tiny.h"
+
+enum { KEY_MAX = 512 };
+
+static int32_t ids[TINY_CTX];
+static uint64_t key[KEY_MAX];
+
+/* key[0] is the scope; the tokens follow. */
+static void make_key(uint64_t scope, const int32_t *tokens, size_t n)
+{
+    key[0] = scope;
+    for (size_t i = 0; i < n; i++) {
+        key[1 + i] = (uint64_t)tokens[i];
+    }
+}
+
+static void test_longest_prefix(const tiny *t)
+{
+    prefix_cache *pc = prefix_cache_create(64 << 20, 8, TINY_H);
+    seq_state *s = tiny_seq(t), *other = tiny_seq(t);
+    err_detail d = {0};
+    float straight[TINY_V];
+    make_key(0, ids, 200);
+    CHECK(prefix_cache_find(pc, key, 201) == NULL);
+    tiny_run(t, s, ids, 50, false, false);
+    CHECK(prefix_cache_store(pc, key, 51, s, decoder_hidden(t->sc, 49)));
+    tiny_run(t, s, ids + 50, 70, false, false);
+    CHECK(prefix_cache_store(pc, key, 121, s, decoder_hidden(t->sc, 69)));
+    CHECK(prefix_cache_store(pc, key, 121, s, decoder_hidden(t->sc, 69))); /* the same again: nothing new */
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 2);
+
+    const prefix_entry *hit = prefix_cache_find(pc, key, 201);
+    CHECK(hit && prefix_entry_len(hit) == 120);
+    CHECK(prefix_cache_find(pc, key, 120) && prefix_entry_len(prefix_cache_find(pc, key, 120)) == 50);
+    CHECK(prefix_cache_find(pc, key, 50) == NULL); /* a state cannot be cut */
+    memcpy(straight, tiny_run(t, s, ids + 120, 30, false, false), sizeof straight);
+    CHECK_OK(seq_state_restore(other, prefix_entry_snapshot(hit), &d), d);
+    CHECK_SAME_FLOATS(tiny_run(t, other, ids + 120, 30, false, false), straight, TINY_V);
+
+    key[100]++; /* an edit in the middle: the entry before it is still good */
+    hit = prefix_cache_find(pc, key, 201);
+    CHECK(hit && prefix_entry_len(hit) == 50);
+    make_key(7, ids, 200); /* another scope */
+    CHECK(prefix_cache_find(pc, key, 201) == NULL);
+    prefix_cache_clear(pc);
+    make_key(0, ids, 200);
+    CHECK(prefix_cache_find(pc, key, 201) == NULL);
+    CHECK_INT(prefix_cache_get_stats(pc).bytes, 0);
+    seq_state_destroy(s);
+    seq_state_destroy(other);
+    prefix_cache_destroy(pc);
+}
+
+static void test_least_recently_used(const tiny *t)
+{
+    seq_state *s = tiny_seq(t);
+    prefix_cache *pc = prefix_cache_create(64 << 20, 3, TINY_H);
+    for (int32_t first = 0; first < 4; first++) { /* four prompts of 20 tokens, three places */
+        seq_state_reset(s);
+        tiny_run(t, s, ids + 20 * first, 20, false, false);
+        make_key(0, ids + 20 * first, 20);
+        CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 19)));
+        if (first == 2) {
+            make_key(0, ids, 20); /* the oldest is used again, so the second goes */
+            CHECK(prefix_cache_find(pc, key, 21) != NULL);
+        }
+    }
+    CHECK_INT(prefix_cache_get_stats(pc).n_evictions, 1);
+    for (int32_t first = 0; first < 4; first++) {
+        make_key(0, ids + 20 * first, 20);
+        CHECK_INT(prefix_cache_has(pc, key, 21), first != 1);
+    }
+    CHECK(prefix_cache_evict_one(pc));
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 2);
+    size_t one = prefix_cache_get_stats(pc).bytes / 2;
+    prefix_cache_destroy(pc);
+
+    pc = prefix_cache_create(2 * one + one / 2, 8, TINY_H); /* room for two by bytes */
+    for (int32_t first = 0; first < 4; first++) {
+        make_key(0, ids + 20 * first, 20);
+        CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 0)));
+        CHECK(prefix_cache_get_stats(pc).bytes <= 2 * one + one / 2);
+    }
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 2);
+    prefix_cache_destroy(pc);
+
+    pc = prefix_cache_create(one / 2, 8, TINY_H); /* not even one */
+    CHECK(!prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 0)));
+    CHECK(!prefix_cache_evict_one(pc));
+    prefix_cache_destroy(pc);
+    prefix_cache_destroy(NULL);
+    seq_state_destroy(s);
+}
+
+int main(void)
+{
+    CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
+    tiny t = tiny_open(1, ~0u);
+    test_longest_prefix(&t);
+    test_least_recently_used(&t);
+    tiny_close(&t); /* every block was given back */
+    CHECK_DONE();
+}

@@ -1,0 +1,78 @@
+/* config: what model_config_load accepts may be multiplied without fear, whatever config.json says. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "model/config.h"
+#include "tests/fuzz/memory_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Bounds that no checkpoint comes near and whose products of three stay far below 2^63. */
+enum { LARGEST = 1 << 24 };
+
+static char folder[] = "/tmp/parley_config_XXXXXX";
+
+static void must(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+static void remove_folder(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+static bool sane(int32_t n)
+{
+    return n > 0 && n <= LARGEST;
+}
+
+static void check(const model_config *c)
+{
+    must(sane(c->vocab_size) && sane(c->hidden_size) && sane(c->intermediate_size));
+    must(c->n_layers > 0 && c->n_layers <= MODEL_MAX_LAYERS);
+    must(c->n_attention_layers + c->n_deltanet_layers == c->n_layers);
+    must(sane(c->n_heads) && sane(c->n_kv_heads) && c->n_heads % c->n_kv_heads == 0 && sane(c->head_dim));
+    if (c->n_deltanet_layers > 0) {
+        must(sane(c->delta_n_k) && sane(c->delta_n_v) && c->delta_n_v % c->delta_n_k == 0);
+        must(sane(c->delta_dk) && sane(c->delta_dv) && sane(c->conv_kernel));
+    }
+    must(c->rope_pairs >= 0 && 2 * c->rope_pairs <= c->head_dim && c->rope_theta > 0);
+    must(c->rms_norm_eps >= 0 && c->rms_norm_eps <= 1 && sane(c->max_position_embeddings));
+    must(c->n_mtp_layers == 0 || c->n_mtp_layers == 1);
+    must(c->n_stop_ids >= 0 && c->n_stop_ids <= MODEL_MAX_STOP_IDS);
+    for (int32_t i = 0; i < c->n_stop_ids; i++) {
+        must(c->stop_ids[i] >= 0 && c->stop_ids[i] < c->vocab_size);
+    }
+    must(strnlen(c->family, sizeof c->family) < sizeof c->family);
+    must(strnlen(c->eos_token, sizeof c->eos_token) < sizeof c->eos_token);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool ready;
+    if (!ready) {
+        char path[64];
+        must(mkdtemp(folder) != NULL);
+        snprintf(path, sizeof path, "%s/config.json", folder);
+        must(symlink(memory_file("", 0), path) == 0);
+        atexit(remove_folder);
+        ready = true;
+    }
+    memory_file(data, size);
+    model_config cfg;
+    err_detail detail = {0};
+    if (model_config_load(&cfg, folder, &detail) != ERR_OK) {
+        must(detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
+        return 0;
+    }
+    check(&cfg);
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* safetensors: any file either opens with every tensor inside it, or is refused with a reason. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "model/tensor_file.h"
+#include "tests/fuzz/memory_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+/* Touches every byte and converts what can be converted: a view outside the file would crash. */
+static void check_tensor(const tensor *t, size_t size)
+{
+    must(t->n_dims >= 0 && t->n_dims <= TENSOR_MAX_DIMS && t->bytes <= size);
+    unsigned sum = 0;
+    for (size_t i = 0; i < t->bytes; i++) {
+        sum += ((const uint8_t *)t->data)[i];
+    }
+    volatile unsigned used = sum;
+    (void)used;
+    if (t->type == DTYPE_OTHER) {
+        return;
+    }
+    size_t n = tensor_len(t);
+    must(n <= size && n * dtype_bytes(t->type) == t->bytes);
+    float *values = malloc((n + 1) * sizeof *values);
+    must(values != NULL);
+    tensor_to_f32(values, t, 0, n);
+    free(values);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    tensor_file *file = NULL;
+    err_detail detail = {0};
+    if (tensor_file_open(&file, memory_file(data, size), &detail) != ERR_OK) {
+        must(file == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
+        return 0;
+    }
+    size_t sum = 0;
+    for (size_t i = 0; i < tensor_file_count(file); i++) {
+        tensor t, found;
+        const char *type_name = NULL;
+        const char *name = tensor_file_at(file, i, &t, &type_name);
+        must(name != NULL && type_name != NULL);
+        must(tensor_file_find(file, name, &found) && found.data == t.data && found.bytes == t.bytes);
+        check_tensor(&t, size);
+        sum += t.bytes;
+    }
+    must(sum <= size); /* no overlap */
+    tensor t;
+    must(!tensor_file_find(file, "\x01 no such name", &t));
+    tensor_file_close(file);
+    return 0;
+}

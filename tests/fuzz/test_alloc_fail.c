@@ -1,0 +1,98 @@
+/* Every allocation of base/ fails once: no crash, no leak (ASan watches), ERR_NOMEM or a result. */
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mailbox.h"
+#include "tests/alloc_fail.h"
+#include "tests/check.h"
+
+enum { MAX_POINTS = 10000 };
+
+static err_code use_arena(void *context)
+{
+    (void)context;
+    arena *a = arena_create(10u << 20);
+    bool ok = a && arena_alloc(a, 100) && arena_alloc(a, 300000) && arena_calloc(a, 10, 10) &&
+              arena_strdup(a, "text", 4) && arena_alloc(a, 65500);
+    arena_destroy(a);
+    return ok ? ERR_OK : ERR_NOMEM;
+}
+
+static err_code use_bytes(void *context)
+{
+    (void)context;
+    bytes b;
+    bytes_init(&b, 1u << 20);
+    size_t before = 0;
+    for (int i = 0; i < 200; i++) {
+        bytes_append_json(&b, "a\n\xFF", 3);
+        bytes_printf(&b, "%d", i);
+        if (b.failed && !before) {
+            before = b.len + 1;
+        }
+    }
+    /* After a failure nothing more was appended, and what is there is whole. */
+    CHECK(!b.failed || b.len + 1 == before);
+    CHECK_INT(strlen(bytes_str(&b)), b.len);
+    err_code err = b.failed ? ERR_NOMEM : ERR_OK;
+    bytes_deinit(&b);
+    return err;
+}
+
+static err_code use_mailbox(void *context)
+{
+    (void)context;
+    mailbox *mb = mailbox_create(10);
+    mailbox_destroy(mb, NULL);
+    return mb ? ERR_OK : ERR_NOMEM;
+}
+
+static err_code use_json(void *context)
+{
+    json_doc *doc;
+    err_code err = json_parse(&doc, context, strlen(context), LIMIT_JSON_DEPTH, NULL);
+    if (err != ERR_OK) {
+        CHECK(doc == NULL);
+        return err;
+    }
+    bytes b;
+    bytes_init(&b, 1u << 20);
+    json_write(&b, json_root(doc));
+    err = b.failed ? ERR_NOMEM : ERR_OK;
+    bytes_deinit(&b);
+    json_free(doc);
+    return err;
+}
+
+static err_code use_file(void *context)
+{
+    json_doc *doc;
+    err_code err = json_parse_file(&doc, context, 1u << 20, NULL);
+    json_free(doc);
+    return err;
+}
+
+int main(void)
+{
+    static char text[] = "{\"a\":[1,2.5,\"x\\n\\u00e9\",null,true,{\"b\":{}}],"
+                         "\"long\":1000000000000000000000000000000000000000000000000000000000000000000000}";
+    CHECK_INT(alloc_fail_each(use_arena, NULL, MAX_POINTS), 4);
+    CHECK(alloc_fail_each(use_bytes, NULL, MAX_POINTS) >= 4);
+    CHECK_INT(alloc_fail_each(use_mailbox, NULL, MAX_POINTS), 2);
+    size_t n_json = alloc_fail_each(use_json, text, MAX_POINTS);
+    printf("json: %zu allocations\n", n_json);
+    CHECK(n_json >= 4); /* 24 where the allocations of cJSON count, too */
+    char path[] = "/tmp/parley_alloc_XXXXXX";
+    int fd = mkstemp(path);
+    FILE *f = fdopen(fd, "w");
+    CHECK(f != NULL);
+    fputs(text, f);
+    fclose(f);
+    CHECK(alloc_fail_each(use_file, path, MAX_POINTS) >= 2);
+    remove(path);
+    CHECK_DONE();
+}

@@ -1,0 +1,69 @@
+/* Every allocation of opening a checkpoint and making a sequence ready fails once. */
+#include "tests/alloc_fail.h"
+#include "tests/model/tiny.h"
+
+#include "model/sampler.h"
+
+enum { MAX_POINTS = 20000, MIN_POINTS = 15 };
+
+static err_code open_and_close(void *context)
+{
+    (void)context;
+    model *m = NULL;
+    err_code err = model_open(&m, check_data("tiny"), &(model_open_options){.weights_only = true}, NULL);
+    CHECK((m != NULL) == (err == ERR_OK));
+    model_close(m);
+    return err;
+}
+
+static err_code make_ready(void *context)
+{
+    const tiny *t = context;
+    const model_config *cfg = model_get_config(t->m);
+    seq_state *s = NULL;
+    seq_snapshot *snap = NULL;
+    decoder_scratch *sc = NULL;
+    mtp_scratch *ms = NULL;
+    sampler *sm = NULL;
+    sampler_params params = {.temperature = 1, .top_p = 1, .repetition_penalty = 1};
+    kv_pool *pool = NULL;
+    err_code err = kv_pool_create(&pool, cfg, true, 2, t->c, NULL);
+    if (!err) {
+        err = seq_state_create(&s, cfg, pool, 100, t->c, NULL);
+    }
+    if (!err) {
+        err = seq_state_reserve_rows(s, 4, NULL);
+    }
+    if (!err) {
+        snap = seq_state_snapshot(s);
+        err = snap ? ERR_OK : ERR_NOMEM;
+    }
+    if (!err) {
+        err = decoder_scratch_create(&sc, t->m, t->c, 10, 2, NULL);
+    }
+    if (!err) {
+        err = mtp_scratch_create(&ms, t->m, t->c, 10, 2, NULL);
+    }
+    if (!err) {
+        err = sampler_create(&sm, &params, cfg->vocab_size, cfg->vocab_size, NULL);
+    }
+    sampler_destroy(sm);
+    mtp_scratch_destroy(ms);
+    decoder_scratch_destroy(sc);
+    seq_snapshot_free(snap);
+    seq_state_destroy(s);
+    kv_pool_destroy(pool);
+    return err;
+}
+
+int main(void)
+{
+    tiny t = tiny_open(1, ~0u);
+    size_t n_open = alloc_fail_each(open_and_close, NULL, MAX_POINTS),
+           n_ready = alloc_fail_each(make_ready, &t, MAX_POINTS);
+    printf("%zu and %zu allocations\n", n_open, n_ready);
+    CHECK(n_open >= MIN_POINTS);
+    CHECK(n_ready >= MIN_POINTS);
+    tiny_close(&t);
+    CHECK_DONE();
+}

@@ -1,0 +1,252 @@
+/* decoder: one result, however the work is cut: chunks, batches, threads, instruction sets, verify blocks. */
+#include "tests/model/tiny.h"
+
+#include "compute/cpu.h"
+
+static int32_t ids[TINY_CTX], n_ids;
+
+static void test_chunks_equal_whole(const tiny *t)
+{
+    static const int32_t chunks[] = {1, 7, 63, 64, 65, 128, 300};
+    float *whole = malloc(TINY_V * sizeof *whole);
+    seq_state *s = tiny_seq(t);
+    memcpy(whole, tiny_run(t, s, ids, n_ids, false, false), TINY_V * sizeof *whole);
+    CHECK_INT(seq_state_len(s), n_ids);
+    for (size_t k = 0; k < ARRAY_LEN(chunks); k++) {
+        const float *logits = NULL;
+        seq_state_reset(s);
+        for (int32_t at = 0; at < n_ids; at += chunks[k]) {
+            int32_t n = n_ids - at < chunks[k] ? n_ids - at : chunks[k];
+            logits = tiny_run(t, s, ids + at, n, false, false);
+        }
+        CHECK(logits && tiny_difference(logits, whole, TINY_V) < 1e-4);
+    }
+    /* row by row with the recurrent form */
+    const float *logits = NULL;
+    seq_state_reset(s);
+    for (int32_t at = 0; at < n_ids; at++) {
+        logits = tiny_run(t, s, ids + at, 1, true, false);
+    }
+    CHECK(logits && tiny_difference(logits, whole, TINY_V) < 1e-4);
+    seq_state_destroy(s);
+    free(whole);
+}
+
+/* Prompt and eight greedy tokens; the logits of every step go to out [9, V]. */
+static void generate(const tiny *t, float *out, int32_t n_prompt)
+{
+    seq_state *s = tiny_seq(t);
+    const float *logits = tiny_run(t, s, ids, n_prompt, false, false);
+    memcpy(out, logits, TINY_V * sizeof *out);
+    for (int i = 1; i <= 8; i++) {
+        int32_t token = tiny_best(out + (i - 1) * TINY_V);
+        memcpy(out + i * TINY_V, tiny_run(t, s, &token, 1, true, false), TINY_V * sizeof *out);
+    }
+    seq_state_destroy(s);
+}
+
+static void test_threads_and_kernels(const tiny *two)
+{
+    size_t n = 9 * TINY_V;
+    float *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+    unsigned mask = 0;
+    generate(two, a, 200);
+    tiny one = tiny_open(1, ~0u);
+    generate(&one, b, 200);
+    CHECK_SAME_FLOATS(a, b, n);
+    tiny_close(&one);
+    tiny three = tiny_open(3, ~0u);
+    generate(&three, b, 200);
+    CHECK_SAME_FLOATS(a, b, n);
+    tiny_close(&three);
+    static const char *const levels[] = {"generic", "avx2"};
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(cpu_parse_level(levels[i], &mask));
+        tiny other = tiny_open(2, mask);
+        generate(&other, b, 200);
+        CHECK(tiny_difference(b, a, n) < 1e-3);
+        tiny_close(&other);
+    }
+    free(a);
+    free(b);
+}
+
+/* Three sequences that decode together, beside a prefill chunk of a fourth, get the bits that each gets alone. */
+static void test_batch_equals_alone(const tiny *t)
+{
+    static const int32_t lens[3] = {5, 70, 131};
+    float *alone = malloc(3 * TINY_V * sizeof *alone), *fourth = malloc(TINY_V * sizeof *fourth);
+    int32_t tokens[3 + 90], logit_rows[4] = {0, 1, 2, 92};
+    position p[3 + 90];
+    seq_state *s[4];
+    batch_run runs[4];
+    err_detail d = {0};
+    for (int i = 0; i < 4; i++) {
+        s[i] = tiny_seq(t);
+    }
+    for (int i = 0; i < 3; i++) {
+        tiny_run(t, s[i], ids + 3 * i, lens[i], false, false);
+        seq_snapshot *snap = seq_state_snapshot(s[i]);
+        tokens[i] = ids[400 + i];
+        memcpy(alone + i * TINY_V, tiny_run(t, s[i], &tokens[i], 1, true, false), TINY_V * sizeof *alone);
+        CHECK(snap != NULL);
+        CHECK_OK(seq_state_restore(s[i], snap, &d), d);
+        seq_snapshot_free(snap);
+        p[i] = (position){lens[i], lens[i], lens[i]};
+        runs[i] = (batch_run){.seq = s[i], .first_row = i, .n_rows = 1, .exact_rows = true};
+    }
+    memcpy(fourth, tiny_run(t, s[3], ids, 90, false, false), TINY_V * sizeof *fourth);
+    seq_state_reset(s[3]);
+    for (int32_t i = 0; i < 90; i++) {
+        tokens[3 + i] = ids[i];
+        p[3 + i] = (position){i, i, i};
+    }
+    runs[3] = (batch_run){.seq = s[3], .first_row = 3, .n_rows = 90};
+    batch b = {.n_rows = 93,
+               .tokens = tokens,
+               .positions = p,
+               .runs = runs,
+               .n_runs = 4,
+               .logit_rows = logit_rows,
+               .n_logit_rows = 4};
+    CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+    for (int i = 0; i < 3; i++) {
+        CHECK_SAME_FLOATS(decoder_logits(t->sc, i), alone + i * TINY_V, TINY_V);
+        CHECK_INT(seq_state_len(s[i]), lens[i] + 1);
+    }
+    CHECK(tiny_difference(decoder_logits(t->sc, 3), fourth, TINY_V) < 1e-4);
+    for (int i = 0; i < 4; i++) {
+        seq_state_destroy(s[i]);
+    }
+    free(alone);
+    free(fourth);
+}
+
+/* More decode rows than one matrix product may take: still the bits of each alone. */
+static void test_many_rows(const tiny *t)
+{
+    enum { N = NN_ROWS_EXACT + 5 };
+    seq_state *s[N];
+    batch_run runs[N];
+    position p[N];
+    int32_t tokens[N], rows[N];
+    float *alone = malloc(N * TINY_V * sizeof *alone);
+    err_detail d = {0};
+    for (int32_t i = 0; i < N; i++) {
+        s[i] = tiny_seq(t);
+        tokens[i] = ids[i];
+        rows[i] = i;
+        p[i] = (position){0, 0, 0};
+        runs[i] = (batch_run){.seq = s[i], .first_row = i, .n_rows = 1, .exact_rows = true};
+        memcpy(alone + i * TINY_V, tiny_run(t, s[i], &tokens[i], 1, true, false), TINY_V * sizeof *alone);
+        seq_state_reset(s[i]);
+    }
+    batch b = {.n_rows = N,
+               .tokens = tokens,
+               .positions = p,
+               .runs = runs,
+               .n_runs = N,
+               .logit_rows = rows,
+               .n_logit_rows = N};
+    CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+    for (int32_t i = 0; i < N; i++) {
+        CHECK_SAME_FLOATS(decoder_logits(t->sc, i), alone + i * TINY_V, TINY_V);
+        seq_state_destroy(s[i]);
+    }
+    free(alone);
+}
+
+/* A verify block of four rows = four steps, bit for bit; and going back to any of its rows. */
+static void test_verify_block(const tiny *t)
+{
+    enum { K = 4 };
+    float *steps = malloc((K + 1) * TINY_V * sizeof *steps);
+    int32_t rows[K] = {0, 1, 2, 3};
+    position p[K];
+    err_detail d = {0};
+    seq_state *s = tiny_seq(t);
+    CHECK_OK(seq_state_reserve_rows(s, K, &d), d);
+    tiny_run(t, s, ids, 100, false, false);
+    seq_snapshot *snap = seq_state_snapshot(s);
+    CHECK(snap != NULL);
+    for (int i = 0; i <= K; i++) {
+        memcpy(steps + i * TINY_V, tiny_run(t, s, ids + 100 + i, 1, true, false), TINY_V * sizeof *steps);
+    }
+    for (int32_t i = 0; i < K; i++) {
+        p[i] = (position){100 + i, 100 + i, 100 + i};
+    }
+    for (int32_t keep = 1; keep <= K; keep++) {
+        CHECK_OK(seq_state_restore(s, snap, &d), d);
+        batch_run run = {.seq = s, .n_rows = K, .exact_rows = true, .keep_rows = true};
+        batch b = {.n_rows = K,
+                   .tokens = ids + 100,
+                   .positions = p,
+                   .runs = &run,
+                   .n_runs = 1,
+                   .logit_rows = rows,
+                   .n_logit_rows = K};
+        CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+        for (int i = 0; i < K; i++) {
+            CHECK_SAME_FLOATS(decoder_logits(t->sc, i), steps + i * TINY_V, TINY_V);
+        }
+        seq_state_rewind(s, keep);
+        CHECK_INT(seq_state_len(s), 100 + keep);
+        const float *next = tiny_run(t, s, ids + 100 + keep, 1, true, false);
+        CHECK_SAME_FLOATS(next, steps + keep * TINY_V, TINY_V);
+    }
+    seq_snapshot_free(snap);
+    seq_state_destroy(s);
+    free(steps);
+}
+
+static void test_refusals(const tiny *t)
+{
+    seq_state *s = NULL;
+    err_detail d = {0};
+    position p[4] = {{0, 0, 0}};
+    int32_t tokens[4] = {1, 2, 3, 4}, row = 0, outside = 4;
+    CHECK_OK(seq_state_create(&s, model_get_config(t->m), t->pool, 3, t->c, &d), d);
+    batch_run run = {.seq = s, .n_rows = 4};
+    batch b = {.n_rows = 4,
+               .tokens = tokens,
+               .positions = p,
+               .runs = &run,
+               .n_runs = 1,
+               .logit_rows = &row,
+               .n_logit_rows = 1};
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_LIMIT); /* the context is full */
+    CHECK(strstr(d.text, "0 of 3") != NULL);
+    CHECK_INT(seq_state_len(s), 0);
+    run.n_rows = 3;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL); /* a row without a run */
+    b.n_rows = 3;
+    tokens[1] = TINY_V;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INVALID);
+    tokens[1] = -1;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INVALID);
+    tokens[1] = 1;
+    b.logit_rows = &outside;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    b.logit_rows = &row;
+    run.exact_rows = run.keep_rows = true; /* not reserved */
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    run.keep_rows = false;
+    CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+    CHECK_INT(seq_state_create(&s, model_get_config(t->m), t->pool, 0, t->c, &d), ERR_INVALID);
+    seq_state_destroy(run.seq);
+}
+
+int main(void)
+{
+    n_ids = tiny_ids(ids, TINY_CTX);
+    CHECK_INT(n_ids, 730);
+    tiny t = tiny_open(2, ~0u);
+    test_chunks_equal_whole(&t);
+    test_threads_and_kernels(&t);
+    test_batch_equals_alone(&t);
+    test_many_rows(&t);
+    test_verify_block(&t);
+    test_refusals(&t);
+    tiny_close(&t);
+    CHECK_DONE();
+}

@@ -1,0 +1,114 @@
+/* mtp: the draft head's cache filled at once, in pieces, or with keys and values alone; truncation; refusals. */
+#include "tests/model/tiny.h"
+
+enum { N = 150 };
+
+static int32_t ids[TINY_CTX];
+static position positions[N];
+static float hidden[N * TINY_H];
+
+/* Entry N-1's logits and output after the cache was filled in pieces of `piece`; up to n_logits rows of each earlier
+ * piece get logits too. */
+static void run_pieces(const tiny *t, mtp_scratch *ms, seq_state *s, int32_t piece, int32_t n_logits,
+                       float *out)
+{
+    err_detail d = {0};
+    mtp_truncate(s, 0);
+    for (int32_t at = 0; at < N; at += piece) {
+        int32_t n = N - at < piece ? N - at : piece;
+        bool last = at + n == N;
+        mtp_input in = {s, hidden + at * TINY_H, ids + 1 + at, positions + at, n};
+        CHECK_OK(mtp_forward(t->m, t->c, ms, &in, last ? 1 : n_logits < n ? n_logits : n, &d), d);
+    }
+    CHECK_INT(mtp_len(s), N);
+    memcpy(out, mtp_logits(ms, 0), TINY_V * sizeof *out);
+    memcpy(out + TINY_V, mtp_hidden(ms, 0), TINY_H * sizeof *out);
+}
+
+static void test_pieces(const tiny *t, mtp_scratch *ms, seq_state *s)
+{
+    static const int32_t pieces[] = {1, 31, 64, 149};
+    float whole[TINY_V + TINY_H], other[TINY_V + TINY_H];
+    run_pieces(t, ms, s, N, 0, whole);
+    for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
+        for (int32_t n_logits = 0; n_logits <= 2; n_logits++) {
+            run_pieces(t, ms, s, pieces[i], n_logits, other);
+            CHECK(tiny_difference(other, whole, TINY_V) < 1e-4);
+            CHECK(tiny_difference(other + TINY_V, whole + TINY_V, TINY_H) < 1e-4);
+        }
+    }
+}
+
+/* Drafting on and cutting back leaves no trace; the cut entries may be written again. */
+static void test_truncate(const tiny *t, mtp_scratch *ms, seq_state *s)
+{
+    float first[TINY_V];
+    err_detail d = {0};
+    position p = {N, N, N};
+    int32_t token = ids[N], wrong = ids[N] + 1;
+    run_pieces(t, ms, s, N, 0, (float[TINY_V + TINY_H]){0});
+    mtp_input in = {s, hidden + 5 * TINY_H, &token, &p, 1};
+    CHECK_OK(mtp_forward(t->m, t->c, ms, &in, 1, &d), d);
+    memcpy(first, mtp_logits(ms, 0), sizeof first);
+    mtp_truncate(s, N);
+    in.next_tokens = &wrong;
+    CHECK_OK(mtp_forward(t->m, t->c, ms, &in, 1, &d), d);
+    in.hidden = mtp_hidden(ms, 0); /* the head's own output may be fed back */
+    CHECK_OK(mtp_forward(t->m, t->c, ms, &in, 1, &d), d);
+    CHECK_INT(mtp_len(s), N + 2);
+    mtp_truncate(s, N);
+    in = (mtp_input){s, hidden + 5 * TINY_H, &token, &p, 1};
+    CHECK_OK(mtp_forward(t->m, t->c, ms, &in, 1, &d), d);
+    CHECK_SAME_FLOATS(mtp_logits(ms, 0), first, TINY_V);
+}
+
+static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
+{
+    err_detail d = {0};
+    seq_state *plain = NULL, *small = NULL;
+    kv_pool *headless = NULL;
+    int32_t outside = TINY_V;
+    mtp_input in = {s, hidden, &outside, positions, 1};
+    mtp_truncate(s, 0);
+    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_INVALID);
+    in.next_tokens = ids;
+    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 2, &d), ERR_LIMIT);
+    in.n = N + 1;
+    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_LIMIT);
+    CHECK_OK(kv_pool_create(&headless, model_get_config(t->m), false, 2, t->c, &d), d);
+    CHECK_OK(seq_state_create(&plain, model_get_config(t->m), headless, 10, t->c, &d), d);
+    CHECK_OK(seq_state_create(&small, model_get_config(t->m), t->pool, 10, t->c, &d), d);
+    in = (mtp_input){plain, hidden, ids, positions, 1};
+    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_INTERNAL);
+    in = (mtp_input){small, hidden, ids, positions, 11};
+    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_LIMIT);
+    CHECK_INT(mtp_len(small), 0);
+    CHECK_INT(mtp_scratch_create(&ms, t->m, t->c, 0, 0, &d), ERR_INVALID);
+    seq_state_destroy(plain);
+    seq_state_destroy(small);
+    kv_pool_destroy(headless);
+}
+
+int main(void)
+{
+    mtp_scratch *ms = NULL;
+    err_detail d = {0};
+    CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
+    tiny t = tiny_open(2, ~0u);
+    seq_state *s = tiny_seq(&t);
+    CHECK(model_has_mtp(t.m));
+    CHECK_OK(mtp_scratch_create(&ms, t.m, t.c, N, 2, &d), d);
+    tiny_run(&t, s, ids, N, false, false);
+    memcpy(hidden, decoder_hidden(t.sc, 0), sizeof hidden);
+    for (int32_t i = 0; i < N; i++) {
+        positions[i] = (position){i, i, i};
+    }
+    test_pieces(&t, ms, s);
+    test_truncate(&t, ms, s);
+    test_refusals(&t, ms, s);
+    mtp_scratch_destroy(ms);
+    mtp_scratch_destroy(NULL);
+    seq_state_destroy(s);
+    tiny_close(&t);
+    CHECK_DONE();
+}

@@ -1,0 +1,19 @@
+/* The full sets of reference outputs, where they lie beside the checkout. */
+#include "tests/check.h"
+
+#include "tests/model/tool.h"
+
+int main(void)
+{
+    char dir[4096];
+    const char *shared = check_shared_dir();
+    static const char *const sets[] = {"qwen3_5", "qwen3_5_tied"};
+    if (!shared) {
+        CHECK_SKIP("the full reference outputs are not beside the checkout");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(dir, sizeof dir, "%s/reference/%s", shared, sets[i]);
+        CHECK_INT(tool_run("check_reference", dir, "native"), 0);
+    }
+    CHECK_DONE();
+}

@@ -1,0 +1,17 @@
+/* The reference outputs of tests/data/tiny, with every set of kernels. */
+#include "tests/check.h"
+
+#include "tests/model/tool.h"
+
+int main(void)
+{
+    char dir[4096];
+    static const char *const levels[] = {"native", "avx2", "generic"};
+    snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_INT(tool_run("check_reference", dir, levels[i]), 0);
+    }
+    CHECK_INT(tool_run("check_reference", dir, "no such level"), 2);
+    CHECK_INT(tool_run("check_reference", "/nonexistent", NULL), 2);
+    CHECK_DONE();
+}

@@ -1,0 +1,129 @@
+/* rope: positions of the specification's worked example, placeholders that do not fit, the rotation tables. */
+#include "tests/check.h"
+
+#include "base/compiler.h"
+#include "model/rope.h"
+
+enum { TEXT = 1, START = 2, END = 3, IMAGE = 8, VIDEO = 9 };
+
+static model_config config(void)
+{
+    model_config cfg = {.image_token_id = IMAGE,
+                        .video_token_id = VIDEO,
+                        .rope_theta = 10000.0,
+                        .rope_pairs = 8,
+                        .mrope_section = {3, 3, 2},
+                        .mrope_interleaved = true};
+    return cfg;
+}
+
+static size_t fill(int32_t *ids, size_t at, int32_t id, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ids[at + i] = id;
+    }
+    return at + n;
+}
+
+/* docs/model.md C.4: a picture of 2 x 3 merged rows and a film of two frames of 2 x 2. outer adds the pair of vision tokens
+ * that the newer layout keeps around a film. */
+static size_t worked_example(int32_t *ids, bool outer)
+{
+    size_t n = fill(ids, 0, TEXT, 3);
+    n = fill(ids, n, START, 1);
+    n = fill(ids, n, IMAGE, 6);
+    n = fill(ids, n, END, 1);
+    n = fill(ids, n, START, outer);
+    for (int frame = 0; frame < 2; frame++) {
+        n = fill(ids, n, TEXT, 6);
+        n = fill(ids, n, START, 1);
+        n = fill(ids, n, VIDEO, 4);
+        n = fill(ids, n, END, 1);
+    }
+    n = fill(ids, n, END, outer);
+    return fill(ids, n, TEXT, 1);
+}
+
+static void check_position(const position *p, int32_t t, int32_t h, int32_t w)
+{
+    CHECK_INT(p->t, t);
+    CHECK_INT(p->h, h);
+    CHECK_INT(p->w, w);
+}
+
+static void test_worked_example(void)
+{
+    int32_t ids[64], delta = 0;
+    position p[64];
+    err_detail d = {0};
+    model_config cfg = config();
+    media_grid image = {1, 4, 6}, video = {2, 4, 4};
+    size_t n = worked_example(ids, false);
+    CHECK_INT(n, 36);
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, &image, 1, &video, 1, 2, &d), d);
+    CHECK_INT(delta, -7);
+    check_position(&p[3], 3, 3, 3);
+    check_position(&p[4], 4, 4, 4);
+    check_position(&p[6], 4, 4, 6);
+    check_position(&p[7], 4, 5, 4);
+    check_position(&p[9], 4, 5, 6);
+    check_position(&p[10], 7, 7, 7);
+    check_position(&p[17], 14, 14, 14);
+    check_position(&p[18], 15, 15, 15);
+    check_position(&p[21], 15, 16, 16);
+    check_position(&p[22], 17, 17, 17);
+    check_position(&p[30], 25, 25, 25);
+    check_position(&p[33], 25, 26, 26);
+    check_position(&p[34], 27, 27, 27);
+    check_position(&p[35], 28, 28, 28);
+
+    n = worked_example(ids, true);
+    CHECK_INT(n, 38);
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, &image, 1, &video, 1, 2, &d), d);
+    CHECK_INT(delta, -7);
+    check_position(&p[11], 8, 8, 8);
+    check_position(&p[37], 30, 30, 30);
+}
+
+static void test_mismatches(void)
+{
+    int32_t ids[64], delta = 0;
+    position p[64];
+    model_config cfg = config();
+    media_grid image = {1, 4, 6}, video = {2, 4, 4}, wider = {1, 4, 8}, odd = {1, 3, 6};
+    size_t n = worked_example(ids, false);
+    err_detail d = {0};
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), ERR_INVALID);
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, n, &image, 1, NULL, 0, 2, &d), ERR_INVALID);
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, n, &wider, 1, &video, 1, 2, &d), ERR_INVALID);
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, n, &odd, 1, &video, 1, 2, &d), ERR_INVALID);
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, 8, &image, 1, NULL, 0, 2, &d),
+              ERR_INVALID); /* cut short */
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, 3, &image, 1, NULL, 0, 2, &d),
+              ERR_INVALID); /* no pads at all */
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, 3, NULL, 0, NULL, 0, 2, &d), d);
+    CHECK_INT(delta, 0);
+}
+
+static void test_tables(void)
+{
+    float cos_table[8], sin_table[8];
+    model_config cfg = config();
+    position p = {100, 10, 1};
+    /* sections [3, 3, 2] of 8 pairs: height at 1, 4, 7; width at 2, 5; time elsewhere */
+    static const int32_t axis[8] = {100, 10, 1, 100, 10, 1, 100, 10};
+    rope_tables(cos_table, sin_table, &cfg, &p, 1);
+    for (int i = 0; i < 8; i++) {
+        double angle = axis[i] * pow(10000.0, -i / 8.0);
+        CHECK_NEAR(cos_table[i], cos(angle), 2e-5);
+        CHECK_NEAR(sin_table[i], sin(angle), 2e-5);
+    }
+}
+
+int main(void)
+{
+    test_worked_example();
+    test_mismatches();
+    test_tables();
+    CHECK_DONE();
+}

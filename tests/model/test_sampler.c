@@ -1,0 +1,238 @@
+/* sampler: greedy, every filter and penalty on small vocabularies, and the drawn frequencies. */
+#include "tests/check.h"
+
+#include "base/compiler.h"
+#include "model/sampler.h"
+
+static const sampler_params PLAIN = {.temperature = 1, .top_p = 1, .repetition_penalty = 1, .seed = 7};
+
+static sampler *create(const sampler_params *p, int32_t vocab_size, int32_t n_valid)
+{
+    sampler *s = NULL;
+    err_detail d = {0};
+    CHECK_OK(sampler_create(&s, p, vocab_size, n_valid, &d), d);
+    return s;
+}
+
+/* The draw for a place behind the output. */
+static int32_t pick_at(sampler *s, const float *logits, size_t n, int32_t ahead)
+{
+    float copy[16];
+    memcpy(copy, logits, n * sizeof *copy);
+    return sampler_pick(s, copy, ahead);
+}
+
+static int32_t pick(sampler *s, const float *logits, size_t n)
+{
+    return pick_at(s, logits, n, 0);
+}
+
+/* One pick by a fresh greedy sampler. */
+static int32_t greedy(sampler_params p, const float *logits, int32_t n, const int32_t *prompt,
+                      size_t n_prompt, const int32_t *output, size_t n_output)
+{
+    p.temperature = 0;
+    sampler *s = create(&p, n, n);
+    sampler_prompt(s, prompt, n_prompt);
+    for (size_t i = 0; i < n_output; i++) {
+        sampler_accept(s, output[i]);
+    }
+    int32_t id = pick(s, logits, (size_t)n);
+    sampler_destroy(s);
+    return id;
+}
+
+static void test_greedy(void)
+{
+    static const float logits[5] = {1, 3, 3, 2, 9};
+    sampler_params p = PLAIN;
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, NULL, 0), 1); /* lowest id among equals */
+    p.temperature = 0;
+    sampler *s = create(&p, 5, 4); /* id 4 is never produced */
+    CHECK_INT(pick(s, logits, 5), 1);
+    sampler_destroy(s);
+    p.temperature = 1;
+    p.top_k = 1;
+    s = create(&p, 5, 5);
+    CHECK_INT(pick(s, logits, 5), 4);
+    sampler_destroy(s);
+    static const float strange[3] = {NAN, -INFINITY, -1};
+    CHECK_INT(greedy(PLAIN, strange, 3, NULL, 0, NULL, 0), 2);
+    s = create(&PLAIN, 3, 3);
+    CHECK_INT(pick(s, strange, 3), 2);
+    sampler_destroy(s);
+}
+
+static void test_penalties(void)
+{
+    static const float logits[4] = {4, 3, -1, -1.5f};
+    static const int32_t zero[] = {0, 0, 0}, two[] = {2};
+    sampler_params p = PLAIN;
+    p.repetition_penalty = 1.5f; /* 4 / 1.5 < 3 */
+    CHECK_INT(greedy(p, logits, 4, zero, 1, NULL, 0), 1);
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, zero, 1), 1);
+    static const float low[4] = {-9, -9, -1, -1.4f};
+    CHECK_INT(greedy(p, low, 4, two, 1, NULL, 0), 3); /* negative logits are multiplied: -1 * 1.5 < -1.4 */
+    p = PLAIN;
+    p.presence_penalty = 1.5f;
+    CHECK_INT(greedy(p, logits, 4, zero, 3, NULL, 0), 0); /* the prompt does not count */
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, zero, 1), 1);
+    p = PLAIN;
+    p.frequency_penalty = 0.4f;
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, zero, 2), 0); /* 4 - 0.8 > 3 */
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, zero, 3), 1); /* 4 - 1.2 < 3 */
+    sampler_bias biases[] = {{0, -100}, {3, 20}, {77, 1}, {-1, 1}};
+    p = PLAIN;
+    p.biases = biases;
+    p.n_biases = ARRAY_LEN(biases);
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, NULL, 0), 3);
+    biases[1].bias = 0; /* only the value passed in: the sampler holds a copy */
+    CHECK_INT(greedy(p, logits, 4, NULL, 0, NULL, 0), 1);
+}
+
+/* Frequencies of n draws. */
+static void histogram(const sampler_params *p, const float *logits, int32_t n_ids, double *share, int n)
+{
+    sampler *s = create(p, n_ids, n_ids);
+    int counts[16] = {0};
+    for (int i = 0; i < n; i++) {
+        counts[pick_at(s, logits, (size_t)n_ids, i)]++; /* every place has noise of its own */
+    }
+    for (int32_t i = 0; i < n_ids; i++) {
+        share[i] = (double)counts[i] / n;
+    }
+    sampler_destroy(s);
+}
+
+static void test_distribution(void)
+{
+    /* probabilities 0.5 0.25 0.125 0.0625 0.0625 */
+    const float logits[5] = {logf(8), logf(4), logf(2), 0, 0};
+    static const double exact[5] = {0.5, 0.25, 0.125, 0.0625, 0.0625};
+    enum { N = 100000 };
+    double share[16], chi = 0;
+    histogram(&PLAIN, logits, 5, share, N);
+    for (int i = 0; i < 5; i++) {
+        chi += N * (share[i] - exact[i]) * (share[i] - exact[i]) / exact[i];
+    }
+    CHECK(chi < 18.5); /* 4 degrees of freedom, 0.1 % */
+
+    sampler_params p = PLAIN;
+    p.top_k = 2;
+    histogram(&p, logits, 5, share, N);
+    CHECK_NEAR(share[0], 2.0 / 3, 0.01);
+    CHECK_NEAR(share[0] + share[1], 1, 0);
+
+    p = PLAIN;
+    p.top_p = 0.76f; /* 0.5 + 0.25 are not enough: the third is the one that crosses */
+    histogram(&p, logits, 5, share, N);
+    CHECK_NEAR(share[2], 0.125 / 0.875, 0.01);
+    CHECK_NEAR(share[3] + share[4], 0, 0);
+    p.top_p = 0.0f; /* always one token */
+    histogram(&p, logits, 5, share, 1000);
+    CHECK_NEAR(share[0], 1, 0);
+
+    p = PLAIN;
+    p.min_p = 0.2f; /* 0.125 / 0.5 stays, 0.0625 / 0.5 goes */
+    histogram(&p, logits, 5, share, N);
+    CHECK_NEAR(share[2], 0.125 / 0.875, 0.01);
+    CHECK_NEAR(share[3] + share[4], 0, 0);
+
+    p = PLAIN;
+    p.top_k = 3;
+    p.top_p = 0.6f; /* of the mass that top-k left: 0.5 / 0.875 < 0.6, so two stay */
+    histogram(&p, logits, 5, share, N);
+    CHECK_NEAR(share[0], 2.0 / 3, 0.01);
+    CHECK_NEAR(share[2], 0, 0);
+
+    p = PLAIN;
+    p.temperature = 0.5f; /* probabilities go with their squares: 64 16 4 1 1 */
+    histogram(&p, logits, 5, share, N);
+    CHECK_NEAR(share[0], 64.0 / 86, 0.01);
+    CHECK_NEAR(share[4], 1.0 / 86, 0.005);
+}
+
+/* One place under many seeds is the same distribution as many places under one seed. */
+static void test_seeds_are_independent(void)
+{
+    const float logits[5] = {logf(8), logf(4), logf(2), 0, 0};
+    static const double exact[5] = {0.5, 0.25, 0.125, 0.0625, 0.0625};
+    enum { N = 40000 };
+    int counts[5] = {0};
+    double chi = 0;
+    for (int i = 0; i < N; i++) {
+        sampler_params p = PLAIN;
+        p.seed = (uint64_t)i;
+        sampler *s = create(&p, 5, 5);
+        counts[pick(s, logits, 5)]++;
+        sampler_destroy(s);
+    }
+    for (int i = 0; i < 5; i++) {
+        double d = counts[i] - N * exact[i];
+        chi += d * d / (N * exact[i]);
+    }
+    CHECK(chi < 18.5); /* 4 degrees of freedom, 0.1 % */
+}
+
+static void test_seed(void)
+{
+    const float logits[8] = {0};
+    sampler_params p = PLAIN;
+    sampler *a = create(&p, 8, 8), *b = create(&p, 8, 8);
+    p.seed = 8;
+    sampler *c = create(&p, 8, 8);
+    int same = 0;
+    for (int i = 0; i < 200; i++) {
+        int32_t id = pick(a, logits, 8);
+        CHECK_INT(pick_at(b, logits, 8, i), id); /* the same place, seen from the beginning */
+        same += pick(c, logits, 8) == id;
+        sampler_accept(a, id);
+        sampler_accept(c, id);
+    }
+    CHECK(same < 60);
+    sampler_destroy(a);
+    sampler_destroy(b);
+    sampler_destroy(c);
+    sampler_destroy(NULL);
+}
+
+static void test_logprobs(void)
+{
+    const float logits[5] = {0, logf(8), logf(2), logf(4), 0};
+    int32_t ids[3];
+    float logprobs[3];
+    CHECK_NEAR(sampler_logprobs(logits, 5, 3, ids, logprobs, 3), log(0.25), 1e-6);
+    CHECK_INT(ids[0], 1);
+    CHECK_INT(ids[1], 3);
+    CHECK_INT(ids[2], 2);
+    CHECK_NEAR(logprobs[0], log(0.5), 1e-6);
+    CHECK_NEAR(logprobs[2], log(0.125), 1e-6);
+    CHECK_NEAR(sampler_logprobs(logits, 5, 0, NULL, NULL, 0), log(0.0625), 1e-6);
+}
+
+static void test_refusals(void)
+{
+    sampler *s = NULL;
+    err_detail d = {0};
+    sampler_params p = PLAIN;
+    CHECK_INT(sampler_create(&s, &p, 4, 5, &d), ERR_INVALID);
+    CHECK_INT(sampler_create(&s, &p, 0, 0, &d), ERR_INVALID);
+    p.temperature = NAN;
+    CHECK_INT(sampler_create(&s, &p, 4, 4, &d), ERR_INVALID);
+    p = PLAIN;
+    p.repetition_penalty = 0;
+    CHECK_INT(sampler_create(&s, &p, 4, 4, &d), ERR_INVALID);
+    CHECK(s == NULL);
+}
+
+int main(void)
+{
+    test_greedy();
+    test_penalties();
+    test_distribution();
+    test_seeds_are_independent();
+    test_seed();
+    test_logprobs();
+    test_refusals();
+    CHECK_DONE();
+}

@@ -1,0 +1,196 @@
+/* seq_state: sizes, snapshot and restore give the bits of a straight run, wrong snapshots are refused. */
+#include "tests/model/tiny.h"
+
+static int32_t ids[TINY_CTX];
+
+/* Snapshots at several lengths, also on the border of a page; restored into the same and into another state. */
+static void test_snapshot(const tiny *t)
+{
+    static const int32_t lens[] = {1, 63, 64, 65, 200};
+    float *straight = malloc(2 * TINY_V * sizeof *straight);
+    err_detail d = {0};
+    for (size_t k = 0; k < ARRAY_LEN(lens); k++) {
+        seq_state *a = tiny_seq(t), *b = tiny_seq(t);
+        tiny_run(t, a, ids, lens[k], false, false);
+        seq_state_set_rope_delta(a, -3);
+        seq_snapshot *snap = seq_state_snapshot(a);
+        CHECK(snap != NULL);
+        CHECK_INT(seq_snapshot_len(snap), lens[k]);
+        CHECK(seq_snapshot_bytes(snap) > sizeof(float) * 4 * 16 * 24);
+        memcpy(straight, tiny_run(t, a, ids + lens[k], 40, false, false), TINY_V * sizeof *straight);
+        memcpy(straight + TINY_V, tiny_run(t, a, ids + 300, 1, true, false), TINY_V * sizeof *straight);
+        tiny_run(t, b, ids + 500, 90, false, false); /* what lay there before must not matter */
+        seq_state *targets[2] = {a, b};
+        for (int i = 0; i < 2; i++) {
+            CHECK_OK(seq_state_restore(targets[i], snap, &d), d);
+            CHECK_INT(seq_state_len(targets[i]), lens[k]);
+            CHECK_INT(seq_state_rope_delta(targets[i]), -3);
+            CHECK_SAME_FLOATS(tiny_run(t, targets[i], ids + lens[k], 40, false, false), straight, TINY_V);
+            CHECK_SAME_FLOATS(tiny_run(t, targets[i], ids + 300, 1, true, false), straight + TINY_V, TINY_V);
+        }
+        seq_snapshot_free(snap);
+        seq_state_destroy(a);
+        seq_state_destroy(b);
+    }
+    free(straight);
+}
+
+static void test_reset(const tiny *t)
+{
+    float *first = malloc(TINY_V * sizeof *first);
+    seq_state *s = tiny_seq(t);
+    memcpy(first, tiny_run(t, s, ids, 100, false, false), TINY_V * sizeof *first);
+    tiny_run(t, s, ids + 200, 50, false, false);
+    seq_state_reset(s);
+    CHECK_INT(seq_state_len(s), 0);
+    CHECK_INT(mtp_len(s), 0);
+    CHECK_SAME_FLOATS(tiny_run(t, s, ids, 100, false, false), first, TINY_V);
+    seq_state_destroy(s);
+    free(first);
+}
+
+static void test_refusals(const tiny *t)
+{
+    const model_config *cfg = model_get_config(t->m);
+    model_config other = *cfg;
+    err_detail d = {0};
+    seq_state *s = tiny_seq(t), *small = NULL, *foreign = NULL;
+    tiny_run(t, s, ids, 100, false, false);
+    seq_snapshot *snap = seq_state_snapshot(s);
+    CHECK(snap != NULL);
+    CHECK_OK(seq_state_create(&small, cfg, t->pool, 99, t->c, &d), d);
+    CHECK_INT(seq_state_restore(small, snap, &d), ERR_LIMIT);
+    CHECK(strstr(d.text, "100") && strstr(d.text, "99"));
+    other.delta_dv = 16;
+    kv_pool *elsewhere = NULL;
+    CHECK_OK(kv_pool_create(&elsewhere, &other, true, 4, t->c, &d), d);
+    CHECK_OK(seq_state_create(&foreign, &other, elsewhere, 200, t->c, &d), d);
+    CHECK_INT(seq_state_restore(foreign, snap, &d), ERR_INVALID);
+    CHECK_INT(seq_state_len(foreign), 0);
+    seq_snapshot_free(snap);
+    seq_snapshot_free(NULL);
+    seq_state_destroy(s);
+    seq_state_destroy(small);
+    seq_state_destroy(foreign);
+    kv_pool_destroy(elsewhere);
+    seq_state_destroy(NULL);
+}
+
+/* What a shared block holds for one sequence is not changed by another; counts of blocks stay true. */
+static void test_copy_on_write(const tiny *t)
+{
+    err_detail d = {0};
+    float *straight = malloc(TINY_V * sizeof *straight);
+    seq_state *a = tiny_seq(t), *b = tiny_seq(t);
+    tiny_run(t, a, ids, 100, false, false); /* two blocks, the second one partial */
+    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 2);
+    seq_snapshot *snap = seq_state_snapshot(a);
+    CHECK_INT(seq_snapshot_blocks(snap), 2);
+    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 2);
+    CHECK_OK(seq_state_restore(b, snap, &d), d);
+    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 2);
+    memcpy(straight, tiny_run(t, a, ids + 100, 20, false, false), TINY_V * sizeof *straight);
+    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 3); /* a has a second block of its own */
+    tiny_run(t, b, ids + 400, 20, false, false);         /* b goes another way */
+    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 4);
+    CHECK_OK(seq_state_restore(b, snap, &d), d);
+    CHECK_SAME_FLOATS(tiny_run(t, b, ids + 100, 20, false, false), straight, TINY_V);
+    seq_state_destroy(a);
+    seq_snapshot_free(snap);
+    seq_state_reset(b);
+    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS);
+    seq_state_destroy(b);
+    free(straight);
+}
+
+/* What an earlier owner left in a block is never read, not even NaN. */
+static void test_blocks_come_dirty(const tiny *t)
+{
+    float *blocks[TINY_BLOCKS], *first = malloc(TINY_V * sizeof *first);
+    size_t n = kv_pool_block_floats(model_get_config(t->m), true);
+    seq_state *s = tiny_seq(t);
+    memcpy(first, tiny_run(t, s, ids, 70, false, false), TINY_V * sizeof *first);
+    seq_state_reset(s);
+    for (size_t i = 0; i < TINY_BLOCKS; i++) {
+        blocks[i] = kv_pool_take(t->pool);
+        for (size_t k = 0; k < n; k++) {
+            blocks[i][k] = NAN;
+        }
+    }
+    CHECK(kv_pool_take(t->pool) == NULL);
+    for (size_t i = 0; i < TINY_BLOCKS; i++) {
+        kv_pool_release(t->pool, blocks[i]);
+    }
+    CHECK_SAME_FLOATS(tiny_run(t, s, ids, 70, false, false), first, TINY_V);
+    seq_state_destroy(s);
+    free(first);
+}
+
+static bool give_one_back(void *ctx)
+{
+    float **held = ctx;
+    if (!held[1]) {
+        return false;
+    }
+    kv_pool_release((kv_pool *)(void *)held[0], held[1]);
+    held[1] = NULL;
+    return true;
+}
+
+/* An exhausted pool refuses without changing the sequence, unless something can be reclaimed. */
+static void test_exhausted(const tiny *t)
+{
+    err_detail d = {0};
+    kv_pool *pool = NULL;
+    seq_state *s = NULL;
+    CHECK_OK(kv_pool_create(&pool, model_get_config(t->m), true, 2, t->c, &d), d);
+    CHECK_OK(seq_state_create(&s, model_get_config(t->m), pool, 500, t->c, &d), d);
+    float *held[2] = {(float *)(void *)pool, kv_pool_take(pool)};
+    tiny_run(t, s, ids, 64, false, false);
+    position p = {64, 64, 64};
+    batch_run run = {.seq = s, .n_rows = 1, .exact_rows = true};
+    batch b = {.n_rows = 1, .tokens = ids, .positions = &p, .runs = &run, .n_runs = 1};
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_NOMEM);
+    CHECK(strstr(d.text, "--ctx-size") != NULL);
+    CHECK_INT(seq_state_len(s), 64);
+    kv_pool_set_reclaim(pool, give_one_back, held);
+    CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+    CHECK_INT(seq_state_len(s), 65);
+    seq_state_destroy(s);
+    CHECK_INT(kv_pool_n_free(pool), 2);
+    kv_pool_destroy(pool);
+}
+
+static void test_sizes(const tiny *t)
+{
+    const model_config *cfg = model_get_config(t->m);
+    model_config huge = *cfg;
+    err_detail d = {0};
+    size_t a = seq_state_bytes(cfg, false, 64), b = seq_state_bytes(cfg, false, 65),
+           c = seq_state_bytes(cfg, true, 65);
+    CHECK(b - a >= 64 * 2 * 2 * 32 * sizeof(float)); /* one more page of one attention layer */
+    CHECK(c > b);
+    huge.n_attention_layers = 256;
+    huge.n_kv_heads = 4096;
+    huge.head_dim = 4096;
+    kv_pool *pool = NULL;
+    CHECK_INT(kv_pool_create(&pool, &huge, false, kv_pool_blocks_for(INT32_MAX), t->c, &d), ERR_NOMEM);
+    CHECK(strstr(d.text, "bytes") != NULL);
+    CHECK(pool == NULL);
+    CHECK_INT(seq_state_bytes(&huge, false, INT32_MAX) > SIZE_MAX / 64, 1);
+}
+
+int main(void)
+{
+    CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
+    tiny t = tiny_open(2, ~0u);
+    test_snapshot(&t);
+    test_reset(&t);
+    test_refusals(&t);
+    test_copy_on_write(&t);
+    test_blocks_come_dirty(&t);
+    test_exhausted(&t);
+    test_sizes(&t);
+    tiny_close(&t);
+    CHECK_DONE();
+}

@@ -1,0 +1,26 @@
+/* tool: runs one of our programs from a test. */
+#ifndef PARLEY_TESTS_MODEL_TOOL_H
+#define PARLEY_TESTS_MODEL_TOOL_H
+
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+/* Runs build/NAME with two arguments and returns its exit code, or -1. */
+static inline int tool_run(const char *name, const char *first, const char *second)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", PARLEY_BUILD_DIR, name);
+    char *argv[] = {path, (char *)(uintptr_t)first, (char *)(uintptr_t)second, NULL};
+    pid_t pid;
+    int status;
+    if (posix_spawn(&pid, path, NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) != pid) {
+        return -1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#endif

@@ -1,0 +1,470 @@
+/* A double of the engine for tests of the server: same header, no model. Every byte is a token; the answer repeats what
+ * the last message said. Words that start with '!' in that message steer it:
+ *
+ *     !len=N    answer with N characters          !delay=MS   wait between events
+ *     !think    answer inside a think block first !fail       fail after some tokens
+ *     !queued   report a place in the queue       !phases     report vision and prefill progress
+ *     !who      say the scope and the switches of the request
+ *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
+ *
+ * A picture must start like a PNG and end with IEND, else it is "damaged".
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "engine/engine.h"
+
+enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, CACHED = 3 };
+
+struct gen_request {
+    gen_request_info info;
+    char *text; /* the answer */
+    size_t len;
+    int delay_ms;
+    bool fails, reports_queue, reports_phases;
+    int32_t n_top;
+    /* while running */
+    uint64_t id;
+    size_t done;
+    double submitted_ms, next_ms;
+    bool started, cancelled;
+    gen_request *next;
+};
+
+struct engine {
+    engine_options opt;
+    engine_info info;
+    char table[256]; /* the token of every byte */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    gen_request *list;    /* {lock} in order of arrival; the first N_SLOTS run */
+    int n_list;           /* {lock} */
+    bool closing;         /* {lock} */
+    engine_status status; /* {lock} */
+};
+
+static void sleep_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000}, NULL);
+}
+
+/* ---- prepare ---- */
+
+static int option(const char *text, const char *name, int otherwise)
+{
+    const char *p = strstr(text, name);
+    if (!p) {
+        return otherwise;
+    }
+    p += strlen(name);
+    return *p == '=' ? (int)strtol(p + 1, NULL, 10) : 1;
+}
+
+static void append_plain(bytes *out, const char *text)
+{
+    while (*text) {
+        if (*text == '!') {
+            text += strcspn(text, " ");
+            text += *text == ' ';
+        } else {
+            bytes_append_char(out, *text++);
+        }
+    }
+}
+
+static err_code check_picture(const chat_part *p, err_detail *d)
+{
+    static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
+    if (p->data_bytes < sizeof png || memcmp(p->data, png, sizeof png) != 0) {
+        return err_set_param(d, ERR_CORRUPT, p->param, "image_parse_error",
+                             "the picture is in no known format");
+    }
+    if (p->data_bytes < 12 || memcmp(p->data + p->data_bytes - 8, "IEND", 4) != 0) {
+        return err_set_param(d, ERR_CORRUPT, p->param, "image_parse_error", "the picture ends too early");
+    }
+    return ERR_OK;
+}
+
+static err_code wait_in_prepare(const prepare_hooks *hooks, err_detail *d)
+{
+    for (int i = 0; i < 50; i++) {
+        if (hooks && hooks->cancelled && hooks->cancelled(hooks->ctx)) {
+            return err_set(d, ERR_CANCELLED, "cancelled");
+        }
+        if (hooks && hooks->progress) {
+            hooks->progress(hooks->ctx, GEN_PHASE_MEDIA, i, 50);
+        }
+        sleep_ms(10);
+    }
+    return ERR_OK;
+}
+
+static void write_answer(bytes *out, const char *said, int n_images)
+{
+    int len = option(said, "!len", -1);
+    if (strstr(said, "!think")) {
+        bytes_append_str(out, "<think>\nLet me think.\n</think>\n\n");
+    }
+    for (int i = 0; i < n_images; i++) {
+        bytes_append_str(out, "[picture] ");
+    }
+    for (int i = 0; i < len; i++) {
+        bytes_append_char(out, i % 10 == 9 ? ' ' : (char)('a' + i % 26));
+    }
+    if (len < 0) {
+        bytes_append_str(out, "You said: ");
+        append_plain(out, said);
+    }
+}
+
+err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
+                        err_detail *d)
+{
+    (void)e;
+    size_t n_bytes = 0;
+    int n_images = 0;
+    const char *said = "";
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t k = 0; k < in->messages[i].n_parts; k++) {
+            const chat_part *p = &in->messages[i].parts[k];
+            if (p->kind == CHAT_TEXT) {
+                said = p->text;
+                n_bytes += p->text_len;
+                continue;
+            }
+            err_code err = p->kind == CHAT_IMAGE ? check_picture(p, d) : ERR_OK;
+            if (err != ERR_OK) {
+                return err;
+            }
+            n_images++;
+        }
+    }
+    if (n_bytes >= N_CTX) {
+        return err_set(d, ERR_CONTEXT, "the prompt has %zu tokens and the context %d; shorten it", n_bytes,
+                       N_CTX);
+    }
+    if (strstr(said, "!slowprep")) {
+        err_code err = wait_in_prepare(hooks, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    gen_request *r = calloc(1, sizeof *r);
+    bytes text;
+    bytes_init(&text, 1 << 24);
+    write_answer(&text, said, n_images);
+    if (strstr(said, "!who")) {
+        bytes_printf(&text, " scope=%016llx mtp=%d cache=%d", (unsigned long long)in->scope,
+                     !in->params.no_draft, !in->params.no_cache);
+    }
+    bytes_append_char(&text, '\0');
+    r->text = text.data;
+    r->len = text.len - 1;
+    int32_t max = in->params.max_tokens > 0 ? in->params.max_tokens : LIMIT_MAX_TOKENS_DEFAULT * 4;
+    bool thinks =
+        !(in->template_kwargs && !json_bool(json_get(in->template_kwargs, "enable_thinking"), true));
+    r->info = (gen_request_info){.route = n_images ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT,
+                                 .n_prompt_tokens = (int32_t)n_bytes + 4,
+                                 .max_tokens = max,
+                                 .may_think = thinks,
+                                 .n_images = n_images};
+    r->delay_ms = option(said, "!delay", 0);
+    r->fails = strstr(said, "!fail") != NULL;
+    r->reports_queue = strstr(said, "!queued") != NULL;
+    r->reports_phases = strstr(said, "!phases") != NULL;
+    r->n_top = in->params.n_top_logprobs;
+    *out = r;
+    return ERR_OK;
+}
+
+err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len, bool parse_special,
+                             const gen_params *params, err_detail *d)
+{
+    (void)e, (void)out, (void)prompt, (void)len, (void)parse_special, (void)params;
+    return err_set(d, ERR_UNSUPPORTED, "not in the double");
+}
+
+void gen_request_free(gen_request *r)
+{
+    if (r) {
+        free(r->text);
+        free(r);
+    }
+}
+
+gen_request_info gen_request_get_info(const gen_request *r)
+{
+    return r->info;
+}
+
+/* ---- running ---- */
+
+static gen_event *new_event(const gen_request *r, gen_event_type type)
+{
+    gen_event *event = calloc(1, sizeof *event);
+    event->request_id = r->id;
+    event->type = type;
+    event->timings = (gen_timings){.route = r->info.route,
+                                   .prompt_n = r->info.n_prompt_tokens - CACHED,
+                                   .cache_n = CACHED,
+                                   .predicted_n = (int32_t)r->done,
+                                   .n_images = r->info.n_images,
+                                   .vision_ms = r->info.n_images ? 1.5 : 0.0,
+                                   .prompt_ms = 2.0,
+                                   .predicted_ms = clock_ms() - r->submitted_ms,
+                                   .ttft_ms = 2.5};
+    return event;
+}
+
+static void send(engine *e, gen_event *event)
+{
+    e->opt.on_event(e->opt.on_event_ctx, event);
+}
+
+static void send_progress(engine *e, const gen_request *r, gen_phase phase, int32_t processed, int32_t total)
+{
+    gen_event *event = new_event(r, GEN_PROGRESS);
+    event->phase = phase;
+    event->processed = processed;
+    event->total = total;
+    send(e, event);
+}
+
+/* One step of one request; true when it is over. */
+static bool step(engine *e, gen_request *r)
+{
+    if (!r->started) {
+        r->started = true;
+        if (r->reports_phases) {
+            send_progress(e, r, GEN_PHASE_VISION, 1, 2);
+            send_progress(e, r, GEN_PHASE_PREFILL, 64, 128);
+            send_progress(e, r, GEN_PHASE_PREFILL, 128, 128);
+        }
+    }
+    size_t limit = r->len < (size_t)r->info.max_tokens ? r->len : (size_t)r->info.max_tokens;
+    bool failed = r->fails && r->done > 4;
+    if (r->cancelled || failed || r->done >= limit) {
+        gen_event *event = new_event(r, GEN_DONE);
+        event->finish = failed            ? GEN_FINISH_ERROR
+                        : r->cancelled    ? GEN_FINISH_CANCELLED
+                        : limit == r->len ? GEN_FINISH_STOP
+                                          : GEN_FINISH_LENGTH;
+        event->error = failed ? ERR_INTERNAL : ERR_OK;
+        snprintf(event->message, sizeof event->message, "%s", failed ? "secret detail 0xdeadbeef" : "");
+        send(e, event);
+        return true;
+    }
+    gen_event *event = new_event(r, GEN_TOKENS);
+    while (event->n_tokens < TOKENS_PER_EVENT && r->done < limit) {
+        event->tokens[event->n_tokens++] = (unsigned char)r->text[r->done++];
+    }
+    if (r->n_top >= 0) {
+        event->logprobs = calloc((size_t)event->n_tokens, sizeof *event->logprobs);
+        for (int32_t i = 0; i < event->n_tokens; i++) {
+            event->logprobs[i] = (gen_logprob){.logprob = -0.25f,
+                                               .n_top = r->n_top > 0,
+                                               .top_ids = {event->tokens[i]},
+                                               .top_logprobs = {-0.25f}};
+        }
+    }
+    event->timings.predicted_n = (int32_t)r->done;
+    send(e, event);
+    r->next_ms = clock_ms() + r->delay_ms;
+    return false;
+}
+
+/* {lock} */
+static void unlink_request(engine *e, gen_request *r)
+{
+    gen_request **p = &e->list;
+    while (*p != r) {
+        p = &(*p)->next;
+    }
+    *p = r->next;
+    e->n_list--;
+    e->status.n_generated_tokens += r->done;
+}
+
+static bool is_due(const gen_request *r, double now)
+{
+    return r->cancelled || now >= r->next_ms;
+}
+
+static void *engine_thread(void *ctx)
+{
+    engine *e = ctx;
+    pthread_mutex_lock(&e->lock);
+    while (!e->closing || e->list) {
+        double now = clock_ms();
+        gen_request *due = NULL;
+        int place = 0;
+        for (gen_request *r = e->list; r && !due; r = r->next, place++) {
+            r->cancelled = r->cancelled || e->closing;
+            due = (r->cancelled || place < N_SLOTS) && is_due(r, now) ? r : NULL;
+        }
+        if (!due) {
+            pthread_mutex_unlock(&e->lock);
+            sleep_ms(1);
+            pthread_mutex_lock(&e->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&e->lock);
+        bool over = step(e, due);
+        pthread_mutex_lock(&e->lock);
+        e->status.n_steps++;
+        if (over) {
+            unlink_request(e, due);
+            gen_request_free(due);
+        } else if (due->delay_ms == 0) {
+            due->next_ms = clock_ms() + 0.2;
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *d)
+{
+    pthread_mutex_lock(&e->lock);
+    if (e->n_list >= N_SLOTS + MAX_WAITING) {
+        pthread_mutex_unlock(&e->lock);
+        return err_set(d, ERR_BUSY, "the queue is full");
+    }
+    r->id = id;
+    r->submitted_ms = r->next_ms = clock_ms();
+    if (r->reports_queue) {
+        send_progress(e, r, GEN_PHASE_QUEUED, 1, 0);
+        r->next_ms += 100;
+    }
+    gen_request **p = &e->list;
+    while (*p) {
+        p = &(*p)->next;
+    }
+    *p = r;
+    e->n_list++;
+    e->status.n_requests++;
+    pthread_mutex_unlock(&e->lock);
+    return ERR_OK;
+}
+
+void engine_cancel(engine *e, uint64_t id)
+{
+    pthread_mutex_lock(&e->lock);
+    for (gen_request *r = e->list; r; r = r->next) {
+        if (r->id == id) {
+            r->cancelled = true;
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- the rest ---- */
+
+err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
+{
+    const char *load_ms = getenv("FAKE_LOAD_MS");
+    int steps = load_ms ? (int)strtol(load_ms, NULL, 10) / 10 : 0;
+    for (int i = 0; i < steps; i++) {
+        if (opt->on_load) {
+            opt->on_load(opt->on_load_ctx, "weights", (double)i / steps);
+        }
+        sleep_ms(10);
+    }
+    if (getenv("FAKE_LOAD_FAILS")) {
+        return err_set(detail, ERR_CORRUPT, "model.safetensors is truncated");
+    }
+    engine *e = calloc(1, sizeof *e);
+    e->opt = *opt;
+    e->info = (engine_info){.model_name = "fake",
+                            .model_dir = "fake",
+                            .family = "fake",
+                            .compute = "none",
+                            .n_ctx = N_CTX,
+                            .n_ctx_train = N_CTX,
+                            .n_vocab = 256,
+                            .n_embd = 1,
+                            .n_parallel = N_SLOTS,
+                            .has_vision = true,
+                            .has_template = true,
+                            .has_thinking = true};
+    for (int i = 0; i < 256; i++) {
+        e->table[i] = (char)i;
+    }
+    e->status = (engine_status){.n_cache_queries = 8,
+                                .n_cache_hits = 6,
+                                .n_cache_entries = 3,
+                                .cache_bytes = 3000,
+                                .n_drafted = 40,
+                                .n_draft_accepted = 30,
+                                .n_parked_steps = 2};
+    gen_params_init(&e->info.defaults);
+    e->info.defaults.temperature = 0.0f;
+    pthread_mutex_init(&e->lock, NULL);
+    if (pthread_create(&e->thread, NULL, engine_thread, e) != 0) {
+        free(e);
+        return err_set(detail, ERR_NOMEM, "no thread");
+    }
+    *out = e;
+    return ERR_OK;
+}
+
+void engine_close(engine *e)
+{
+    if (!e) {
+        return;
+    }
+    pthread_mutex_lock(&e->lock);
+    e->closing = true;
+    pthread_mutex_unlock(&e->lock);
+    pthread_join(e->thread, NULL);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+const engine_info *engine_get_info(const engine *e)
+{
+    return &e->info;
+}
+
+const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special)
+{
+    *len = 1;
+    *special = false;
+    return &e->table[id & 255];
+}
+
+bool engine_is_stop_token(const engine *e, int32_t id)
+{
+    (void)e, (void)id;
+    return false;
+}
+
+err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,
+                         err_detail *detail)
+{
+    (void)e, (void)out, (void)text, (void)len, (void)parse_special;
+    return err_set(detail, ERR_UNSUPPORTED, "not in the double");
+}
+
+void engine_clear_cache(engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    e->status.n_cache_entries = e->status.cache_bytes = 0;
+    pthread_mutex_unlock(&e->lock);
+}
+
+void engine_get_status(engine *e, engine_status *out)
+{
+    pthread_mutex_lock(&e->lock);
+    *out = e->status;
+    int n = e->n_list;
+    out->n_running = n < N_SLOTS ? n : N_SLOTS;
+    out->n_waiting = n > N_SLOTS ? n - N_SLOTS : 0;
+    pthread_mutex_unlock(&e->lock);
+}

@@ -1,0 +1,57 @@
+/* The server with the double of the engine: fake_main [--port N] [--key K] [--ui-dir D] ... Prints its port. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/serve.h"
+
+static void on_listening(void *ctx, int port)
+{
+    (void)ctx;
+    printf("port %d\n", port);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    engine_options engine_opt = {0};
+    serve_options opt;
+    const char *keys[8];
+    const char *hosts[8];
+    serve_options_init(&opt);
+    opt.port = 0;
+    opt.engine = &engine_opt;
+    opt.api_keys = keys;
+    opt.allowed_hosts = hosts;
+    opt.on_listening = on_listening;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *name = argv[i], *value = argv[i + 1];
+        if (strcmp(name, "--port") == 0) {
+            opt.port = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--host") == 0) {
+            opt.host = value;
+        } else if (strcmp(name, "--key") == 0) {
+            keys[opt.n_api_keys++] = value;
+        } else if (strcmp(name, "--allow-host") == 0) {
+            hosts[opt.n_allowed_hosts++] = value;
+        } else if (strcmp(name, "--ui-dir") == 0) {
+            opt.ui_dir = value;
+        } else if (strcmp(name, "--max-body") == 0) {
+            opt.max_body = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-message") == 0) {
+            opt.max_ws_message = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--body-timeout") == 0) {
+            opt.body_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--keepalive") == 0) {
+            opt.keepalive_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--drain") == 0) {
+            opt.drain_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--queue") == 0) {
+            opt.n_queue = (int)strtol(value, NULL, 10);
+        } else {
+            fprintf(stderr, "fake_main: unknown option %s\n", name);
+            return 2;
+        }
+    }
+    return serve_run(&opt);
+}

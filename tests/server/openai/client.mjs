@@ -1,0 +1,105 @@
+/** The official openai client, unchanged, against the server: chat, Responses over HTTP and WebSocket, errors, cancel. */
+import assert from 'node:assert/strict';
+import OpenAI from 'openai';
+import { ResponsesWS } from 'openai/resources/responses/ws';
+import { eventually, metric, runTests, sleep, startServer, test } from '../client.mjs';
+
+const server = await startServer();
+await server.ready();
+const client = new OpenAI({ baseURL: `http://127.0.0.1:${server.port}/v1`, apiKey: 'none', maxRetries: 0 });
+const messages = [{ role: 'user', content: 'hello wörld' }];
+const PNG = `data:image/png;base64,${Buffer.from('\x89PNG some pixels IEND\0\0\0\0', 'latin1').toString('base64')}`;
+
+test('models', async () => {
+    const list = await client.models.list();
+    assert.equal(list.data[0].id, 'fake');
+    assert.equal((await client.models.retrieve('fake')).object, 'model');
+    await assert.rejects(client.models.retrieve('other'), OpenAI.NotFoundError);
+});
+
+test('chat, whole and streaming', async () => {
+    const whole = await client.chat.completions.create({ model: 'fake', messages });
+    assert.equal(whole.choices[0].message.content, 'You said: hello wörld');
+    assert.equal(whole.choices[0].finish_reason, 'stop');
+    const stream = await client.chat.completions.create({ model: 'fake', messages, stream: true, stream_options: { include_usage: true } });
+    let text = '';
+    let usage = null;
+    for await (const chunk of stream) {
+        text += chunk.choices[0]?.delta?.content ?? '';
+        usage = chunk.usage ?? usage;
+    }
+    assert.equal(text, 'You said: hello wörld');
+    assert.equal(usage.total_tokens, whole.usage.total_tokens);
+    const helper = client.chat.completions.stream({ model: 'fake', messages });
+    assert.equal(await helper.finalContent(), 'You said: hello wörld');
+});
+
+test('a picture', async () => {
+    const reply = await client.chat.completions.create({
+        model: 'fake',
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'what?' }, { type: 'image_url', image_url: { url: PNG, detail: 'high' } }] }],
+    });
+    assert.equal(reply.choices[0].message.content, '[picture] You said: what?');
+    assert.equal(reply.timings.route, 'media');
+});
+
+test('errors become the client\'s error classes', async () => {
+    const create = (body) => client.chat.completions.create({ model: 'fake', messages, ...body });
+    const bad = await create({ temperature: 7 }).catch((error) => error);
+    assert.ok(bad instanceof OpenAI.BadRequestError);
+    assert.equal(bad.param, 'temperature');
+    assert.equal(bad.code, 'invalid_value');
+    assert.equal(bad.type, 'invalid_request_error');
+    assert.match(bad.requestID, /^req_/);
+    const long = await create({ messages: [{ role: 'user', content: 'x'.repeat(30000) }] }).catch((error) => error);
+    assert.equal(long.code, 'context_length_exceeded');
+    await assert.rejects(create({ messages: [{ role: 'user', content: '!fail now' }] }), OpenAI.InternalServerError);
+    const stream = await create({ messages: [{ role: 'user', content: '!fail now' }], stream: true });
+    await assert.rejects(async () => {
+        for await (const chunk of stream) assert.ok(chunk);
+    });
+});
+
+test('abort frees the slot', async () => {
+    const stream = await client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content: '!len=8000 !delay=30' }], stream: true });
+    for await (const chunk of stream) {
+        if (chunk.choices[0].delta.content) break;
+    }
+    stream.controller.abort();
+    await eventually(() => metric(server, 'parley_requests_running'), 0, 1000);
+});
+
+test('Responses over HTTP', async () => {
+    const whole = await client.responses.create({ model: 'fake', input: 'hello !think', instructions: 'be kind' });
+    assert.equal(whole.output_text, 'You said: hello ');
+    assert.equal(whole.output[0].type, 'reasoning');
+    assert.equal(whole.status, 'completed');
+    const stream = client.responses.stream({ model: 'fake', input: [{ role: 'user', content: [{ type: 'input_text', text: 'hi' }, { type: 'input_image', image_url: PNG, detail: 'auto' }] }] });
+    let text = '';
+    stream.on('response.output_text.delta', (event) => (text += event.delta));
+    const final = await stream.finalResponse();
+    assert.equal(final.output[0].content[0].text, '[picture] You said: hi');
+    assert.equal(text, '[picture] You said: hi');
+    const kept = await client.responses.create({ model: 'fake', input: 'keep me', store: true });
+    assert.equal((await client.responses.retrieve(kept.id)).output[0].content[0].text, 'You said: keep me');
+});
+
+test('Responses over a WebSocket', async () => {
+    const socket = new ResponsesWS(client);
+    const events = [];
+    socket.on('event', (event) => events.push(event));
+    socket.on('error', (error) => events.push({ type: 'error', error }));
+    await new Promise((resolve) => socket.socket.once('open', resolve));
+    socket.send({ type: 'response.create', model: 'fake', input: 'over the socket' });
+    await eventually(async () => events.at(-1)?.type, 'response.completed');
+    assert.equal(events[0].type, 'response.created');
+    assert.equal(events.filter((event) => event.type === 'response.output_text.delta').map((event) => event.delta).join(''), 'You said: over the socket');
+    socket.send({ type: 'response.create', model: 'fake', input: 'bad', temperature: 9 });
+    await eventually(async () => events.at(-1)?.type, 'error');
+    socket.close();
+    await sleep(50);
+});
+
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
+await runTests();

@@ -1,0 +1,168 @@
+/**
+ * Films through the real server with the default model: right answers, every way to send one, and what happens when the
+ * process that reads one crashes, stands still, or is no longer wanted.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PROGRAM, runTests, sleep, test } from './client.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const child = spawn(PROGRAM, ['serve', '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] });
+let said = '';
+const base = await new Promise((resolve, reject) => {
+    const listen = (data) => {
+        said += data;
+        const match = /http:\/\/127\.0\.0\.1:\d+/.exec(said);
+        if (match) resolve(match[0]);
+    };
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    child.on('exit', () => reject(new Error(`the server ended: ${said}`)));
+});
+for (let i = 0; i < 1000 && (await fetch(`${base}/health`)).status !== 200; i++) await sleep(20);
+
+const sample = (name) => readFileSync(join(root, 'assets', 'samples', name));
+const trap = (name) => readFileSync(join(root, 'tests', 'data', 'films', name));
+const uri = (data) => `data:video/mp4;base64,${Buffer.from(data).toString('base64')}`;
+const film = (data, more = {}) => ({ type: 'video_url', video_url: { url: uri(data) }, ...more });
+
+async function ask(part, question, { signal } = {}) {
+    const body = { temperature: 0, max_tokens: 60, messages: [{ role: 'user', content: [part, { type: 'text', text: question }] }] };
+    const reply = await fetch(`${base}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal });
+    const json = await reply.json();
+    return { status: reply.status, text: json.choices?.[0].message.content, error: json.error, json };
+}
+
+/** The process that reads a film at this moment, or 0. */
+function worker() {
+    for (const task of readdirSync(`/proc/${child.pid}/task`)) {
+        let pids = [];
+        try {
+            pids = readFileSync(`/proc/${child.pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean);
+        } catch {
+            continue; // the thread has ended
+        }
+        for (const pid of pids) {
+            try {
+                if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('film-worker')) return Number(pid);
+            } catch {
+                // it has ended
+            }
+        }
+    }
+    return 0;
+}
+async function nextWorker() {
+    for (let i = 0; i < 5000; i++) {
+        const pid = worker();
+        if (pid) return pid;
+        await sleep(1);
+    }
+    throw new Error('no process reads the film');
+}
+async function stillWatches() {
+    const { text } = await ask(film(sample('ball-moves.mp4')), 'Which way does the circle move?');
+    assert.match(text, /right/);
+}
+
+test('films are offered, and questions about them answered', async () => {
+    const props = await (await fetch(`${base}/props`)).json();
+    assert.equal(props.modalities.video, true);
+    const samples = JSON.parse(readFileSync(join(root, 'assets', 'samples', 'samples.json'), 'utf8')).filter((s) => s.kind === 'video');
+    assert.ok(samples.length >= 6);
+    for (const s of samples) {
+        const { status, text, json } = await ask(film(sample(s.files[0])), s.question);
+        assert.equal(status, 200);
+        for (const part of s.expected) assert.ok(text.toLowerCase().includes(part), `${s.question} ${text}`);
+        assert.equal(json.timings.n_videos, 1);
+        assert.equal(json.timings.route, 'media');
+    }
+});
+
+test('other ways to send a film', async () => {
+    const data = sample('ball-moves.mp4').toString('base64');
+    for (const part of [{ type: 'input_video', input_video: { data } }, { type: 'video', video: uri(sample('ball-moves.mp4')) }]) {
+        assert.match((await ask(part, 'Which way does the circle move?')).text, /right/);
+    }
+    const short = await ask(film(sample('ball-moves.mp4'), { num_frames: 4 }), 'What happens?');
+    const long = await ask(film(sample('ball-moves.mp4'), { num_frames: 12 }), 'What happens?');
+    assert.ok(long.json.usage.prompt_tokens > 2 * short.json.usage.prompt_tokens);
+    const picture = `data:image/png;base64,${sample('color.png').toString('base64')}`;
+    assert.equal((await ask({ type: 'video', video: [picture, picture, picture, picture], fps: 1 }, 'What happens?')).status, 200);
+});
+
+test('what is no film, or only a part of one', async () => {
+    const whole = trap('h264_faststart.mp4');
+    const cases = [
+        ['#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n', 'unsupported_video_media_type'],
+        ["ffconcat version 1.0\nfile '/etc/passwd'\n", 'unsupported_video_media_type'],
+        ['<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"></MPD>', 'unsupported_video_media_type'],
+        ['v=0\no=- 0 0 IN IP4 127.0.0.1\nm=video 5004 RTP/AVP 96\n', 'unsupported_video_media_type'],
+        ['a text file', 'unsupported_video_media_type'],
+        [whole.subarray(0, whole.length / 2), 'video_parse_error'],
+        [trap('ffv1.mkv'), 'unsupported_video_media_type'],
+    ];
+    for (const [data, code] of cases) {
+        const { status, error } = await ask(film(data), '?');
+        assert.equal(status, 400);
+        assert.equal(error.code, code);
+        assert.equal(error.param, 'messages[0].content[0].video_url');
+        assert.doesNotMatch(error.message, /0x|\/etc|libav|ffmpeg/);
+    }
+    assert.equal((await ask(film(whole, { start_ms: 60000 }), '?')).error.code, 'video_range');
+    await stillWatches();
+});
+
+test('a crash while a film is read', async () => {
+    for (const signal of ['SIGSEGV', 'SIGKILL', 'SIGABRT']) {
+        const answer = ask(film(trap('h264_hour.mp4')), '?');
+        process.kill(await nextWorker(), signal);
+        const { status, error } = await answer;
+        assert.equal(status, 400);
+        assert.equal(error.code, 'video_parse_error');
+        await stillWatches();
+    }
+});
+
+test('a reader that stands still is given up, and others go on meanwhile', async () => {
+    const answer = ask(film(trap('h264_hour.mp4')), '?');
+    process.kill(await nextWorker(), 'SIGSTOP');
+    await stillWatches();
+    const { status, error } = await answer;
+    assert.equal(status, 400);
+    assert.equal(error.code, 'video_timeout');
+    assert.equal(worker(), 0);
+});
+
+test('nobody waits any more: the process goes', async () => {
+    const control = new AbortController();
+    const answer = ask(film(trap('h264_hour.mp4')), '?', { signal: control.signal }).catch(() => null);
+    process.kill(await nextWorker(), 'SIGSTOP');
+    control.abort();
+    await answer;
+    for (let i = 0; i < 100 && worker(); i++) await sleep(20);
+    assert.equal(worker(), 0);
+    await stillWatches();
+});
+
+test('no descriptor is left behind', async () => {
+    const count = () => readdirSync(`/proc/${child.pid}/fd`).length;
+    await stillWatches();
+    await sleep(300);
+    const before = count();
+    for (let i = 0; i < 5; i++) await ask(film(trap('vp9.webm')), '?');
+    await sleep(300);
+    assert.ok(count() <= before + 2, `${before} then ${count()}`);
+});
+
+test('the server ends', async () => {
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0);
+});
+
+process.on('exit', () => child.kill('SIGKILL'));
+await runTests();

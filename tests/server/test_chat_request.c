@@ -1,0 +1,280 @@
+/* chat_request and responses_request: what a body becomes. (Every field's range is walked by live_guards.mjs.) */
+#include "server/chat_request.h"
+
+#include "server/responses_request.h"
+#include "tests/check.h"
+
+static err_code parse(chat_request *r, const char *body, bool responses, err_detail *d)
+{
+    memset(d, 0, sizeof *d);
+    chat_request_init(r);
+    return responses ? responses_request_parse(r, body, strlen(body), false, NULL, d)
+                     : chat_request_parse(r, body, strlen(body), NULL, d);
+}
+
+static const char *text_of(const chat_message *m, size_t part)
+{
+    return part < m->n_parts && m->parts[part].kind == CHAT_TEXT ? m->parts[part].text : "(none)";
+}
+
+static void test_normalisation(void)
+{
+    chat_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(
+            &r,
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"developer\",\"content\":\"s1\"}"
+            ","
+            "{\"role\":\"user\",\"content\":\"b\"},{\"role\":\"assistant\",\"content\":null,\"reasoning_"
+            "content\":\"r\","
+            "\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+            "\"{\\\"x\\\": 1}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"t1\"},"
+            "{\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"t2\"},{\"role\":\"system\",\"content\":"
+            "[{\"type\":"
+            "\"text\",\"text\":\"s2\"}]},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"c\"}]}"
+            ","
+            "{\"role\":\"user\",\"content\":\"d\"}]}",
+            false, &d),
+        d);
+    const chat_input *in = r.in;
+    CHECK_INT(in->n_messages, 7);
+    CHECK_INT(in->messages[0].role, CHAT_SYSTEM);
+    CHECK_STR(text_of(&in->messages[0], 0), "s1\n\ns2");
+    CHECK(in->messages[0].is_string);
+    CHECK_STR(text_of(&in->messages[1], 0), "a\n\nb");
+    CHECK_INT(in->messages[2].role, CHAT_ASSISTANT);
+    CHECK_STR(in->messages[2].reasoning, "r");
+    CHECK_INT(in->messages[2].n_tool_calls, 1);
+    int64_t x = 0;
+    CHECK(json_int(json_get(in->messages[2].tool_calls[0].arguments, "x"), 0, 9, &x));
+    CHECK_INT(x, 1);
+    CHECK_STR(text_of(&in->messages[3], 0), "t1"); /* results of tools stay apart */
+    CHECK_STR(in->messages[4].tool_call_id, "c2");
+    CHECK(!in->messages[5].is_string); /* lists of parts are not merged */
+    CHECK_STR(text_of(&in->messages[6], 0), "d");
+    chat_request_deinit(&r);
+}
+
+static void test_parameters(void)
+{
+    chat_request r;
+    err_detail d;
+    CHECK_OK(parse(&r,
+                   "{\"model\":\"m\",\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+                   "\"temperature\":0.5,"
+                   "\"top_k\":-1,\"seed\":7,\"max_completion_tokens\":9,\"stop\":[\"a\",\"b\"],\"logit_"
+                   "bias\":{\"3\":-100},"
+                   "\"logprobs\":true,\"top_logprobs\":4,\"reasoning_effort\":\"none\",\"chat_template_"
+                   "kwargs\":{\"k\":1},"
+                   "\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+                   false, &d),
+             d);
+    const gen_params *p = &r.in->params;
+    CHECK(r.reply.stream && r.reply.include_usage);
+    CHECK_STR(r.reply.model, "m");
+    CHECK_NEAR(p->temperature, 0.5, 1e-6);
+    CHECK(isnan(p->top_p));
+    CHECK_INT(p->top_k, 0);
+    CHECK(p->has_seed && p->seed == 7);
+    CHECK_INT(p->max_tokens, 9);
+    CHECK_INT(p->n_top_logprobs, 4);
+    CHECK_INT(p->n_biases, 1);
+    CHECK_INT(p->biases[0].id, 3);
+    CHECK_INT(r.reply.n_stops, 2);
+    CHECK_STR(r.reply.stops[1], "b");
+    CHECK(!json_bool(json_get(r.in->template_kwargs, "enable_thinking"), true));
+    CHECK(json_get(r.in->template_kwargs, "k") != NULL);
+    chat_request_deinit(&r);
+
+    CHECK_OK(parse(&r, "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", false, &d), d);
+    CHECK_INT(r.in->params.top_k, -1);
+    CHECK_INT(r.in->params.max_tokens, -1);
+    CHECK_INT(r.in->params.n_top_logprobs, -1);
+    CHECK(r.in->template_kwargs == NULL && r.in->tools == NULL);
+    CHECK(!r.in->params.no_draft && !r.in->params.no_cache);
+    chat_request_deinit(&r);
+
+    CHECK_OK(
+        parse(&r,
+              "{\"mtp\":false,\"cache_prompt\":false,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+              false, &d),
+        d);
+    CHECK(r.in->params.no_draft && r.in->params.no_cache);
+    chat_request_deinit(&r);
+    CHECK_OK(parse(&r, "{\"input\":\"x\",\"parley\":{\"mtp\":false,\"cache_prompt\":null}}", true, &d), d);
+    CHECK(r.in->params.no_draft && !r.in->params.no_cache);
+    chat_request_deinit(&r);
+    CHECK_INT(parse(&r, "{\"input\":\"x\",\"parley\":{\"mtp\":0}}", true, &d), ERR_INVALID);
+    CHECK_STR(d.param, "mtp");
+    chat_request_deinit(&r);
+
+    CHECK_INT(parse(&r,
+                    "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_tokens\":3,\"max_completion_"
+                    "tokens\":4}",
+                    false, &d),
+              ERR_INVALID);
+    CHECK_STR(d.param, "max_completion_tokens");
+    chat_request_deinit(&r);
+}
+
+static void test_media(void)
+{
+    chat_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(&r,
+              "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":"
+              "\"data:image/png;base64,Zm9v\",\"detail\":\"low\"}},{\"type\":\"text\",\"text\":\"?\"},"
+              "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9vYmFy\"}}]}]}",
+              false, &d),
+        d);
+    const chat_message *m = &r.in->messages[0];
+    CHECK_INT(m->n_parts, 3);
+    CHECK_INT(m->parts[0].kind, CHAT_IMAGE);
+    CHECK_INT(m->parts[0].data_bytes, 3);
+    CHECK(memcmp(m->parts[0].data, "foo", 3) == 0);
+    CHECK_STR(m->parts[0].param, "messages[0].content[0].image_url");
+    CHECK_INT(m->parts[2].kind, CHAT_VIDEO);
+    CHECK(chat_has_media(r.in));
+    chat_request_deinit(&r);
+}
+
+/* A film's settings: in the part, in its url object, for the whole request; as one file and as a list of pictures. */
+static void test_films(void)
+{
+    chat_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(&r,
+              "{\"mm_processor_kwargs\":{\"fps\":1,\"max_frames\":9,\"do_sample_frames\":true},\"messages\":["
+              "{\"role\":"
+              "\"user\",\"content\":[{\"type\":\"video_url\",\"video_url\":{\"url\":\"data:video/"
+              "mp4;base64,Zm9v\","
+              "\"num_frames\":6},\"fps\":0.5,\"start_ms\":1500,\"end_ms\":4000},{\"type\":\"input_video\","
+              "\"input_video\":{\"data\":\"Zm9v\"},\"min_frames\":2},{\"type\":\"video\",\"video\":\"data:;"
+              "base64,Zm9v\"},"
+              "{\"type\":\"video\",\"video\":[\"data:image/"
+              "png;base64,Zm9v\",\"data:;base64,YmFy\"],\"fps\":4}]}]}",
+              false, &d),
+        d);
+    const chat_part *parts = r.in->messages[0].parts;
+    CHECK_INT(r.in->messages[0].n_parts, 4);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_INT(parts[i].kind, CHAT_VIDEO);
+        CHECK_INT(parts[i].video.max_frames, 9);
+        CHECK_INT(parts[i].data_bytes, i < 3 ? 3 : 0);
+    }
+    CHECK_NEAR(parts[0].video.fps, 0.5, 0);
+    CHECK_INT(parts[0].video.n_frames, 6);
+    CHECK_NEAR(parts[0].video.start_s, 1.5, 1e-9);
+    CHECK_NEAR(parts[0].video.end_s, 4, 1e-9);
+    CHECK_STR(parts[0].param, "messages[0].content[0].video_url");
+    CHECK_NEAR(parts[1].video.fps, 1, 0);
+    CHECK_INT(parts[1].video.min_frames, 2);
+    CHECK_INT(parts[1].video.n_frames, 0);
+    CHECK(parts[3].data == NULL);
+    CHECK_INT(parts[3].video.n_list, 2);
+    CHECK_NEAR(parts[3].video.list_fps, 4, 0);
+    CHECK_NEAR(parts[3].video.fps, 1, 0);
+    CHECK(memcmp(parts[3].video.list[1].data, "bar", 3) == 0);
+    chat_request_deinit(&r);
+
+    static const struct {
+        const char *body, *content, *param;
+    } BAD[] = {
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"fps\":0}",
+         "messages[0].content[0].fps"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\",\"num_frames\":1.5}}",
+         "messages[0].content[0].video_url.num_frames"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"num_frames\":257}",
+         "messages[0].content[0].num_frames"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"start_ms\":-1}",
+         "messages[0].content[0].start_ms"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"https://example.org/a.mp4\"}}",
+         "messages[0].content[0].video_url"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"file:///etc/passwd\"}}",
+         "messages[0].content[0].video_url"},
+        {"", "{\"type\":\"video\"}", "messages[0].content[0].video"},
+        {"", "{\"type\":\"video\",\"video\":[]}", "messages[0].content[0].video"},
+        {"", "{\"type\":\"video\",\"video\":[\"Zm9v\",7]}", "messages[0].content[0].video[1]"},
+        {"\"mm_processor_kwargs\":{\"fps\":\"2\"},", "{\"type\":\"text\",\"text\":\"x\"}",
+         "mm_processor_kwargs.fps"},
+        {"\"mm_processor_kwargs\":{\"size\":{}},", "{\"type\":\"text\",\"text\":\"x\"}",
+         "mm_processor_kwargs"},
+        {"\"mm_processor_kwargs\":{\"do_sample_frames\":false},", "{\"type\":\"text\",\"text\":\"x\"}",
+         "mm_processor_kwargs.do_sample_frames"},
+        {"\"mm_processor_kwargs\":3,", "{\"type\":\"text\",\"text\":\"x\"}", "mm_processor_kwargs"},
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        char body[512];
+        snprintf(body, sizeof body, "{%s\"messages\":[{\"role\":\"user\",\"content\":[%s]}]}", BAD[i].body,
+                 BAD[i].content);
+        CHECK(parse(&r, body, false, &d) != ERR_OK);
+        CHECK_STR(d.param, BAD[i].param);
+        chat_request_deinit(&r);
+    }
+}
+
+static void test_responses(void)
+{
+    chat_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(&r,
+              "{\"input\":\"hi\",\"instructions\":\"be kind\",\"stream_id\":\"s.1\",\"max_output_tokens\":5}",
+              true, &d),
+        d);
+    CHECK_INT(r.in->n_messages, 2);
+    CHECK_INT(r.in->messages[0].role, CHAT_SYSTEM);
+    CHECK_STR(text_of(&r.in->messages[1], 0), "hi");
+    CHECK_STR(r.reply.stream_id, "s.1");
+    CHECK_INT(r.in->params.max_tokens, 5);
+    chat_request_deinit(&r);
+
+    CHECK_OK(
+        parse(&r,
+              "{\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"q\"},{"
+              "\"type\":\"input_image\","
+              "\"image_url\":\"data:;base64,Zm9v\"}]},{\"type\":\"reasoning\",\"summary\":[],\"content\":[{"
+              "\"type\":"
+              "\"reasoning_text\",\"text\":\"why\"}]},{\"type\":\"message\",\"role\":\"assistant\","
+              "\"content\":[{\"type\":"
+              "\"output_text\",\"text\":\"a\",\"annotations\":[]}]},{\"type\":\"function_call\",\"call_id\":"
+              "\"c\",\"name\":\"f\","
+              "\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"o\"},"
+              "{\"role\":\"user\",\"content\":\"next\"}],\"tools\":[{\"type\":\"function\",\"name\":\"f\","
+              "\"parameters\":{}}]}",
+              true, &d),
+        d);
+    CHECK_INT(r.in->n_messages, 4);
+    CHECK_INT(r.in->messages[0].parts[1].kind, CHAT_IMAGE);
+    CHECK_STR(r.in->messages[1].reasoning, "why");
+    CHECK_STR(text_of(&r.in->messages[1], 0), "a");
+    CHECK_STR(r.in->messages[1].tool_calls[0].name, "f");
+    CHECK_INT(r.in->messages[2].role, CHAT_TOOL);
+    CHECK_STR(json_str(json_get(json_get(json_child(r.in->tools), "function"), "name"), ""), "f");
+    chat_request_deinit(&r);
+
+    CHECK_INT(parse(&r, "{\"input\":[{\"role\":\"user\",\"content\":\"x\"},{\"type\":\"web_search_call\"}]}",
+                    true, &d),
+              ERR_UNSUPPORTED);
+    CHECK_STR(d.param, "input[1].type");
+    chat_request_deinit(&r);
+    chat_request_init(&r);
+    const char *other = "{\"type\":\"ping\",\"event_id\":\"e\"}";
+    CHECK_INT(responses_request_parse(&r, other, strlen(other), true, NULL, &d), ERR_INVALID);
+    CHECK_STR(d.name, "invalid_event");
+    CHECK_STR(r.reply.event_id, "e");
+    chat_request_deinit(&r);
+}
+
+int main(void)
+{
+    test_normalisation();
+    test_parameters();
+    test_media();
+    test_films();
+    test_responses();
+    CHECK_DONE();
+}

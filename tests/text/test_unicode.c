@@ -1,0 +1,114 @@
+/* unicode: composition, order of marks, younger marks, endless runs; white space and case. */
+#include "text/unicode.h"
+
+#include <time.h>
+
+#include "base/utf8.h"
+#include "tests/check.h"
+
+static const char *nfc(const char *text)
+{
+    static bytes out;
+    bytes_deinit(&out);
+    bytes_init(&out, 1 << 20);
+    unicode_nfc(&out, text, strlen(text));
+    return bytes_str(&out);
+}
+
+static const char *convert(const char *text, unicode_case to)
+{
+    static bytes out;
+    bytes_deinit(&out);
+    bytes_init(&out, 1 << 20);
+    unicode_convert(&out, text, strlen(text), to);
+    return bytes_str(&out);
+}
+
+static void test_nfc(void)
+{
+    CHECK_STR(nfc(""), "");
+    CHECK_STR(nfc("plain text"), "plain text");
+    CHECK_STR(nfc("cafe\xCC\x81"), "caf\xC3\xA9");
+    CHECK_STR(nfc("e\xCC\x81\x65\xCC\x81"), "\xC3\xA9\xC3\xA9");
+    CHECK_STR(nfc("\xE2\x84\xAB"), "\xC3\x85");                             /* angstrom sign */
+    CHECK_STR(nfc("\xE1\x84\x80\xE1\x85\xA1\xE1\x86\xA8"), "\xEA\xB0\x81"); /* Hangul jamo */
+    CHECK_STR(nfc("\xEA\xB0\x80\xE1\x86\xA8"), "\xEA\xB0\x81");             /* syllable + final consonant */
+    CHECK_STR(nfc("q\xCC\x87\xCC\xA3"), "q\xCC\xA3\xCC\x87");               /* order of marks */
+    CHECK_STR(nfc("\xE1\xBA\x9B\xCC\xA3"), "\xE1\xBA\x9B\xCC\xA3");
+    CHECK_STR(nfc("\xE3\x81\x8B\xE3\x82\x99"), "\xE3\x81\x8C"); /* Hiragana ka + voiced mark */
+    CHECK_STR(nfc("\xCC\x81\x61"), "\xCC\x81\x61");             /* a mark first */
+    /* A mark that Unicode 9 does not know stays and keeps others from composing. */
+    CHECK_STR(nfc("a\xE1\xAA\xBF\xCC\x81"), "a\xE1\xAA\xBF\xCC\x81");
+    CHECK_STR(nfc("\xF0\x9E\x84\xB0\xEF\xB8\xAB"), "\xF0\x9E\x84\xB0\xEF\xB8\xAB");
+    CHECK(unicode_surely_nfc("na\xC3\xAFve \xE4\xB8\xAD\xF0\x9F\x98\x80", 14));
+    CHECK(!unicode_surely_nfc("e\xCC\x81", 3));
+}
+
+/* Composing what was composed changes nothing, for every character alone and with a mark behind it.
+ */
+static void test_idempotent(void)
+{
+    size_t wrong = 0;
+    for (uint32_t c = 1; c <= 0x10FFFF; c++) {
+        char text[16] = {0};
+        size_t n = utf8_encode(text, c);
+        n += utf8_encode(text + n, 0x301);
+        char once[64], twice[64];
+        snprintf(once, sizeof once, "%s", nfc(text));
+        snprintf(twice, sizeof twice, "%s", nfc(once));
+        wrong += strcmp(once, twice) != 0;
+        wrong += unicode_surely_nfc(text, n) && strcmp(text, once) != 0;
+    }
+    CHECK_INT(wrong, 0);
+}
+
+/* A megabyte of marks in descending order: sorting must not be quadratic. */
+static void test_long_run(void)
+{
+    enum { PAIRS = 250000 };
+    bytes text, out;
+    bytes_init(&text, 8 << 20);
+    bytes_init(&out, 8 << 20);
+    bytes_append_char(&text, 'a');
+    for (int i = 0; i < PAIRS; i++) {
+        bytes_append_str(&text, "\xCC\x81\xCC\xA3"); /* classes 230, 220 */
+    }
+    clock_t start = clock();
+    unicode_nfc(&out, bytes_str(&text), text.len);
+    CHECK((double)(clock() - start) / CLOCKS_PER_SEC < 5);
+    CHECK_INT(out.failed, 0);
+    CHECK(memcmp(bytes_str(&out), "\xE1\xBA\xA1\xCC\xA3\xCC\xA3", 7) == 0); /* a with dot below, then dots */
+    CHECK(memcmp(bytes_str(&out) + out.len - 2, "\xCC\x81", 2) == 0);
+    bytes_deinit(&text);
+    bytes_deinit(&out);
+}
+
+static void test_space_and_case(void)
+{
+    static const uint32_t spaces[] = {9, 13, 0x1C, 0x1F, 0x20, 0x85, 0xA0, 0x1680, 0x2028, 0x3000};
+    static const uint32_t others[] = {0, 8, 0x1B, 'a', 0x180E, 0x200B, 0xFEFF};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        CHECK(unicode_is_space(spaces[i]));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK(!unicode_is_space(others[i]));
+    }
+    CHECK_STR(convert("Stra\xC3\x9F"
+                      "e \xC3\xA9",
+                      UNICODE_UPPER),
+              "STRASSE \xC3\x89");
+    CHECK_STR(convert("\xD0\x9F\xD0\xA0 ABC", UNICODE_LOWER), "\xD0\xBF\xD1\x80 abc");
+    CHECK_STR(convert("\xCE\x91\xCE\xA3 \xCE\xA3", UNICODE_LOWER), "\xCE\xB1\xCF\x82 \xCF\x83");
+    CHECK(unicode_is_alpha(0x4E2D) && unicode_is_upper('A') && unicode_is_lower('a') &&
+          unicode_is_digit('7'));
+    CHECK(!unicode_is_alpha('7') && unicode_is_numeric(0xBD) && !unicode_is_digit(0xBD));
+}
+
+int main(void)
+{
+    test_nfc();
+    test_idempotent();
+    test_long_run();
+    test_space_and_case();
+    CHECK_DONE();
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Makes the films of tests/data/films. Every frame carries its number as a bar code (12 blocks of 16 x 32 pixels, lowest
+# bit first, white = 1), so a test can say which frame it was given whatever the codec did to it. Run it only to add a
+# film: the files are committed, because other versions of the encoders write other bytes.
+#
+#     apt-get install ffmpeg && tests/vision/make_films.sh
+set -eu
+mkdir -p "$(dirname "$0")/../data/films"
+cd "$(dirname "$0")/../data/films"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ff() { ffmpeg -v error -y -fflags +bitexact "$@"; }
+
+# bars RATE FRAMES: the lossless source.
+bars() {
+    ff -f lavfi -i "color=black:s=192x32:r=$1:d=7200,format=gray,geq=lum='if(bitand(floor(N/pow(2,floor(X/16))),1),255,0)'" \
+        -frames:v "$2" -c:v ffv1 "$work/$1.mkv"
+}
+bars 30 90
+bars 12 20
+bars 240 480
+bars 1 3600
+src=$work/30.mkv
+x264="-pix_fmt yuv420p -c:v libx264 -preset veryfast -crf 30 -g 30 -bf 3 -flags +bitexact"
+
+ff -i "$src" -f lavfi -i sine=d=3 -c:a aac -b:a 8k $x264 -shortest h264_sound.mp4
+ff -i "$src" $x264 -movflags faststart h264_faststart.mp4
+ff -i "$src" $x264 -movflags frag_keyframe+empty_moov h264_fragments.mp4
+ff -i "$src" $x264 -vf crop=187:31:0:0,format=yuv444p -pix_fmt yuv444p h264_odd_size.mp4
+ff -i "$src" $x264 -f matroska -live 1 - > h264_no_duration.mkv
+ff -i "$src" $x264 -output_ts_offset -1.5 -avoid_negative_ts disabled h264_negative.mkv
+ff -ss 0.5 -i h264_faststart.mp4 -c copy h264_edit_list.mp4
+ff -i "$src" -vf "select='lt(mod(n,10),4)'" -vsync vfr $x264 h264_variable.mp4
+ff -i "$work/240.mkv" $x264 h264_240fps.mp4
+ff -i "$work/1.mkv" $x264 -crf 40 -g 600 h264_hour.mp4
+ff -i "$src" $x264 -frames:v 1 h264_one_frame.mp4
+ff -f lavfi -i sine=d=1 -c:a aac -b:a 8k sound_only.mp4
+for turn in 90 180 270; do
+    ff -i h264_faststart.mp4 -c copy -metadata:s:v rotate=$turn "h264_turned_$turn.mp4"
+done
+ff -i "$src" -pix_fmt yuv420p -c:v libx265 -x265-params log-level=none -preset fast -crf 30 hevc.mp4
+ff -i "$src" -pix_fmt yuv420p10le -c:v libx265 -x265-params log-level=none -preset fast -crf 30 hevc_10bit.mkv
+ff -i "$src" -pix_fmt yuv420p -c:v libvpx -b:v 100k -auto-alt-ref 1 -lag-in-frames 16 -pass 1 -passlogfile "$work/p" -f null -
+ff -i "$src" -pix_fmt yuv420p -c:v libvpx -b:v 100k -auto-alt-ref 1 -lag-in-frames 16 -pass 2 -passlogfile "$work/p" vp8.webm
+ff -i "$src" -pix_fmt yuv420p -c:v libvpx-vp9 -b:v 0 -crf 40 vp9.webm
+ff -i "$src" -pix_fmt yuva420p -c:v libvpx-vp9 -b:v 0 -crf 40 -auto-alt-ref 0 vp9_alpha.webm
+ff -i "$src" -pix_fmt yuv420p -c:v libaom-av1 -cpu-used 8 -crf 45 av1.mkv
+ff -i "$src" -pix_fmt yuv420p -c:v mpeg4 -q:v 8 -bf 2 mpeg4.avi
+ff -i "$src" -pix_fmt yuv420p -c:v mpeg4 -q:v 8 mpeg4.mp4
+ff -i "$work/12.mkv" -pix_fmt yuvj420p -c:v mjpeg -q:v 8 mjpeg.mov
+ff -i "$work/12.mkv" gif.gif
+ff -i "$work/12.mkv" -c:v apng -f apng apng.png
+
+# The frame size changes in the middle of the stream.
+ff -i "$work/12.mkv" -frames:v 10 -pix_fmt yuvj420p -c:v mjpeg -q:v 8 "$work/a.avi"
+ff -i "$work/12.mkv" -vf "select='gte(n,10)',setpts=N/12/TB,scale=384:64:flags=neighbor" -vsync vfr -pix_fmt yuvj420p -c:v mjpeg -q:v 8 "$work/b.avi"
+printf "file '%s'\nfile '%s'\n" "$work/a.avi" "$work/b.avi" > "$work/list"
+ff -f concat -safe 0 -i "$work/list" -c copy size_change.avi
+
+# A codec that is not on the list.
+ff -i "$work/12.mkv" -c:v ffv1 ffv1.mkv

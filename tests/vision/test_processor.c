@@ -1,0 +1,288 @@
+/* Sizes, frame sampling, times and patch order: the vectors of the specification, and pictures whose patches are known
+ * from their coordinates. */
+#include "tests/check.h"
+
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "vision/processor.h"
+#include "vision/resize.h"
+
+static processor_config defaults(void)
+{
+    processor_config pc;
+    err_detail d = {0};
+    CHECK_OK(processor_config_load(&pc, "/nonexistent", &d), d);
+    return pc;
+}
+
+static void test_picture_sizes(void)
+{
+    static const int32_t V[][5] = {
+        {480, 640, 480, 640, 300},       {1080, 1920, 1088, 1920, 2040}, {224, 224, 256, 256, 64},
+        {100, 300, 160, 448, 70},        {48, 80, 224, 352, 77},         {1, 1, 256, 256, 64},
+        {272, 304, 256, 320, 80},        {16, 3000, 32, 3520, 110},      {5000, 5000, 4096, 4096, 16384},
+        {6000, 8000, 3520, 4704, 16170},
+    };
+    processor_config pc = defaults();
+    err_detail d = {0};
+    for (size_t i = 0; i < sizeof V / sizeof V[0]; i++) {
+        int32_t h = 0, w = 0;
+        CHECK_OK(processor_image_size(&pc, V[i][0], V[i][1], &h, &w, &d), d);
+        CHECK_INT(h, V[i][2]);
+        CHECK_INT(w, V[i][3]);
+        CHECK_INT(h / 32 * (w / 32), V[i][4]);
+    }
+    int32_t h, w;
+    CHECK_OK(processor_image_size(&pc, 200, 1, &h, &w, &d), d);
+    CHECK_INT(processor_image_size(&pc, 201, 1, &h, &w, &d), ERR_INVALID);
+    CHECK_INT(processor_image_size(&pc, 1, 201, &h, &w, &d), ERR_INVALID);
+    CHECK_INT(processor_image_size(&pc, 0, 5, &h, &w, &d), ERR_INVALID);
+}
+
+static void test_film_sizes(void)
+{
+    static const int32_t V[][5] = {
+        {16, 1080, 1920, 928, 1664}, {7, 1080, 1920, 1088, 1920}, {768, 1080, 1920, 128, 224},
+        {5, 480, 640, 480, 640},     {1, 480, 640, 480, 640}, /* one frame fills a temporal patch alone */
+        {4, 16, 64, 32, 128}, /* smaller than a merged patch: enlarged first */
+    };
+    processor_config pc = defaults();
+    err_detail d = {0};
+    int32_t h = 0, w = 0;
+    for (size_t i = 0; i < sizeof V / sizeof V[0]; i++) {
+        CHECK_OK(processor_video_size(&pc, V[i][0], V[i][1], V[i][2], &h, &w, &d), d);
+        CHECK_INT(h, V[i][3]);
+        CHECK_INT(w, V[i][4]);
+    }
+    CHECK_INT(processor_video_size(&pc, 0, 10, 10, &h, &w, &d), ERR_INVALID);
+}
+
+static void check_samples(int64_t total, double source_fps, double fps, int32_t n_wanted,
+                          const int32_t *expected, int32_t n_expected)
+{
+    processor_config pc = defaults();
+    err_detail d = {0};
+    int32_t indices[768], n = 0;
+    CHECK_OK(processor_sample_frames(&pc, total, source_fps, fps, n_wanted, indices, 768, &n, &d), d);
+    CHECK_INT(n, n_expected);
+    for (int32_t i = 0; i < n && i < n_expected; i++) {
+        CHECK_INT(indices[i], expected[i]);
+    }
+}
+
+static void test_sampling(void)
+{
+    static const int32_t LONG[] = {0,   16,  31,  47,  63,  79,  94,  110, 126, 142,
+                                   157, 173, 189, 205, 220, 236, 252, 268, 283, 299};
+    static const int32_t SHORT[] = {0, 14, 28, 42, 57, 71, 85, 99};
+    static const int32_t FEW[] = {0, 1, 2};
+    check_samples(300, 30, 0, 0, LONG, 20);
+    check_samples(100, 24, 0, 0, SHORT, 8);
+    check_samples(100, 0, 0, 0, SHORT, 8); /* unknown rate: 24 */
+    check_samples(3, 30, 0, 0, FEW, 3);
+    check_samples(1, 30, 0, 0, FEW, 1);
+    check_samples(100, 24, 1, 8, SHORT, 8); /* a wanted count outranks fps */
+    check_samples(3, 30, 0, 1, FEW, 1);
+
+    processor_config pc = defaults();
+    err_detail d = {0};
+    int32_t indices[8], n;
+    CHECK_INT(processor_sample_frames(&pc, 0, 30, 0, 0, indices, 8, &n, &d), ERR_INVALID);
+    CHECK_INT(processor_sample_frames(&pc, 3000, 30, 0, 0, indices, 8, &n, &d), ERR_LIMIT);
+    CHECK_INT(processor_sample_frames(&pc, INT64_MAX, 30, 0, 0, indices, 8, &n, &d), ERR_LIMIT);
+}
+
+/* A picture that is not resized: red = column / 16, green = row / 16, blue = position inside the patch. */
+static image coordinate_picture(int32_t width, int32_t height, int32_t shift)
+{
+    image img = {.width = width, .height = height, .rgb = malloc((size_t)width * (size_t)height * 3)};
+    for (int32_t y = 0; y < height; y++) {
+        for (int32_t x = 0; x < width; x++) {
+            uint8_t *px = img.rgb + ((size_t)y * (size_t)width + (size_t)x) * 3;
+            px[0] = (uint8_t)(x / 16 + shift);
+            px[1] = (uint8_t)(y / 16);
+            px[2] = (uint8_t)(y % 16 * 16 + x % 16);
+        }
+    }
+    return img;
+}
+
+static int level(float v)
+{
+    return (int)lrintf(v * 127.5f + 127.5f);
+}
+
+/* Every value of a patch row against the coordinates it must come from. */
+static bool row_is(const float *row, int32_t gx, int32_t gy, int32_t shift0, int32_t shift1)
+{
+    for (int32_t i = 0; i < 256; i++) {
+        bool ok = level(row[i]) == gx + shift0 && level(row[256 + i]) == gx + shift1 &&
+                  level(row[512 + i]) == gy && level(row[768 + i]) == gy && level(row[1024 + i]) == i &&
+                  level(row[1280 + i]) == i;
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void test_patch_order(void)
+{
+    processor_config pc = defaults();
+    err_detail d = {0};
+    patches p = {0};
+    image img = coordinate_picture(320, 256, 0);
+    CHECK_OK(processor_image(&p, &pc, &img, &d), d);
+    CHECK_INT(p.t, 1);
+    CHECK_INT(p.h, 16);
+    CHECK_INT(p.w, 20);
+    CHECK_INT(p.n_tokens, 80);
+    CHECK_INT(p.row_len, 1536);
+    CHECK(p.timestamps == NULL);
+    /* four rows are one merged token; the second token lies two columns on, the eleventh two rows down */
+    CHECK(row_is(p.rows + 0 * 1536, 0, 0, 0, 0));
+    CHECK(row_is(p.rows + 1 * 1536, 1, 0, 0, 0));
+    CHECK(row_is(p.rows + 2 * 1536, 0, 1, 0, 0));
+    CHECK(row_is(p.rows + 3 * 1536, 1, 1, 0, 0));
+    CHECK(row_is(p.rows + 4 * 1536, 2, 0, 0, 0));
+    CHECK(row_is(p.rows + 40 * 1536, 0, 2, 0, 0));
+    CHECK(row_is(p.rows + 319 * 1536, 19, 15, 0, 0));
+    CHECK(fabsf(p.rows[0] + 1.0f) < 1e-6f);
+    patches_deinit(&p);
+    image_deinit(&img);
+}
+
+static void test_film_patches(void)
+{
+    processor_config pc = defaults();
+    err_detail d = {0};
+    patches p = {0};
+    image frames[3];
+    for (int32_t i = 0; i < 3; i++) {
+        frames[i] = coordinate_picture(96, 64, 10 * i);
+    }
+    CHECK_OK(processor_video(&p, &pc, frames, 3, (const double[]){0.0, 0.5, 1.25}, &d), d);
+    CHECK_INT(p.t, 2);
+    CHECK_INT(p.h, 4);
+    CHECK_INT(p.w, 6);
+    CHECK_INT(p.n_tokens, 12);
+    CHECK_NEAR(p.timestamps[0], 0.25, 1e-12);
+    CHECK_NEAR(p.timestamps[1], 1.25, 1e-12);
+    CHECK(row_is(p.rows + 1 * 1536, 1, 0, 0, 10));
+    CHECK(row_is(p.rows + 24 * 1536, 0, 0, 20, 20)); /* the last frame is repeated */
+    patches_deinit(&p);
+
+    /* Frame by frame the same comes out, also when they come in another order. */
+    patches q = {0};
+    CHECK_OK(processor_video(&p, &pc, frames, 3, (const double[]){0.0, 0.5, 1.25}, &d), d);
+    CHECK_OK(processor_video_begin(&q, &pc, 3, 64, 96, (const double[]){0.0, 0.5, 1.25}, &d), d);
+    for (int32_t i = 2; i >= 0; i--) {
+        CHECK_OK(processor_video_add(&q, &pc, 3, i, &frames[i], &d), d);
+    }
+    CHECK(memcmp(p.rows, q.rows, 2 * 24 * p.row_len * sizeof *p.rows) == 0);
+    patches_deinit(&p);
+    patches_deinit(&q);
+
+    frames[2].width = 64; /* frames of different sizes */
+    CHECK_INT(processor_video(&p, &pc, frames, 3, (const double[]){0, 1, 2}, &d), ERR_INVALID);
+    CHECK_INT(processor_video(&p, &pc, frames, 0, NULL, &d), ERR_INVALID);
+    for (int32_t i = 0; i < 3; i++) {
+        image_deinit(&frames[i]);
+    }
+}
+
+static void write_config(const char *dir, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL);
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+static void test_config(void)
+{
+    char dir[] = "/tmp/parley-processor-XXXXXX", path[512];
+    processor_config pc;
+    err_detail d = {0};
+    CHECK(mkdtemp(dir) != NULL);
+    write_config(
+        dir, "preprocessor_config.json",
+        "{\"size\":{\"shortest_edge\":100,\"longest_edge\":5000},\"max_pixels\":6000,\"patch_size\":14,"
+        "\"image_mean\":[0.1,0.2,0.3],\"image_std\":[1,2,4]}");
+    write_config(
+        dir, "video_preprocessor_config.json",
+        "{\"size\":{\"shortest_edge\":7,\"longest_edge\":70},\"fps\":3,\"min_frames\":2,\"max_frames\":9}");
+    CHECK_OK(processor_config_load(&pc, dir, &d), d);
+    CHECK_INT(pc.image_min_pixels, 100);
+    CHECK_INT(pc.image_max_pixels, 6000);
+    CHECK_INT(pc.video_min_pixels, 7);
+    CHECK_INT(pc.video_max_pixels, 70);
+    CHECK_INT(pc.patch_size, 14);
+    CHECK_INT(pc.video_min_frames, 2);
+    CHECK_INT(pc.video_max_frames, 9);
+    CHECK_NEAR(pc.video_fps, 3, 0);
+    CHECK_NEAR(pc.mean[1], 0.2, 1e-7);
+    CHECK_NEAR(pc.std[2], 4, 0);
+
+    static const char *const BAD[] = {
+        "{\"patch_size\":0}",     "{\"patch_size\":1.5}",         "{\"merge_size\":\"2\"}",
+        "{\"image_mean\":[0.5]}", "{\"image_std\":[0,0,0]}",      "{\"min_pixels\":10,\"max_pixels\":9}",
+        "{\"max_pixels\":1e30}",  "{\"image_mean\":[0,0,\"x\"]}", "not json",
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        write_config(dir, "preprocessor_config.json", BAD[i]);
+        CHECK_INT(processor_config_load(&pc, dir, &d), ERR_INVALID);
+        CHECK(d.text[0] != '\0');
+    }
+    static const char *const NAMES[] = {"preprocessor_config.json", "video_preprocessor_config.json"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, NAMES[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
+/* Constant colours stay constant at any scale; a size of one pixel works in every direction. */
+static void test_resize(void)
+{
+    static const int32_t SIZES[][4] = {
+        {1, 1, 7, 5}, {7, 5, 1, 1}, {640, 3, 31, 90}, {3, 900, 300, 2}, {5, 5, 5, 5}};
+    err_detail d = {0};
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        size_t n_in = (size_t)SIZES[i][0] * (size_t)SIZES[i][1] * 3,
+               n_out = (size_t)SIZES[i][2] * (size_t)SIZES[i][3] * 3;
+        uint8_t *in = malloc(n_in), *out = malloc(n_out + 1);
+        for (size_t j = 0; j < n_in; j++) {
+            in[j] = (uint8_t)(j % 3 == 0 ? 255 : j % 3 == 1 ? 0 : 77);
+        }
+        out[n_out] = 0xa5;
+        CHECK_OK(resize_bicubic(out, SIZES[i][2], SIZES[i][3], in, SIZES[i][0], SIZES[i][1], &d), d);
+        bool same = true;
+        for (size_t j = 0; j < n_out; j++) {
+            same = same && out[j] == (j % 3 == 0 ? 255 : j % 3 == 1 ? 0 : 77);
+        }
+        CHECK(same);
+        CHECK_INT(out[n_out], 0xa5);
+        free(in);
+        free(out);
+    }
+    uint8_t px[3] = {0};
+    CHECK_INT(resize_bicubic(px, 0, 1, px, 1, 1, &d), ERR_INVALID);
+}
+
+int main(void)
+{
+    test_picture_sizes();
+    test_film_sizes();
+    test_sampling();
+    test_patch_order();
+    test_film_patches();
+    test_config();
+    test_resize();
+    CHECK_DONE();
+}

@@ -1,0 +1,58 @@
+/* chat_template: renders a checkpoint's own chat template, an interpreter for the Jinja that such templates use.
+ * A compiled template is immutable: any number of threads may render at once, each with its own arena.
+ *
+ *     chat_template *t; chat_template_compile(&t, text, len, &detail);
+ *     jinja_value *messages = jinja_list(arena); ...
+ *     chat_template_render(t, &out, &vars, arena, &detail);
+ *
+ * Semantics are those of Jinja2's sandbox as Hugging Face transformers sets it up (trim_blocks, lstrip_blocks,
+ * loop controls, tojson, raise_exception, strftime_now, the generation block). Cost is bounded: steps,
+ * recursion and output bytes (a template is code from a file, but messages are from users).
+ */
+#ifndef PARLEY_TEXT_CHAT_TEMPLATE_H
+#define PARLEY_TEXT_CHAT_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/json.h"
+
+typedef struct chat_template chat_template;
+typedef struct jinja_value jinja_value; /* immutable once rendered; lives in an arena */
+
+/* Builders; all return NULL when the arena is exhausted, and accept NULL children by returning NULL. */
+jinja_value *jinja_none(arena *a);
+jinja_value *jinja_bool(arena *a, bool b);
+jinja_value *jinja_int(arena *a, int64_t i);
+jinja_value *jinja_float(arena *a, double d);
+jinja_value *jinja_str(arena *a, const char *text, size_t len); /* copies */
+jinja_value *jinja_list(arena *a);
+bool jinja_list_push(arena *a, jinja_value *list, jinja_value *item);
+jinja_value *jinja_dict(arena *a); /* keeps insertion order */
+bool jinja_dict_set(arena *a, jinja_value *dict, const char *key, jinja_value *value);
+/* Deep copy of a JSON value; integers written without '.' or 'e' become ints. */
+jinja_value *jinja_from_json(arena *a, const json *v);
+
+/* Compiles the template; ERR_INVALID with line number for a syntax error. *out is closed by the caller. */
+MUST_CHECK err_code chat_template_compile(chat_template **out, const char *text, size_t len,
+                                          err_detail *detail);
+void chat_template_close(chat_template *t); /* NULL allowed */
+
+/* Whether the template reads a variable of that name ("enable_thinking"). */
+bool chat_template_has_variable(const chat_template *t, const char *name);
+
+/* A member of `vars` of this name, an integer of seconds since 1970, is the time that strftime_now shows (in the
+ * local zone); without it the machine's clock is. No template can read it. */
+#define CHAT_TEMPLATE_NOW "%now"
+
+/* Renders with `vars` (a dict: messages, tools, add_generation_prompt, bos_token, eos_token, ...) and appends the
+ * text to out. ERR_INVALID: raise_exception, with the template's message; a type error or an undefined variable, with
+ * the template's line. ERR_LIMIT: the bounds above or out->max. ERR_NOMEM: the arena is full. */
+MUST_CHECK err_code chat_template_render(const chat_template *t, bytes *out, const jinja_value *vars,
+                                         arena *a, err_detail *detail);
+
+#endif

@@ -1,0 +1,157 @@
+#include "text/jinja_library.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+static const jinja_callable *find_in(const jinja_callable *table, const char *name, size_t len)
+{
+    for (; table->name; table++) {
+        if (table->name[0] == name[0] && strlen(table->name) == len && memcmp(table->name, name, len) == 0) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
+const jinja_callable *jinja_find_filter(const char *name)
+{
+    const jinja_callable *c = find_in(JINJA_FILTERS, name, strlen(name));
+    return c ? c : find_in(JINJA_SEQUENCE_FILTERS, name, strlen(name));
+}
+
+const jinja_callable *jinja_find_test(const char *name)
+{
+    return find_in(JINJA_TESTS, name, strlen(name));
+}
+
+const jinja_callable *jinja_find_global(const char *name)
+{
+    return find_in(JINJA_GLOBALS, name, strlen(name));
+}
+
+const jinja_callable *jinja_find_method(const jinja_value *of, const char *name, size_t len)
+{
+    if (of->type == JINJA_STR) {
+        const jinja_callable *c = find_in(JINJA_STR_METHODS, name, len);
+        return c ? c : find_in(JINJA_STR_MORE_METHODS, name, len);
+    }
+    return jinja_find_object_method(of, name, len);
+}
+
+bool jinja_is_unsafe(const jinja_value *of, const char *name, size_t len)
+{
+    static const char *const of_list[] = {"append", "clear",  "pop",    "reverse", "insert",
+                                          "sort",   "extend", "remove", NULL};
+    static const char *const of_dict[] = {"clear", "pop", "popitem", "setdefault", "update", NULL};
+    static const char *const none[] = {NULL};
+    const char *const *names = of->type == JINJA_LIST ? of_list : of->type == JINJA_DICT ? of_dict : none;
+    for (; *names; names++) {
+        if (strlen(*names) == len && memcmp(*names, name, len) == 0) {
+            return true;
+        }
+    }
+    return len > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + len - 2, "__", 2) == 0 &&
+           of->type != JINJA_DICT;
+}
+
+/* Number of the parameter with this name in "old,new,count"; -1 if there is none. */
+static int param_index(const char *params, const char *name)
+{
+    size_t len = strlen(name);
+    for (int i = 0;; i++) {
+        size_t n = strcspn(params, ",");
+        if (n == len && memcmp(params, name, n) == 0) {
+            return i;
+        }
+        if (!params[n]) {
+            return -1;
+        }
+        params += n + 1;
+    }
+}
+
+static size_t count_params(const char *params)
+{
+    size_t n = *params != '\0';
+    for (; *params; params++) {
+        n += *params == ',';
+    }
+    return n;
+}
+
+/* An undefined value that is only looked at does not fail here: each function decides. */
+bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
+                  jinja_value *out)
+{
+    const jinja_value *v[JINJA_MAX_PARAMS] = {NULL};
+    if (self && self->type == JINJA_STR && !jinja_work(r, self->len)) {
+        return false;
+    }
+    if (!c->params) {
+        return c->call(r, self, args, v, out);
+    }
+    size_t n = count_params(c->params);
+    if (args->n_pos > n) {
+        return jinja_fail(r, "%s() takes at most %zu argument(s) (%zu given)", c->name, n, args->n_pos);
+    }
+    for (size_t i = 0; i < args->n_pos; i++) {
+        v[i] = &args->pos[i];
+    }
+    for (size_t i = 0; i < args->n_named; i++) {
+        int k = param_index(c->params, args->names[i]);
+        if (k < 0 || v[k]) {
+            return jinja_fail(r, "%s() got an unexpected keyword argument '%s'", c->name, args->names[i]);
+        }
+        v[k] = &args->named[i];
+    }
+    for (size_t i = 0; i < c->required; i++) {
+        if (!v[i]) {
+            return jinja_fail(r, "%s() is missing %zu required argument(s)", c->name, c->required - i);
+        }
+    }
+    return c->call(r, self, args, v, out) && jinja_check_memory(r);
+}
+
+bool jinja_arg_int(jinja_render *r, const jinja_value *v, int64_t fallback, int64_t *out)
+{
+    *out = fallback;
+    if (!v || jinja_as_int(v, out)) {
+        return true;
+    }
+    return v->type == JINJA_UNDEFINED
+               ? jinja_fail_undefined(r, v)
+               : jinja_fail(r, "'%s' object cannot be interpreted as an integer", jinja_type_name(v));
+}
+
+bool jinja_arg_str(jinja_render *r, const jinja_value *v, const char *fallback, jinja_value *out)
+{
+    if (!v) {
+        *out = jinja_borrow(fallback, strlen(fallback));
+        return true;
+    }
+    *out = *v;
+    if (v->type == JINJA_STR) {
+        return true;
+    }
+    return v->type == JINJA_UNDEFINED ? jinja_fail_undefined(r, v)
+                                      : jinja_fail(r, "expected a string, not '%s'", jinja_type_name(v));
+}
+
+bool jinja_arg_truth(const jinja_value *v, bool fallback)
+{
+    return v ? jinja_truth(v) : fallback;
+}
+
+void jinja_begin_text(jinja_render *r, bytes *b)
+{
+    bytes_init(b, r->out->max);
+}
+
+bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out)
+{
+    *out = jinja_text(&r->m, bytes_str(b), b->len);
+    bool ok = !b->failed;
+    bytes_deinit(b);
+    return ok ? jinja_work(r, out->len) : jinja_fail(r, "a text is too long");
+}

@@ -1,0 +1,592 @@
+/* Filters over many items: join, map, select, sort and the like. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/jinja_library.h"
+
+/* ---- attributes of items ---- */
+
+/* item.a.b for "a.b"; a part made of digits is an index. None of them missing is an error by
+ * itself. */
+static bool get_path(jinja_render *r, const jinja_value *item, const jinja_value *path,
+                     const jinja_value *fallback, jinja_value *out)
+{
+    jinja_value v = *item, key, next;
+    if (path->type != JINJA_STR) {
+        return jinja_getitem(r, item, path, out);
+    }
+    for (size_t at = 0; at <= path->len;) {
+        const char *begin = path->as.text + at;
+        const char *dot = at < path->len ? memchr(begin, '.', path->len - at) : NULL;
+        size_t len = dot ? (size_t)(dot - begin) : path->len - at;
+        key = jinja_borrow(begin, len);
+        if (len > 0 && len < 10 && strspn(begin, "0123456789") >= len) {
+            int64_t i = 0;
+            for (size_t k = 0; k < len; k++) {
+                i = i * 10 + (begin[k] - '0');
+            }
+            key = jinja_make_int(i);
+        }
+        if (!jinja_getitem(r, &v, &key, &next)) {
+            return false;
+        }
+        v = next.type == JINJA_UNDEFINED && fallback ? *fallback : next;
+        at += len + 1;
+    }
+    *out = v;
+    return true;
+}
+
+/* item itself, or its attribute if one is asked for. */
+static bool key_of(jinja_render *r, const jinja_value *item, const jinja_value *attribute, jinja_value *out)
+{
+    *out = *item;
+    return !attribute || attribute->type == JINJA_NONE || get_path(r, item, attribute, NULL, out);
+}
+
+/* Text compared without regard to case. */
+static bool fold(jinja_render *r, jinja_value *v, bool case_sensitive)
+{
+    jinja_args none = {0};
+    jinja_value lower;
+    if (case_sensitive || v->type != JINJA_STR) {
+        return true;
+    }
+    bool ok = jinja_invoke(r, jinja_find_filter("lower"), v, &none, &lower);
+    *v = lower;
+    return ok;
+}
+
+/* ---- asking ---- */
+
+static bool filter_length(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                          const jinja_value *const *v, jinja_value *out)
+{
+    (void)args, (void)v;
+    size_t n = 0;
+    bool ok = jinja_length(self, &n);
+    *out = jinja_make_int((int64_t)n);
+    return ok ? true : jinja_fail(r, "object of type '%s' has no len()", jinja_type_name(self));
+}
+
+static bool filter_first(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                         const jinja_value *const *v, jinja_value *out)
+{
+    (void)args, (void)v;
+    static const char message[] = "No first item, sequence was empty.";
+    jinja_iter it;
+    if (!jinja_iter_init(&it, self)) {
+        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    }
+    if (!jinja_iter_next(&r->m, &it, out)) {
+        *out = jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    }
+    return true;
+}
+
+static bool filter_last(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                        const jinja_value *const *v, jinja_value *out)
+{
+    (void)args, (void)v;
+    static const char message[] = "No last item, sequence was empty.";
+    jinja_value list, minus_one = jinja_make_int(-1);
+    if (self->type == JINJA_GENERATOR) {
+        return jinja_fail(r, "'generator' object is not reversible");
+    }
+    if (self->type == JINJA_STR || self->type == JINJA_LIST || self->type == JINJA_TUPLE) {
+        list = *self;
+    } else if (!jinja_to_list(r, self, &list)) {
+        return false;
+    }
+    size_t n;
+    if (jinja_length(&list, &n) && n > 0) {
+        return jinja_getitem(r, &list, &minus_one, out);
+    }
+    *out = jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    return true;
+}
+
+/* ---- changing ---- */
+
+static bool filter_list(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                        const jinja_value *const *v, jinja_value *out)
+{
+    (void)args, (void)v;
+    return jinja_to_list(r, self, out);
+}
+
+static bool filter_items(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                         const jinja_value *const *v, jinja_value *out)
+{
+    (void)args, (void)v;
+    jinja_value view = *self;
+    if (self->type != JINJA_DICT && self->type != JINJA_UNDEFINED) {
+        return jinja_fail(r, "Can only get item pairs from a mapping.");
+    }
+    view.type = self->type == JINJA_DICT ? JINJA_ITEMS : JINJA_UNDEFINED;
+    bool ok = jinja_to_list(r, &view, out);
+    out->type = JINJA_GENERATOR;
+    return ok;
+}
+
+static bool filter_reverse(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                           const jinja_value *const *v, jinja_value *out)
+{
+    (void)args, (void)v;
+    jinja_value minus_one = jinja_make_int(-1), list;
+    const jinja_value *part[3] = {NULL, NULL, &minus_one};
+    if (self->type == JINJA_STR) {
+        return jinja_slice(r, self, part, out);
+    }
+    bool ok = jinja_to_list(r, self, &list) && jinja_slice(r, &list, part, out);
+    /* Of a generator there is only a list to be had; of anything else an iterator, which has no length. */
+    out->type = self->type == JINJA_GENERATOR ? JINJA_LIST : JINJA_GENERATOR;
+    return ok;
+}
+
+static bool filter_join(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                        const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value glue = jinja_borrow("", 0), item, key, text, joined = glue;
+    jinja_iter it;
+    if ((v[0] && !jinja_to_str(r, v[0], &glue)) || !jinja_iter_init(&it, self)) {
+        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    }
+    for (size_t i = 0; jinja_iter_next(&r->m, &it, &item); i++) {
+        if (!key_of(r, &item, v[1], &key) || !jinja_to_str(r, &key, &text) ||
+            !jinja_work(r, text.len + glue.len)) {
+            return false;
+        }
+        joined = i ? jinja_concat(&r->m, &joined, &glue) : joined;
+        joined = jinja_concat(&r->m, &joined, &text);
+    }
+    joined.markup = false;
+    *out = joined;
+    return true;
+}
+
+/* ---- map and select ---- */
+
+/* The arguments behind the first `skip` positional ones. */
+static jinja_args rest_args(const jinja_args *args, size_t skip)
+{
+    jinja_args rest = *args;
+    rest.pos += skip;
+    rest.n_pos -= skip;
+    return rest;
+}
+
+static const jinja_value *named_arg(const jinja_args *args, const char *name)
+{
+    for (size_t i = 0; i < args->n_named; i++) {
+        if (strcmp(args->names[i], name) == 0) {
+            return &args->named[i];
+        }
+    }
+    return NULL;
+}
+
+/* The filter or test that an argument names. */
+static bool find_named(jinja_render *r, const jinja_value *name, const jinja_callable *(*find)(const char *),
+                       const jinja_callable **out)
+{
+    enum { NAME_LEN = 40 };
+    char text[NAME_LEN + 1] = "";
+    if (name->type == JINJA_STR && name->len <= NAME_LEN) {
+        memcpy(text, name->as.text, name->len);
+        text[name->len] = '\0';
+    }
+    *out = text[0] ? find(text) : NULL;
+    return *out ? true : jinja_fail(r, "No filter or test named '%s'.", text);
+}
+
+/* map(attribute='a', default=...) or map('filter', args...). */
+static bool filter_map(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                       const jinja_value *const *v, jinja_value *out)
+{
+    (void)v;
+    jinja_iter it;
+    jinja_value item, mapped;
+    const jinja_value *attribute = args->n_pos == 0 ? named_arg(args, "attribute") : NULL;
+    const jinja_value *fallback = attribute ? named_arg(args, "default") : NULL;
+    const jinja_callable *filter = NULL;
+    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    if (!jinja_truth(self)) {
+        return true; /* also for none */
+    }
+    if (!attribute && args->n_pos == 0) {
+        return jinja_fail(r, "map requires a filter argument");
+    }
+    if (!jinja_iter_init(&it, self)) {
+        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    }
+    if (!attribute && !find_named(r, &args->pos[0], jinja_find_filter, &filter)) {
+        return false;
+    }
+    jinja_args rest = filter ? rest_args(args, 1) : *args;
+    while (jinja_iter_next(&r->m, &it, &item)) {
+        bool ok = filter ? jinja_invoke(r, filter, &item, &rest, &mapped)
+                         : get_path(r, &item, attribute, fallback, &mapped);
+        if (!ok || !jinja_work(r, sizeof item)) {
+            return false;
+        }
+        jinja_push(&r->m, out->as.seq, mapped);
+    }
+    return true;
+}
+
+/* Items (or an attribute of them) for which a test holds, or does not. */
+static bool choose(jinja_render *r, const jinja_value *self, const jinja_args *args, bool by_attribute,
+                   bool wanted, jinja_value *out)
+{
+    jinja_iter it;
+    jinja_value item, key, holds;
+    size_t skip = by_attribute;
+    const jinja_callable *test = NULL;
+    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    if (!jinja_truth(self)) {
+        return true; /* also for none */
+    }
+    if (by_attribute && args->n_pos == 0) {
+        return jinja_fail(r, "Missing parameter for attribute name");
+    }
+    if (!jinja_iter_init(&it, self)) {
+        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    }
+    if (args->n_pos > skip && !find_named(r, &args->pos[skip++], jinja_find_test, &test)) {
+        return false;
+    }
+    jinja_args rest = rest_args(args, skip);
+    while (jinja_iter_next(&r->m, &it, &item)) {
+        key = item;
+        if ((by_attribute && !get_path(r, &item, &args->pos[0], NULL, &key)) || !jinja_work(r, sizeof item)) {
+            return false;
+        }
+        holds = key;
+        if (test && !jinja_invoke(r, test, &key, &rest, &holds)) {
+            return false;
+        }
+        if (jinja_truth(&holds) == wanted) {
+            jinja_push(&r->m, out->as.seq, item);
+        }
+    }
+    return true;
+}
+
+static bool filter_select(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                          const jinja_value *const *v, jinja_value *out)
+{
+    (void)v;
+    return choose(r, self, args, false, true, out);
+}
+
+static bool filter_reject(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                          const jinja_value *const *v, jinja_value *out)
+{
+    (void)v;
+    return choose(r, self, args, false, false, out);
+}
+
+static bool filter_selectattr(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                              const jinja_value *const *v, jinja_value *out)
+{
+    (void)v;
+    return choose(r, self, args, true, true, out);
+}
+
+static bool filter_rejectattr(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                              const jinja_value *const *v, jinja_value *out)
+{
+    (void)v;
+    return choose(r, self, args, true, false, out);
+}
+
+/* ---- order ---- */
+
+typedef struct sort_item {
+    jinja_value key, item;
+} sort_item;
+
+/* Stable merge sort; *ok turns false when two keys cannot be compared. */
+static void merge_sort(sort_item *a, sort_item *space, size_t n, bool descending, bool *ok)
+{
+    if (n < 2) {
+        return;
+    }
+    size_t half = n / 2;
+    merge_sort(a, space, half, descending, ok);
+    merge_sort(a + half, space + half, n - half, descending, ok);
+    for (size_t i = 0, left = 0, right = half; i < n; i++) {
+        int order = 0;
+        if (left < half && right < n) {
+            *ok = *ok && jinja_compare(&a[left].key, &a[right].key, &order);
+        }
+        bool take_left = right >= n || (left < half && (descending ? order >= 0 : order <= 0));
+        space[i] = take_left ? a[left++] : a[right++];
+    }
+    memcpy(a, space, n * sizeof *a);
+}
+
+/* The list of items sorted by key, keys[i] belonging to items[i]. */
+static bool sort_by(jinja_render *r, const jinja_seq *items, const jinja_seq *keys, bool descending,
+                    jinja_value *out)
+{
+    size_t n = items->len;
+    sort_item *a = calloc(2 * n + 1, sizeof *a);
+    bool ok = true;
+    *out = jinja_new_seq(&r->m, JINJA_LIST, n);
+    if (!a) {
+        r->m.failed = true;
+        return jinja_check_memory(r);
+    }
+    for (size_t i = 0; i < n; i++) {
+        a[i] = (sort_item){keys->items[i], items->items[i]};
+    }
+    merge_sort(a, a + n, n, descending, &ok);
+    for (size_t i = 0; i < n; i++) {
+        jinja_push(&r->m, out->as.seq, a[i].item);
+    }
+    free(a);
+    return !ok ? jinja_fail(r, "items of different types cannot be sorted")
+               : jinja_work(r, n * sizeof(sort_item) * 16);
+}
+
+/* Sort keys of all items: an attribute (or several: "a,b"), folded. */
+static bool sort_keys(jinja_render *r, const jinja_seq *items, const jinja_value *attribute,
+                      bool case_sensitive, jinja_value *out)
+{
+    *out = jinja_new_seq(&r->m, JINJA_LIST, items->len);
+    for (size_t i = 0; i < items->len; i++) {
+        jinja_value key;
+        if (!key_of(r, &items->items[i], attribute, &key) || !fold(r, &key, case_sensitive)) {
+            return false;
+        }
+        if (key.type == JINJA_UNDEFINED && items->len > 1) {
+            return jinja_fail_undefined(r, &key);
+        }
+        jinja_push(&r->m, out->as.seq, key);
+    }
+    return jinja_check_memory(r);
+}
+
+static bool filter_sort(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                        const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value list, keys;
+    return jinja_to_list(r, self, &list) &&
+           sort_keys(r, list.as.seq, v[2], jinja_arg_truth(v[1], false), &keys) &&
+           sort_by(r, list.as.seq, keys.as.seq, jinja_arg_truth(v[0], false), out);
+}
+
+static bool filter_dictsort(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                            const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value view = *self, list, by, keys;
+    if (self->type == JINJA_UNDEFINED) {
+        return jinja_fail_undefined(r, self);
+    }
+    if (self->type != JINJA_DICT || !jinja_arg_str(r, v[1], "key", &by)) {
+        return jinja_fail(r, "'%s' object has no attribute 'items'", jinja_type_name(self));
+    }
+    view.type = JINJA_ITEMS;
+    jinja_value index = jinja_make_int(jinja_is_text(&by, "value"));
+    return jinja_to_list(r, &view, &list) &&
+           sort_keys(r, list.as.seq, &index, jinja_arg_truth(v[0], false), &keys) &&
+           sort_by(r, list.as.seq, keys.as.seq, jinja_arg_truth(v[2], false), out);
+}
+
+static bool filter_unique(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                          const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value list, seen = jinja_new_map(&r->m, JINJA_DICT);
+    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    if (!jinja_to_list(r, self, &list)) {
+        return false;
+    }
+    for (size_t i = 0; i < list.as.seq->len; i++) {
+        jinja_value item = list.as.seq->items[i], key;
+        if (!key_of(r, &item, v[1], &key) || !fold(r, &key, jinja_arg_truth(v[0], false))) {
+            return false;
+        }
+        if (!jinja_hashable(&key)) {
+            return jinja_fail(r, "unhashable type: '%s'", jinja_type_name(&key));
+        }
+        if (!jinja_map_get(seen.as.map, &key)) {
+            jinja_map_set(&r->m, seen.as.map, key, jinja_make_none());
+            jinja_push(&r->m, out->as.seq, item);
+        }
+    }
+    return true;
+}
+
+/* The item with the largest (sign 1) or smallest key. */
+static bool extreme(jinja_render *r, const jinja_value *self, const jinja_value *const *v, int sign,
+                    jinja_value *out)
+{
+    static const char message[] = "No aggregated item, sequence was empty.";
+    jinja_value list, keys;
+    if (!jinja_to_list(r, self, &list) ||
+        !sort_keys(r, list.as.seq, v[1], jinja_arg_truth(v[0], false), &keys)) {
+        return false;
+    }
+    size_t best = 0;
+    for (size_t i = 1; i < list.as.seq->len; i++) {
+        int order;
+        if (!jinja_compare(&keys.as.seq->items[i], &keys.as.seq->items[best], &order)) {
+            return jinja_fail(r, "items of different types cannot be compared");
+        }
+        best = order == sign ? i : best;
+    }
+    *out = list.as.seq->len ? list.as.seq->items[best]
+                            : jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    return true;
+}
+
+static bool filter_max(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                       const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    return extreme(r, self, v, 1, out);
+}
+
+static bool filter_min(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                       const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    return extreme(r, self, v, -1, out);
+}
+
+static bool filter_sum(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                       const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_iter it;
+    jinja_value item, key, total = v[1] ? *v[1] : jinja_make_int(0);
+    if (!jinja_iter_init(&it, self)) {
+        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    }
+    while (jinja_iter_next(&r->m, &it, &item)) {
+        jinja_value before = total;
+        if (!key_of(r, &item, v[0], &key) || !jinja_binary(r, OP_ADD, &before, &key, &total)) {
+            return false;
+        }
+    }
+    *out = total;
+    return true;
+}
+
+/* Groups of items with equal attribute, sorted by it: (grouper, list) pairs. */
+static bool filter_groupby(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                           const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value list, keys, sorted, key, last = jinja_make_none();
+    if (!jinja_to_list(r, self, &list) || !sort_keys(r, list.as.seq, v[0], false, &keys) ||
+        !sort_by(r, list.as.seq, keys.as.seq, false, &sorted)) {
+        return false;
+    }
+    *out = jinja_new_list(&r->m);
+    for (size_t i = 0; i < sorted.as.seq->len && jinja_check_memory(r); i++) {
+        jinja_value folded;
+        if (!key_of(r, &sorted.as.seq->items[i], v[0], &key)) {
+            return false;
+        }
+        folded = key;
+        if (!fold(r, &folded, false)) {
+            return false;
+        }
+        if (i == 0 || !jinja_equal(&folded, &last)) {
+            jinja_value group = jinja_pair(&r->m, key, jinja_new_list(&r->m));
+            if (!jinja_check_memory(r)) {
+                return false;
+            }
+            group.as.seq->is_group = true;
+            jinja_push(&r->m, out->as.seq, group);
+            last = folded;
+        }
+        if (jinja_check_memory(r)) {
+            jinja_push(&r->m, out->as.seq->items[out->as.seq->len - 1].as.seq->items[1].as.seq,
+                       sorted.as.seq->items[i]);
+        }
+    }
+    return true;
+}
+
+static bool filter_batch(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                         const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value list;
+    int64_t n;
+    if (!jinja_to_list(r, self, &list) || !jinja_arg_int(r, v[0], 1, &n) || n < 1 || n > JINJA_MAX_RANGE) {
+        return jinja_fail(r, "batch needs a positive number of items");
+    }
+    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    for (size_t i = 0; i < list.as.seq->len; i += (size_t)n) {
+        jinja_value row = jinja_new_list(&r->m);
+        for (size_t k = i; k < i + (size_t)n; k++) {
+            if (k < list.as.seq->len) {
+                jinja_push(&r->m, row.as.seq, list.as.seq->items[k]);
+            } else if (v[1] && v[1]->type != JINJA_NONE) {
+                jinja_push(&r->m, row.as.seq, *v[1]);
+            }
+        }
+        jinja_push(&r->m, out->as.seq, row);
+    }
+    return true;
+}
+
+static bool filter_slice(jinja_render *r, const jinja_value *self, const jinja_args *args,
+                         const jinja_value *const *v, jinja_value *out)
+{
+    (void)args;
+    jinja_value list;
+    int64_t slices;
+    if (!jinja_to_list(r, self, &list) || !jinja_arg_int(r, v[0], 1, &slices) || slices < 1 ||
+        slices > JINJA_MAX_RANGE) {
+        return jinja_fail(r, "slice needs a positive number of slices");
+    }
+    size_t n = (size_t)slices, per = list.as.seq->len / n, extra = list.as.seq->len % n, at = 0;
+    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    for (size_t i = 0; i < n; i++) {
+        jinja_value row = jinja_new_list(&r->m);
+        for (size_t k = 0; k < per + (i < extra); k++) {
+            jinja_push(&r->m, row.as.seq, list.as.seq->items[at++]);
+        }
+        if (v[1] && v[1]->type != JINJA_NONE && i >= extra && extra > 0) {
+            jinja_push(&r->m, row.as.seq, *v[1]);
+        }
+        jinja_push(&r->m, out->as.seq, row);
+    }
+    return true;
+}
+
+const jinja_callable JINJA_SEQUENCE_FILTERS[] = {
+    {"batch", "linecount,fill_with", 1, filter_batch},
+    {"count", "", 0, filter_length},
+    {"dictsort", "case_sensitive,by,reverse", 0, filter_dictsort},
+    {"first", "", 0, filter_first},
+    {"groupby", "attribute", 1, filter_groupby},
+    {"items", "", 0, filter_items},
+    {"join", "d,attribute", 0, filter_join},
+    {"last", "", 0, filter_last},
+    {"length", "", 0, filter_length},
+    {"list", "", 0, filter_list},
+    {"map", NULL, 0, filter_map},
+    {"max", "case_sensitive,attribute", 0, filter_max},
+    {"min", "case_sensitive,attribute", 0, filter_min},
+    {"reject", NULL, 0, filter_reject},
+    {"rejectattr", NULL, 0, filter_rejectattr},
+    {"reverse", "", 0, filter_reverse},
+    {"select", NULL, 0, filter_select},
+    {"selectattr", NULL, 0, filter_selectattr},
+    {"slice", "slices,fill_with", 1, filter_slice},
+    {"sort", "reverse,case_sensitive,attribute", 0, filter_sort},
+    {"sum", "attribute,start", 0, filter_sum},
+    {"unique", "case_sensitive,attribute", 0, filter_unique},
+    {NULL, NULL, 0, NULL},
+};

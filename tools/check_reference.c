@@ -1,0 +1,769 @@
+/* check_reference: runs every DIR/cases/NAME.safetensors of a reference checkpoint against the engine.
+ *
+ *     build/check_reference DIR [generic|avx2|avx512|native]
+ *
+ * DIR is a checkpoint folder with cases/. A case holds input_ids and what a trusted implementation computed from
+ * them in float32; everything present is compared and printed as one row: case, what, worst difference, largest
+ * reference value, verdict. Exit 0 only if all agree:
+ *   - floats: max |ours - reference| <= 2e-3 * max |reference|;
+ *   - tokens, grids and positions: equal;
+ *   - pixel_values: within one 8-bit step (2/255) everywhere and equal in 99 % of the values.
+ *
+ * The media of a case follow from its name (MEDIA below): pictures are cases/img_*.png, the film is
+ * cases/frames/000.png ... at 4 frames a second. NAME.prompt.txt is the prompt before placeholders are expanded.
+ * A case of another name with pixel values is still computed from those.
+ */
+#include <dirent.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "compute/cpu.h"
+#include "compute/nn.h"
+#include "model/decoder.h"
+#include "model/model.h"
+#include "model/mtp.h"
+#include "model/sampler.h"
+#include "model/tensor_file.h"
+#include "vision/image.h"
+#include "vision/processor.h"
+#include "vision/vit.h"
+
+#define CHECK_TOOL_NAME "check_reference"
+#include "tools/check_tool.h"
+
+#define TOLERANCE   2e-3
+#define PIXEL_STEP  (2.0 / 255.0 + 1e-5)
+#define PIXEL_EQUAL 1e-5
+#define PIXEL_SHARE 0.99
+#define FILM_FPS    4.0
+
+enum {
+    MAX_CASES = 256,
+    MAX_PICTURES = 2,
+    MAX_FRAMES = 256,
+    SPARE_TOKENS = 64,
+    CHUNK = 37,
+    STEPWISE_MAX = 128
+};
+
+static const struct {
+    const char *name;
+    const char *pictures[MAX_PICTURES];
+    bool film;
+} MEDIA[] = {
+    {"image", {"img_a.png"}, false},
+    {"image_big", {"img_big.png"}, false},
+    {"two_images", {"img_b.png", "img_c.png"}, false},
+    {"image_video", {"img_a.png"}, true},
+    {"video", {NULL}, true},
+};
+
+/* The opened checkpoint; shared by all cases. */
+typedef struct context {
+    const char *dir;
+    model *m;
+    const model_config *cfg;
+    compute *c;
+    vit *encoder;        /* NULL without vision tensors */
+    processor_config pc; /* if encoder */
+    int n_rows, n_failed;
+} context;
+
+/* One case file, and what the engine computed for it. */
+typedef struct ref_case {
+    char name[128];
+    tensor_file *file;
+    const int32_t *ids; /* [n] */
+    int32_t n;
+    position *positions;
+    int32_t rope_delta;
+    float *embeds; /* [n_embed_rows, H]: media features in token order */
+    int32_t *embed_rows;
+    int32_t n_embed_rows;
+    float *hidden; /* [n, H] after the final norm, whole prefill */
+    float *last_logits;
+} ref_case;
+
+static float *floats(size_t n)
+{
+    return must(calloc(n + 1, sizeof(float)));
+}
+
+/* ---- rows of the report ---- */
+
+static void row(context *cx, const ref_case *rc, const char *what, double worst, double largest, bool ok,
+                const char *note)
+{
+    printf("%-12s %-28s %10.2e %10.2e  %s%s%s\n", rc->name, what, worst, largest, ok ? "ok" : "DIFFERS",
+           note[0] ? "  " : "", note);
+    cx->n_rows++;
+    cx->n_failed += !ok;
+}
+
+static void compare_floats(context *cx, const ref_case *rc, const char *what, const float *ours,
+                           const float *reference, size_t n)
+{
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        double difference = fabs((double)ours[i] - (double)reference[i]);
+        worst = !(difference <= worst) ? difference : worst; /* a NaN sticks */
+        largest = fabs((double)reference[i]) > largest ? fabs((double)reference[i]) : largest;
+    }
+    char note[48];
+    snprintf(note, sizeof note, "%.1e relative", worst / largest);
+    row(cx, rc, what, worst, largest, worst <= TOLERANCE * largest, note);
+}
+
+static void compare_ids(context *cx, const ref_case *rc, const char *what, const int32_t *ours, size_t n_ours,
+                        const int32_t *reference, size_t n)
+{
+    char note[64] = "";
+    size_t i = 0;
+    while (i < n && i < n_ours && ours[i] == reference[i]) {
+        i++;
+    }
+    if (i < n || n_ours != n) {
+        snprintf(note, sizeof note, "%zu of %zu agree", i, n);
+    }
+    row(cx, rc, what, (double)(n - i), (double)n, i == n && n_ours == n, note);
+}
+
+static void compare_pixels(context *cx, const ref_case *rc, const char *what, const float *ours,
+                           const float *reference, size_t n)
+{
+    double worst = 0;
+    size_t equal = 0;
+    char note[48];
+    for (size_t i = 0; i < n; i++) {
+        double difference = fabs((double)ours[i] - (double)reference[i]);
+        worst = !(difference <= worst) ? difference : worst;
+        equal += difference <= PIXEL_EQUAL;
+    }
+    double share = n ? (double)equal / (double)n : 1.0;
+    snprintf(note, sizeof note, "%.2f %% equal", 100.0 * share);
+    row(cx, rc, what, worst, 1.0, worst <= PIXEL_STEP && share >= PIXEL_SHARE, note);
+}
+
+/* ---- reading a case ---- */
+
+/* A float tensor of the case as float32, or NULL if it has none. The caller frees. */
+static float *case_floats(const ref_case *rc, const char *name, tensor *t)
+{
+    if (!tensor_file_find(rc->file, name, t) || t->type == DTYPE_OTHER) {
+        return NULL;
+    }
+    float *out = floats(tensor_len(t));
+    tensor_to_f32(out, t, 0, tensor_len(t));
+    return out;
+}
+
+/* An I64 tensor of the case as int32, or NULL. The caller frees. */
+static int32_t *case_ids(const ref_case *rc, const char *name, size_t *n)
+{
+    tensor t;
+    *n = 0;
+    if (!tensor_file_find(rc->file, name, &t) || t.bytes != tensor_len(&t) * sizeof(int64_t)) {
+        return NULL;
+    }
+    *n = tensor_len(&t);
+    int32_t *out = must(calloc(*n + 1, sizeof *out));
+    for (size_t i = 0; i < *n; i++) {
+        int64_t v = 0;
+        memcpy(&v, (const char *)t.data + i * sizeof v, sizeof v);
+        out[i] = (int32_t)v;
+    }
+    return out;
+}
+
+/* ---- vision ---- */
+
+/* The sampled frames of cases/frames as patches; false without such a folder. */
+static bool load_film(const context *cx, patches *out)
+{
+    char path[4096];
+    err_detail d = {0};
+    image frames[MAX_FRAMES];
+    double times[MAX_FRAMES];
+    int32_t total = 0, n = 0, chosen[MAX_FRAMES];
+    for (;; total++) {
+        snprintf(path, sizeof path, "%s/cases/frames/%03d.png", cx->dir, total);
+        if (!file_exists(path)) {
+            break;
+        }
+    }
+    if (total == 0) {
+        return false;
+    }
+    require(
+        processor_sample_frames(&cx->pc, total, FILM_FPS, cx->pc.video_fps, 0, chosen, MAX_FRAMES, &n, &d),
+        &d);
+    for (int32_t i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/cases/frames/%03d.png", cx->dir, chosen[i]);
+        load_image(&frames[i], path);
+        times[i] = chosen[i] / FILM_FPS;
+    }
+    require(processor_video(out, &cx->pc, frames, n, times, &d), &d);
+    for (int32_t i = 0; i < n; i++) {
+        image_deinit(&frames[i]);
+    }
+    return true;
+}
+
+/* Patches made from the case's files, in the order of the prompt: pictures, then the film. Returns how many. */
+static size_t load_media(const context *cx, const ref_case *rc, patches *out, size_t *n_pictures, bool *film)
+{
+    char path[4096];
+    err_detail d = {0};
+    size_t n = 0;
+    *n_pictures = 0;
+    *film = false;
+    for (size_t i = 0; i < ARRAY_LEN(MEDIA); i++) {
+        if (strcmp(MEDIA[i].name, rc->name) != 0) {
+            continue;
+        }
+        for (size_t p = 0; p < MAX_PICTURES && MEDIA[i].pictures[p]; p++) {
+            image img;
+            snprintf(path, sizeof path, "%s/cases/%s", cx->dir, MEDIA[i].pictures[p]);
+            if (!file_exists(path)) {
+                return 0;
+            }
+            load_image(&img, path);
+            require(processor_image(&out[n++], &cx->pc, &img, &d), &d);
+            image_deinit(&img);
+        }
+        *n_pictures = n;
+        *film = MEDIA[i].film && load_film(cx, &out[n]);
+        n += *film;
+    }
+    return n;
+}
+
+/* Our patches of one kind against the reference's rows and grids. */
+static void compare_patches(context *cx, const ref_case *rc, const patches *ours, size_t n_ours,
+                            const char *pixels, const char *grid)
+{
+    tensor t;
+    size_t n_grid = 0, n = 0;
+    float *reference = case_floats(rc, pixels, &t);
+    int32_t *grids = case_ids(rc, grid, &n_grid);
+    int32_t found[3 * MAX_PICTURES] = {0};
+    for (size_t i = 0; i < n_ours; i++) {
+        found[3 * i] = ours[i].t;
+        found[3 * i + 1] = ours[i].h;
+        found[3 * i + 2] = ours[i].w;
+        n += (size_t)ours[i].t * (size_t)ours[i].h * (size_t)ours[i].w * ours[i].row_len;
+    }
+    if (grids) {
+        compare_ids(cx, rc, grid, found, 3 * n_ours, grids, n_grid);
+    }
+    if (reference && n == tensor_len(&t)) {
+        float *all = floats(n);
+        for (size_t i = 0, at = 0; i < n_ours; i++) {
+            size_t len = (size_t)ours[i].t * (size_t)ours[i].h * (size_t)ours[i].w * ours[i].row_len;
+            memcpy(all + at, ours[i].rows, len * sizeof *all);
+            at += len;
+        }
+        compare_pixels(cx, rc, pixels, all, reference, n);
+        free(all);
+    } else if (reference) {
+        row(cx, rc, pixels, (double)n, (double)tensor_len(&t), false, "another number of values");
+    }
+    free(reference);
+    free(grids);
+}
+
+/* The prompt's text with every placeholder expanded, tokenized, against input_ids. */
+static void compare_prompt(context *cx, const ref_case *rc, const patches *media, size_t n_pictures,
+                           bool film)
+{
+    char path[4096];
+    err_detail d = {0};
+    bytes text, expanded;
+    token_ids ids;
+    const tokenizer *tok = model_tokenizer(cx->m);
+    size_t n_image_pad = 0, n_video_pad = 0, picture = 0;
+    snprintf(path, sizeof path, "%s/cases/%s.prompt.txt", cx->dir, rc->name);
+    if (!file_exists(path) || cx->cfg->image_token_id < 0) {
+        return;
+    }
+    const char *image_pad = tokenizer_token_bytes(tok, cx->cfg->image_token_id, &n_image_pad, NULL);
+    const char *video_pad = tokenizer_token_bytes(tok, cx->cfg->video_token_id, &n_video_pad, NULL);
+    bytes_init(&text, LIMIT_RENDERED_BYTES);
+    bytes_init(&expanded, LIMIT_RENDERED_BYTES);
+    token_ids_init(&ids);
+    require(file_read(&text, path, &d), &d);
+    for (size_t at = 0; at < text.len;) {
+        if (strncmp(text.data + at, image_pad, n_image_pad) == 0 && picture < n_pictures) {
+            for (int32_t i = 0; i < media[picture].n_tokens; i++) {
+                bytes_append(&expanded, image_pad, n_image_pad);
+            }
+            picture++;
+            at += n_image_pad;
+        } else if (strncmp(text.data + at, video_pad, n_video_pad) == 0 && film) {
+            const patches *p = &media[n_pictures];
+            for (int32_t t = 0; t < p->t; t++) { /* the layout that keeps an outer pair of vision tokens */
+                bytes_printf(&expanded, "<%.1f seconds><|vision_start|>", p->timestamps[t]);
+                for (int32_t i = 0; i < p->n_tokens / p->t; i++) {
+                    bytes_append(&expanded, video_pad, n_video_pad);
+                }
+                bytes_append_str(&expanded, "<|vision_end|>");
+            }
+            at += n_video_pad;
+        } else {
+            bytes_append_char(&expanded, text.data[at++]);
+        }
+    }
+    require(tokenizer_encode(tok, &ids, bytes_str(&expanded), expanded.len, TOKENIZER_SPECIALS, &d), &d);
+    compare_ids(cx, rc, "input_ids (tokenizer)", ids.ids, ids.len, rc->ids, (size_t)rc->n);
+    token_ids_deinit(&ids);
+    bytes_deinit(&expanded);
+    bytes_deinit(&text);
+}
+
+/* Pixels, grids and tokens made from the case's own files. */
+static void check_inputs(context *cx, const ref_case *rc)
+{
+    patches media[MAX_PICTURES + 1];
+    size_t n_pictures = 0, n = 0;
+    bool film = false;
+    memset(media, 0, sizeof media);
+    if (cx->encoder) {
+        n = load_media(cx, rc, media, &n_pictures, &film);
+    }
+    if (n_pictures) {
+        compare_patches(cx, rc, media, n_pictures, "pixel_values", "image_grid_thw");
+    }
+    if (film) {
+        compare_patches(cx, rc, media + n_pictures, 1, "pixel_values_videos", "video_grid_thw");
+    }
+    if (n > 0) {
+        compare_prompt(cx, rc, media, n_pictures, film);
+    }
+    for (size_t i = 0; i < n; i++) {
+        patches_deinit(&media[i]);
+    }
+}
+
+/* Features of one kind ("image" or "video") from the reference's pixel values; appended to rc->embeds for the tokens
+ * `pad`. Without an encoder the reference's own features are used. */
+static void encode_media(context *cx, ref_case *rc, const char *kind, const char *pixels,
+                         const media_grid *grids, size_t n_grids, int32_t pad)
+{
+    char features[64], last[64];
+    tensor tf, tl, tp;
+    err_detail d = {0};
+    size_t H = (size_t)cx->cfg->hidden_size;
+    snprintf(features, sizeof features, "%s_features", kind);
+    snprintf(last, sizeof last, "%s_features_last_hidden", kind);
+    float *reference = case_floats(rc, features, &tf), *reference_last = case_floats(rc, last, &tl);
+    float *rows = case_floats(rc, pixels, &tp);
+    if (!reference) {
+        free(reference_last);
+        free(rows);
+        return;
+    }
+    float *ours = floats(tensor_len(&tf)), *ours_last = floats(reference_last ? tensor_len(&tl) : 0);
+    memcpy(ours, reference, tensor_len(&tf) * sizeof *ours);
+    if (cx->encoder && rows && reference_last) {
+        size_t merge = (size_t)vit_get_config(cx->encoder)->spatial_merge_size, at = 0;
+        for (size_t g = 0; g < n_grids; g++) {
+            const media_grid *grid = &grids[g];
+            require(vit_encode(cx->encoder, cx->c, ours + at / (merge * merge) * H,
+                               ours_last + at * tl.dims[1], rows + at * tp.dims[1], grid->t, grid->h, grid->w,
+                               &d),
+                    &d);
+            at += (size_t)grid->t * (size_t)grid->h * (size_t)grid->w;
+        }
+        compare_floats(cx, rc, features, ours, reference, tensor_len(&tf));
+        compare_floats(cx, rc, last, ours_last, reference_last, tensor_len(&tl));
+    }
+    for (int32_t i = 0, k = 0; i < rc->n && k < (int32_t)tf.dims[0]; i++) {
+        if (rc->ids[i] == pad) {
+            rc->embed_rows[rc->n_embed_rows] = i;
+            memcpy(rc->embeds + (size_t)rc->n_embed_rows++ * H, ours + (size_t)k++ * H, H * sizeof *ours);
+        }
+    }
+    free(ours);
+    free(ours_last);
+    free(rows);
+    free(reference);
+    free(reference_last);
+}
+
+/* embed_rows must ascend, but pictures and films were appended one kind after the other. */
+static void sort_embeds(const context *cx, ref_case *rc)
+{
+    size_t H = (size_t)cx->cfg->hidden_size, row_bytes = H * sizeof(float);
+    float *swap = floats(H);
+    for (int32_t i = 1; i < rc->n_embed_rows; i++) {
+        for (int32_t k = i; k > 0 && rc->embed_rows[k] < rc->embed_rows[k - 1]; k--) {
+            int32_t r = rc->embed_rows[k];
+            rc->embed_rows[k] = rc->embed_rows[k - 1];
+            rc->embed_rows[k - 1] = r;
+            float *a = rc->embeds + (size_t)k * H, *b = a - H;
+            memcpy(swap, a, row_bytes);
+            memcpy(a, b, row_bytes);
+            memcpy(b, swap, row_bytes);
+        }
+    }
+    free(swap);
+}
+
+/* The grids of one kind of media; returns how many. */
+static size_t read_grids(const ref_case *rc, const char *name, media_grid grids[MAX_PICTURES])
+{
+    size_t n = 0;
+    int32_t *thw = case_ids(rc, name, &n);
+    n /= 3;
+    if (n > MAX_PICTURES) {
+        fprintf(stderr, "check_reference: %s holds more media than expected\n", rc->name);
+        exit(2);
+    }
+    for (size_t i = 0; i < n; i++) {
+        grids[i] = (media_grid){thw[3 * i], thw[3 * i + 1], thw[3 * i + 2]};
+    }
+    free(thw);
+    return n;
+}
+
+static void compare_positions(context *cx, const ref_case *rc)
+{
+    size_t n = (size_t)rc->n, n_ref = 0, n_delta = 0;
+    int32_t *reference = case_ids(rc, "position_ids", &n_ref), *delta = case_ids(rc, "rope_delta", &n_delta);
+    if (reference) {
+        int32_t *ours = must(calloc(3 * n, sizeof *ours));
+        for (size_t i = 0; i < n; i++) {
+            ours[i] = rc->positions[i].t;
+            ours[n + i] = rc->positions[i].h;
+            ours[2 * n + i] = rc->positions[i].w;
+        }
+        compare_ids(cx, rc, "position_ids", ours, 3 * n, reference, n_ref);
+        free(ours);
+    }
+    if (delta) {
+        compare_ids(cx, rc, "rope_delta", &rc->rope_delta, 1, delta, n_delta);
+    }
+    free(reference);
+    free(delta);
+}
+
+/* Media features and positions of the prompt. */
+static void prepare(context *cx, ref_case *rc)
+{
+    err_detail d = {0};
+    size_t n = (size_t)rc->n;
+    media_grid images[MAX_PICTURES], videos[MAX_PICTURES];
+    size_t n_images = read_grids(rc, "image_grid_thw", images),
+           n_videos = read_grids(rc, "video_grid_thw", videos);
+    int32_t merge = cx->encoder ? cx->pc.merge_size : 2;
+    rc->embeds = floats(n * (size_t)cx->cfg->hidden_size);
+    rc->embed_rows = must(calloc(n, sizeof *rc->embed_rows));
+    rc->positions = must(calloc(n, sizeof *rc->positions));
+    encode_media(cx, rc, "image", "pixel_values", images, n_images, cx->cfg->image_token_id);
+    encode_media(cx, rc, "video", "pixel_values_videos", videos, n_videos, cx->cfg->video_token_id);
+    sort_embeds(cx, rc);
+    err_code err = positions_assign(rc->positions, &rc->rope_delta, cx->cfg, rc->ids, n, images, n_images,
+                                    videos, n_videos, merge, &d);
+    require(err, &d);
+    compare_positions(cx, rc);
+}
+
+/* ---- the decoder ---- */
+
+static int32_t best_token(const float *logits, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; i++) {
+        best = logits[i] > logits[best] ? i : best;
+    }
+    return best;
+}
+
+/* Runs rows [first, first + n) of the prompt; logits of the last n_logits of them are kept in sc. */
+static void forward_prompt(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc,
+                           int32_t first, int32_t n, int32_t n_logits, bool exact)
+{
+    err_detail d = {0};
+    int32_t *logit_rows = must(calloc((size_t)n_logits + 1, sizeof *logit_rows));
+    int32_t *embed_rows = must(calloc((size_t)rc->n_embed_rows + 1, sizeof *embed_rows)), skip = 0, taken = 0;
+    for (int32_t i = 0; i < n_logits; i++) {
+        logit_rows[i] = n - n_logits + i;
+    }
+    for (int32_t i = 0; i < rc->n_embed_rows; i++) {
+        skip += rc->embed_rows[i] < first;
+        if (rc->embed_rows[i] >= first && rc->embed_rows[i] < first + n) {
+            embed_rows[taken++] = rc->embed_rows[i] - first;
+        }
+    }
+    batch_run run = {.seq = seq, .n_rows = n, .exact_rows = exact};
+    batch b = {.n_rows = n,
+               .tokens = rc->ids + first,
+               .positions = rc->positions + first,
+               .runs = &run,
+               .n_runs = 1,
+               .logit_rows = logit_rows,
+               .n_logit_rows = n_logits,
+               .embed_rows = embed_rows,
+               .embeds = rc->embeds + (size_t)skip * (size_t)cx->cfg->hidden_size,
+               .n_embed_rows = taken};
+    require(decoder_forward(cx->m, cx->c, &b, sc, &d), &d);
+    free(logit_rows);
+    free(embed_rows);
+}
+
+/* What the trace hook compares against. */
+typedef struct trace_check {
+    context *cx;
+    const ref_case *rc;
+    const float *reference; /* [L+1, n, H] */
+} trace_check;
+
+static void check_layer(void *ctx, int32_t layer, const float *rows, int32_t n_rows)
+{
+    const trace_check *tc = ctx;
+    char what[48];
+    size_t n = (size_t)n_rows * (size_t)tc->cx->cfg->hidden_size;
+    snprintf(what, sizeof what, "hidden_states[%d]", layer);
+    compare_floats(tc->cx, tc->rc, what, rows, tc->reference + (size_t)layer * n, n);
+}
+
+/* The whole prompt at once: hidden states of all layers, logits of the last rows. */
+static void check_prefill(context *cx, ref_case *rc, seq_state *seq, decoder_scratch *sc)
+{
+    tensor t, tl;
+    size_t H = (size_t)cx->cfg->hidden_size, n_last = 1;
+    float *states = case_floats(rc, "hidden_states", &t);
+    trace_check tc = {cx, rc, states};
+    float *logits = case_floats(rc, "logits_last", &tl);
+    n_last = logits ? tl.dims[0] : 1;
+    decoder_set_trace(sc, states ? check_layer : NULL, &tc);
+    forward_prompt(cx, rc, seq, sc, 0, rc->n, (int32_t)n_last, false);
+    decoder_set_trace(sc, NULL, NULL);
+    rc->hidden = floats((size_t)rc->n * H);
+    memcpy(rc->hidden, decoder_hidden(sc, 0), (size_t)rc->n * H * sizeof(float));
+    rc->last_logits = floats((size_t)cx->cfg->vocab_size);
+    memcpy(rc->last_logits, decoder_logits(sc, (int32_t)n_last - 1),
+           (size_t)cx->cfg->vocab_size * sizeof(float));
+    if (logits) {
+        compare_floats(cx, rc, "logits_last", decoder_logits(sc, 0), logits, tensor_len(&tl));
+    }
+    free(states);
+    free(logits);
+    float *hidden = case_floats(rc, "hidden_last", &t);
+    if (hidden) {
+        compare_floats(cx, rc, "hidden_last", rc->hidden + ((size_t)rc->n - t.dims[0]) * H, hidden,
+                       tensor_len(&t));
+    }
+    free(hidden);
+}
+
+/* The prompt in pieces of `chunk` rows gives the same last logits; leaves seq at the end of the prompt. */
+static void check_pieces(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc, int32_t chunk,
+                         bool exact, const char *what)
+{
+    seq_state_reset(seq);
+    for (int32_t at = 0; at < rc->n; at += chunk) {
+        int32_t n = rc->n - at < chunk ? rc->n - at : chunk;
+        forward_prompt(cx, rc, seq, sc, at, n, at + n == rc->n ? 1 : 0, exact);
+    }
+    compare_floats(cx, rc, what, decoder_logits(sc, 0), rc->last_logits, (size_t)cx->cfg->vocab_size);
+}
+
+/* Greedy decoding, one exact row at a time, from the end of the prompt. */
+static void check_greedy(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc,
+                         const char *what)
+{
+    err_detail d = {0};
+    size_t n = 0;
+    int32_t *reference = case_ids(rc, "greedy", &n), *ours = must(calloc(n + 1, sizeof *ours)), row_0 = 0;
+    if (!reference) {
+        free(ours);
+        return;
+    }
+    ours[0] = best_token(rc->last_logits, cx->cfg->vocab_size);
+    for (size_t i = 1; i < n; i++) {
+        int32_t at = seq_state_len(seq) + rc->rope_delta;
+        position p = {at, at, at};
+        batch_run run = {.seq = seq, .n_rows = 1, .exact_rows = true};
+        batch b = {.n_rows = 1,
+                   .tokens = &ours[i - 1],
+                   .positions = &p,
+                   .runs = &run,
+                   .n_runs = 1,
+                   .logit_rows = &row_0,
+                   .n_logit_rows = 1};
+        require(decoder_forward(cx->m, cx->c, &b, sc, &d), &d);
+        ours[i] = best_token(decoder_logits(sc, 0), cx->cfg->vocab_size);
+    }
+    compare_ids(cx, rc, what, ours, n, reference, n);
+    free(reference);
+    free(ours);
+}
+
+/* The draft head: entries of the whole prompt, then three tokens drafted one after another. */
+static void check_mtp(context *cx, const ref_case *rc, seq_state *seq, mtp_scratch *ms)
+{
+    err_detail d = {0};
+    tensor th, tl, td;
+    size_t n_drafts = 0, H = (size_t)cx->cfg->hidden_size, V = (size_t)cx->cfg->vocab_size;
+    float *hidden = case_floats(rc, "mtp_hidden_last", &th),
+          *logits = case_floats(rc, "mtp_logits_last", &tl);
+    float *draft_logits = case_floats(rc, "mtp_draft_logits", &td);
+    int32_t *drafts = case_ids(rc, "mtp_drafts", &n_drafts);
+    if (hidden && logits && rc->n > 1) {
+        mtp_input in = {seq, rc->hidden, rc->ids + 1, rc->positions, rc->n - 1};
+        require(mtp_forward(cx->m, cx->c, ms, &in, (int32_t)tl.dims[0], &d), &d);
+        compare_floats(cx, rc, "mtp_hidden_last", mtp_hidden(ms, 0), hidden, tensor_len(&th));
+        compare_floats(cx, rc, "mtp_logits_last", mtp_logits(ms, 0), logits, tensor_len(&tl));
+    }
+    if (drafts && draft_logits) {
+        int32_t *ours = must(calloc(n_drafts + 1, sizeof *ours)), token = 0;
+        float *all = floats(n_drafts * V);
+        const float *h = rc->hidden + (size_t)(rc->n - 1) * H;
+        token = best_token(rc->last_logits, cx->cfg->vocab_size);
+        for (size_t i = 0; i < n_drafts; i++) {
+            int32_t at = rc->n - 1 + (int32_t)i + rc->rope_delta;
+            position p = {at, at, at};
+            mtp_input in = {seq, h, &token, &p, 1};
+            require(mtp_forward(cx->m, cx->c, ms, &in, 1, &d), &d);
+            memcpy(all + i * V, mtp_logits(ms, 0), V * sizeof *all);
+            ours[i] = token = best_token(mtp_logits(ms, 0), cx->cfg->vocab_size);
+            h = mtp_hidden(ms, 0);
+        }
+        compare_ids(cx, rc, "mtp_drafts", ours, n_drafts, drafts, n_drafts);
+        compare_floats(cx, rc, "mtp_draft_logits", all, draft_logits, n_drafts * V);
+        free(ours);
+        free(all);
+    }
+    free(hidden);
+    free(logits);
+    free(draft_logits);
+    free(drafts);
+}
+
+static void check_model(context *cx, ref_case *rc)
+{
+    err_detail d = {0};
+    kv_pool *pool = NULL;
+    seq_state *seq = NULL;
+    decoder_scratch *sc = NULL;
+    mtp_scratch *ms = NULL;
+    bool has_mtp = model_has_mtp(cx->m);
+    const int32_t n_ctx = rc->n + SPARE_TOKENS;
+    require(kv_pool_create(&pool, cx->cfg, has_mtp, kv_pool_blocks_for(n_ctx), cx->c, &d), &d);
+    require(seq_state_create(&seq, cx->cfg, pool, n_ctx, cx->c, &d), &d);
+    require(decoder_scratch_create(&sc, cx->m, cx->c, rc->n, rc->n, &d), &d);
+    check_prefill(cx, rc, seq, sc);
+    if (has_mtp) {
+        require(mtp_scratch_create(&ms, cx->m, cx->c, rc->n, rc->n, &d), &d);
+        check_mtp(cx, rc, seq, ms);
+    }
+    check_greedy(cx, rc, seq, sc, "greedy");
+    check_pieces(cx, rc, seq, sc, CHUNK, false, "prefill in chunks of 37");
+    check_greedy(cx, rc, seq, sc, "greedy after chunks");
+    if (rc->n <= STEPWISE_MAX) {
+        check_pieces(cx, rc, seq, sc, 1, true, "prefill token by token");
+        check_greedy(cx, rc, seq, sc, "greedy after token by token");
+    }
+    mtp_scratch_destroy(ms);
+    decoder_scratch_destroy(sc);
+    seq_state_destroy(seq);
+    kv_pool_destroy(pool);
+}
+
+static void check_case(context *cx, const char *name)
+{
+    char path[4096];
+    err_detail d = {0};
+    ref_case rc = {0};
+    size_t n = 0;
+    snprintf(rc.name, sizeof rc.name, "%s", name);
+    snprintf(path, sizeof path, "%s/cases/%s.safetensors", cx->dir, name);
+    require(tensor_file_open(&rc.file, path, &d), &d);
+    int32_t *ids = case_ids(&rc, "input_ids", &n);
+    if (!ids || n == 0) {
+        fprintf(stderr, "check_reference: %s holds no input_ids\n", path);
+        exit(2);
+    }
+    rc.ids = ids;
+    rc.n = (int32_t)n;
+    check_inputs(cx, &rc);
+    prepare(cx, &rc);
+    check_model(cx, &rc);
+    free(ids);
+    free(rc.positions);
+    free(rc.embeds);
+    free(rc.embed_rows);
+    free(rc.hidden);
+    free(rc.last_logits);
+    tensor_file_close(rc.file);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of the case files without their ending, sorted. */
+static size_t list_cases(const char *dir, char **names)
+{
+    static const char ending[] = ".safetensors";
+    char path[4096];
+    size_t n = 0, n_ending = sizeof ending - 1;
+    snprintf(path, sizeof path, "%s/cases", dir);
+    DIR *d = opendir(path);
+    if (!d) {
+        fprintf(stderr, "check_reference: there is no folder %s\n", path);
+        exit(2);
+    }
+    for (struct dirent *e = readdir(d); e && n < MAX_CASES; e = readdir(d)) {
+        size_t len = strlen(e->d_name);
+        if (len > n_ending && strcmp(e->d_name + len - n_ending, ending) == 0) {
+            names[n] = must(strdup(e->d_name));
+            names[n++][len - n_ending] = '\0';
+        }
+    }
+    closedir(d);
+    qsort(names, n, sizeof *names, compare_names);
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    char *names[MAX_CASES];
+    err_detail d = {0};
+    context cx = {0};
+    compute_options options = {.n_threads = 0, .cpu_mask = ~0u};
+    if (argc < 2 || argc > 3 || (argc == 3 && !cpu_parse_level(argv[2], &options.cpu_mask))) {
+        fprintf(stderr, "usage: check_reference DIR [generic|avx2|avx512|native]\n");
+        return 2;
+    }
+    cx.dir = argv[1];
+    size_t n = list_cases(cx.dir, names);
+    require(compute_create(&cx.c, &options, &d), &d);
+    require(model_open(&cx.m, cx.dir, &(model_open_options){0}, &d), &d);
+    cx.cfg = model_get_config(cx.m);
+    if (cx.cfg->has_vision) {
+        tensor_source tensors = model_tensors(cx.m);
+        require(processor_config_load(&cx.pc, cx.dir, &d), &d);
+        require(vit_open(&cx.encoder, cx.dir, &tensors, cx.c, &d), &d);
+    }
+    printf("%s: %s\n%-12s %-28s %10s %10s  verdict\n", cx.dir, compute_describe(cx.c), "case", "compared",
+           "worst", "largest");
+    for (size_t i = 0; i < n; i++) {
+        check_case(&cx, names[i]);
+        free(names[i]);
+    }
+    printf("%zu cases, %d comparisons, %d differ\n", n, cx.n_rows, cx.n_failed);
+    vit_close(cx.encoder);
+    model_close(cx.m);
+    compute_destroy(cx.c);
+    return n > 0 && cx.n_failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,546 @@
+#include "vision/film.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/size.h"
+#include "vision/film_header.h"
+#include "vision/media_av.h"
+
+/* The only decoders that a film may use, by name, so that a build with more of them does not widen what is reachable. */
+static const struct {
+    enum AVCodecID id;
+    const char *decoder, *name;
+} CODECS[] = {
+    {AV_CODEC_ID_H264, "h264", "H.264"},   {AV_CODEC_ID_HEVC, "hevc", "HEVC"},
+    {AV_CODEC_ID_VP8, "vp8", "VP8"},       {AV_CODEC_ID_VP9, "vp9", "VP9"},
+    {AV_CODEC_ID_AV1, "libdav1d", "AV1"},  {AV_CODEC_ID_MPEG4, "mpeg4", "MPEG-4"},
+    {AV_CODEC_ID_MJPEG, "mjpeg", "MJPEG"}, {AV_CODEC_ID_GIF, "gif", "GIF"},
+    {AV_CODEC_ID_APNG, "apng", "APNG"},
+};
+enum { ANALYZE_US_MAX = 2000000 };
+static const char CODEC_LIST[] = "h264,hevc,vp8,vp9,libdav1d,mpeg4,mjpeg,gif,apng";
+
+struct film {
+    film_source source;
+    film_limits limits;
+    film_info info;
+    double deadline_ms; /* of the call that runs; 0: none */
+    bool timed_out, was_cancelled;
+    int stream;      /* index of the picture track */
+    size_t codec;    /* index into CODECS */
+    int orientation; /* EXIF number of the display matrix */
+    AVRational time_base;
+    int64_t *pts; /* [info.n_frames] presentation times, ascending; what a wanted frame is known by */
+    size_t pts_cap;
+    bool by_number; /* the container has no presentation times: frames are counted instead */
+};
+
+/* ---- errors ---- */
+
+static err_code fail(err_code code, err_detail *detail)
+{
+    switch (code) {
+    case ERR_UNSUPPORTED:
+        return err_set_param(
+            detail, code, NULL, "unsupported_video_media_type",
+            "this is not a film in a format that can be read here (MP4, MOV, WebM, MKV, AVI, GIF, "
+            "APNG with H.264, HEVC, VP8, VP9, AV1, MPEG-4 or MJPEG)");
+    case ERR_NOMEM:
+        return err_set(detail, code, "not enough memory to read the film");
+    case ERR_CANCELLED:
+        return err_set(detail, code, "reading the film was stopped");
+    default:
+        return err_set_param(detail, ERR_CORRUPT, NULL, "video_parse_error",
+                             "the film is damaged or incomplete");
+    }
+}
+
+static err_code too_large(err_detail *detail, const char *what)
+{
+    return err_set_param(detail, ERR_LIMIT, NULL, "video_too_large",
+                         "the film has %s than this server allows", what);
+}
+
+/* Why a library call failed: because we stopped it, or because of the film. */
+static err_code fail_or_stopped(const film *f, int rc, err_detail *detail)
+{
+    if (f->was_cancelled) {
+        return fail(ERR_CANCELLED, detail);
+    }
+    if (f->timed_out) {
+        return err_set_param(detail, ERR_LIMIT, NULL, "video_timeout", "reading the film took too long");
+    }
+    return fail(rc == AVERROR(ENOMEM) ? ERR_NOMEM : ERR_CORRUPT, detail);
+}
+
+/* Asked by the demuxer in blocking calls and by our loops. */
+static int interrupted(void *ctx)
+{
+    film *f = ctx;
+    f->was_cancelled = f->was_cancelled || (f->limits.cancelled && f->limits.cancelled(f->limits.ctx));
+    f->timed_out = f->timed_out || (f->deadline_ms > 0 && clock_ms() > f->deadline_ms);
+    return f->was_cancelled || f->timed_out;
+}
+
+static void start_clock(film *f)
+{
+    f->timed_out = f->was_cancelled = false;
+    f->deadline_ms = f->limits.max_wall_s > 0 ? clock_ms() + 1000 * f->limits.max_wall_s : 0;
+}
+
+film_limits film_limits_default(void)
+{
+    return (film_limits){
+        .max_pixels = (size_t)4096 * 2304,
+        .max_side = LIMIT_IMAGE_SIDE,
+        .max_duration_s = 3700,
+        .max_packets = 1000000,
+        .max_frames = 250000,
+        .n_threads = 1,
+        .max_wall_s = 60,
+    };
+}
+
+/* ---- opening: the tracks, then one pass over all packets ---- */
+
+static AVFormatContext *open_container(film *f, media_file *file)
+{
+    static const char *const DEMUXERS[] = {NULL, "mov", "matroska", "avi", "gif", "apng"};
+    *file = (media_file){.data = f->source.data, .fd = f->source.fd, .bytes = f->source.bytes};
+    return media_av_open(file, DEMUXERS[f->info.format], CODEC_LIST, interrupted, f);
+}
+
+/* The EXIF orientation that shows a frame as the display matrix does, for turns by 90 degrees and mirrors: shown
+ * x = a x + c y, y = b x + d y. */
+static int orientation_of(const AVStream *stream)
+{
+    size_t bytes = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &bytes);
+    int32_t m[9];
+    if (!data || bytes < sizeof m) {
+        return 1;
+    }
+    memcpy(m, data, sizeof m);
+    int64_t a = m[0], b = m[1], c = m[3], d = m[4];
+    if (llabs(a) + llabs(d) >= llabs(b) + llabs(c)) {
+        return a >= 0 ? (d >= 0 ? 1 : 4) : (d >= 0 ? 2 : 3);
+    }
+    return b >= 0 ? (c >= 0 ? 5 : 6) : (c >= 0 ? 8 : 7);
+}
+
+/* Chooses the picture track and discards all others. */
+static err_code choose_track(film *f, AVFormatContext *format, err_detail *detail)
+{
+    f->stream = -1;
+    for (unsigned i = 0; i < format->nb_streams; i++) {
+        AVStream *stream = format->streams[i];
+        bool picture = stream->codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
+                       !(stream->disposition & AV_DISPOSITION_ATTACHED_PIC);
+        if (picture && f->stream < 0) {
+            f->stream = (int)i;
+        } else {
+            stream->discard = AVDISCARD_ALL;
+        }
+    }
+    if (f->stream < 0) {
+        return fail(ERR_UNSUPPORTED, detail);
+    }
+    const AVStream *stream = format->streams[f->stream];
+    const AVCodecParameters *par = stream->codecpar;
+    for (f->codec = 0; f->codec < ARRAY_LEN(CODECS) && CODECS[f->codec].id != par->codec_id; f->codec++) {
+    }
+    if (f->codec == ARRAY_LEN(CODECS)) {
+        return fail(ERR_UNSUPPORTED, detail);
+    }
+    if (par->width == 0 && par->codec_id == AV_CODEC_ID_MPEG4) {
+        /* MP4 leaves MPEG-4's size to the decoder: it looks at the first frames (with the listed decoders only). */
+        format->max_analyze_duration = ANALYZE_US_MAX;
+        (void)avformat_find_stream_info(format, NULL);
+    }
+    if (par->width < 1 || par->height < 1 || stream->time_base.num < 1 || stream->time_base.den < 1) {
+        return fail(ERR_CORRUPT, detail);
+    }
+    if (par->width > f->limits.max_side || par->height > f->limits.max_side ||
+        (uint64_t)par->width * (uint64_t)par->height > f->limits.max_pixels) {
+        return too_large(detail, "larger frames");
+    }
+    f->time_base = stream->time_base;
+    f->orientation = orientation_of(stream);
+    f->info.codec = CODECS[f->codec].name;
+    f->info.width = f->orientation >= 5 ? par->height : par->width;
+    f->info.height = f->orientation >= 5 ? par->width : par->height;
+    return ERR_OK;
+}
+
+/* A VP8 packet may hold a frame that is only for reference. */
+static bool is_shown(const film *f, const AVPacket *packet)
+{
+    bool hidden = CODECS[f->codec].id == AV_CODEC_ID_VP8 && packet->size > 0 && !(packet->data[0] & 0x10);
+    return !hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
+}
+
+static err_code add_pts(film *f, int64_t pts, err_detail *detail)
+{
+    if (f->info.n_frames >= f->limits.max_frames) {
+        return too_large(detail, "more frames");
+    }
+    if ((size_t)f->info.n_frames == f->pts_cap) {
+        size_t cap = f->pts_cap ? 2 * f->pts_cap : 1024;
+        int64_t *grown = realloc(f->pts, cap * sizeof *grown);
+        if (!grown) {
+            return fail(ERR_NOMEM, detail);
+        }
+        f->pts = grown;
+        f->pts_cap = cap;
+    }
+    f->by_number = f->by_number || pts == AV_NOPTS_VALUE;
+    f->pts[f->info.n_frames++] = pts;
+    return ERR_OK;
+}
+
+/* Presentation times of all frames, unsorted, and the duration of the last packet. */
+static err_code scan_packets(film *f, AVFormatContext *format, int64_t *last_duration, err_detail *detail)
+{
+    err_code err = ERR_OK;
+    int64_t n_packets = 0, n_own = 0;
+    AVPacket *packet = av_packet_alloc();
+    int rc = packet ? 0 : AVERROR(ENOMEM);
+    while (rc >= 0 && !err && (rc = av_read_frame(format, packet)) >= 0) {
+        if (++n_packets > f->limits.max_packets) {
+            err = too_large(detail, "more packets");
+        } else if (interrupted(f)) {
+            rc = AVERROR_EXIT;
+        } else if (packet->stream_index == f->stream) {
+            n_own++;
+            if (packet->flags & AV_PKT_FLAG_CORRUPT) {
+                err = fail(ERR_CORRUPT, detail);
+            } else if (is_shown(f, packet)) {
+                err = add_pts(f, packet->pts, detail);
+                *last_duration = packet->duration;
+            }
+        }
+        av_packet_unref(packet);
+    }
+    av_packet_free(&packet);
+    if (!err && rc != AVERROR_EOF) {
+        err = fail_or_stopped(f, rc, detail);
+    }
+    /* MP4's table of samples counts frames exactly; AVI's header is often wrong. */
+    int64_t n_promised = f->info.format == FILM_MP4 ? format->streams[f->stream]->nb_frames : 0;
+    if (!err && (f->info.n_frames == 0 || n_own < n_promised)) {
+        err = fail(ERR_CORRUPT, detail);
+    }
+    return err;
+}
+
+static int compare_pts(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double seconds(const film *f, int64_t ticks)
+{
+    return (double)ticks * av_q2d(f->time_base);
+}
+
+/* Rate, duration, and whether the rate is constant, from the times of all frames. */
+static void measure(film *f, const AVStream *stream, int64_t last_duration)
+{
+    film_info *info = &f->info;
+    double nominal = av_q2d(stream->avg_frame_rate.den ? stream->avg_frame_rate : (AVRational){0, 1});
+    int64_t n = info->n_frames;
+    if (f->by_number) {
+        info->fps = nominal > 0 ? nominal : av_q2d(av_inv_q(f->time_base));
+        info->duration_s = (double)n / info->fps;
+        return;
+    }
+    qsort(f->pts, (size_t)n, sizeof *f->pts, compare_pts);
+    double span = seconds(f, f->pts[n - 1]) - seconds(f, f->pts[0]);
+    if (n > 1 && span > 0) {
+        info->fps = (double)(n - 1) / span;
+        /* The container's own rate is exact where the times are rounded; it must agree to a quarter of a frame. */
+        if (nominal > 0 && fabs(span * nominal - (double)(n - 1)) < 0.25) {
+            info->fps = nominal;
+        }
+    }
+    double frame_s = info->fps > 0 ? 1 / info->fps : 0;
+    info->duration_s = span + (last_duration > 0 ? seconds(f, last_duration) : frame_s);
+    for (int64_t i = 0; i < n && info->fps > 0; i++) {
+        double off = seconds(f, f->pts[i] - f->pts[0]) - (double)i * frame_s;
+        info->variable_rate = info->variable_rate || fabs(off) > 0.25 * frame_s + av_q2d(f->time_base);
+    }
+}
+
+err_code film_open(film **out, const film_source *source, const film_limits *limits, err_detail *detail)
+{
+    uint8_t head[16];
+    media_file file;
+    int64_t last_duration = 0;
+    *out = NULL;
+    if (!film_read_at(source, 0, head, sizeof head) || film_sniff(head, sizeof head) == FILM_UNKNOWN) {
+        return fail(ERR_UNSUPPORTED, detail);
+    }
+    film *f = calloc(1, sizeof *f);
+    if (!f) {
+        return fail(ERR_NOMEM, detail);
+    }
+    f->source = *source;
+    f->limits = *limits;
+    f->info.format = film_sniff(head, sizeof head);
+    media_av_init();
+    start_clock(f);
+    err_code err = film_is_complete(source, f->info.format) ? ERR_OK : fail(ERR_CORRUPT, detail);
+    AVFormatContext *format = err ? NULL : open_container(f, &file);
+    if (!err && !format) {
+        err = fail_or_stopped(f, 0, detail);
+    }
+    if (!err) {
+        err = choose_track(f, format, detail);
+    }
+    if (!err) {
+        err = scan_packets(f, format, &last_duration, detail);
+    }
+    if (!err) {
+        measure(f, format->streams[f->stream], last_duration);
+        if (!(f->info.duration_s <= f->limits.max_duration_s)) {
+            err = too_large(detail, "a longer duration");
+        }
+    }
+    media_av_close(&format);
+    if (err) {
+        film_close(f);
+        return err;
+    }
+    *out = f;
+    return ERR_OK;
+}
+
+void film_close(film *f)
+{
+    if (f) {
+        free(f->pts);
+        free(f);
+    }
+}
+
+const film_info *film_get_info(const film *f)
+{
+    return &f->info;
+}
+
+/* ---- which frames ---- */
+
+err_code film_plan(const film_info *info, const processor_config *pc, const film_request *request,
+                   int32_t *indices, double *times, int32_t cap, int32_t *n, err_detail *detail)
+{
+    const double slack = 1e-6; /* 0.1 s at 30 frames a second is frame 3, whatever 0.1 is in binary */
+    double first = ceil(request->start_s * info->fps - slack);
+    double last = request->end_s > 0 && info->fps > 0 ? ceil(request->end_s * info->fps - slack)
+                                                      : (double)info->n_frames;
+    processor_config own = *pc;
+    first = first > 0 ? first : 0;
+    last = last < (double)info->n_frames ? last : (double)info->n_frames;
+    if (!(first < last)) {
+        return err_set_param(detail, ERR_INVALID, NULL, "video_range",
+                             "the wanted part of the film, from %.3f s on, is empty; the film lasts %.3f s",
+                             request->start_s, info->duration_s);
+    }
+    if (request->max_frames > 0 && request->max_frames < own.video_max_frames) {
+        own.video_max_frames = request->max_frames;
+    }
+    int64_t begin = (int64_t)first;
+    err_code err = processor_sample_frames(&own, (int64_t)last - begin, info->fps, request->fps,
+                                           request->n_frames, indices, cap, n, detail);
+    for (int32_t i = 0; i < *n && !err; i++) {
+        indices[i] += (int32_t)begin;
+        times[i] = info->fps > 0 ? indices[i] / info->fps : 0;
+    }
+    return err;
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    film *f;
+    AVCodecContext *codec;
+    AVFrame *frame;
+    int64_t *targets; /* [n] what the wanted frames are known by, ascending */
+    int32_t n, next;
+    int64_t n_seen; /* frames that came out of the decoder */
+    film_frame_fn *on_frame;
+    void *ctx;
+} reader;
+
+/* The frame that is seen `number` / fps seconds after the first one: the last whose time has come, with a quarter of a
+ * frame's patience for rounded times. */
+static int64_t target_of(const film *f, int64_t number)
+{
+    if (f->by_number) {
+        return number;
+    }
+    if (!f->info.variable_rate) {
+        return f->pts[number];
+    }
+    double at = ((double)number + 0.25) / f->info.fps;
+    size_t low = 0, high = (size_t)f->info.n_frames; /* pts[low] has come, pts[high] has not */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (seconds(f, f->pts[middle] - f->pts[0]) <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return f->pts[low];
+}
+
+static bool is_target(const reader *r, int64_t key)
+{
+    return bsearch(&key, r->targets + r->next, (size_t)(r->n - r->next), sizeof key, compare_pts) != NULL;
+}
+
+static err_code open_decoder(reader *r, const AVStream *stream, err_detail *detail)
+{
+    const film *f = r->f;
+    const AVCodec *decoder = avcodec_find_decoder_by_name(CODECS[f->codec].decoder);
+    if (!decoder) {
+        return fail(ERR_UNSUPPORTED, detail);
+    }
+    r->codec = avcodec_alloc_context3(decoder);
+    r->frame = av_frame_alloc();
+    if (!r->codec || !r->frame || avcodec_parameters_to_context(r->codec, stream->codecpar) < 0) {
+        return fail(ERR_NOMEM, detail);
+    }
+    r->codec->pkt_timebase = stream->time_base;
+    r->codec->thread_count = f->limits.n_threads > 1 ? f->limits.n_threads : 1;
+    /* The library compares sizes rounded up to its alignment with this. */
+    r->codec->max_pixels = (int64_t)f->limits.max_pixels + (int64_t)128 * f->limits.max_side;
+    return avcodec_open2(r->codec, decoder, NULL) < 0 ? fail(ERR_CORRUPT, detail) : ERR_OK;
+}
+
+/* Shows the decoded frame to the caller for every wanted number that it stands for. */
+static err_code deliver(reader *r, int64_t key, err_detail *detail)
+{
+    const film *f = r->f;
+    const AVFrame *frame = r->frame;
+    image img = {0};
+    if (r->next == r->n || r->targets[r->next] > key) {
+        return ERR_OK;
+    }
+    if (frame->decode_error_flags || (frame->flags & AV_FRAME_FLAG_CORRUPT)) {
+        return fail(ERR_CORRUPT, detail);
+    }
+    if (frame->width > f->limits.max_side || frame->height > f->limits.max_side ||
+        (uint64_t)frame->width * (uint64_t)frame->height > f->limits.max_pixels) {
+        return too_large(detail, "larger frames");
+    }
+    const image_header h = {.width = frame->width, .height = frame->height, .orientation = f->orientation};
+    err_code err = media_av_store(&img, &h, frame, 0, 0, MEDIA_FILM, NULL);
+    if (err) {
+        err = fail(err, detail);
+    }
+    while (!err && r->next < r->n && r->targets[r->next] <= key) {
+        err = r->on_frame(r->ctx, r->next, &img, detail);
+        r->next += err == ERR_OK;
+    }
+    image_deinit(&img);
+    return err;
+}
+
+/* Takes all frames that the decoder has ready. */
+static err_code drain(reader *r, err_detail *detail)
+{
+    err_code err = ERR_OK;
+    int rc = 0;
+    while (!err && r->next < r->n && (rc = avcodec_receive_frame(r->codec, r->frame)) >= 0) {
+        int64_t key = r->f->by_number                   ? r->n_seen
+                      : r->frame->pts != AV_NOPTS_VALUE ? r->frame->pts
+                                                        : r->frame->best_effort_timestamp;
+        r->n_seen++;
+        err = deliver(r, key, detail);
+    }
+    if (!err && rc < 0 && rc != AVERROR(EAGAIN) && rc != AVERROR_EOF) {
+        err = fail_or_stopped(r->f, rc, detail);
+    }
+    return err;
+}
+
+/* Decodes until the last wanted frame was delivered. */
+static err_code decode_film(reader *r, AVFormatContext *format, AVPacket *packet, err_detail *detail)
+{
+    film *f = r->f;
+    err_code err = ERR_OK;
+    int rc = 0;
+    while (!err && r->next < r->n && (rc = av_read_frame(format, packet)) >= 0) {
+        bool own = packet->stream_index == f->stream;
+        if (interrupted(f)) {
+            rc = AVERROR_EXIT;
+        } else if (own) {
+            /* Frames that no other frame needs are not even decoded, unless they are wanted. */
+            r->codec->skip_frame =
+                f->by_number || is_target(r, packet->pts) ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
+            rc = avcodec_send_packet(r->codec, packet);
+        }
+        av_packet_unref(packet);
+        if (rc < 0) {
+            return fail_or_stopped(f, rc, detail);
+        }
+        err = own ? drain(r, detail) : ERR_OK;
+    }
+    if (err || r->next == r->n) {
+        return err;
+    }
+    if (rc != AVERROR_EOF) {
+        return fail_or_stopped(f, rc, detail);
+    }
+    (void)avcodec_send_packet(r->codec, NULL); /* the frames still inside the decoder */
+    err = drain(r, detail);
+    return !err && r->next < r->n ? fail(ERR_CORRUPT, detail) : err;
+}
+
+err_code film_read(film *f, const int32_t *indices, int32_t n, film_frame_fn *on_frame, void *ctx,
+                   err_detail *detail)
+{
+    media_file file;
+    reader r = {.f = f, .n = n, .on_frame = on_frame, .ctx = ctx};
+    for (int32_t i = 0; i < n; i++) {
+        if (indices[i] < (i > 0 ? indices[i - 1] : 0) || indices[i] >= f->info.n_frames) {
+            return err_set(detail, ERR_INVALID, "frame numbers must ascend and be below %lld",
+                           (long long)f->info.n_frames);
+        }
+    }
+    start_clock(f);
+    AVFormatContext *format =
+        open_container(f, &file); /* again from the start: not every container can seek */
+    AVPacket *packet = av_packet_alloc();
+    r.targets = malloc(((size_t)n + 1) * sizeof *r.targets);
+    err_code err = ERR_OK;
+    if (!format || f->stream >= (int)format->nb_streams) {
+        err = fail_or_stopped(f, 0, detail);
+    } else if (!packet || !r.targets) {
+        err = fail(ERR_NOMEM, detail);
+    }
+    if (!err) {
+        for (int32_t i = 0; i < n; i++) {
+            r.targets[i] = target_of(f, indices[i]);
+        }
+        for (unsigned i = 0; i < format->nb_streams; i++) {
+            format->streams[i]->discard = (int)i == f->stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+        }
+        err = open_decoder(&r, format->streams[f->stream], detail);
+    }
+    if (!err) {
+        err = decode_film(&r, format, packet, detail);
+    }
+    avcodec_free_context(&r.codec);
+    av_frame_free(&r.frame);
+    av_packet_free(&packet);
+    media_av_close(&format);
+    free(r.targets);
+    return err;
+}

@@ -1,0 +1,421 @@
+#include "vision/processor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/size.h"
+#include "vision/resize.h"
+
+enum { ASPECT_MAX = 200, SIDE_MAX = 1 << 20 };
+
+/* ---- configuration ---- */
+
+static err_code bad_field(err_detail *detail, const char *where, const char *field)
+{
+    return err_set(detail, ERR_INVALID, "%s: \"%s\" has a value that cannot be used", where, field);
+}
+
+/* A positive integer field, left alone when absent. */
+static err_code read_count(int64_t *out, const json *section, const char *where, const char *field,
+                           int64_t max, err_detail *detail)
+{
+    const json *v = json_get(section, field);
+    if (!v || json_is(v, JSON_NULL)) {
+        return ERR_OK;
+    }
+    return json_int(v, 1, max, out) ? ERR_OK : bad_field(detail, where, field);
+}
+
+static err_code read_side(int32_t *out, const json *section, const char *where, const char *field,
+                          int64_t max, err_detail *detail)
+{
+    int64_t v = *out;
+    err_code err = read_count(&v, section, where, field, max, detail);
+    *out = (int32_t)v;
+    return err;
+}
+
+static err_code read_triple(float out[3], const json *section, const char *where, const char *field,
+                            float min, err_detail *detail)
+{
+    const json *v = json_get(section, field);
+    if (!v || json_is(v, JSON_NULL)) {
+        return ERR_OK;
+    }
+    if (!json_is(v, JSON_ARRAY) || json_len(v) != 3) {
+        return bad_field(detail, where, field);
+    }
+    size_t i = 0;
+    for (const json *item = json_child(v); item; item = json_next(item), i++) {
+        double x = json_num(item, NAN);
+        if (!(x >= min && x <= 1e3)) {
+            return bad_field(detail, where, field);
+        }
+        out[i] = (float)x;
+    }
+    return ERR_OK;
+}
+
+/* TRAP: in this family "shortest_edge" and "longest_edge" are pixel counts, not edges. */
+static err_code read_pixels(int64_t *min, int64_t *max, const json *section, const char *where,
+                            err_detail *detail)
+{
+    static const char *const MIN_NAMES[] = {"shortest_edge", "min_pixels"};
+    static const char *const MAX_NAMES[] = {"longest_edge", "max_pixels"};
+    const json *places[] = {json_get(section, "size"), section}; /* the later one overrides */
+    const int64_t limit = (int64_t)1 << 40;
+    err_code err = ERR_OK;
+    for (int i = 0; i < 2 && !err; i++) {
+        err = read_count(min, places[i], where, MIN_NAMES[i], limit, detail);
+        if (!err) {
+            err = read_count(max, places[i], where, MAX_NAMES[i], limit, detail);
+        }
+    }
+    if (!err && *min > *max) {
+        err = err_set(detail, ERR_INVALID, "%s: the smallest pixel count is above the largest", where);
+    }
+    return err;
+}
+
+/* Patch geometry and colours, which both kinds of section may give. */
+static err_code read_common(processor_config *pc, const json *section, const char *where, err_detail *detail)
+{
+    err_code err = read_side(&pc->patch_size, section, where, "patch_size", 256, detail);
+    if (!err) {
+        err = read_side(&pc->temporal_patch_size, section, where, "temporal_patch_size", 16, detail);
+    }
+    if (!err) {
+        err = read_side(&pc->merge_size, section, where, "merge_size", 16, detail);
+    }
+    if (!err) {
+        err = read_triple(pc->mean, section, where, "image_mean", -1e3f, detail);
+    }
+    if (!err) {
+        err = read_triple(pc->std, section, where, "image_std", 1e-6f, detail);
+    }
+    return err;
+}
+
+static err_code read_image_section(processor_config *pc, const json *section, const char *where,
+                                   err_detail *detail)
+{
+    err_code err = read_common(pc, section, where, detail);
+    return err ? err : read_pixels(&pc->image_min_pixels, &pc->image_max_pixels, section, where, detail);
+}
+
+static err_code read_video_section(processor_config *pc, const json *section, const char *where,
+                                   err_detail *detail)
+{
+    /* Geometry and colours are the picture section's: one vision encoder reads both kinds of patches. */
+    err_code err = read_pixels(&pc->video_min_pixels, &pc->video_max_pixels, section, where, detail);
+    const json *fps = json_get(section, "fps");
+    if (!err && fps && !json_is(fps, JSON_NULL)) {
+        pc->video_fps = json_num(fps, 0);
+        if (!(pc->video_fps > 0 && pc->video_fps <= 1000)) {
+            err = bad_field(detail, where, "fps");
+        }
+    }
+    if (!err) {
+        err = read_side(&pc->video_min_frames, section, where, "min_frames", 1 << 20, detail);
+    }
+    if (!err) {
+        err = read_side(&pc->video_max_frames, section, where, "max_frames", 1 << 20, detail);
+    }
+    return err;
+}
+
+typedef err_code read_section(processor_config *pc, const json *section, const char *where,
+                              err_detail *detail);
+
+/* Reads DIR/name if it exists: its member `key`, or its root if key is NULL. */
+static err_code read_file(processor_config *pc, const char *dir, const char *name, const char *key,
+                          read_section *read, err_detail *detail)
+{
+    char path[4096];
+    json_doc *doc = NULL;
+    if (!file_join(path, sizeof path, dir, name) || !file_exists(path)) {
+        return ERR_OK;
+    }
+    err_code err = json_parse_file(&doc, path, LIMIT_CONFIG_BYTES, detail);
+    if (!err) {
+        const json *root = json_root(doc);
+        const json *section = key ? json_get(root, key) : root;
+        if (section) {
+            err = read(pc, section, name, detail);
+        }
+    }
+    json_free(doc);
+    return err;
+}
+
+err_code processor_config_load(processor_config *pc, const char *dir, err_detail *detail)
+{
+    *pc = (processor_config){
+        .patch_size = 16,
+        .temporal_patch_size = 2,
+        .merge_size = 2,
+        .image_min_pixels = 65536,
+        .image_max_pixels = 16777216,
+        .video_min_pixels = 4096,
+        .video_max_pixels = 25165824,
+        .video_fps = 2.0,
+        .video_min_frames = 4,
+        .video_max_frames = 768,
+        .mean = {0.5f, 0.5f, 0.5f},
+        .std = {0.5f, 0.5f, 0.5f},
+    };
+    static const struct {
+        const char *file, *key;
+        read_section *read;
+    } PLACES[] = {
+        {"preprocessor_config.json", NULL, read_image_section},
+        {"video_preprocessor_config.json", NULL, read_video_section},
+        {"processor_config.json", "image_processor", read_image_section},
+        {"processor_config.json", "video_processor", read_video_section},
+    };
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(PLACES) && !err; i++) {
+        err = read_file(pc, dir, PLACES[i].file, PLACES[i].key, PLACES[i].read, detail);
+    }
+    if (!err && pc->video_min_frames > pc->video_max_frames) {
+        err = err_set(detail, ERR_INVALID, "the film settings' \"min_frames\" is above \"max_frames\"");
+    }
+    return err;
+}
+
+/* ---- sizes ---- */
+
+/* The reference's "smart_resize" with t frames (1, or rounded to the temporal factor in t_rounded). TRAP: doubles, in
+ * this order of operations; rint rounds halves to even. */
+static err_code smart_resize(int32_t *out_height, int32_t *out_width, double t, double t_rounded,
+                             int32_t height, int32_t width, double factor, double min_pixels,
+                             double max_pixels, err_detail *detail)
+{
+    double h = height, w = width;
+    if (height < 1 || width < 1 || fmax(h, w) / fmin(h, w) > ASPECT_MAX) {
+        return err_set_param(
+            detail, ERR_INVALID, NULL, "image_aspect_ratio",
+            "a picture of %d x %d pixels is too narrow: one side may be at most %d times the other", width,
+            height, ASPECT_MAX);
+    }
+    double hb = rint(h / factor) * factor, wb = rint(w / factor) * factor;
+    if (t_rounded * hb * wb > max_pixels) {
+        double beta = sqrt((t * h * w) / max_pixels);
+        hb = fmax(factor, floor(h / beta / factor) * factor);
+        wb = fmax(factor, floor(w / beta / factor) * factor);
+    } else if (t_rounded * hb * wb < min_pixels) {
+        double beta = sqrt(min_pixels / (t * h * w));
+        hb = ceil(h * beta / factor) * factor;
+        wb = ceil(w * beta / factor) * factor;
+    }
+    /* A side of zero is left only by an aspect ratio near the limit under a tiny minimum. */
+    hb = fmax(hb, factor);
+    wb = fmax(wb, factor);
+    if (hb > SIDE_MAX || wb > SIDE_MAX) {
+        return err_set(detail, ERR_LIMIT, "the picture would be enlarged to %.0f x %.0f pixels", wb, hb);
+    }
+    *out_height = (int32_t)hb;
+    *out_width = (int32_t)wb;
+    return ERR_OK;
+}
+
+err_code processor_image_size(const processor_config *pc, int32_t height, int32_t width, int32_t *out_height,
+                              int32_t *out_width, err_detail *detail)
+{
+    return smart_resize(out_height, out_width, 1, 1, height, width, pc->patch_size * pc->merge_size,
+                        (double)pc->image_min_pixels, (double)pc->image_max_pixels, detail);
+}
+
+err_code processor_video_size(const processor_config *pc, int32_t n_frames, int32_t height, int32_t width,
+                              int32_t *out_height, int32_t *out_width, err_detail *detail)
+{
+    double factor = pc->patch_size * pc->merge_size, tp = pc->temporal_patch_size;
+    if (n_frames < 1 || height < 1 || width < 1) {
+        return err_set(detail, ERR_INVALID, "the film has no frames");
+    }
+    if (height < factor || width < factor) { /* first enlarged until the smaller side is one merged patch */
+        double scale = fmax(factor / height, factor / width);
+        height = (int32_t)fmin(height * scale, SIDE_MAX);
+        width = (int32_t)fmin(width * scale, SIDE_MAX);
+    }
+    /* Fewer frames than one temporal patch holds are repeated to fill it, so they count as that many. */
+    double t = fmax(n_frames, tp);
+    return smart_resize(out_height, out_width, t, rint(t / tp) * tp, height, width, factor,
+                        (double)pc->video_min_pixels, (double)pc->video_max_pixels, detail);
+}
+
+err_code processor_sample_frames(const processor_config *pc, int64_t total, double source_fps, double fps,
+                                 int32_t n_wanted, int32_t *indices, int32_t cap, int32_t *n,
+                                 err_detail *detail)
+{
+    if (total < 1 || total > INT32_MAX) {
+        return err_set(detail, total < 1 ? ERR_INVALID : ERR_LIMIT, "the film has %lld frames",
+                       (long long)total);
+    }
+    double count = n_wanted;
+    if (n_wanted <= 0) {
+        double rate = source_fps > 0 ? source_fps : 24.0; /* the reference's assumption for an unknown rate */
+        double target = fps > 0 ? fps : pc->video_fps;
+        count = trunc((double)total / rate * target);
+        count = fmin(fmax(count, pc->video_min_frames), pc->video_max_frames);
+        count = fmin(count, (double)total);
+    }
+    if (!(count <= cap)) {
+        return err_set(detail, ERR_LIMIT, "%.0f frames of the film would be needed; at most %d are allowed",
+                       count, cap);
+    }
+    *n = (int32_t)count;
+    double step = *n > 1 ? (double)(total - 1) / (*n - 1) : 0;
+    for (int32_t i = 0; i < *n; i++) {
+        indices[i] = (int32_t)(i == *n - 1 && i > 0 ? (double)(total - 1) : rint(i * step));
+    }
+    return ERR_OK;
+}
+
+/* ---- patches ---- */
+
+void patches_deinit(patches *p)
+{
+    free(p->rows);
+    free(p->timestamps);
+    *p = (patches){0};
+}
+
+/* Takes the rows for a grid; ERR_NOMEM. */
+static err_code patches_init(patches *p, const processor_config *pc, int32_t t, int32_t height, int32_t width,
+                             err_detail *detail)
+{
+    int32_t ps = pc->patch_size;
+    size_t n = 0;
+    *p = (patches){.t = t, .h = height / ps, .w = width / ps};
+    p->row_len = 3 * (size_t)pc->temporal_patch_size * (size_t)ps * (size_t)ps;
+    bool ok = size_mul(&n, (size_t)t, (size_t)p->h) && size_mul(&n, n, (size_t)p->w) && n <= INT32_MAX;
+    p->n_tokens = ok ? (int32_t)(n / ((size_t)pc->merge_size * (size_t)pc->merge_size)) : 0;
+    ok = ok && size_mul(&n, n, p->row_len) && size_mul(&n, n, sizeof *p->rows) && (p->rows = malloc(n));
+    return ok ? ERR_OK : err_set(detail, ERR_NOMEM, "not enough memory for the patches of the picture");
+}
+
+/* 8-bit values to normalised floats, one table a channel: (x - 255 mean) / (255 std). */
+static void fill_levels(float levels[3][256], const processor_config *pc)
+{
+    for (int c = 0; c < 3; c++) {
+        float mean = pc->mean[c] * 255.0f, std = pc->std[c] * 255.0f;
+        for (int v = 0; v < 256; v++) {
+            levels[c][v] = ((float)v - mean) / std;
+        }
+    }
+}
+
+/* Cuts one resized frame into temporal slice `slice` of temporal patch `t`. Rows go block by block: merged row, merged
+ * column, row in the block, column in the block; a row holds channel, slice, pixel row, pixel column. */
+static void cut_frame(patches *p, const processor_config *pc, float levels[3][256], const uint8_t *rgb,
+                      int32_t t, int32_t slice)
+{
+    size_t ps = (size_t)pc->patch_size, merge = (size_t)pc->merge_size, area = ps * ps;
+    size_t h = (size_t)p->h, w = (size_t)p->w, line = w * ps * 3;
+    float *row = p->rows + (size_t)t * h * w * p->row_len;
+    for (size_t block = 0; block < h / merge * (w / merge); block++) {
+        for (size_t cell = 0; cell < merge * merge; cell++, row += p->row_len) {
+            size_t gy = block / (w / merge) * merge + cell / merge;
+            size_t gx = block % (w / merge) * merge + cell % merge;
+            const uint8_t *from = rgb + gy * ps * line + gx * ps * 3;
+            for (size_t c = 0; c < 3; c++) {
+                float *to = row + (c * (size_t)pc->temporal_patch_size + (size_t)slice) * area;
+                for (size_t i = 0; i < area; i++) {
+                    to[i] = levels[c][from[i / ps * line + i % ps * 3 + c]];
+                }
+            }
+        }
+    }
+}
+
+/* Resizes a picture to the grid's size and cuts it into the slices first .. last, counted over the whole film. */
+static err_code add_slices(patches *p, const processor_config *pc, const image *img, int32_t first,
+                           int32_t last, err_detail *detail)
+{
+    int32_t height = p->h * pc->patch_size, width = p->w * pc->patch_size, tp = pc->temporal_patch_size;
+    float levels[3][256];
+    uint8_t *resized = malloc((size_t)height * (size_t)width * 3);
+    if (!resized) {
+        return err_set(detail, ERR_NOMEM, "not enough memory to resize the picture");
+    }
+    err_code err = resize_bicubic(resized, width, height, img->rgb, img->width, img->height, detail);
+    fill_levels(levels, pc);
+    for (int32_t i = first; i <= last && !err; i++) {
+        cut_frame(p, pc, levels, resized, i / tp, i % tp);
+    }
+    free(resized);
+    return err;
+}
+
+err_code processor_image(patches *out, const processor_config *pc, const image *img, err_detail *detail)
+{
+    int32_t height = 0, width = 0;
+    *out = (patches){0};
+    err_code err = processor_image_size(pc, img->height, img->width, &height, &width, detail);
+    if (!err) {
+        err = patches_init(out, pc, 1, height, width, detail);
+    }
+    if (!err) {
+        err = add_slices(out, pc, img, 0, pc->temporal_patch_size - 1, detail);
+    }
+    if (err) {
+        patches_deinit(out);
+    }
+    return err;
+}
+
+err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
+                               int32_t width, const double *times, err_detail *detail)
+{
+    int32_t out_height = 0, out_width = 0, tp = pc->temporal_patch_size;
+    *out = (patches){0};
+    err_code err = processor_video_size(pc, n, height, width, &out_height, &out_width, detail);
+    if (!err) {
+        err = patches_init(out, pc, n / tp + (n % tp != 0), out_height, out_width, detail);
+    }
+    if (!err && !(out->timestamps = malloc((size_t)out->t * sizeof *out->timestamps))) {
+        err = err_set(detail, ERR_NOMEM, "not enough memory for the times of the film");
+    }
+    for (int32_t t = 0; t < out->t && !err; t++) {
+        /* The middle of the first and the last frame of the temporal patch. */
+        int32_t first = t * tp, last = first + tp - 1 < n ? first + tp - 1 : n - 1;
+        out->timestamps[t] = (times[first] + times[last]) / 2;
+    }
+    if (err) {
+        patches_deinit(out);
+    }
+    return err;
+}
+
+err_code processor_video_add(patches *p, const processor_config *pc, int32_t n, int32_t i, const image *frame,
+                             err_detail *detail)
+{
+    /* The last frame fills an incomplete temporal patch. */
+    int32_t last = i == n - 1 ? p->t * pc->temporal_patch_size - 1 : i;
+    return add_slices(p, pc, frame, i, last, detail);
+}
+
+err_code processor_video(patches *out, const processor_config *pc, const image *frames, int32_t n,
+                         const double *times, err_detail *detail)
+{
+    *out = (patches){0};
+    for (int32_t i = 1; i < n; i++) {
+        if (frames[i].width != frames[0].width || frames[i].height != frames[0].height) {
+            return err_set(detail, ERR_INVALID, "the frames of the film differ in size");
+        }
+    }
+    err_code err = processor_video_begin(out, pc, n, n > 0 ? frames[0].height : 0,
+                                         n > 0 ? frames[0].width : 0, times, detail);
+    for (int32_t i = 0; i < n && !err; i++) {
+        err = processor_video_add(out, pc, n, i, &frames[i], detail);
+    }
+    if (err) {
+        patches_deinit(out);
+    }
+    return err;
+}

@@ -1,0 +1,69 @@
+/* processor: from pixels to the patch rows that the vision encoder reads, exactly as the checkpoint's processor
+ * config says (smart_resize, antialiased bicubic, normalisation, patch order). Prep worker threads.
+ *
+ *     processor_config pc; processor_config_load(&pc, "DIR", &detail);
+ *     patches p; processor_image(&p, &pc, &img, &detail);   patches_deinit(&p);
+ */
+#ifndef PARLEY_VISION_PROCESSOR_H
+#define PARLEY_VISION_PROCESSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "vision/image.h"
+
+typedef struct processor_config {
+    int32_t patch_size, temporal_patch_size, merge_size;
+    int64_t image_min_pixels, image_max_pixels;
+    int64_t video_min_pixels, video_max_pixels; /* over t * h * w */
+    double video_fps;
+    int32_t video_min_frames, video_max_frames;
+    float mean[3], std[3];
+} processor_config;
+
+/* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json from DIR; fields that
+ * are absent get the values of Qwen3.5's released files. */
+MUST_CHECK err_code processor_config_load(processor_config *pc, const char *dir, err_detail *detail);
+
+/* Patch rows of one picture or film. */
+typedef struct patches {
+    float *rows;      /* [t*h*w, 3 * temporal_patch * patch * patch] */
+    int32_t t, h, w;  /* grid in patches */
+    int32_t n_tokens; /* t*h*w / merge^2: placeholders in the prompt */
+    size_t row_len;
+    double *timestamps; /* films: seconds of each temporal patch [t]; NULL for pictures */
+} patches;
+
+void patches_deinit(patches *p);
+
+/* Target size for a picture; ERR_INVALID if the aspect ratio exceeds 200. Exactly the specification's arithmetic. */
+MUST_CHECK err_code processor_image_size(const processor_config *pc, int32_t height, int32_t width,
+                                         int32_t *out_height, int32_t *out_width, err_detail *detail);
+/* Target size for n film frames. */
+MUST_CHECK err_code processor_video_size(const processor_config *pc, int32_t n_frames, int32_t height,
+                                         int32_t width, int32_t *out_height, int32_t *out_width,
+                                         err_detail *detail);
+/* Which frames of a film are used: indices [cap] of total frames at source_fps; returns the count in *n.
+ * n_wanted > 0 asks for that many instead of pc->video_fps. */
+MUST_CHECK err_code processor_sample_frames(const processor_config *pc, int64_t total, double source_fps,
+                                            double fps, int32_t n_wanted, int32_t *indices, int32_t cap,
+                                            int32_t *n, err_detail *detail);
+
+/* Resizes, normalises and cuts a picture: grid {1, h, w}. */
+MUST_CHECK err_code processor_image(patches *out, const processor_config *pc, const image *img,
+                                    err_detail *detail);
+/* A film, frame by frame, so that it never lies in memory whole: begin with the number n of sampled frames, the size of
+ * one of them and their seconds in the film (times [n]); then add frames 0..n-1, each once. A frame of another size is
+ * brought to the same target size. One frame counts as two equal ones. */
+MUST_CHECK err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
+                                          int32_t width, const double *times, err_detail *detail);
+MUST_CHECK err_code processor_video_add(patches *p, const processor_config *pc, int32_t n, int32_t i,
+                                        const image *frame, err_detail *detail);
+
+/* The same for n frames of equal size that are all there. */
+MUST_CHECK err_code processor_video(patches *out, const processor_config *pc, const image *frames, int32_t n,
+                                    const double *times, err_detail *detail);
+
+#endif

@@ -1,0 +1,45 @@
+/* vit: the vision encoder: patch rows to embedding rows of the language model. Weights are immutable; a call runs on
+ * the engine thread.
+ *
+ *     vit *v; vit_open(&v, "DIR/config.json", tensors, compute, &detail);
+ *     vit_encode(v, c, out, rows, t, h, w, &detail);
+ *
+ * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may be encoded in
+ * groups with identical results.
+ */
+#ifndef PARLEY_VISION_VIT_H
+#define PARLEY_VISION_VIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "compute/nn.h"
+
+typedef struct vit vit;
+
+typedef struct vit_config {
+    int32_t depth, hidden_size, intermediate_size, n_heads, out_hidden_size;
+    int32_t in_channels, patch_size, temporal_patch_size, spatial_merge_size;
+    int32_t n_position_embeddings; /* side * side */
+    double rope_theta;
+    /* TRAP: the reference keeps the tower's rotary frequencies in the checkpoint's type, so a bf16 checkpoint has
+     * them rounded to bf16 even when everything else is computed in f32 */
+    bool rope_bf16;
+} vit_config;
+
+/* Reads vision_config from DIR/config.json and finds the tensors (`model.visual.`...). Errors name the field or
+ * tensor. The source must outlive the encoder. */
+MUST_CHECK err_code vit_open(vit **out, const char *dir, const tensor_source *tensors, compute *c,
+                             err_detail *detail);
+void vit_close(vit *v); /* NULL allowed */
+const vit_config *vit_get_config(const vit *v);
+
+/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, out_hidden_size]. last_hidden, if not NULL, receives the rows before
+ * the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept inside.
+ * ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
+MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const float *rows,
+                               int32_t t, int32_t h, int32_t w, err_detail *detail);
+
+#endif

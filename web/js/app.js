@@ -1,0 +1,436 @@
+/** <parley-app>: the page. Header, list of chats, transcript, composer, dialogs, and what joins them. */
+import { LitElement, html, nothing, repeat } from '../vendor/lit.js';
+import { readFiles } from './attachments.js';
+import { Chat } from './chat.js';
+import { keysDialog, modelDialog, openDialog, pictureDialog, settingsDialog } from './dialogs.js';
+import { icon } from './icons.js';
+import { Announcer } from './live.js';
+import { Follower } from './scroll.js';
+import { Settings, applyAppearance } from './settings.js';
+import { childrenByParent, shownPath, toMarkdown } from './store.js';
+import { fromJson, toJson } from './transfer.js';
+import { download } from './util.js';
+import { connectionWords } from './words.js';
+import './composer.js';
+import './message.js';
+import './sidebar.js';
+import './welcome.js';
+
+const DEFAULT_MAX_IMAGES = 16;
+/** How films are sampled, where the server does not say it. */
+const DEFAULT_RATES = { fps: 2, min_frames: 4, max_frames: 256 };
+/** Messages in the document at once; earlier ones come on request. */
+const WINDOW = 120;
+const NOTICE_MS = 6_000;
+const NARROW = matchMedia('(max-width: 760px)');
+
+class ParleyApp extends LitElement {
+    static properties = {
+        pinned: { state: true },
+        dragging: { state: true },
+        picture: { state: true },
+        notice: { state: true },
+        drawer: { state: true },
+        shown: { state: true },
+    };
+
+    constructor() {
+        super();
+        this.settings = new Settings();
+        this.chat = new Chat({ settings: this.settings });
+        this.pinned = true;
+        this.dragging = false;
+        /** @type {import('./store.js').Attachment|null} */
+        this.picture = null;
+        /** @type {{text: string, action?: string, undo?: () => void}|null} */
+        this.notice = null;
+        this.drawer = false;
+        this.shown = WINDOW;
+        /** @type {any} what /v1/models says */
+        this.httpModel = null;
+        applyAppearance(this.settings);
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    firstUpdated() {
+        const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
+        this.follower = new Follower(scroller, (pinned) => (this.pinned = pinned));
+        new Announcer(this.chat);
+        this.shownId = this.chat.current.id;
+        this.settings.addEventListener('change', () => {
+            applyAppearance(this.settings);
+            this.requestUpdate();
+            this.#composer?.requestUpdate();
+        });
+        this.chat.addEventListener('conversation', () => this.#conversationChanged());
+        this.chat.addEventListener('connection', () => this.#connectionChanged());
+        this.chat.addEventListener('list', () => this.requestUpdate());
+        this.chat.addEventListener('finished', () => this.requestUpdate());
+        this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
+        addEventListener('hashchange', () => this.#route());
+        addEventListener('keydown', (event) => this.#key(event));
+        this.#acceptDrops();
+        this.#composer?.updateComplete.then(() => this.#composer.restore(this.chat.draft));
+        this.chat.start().then(() => this.#route());
+        this.#askModel();
+        if (!NARROW.matches) this.#composer?.focusField();
+    }
+
+    get #composer() {
+        return /** @type {any} */ (this.querySelector('chat-composer'));
+    }
+
+    /** What the loaded model is and can do, from the greeting or from /v1/models. */
+    get model() {
+        const { session } = this.chat.connection;
+        const capabilities = session?.capabilities;
+        const listed = this.httpModel;
+        const modalities = capabilities?.modalities ?? listed?.architecture?.input_modalities;
+        return {
+            name: this.chat.modelId ? this.chat.modelName : 'Parley',
+            vision: modalities ? modalities.includes('image') : true,
+            video: !!modalities?.includes('video'),
+            rates: capabilities?.video ?? DEFAULT_RATES,
+            maxBytes: session?.limits?.max_upload_bytes,
+            thinking: capabilities?.thinking ?? true,
+            thinkingKnown: capabilities?.thinking !== undefined,
+            modalities: modalities?.map((name) => ({ text: 'text', image: 'pictures', video: 'films' })[name] ?? name),
+            maxImages: session?.limits?.max_images ?? DEFAULT_MAX_IMAGES,
+            context: session?.limits?.n_ctx ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
+            parameters: listed?.meta?.n_params,
+            bytes: listed?.meta?.size,
+            server: session?.server ? `${session.server.name ?? 'parley'} ${session.server.version ?? ''}` : '',
+        };
+    }
+
+    async #askModel() {
+        try {
+            const reply = await this.chat.connection.fetch('v1/models');
+            if (!reply.ok) return;
+            this.httpModel = (await reply.json()).data?.[0] ?? null;
+            this.chat.httpModel = this.httpModel;
+            this.requestUpdate();
+        } catch {
+            // The connection's own state says so already.
+        }
+    }
+
+    #connectionChanged() {
+        const { state } = this.chat.connection;
+        if ((state === 'open' || state === 'fallback') && !this.httpModel) this.#askModel();
+        const version = this.chat.connection.session?.server?.version;
+        if (version && this.version && version !== this.version) {
+            this.#notify({ text: 'The server was updated.', action: 'Reload', undo: () => location.reload(), lastsMs: 60_000 });
+        }
+        this.version = version ?? this.version;
+        if (state === 'unauthorised') {
+            this.#notify({
+                text: 'The server asks for an API key.',
+                action: 'Enter it',
+                undo: () => openDialog('settings'),
+            });
+        }
+        this.requestUpdate();
+    }
+
+    render() {
+        const path = shownPath(this.chat.current);
+        const open = NARROW.matches ? this.drawer : this.settings.get('sidebar');
+        const model = this.model;
+        return html`
+            <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
+            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar}>
+                <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
+                    <chat-sidebar .chat=${this.chat}></chat-sidebar>
+                </aside>
+                <div class="scrim" @click=${() => (this.drawer = false)}></div>
+                <div class="main" ?inert=${this.drawer && NARROW.matches}>
+                    ${this.#header(open, model)}
+                    <main
+                        class="transcript"
+                        @show-picture=${this.#showPicture}
+                        @send-sample=${this.#sendSample}
+                        @notice=${(event) => this.#notify(event.detail)}
+                    >
+                        <div class="column">
+                            ${path.length
+                                ? this.#messages(path)
+                                : html`<chat-welcome .chat=${this.chat} .model=${model}></chat-welcome>`}
+                        </div>
+                    </main>
+                    <footer class="dock" id="composer">
+                        ${this.pinned || !path.length
+                            ? nothing
+                            : html`<button type="button" class="jump" @click=${() => this.follower?.jump()}>
+                                  ${icon('toBottom')}Latest
+                              </button>`}
+                        ${this.#notice()}
+                        ${this.#trouble()}
+                        <chat-composer
+                            .chat=${this.chat}
+                            .settings=${this.settings}
+                            .busy=${this.chat.busy}
+                            .queue=${this.chat.queue}
+                            @edit-last=${this.#editLast}
+                            .model=${model}
+                        ></chat-composer>
+                        <p class="small-print">
+                            ${model.name} can be wrong. Check what matters.
+                            ${this.#context(path, model)}
+                        </p>
+                    </footer>
+                </div>
+            </div>
+            ${this.dragging
+                ? html`<div class="drop-overlay"><div>${icon('picture')}<p>Drop ${model.video ? 'pictures and films' : 'pictures'} anywhere</p></div></div>`
+                : nothing}
+            ${settingsDialog(this.settings, {
+                onKey: (key) => {
+                    this.settings.set('apiKey', key);
+                    this.chat.connection.setKey(key);
+                },
+                onExport: () => this.#exportAll(),
+                onMarkdown: path.length ? () => this.#exportMarkdown() : null,
+                onImport: (event) => this.#import(event),
+            })}
+            ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${pictureDialog(this.picture)}
+        `;
+    }
+
+    #header(open, model) {
+        const words = connectionWords(this.chat.connection);
+        return html`<header class="top">
+            <button type="button" class="quiet icon-only ${open ? 'sidebar-is-open' : ''}" title="Chats (Ctrl B)"
+                aria-label="Show the list of chats" aria-expanded=${open} @click=${this.#toggleSidebar}>
+                ${icon('menu')}
+            </button>
+            <h1>
+                <button type="button" class="quiet model-button" @click=${() => openDialog('model')}
+                    title="About the model">
+                    <span class="dot ${words.tone}"></span>
+                    <span class="model-name">${model.name}</span>
+                    <span class="model-state">${words.tone === 'good' ? '' : words.label}</span>
+                    ${icon('down')}
+                </button>
+            </h1>
+            <span class="spacer"></span>
+            <a class="button quiet icon-only phone-only" href="#/" aria-label="New chat" @click=${() => this.chat.newChat()}>
+                ${icon('plus')}
+            </a>
+            <button type="button" class="quiet icon-only wide-only" aria-label="Keyboard" title="Keyboard (Ctrl /)"
+                @click=${() => openDialog('keys')}>${icon('keyboard')}</button>
+            <button type="button" class="quiet icon-only" aria-label="Settings" title="Settings"
+                @click=${() => openDialog('settings')}>${icon('sliders')}</button>
+        </header>`;
+    }
+
+    #messages(path) {
+        const children = childrenByParent(this.chat.current);
+        const from = Math.max(0, path.length - this.shown);
+        return html`<section role="log" aria-live="off" aria-label="Conversation" class="messages">
+            ${from > 0
+                ? html`<button type="button" class="plain earlier" @click=${() => (this.shown += WINDOW)}>
+                      Show ${Math.min(WINDOW, from)} earlier messages
+                  </button>`
+                : nothing}
+            ${repeat(
+                path.slice(from),
+                (message) => message.id,
+                (message, i) => html`<chat-message
+                    data-id=${message.id}
+                    .chat=${this.chat}
+                    .message=${message}
+                    .siblings=${(children.get(message.parent ?? '') ?? []).filter(
+                        (other) => other.role === message.role,
+                    )}
+                    .last=${from + i === path.length - 1}
+                ></chat-message>`,
+            )}
+        </section>`;
+    }
+
+    #notice() {
+        if (!this.notice) return nothing;
+        return html`<div class="notice" role="status">
+            <span>${this.notice.text}</span>
+            ${this.notice.action
+                ? html`<button type="button" class="quiet" @click=${this.#undo}>${this.notice.action}</button>`
+                : nothing}
+            <button type="button" class="quiet icon-only" aria-label="Close this message"
+                @click=${() => (this.notice = null)}>${icon('close')}</button>
+        </div>`;
+    }
+
+    #trouble() {
+        const words = connectionWords(this.chat.connection);
+        if (words.tone !== 'bad') return nothing;
+        return html`<div class="trouble" role="status">
+            ${icon('warning')}<span>${words.detail}</span>
+            <button type="button" class="plain" @click=${() => this.chat.connection.retryNow()}>Try now</button>
+        </div>`;
+    }
+
+    #context(path, model) {
+        const used = path.findLast?.((message) => message.context?.used)?.context?.used;
+        if (!used || !model.context) return nothing;
+        const part = Math.round((used / model.context) * 100);
+        return html`<span class="context" title="${used} of ${model.context} tokens">· Context ${part} %</span>`;
+    }
+
+    async #conversationChanged() {
+        const { current } = this.chat;
+        if (this.shownId !== current.id) {
+            this.shownId = current.id;
+            this.shown = WINDOW;
+            this.#composer?.restore(this.chat.draft);
+        }
+        const hash = current.head ? `#/c/${current.id}` : '#/';
+        if (location.hash !== hash && !(hash === '#/' && location.hash === '')) history.replaceState(null, '', hash);
+        document.title = current.title ? `${current.title} · Parley` : 'Parley';
+        this.requestUpdate();
+        await this.updateComplete;
+        // Every message now renders by itself; a question or another branch shows its end.
+        for (const element of this.querySelectorAll('chat-message')) /** @type {any} */ (element).requestUpdate();
+        this.follower?.jump();
+        if (!NARROW.matches) this.#composer?.focusField();
+    }
+
+    async #route() {
+        const id = /^#\/c\/([\w-]+)$/.exec(location.hash)?.[1];
+        if (!id) {
+            this.chat.newChat();
+            return;
+        }
+        if (!(await this.chat.open(id))) {
+            this.#notify({ text: 'This chat is not kept in this browser.' });
+            history.replaceState(null, '', '#/');
+        }
+    }
+
+    // ---- events ----
+
+    /** Up in an empty field edits the last question. */
+    #editLast() {
+        const questions = this.querySelectorAll('chat-message .question button[aria-label="Edit the question"]');
+        /** @type {HTMLElement|undefined} */ (questions[questions.length - 1])?.click();
+    }
+
+    async #exportAll() {
+        const text = await toJson(await this.chat.all());
+        download('parley-chats.json', new Blob([text], { type: 'application/json' }));
+    }
+
+    #exportMarkdown() {
+        const { current } = this.chat;
+        const name = current.title.replace(/[^\p{L}\p{N} -]+/gu, '').trim() || 'chat';
+        download(`${name}.md`, new Blob([toMarkdown(current)], { type: 'text/markdown' }));
+    }
+
+    /** @param {Event} event */
+    async #import(event) {
+        const input = /** @type {HTMLInputElement} */ (event.target);
+        const file = input.files?.[0];
+        input.value = '';
+        if (!file) return;
+        try {
+            const chats = fromJson(await file.text());
+            await this.chat.add(chats);
+            this.#notify({ text: `${chats.length} ${chats.length === 1 ? 'chat' : 'chats'} imported.` });
+        } catch (error) {
+            this.#notify({ text: `Nothing was imported. ${error.message}` });
+        }
+    }
+
+    #toggleSidebar() {
+        if (NARROW.matches) this.drawer = !this.drawer;
+        else this.settings.set('sidebar', !this.settings.get('sidebar'));
+    }
+
+    /** @param {Event} event */
+    #skip(event) {
+        event.preventDefault();
+        this.#composer?.focusField();
+    }
+
+    /** @param {KeyboardEvent} event */
+    #key(event) {
+        const control = event.ctrlKey || event.metaKey;
+        const key = event.key.toLowerCase();
+        if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
+            if (this.drawer) this.drawer = false;
+            else if (this.chat.busy) this.chat.stop();
+        } else if (control && event.shiftKey && key === 'o') {
+            event.preventDefault();
+            this.chat.newChat();
+            this.#composer?.focusField();
+        } else if (control && !event.shiftKey && key === 'b') {
+            event.preventDefault();
+            this.#toggleSidebar();
+        } else if (control && key === '/') {
+            event.preventDefault();
+            openDialog('keys');
+        }
+    }
+
+    #acceptDrops() {
+        let depth = 0;
+        const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes('Files');
+        addEventListener('dragenter', (event) => {
+            if (!hasFiles(event)) return;
+            event.preventDefault();
+            depth += 1;
+            this.dragging = true;
+        });
+        addEventListener('dragover', (event) => {
+            if (hasFiles(event)) event.preventDefault();
+        });
+        addEventListener('dragleave', () => {
+            depth = Math.max(0, depth - 1);
+            if (depth === 0) this.dragging = false;
+        });
+        addEventListener('drop', (event) => {
+            depth = 0;
+            this.dragging = false;
+            if (!hasFiles(event)) return;
+            event.preventDefault();
+            this.#composer?.add(event.dataTransfer?.files ?? []);
+        });
+    }
+
+    /** @param {CustomEvent} event */
+    async #showPicture(event) {
+        this.picture = event.detail;
+        await this.updateComplete;
+        openDialog('picture');
+    }
+
+    /** @param {CustomEvent} event */
+    async #sendSample(event) {
+        const { files, text, thinking } = event.detail;
+        const { attachments, refused } = await readFiles(files, {
+            vision: this.model.vision,
+            video: this.model.video,
+            maxImages: this.model.maxImages,
+            already: 0,
+            modelName: this.model.name,
+        });
+        if (refused.length) this.#notify({ text: refused[0] });
+        else this.chat.send(text, attachments, { thinking: thinking ?? this.settings.get('thinking') });
+    }
+
+    /** @param {{text: string, action?: string, undo?: () => void, lastsMs?: number}} notice */
+    #notify(notice) {
+        clearTimeout(this.noticeTimer);
+        this.notice = notice;
+        this.noticeTimer = setTimeout(() => (this.notice = null), notice.lastsMs ?? NOTICE_MS);
+    }
+
+    #undo() {
+        this.notice?.undo?.();
+        this.notice = null;
+    }
+}
+customElements.define('parley-app', ParleyApp);

@@ -1,0 +1,467 @@
+/**
+ * The controller: joins the conversation tree, the history and the connection. Views listen to it and call its verbs.
+ *
+ * Events: `conversation` (another one is shown, or its structure changed), `message` (detail: message id; its text or
+ * state changed), `list` (the history changed), `connection`, `notice` (detail: {text, action?, undo?}), `finished`
+ * (detail: message), `progress` (detail: message id).
+ */
+import { Connection } from './connection.js';
+import { History } from './history.js';
+import { addMessage, newConversation, pathTo, shownPath, showBranch, toInput } from './store.js';
+import { blobToDataUri, throttleFrames } from './util.js';
+
+/**
+ * @typedef {import('./store.js').Conversation} Conversation
+ * @typedef {import('./store.js').Message} Message
+ * @typedef {import('./store.js').Attachment} Attachment
+ */
+
+const SAVE_MS = 1_000;
+const SHOW_MS = 66; // at most 15 renderings a second
+const RESUME_MAX_AGE_MS = 6 * 60_000; // the server keeps a finished answer's log for five minutes
+const UNDO_MS = 8_000;
+
+const DRAFTS_KEY = 'parley.drafts';
+const DRAFT_MAX = 20_000;
+
+/** @returns {Record<string, string>} */
+function readDrafts() {
+    try {
+        const drafts = JSON.parse(localStorage.getItem(DRAFTS_KEY) ?? '{}');
+        return Object.fromEntries(Object.entries(drafts).filter(([, text]) => typeof text === 'string'));
+    } catch {
+        return {};
+    }
+}
+
+/** Pictures of a draft last as long as the page; its words survive a reload. @param {Map<string, any>} drafts */
+function writeDrafts(drafts) {
+    const texts = [...drafts].filter(([, { text }]) => text).map(([id, { text }]) => [id, text.slice(0, DRAFT_MAX)]);
+    try {
+        localStorage.setItem(DRAFTS_KEY, JSON.stringify(Object.fromEntries(texts.slice(-50))));
+    } catch {
+        // No storage: the drafts last as long as the page.
+    }
+}
+
+export class Chat extends EventTarget {
+    /** @param {{connection?: Connection, settings: import('./settings.js').Settings}} options */
+    constructor({ connection, settings }) {
+        super();
+        this.settings = settings;
+        this.connection = connection ?? new Connection({ key: settings.get('apiKey') });
+        /** @type {History} */
+        this.history = new History(null);
+        /** @type {import('./history.js').Summary[]} */
+        this.list = [];
+        /** @type {Conversation} */
+        this.current = newConversation();
+        /** Conversations that are shown or have a running answer. @type {Map<string, Conversation>} */
+        this.live = new Map();
+        /** Messages that wait for a running answer, by conversation id. @type {Map<string, any[]>} */
+        this.queues = new Map();
+        /** What is being written, by conversation id; 'new' for a chat without messages. @type {Map<string, any>} */
+        this.drafts = new Map(Object.entries(readDrafts()).map(([id, text]) => [id, { text, attachments: [] }]));
+        /** Running answers by message id. */
+        this.runs = new Map();
+        /** The last progress event of a running answer, by message id. @type {Map<string, any>} */
+        this.progress = new Map();
+        /** Deleted chats that could still be taken back: not saved again. @type {Set<string>} */
+        this.removed = new Set();
+        this.connection.addEventListener('state', () => this.#tell('connection'));
+    }
+
+    async start() {
+        this.connection.start();
+        this.history = await History.open();
+        this.list = await this.history.list();
+        this.#tell('list');
+    }
+
+    /** @param {string} type @param {any} [detail] */
+    #tell(type, detail) {
+        this.dispatchEvent(new CustomEvent(type, { detail }));
+    }
+
+    // ---- conversations ----
+
+    newChat() {
+        if (!this.current.head) return;
+        this.#leave();
+        this.current = newConversation();
+        this.#tell('conversation');
+    }
+
+    /** @param {string} id @returns {Promise<boolean>} */
+    async open(id) {
+        if (id === this.current.id) return true;
+        const conversation = this.live.get(id) ?? (await this.history.load(id));
+        if (!conversation) return false;
+        this.#leave();
+        this.current = conversation;
+        this.live.set(id, conversation);
+        this.#tell('conversation');
+        for (const message of Object.values(conversation.messages)) {
+            if (message.status === 'streaming' && !this.runs.has(message.id)) this.#pickUp(conversation, message);
+        }
+        return true;
+    }
+
+    #leave() {
+        const { id, messages } = this.current;
+        if (!Object.keys(messages).some((messageId) => this.runs.has(messageId))) this.live.delete(id);
+    }
+
+    /** Deletes a chat; it can be taken back for a few seconds. @param {string} id */
+    async remove(id) {
+        const summary = this.list.find((entry) => entry.id === id);
+        if (!summary) return;
+        const conversation = this.live.get(id) ?? (await this.history.load(id));
+        this.removed.add(id);
+        for (const messageId of Object.keys(conversation?.messages ?? {})) this.runs.get(messageId)?.cancel();
+        this.list = this.list.filter((entry) => entry.id !== id);
+        if (this.current.id === id) {
+            this.live.delete(id);
+            this.current = newConversation();
+            this.#tell('conversation');
+        }
+        this.#tell('list');
+        const timer = setTimeout(() => this.history.remove(id), UNDO_MS);
+        this.#tell('notice', {
+            text: `“${summary.title}” deleted.`,
+            action: 'Undo',
+            undo: () => {
+                clearTimeout(timer);
+                this.removed.delete(id);
+                this.list = [...this.list, summary].sort((a, b) => b.updated - a.updated);
+                this.#tell('list');
+            },
+            lastsMs: UNDO_MS - 500,
+        });
+    }
+
+    /** @param {string} id @param {string} title */
+    async rename(id, title) {
+        const conversation =
+            this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
+        if (!conversation || !title.trim()) return;
+        conversation.title = title.trim();
+        await this.#save(conversation);
+        if (conversation === this.current) this.#tell('conversation');
+    }
+
+    /** Every kept chat, whole. @returns {Promise<Conversation[]>} */
+    async all() {
+        const list = await Promise.all(this.list.map(({ id }) => this.live.get(id) ?? this.history.load(id)));
+        return list.filter((conversation) => conversation !== null);
+    }
+
+    /** @param {Conversation[]} conversations */
+    async add(conversations) {
+        for (const conversation of conversations) await this.#save(conversation);
+    }
+
+    /** @param {Conversation} conversation */
+    async #save(conversation) {
+        if (this.removed.has(conversation.id)) return;
+        try {
+            const summary = await this.history.save(conversation);
+            this.list = [summary, ...this.list.filter((entry) => entry.id !== conversation.id)].sort(
+                (a, b) => b.updated - a.updated,
+            );
+            this.#tell('list');
+        } catch (error) {
+            if (this.saveFailed) return;
+            this.saveFailed = true;
+            const full = error?.name === 'QuotaExceededError';
+            this.#tell('notice', {
+                text: full
+                    ? 'The browser has no more room: this chat is not being kept. Delete old chats.'
+                    : 'This chat could not be kept in the browser.',
+            });
+        }
+    }
+
+    // ---- messages ----
+
+    /** Whether an answer of the shown conversation is on its way. */
+    get busy() {
+        return shownPath(this.current).some((message) => message.status === 'streaming');
+    }
+
+    /** Whether any answer of a conversation is on its way. @param {string} id */
+    isRunning(id) {
+        const conversation = this.live.get(id);
+        return !!conversation && Object.keys(conversation.messages).some((message) => this.runs.has(message));
+    }
+
+    /**
+     * Sends a user message and asks for the answer.
+     * @param {string} text @param {Attachment[]} attachments @param {{thinking?: boolean}} [options]
+     * @param {Conversation} [conversation]
+     */
+    send(text, attachments, options = {}, conversation = this.current) {
+        if (conversation === this.current) this.keepDraft('', []);
+        const message = addMessage(conversation, {
+            role: 'user',
+            parent: conversation.head,
+            text,
+            ...(attachments.length ? { attachments } : {}),
+        });
+        this.live.set(conversation.id, conversation);
+        this.#answer(conversation, message, options);
+    }
+
+    /** Sends a message once the running answer is there. @param {string} text @param {Attachment[]} attachments */
+    enqueue(text, attachments) {
+        this.queues.set(this.current.id, [...this.queue, { text, attachments }]);
+        this.keepDraft('', []);
+        this.#tell('list');
+    }
+
+    /** What waits in the shown conversation. */
+    get queue() {
+        return this.queues.get(this.current.id) ?? [];
+    }
+
+    unqueue(entry) {
+        this.queues.set(this.current.id, this.queue.filter((other) => other !== entry));
+        this.#tell('list');
+    }
+
+    get #draftKey() {
+        return this.current.head ? this.current.id : 'new';
+    }
+
+    get draft() {
+        return this.drafts.get(this.#draftKey);
+    }
+
+    /** @param {string} text @param {Attachment[]} attachments */
+    keepDraft(text, attachments) {
+        if (text || attachments.length) this.drafts.set(this.#draftKey, { text, attachments });
+        else if (!this.drafts.delete(this.#draftKey)) return;
+        writeDrafts(this.drafts);
+    }
+
+    /** The answer in the user's words, as another version of it. @param {string} id @param {string} text */
+    editAnswer(id, text) {
+        const old = this.current.messages[id];
+        if (!old || old.role !== 'assistant') return;
+        addMessage(this.current, { role: 'assistant', parent: old.parent, text, model: old.model });
+        this.#save(this.current);
+        this.#tell('conversation');
+    }
+
+    /** Another answer to the same question, beside the old one. @param {string} id of the assistant message */
+    regenerate(id) {
+        const message = this.current.messages[id];
+        const question = message?.parent ? this.current.messages[message.parent] : null;
+        if (question) this.#answer(this.current, question);
+    }
+
+    /** The question again with other words, as a new branch. @param {string} id @param {string} text */
+    editQuestion(id, text) {
+        const old = this.current.messages[id];
+        if (!old || old.role !== 'user') return;
+        const message = addMessage(this.current, {
+            role: 'user',
+            parent: old.parent,
+            text,
+            ...(old.attachments ? { attachments: old.attachments } : {}),
+        });
+        this.#answer(this.current, message);
+    }
+
+    /** @param {Message} message */
+    show(message) {
+        showBranch(this.current, message);
+        this.#save(this.current);
+        this.#tell('conversation');
+    }
+
+    /** Stops what is being answered in the shown conversation. */
+    stop() {
+        for (const message of shownPath(this.current)) {
+            const run = this.runs.get(message.id);
+            if (run) run.cancel();
+            // Its pictures are still being packed: nothing was asked for yet.
+            else if (message.status === 'streaming') this.#end(this.current, message, { status: 'cancelled' });
+        }
+    }
+
+    /**
+     * @param {Conversation} conversation @param {Message} question
+     * @param {{thinking?: boolean}} [options]
+     */
+    async #answer(conversation, question, options = {}) {
+        const thinking = options.thinking ?? this.settings.get('thinking');
+        const answer = addMessage(conversation, {
+            role: 'assistant',
+            parent: question.id,
+            status: 'streaming',
+            thinking,
+            model: this.modelName,
+        });
+        this.live.set(conversation.id, conversation);
+        this.progress.set(answer.id, { kind: 'waiting' });
+        this.#tell('conversation');
+        this.#save(conversation);
+        const input = await toInput(pathTo(conversation, question.id), (attachment) =>
+            blobToDataUri(/** @type {Blob} */ (attachment.blob)),
+        );
+        if (answer.status !== 'streaming') return;
+        const body = { ...this.#sampling(), input, chat_template_kwargs: { enable_thinking: thinking } };
+        if (this.modelId) body.model = this.modelId;
+        this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink));
+    }
+
+    #sampling() {
+        const body = {};
+        const copy = (from, to) => {
+            const value = this.settings.get(from);
+            if (value !== '' && value !== null && value !== undefined) body[to] = value;
+        };
+        copy('systemPrompt', 'instructions');
+        copy('temperature', 'temperature');
+        copy('topP', 'top_p');
+        copy('maxTokens', 'max_output_tokens');
+        return body;
+    }
+
+    get modelId() {
+        return this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
+    }
+
+    get modelName() {
+        const id = this.modelId;
+        return id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model';
+    }
+
+    /** After a reload: attaches to an answer that was running, or says that it is cut. */
+    #pickUp(conversation, message) {
+        if (message.responseId && Date.now() - message.created < RESUME_MAX_AGE_MS) {
+            this.progress.set(message.id, { kind: 'lost' });
+            this.#listen(
+                conversation,
+                message,
+                (sink) => this.connection.resume(/** @type {string} */ (message.responseId), sink),
+                true,
+            );
+            return;
+        }
+        message.status = message.text ? 'stopped' : 'failed';
+        if (!message.text) message.error = { code: 'connection_lost', message: '' };
+        this.#save(conversation);
+        this.#tell('message', message.id);
+    }
+
+    /**
+     * Writes the events of a run into its message.
+     * @param {Conversation} conversation @param {Message} message
+     * @param {(sink: (event: any) => void) => import('./connection.js').Run} begin
+     * @param {boolean} [replay] the text comes again from its start
+     */
+    #listen(conversation, message, begin, replay = false) {
+        const show = throttleFrames(() => this.#tell('message', message.id), SHOW_MS);
+        let thinkingSince = 0;
+        let saveTimer = 0;
+        const saveSoon = () => {
+            saveTimer ||= setTimeout(() => {
+                saveTimer = 0;
+                if (message.status === 'streaming') this.#save(conversation);
+            }, SAVE_MS);
+        };
+        const restart = () => {
+            if (!replay) return;
+            replay = false;
+            message.text = message.reasoning = '';
+        };
+        const run = begin((event) => {
+            switch (event.kind) {
+                case 'started':
+                    message.responseId = event.responseId;
+                    this.progress.set(message.id, event);
+                    saveSoon();
+                    break;
+                case 'waiting':
+                case 'queued':
+                case 'progress':
+                case 'lost':
+                    this.progress.set(message.id, event);
+                    break;
+                case 'resumed':
+                    this.progress.set(message.id, { kind: 'started' });
+                    break;
+                case 'reasoning':
+                    restart();
+                    thinkingSince ||= performance.now();
+                    message.reasoning = (message.reasoning ?? '') + event.delta;
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'text':
+                    restart();
+                    if (thinkingSince && message.reasoningMs === undefined) {
+                        message.reasoningMs = performance.now() - thinkingSince;
+                    }
+                    message.text += event.delta;
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'reset':
+                    replay = false;
+                    message.text = event.text;
+                    message.reasoning = event.reasoning;
+                    break;
+                case 'tool':
+                    (message.tools ??= []).push({ name: event.name, arguments: event.arguments });
+                    break;
+                case 'stats':
+                    message.timings = { ...message.timings, ...event.timings };
+                    if (event.context) message.context = event.context;
+                    break;
+                case 'end':
+                    clearTimeout(saveTimer);
+                    if (thinkingSince && message.reasoningMs === undefined) {
+                        message.reasoningMs = performance.now() - thinkingSince;
+                    }
+                    this.#end(conversation, message, event);
+                    return;
+            }
+            show();
+        });
+        if (!run.done) this.runs.set(message.id, run);
+        this.#tell('message', message.id);
+        this.#tell('list');
+    }
+
+    /** @param {Conversation} conversation @param {Message} message @param {any} event */
+    #end(conversation, message, event) {
+        this.runs.delete(message.id);
+        this.progress.delete(message.id);
+        if (event.timings) message.timings = { ...message.timings, ...event.timings };
+        if (event.usage) message.usage = event.usage;
+        if (event.status === 'completed') message.status = 'done';
+        else if (event.status === 'cancelled') message.status = 'stopped';
+        else if (event.status === 'incomplete') {
+            message.status = 'cut';
+            message.reason = event.reason;
+        } else {
+            message.status = 'failed';
+            message.error = event.error ?? { code: 'server_error', message: '' };
+        }
+        conversation.updated = Date.now();
+        if (conversation !== this.current) this.live.delete(conversation.id);
+        this.#save(conversation);
+        this.#tell('message', message.id);
+        this.#tell('finished', message);
+        this.#tell('list');
+        // A stopped or failed answer leaves the queue to the user.
+        const [next, ...rest] = this.queues.get(conversation.id) ?? [];
+        if (next && (message.status === 'done' || message.status === 'cut')) {
+            this.queues.set(conversation.id, rest);
+            this.send(next.text, next.attachments, {}, conversation);
+        }
+    }
+}

@@ -1,0 +1,630 @@
+/**
+ * The protocol client: WebSocket `parley.v1` first, server-sent events when the upgrade fails (a proxy that does not
+ * let WebSockets through). Both give the same events, so nothing above this file knows which one runs.
+ *
+ *     const connection = new Connection();
+ *     connection.addEventListener('state', () => show(connection.state));
+ *     connection.start();
+ *     const run = connection.generate(body, event => ...);   // event.kind: see RunEvent
+ *     run.cancel();
+ *
+ * A run outlives the socket: after a drop it attaches again with `response.resume` and the last sequence number, so
+ * that nothing is lost and nothing comes twice.
+ */
+import { newId } from './util.js';
+
+/**
+ * @typedef {{kind: 'waiting'} | {kind: 'queued', position: number, etaMs?: number} |
+ *   {kind: 'started', responseId: string} |
+ *   {kind: 'progress', phase: string, processed: number, total: number, unit?: string, etaMs?: number, cached?: number} |
+ *   {kind: 'reasoning', delta: string} | {kind: 'text', delta: string} |
+ *   {kind: 'reset', text: string, reasoning: string} |
+ *   {kind: 'tool', name: string, arguments: string} |
+ *   {kind: 'stats', timings: object, context?: object} |
+ *   {kind: 'lost'} | {kind: 'resumed'} |
+ *   {kind: 'end', status: 'completed'|'incomplete'|'cancelled'|'failed', reason?: string, error?: RunError,
+ *    timings?: object, usage?: object}} RunEvent
+ * @typedef {{code: string, message: string, status?: number}} RunError
+ * @typedef {'connecting'|'open'|'retrying'|'fallback'|'loading'|'unauthorised'|'stopped'} ConnectionState
+ */
+
+const BACKOFF_FIRST_MS = 500;
+const BACKOFF_MAX_MS = 15_000;
+const GREETING_MS = 8_000;
+const PING_MS = 20_000;
+const SILENCE_MS = 45_000;
+const LOST_MAX_MS = 120_000;
+const CANCEL_WAIT_MS = 4_000;
+const FALLBACK_RETRY_MS = 30_000;
+const DEFAULT_TEXT_FRAME = 1 << 20;
+
+/** One answer on its way. Made by Connection.generate and Connection.resume. */
+export class Run {
+    /** @param {Connection} connection @param {object|null} body @param {(event: RunEvent) => void} sink */
+    constructor(connection, body, sink) {
+        this.connection = connection;
+        this.body = body;
+        this.sink = sink;
+        this.streamId = newId('s_');
+        this.eventId = newId('e_');
+        /** @type {string|null} */
+        this.responseId = null;
+        this.lastSeq = -1;
+        this.done = false;
+        this.sent = false;
+        this.lostAt = 0;
+        /** @type {AbortController|null} */
+        this.abort = null;
+        this.cancelled = false;
+    }
+
+    /** Stops the answer; an `end` event with status `cancelled` follows at the latest after a few seconds. */
+    cancel() {
+        if (this.done || this.cancelled) return;
+        this.cancelled = true;
+        this.connection.cancelRun(this);
+    }
+
+    /** @param {RunEvent} event */
+    emit(event) {
+        if (this.done) return;
+        if (event.kind === 'end') {
+            this.done = true;
+            this.connection.runs.delete(this);
+        }
+        this.sink(event);
+    }
+
+    /** @param {string} code @param {string} message @param {number} [status] */
+    fail(code, message, status) {
+        this.emit({ kind: 'end', status: 'failed', error: { code, message, status } });
+    }
+}
+
+export class Connection extends EventTarget {
+    /** @param {{base?: string, key?: string}} [options] */
+    constructor({ base = document.baseURI, key = '' } = {}) {
+        super();
+        this.base = base;
+        this.key = key;
+        /** @type {ConnectionState} */
+        this.state = 'connecting';
+        /** @type {any} */
+        this.session = null;
+        /** @type {any} what server.status said last */
+        this.server = null;
+        /** @type {Set<Run>} */
+        this.runs = new Set();
+        /** When the next attempt is due (performance.now), for a countdown. */
+        this.retryAt = 0;
+        /** @type {WebSocket|null} */
+        this.socket = null;
+        this.failures = 0;
+        this.retryTimer = 0;
+        this.pingTimer = 0;
+        this.lastHeard = 0;
+        this.hearsPongs = false;
+        /** Responses to cancel as soon as there is a socket. @type {Set<string>} */
+        this.lateCancels = new Set();
+    }
+
+    start() {
+        addEventListener('online', () => this.retryNow());
+        document.addEventListener('visibilitychange', () => {
+            if (!document.hidden) this.retryNow();
+        });
+        this.#open();
+    }
+
+    /** Leaves for good (tests, page unload). */
+    stop() {
+        clearTimeout(this.retryTimer);
+        this.#setState('stopped');
+        this.socket?.close(1000);
+    }
+
+    /** Uses another API key from now on. @param {string} key */
+    setKey(key) {
+        this.key = key;
+        this.failures = 0;
+        this.retryNow();
+    }
+
+    /** Tries again at once if it is waiting for its next attempt. */
+    retryNow() {
+        if (this.socket || this.state === 'stopped') return;
+        clearTimeout(this.retryTimer);
+        this.#open();
+    }
+
+    /** @param {string} path @param {RequestInit} [init] */
+    fetch(path, init = {}) {
+        const headers = new Headers(init.headers);
+        if (this.key) headers.set('Authorization', `Bearer ${this.key}`);
+        return fetch(new URL(path, this.base), { ...init, headers, credentials: 'same-origin' });
+    }
+
+    /**
+     * Asks for an answer. `body` is a Responses request without `stream`.
+     * @param {object} body @param {(event: RunEvent) => void} sink
+     */
+    generate(body, sink) {
+        const run = new Run(this, body, sink);
+        this.runs.add(run);
+        if (this.state === 'fallback') this.#runOverHttp(run);
+        else if (this.state === 'open') this.#sendCreate(run);
+        else run.emit({ kind: 'waiting' });
+        return run;
+    }
+
+    /**
+     * Attaches to an answer that was asked for before (by a page that was reloaded); all of it is sent again.
+     * @param {string} responseId @param {(event: RunEvent) => void} sink
+     */
+    resume(responseId, sink) {
+        const run = new Run(this, null, sink);
+        run.responseId = responseId;
+        run.sent = true;
+        this.runs.add(run);
+        run.emit({ kind: 'waiting' });
+        if (this.state === 'open') this.#sendResume(run);
+        else this.#expireLost(run);
+        return run;
+    }
+
+    /** @param {Run} run */
+    cancelRun(run) {
+        if (run.abort) {
+            run.abort.abort();
+            run.emit({ kind: 'end', status: 'cancelled' });
+            return;
+        }
+        if (!run.sent || this.state !== 'open') {
+            if (run.responseId) this.lateCancels.add(run.responseId);
+            run.emit({ kind: 'end', status: 'cancelled' });
+            return;
+        }
+        this.#send(
+            run.responseId
+                ? { type: 'response.cancel', response_id: run.responseId }
+                : { type: 'response.cancel', stream_id: run.streamId },
+        );
+        setTimeout(() => run.emit({ kind: 'end', status: 'cancelled' }), CANCEL_WAIT_MS);
+    }
+
+    // ---- the socket ----
+
+    #open() {
+        const url = new URL('v1/responses', this.base);
+        url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+        const protocols = ['parley.v1'];
+        if (this.key) protocols.push(`openai-insecure-api-key.${this.key}`);
+        if (this.state !== 'fallback') this.#setState('connecting');
+        let socket;
+        try {
+            socket = new WebSocket(url, protocols);
+        } catch {
+            this.#closed(null);
+            return;
+        }
+        this.socket = socket;
+        const greeting = setTimeout(() => socket.close(), GREETING_MS);
+        socket.onmessage = (message) => {
+            if (this.socket !== socket || typeof message.data !== 'string') return;
+            this.lastHeard = performance.now();
+            let event;
+            try {
+                event = JSON.parse(message.data);
+            } catch {
+                return;
+            }
+            if (event?.type === 'session.created') {
+                clearTimeout(greeting);
+                this.#opened(event);
+            } else if (event && typeof event.type === 'string') {
+                this.#receive(event);
+            }
+        };
+        socket.onclose = () => {
+            clearTimeout(greeting);
+            this.#closed(socket);
+        };
+    }
+
+    /** @param {any} greeting */
+    #opened(greeting) {
+        this.failures = 0;
+        this.session = greeting;
+        this.server = greeting.server ?? null;
+        clearInterval(this.pingTimer);
+        this.pingTimer = setInterval(() => this.#ping(), PING_MS);
+        this.#setState('open');
+        for (const id of this.lateCancels) this.#send({ type: 'response.cancel', response_id: id });
+        this.lateCancels.clear();
+        for (const run of [...this.runs]) {
+            if (run.abort) continue; // it goes over HTTP and does not care
+            if (run.responseId) this.#sendResume(run);
+            else this.#sendCreate(run);
+        }
+    }
+
+    #reopen() {
+        const socket = this.socket;
+        this.socket = null;
+        socket?.close(1000);
+        clearInterval(this.pingTimer);
+        this.#open();
+    }
+
+    #ping() {
+        if (this.hearsPongs && performance.now() - this.lastHeard > SILENCE_MS) {
+            // A dead socket may take minutes to say so: leave it.
+            const socket = this.socket;
+            this.#closed(socket);
+            socket?.close();
+            return;
+        }
+        this.#send({ type: 'ping', event_id: 'ping', t: Date.now() });
+    }
+
+    /** @param {WebSocket|null} socket */
+    #closed(socket) {
+        if (socket && this.socket !== socket) return;
+        this.socket = null;
+        clearInterval(this.pingTimer);
+        if (this.state === 'stopped') return;
+        const wasOpen = this.state === 'open';
+        if (wasOpen) this.failures = 0;
+        this.failures += 1;
+        for (const run of this.runs) {
+            if (run.abort) continue;
+            if (!run.lostAt) run.emit({ kind: run.sent ? 'lost' : 'waiting' });
+            this.#expireLost(run);
+        }
+        if (this.failures >= 2) this.#probe();
+        const base = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.failures - 1));
+        const wait = this.state === 'fallback' ? FALLBACK_RETRY_MS : base * (0.7 + 0.6 * Math.random());
+        this.retryAt = performance.now() + wait;
+        this.retryTimer = setTimeout(() => this.#open(), wait);
+        if (this.state !== 'fallback') this.#setState('retrying');
+    }
+
+    /** Gives up on a run that could not be attached again for a long time. @param {Run} run */
+    #expireLost(run) {
+        if (run.lostAt || !run.sent) return;
+        run.lostAt = performance.now();
+        const check = () => {
+            if (run.done || !run.lostAt) return;
+            if (performance.now() - run.lostAt >= LOST_MAX_MS) {
+                run.fail('connection_lost', 'The server could not be reached again.');
+            } else setTimeout(check, 1_000);
+        };
+        setTimeout(check, 1_000);
+    }
+
+    /** The socket keeps failing: is the server away, loading, asking for a key, or is it just the WebSocket? */
+    async #probe() {
+        let status = 0;
+        try {
+            status = (await this.fetch('v1/models', { cache: 'no-store' })).status;
+        } catch {
+            status = 0;
+        }
+        if (this.state === 'open' || this.state === 'stopped') return;
+        if (status === 401 || status === 403) this.#setState('unauthorised');
+        else if (status === 503) this.#setState('loading');
+        else if (status >= 200 && status < 300) {
+            this.#setState('fallback');
+            for (const run of [...this.runs]) {
+                if (run.abort) continue;
+                if (!run.sent) this.#runOverHttp(run);
+            }
+        }
+    }
+
+    /** @param {object} message */
+    #send(message) {
+        if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+    }
+
+    /** @param {Run} run */
+    #sendCreate(run) {
+        const text = JSON.stringify({
+            on_disconnect: 'continue',
+            ...run.body,
+            type: 'response.create',
+            event_id: run.eventId,
+            stream_id: run.streamId,
+        });
+        const limit = this.session?.limits?.max_text_frame ?? DEFAULT_TEXT_FRAME;
+        if (text.length * 1.02 > limit) {
+            // Many pictures: the HTTP body may be larger than a frame.
+            this.#runOverHttp(run);
+            return;
+        }
+        run.sent = true;
+        this.socket?.send(text);
+    }
+
+    /** @param {Run} run */
+    #sendResume(run) {
+        this.#send({
+            type: 'response.resume',
+            event_id: run.eventId,
+            stream_id: run.streamId,
+            response_id: run.responseId,
+            starting_after: run.lastSeq,
+        });
+    }
+
+    /** @param {any} event @returns {Run|undefined} */
+    #runOf(event) {
+        const responseId = event.response_id ?? event.response?.id;
+        const eventId = event.error?.event_id ?? event.event_id;
+        for (const run of this.runs) {
+            if (event.stream_id && event.stream_id === run.streamId) return run;
+            if (responseId && responseId === run.responseId) return run;
+            if (event.type === 'error' && eventId && eventId === run.eventId) return run;
+        }
+        // A server that names nothing can only mean the one that waits.
+        const open = [...this.runs].filter((run) => run.sent && !run.abort && !run.responseId);
+        const names = event.stream_id || (event.type === 'error' && eventId);
+        return !names && open.length === 1 ? open[0] : undefined;
+    }
+
+    /** @param {any} event */
+    #receive(event) {
+        if (event.type === 'pong') {
+            this.hearsPongs = true;
+            return;
+        }
+        if (event.type === 'server.status') {
+            const loaded = this.server?.state === 'loading' && event.state !== 'loading';
+            this.server = { ...this.server, ...event };
+            // Only a greeting says what the model can do, and this one came before the model was there.
+            if (loaded) this.#reopen();
+            this.dispatchEvent(new Event('state'));
+            return;
+        }
+        const run = this.#runOf(event);
+        if (!run) return;
+        if (run.lostAt) {
+            run.lostAt = 0;
+            run.emit({ kind: 'resumed' });
+        }
+        const responseId = event.response_id ?? event.response?.id;
+        if (responseId && !run.responseId) {
+            run.responseId = responseId;
+            run.emit({ kind: 'started', responseId });
+        }
+        if (typeof event.sequence_number === 'number' && event.type !== 'error') {
+            if (event.type !== 'response.snapshot' && event.sequence_number <= run.lastSeq) return;
+            run.lastSeq = event.sequence_number;
+        }
+        translate(event, run);
+    }
+
+    /** @param {ConnectionState} state */
+    #setState(state) {
+        if (this.state === state) return;
+        this.state = state;
+        this.dispatchEvent(new Event('state'));
+    }
+
+    // ---- HTTP ----
+
+    /** @param {Run} run */
+    async #runOverHttp(run) {
+        run.sent = true;
+        run.abort = new AbortController();
+        let reply;
+        try {
+            reply = await this.fetch('v1/chat/completions', {
+                method: 'POST',
+                headers: { 'Content-Type': 'application/json' },
+                body: JSON.stringify(toChatCompletion(run.body)),
+                signal: run.abort.signal,
+            });
+        } catch {
+            run.fail('connection_lost', 'The server could not be reached.');
+            return;
+        }
+        if (!reply.ok || !reply.body) {
+            const error = (await reply.json().catch(() => null))?.error;
+            run.fail(error?.code ?? error?.type ?? `http_${reply.status}`, error?.message ?? '', reply.status);
+            return;
+        }
+        try {
+            await readEventStream(reply.body, chatChunks(run));
+        } catch {
+            run.fail('connection_lost', 'The connection broke in the middle of the answer.');
+        }
+        run.fail('connection_lost', 'The answer ended early.'); // no effect after an end
+    }
+}
+
+/**
+ * One event of the WebSocket protocol to a RunEvent. Unknown types are ignored, as the protocol demands.
+ * @param {any} event @param {Run} run
+ */
+function translate(event, run) {
+    switch (event.type) {
+        case 'response.queued':
+            run.emit({ kind: 'queued', position: event.queue_position ?? 0, etaMs: event.eta_ms });
+            break;
+        case 'response.progress':
+            run.emit({
+                kind: 'progress',
+                phase: event.phase,
+                processed: event.processed ?? 0,
+                total: event.total ?? 0,
+                unit: event.unit,
+                etaMs: event.eta_ms,
+                cached: event.cached,
+            });
+            break;
+        case 'response.reasoning_text.delta':
+            run.emit({ kind: 'reasoning', delta: event.delta ?? '' });
+            break;
+        case 'response.output_text.delta':
+            run.emit({ kind: 'text', delta: event.delta ?? '' });
+            break;
+        case 'response.output_item.done':
+            if (event.item?.type === 'function_call') {
+                run.emit({ kind: 'tool', name: event.item.name ?? '', arguments: event.item.arguments ?? '' });
+            }
+            break;
+        case 'response.stats':
+            run.emit({ kind: 'stats', timings: event.timings ?? {}, context: event.context });
+            break;
+        case 'response.snapshot':
+            run.emit({ kind: 'reset', ...outputText(event.response) });
+            if (/^(completed|incomplete|cancelled|failed)$/.test(event.response?.status)) {
+                run.emit(endOf(event.response));
+            }
+            break;
+        case 'response.completed':
+        case 'response.incomplete':
+        case 'response.failed':
+            run.emit(endOf({ status: event.type.slice('response.'.length), ...event.response }));
+            break;
+        case 'error': {
+            const error = event.error ?? event;
+            run.fail(error.code ?? error.type ?? 'server_error', error.message ?? '', event.status);
+            break;
+        }
+    }
+}
+
+/** @param {any} response @returns {RunEvent} */
+function endOf(response) {
+    const error = response.error;
+    return {
+        kind: 'end',
+        status: response.status ?? 'completed',
+        reason: response.incomplete_details?.reason,
+        error: error ? { code: error.code ?? error.type ?? 'server_error', message: error.message ?? '' } : undefined,
+        timings: response.timings,
+        usage: response.usage,
+    };
+}
+
+/** All text and reasoning of a response object. @param {any} response */
+export function outputText(response) {
+    let text = '';
+    let reasoning = '';
+    for (const item of response?.output ?? []) {
+        for (const part of item.content ?? []) {
+            if (item.type === 'reasoning') reasoning += part.text ?? '';
+            else if (part.type === 'output_text') text += part.text ?? '';
+        }
+    }
+    return { text, reasoning };
+}
+
+/**
+ * A Responses body as a chat completion body.
+ * @param {any} body
+ */
+export function toChatCompletion(body) {
+    const { input, instructions, max_output_tokens: maxTokens, ...rest } = body;
+    const messages = instructions ? [{ role: 'system', content: instructions }] : [];
+    for (const item of input) {
+        const parts = item.content.map((part) =>
+            part.type === 'input_image'
+                ? { type: 'image_url', image_url: { url: part.image_url } }
+                : part.type === 'input_video'
+                  ? { ...part, type: 'video_url', video_url: { url: part.video_url } }
+                  : { type: 'text', text: part.text },
+        );
+        const plain = parts.every((part) => part.type === 'text');
+        messages.push({ role: item.role, content: plain ? parts.map((part) => part.text).join('\n') : parts });
+    }
+    return {
+        ...rest,
+        messages,
+        ...(maxTokens ? { max_tokens: maxTokens } : {}),
+        stream: true,
+        stream_options: { include_usage: true },
+        return_progress: true,
+        timings_per_token: true,
+    };
+}
+
+/**
+ * Feeds every `data:` line of an event stream to `onData`, until it returns true or the stream ends.
+ * @param {ReadableStream<Uint8Array>} body @param {(data: string) => boolean} onData
+ */
+export async function readEventStream(body, onData) {
+    const reader = body.getReader();
+    const decoder = new TextDecoder();
+    let rest = '';
+    for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        rest += decoder.decode(value, { stream: true });
+        let end;
+        while ((end = rest.indexOf('\n')) >= 0) {
+            const line = rest.slice(0, end).replace(/\r$/, '');
+            rest = rest.slice(end + 1);
+            if (line.startsWith('data:') && onData(line.slice(5).trimStart())) return;
+        }
+    }
+}
+
+/**
+ * Turns chat completion chunks into RunEvents.
+ * @param {Run} run
+ * @returns {(data: string) => boolean} true at the end
+ */
+function chatChunks(run) {
+    let finish = '';
+    let timings;
+    let usage;
+    /** @type {{name: string, arguments: string}[]} */
+    const tools = [];
+    return (data) => {
+        if (data === '[DONE]') {
+            for (const tool of tools) run.emit({ kind: 'tool', ...tool });
+            const cut = finish === 'length';
+            run.emit({
+                kind: 'end',
+                status: cut ? 'incomplete' : 'completed',
+                reason: cut ? 'max_output_tokens' : undefined,
+                timings,
+                usage,
+            });
+            return true;
+        }
+        let chunk;
+        try {
+            chunk = JSON.parse(data);
+        } catch {
+            return false;
+        }
+        if (chunk.error) {
+            run.fail(chunk.error.code ?? chunk.error.type ?? 'server_error', chunk.error.message ?? '');
+            return true;
+        }
+        if (chunk.prompt_progress) {
+            const { processed = 0, total = 0, cache } = chunk.prompt_progress;
+            run.emit({ kind: 'progress', phase: 'prefill', processed, total, cached: cache, unit: 'tokens' });
+        }
+        const choice = chunk.choices?.[0];
+        const reasoning = choice?.delta?.reasoning_content ?? choice?.delta?.reasoning;
+        if (reasoning) run.emit({ kind: 'reasoning', delta: reasoning });
+        if (choice?.delta?.content) run.emit({ kind: 'text', delta: choice.delta.content });
+        for (const call of choice?.delta?.tool_calls ?? []) {
+            const tool = (tools[call.index ?? 0] ??= { name: '', arguments: '' });
+            tool.name += call.function?.name ?? '';
+            tool.arguments += call.function?.arguments ?? '';
+        }
+        if (choice?.finish_reason) finish = choice.finish_reason;
+        if (chunk.usage) usage = chunk.usage;
+        if (chunk.timings) {
+            timings = chunk.timings;
+            run.emit({ kind: 'stats', timings });
+        }
+        return false;
+    };
+}

@@ -1,0 +1,149 @@
+/**
+ * <film-strip>: the frames of an attached film that the model will see, with their times; what can be chosen is how
+ * many a second and which part. The choice is kept in `attachment.video` and sent with the film.
+ */
+import { LitElement, html, nothing } from '../vendor/lit.js';
+import { urlOf } from './attachments.js';
+
+const RATES = [0.5, 1, 2, 4, 8];
+/** More frames than these are counted but not drawn. */
+const DRAWN_MAX = 48;
+const SEEK_WAIT_MS = 2_000;
+const HEIGHT = 54;
+
+/**
+ * Seconds of the frames that the server will choose: evenly from the first to the last of the part.
+ * @param {number} seconds length of the film
+ * @param {{fps?: number, start_ms?: number, end_ms?: number}} chosen
+ * @param {{fps: number, min_frames: number, max_frames: number}} model what the checkpoint says
+ */
+export function frameTimes(seconds, chosen, model) {
+    const start = (chosen.start_ms ?? 0) / 1000;
+    const length = Math.max(0, Math.min(seconds, (chosen.end_ms ?? seconds * 1000) / 1000) - start);
+    const wanted = Math.trunc(length * (chosen.fps ?? model.fps) + 1e-6);
+    const n = Math.min(Math.max(wanted, model.min_frames), model.max_frames);
+    // The last frame begins before the end; how long it lasts the browser does not tell.
+    const last = Math.max(0, length - 0.04);
+    return Array.from({ length: n }, (_, i) => start + (n > 1 ? (i * last) / (n - 1) : 0));
+}
+
+class FilmStrip extends LitElement {
+    static properties = {
+        attachment: { attribute: false },
+        rates: { attribute: false },
+        times: { state: true },
+    };
+
+    constructor() {
+        super();
+        /** @type {import('./store.js').Attachment} */
+        this.attachment = /** @type {any} */ (null);
+        this.rates = { fps: 2, min_frames: 4, max_frames: 768 };
+        /** @type {number[]} */
+        this.times = [];
+        this.round = 0;
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    get chosen() {
+        return this.attachment.video ?? {};
+    }
+
+    willUpdate(changed) {
+        if (changed.has('attachment') || changed.has('rates')) this.#plan();
+    }
+
+    updated(changed) {
+        if (changed.has('times')) this.#draw();
+    }
+
+    disconnectedCallback() {
+        super.disconnectedCallback();
+        this.round++;
+    }
+
+    #plan() {
+        this.times = frameTimes(this.attachment.seconds ?? 0, this.chosen, this.rates);
+    }
+
+    /** Draws the frames one after the other; a newer choice ends it. */
+    async #draw() {
+        const round = ++this.round;
+        const film = document.createElement('video');
+        film.muted = true;
+        film.preload = 'auto';
+        const next = (name) =>
+            new Promise((resolve) => {
+                film.addEventListener(name, resolve, { once: true });
+                film.addEventListener('error', resolve, { once: true });
+                setTimeout(resolve, SEEK_WAIT_MS);
+            });
+        const loaded = next('loadeddata');
+        film.src = urlOf(/** @type {Blob} */ (this.attachment.blob));
+        await loaded;
+        for (const canvas of this.querySelectorAll('canvas')) {
+            if (round !== this.round || !film.videoWidth) break;
+            const seeked = next('seeked');
+            film.currentTime = Number(canvas.dataset.time);
+            await seeked;
+            canvas.height = HEIGHT * 2;
+            canvas.width = Math.round((canvas.height * film.videoWidth) / film.videoHeight);
+            canvas.getContext('2d')?.drawImage(film, 0, 0, canvas.width, canvas.height);
+        }
+        film.removeAttribute('src');
+        film.load();
+    }
+
+    /** @param {Record<string, number|undefined>} change */
+    #choose(change) {
+        const video = { ...this.chosen, ...change };
+        for (const key of Object.keys(video)) if (video[key] === undefined) delete video[key];
+        this.attachment.video = video;
+        this.#plan();
+        this.dispatchEvent(new CustomEvent('film-chosen', { bubbles: true }));
+    }
+
+    /** @param {Event} event @param {boolean} isStart */
+    #trim(event, isStart) {
+        const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
+        const whole = Math.floor((this.attachment.seconds ?? 0) * 10) * 100;
+        const { start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        if (isStart) this.#choose({ start_ms: value > 0 ? Math.min(value, end - 100) : undefined });
+        else this.#choose({ end_ms: value < whole ? Math.max(value, start + 100) : undefined });
+    }
+
+    render() {
+        const { seconds, name } = this.attachment;
+        if (!seconds) return nothing;
+        const whole = Math.floor(seconds * 10) * 100;
+        const { fps, start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        const step = Math.max(1, Math.ceil(this.times.length / DRAWN_MAX));
+        const shown = this.times.filter((_, i) => i % step === 0);
+        const handle = (label, value, isStart) => html`<label>${label}
+            <input type="range" min="0" max=${whole} step="100" .value=${String(value)}
+                aria-valuetext="${(value / 1000).toFixed(1)} seconds" @change=${(event) => this.#trim(event, isStart)} />
+            <output>${(value / 1000).toFixed(1)} s</output></label>`;
+        return html`<section class="film-strip" aria-label="What is shown of ${name}">
+            <ol aria-label="${this.times.length} frames" tabindex="0">
+                ${shown.map(
+                    (time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas><span>${time.toFixed(1)} s</span></li>`,
+                )}
+            </ol>
+            <div class="film-choice">
+                <label>Frames a second
+                    <select @change=${(event) => this.#choose({ fps: Number(event.target.value) || undefined })}>
+                        <option value="" ?selected=${!fps}>as the model likes (${this.rates.fps})</option>
+                        ${RATES.map((rate) => html`<option value=${rate} ?selected=${fps === rate}>${rate}</option>`)}
+                    </select>
+                </label>
+                ${handle('From', start, true)} ${handle('To', end, false)}
+                <span>The model sees about ${this.times.length} frames.</span>
+            </div>
+        </section>`;
+    }
+}
+
+customElements.define('film-strip', FilmStrip);

@@ -1,0 +1,142 @@
+/**
+ * Conversations in IndexedDB. Pictures lie in a store of their own, written once, so that saving a growing answer stays
+ * cheap. Where there is no IndexedDB (private windows of some browsers) everything works but nothing is kept.
+ *
+ *     const history = await History.open();
+ *     await history.save(conversation);
+ *     const list = await history.list();        // newest first, without messages
+ *     const conversation = await history.load(id);
+ *
+ * @typedef {import('./store.js').Conversation} Conversation
+ * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: searched, lower case
+ */
+
+const NAME = 'parley';
+const VERSION = 1;
+const SEARCH_TEXT_MAX = 20_000;
+
+/** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
+function result(request) {
+    return new Promise((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+    });
+}
+
+/** @param {IDBTransaction} transaction @returns {Promise<void>} */
+function finished(transaction) {
+    return new Promise((resolve, reject) => {
+        transaction.oncomplete = () => resolve();
+        transaction.onerror = transaction.onabort = () => reject(transaction.error);
+    });
+}
+
+export class History {
+    /** @param {IDBDatabase|null} db */
+    constructor(db) {
+        this.db = db;
+        /** Pictures that are stored already. @type {Set<string>} */
+        this.storedMedia = new Set();
+    }
+
+    static async open() {
+        try {
+            const request = indexedDB.open(NAME, VERSION);
+            request.onupgradeneeded = () => {
+                request.result.createObjectStore('conversations', { keyPath: 'id' });
+                request.result.createObjectStore('summaries', { keyPath: 'id' });
+                request.result.createObjectStore('media', { keyPath: 'id' });
+            };
+            const db = await result(request);
+            db.onversionchange = () => db.close();
+            return new History(db);
+        } catch {
+            return new History(null);
+        }
+    }
+
+    get available() {
+        return this.db !== null;
+    }
+
+    /** @returns {Promise<Summary[]>} */
+    async list() {
+        if (!this.db) return [];
+        const all = await result(this.db.transaction('summaries').objectStore('summaries').getAll());
+        return all.sort((a, b) => b.updated - a.updated);
+    }
+
+    /** @param {Conversation} conversation @returns {Promise<Summary>} */
+    async save(conversation) {
+        const summary = summaryOf(conversation);
+        if (!this.db) return summary;
+        const transaction = this.db.transaction(['conversations', 'summaries', 'media'], 'readwrite');
+        const added = [];
+        const messages = {};
+        for (const message of Object.values(conversation.messages)) {
+            const attachments = message.attachments?.map(({ blob, ...rest }) => {
+                if (blob && !this.storedMedia.has(rest.id)) {
+                    transaction.objectStore('media').put({ id: rest.id, conversation: conversation.id, blob });
+                    added.push(rest.id);
+                }
+                return rest;
+            });
+            messages[message.id] = attachments ? { ...message, attachments } : message;
+        }
+        transaction.objectStore('conversations').put({ ...conversation, messages });
+        transaction.objectStore('summaries').put(summary);
+        await finished(transaction);
+        for (const id of added) this.storedMedia.add(id);
+        return summary;
+    }
+
+    /** @param {string} id @returns {Promise<Conversation|null>} */
+    async load(id) {
+        if (!this.db) return null;
+        const transaction = this.db.transaction(['conversations', 'media']);
+        const conversation = await result(transaction.objectStore('conversations').get(id));
+        if (!conversation) return null;
+        const wanted = Object.values(conversation.messages).flatMap((message) => message.attachments ?? []);
+        await Promise.all(
+            wanted.map(async (attachment) => {
+                const media = await result(transaction.objectStore('media').get(attachment.id));
+                if (media) {
+                    attachment.blob = media.blob;
+                    this.storedMedia.add(attachment.id);
+                } else attachment.missing = true;
+            }),
+        );
+        return conversation;
+    }
+
+    /** @param {string} id */
+    async remove(id) {
+        const conversation = await this.load(id);
+        if (!this.db || !conversation) return;
+        const transaction = this.db.transaction(['conversations', 'summaries', 'media'], 'readwrite');
+        transaction.objectStore('conversations').delete(id);
+        transaction.objectStore('summaries').delete(id);
+        for (const message of Object.values(conversation.messages)) {
+            for (const attachment of message.attachments ?? []) {
+                transaction.objectStore('media').delete(attachment.id);
+                this.storedMedia.delete(attachment.id);
+            }
+        }
+        await finished(transaction);
+    }
+}
+
+/** @param {Conversation} conversation @returns {Summary} */
+export function summaryOf(conversation) {
+    let text = conversation.title;
+    for (const message of Object.values(conversation.messages)) {
+        if (text.length > SEARCH_TEXT_MAX) break;
+        text += `\n${message.text}`;
+    }
+    return {
+        id: conversation.id,
+        title: conversation.title || 'New chat',
+        updated: conversation.updated,
+        text: text.slice(0, SEARCH_TEXT_MAX).toLowerCase(),
+    };
+}

@@ -1,0 +1,296 @@
+/** <chat-message>: one question or answer, with its pictures, thinking, progress, figures and actions. */
+import { LitElement, guard, html, nothing, repeat } from '../vendor/lit.js';
+import { icon } from './icons.js';
+import { MarkdownState, renderBlock } from './markdown.js';
+import { urlOf } from './attachments.js';
+import { copyText, formatBytes, formatDuration, formatRate } from './util.js';
+import { errorWords, figures, progressWords } from './words.js';
+
+/** @typedef {import('./store.js').Message} Message */
+
+class ChatMessage extends LitElement {
+    static properties = {
+        message: { attribute: false },
+        chat: { attribute: false },
+        siblings: { attribute: false },
+        last: { attribute: false },
+        copied: { state: true },
+        editing: { state: true },
+    };
+
+    constructor() {
+        super();
+        /** @type {Message} */
+        this.message = /** @type {any} */ (null);
+        /** @type {import('./chat.js').Chat} */
+        this.chat = /** @type {any} */ (null);
+        /** @type {Message[]} */
+        this.siblings = [];
+        this.last = false;
+        this.copied = '';
+        this.editing = false;
+        this.answer = new MarkdownState();
+        this.thought = new MarkdownState();
+        this.onMessage = (event) => {
+            if (event.detail === this.message?.id) this.requestUpdate();
+        };
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    connectedCallback() {
+        super.connectedCallback();
+        this.chat.addEventListener('message', this.onMessage);
+    }
+
+    disconnectedCallback() {
+        super.disconnectedCallback();
+        this.chat.removeEventListener('message', this.onMessage);
+    }
+
+    render() {
+        return this.message.role === 'user' ? this.#question() : this.#answer();
+    }
+
+    // ---- a question ----
+
+    #question() {
+        const { id, text, attachments } = this.message;
+        return html`<article class="question" aria-labelledby="who-${id}">
+            <h2 class="offscreen" id="who-${id}">You</h2>
+            ${attachments?.length
+                ? html`<div class="pictures">${attachments.map((picture) => this.#picture(picture))}</div>`
+                : nothing}
+            ${this.editing ? this.#editor() : text ? html`<div class="bubble" dir="auto">${text}</div>` : nothing}
+            ${this.editing
+                ? nothing
+                : html`<div class="actions">
+                      ${this.#branches()}
+                      ${text ? this.#copyButton('Copy the question') : nothing}
+                      <button type="button" class="quiet icon-only" @click=${() => this.#edit()}
+                          aria-label="Edit the question" title="Edit and ask again" ?disabled=${this.chat.busy}>
+                          ${icon('edit')}
+                      </button>
+                  </div>`}
+        </article>`;
+    }
+
+    #picture(picture) {
+        if (!picture.blob) {
+            return html`<div class="picture missing">${icon('picture')}<span>${picture.name} is no longer kept</span></div>`;
+        }
+        if (picture.kind === 'text') {
+            return html`<div class="picture file" title=${formatBytes(picture.bytes)}>${icon('file')}<span>${picture.name}</span></div>`;
+        }
+        if (picture.kind === 'video') {
+            return html`<video class="picture" src=${urlOf(picture.blob)} controls muted preload="metadata"
+                aria-label=${picture.name}></video>`;
+        }
+        return html`<button type="button" class="picture" aria-label="Show ${picture.name} large"
+            @click=${() => this.#tell('show-picture', picture)}>
+            <img src=${urlOf(picture.blob)} alt=${picture.name} width=${picture.width} height=${picture.height} />
+        </button>`;
+    }
+
+    #editor() {
+        const asked = this.message.role === 'user';
+        return html`<form class="editor" @submit=${this.#saveEdit} @keydown=${this.#editorKey}>
+            <textarea name="text" rows="3" aria-label=${asked ? 'The question' : 'The answer'} .value=${this.message.text}></textarea>
+            <div class="editor-buttons">
+                <button type="button" class="plain" @click=${() => (this.editing = false)}>Cancel</button>
+                <button type="submit" class="primary">${asked ? 'Ask again' : 'Keep'}</button>
+            </div>
+        </form>`;
+    }
+
+    async #edit() {
+        this.editing = true;
+        await this.updateComplete;
+        const area = this.querySelector('textarea');
+        area?.focus();
+        area?.setSelectionRange(area.value.length, area.value.length);
+    }
+
+    /** @param {KeyboardEvent} event */
+    #editorKey(event) {
+        if (event.key === 'Escape') {
+            event.stopPropagation();
+            this.editing = false;
+        } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+            /** @type {HTMLFormElement} */ (event.currentTarget).requestSubmit();
+        }
+    }
+
+    /** @param {SubmitEvent} event */
+    #saveEdit(event) {
+        event.preventDefault();
+        const text = /** @type {HTMLTextAreaElement} */ (this.querySelector('textarea')).value.trim();
+        if (!text && !this.message.attachments?.length) return;
+        this.editing = false;
+        if (this.message.role === 'user') this.chat.editQuestion(this.message.id, text);
+        else this.chat.editAnswer(this.message.id, text);
+    }
+
+    // ---- an answer ----
+
+    #answer() {
+        const m = this.message;
+        const streaming = m.status === 'streaming';
+        return html`<article class="answer" aria-labelledby="who-${m.id}" aria-busy=${streaming}>
+            <h2 class="who" id="who-${m.id}">${m.model ?? 'Answer'}</h2>
+            ${m.reasoning ? this.#thinking(streaming) : nothing}
+            ${this.editing
+                ? this.#editor()
+                : html`<div class="prose" dir="auto" aria-live="off">
+                      ${repeat(
+                          this.answer.update(m.text, !streaming),
+                          (_, i) => i,
+                          (token) => guard([token, token.open], () => renderBlock(token)),
+                      )}
+                  </div>`}
+            ${m.tools?.map((tool) => this.#tool(tool))}
+            ${streaming ? this.#working() : this.editing ? nothing : this.#ending()}
+        </article>`;
+    }
+
+    #thinking(streaming) {
+        const m = this.message;
+        const now = streaming && !m.text;
+        const label = now
+            ? 'Thinking…'
+            : m.reasoningMs !== undefined
+              ? `Thought for ${formatDuration(m.reasoningMs)}`
+              : 'Thoughts';
+        return html`<details class="thinking ${now ? 'now' : ''}">
+            <summary>${icon('thought')}<span>${label}</span>${icon('down')}</summary>
+            <div class="prose thought" aria-live="off">
+                ${this.thought.update(m.reasoning ?? '', !now).map((token) => renderBlock(token))}
+            </div>
+        </details>`;
+    }
+
+    #tool(tool) {
+        let args = tool.arguments;
+        try {
+            args = JSON.stringify(JSON.parse(args), null, 2);
+        } catch {
+            // Shown as it came.
+        }
+        return html`<div class="tool">
+            <p>${icon('tool')} The model asks to call <code>${tool.name}</code></p>
+            <code-block .code=${args} .language=${'json'}></code-block>
+        </div>`;
+    }
+
+    #working() {
+        const progress = this.chat.progress.get(this.message.id);
+        if (!progress) {
+            const rate = this.message.timings?.predicted_per_second;
+            return html`<div class="working">
+                <span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>
+                ${rate > 0 ? html`<span class="working-text">${formatRate(rate)} tokens/s</span>` : nothing}
+            </div>`;
+        }
+        const sent = this.chat.current.messages[this.message.parent ?? '']?.attachments ?? [];
+        const kind = sent.some((one) => one.kind === 'video') ? 'film' : 'picture';
+        const { text, value } = progressWords(progress, `the ${kind}${sent.length > 1 ? 's' : ''}`);
+        return html`<div class="working">
+            ${value === null
+                ? html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>`
+                : html`<progress max="1" .value=${value} aria-label=${text}></progress>`}
+            <span class="working-text">${text}</span>
+        </div>`;
+    }
+
+    #ending() {
+        const m = this.message;
+        return html`${m.status === 'failed' ? this.#failure() : nothing}
+            ${m.status === 'stopped' ? html`<p class="note">You stopped this answer.</p>` : nothing}
+            ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
+            <div class="actions">
+                ${this.#branches()}
+                ${m.text ? this.#copyButton('Copy the answer') : nothing}
+                ${m.status === 'failed'
+                    ? nothing
+                    : html`<button type="button" class="quiet icon-only" aria-label="Answer again" title="Answer again"
+                          ?disabled=${this.chat.busy} @click=${() => this.chat.regenerate(m.id)}>
+                          ${icon('again')}
+                      </button>`}
+                ${m.text
+                    ? html`<button type="button" class="quiet icon-only" aria-label="Edit the answer"
+                          title="Edit the answer" ?disabled=${this.chat.busy} @click=${() => this.#edit()}>
+                          ${icon('edit')}
+                      </button>`
+                    : nothing}
+                <ul class="figures" aria-label="Figures of this answer">
+                    ${figures(m).map((figure) => html`<li title=${figure.title}>${figure.text}</li>`)}
+                </ul>
+            </div>`;
+    }
+
+    #failure() {
+        const error = this.message.error ?? { code: 'server_error', message: '' };
+        const { what, next, detail } = errorWords(error);
+        return html`<div class="failure">
+            ${icon('warning')}
+            <div>
+                <p><strong>${what}</strong> ${next}</p>
+                ${detail && detail !== what ? html`<p class="detail">${detail}</p>` : nothing}
+                <p class="failure-buttons">
+                    <button type="button" class="plain" ?disabled=${this.chat.busy}
+                        @click=${() => this.chat.regenerate(this.message.id)}>
+                        ${icon('again')}Try again
+                    </button>
+                    ${error.code === 'context_length_exceeded'
+                        ? html`<button type="button" class="plain" @click=${() => this.chat.newChat()}>
+                              ${icon('plus')}New chat
+                          </button>`
+                        : nothing}
+                </p>
+            </div>
+        </div>`;
+    }
+
+    // ---- shared ----
+
+    #branches() {
+        const all = this.siblings;
+        if (all.length < 2) return nothing;
+        const at = all.findIndex((message) => message.id === this.message.id);
+        const what = this.message.role === 'user' ? 'question' : 'answer';
+        const go = (step) => this.chat.show(all[at + step]);
+        return html`<span class="branches" role="group" aria-label="Versions of this ${what}">
+            <button type="button" class="quiet icon-only" ?disabled=${at === 0} @click=${() => go(-1)}
+                aria-label="Earlier ${what}">${icon('left')}</button>
+            <span aria-label="${what} ${at + 1} of ${all.length}">${at + 1}/${all.length}</span>
+            <button type="button" class="quiet icon-only" ?disabled=${at === all.length - 1} @click=${() => go(1)}
+                aria-label="Later ${what}">${icon('right')}</button>
+        </span>`;
+    }
+
+    #copyButton(label) {
+        return html`<button type="button" class="quiet icon-only" aria-label=${this.copied || label}
+            title=${this.copied || 'Copy'} @click=${this.#copy}>
+            ${icon(this.copied === 'Copied' ? 'check' : 'copy')}
+        </button>`;
+    }
+
+    async #copy() {
+        this.copied = (await copyText(this.message.text)) ? 'Copied' : 'Copying is not allowed here';
+        setTimeout(() => (this.copied = ''), 2_000);
+    }
+
+    #tell(type, detail) {
+        this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true }));
+    }
+}
+customElements.define('chat-message', ChatMessage);
+
+/** @param {string} [reason] */
+function cutWords(reason) {
+    if (reason === 'max_output_tokens') return 'The answer reached its length limit. Settings can raise it.';
+    if (reason === 'context' || reason === 'context_length') return 'The context is full. Start a new chat to go on.';
+    return 'The answer ended early.';
+}

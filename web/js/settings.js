@@ -1,0 +1,57 @@
+/**
+ * Settings of this browser, in localStorage; without storage they last as long as the page.
+ *
+ *     settings.get('theme'); settings.set('theme', 'dark'); settings.addEventListener('change', ...)
+ */
+const KEY = 'parley.settings';
+
+const DEFAULTS = {
+    /** @type {'system'|'light'|'dark'} */
+    theme: 'system',
+    /** @type {'normal'|'large'} */
+    textSize: 'normal',
+    thinking: false,
+    enterSends: true,
+    systemPrompt: '',
+    /** null: the model's own */
+    temperature: null,
+    topP: null,
+    maxTokens: null,
+    apiKey: '',
+    sidebar: true,
+};
+
+export class Settings extends EventTarget {
+    constructor() {
+        super();
+        this.values = { ...DEFAULTS };
+        try {
+            Object.assign(this.values, JSON.parse(localStorage.getItem(KEY) ?? '{}'));
+        } catch {
+            // Damaged or forbidden storage: the defaults do.
+        }
+    }
+
+    /** @param {keyof typeof DEFAULTS} name @returns {any} */
+    get(name) {
+        return this.values[name];
+    }
+
+    /** @param {keyof typeof DEFAULTS} name @param {any} value */
+    set(name, value) {
+        this.values[name] = value;
+        try {
+            localStorage.setItem(KEY, JSON.stringify(this.values));
+        } catch {
+            // It still holds until the page is closed.
+        }
+        this.dispatchEvent(new Event('change'));
+    }
+}
+
+/** Puts theme and text size on the document. @param {Settings} settings */
+export function applyAppearance(settings) {
+    const root = document.documentElement;
+    root.dataset.theme = settings.get('theme');
+    root.dataset.text = settings.get('textSize');
+}

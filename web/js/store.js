@@ -1,0 +1,164 @@
+/**
+ * The conversation tree: messages with parent ids, and one leaf (`head`) that says which branch is shown. Pure data and
+ * pure functions; no DOM, no storage, so that tests run it under Node.
+ *
+ * @typedef {{id: string, kind: 'image'|'video'|'text', name: string, mime: string, width: number, height: number, bytes: number,
+ *            seconds?: number, blob?: Blob, missing?: boolean, note?: string}} Attachment
+ * @typedef {{code: string, message: string, status?: number}} MessageError
+ * @typedef {'done'|'streaming'|'stopped'|'cut'|'failed'} MessageStatus
+ *   cut: the token limit or the context ended it.
+ * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
+ *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
+ *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: {name: string,
+ *            arguments: string}[], model?: string, thinking?: boolean, responseId?: string, created: number}} Message
+ * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
+ *            messages: Record<string, Message>, draft?: string}} Conversation
+ */
+import { newId } from './util.js';
+
+const TITLE_LENGTH = 60;
+
+let lastCreated = 0;
+
+/** Now, but never the same twice: the order of siblings hangs on it. */
+function creationTime() {
+    lastCreated = Math.max(Date.now(), lastCreated + 1);
+    return lastCreated;
+}
+
+/** @returns {Conversation} */
+export function newConversation() {
+    const now = Date.now();
+    return { id: newId('c_'), title: '', created: now, updated: now, head: null, messages: {} };
+}
+
+/**
+ * Adds a message under `parent` and makes it the shown leaf.
+ * @param {Conversation} conversation
+ * @param {Partial<Message> & {role: 'user'|'assistant', parent: string|null}} fields
+ * @returns {Message}
+ */
+export function addMessage(conversation, fields) {
+    /** @type {Message} */
+    const message = { id: newId('m_'), text: '', status: 'done', created: creationTime(), ...fields };
+    conversation.messages[message.id] = message;
+    conversation.head = message.id;
+    conversation.updated = Date.now();
+    if (!conversation.title && message.role === 'user') conversation.title = titleOf(message);
+    return message;
+}
+
+/** The shown branch, first message first. @param {Conversation} conversation @returns {Message[]} */
+export function shownPath(conversation) {
+    return pathTo(conversation, conversation.head);
+}
+
+/** @param {Conversation} conversation @param {string|null} leaf @returns {Message[]} */
+export function pathTo(conversation, leaf) {
+    const path = [];
+    const seen = new Set();
+    for (let id = leaf; id && !seen.has(id); id = conversation.messages[id]?.parent ?? null) {
+        seen.add(id); // a damaged import must not loop
+        const message = conversation.messages[id];
+        if (!message) break;
+        path.push(message);
+    }
+    return path.reverse();
+}
+
+/** Messages with the same parent, oldest first. @param {Conversation} conversation @param {Message} message */
+export function siblings(conversation, message) {
+    return Object.values(conversation.messages)
+        .filter((other) => other.parent === message.parent && other.role === message.role)
+        .sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1));
+}
+
+/**
+ * Every message's siblings at once: a map from parent id (or '') to messages, oldest first.
+ * @param {Conversation} conversation
+ */
+export function childrenByParent(conversation) {
+    /** @type {Map<string, Message[]>} */
+    const map = new Map();
+    for (const message of Object.values(conversation.messages)) {
+        const key = message.parent ?? '';
+        const list = map.get(key);
+        if (list) list.push(message);
+        else map.set(key, [message]);
+    }
+    for (const list of map.values()) list.sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1));
+    return map;
+}
+
+/** Shows the branch through `message`, down to its newest leaf. @param {Conversation} conversation @param {Message} message */
+export function showBranch(conversation, message) {
+    const children = childrenByParent(conversation);
+    let leaf = message;
+    for (let list; (list = children.get(leaf.id))?.length; ) leaf = list[list.length - 1];
+    conversation.head = leaf.id;
+}
+
+/** @param {Message} message */
+export function titleOf(message) {
+    const line = message.text.trim().split('\n')[0].replace(/\s+/g, ' ');
+    if (!line) return message.attachments?.length ? message.attachments[0].name : 'New chat';
+    return line.length > TITLE_LENGTH ? `${line.slice(0, TITLE_LENGTH - 1).trimEnd()}…` : line;
+}
+
+/**
+ * The `input` items of a Responses request for a branch. Failed answers without text are left out, and the question
+ * before them stays. Two user messages in a row are joined, as chat templates expect turns to alternate.
+ * @param {Message[]} path
+ * @param {(attachment: Attachment) => Promise<string>} toDataUri
+ */
+export async function toInput(path, toDataUri) {
+    const items = [];
+    for (const message of path) {
+        if (message.role === 'assistant') {
+            if (!message.text) continue;
+            items.push({
+                type: 'message',
+                role: 'assistant',
+                content: [{ type: 'output_text', text: message.text }],
+            });
+            continue;
+        }
+        const content = [];
+        for (const attachment of message.attachments ?? []) {
+            if (attachment.missing) continue;
+            if (attachment.kind === 'text') {
+                content.push({ type: 'input_text', text: await fileText(attachment) });
+                continue;
+            }
+            const uri = await toDataUri(attachment);
+            content.push(
+                attachment.kind === 'video'
+                    ? { type: 'input_video', video_url: uri, ...attachment.video }
+                    : { type: 'input_image', image_url: uri },
+            );
+        }
+        if (message.text || !content.length) content.push({ type: 'input_text', text: message.text });
+        const last = items[items.length - 1];
+        if (last?.role === 'user') last.content.push(...content);
+        else items.push({ type: 'message', role: 'user', content });
+    }
+    return items;
+}
+
+/** A text file as the model reads it: its name and its text in a fence that the text cannot close. */
+async function fileText(attachment) {
+    const text = await attachment.blob.text();
+    const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));
+    return `File ${attachment.name}:\n${fence}\n${text}\n${fence}`;
+}
+
+/** One conversation as Markdown. @param {Conversation} conversation */
+export function toMarkdown(conversation) {
+    const parts = [`# ${conversation.title || 'Chat'}`];
+    for (const message of shownPath(conversation)) {
+        parts.push(`## ${message.role === 'user' ? 'You' : message.model || 'Answer'}`);
+        for (const attachment of message.attachments ?? []) parts.push(`*${{ video: 'Film', text: 'File' }[attachment.kind] ?? 'Picture'}: ${attachment.name}*`);
+        if (message.text) parts.push(message.text);
+    }
+    return `${parts.join('\n\n')}\n`;
+}

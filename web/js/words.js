@@ -1,0 +1,161 @@
+/**
+ * What the page says in words: every error with a next step, every phase of the work, the state of the connection.
+ * @typedef {import('./store.js').Message} Message
+ */
+import { formatDuration, formatRate } from './util.js';
+
+/** code -> [what happened, what to do]. The server's own sentence follows where it says more. */
+const ERRORS = {
+    context_length_exceeded: [
+        'The conversation is longer than the model can read.',
+        'Start a new chat, or ask with fewer pictures.',
+    ],
+    queue_full: ['The server is busy: its queue is full.', 'Try again in a few seconds.'],
+    rate_limit_error: ['The server is busy.', 'Try again in a few seconds.'],
+    model_loading: ['The model is still loading.', 'Try again when the dot beside its name is green.'],
+    unavailable_error: ['The server is not ready.', 'Try again in a few seconds.'],
+    model_not_found: ['The server does not have this model.', 'Reload the page to see what it runs.'],
+    invalid_api_key: ['The server asks for an API key.', 'Enter it in the settings.'],
+    authentication_error: ['The server asks for an API key.', 'Enter it in the settings.'],
+    connection_lost: ['The connection to the server was lost.', 'Check that it runs, then try again.'],
+    response_not_found: [
+        'The server no longer has the rest of this answer.',
+        'Ask again to get a whole one.',
+    ],
+    unsupported_image_media_type: ['The server cannot read this kind of picture.', 'Send it as PNG or JPEG.'],
+    image_parse_error: ['The picture is damaged or incomplete.', 'Open it elsewhere, save it again and retry.'],
+    image_not_supported: ['This model cannot see pictures.', 'Ask without them, or start a model with vision.'],
+    video_not_supported: ['This model cannot see films.', 'Ask without them, or start a model that can.'],
+    video_parse_error: ['The film is damaged or of an unknown kind.', 'Save it as MP4 or WebM and retry.'],
+    unsupported_video_codec: ['The server cannot read this kind of film.', 'Save it as MP4 (H.264) or WebM and retry.'],
+    video_too_long: ['The film is too long.', 'Cut it and retry.'],
+    too_many_images: ['These are more pictures than one request may hold.', 'Start a new chat, or send fewer.'],
+    image_too_large: ['The picture is larger than the server accepts.', 'Make it smaller and retry.'],
+    request_too_large: ['The message is larger than the server accepts.', 'Send fewer or smaller pictures.'],
+    http_413: ['The message is larger than the server accepts.', 'Send fewer or smaller pictures.'],
+    invalid_request_error: ['The server did not accept the request.', 'Change it and try again.'],
+    not_supported_error: ['The server cannot do this.', ''],
+    server_error: ['Something went wrong on the server.', 'Try again; its log says more.'],
+};
+
+/**
+ * @param {{code: string, message: string, status?: number}} error
+ * @returns {{what: string, next: string, detail: string}}
+ */
+export function errorWords(error) {
+    const known = ERRORS[error.code];
+    if (known) return { what: known[0], next: known[1], detail: error.message };
+    if (error.status === 413) return errorWords({ ...error, code: 'http_413' });
+    if (error.status === 429) return errorWords({ ...error, code: 'queue_full' });
+    if (error.status === 503) return errorWords({ ...error, code: 'unavailable_error' });
+    if (error.status === 401) return errorWords({ ...error, code: 'invalid_api_key' });
+    return { what: 'The answer could not be made.', next: 'Try again.', detail: error.message || error.code };
+}
+
+/**
+ * What the server does for an answer right now.
+ * @param {any} progress the last RunEvent of kind waiting, queued, started, progress or lost
+ * @param {string} [noun] what was sent: "the picture", "the film"
+ * @returns {{text: string, value: number|null}} value: 0..1, or null if unknown
+ */
+export function progressWords(progress, noun = 'the picture') {
+    const { processed = 0, total = 0 } = progress;
+    const value = total > 0 ? Math.min(1, processed / total) : null;
+    const eta = progress.etaMs > 1500 ? ` · about ${formatDuration(Math.ceil(progress.etaMs / 1000) * 1000)} left` : '';
+    const percent = value === null ? '' : ` · ${Math.round(value * 100)} %`;
+    switch (progress.kind === 'progress' ? progress.phase : progress.kind) {
+        case 'waiting':
+            return { text: 'Waiting for the server', value: null };
+        case 'queued':
+            return {
+                text: progress.position > 0 ? `In the queue · ${progress.position} before you` : 'In the queue',
+                value: null,
+            };
+        case 'media_decode':
+            return { text: `Opening ${noun}${total > 1 ? ` · ${noun.includes('film') ? 'frame ' : ''}${processed} of ${total}` : ''}`, value };
+        case 'vision_encode':
+            return { text: `Looking at ${noun}${percent}${eta}`, value };
+        case 'prefill':
+            return {
+                text: `Reading the conversation${total ? ` · ${processed} of ${total} tokens` : ''}${eta}`,
+                value,
+            };
+        case 'lost':
+            return { text: 'Connection lost, trying to pick the answer up again', value: null };
+        default:
+            return { text: 'Starting', value: null };
+    }
+}
+
+/** The figures under an answer. @param {Message} message @returns {{text: string, title: string}[]} */
+export function figures(message) {
+    const t = message.timings;
+    if (!t) return [];
+    const list = [];
+    const rate = t.predicted_per_second ?? (t.predicted_ms > 0 ? (t.predicted_n * 1000) / t.predicted_ms : 0);
+    if (rate > 0) {
+        list.push({ text: `${formatRate(rate)} tokens/s`, title: `${t.predicted_n} tokens in the answer` });
+    }
+    const first = t.ttft_ms ?? t.prompt_ms;
+    if (first > 0) list.push({ text: `first token ${formatDuration(first)}`, title: phases(t) });
+    if (t.route) {
+        list.push({
+            text: t.route === 'media' ? 'media route' : 'text route',
+            title: t.route === 'media' ? 'Went through the vision encoder' : 'Text only, no vision encoder',
+        });
+    }
+    if (t.draft_n > 0) {
+        const accepted = Math.round(((t.draft_n_accepted ?? t.draft_accepted_n ?? 0) / t.draft_n) * 100);
+        list.push({ text: `${accepted} % drafts kept`, title: 'Drafted tokens that the model agreed with' });
+    }
+    return list;
+}
+
+/** @param {any} t timings */
+function phases(t) {
+    const parts = [];
+    if (t.queue_ms > 1) parts.push(`queue ${formatDuration(t.queue_ms)}`);
+    if (t.media_ms > 0) parts.push(`opening pictures ${formatDuration(t.media_ms)}`);
+    if (t.vision_ms > 0) parts.push(`looking ${formatDuration(t.vision_ms)}`);
+    if (t.prompt_ms > 0) parts.push(`reading ${t.prompt_n ?? ''} tokens ${formatDuration(t.prompt_ms)}`);
+    if (t.cache_n > 0) parts.push(`${t.cache_n} tokens remembered`);
+    return parts.join(', ');
+}
+
+/**
+ * @param {import('./connection.js').Connection} connection
+ * @returns {{label: string, tone: 'good'|'busy'|'bad', detail: string}}
+ */
+export function connectionWords(connection) {
+    const state = connection.server?.state;
+    switch (connection.state) {
+        case 'open':
+            if (state === 'loading') {
+                const part = connection.server.progress;
+                return {
+                    label: part > 0 ? `Loading ${Math.round(part * 100)} %` : 'Loading',
+                    tone: 'busy',
+                    detail: 'The model is being loaded; you can write already.',
+                };
+            }
+            if (state === 'draining') {
+                return { label: 'Restarting', tone: 'busy', detail: 'The server is about to stop or restart.' };
+            }
+            return { label: 'Connected', tone: 'good', detail: '' };
+        case 'fallback':
+            return { label: 'Connected', tone: 'good', detail: 'Over plain HTTP: WebSocket is blocked on the way.' };
+        case 'loading':
+            return { label: 'Loading', tone: 'busy', detail: 'The model is being loaded.' };
+        case 'unauthorised':
+            return { label: 'Key needed', tone: 'bad', detail: 'The server asks for an API key.' };
+        case 'connecting':
+        case 'retrying':
+            if (connection.failures >= 2) break;
+            return { label: 'Connecting', tone: 'busy', detail: '' };
+    }
+    return {
+        label: 'Disconnected',
+        tone: 'bad',
+        detail: 'The server cannot be reached. It is tried again by itself.',
+    };
+}
