@@ -81,12 +81,18 @@ class FilmStrip extends LitElement {
                 film.addEventListener('error', resolve, { once: true });
                 setTimeout(resolve, SEEK_WAIT_MS);
             });
+        // TRAP: `seeked` may come while the frame before it is still the one that would be drawn.
+        const presented = () =>
+            new Promise((resolve) => {
+                film.requestVideoFrameCallback?.(resolve) ?? resolve(undefined);
+                setTimeout(resolve, SEEK_WAIT_MS);
+            });
         const loaded = next('loadeddata');
         film.src = urlOf(/** @type {Blob} */ (this.attachment.blob));
         await loaded;
         for (const canvas of this.querySelectorAll('canvas')) {
             if (round !== this.round || !film.videoWidth) break;
-            const seeked = next('seeked');
+            const seeked = Promise.all([next('seeked'), presented()]);
             film.currentTime = Number(canvas.dataset.time);
             await seeked;
             canvas.height = HEIGHT * 2;
