@@ -73,6 +73,7 @@ typedef struct chat_input {
     size_t n_messages;
     const json *tools;           /* array or NULL */
     const json *template_kwargs; /* object or NULL: enable_thinking, ... */
+    bool continues; /* the last message is an answer that was cut: it is gone on with, not answered */
     uint64_t
         scope; /* who asks (a hash of the API key; 0: everybody): only equal scopes share cached prefixes */
     gen_params params;

@@ -97,6 +97,7 @@ typedef struct gen_request_info {
     int32_t max_tokens;
     bool starts_in_thinking; /* the rendered prompt ends inside an open think block */
     bool may_think;          /* the answer may hold a think block of its own */
+    bool continues;          /* it goes on with an answer that was cut */
     int32_t n_images, n_videos;
 } gen_request_info;
 gen_request_info gen_request_get_info(const gen_request *r);

@@ -366,8 +366,10 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (err != ERR_OK) {
         goto out;
     }
-    r->starts_in_thinking = prompt_starts_in_thinking(bytes_str(&text), text.len);
-    r->may_think = tokenizer_added_id(tok, "<think>") >= 0;
+    r->continues = in->continues;
+    r->starts_in_thinking =
+        in->continues ? prompt_continues_thinking(in) : prompt_starts_in_thinking(bytes_str(&text), text.len);
+    r->may_think = !in->continues && tokenizer_added_id(tok, "<think>") >= 0;
     err = expand_placeholders(e, r, &ids, detail);
     if (err == ERR_OK) {
         err = finish_request(e, r, &in->params, detail);

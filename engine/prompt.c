@@ -131,7 +131,8 @@ static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
 {
     jinja_value *vars = jinja_dict(b->a), *messages = jinja_list(b->a);
     bool ok = vars && messages;
-    for (size_t i = 0; i < in->n_messages && ok; i++) {
+    const size_t n = in->n_messages - (in->continues ? 1 : 0);
+    for (size_t i = 0; i < n && ok; i++) {
         ok = jinja_list_push(b->a, messages, message_value(b, &in->messages[i]));
     }
     ok = ok && jinja_dict_set(b->a, vars, "messages", messages) &&
@@ -164,10 +165,31 @@ static err_code render(bytes *out, const tokenizer *tok, const chat_template *te
     return err;
 }
 
+/* Appends what an answer that was cut had said already, behind the words that invited it. */
+static void append_answer(bytes *out, const tokenizer *tok, const chat_message *m)
+{
+    const bool is_open = prompt_starts_in_thinking(bytes_str(out), out->len);
+    if (m->reasoning && (is_open || m->n_parts == 0)) {
+        bytes_append_str(out, is_open ? "" : "<think>\n");
+        tokenizer_guard(tok, out, m->reasoning, strlen(m->reasoning));
+    }
+    if (is_open && m->n_parts) {
+        bytes_append_str(out, "\n</think>\n\n");
+    }
+    for (size_t i = 0; i < m->n_parts; i++) {
+        tokenizer_guard(tok, out, m->parts[i].text, m->parts[i].text_len);
+    }
+}
+
 err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
                        err_detail *detail)
 {
-    return render(out, tok, template, in, true, detail);
+    err_code err = render(out, tok, template, in, true, detail);
+    if (err == ERR_OK && in->continues) {
+        append_answer(out, tok, &in->messages[in->n_messages - 1]);
+        err = out->failed ? err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt") : ERR_OK;
+    }
+    return err;
 }
 
 size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
@@ -192,4 +214,10 @@ bool prompt_starts_in_thinking(const char *text, size_t len)
     }
     const size_t n = sizeof OPEN - 1;
     return len >= n && memcmp(text + len - n, OPEN, n) == 0;
+}
+
+bool prompt_continues_thinking(const chat_input *in)
+{
+    const chat_message *last = &in->messages[in->n_messages - 1];
+    return in->continues && last->n_parts == 0 && last->reasoning;
 }

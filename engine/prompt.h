@@ -10,7 +10,8 @@
 #include "engine/chat.h"
 #include "model/model.h"
 
-/* Appends the rendered prompt to out. ERR_INVALID with the template's own message. */
+/* Appends the rendered prompt to out. An answer that `in` continues follows the words that invite one, as it stands.
+ * ERR_INVALID with the template's own message. */
 MUST_CHECK err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template,
                                   const chat_input *in, err_detail *detail);
 
@@ -19,7 +20,11 @@ MUST_CHECK err_code prompt_render(bytes *out, const tokenizer *tok, const chat_t
 size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
                           const chat_input *in);
 
-/* True if the prompt ends inside an open think block: the answer then begins as reasoning. */
+/* True if the prompt ends inside an open think block: the answer then begins as reasoning. Of a prompt that continues
+ * an answer ask prompt_continues_thinking instead: what was said may look like anything. */
 bool prompt_starts_in_thinking(const char *text, size_t len);
+
+/* True if the answer that `in` continues was cut while it was thinking. */
+bool prompt_continues_thinking(const chat_input *in);
 
 #endif

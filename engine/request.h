@@ -39,7 +39,7 @@ struct gen_request {
     size_t n_boundaries;
     uint64_t scope; /* requests of another scope never share cached prefixes */
     int32_t max_tokens;
-    bool starts_in_thinking, may_think;
+    bool starts_in_thinking, may_think, continues;
     int32_t n_images, n_videos;
     double media_ms;
     int64_t submitted_ns; /* set by engine_submit */

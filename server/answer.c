@@ -65,6 +65,9 @@ void answer_begin(answer *a, const gen_request_info *info)
     a->submitted_ms = clock_ms();
     a->timings.route = info->route;
     reply_parser_init(&a->parser, info->starts_in_thinking, info->may_think);
+    if (info->continues) {
+        reply_parser_continue(&a->parser);
+    }
     text_stream_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
 }
 

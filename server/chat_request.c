@@ -275,7 +275,8 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
         }
         r->in->n_messages++;
     }
-    return chat_normalize(r->in, d);
+    err_code err = chat_normalize(r->in, d);
+    return err == ERR_OK ? request_read_continue(r->in, root, d) : err;
 }
 
 /* ---- the rest ---- */

@@ -16,6 +16,11 @@ void reply_parser_init(reply_parser *p, bool starts_in_thinking, bool may_think)
     bytes_init(&p->content, SIZE_MAX / 2);
 }
 
+void reply_parser_continue(reply_parser *p)
+{
+    p->at_edge = false;
+}
+
 void reply_parser_deinit(reply_parser *p)
 {
     bytes_deinit(&p->held);

@@ -28,6 +28,8 @@ typedef struct reply_parser {
 } reply_parser;
 
 void reply_parser_init(reply_parser *p, bool starts_in_thinking, bool may_think);
+/* What was said before the cut is not in front of us: white space at the beginning belongs to the text. */
+void reply_parser_continue(reply_parser *p);
 void reply_parser_deinit(reply_parser *p);
 void reply_parser_push(reply_parser *p, const char *data, size_t len);
 /* No more will come: what was held back is decided. */

@@ -243,6 +243,22 @@ err_code request_read_stop(reply_options *o, const json *root, err_detail *d)
     return err;
 }
 
+err_code request_read_continue(chat_input *in, const json *root, err_detail *d)
+{
+    err_code err = request_bool(&in->continues, root, "continue_final_message", d);
+    if (err != ERR_OK || !in->continues) {
+        return err;
+    }
+    const chat_message *m = in->n_messages ? &in->messages[in->n_messages - 1] : NULL;
+    bool has_words = m && m->role == CHAT_ASSISTANT && m->n_tool_calls == 0 && (m->n_parts || m->reasoning);
+    for (size_t i = 0; has_words && i < m->n_parts; i++) {
+        has_words = m->parts[i].kind == CHAT_TEXT;
+    }
+    return has_words ? ERR_OK
+                     : err_set_param(d, ERR_INVALID, "continue_final_message", "invalid_value",
+                                     "continue_final_message needs an assistant's words as the last message");
+}
+
 /* ---- thinking ---- */
 
 err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root, const char *effort,

@@ -58,6 +58,9 @@ MUST_CHECK err_code request_read_sampling(chat_input *in, const json *root, cons
                                           err_detail *d);
 MUST_CHECK err_code request_read_stop(reply_options *o, const json *root, err_detail *d);
 
+/* continue_final_message, once in->messages are read: the last must then be an assistant's words, without calls. */
+MUST_CHECK err_code request_read_continue(chat_input *in, const json *root, err_detail *d);
+
 /* chat_template_kwargs, enable_thinking and the given effort ("none" turns thinking off; NULL: not given) into
  * in->template_kwargs. *doc is a document that the caller frees after in; NULL if none was needed. */
 MUST_CHECK err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root,

@@ -224,7 +224,10 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         request_path(path, "input[%zu]", i++);
         err = read_item(&reader, v, path, d);
     }
-    return err == ERR_OK ? chat_normalize(r->in, d) : err;
+    if (err == ERR_OK) {
+        err = chat_normalize(r->in, d);
+    }
+    return err == ERR_OK ? request_read_continue(r->in, root, d) : err;
 }
 
 /* ---- the rest ---- */

@@ -538,3 +538,66 @@ test('an answer can be put in other words, and Up edits the last question', asyn
     assert.equal(await page.getByRole('textbox', { name: 'The question' }).inputValue(), 'say next');
     await done();
 });
+
+test('an answer that was cut or stopped is gone on with, in place', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await page.getByLabel('Longest answer').fill('3');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Escape');
+    await send(page, 'say one two three four five');
+    await page.getByText('reached its length limit').waitFor();
+    assert.equal(await lastAnswer(page), 'one two three');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.locator('.answer').getByText('five').waitFor();
+    assert.equal(await lastAnswer(page), 'one two three four five');
+    const { body } = server.requests[1];
+    assert.equal(body.continue_final_message, true);
+    assert.deepEqual(body.input.at(-1), { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'one two three' }] });
+    assert.equal(await page.locator('chat-message').count(), 2);
+    assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+    await done();
+});
+
+test('what is gone on with survives a lost connection and a reload: nothing lost, nothing twice', async () => {
+    server.options.holdAfter = 50;
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'long');
+    await page.getByText('word49').waitFor();
+    await page.getByRole('button', { name: 'Stop the answer' }).click();
+    server.options.holdAfter = 100;
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('word149').waitFor();
+    server.drop();
+    server.options.holdAfter = 200;
+    await page.getByText('word249').waitFor();
+    await until(() => page.evaluate(async () => {
+        const { History } = await import(new URL('js/history.js', document.baseURI).href);
+        const history = await History.open();
+        const [{ id }] = await history.list();
+        return Object.values((await history.load(id)).messages).some(({ text, before }) => before && text.includes('word249'));
+    }), 'the half answer to be kept');
+    await page.reload();
+    server.options.holdAfter = Infinity;
+    await page.getByText('word399').waitFor();
+    assert.deepEqual((await lastAnswer(page)).split(/[\s.]+/).filter(Boolean), Array.from({ length: 400 }, (_, i) => `word${i}`));
+    assert.equal(server.requests.length, 2);
+    await done();
+});
+
+test('a call of a tool is shown with what it asked, what came of it, and goes along later', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'tool It is 21 degrees in Ulm.');
+    assert.equal(await lastAnswer(page), 'It is 21 degrees in Ulm.');
+    const tool = page.locator('.tool');
+    assert.match(await tool.locator('summary').innerText(), /get weather\s+done/);
+    await tool.locator('summary').click();
+    assert.match(await tool.innerText(), /city\s+Ulm\s+days\s+2[\s\S]+degrees/);
+    await send(page, 'tool -');
+    await page.locator('.tool').nth(1).getByText('asked for').waitFor();
+    assert.deepEqual(server.requests[1].body.input.slice(1, 3), [
+        { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: '{"city":"Ulm","days":2}' },
+        { type: 'function_call_output', call_id: 'call_1', output: '{"sky":"clear","degrees":21}' },
+    ]);
+    await done();
+});

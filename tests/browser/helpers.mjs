@@ -6,6 +6,8 @@ import { chromium } from 'playwright-core';
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const SAMPLES = join(here, 'fixtures');
+/** How long a test waits for anything: nobody waits that long unless it is broken or the machine is very busy. */
+const PATIENCE_MS = 120_000;
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 
@@ -34,6 +36,7 @@ export async function openChat(browser, url, { phone = false, ...options } = {})
         reducedMotion: 'reduce',
         ...options,
     });
+    context.setDefaultTimeout(PATIENCE_MS);
     const faults = [];
     await context.addInitScript(() => {
         document.addEventListener('securitypolicyviolation', (event) =>
@@ -87,7 +90,7 @@ export async function lastAnswer(page) {
 }
 
 /** Waits until the server's state satisfies a condition. @param {() => any} condition */
-export async function until(condition, what = 'condition', ms = 10_000) {
+export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
     const end = Date.now() + ms;
     while (!(await condition())) {
         if (Date.now() > end) throw new Error(`timed out waiting for ${what}`);

@@ -5,7 +5,8 @@
  *     const server = await startMock({ ... });   // server.url, server.requests, server.drop(), server.close()
  *
  * What it answers follows from the last user text: `say X` repeats X, `long` streams many words, `error CODE` fails,
- * `fixture NAME` sends tests/browser/fixtures/NAME. Options can change at any time through `server.options`.
+ * `tool X` calls a tool and then says X (`-`: gets no result and says nothing), `fixture NAME` sends tests/browser/fixtures/NAME. An answer that is to be gone
+ * on with gets the rest of its words. Options can change at any time through `server.options`.
  */
 import { createServer } from 'node:http';
 import { createHash, randomUUID } from 'node:crypto';
@@ -99,17 +100,24 @@ export async function startMock(given = {}) {
 
     async function plan(question, images, thinking) {
         const text = options.scripted[question] ?? question;
-        const result = { reasoning: '', text: '', error: null };
+        const result = { reasoning: '', text: '', error: null, tool: false };
         const word = (name) => text.toLowerCase().startsWith(`${name} `) ? text.slice(name.length + 1) : null;
         if (thinking) result.reasoning = 'I look at the shapes one after the other: a cross at the left, two triangles at the top right.';
         if (word('error') !== null) result.error = { code: word('error').trim(), message: 'Told to fail.' };
         else if (word('fixture') !== null) result.text = await readFile(join(here, 'fixtures', word('fixture').trim()), 'utf8');
         else if (word('say') !== null) result.text = word('say');
+        else if (word('tool') !== null) Object.assign(result, { tool: true, text: word('tool') === '-' ? '' : word('tool') });
         else if (/^long/i.test(text)) {
             for (let i = 0; i < 400; i += 1) result.text += `word${i}${i % 12 === 11 ? '.\n\n' : ' '}`;
         } else if (images) result.text = images > 1 ? `I see ${images} pictures.` : 'The picture shows three objects on a yellow background: a red cross, a blue outlined triangle and a gray triangle.';
         else result.text = `You said: ${text}`;
         return result;
+    }
+
+    /** Takes away what was said already. */
+    function goOn(answer, text, reasoning) {
+        answer.text = answer.text.slice(text.length);
+        answer.reasoning = text ? '' : answer.reasoning.slice(reasoning.length);
     }
 
     const pieces = (text) => text.match(/\s*\S+\s*?|\s+/g) ?? [];
@@ -131,10 +139,12 @@ export async function startMock(given = {}) {
         for await (const chunk of request) raw += chunk;
         const body = JSON.parse(raw);
         requests.push({ transport: 'http', body });
-        const last = body.messages.at(-1).content;
+        const asked = body.messages.findLast((message) => message.role === 'user');
+        const last = asked.content;
         const text = typeof last === 'string' ? last : (last.findLast((part) => part.type === 'text')?.text ?? '');
         const images = typeof last === 'string' ? 0 : last.filter((part) => /^(image|video)_url$/.test(part.type)).length;
         const answer = await plan(text, images, body.chat_template_kwargs?.enable_thinking);
+        if (body.continue_final_message) goOn(answer, body.messages.at(-1).content ?? '', body.messages.at(-1).reasoning_content ?? '');
         if (answer.error) return json(400, { error: { ...answer.error, type: 'invalid_request_error', param: null } });
         reply.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' });
         let open = true;
@@ -249,10 +259,15 @@ export async function startMock(given = {}) {
             }
             for (const one of response.clients) if (sockets.has(one)) one.send(full);
         };
-        const last = event.input.at(-1).content;
+        const last = event.input.findLast((one) => one.role === 'user').content;
         const text = last.findLast((part) => part.type === 'input_text')?.text ?? '';
         const images = last.filter((part) => /^input_(image|video)$/.test(part.type)).length;
         const answer = await plan(text, images, event.chat_template_kwargs?.enable_thinking);
+        if (event.continue_final_message) {
+            const said = event.input.at(-1);
+            if (said.type === 'reasoning') goOn(answer, '', said.content[0].text);
+            else goOn(answer, said.content[0].text, '');
+        }
         emit({ type: 'response.created', response: { id, status: 'in_progress' } });
         if (answer.error) {
             client.send({ type: 'error', status: 400, stream_id: event.stream_id, response_id: id, error: { ...answer.error, type: 'invalid_request_error', event_id: event.event_id } });
@@ -275,7 +290,15 @@ export async function startMock(given = {}) {
             emit({ type: 'response.reasoning_text.delta', ...item, delta: piece });
             await sleep(options.delayMs);
         }
+        if (answer.tool) {
+            const call = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'get_weather' };
+            emit({ type: 'response.output_item.added', output_index: 0, item: { ...call, arguments: '', status: 'in_progress' } });
+            for (const delta of ['{"city":', '"Ulm","days":2}']) emit({ type: 'response.function_call_arguments.delta', item_id: 'fc_1', output_index: 0, delta });
+            emit({ type: 'response.output_item.done', output_index: 0, item: { ...call, arguments: '{"city":"Ulm","days":2}', status: 'completed' } });
+            if (answer.text) emit({ type: 'response.output_item.done', output_index: 1, item: { type: 'function_call_output', call_id: 'call_1', output: '{"sky":"clear","degrees":21}', status: 'completed' } });
+        }
         for (const piece of pieces(answer.text)) {
+            if (count >= event.max_output_tokens) break;
             while (!response.cancelled && !closed && ((options.hold && count === 0) || count >= options.holdAfter)) await sleep(20);
             if (response.cancelled || closed) break;
             said += piece;
@@ -284,13 +307,15 @@ export async function startMock(given = {}) {
             if (count % 40 === 0) emit({ type: 'response.stats', timings: timings(count, images), context: { n_ctx: options.nContext, used: 96 + count } }, true);
             await sleep(options.delayMs);
         }
-        const status = response.cancelled ? 'cancelled' : 'completed';
+        const cut = !response.cancelled && count >= event.max_output_tokens;
+        const status = response.cancelled ? 'cancelled' : cut ? 'incomplete' : 'completed';
+        const reason = response.cancelled ? 'cancelled' : 'max_output_tokens';
         emit({
-            type: response.cancelled ? 'response.incomplete' : 'response.completed',
+            type: status === 'completed' ? 'response.completed' : 'response.incomplete',
             response: {
                 id, status, output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: said }] }],
                 usage: { input_tokens: 96, output_tokens: count, total_tokens: 96 + count }, timings: timings(count, images),
-                ...(response.cancelled ? { incomplete_details: { reason: 'cancelled' } } : {}),
+                ...(status === 'completed' ? {} : { incomplete_details: { reason } }),
             },
         });
     }

@@ -112,6 +112,23 @@ test('a damaged picture gives words, and the next question is answered', { skip 
     await done();
 });
 
+test('an answer that is cut anywhere and gone on with is the whole answer', { skip }, async () => {
+    const ask = async (more) => {
+        const body = { messages: [{ role: 'user', content: 'Who are you?' }], ...more };
+        const reply = await fetch(new URL('v1/chat/completions', url), {
+            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+        });
+        return (await reply.json()).choices[0].message.content;
+    };
+    const whole = await ask({});
+    for (const n of [1, 6, 13]) {
+        const half = await ask({ max_tokens: n });
+        assert.ok(half.length < whole.length);
+        const messages = [{ role: 'user', content: 'Who are you?' }, { role: 'assistant', content: half }];
+        assert.equal(half + (await ask({ messages, continue_final_message: true })), whole, `cut after ${n} tokens`);
+    }
+});
+
 test('stop, then another question', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await send(page, 'Tell me a story about a sheep.');

@@ -102,11 +102,28 @@ test('the text of a response object', () => {
             { type: 'message', content: [{ type: 'output_text', text: 'a' }, { type: 'output_text', text: 'b' }] },
         ],
     };
-    assert.deepEqual(outputText(response), { text: 'ab', reasoning: 'hm' });
-    assert.deepEqual(outputText(null), { text: '', reasoning: '' });
+    assert.deepEqual(outputText(response), { text: 'ab', reasoning: 'hm', tools: [] });
+    assert.deepEqual(outputText(null), { text: '', reasoning: '', tools: [] });
 });
 
 test('a conversation as Markdown', () => {
     const { conversation } = small();
     assert.match(toMarkdown(conversation), /^# What is it\?\n\n## You\n\nWhat is it\?\n\n## Answer\n\nA cross\.\n$/);
+});
+
+test('the thoughts of an answer that is gone on with, and calls of tools, as a chat completion', async () => {
+    const { conversation, a } = small();
+    a.reasoning = 'It has two bars.';
+    a.tools = [{ id: 'f', callId: 'c', name: 'look', arguments: '{}', output: 'seen', at: 0 }, { id: 'g', callId: 'd', name: 'look', arguments: '{}', at: 0 }];
+    const { messages } = toChatCompletion({ input: await toInput(pathTo(conversation, a.id), async () => '') });
+    assert.deepEqual(messages.slice(1), [
+        { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: 'c', content: 'seen' },
+        { role: 'assistant', content: 'A cross.', reasoning_content: 'It has two bars.' },
+    ]);
+    a.text = '';
+    a.tools = [];
+    assert.deepEqual(toChatCompletion({ input: await toInput(pathTo(conversation, a.id), async () => '') }).messages[1], {
+        role: 'assistant', content: null, reasoning_content: 'It has two bars.',
+    });
 });

@@ -269,6 +269,40 @@ static void test_responses(void)
     chat_request_deinit(&r);
 }
 
+static void test_continue(void)
+{
+    chat_request r;
+    err_detail d;
+    CHECK_OK(parse(&r,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+                   "\"content\":\"a b\"}],\"continue_final_message\":true}",
+                   false, &d),
+             d);
+    CHECK(r.in->continues);
+    chat_request_deinit(&r);
+    CHECK_OK(parse(&r,
+                   "{\"input\":[{\"role\":\"user\",\"content\":\"q\"},{\"type\":\"reasoning\",\"content\":["
+                   "{\"type\":\"reasoning_text\",\"text\":\"why\"}]}],\"continue_final_message\":true}",
+                   true, &d),
+             d);
+    CHECK(r.in->continues);
+    CHECK_STR(r.in->messages[1].reasoning, "why");
+    chat_request_deinit(&r);
+    static const char *const BAD[] = {
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"continue_final_message\":true}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":null}],"
+        "\"continue_final_message\":true}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":\"a\","
+        "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}],"
+        "\"continue_final_message\":true}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"continue_final_message\":1}"};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        CHECK_INT(parse(&r, BAD[i], false, &d), ERR_INVALID);
+        CHECK_STR(d.param, "continue_final_message");
+        chat_request_deinit(&r);
+    }
+}
+
 int main(void)
 {
     test_normalisation();
@@ -276,5 +310,6 @@ int main(void)
     test_media();
     test_films();
     test_responses();
+    test_continue();
     CHECK_DONE();
 }

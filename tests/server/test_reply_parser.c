@@ -58,5 +58,13 @@ int main(void)
     reply_parser_push(&p, "x</think>y", 10);
     CHECK(!reply_parser_is_thinking(&p));
     reply_parser_deinit(&p);
+
+    /* an answer that goes on: the space after what was said before is part of it */
+    reply_parser_init(&p, true, false);
+    reply_parser_continue(&p);
+    reply_parser_push(&p, " and so</think>\nyes", 19);
+    CHECK_STR(bytes_str(&p.reasoning), " and so");
+    CHECK_STR(bytes_str(&p.content), "yes");
+    reply_parser_deinit(&p);
     CHECK_DONE();
 }

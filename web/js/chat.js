@@ -7,7 +7,7 @@
  */
 import { Connection } from './connection.js';
 import { History } from './history.js';
-import { addMessage, newConversation, pathTo, shownPath, showBranch, toInput } from './store.js';
+import { addMessage, canContinue, newConversation, noteTool, pathTo, shownPath, showBranch, toInput } from './store.js';
 import { blobToDataUri, throttleFrames } from './util.js';
 
 /**
@@ -290,11 +290,23 @@ export class Chat extends EventTarget {
         }
     }
 
+    /** Goes on with an answer that was stopped, cut or lost, in place. @param {string} id of the assistant message */
+    continueAnswer(id) {
+        const message = this.current.messages[id];
+        if (!message || !canContinue(message)) return;
+        message.before = { text: message.text, reasoning: message.reasoning ?? '', at: Date.now() };
+        message.status = 'streaming';
+        delete message.responseId;
+        delete message.error;
+        delete message.reason;
+        this.#ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
+    }
+
     /**
      * @param {Conversation} conversation @param {Message} question
      * @param {{thinking?: boolean}} [options]
      */
-    async #answer(conversation, question, options = {}) {
+    #answer(conversation, question, options = {}) {
         const thinking = options.thinking ?? this.settings.get('thinking');
         const answer = addMessage(conversation, {
             role: 'assistant',
@@ -303,15 +315,21 @@ export class Chat extends EventTarget {
             thinking,
             model: this.modelName,
         });
+        this.#ask(conversation, answer, pathTo(conversation, question.id));
+    }
+
+    /**
+     * Sends a branch and writes what comes back into `answer`.
+     * @param {Conversation} conversation @param {Message} answer @param {Message[]} path @param {object} [more] fields
+     */
+    async #ask(conversation, answer, path, more = {}) {
         this.live.set(conversation.id, conversation);
         this.progress.set(answer.id, { kind: 'waiting' });
         this.#tell('conversation');
         this.#save(conversation);
-        const input = await toInput(pathTo(conversation, question.id), (attachment) =>
-            blobToDataUri(/** @type {Blob} */ (attachment.blob)),
-        );
+        const input = await toInput(path, (attachment) => blobToDataUri(/** @type {Blob} */ (attachment.blob)));
         if (answer.status !== 'streaming') return;
-        const body = { ...this.#sampling(), input, chat_template_kwargs: { enable_thinking: thinking } };
+        const body = { ...this.#sampling(), ...more, input, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (this.modelId) body.model = this.modelId;
         this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink));
     }
@@ -340,7 +358,8 @@ export class Chat extends EventTarget {
 
     /** After a reload: attaches to an answer that was running, or says that it is cut. */
     #pickUp(conversation, message) {
-        if (message.responseId && Date.now() - message.created < RESUME_MAX_AGE_MS) {
+        const asked = message.before?.at ?? message.created;
+        if (message.responseId && Date.now() - asked < RESUME_MAX_AGE_MS) {
             this.progress.set(message.id, { kind: 'lost' });
             this.#listen(
                 conversation,
@@ -350,6 +369,7 @@ export class Chat extends EventTarget {
             );
             return;
         }
+        delete message.before;
         message.status = message.text ? 'stopped' : 'failed';
         if (!message.text) message.error = { code: 'connection_lost', message: '' };
         this.#save(conversation);
@@ -364,6 +384,7 @@ export class Chat extends EventTarget {
      */
     #listen(conversation, message, begin, replay = false) {
         const show = throttleFrames(() => this.#tell('message', message.id), SHOW_MS);
+        const before = message.before ?? { text: '', reasoning: '' };
         let thinkingSince = 0;
         let saveTimer = 0;
         const saveSoon = () => {
@@ -375,7 +396,9 @@ export class Chat extends EventTarget {
         const restart = () => {
             if (!replay) return;
             replay = false;
-            message.text = message.reasoning = '';
+            message.text = before.text;
+            message.reasoning = before.reasoning;
+            delete message.tools;
         };
         const run = begin((event) => {
             switch (event.kind) {
@@ -411,11 +434,17 @@ export class Chat extends EventTarget {
                     break;
                 case 'reset':
                     replay = false;
-                    message.text = event.text;
-                    message.reasoning = event.reasoning;
+                    message.text = before.text + event.text;
+                    message.reasoning = before.reasoning + event.reasoning;
+                    message.tools = event.tools;
                     break;
                 case 'tool':
-                    (message.tools ??= []).push({ name: event.name, arguments: event.arguments });
+                case 'tool-arguments':
+                case 'tool-output':
+                    restart();
+                    noteTool(message, event);
+                    this.progress.delete(message.id);
+                    saveSoon();
                     break;
                 case 'stats':
                     message.timings = { ...message.timings, ...event.timings };
@@ -440,6 +469,7 @@ export class Chat extends EventTarget {
     #end(conversation, message, event) {
         this.runs.delete(message.id);
         this.progress.delete(message.id);
+        delete message.before;
         if (event.timings) message.timings = { ...message.timings, ...event.timings };
         if (event.usage) message.usage = event.usage;
         if (event.status === 'completed') message.status = 'done';

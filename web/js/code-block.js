@@ -53,7 +53,7 @@ class CodeBlock extends LitElement {
                     ${icon(this.copied === 'Copied' ? 'check' : 'copy')}<span>${this.copied || 'Copy'}</span>
                 </button>
             </figcaption>
-            <pre tabindex="0" class=${this.wrapped ? 'wrapped' : ''}><code>${colours ?? this.code}</code></pre>
+            <pre tabindex="0" dir="ltr" class=${this.wrapped ? 'wrapped' : ''}><code>${colours ?? this.code}</code></pre>
         </figure>`;
     }
 

@@ -18,8 +18,11 @@ import { newId } from './util.js';
  *   {kind: 'started', responseId: string} |
  *   {kind: 'progress', phase: string, processed: number, total: number, unit?: string, etaMs?: number, cached?: number} |
  *   {kind: 'reasoning', delta: string} | {kind: 'text', delta: string} |
- *   {kind: 'reset', text: string, reasoning: string} |
- *   {kind: 'tool', name: string, arguments: string} |
+ *   {kind: 'reset', text: string, reasoning: string, tools: {id: string, callId?: string, name: string,
+ *    arguments: string, output?: string}[]} |
+ *   {kind: 'tool', id: string, callId?: string, name: string, arguments: string} |
+ *   {kind: 'tool-arguments', id: string, delta: string} |
+ *   {kind: 'tool-output', callId: string, output: string, failed: boolean} |
  *   {kind: 'stats', timings: object, context?: object} |
  *   {kind: 'lost'} | {kind: 'resumed'} |
  *   {kind: 'end', status: 'completed'|'incomplete'|'cancelled'|'failed', reason?: string, error?: RunError,
@@ -469,10 +472,13 @@ function translate(event, run) {
         case 'response.output_text.delta':
             run.emit({ kind: 'text', delta: event.delta ?? '' });
             break;
+        case 'response.output_item.added':
         case 'response.output_item.done':
-            if (event.item?.type === 'function_call') {
-                run.emit({ kind: 'tool', name: event.item.name ?? '', arguments: event.item.arguments ?? '' });
-            }
+            if (event.item?.type === 'function_call') run.emit({ kind: 'tool', ...toolOf(event.item) });
+            else if (event.item?.type === 'function_call_output') run.emit(outputOf(event.item));
+            break;
+        case 'response.function_call_arguments.delta':
+            run.emit({ kind: 'tool-arguments', id: event.item_id, delta: event.delta ?? '' });
             break;
         case 'response.stats':
             run.emit({ kind: 'stats', timings: event.timings ?? {}, context: event.context });
@@ -509,17 +515,45 @@ function endOf(response) {
     };
 }
 
-/** All text and reasoning of a response object. @param {any} response */
+/** @param {any} item of type function_call */
+function toolOf(item) {
+    return {
+        id: item.id ?? item.call_id ?? '',
+        callId: item.call_id,
+        name: item.name ?? '',
+        arguments: item.arguments ?? '',
+    };
+}
+
+/** @param {any} item of type function_call_output @returns {RunEvent} */
+function outputOf(item) {
+    const { output = '' } = item;
+    return {
+        kind: 'tool-output',
+        callId: item.call_id ?? '',
+        output: typeof output === 'string' ? output : JSON.stringify(output),
+        failed: item.status === 'failed' || item.status === 'incomplete',
+    };
+}
+
+/** All text, reasoning and tool calls of a response object. @param {any} response */
 export function outputText(response) {
     let text = '';
     let reasoning = '';
+    const tools = [];
     for (const item of response?.output ?? []) {
+        if (item.type === 'function_call') tools.push({ ...toolOf(item), at: text.length });
+        else if (item.type === 'function_call_output') {
+            const { callId, output, failed } = /** @type {any} */ (outputOf(item));
+            const tool = tools.find((one) => one.callId === callId);
+            if (tool) Object.assign(tool, { output, failed });
+        }
         for (const part of item.content ?? []) {
             if (item.type === 'reasoning') reasoning += part.text ?? '';
             else if (part.type === 'output_text') text += part.text ?? '';
         }
     }
-    return { text, reasoning };
+    return { text, reasoning, tools };
 }
 
 /**
@@ -529,7 +563,21 @@ export function outputText(response) {
 export function toChatCompletion(body) {
     const { input, instructions, max_output_tokens: maxTokens, ...rest } = body;
     const messages = instructions ? [{ role: 'system', content: instructions }] : [];
+    let thoughts = '';
     for (const item of input) {
+        if (item.type === 'reasoning') {
+            thoughts = item.content[0].text;
+            continue;
+        }
+        if (item.type === 'function_call') {
+            const call = { id: item.call_id, type: 'function', function: { name: item.name, arguments: item.arguments } };
+            messages.push({ role: 'assistant', content: null, tool_calls: [call] });
+            continue;
+        }
+        if (item.type === 'function_call_output') {
+            messages.push({ role: 'tool', tool_call_id: item.call_id, content: item.output });
+            continue;
+        }
         const parts = item.content.map((part) =>
             part.type === 'input_image'
                 ? { type: 'image_url', image_url: { url: part.image_url } }
@@ -538,8 +586,14 @@ export function toChatCompletion(body) {
                   : { type: 'text', text: part.text },
         );
         const plain = parts.every((part) => part.type === 'text');
-        messages.push({ role: item.role, content: plain ? parts.map((part) => part.text).join('\n') : parts });
+        messages.push({
+            role: item.role,
+            content: plain ? parts.map((part) => part.text).join('\n') : parts,
+            ...(thoughts ? { reasoning_content: thoughts } : {}),
+        });
+        thoughts = '';
     }
+    if (thoughts) messages.push({ role: 'assistant', content: null, reasoning_content: thoughts });
     return {
         ...rest,
         messages,
@@ -581,7 +635,7 @@ function chatChunks(run) {
     let finish = '';
     let timings;
     let usage;
-    /** @type {{name: string, arguments: string}[]} */
+    /** @type {{id: string, callId: string, name: string, arguments: string}[]} */
     const tools = [];
     return (data) => {
         if (data === '[DONE]') {
@@ -615,7 +669,8 @@ function chatChunks(run) {
         if (reasoning) run.emit({ kind: 'reasoning', delta: reasoning });
         if (choice?.delta?.content) run.emit({ kind: 'text', delta: choice.delta.content });
         for (const call of choice?.delta?.tool_calls ?? []) {
-            const tool = (tools[call.index ?? 0] ??= { name: '', arguments: '' });
+            const id = call.id ?? `call_${call.index ?? 0}`;
+            const tool = (tools[call.index ?? 0] ??= { id, callId: id, name: '', arguments: '' });
             tool.name += call.function?.name ?? '';
             tool.arguments += call.function?.arguments ?? '';
         }

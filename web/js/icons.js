@@ -17,6 +17,7 @@ const PATHS = {
     screen: svg`<rect x="3.5" y="5" width="17" height="11.5" rx="2" /><path d="M9 20h6M12 16.500V20" />`,
     close: svg`<path d="m6.5 6.5 11 11M17.5 6.500l-11 11" />`,
     search: svg`<circle cx="10.5" cy="10.5" r="6" /><path d="m15 15 5 5" />`,
+    play: svg`<path d="M8 5.500v13l10.500-6.500z" />`,
     left: svg`<path d="m14.5 6-6 6 6 6" />`,
     right: svg`<path d="m9.5 6 6 6-6 6" />`,
     down: svg`<path d="m6 9.5 6 6 6-6" />`,

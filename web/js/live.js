@@ -28,10 +28,11 @@ export class Announcer {
                 return;
             }
             this.alert.textContent = '';
-            const element = document.querySelector(`chat-message[data-id="${message.id}"] .answer > .prose`);
+            const parts = () => [...document.querySelectorAll(`chat-message[data-id="${message.id}"] .answer > .prose`)];
             // After the last rendering, so that it is the text as shown.
             setTimeout(() => {
-                const text = /** @type {HTMLElement|null} */ (element)?.innerText.trim() || message.text;
+                const shown = parts().map((part) => /** @type {HTMLElement} */ (part).innerText.trim());
+                const text = shown.join('\n') || message.text;
                 this.answer.textContent = message.status === 'stopped' ? `Stopped. ${text}` : text;
             }, 150);
         });

@@ -68,7 +68,8 @@ export class MarkdownState {
     /** @param {string} text @param {boolean} finished @returns {any[]} block tokens; a closed one has the same identity */
     update(text, finished) {
         if (text === this.source && finished === this.finished) return this.blocks;
-        if (!text.startsWith(this.source.slice(0, this.closedLength))) {
+        // The last block of a finished text may grow again: an answer that is gone on with.
+        if (this.finished || !text.startsWith(this.source.slice(0, this.closedLength))) {
             this.closed = [];
             this.closedLength = 0;
         }
@@ -117,9 +118,9 @@ export function renderBlock(token) {
         case 'heading':
             return heading(token);
         case 'paragraph':
-            return html`<p>${inline(token.tokens)}</p>`;
+            return html`<p dir="auto">${inline(token.tokens)}</p>`;
         case 'text':
-            return token.tokens ? html`<p>${inline(token.tokens)}</p>` : html`<p>${token.text}</p>`;
+            return token.tokens ? html`<p dir="auto">${inline(token.tokens)}</p>` : html`<p dir="auto">${token.text}</p>`;
         case 'code':
             return html`<code-block
                 .code=${token.text}
@@ -129,7 +130,7 @@ export function renderBlock(token) {
         case 'list':
             return list(token);
         case 'blockquote':
-            return html`<blockquote>${token.tokens.map(renderBlock)}</blockquote>`;
+            return html`<blockquote dir="auto">${token.tokens.map(renderBlock)}</blockquote>`;
         case 'table':
             return table(token);
         case 'hr':
@@ -137,9 +138,9 @@ export function renderBlock(token) {
         case 'mathBlock':
             return html`<math-view .tex=${token.tex} .display=${true}></math-view>`;
         case 'html':
-            return html`<p class="raw">${token.text.trimEnd()}</p>`;
+            return html`<p class="raw" dir="auto">${token.text.trimEnd()}</p>`;
         case 'plain':
-            return html`<p class="raw">${token.text}</p>`;
+            return html`<p class="raw" dir="auto">${token.text}</p>`;
         default:
             return nothing; // space, link definitions
     }
@@ -150,13 +151,13 @@ function heading(token) {
     const content = inline(token.tokens);
     switch (Math.min(6, token.depth + 2)) {
         case 3:
-            return html`<h3>${content}</h3>`;
+            return html`<h3 dir="auto">${content}</h3>`;
         case 4:
-            return html`<h4>${content}</h4>`;
+            return html`<h4 dir="auto">${content}</h4>`;
         case 5:
-            return html`<h5>${content}</h5>`;
+            return html`<h5 dir="auto">${content}</h5>`;
         default:
-            return html`<h6>${content}</h6>`;
+            return html`<h6 dir="auto">${content}</h6>`;
     }
 }
 
@@ -166,16 +167,16 @@ function list(token) {
         const content = tokens.map((part) =>
             part.type === 'text' ? (part.tokens ? inline(part.tokens) : part.text) : renderBlock(part),
         );
-        if (!item.task) return html`<li>${content}</li>`;
-        return html`<li class="task">
+        if (!item.task) return html`<li dir="auto">${content}</li>`;
+        return html`<li class="task" dir="auto">
             <span class="box" role="img" aria-label=${item.checked ? 'done' : 'not done'}
                 >${item.checked ? icon('check') : nothing}</span
             >
             <div>${content}</div>
         </li>`;
     });
-    if (!token.ordered) return html`<ul>${items}</ul>`;
-    return html`<ol start=${token.start || 1}>${items}</ol>`;
+    if (!token.ordered) return html`<ul dir="auto">${items}</ul>`;
+    return html`<ol dir="auto" start=${token.start || 1}>${items}</ol>`;
 }
 
 function table(token) {
@@ -186,7 +187,7 @@ function table(token) {
                 <tr>
                     ${token.header.map((head, i) => {
                         const { content, align } = cell(inline(head.tokens), i);
-                        return html`<th scope="col" class=${align || nothing}>${content}</th>`;
+                        return html`<th scope="col" dir="auto" class=${align || nothing}>${content}</th>`;
                     })}
                 </tr>
             </thead>
@@ -196,7 +197,7 @@ function table(token) {
                         html`<tr>
                             ${row.map((data, i) => {
                                 const { content, align } = cell(inline(data.tokens), i);
-                                return html`<td class=${align || nothing}>${content}</td>`;
+                                return html`<td dir="auto" class=${align || nothing}>${content}</td>`;
                             })}
                         </tr>`,
                 )}

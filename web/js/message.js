@@ -4,6 +4,8 @@ import { icon } from './icons.js';
 import { MarkdownState, renderBlock } from './markdown.js';
 import { urlOf } from './attachments.js';
 import { copyText, formatBytes, formatDuration, formatRate } from './util.js';
+import { canContinue } from './store.js';
+import { toolView } from './tool-view.js';
 import { errorWords, figures, progressWords } from './words.js';
 
 /** @typedef {import('./store.js').Message} Message */
@@ -29,7 +31,8 @@ class ChatMessage extends LitElement {
         this.last = false;
         this.copied = '';
         this.editing = false;
-        this.answer = new MarkdownState();
+        /** One for each stretch of text between tool calls. @type {MarkdownState[]} */
+        this.answers = [];
         this.thought = new MarkdownState();
         this.onMessage = (event) => {
             if (event.detail === this.message?.id) this.requestUpdate();
@@ -143,14 +146,7 @@ class ChatMessage extends LitElement {
             ${m.reasoning ? this.#thinking(streaming) : nothing}
             ${this.editing
                 ? this.#editor()
-                : html`<div class="prose" dir="auto" aria-live="off">
-                      ${repeat(
-                          this.answer.update(m.text, !streaming),
-                          (_, i) => i,
-                          (token) => guard([token, token.open], () => renderBlock(token)),
-                      )}
-                  </div>`}
-            ${m.tools?.map((tool) => this.#tool(tool))}
+                : this.#parts(streaming)}
             ${streaming ? this.#working() : this.editing ? nothing : this.#ending()}
         </article>`;
     }
@@ -171,17 +167,26 @@ class ChatMessage extends LitElement {
         </details>`;
     }
 
-    #tool(tool) {
-        let args = tool.arguments;
-        try {
-            args = JSON.stringify(JSON.parse(args), null, 2);
-        } catch {
-            // Shown as it came.
-        }
-        return html`<div class="tool">
-            <p>${icon('tool')} The model asks to call <code>${tool.name}</code></p>
-            <code-block .code=${args} .language=${'json'}></code-block>
-        </div>`;
+    /** The words, with the calls of tools between them where they came. */
+    #parts(streaming) {
+        const { text, tools = [] } = this.message;
+        const cuts = [...new Set(tools.map((tool) => Math.min(tool.at, text.length)))].sort((a, b) => a - b);
+        const ends = cuts.at(-1) === text.length && text ? cuts : [...cuts, text.length];
+        return ends.map((end, i) => {
+            const words = text.slice(ends[i - 1] ?? 0, end);
+            const open = streaming && i === ends.length - 1;
+            const state = (this.answers[i] ??= new MarkdownState());
+            return html`${words || !tools.length
+                    ? html`<div class="prose" aria-live="off">
+                          ${repeat(
+                              state.update(words, !open),
+                              (_, at) => at,
+                              (token) => guard([token, token.open], () => renderBlock(token)),
+                          )}
+                      </div>`
+                    : nothing}
+                ${tools.filter((tool) => Math.min(tool.at, text.length) === end && cuts.includes(end)).map((tool) => toolView(tool, streaming))}`;
+        });
     }
 
     #working() {
@@ -210,6 +215,10 @@ class ChatMessage extends LitElement {
             ${m.status === 'stopped' ? html`<p class="note">You stopped this answer.</p>` : nothing}
             ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
             <div class="actions">
+                ${this.last && canContinue(m)
+                    ? html`<button type="button" class="plain small continue" ?disabled=${this.chat.busy}
+                          @click=${() => this.chat.continueAnswer(m.id)}>${icon('play')}Continue</button>`
+                    : nothing}
                 ${this.#branches()}
                 ${m.text ? this.#copyButton('Copy the answer') : nothing}
                 ${m.status === 'failed'

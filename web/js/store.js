@@ -9,8 +9,11 @@
  *   cut: the token limit or the context ended it.
  * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
- *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: {name: string,
- *            arguments: string}[], model?: string, thinking?: boolean, responseId?: string, created: number}} Message
+ *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
+ *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string, at: number}}} Message
+ *   before: what an answer held that is being gone on with.
+ * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
+ *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
  *            messages: Record<string, Message>, draft?: string}} Conversation
  */
@@ -98,6 +101,31 @@ export function showBranch(conversation, message) {
     conversation.head = leaf.id;
 }
 
+/** Whether an answer ended before its end and has something to go on from. @param {Message} message */
+export function canContinue(message) {
+    const full = message.reason === 'context' || message.reason === 'context_length';
+    const ended = message.status === 'stopped' || message.status === 'failed' || (message.status === 'cut' && !full);
+    return ended && !message.tools?.length && !!(message.text || message.reasoning);
+}
+
+/** Writes what was heard of a tool call into its message. @param {Message} message @param {any} event a RunEvent */
+export function noteTool(message, event) {
+    const tools = (message.tools ??= []);
+    if (event.kind === 'tool-output') {
+        const call = tools.find((one) => one.callId === event.callId);
+        if (call) Object.assign(call, { output: event.output, failed: event.failed });
+        return;
+    }
+    const known = tools.find((one) => one.id === event.id);
+    if (event.kind === 'tool-arguments') {
+        if (known) known.arguments += event.delta;
+    } else if (known) Object.assign(known, { callId: event.callId, name: event.name, arguments: event.arguments });
+    else {
+        const { id, callId, name } = event;
+        tools.push({ id, callId, name, arguments: event.arguments, at: message.text.length });
+    }
+}
+
 /** @param {Message} message */
 export function titleOf(message) {
     const line = message.text.trim().split('\n')[0].replace(/\s+/g, ' ');
@@ -107,7 +135,9 @@ export function titleOf(message) {
 
 /**
  * The `input` items of a Responses request for a branch. Failed answers without text are left out, and the question
- * before them stays. Two user messages in a row are joined, as chat templates expect turns to alternate.
+ * before them stays. Two user messages in a row are joined, as chat templates expect turns to alternate. Calls of tools
+ * go along where their results are known. If the last message is an answer, it is one to be gone on with: its thoughts
+ * belong to it.
  * @param {Message[]} path
  * @param {(attachment: Attachment) => Promise<string>} toDataUri
  */
@@ -115,6 +145,14 @@ export async function toInput(path, toDataUri) {
     const items = [];
     for (const message of path) {
         if (message.role === 'assistant') {
+            if (message === path.at(-1) && message.reasoning) {
+                items.push({ type: 'reasoning', content: [{ type: 'reasoning_text', text: message.reasoning }] });
+            }
+            for (const tool of message.tools ?? []) {
+                if (tool.output === undefined || !tool.callId) continue;
+                items.push({ type: 'function_call', call_id: tool.callId, name: tool.name, arguments: tool.arguments });
+                items.push({ type: 'function_call_output', call_id: tool.callId, output: tool.output });
+            }
             if (!message.text) continue;
             items.push({
                 type: 'message',
