@@ -44,8 +44,10 @@ typedef struct chat_part {
     const uint8_t *data;
     size_t data_bytes;
     chat_video video; /* CHAT_VIDEO */
-    int fd; /* CHAT_VIDEO: an open regular file with the same bytes, so that they need no copy; 0: none */
-    const char *param; /* where it stood in the request, for errors: "messages[0].content[1]" */
+    int fd; /* CHAT_VIDEO: an open regular file with the same bytes (data may be NULL), so that they need no copy;
+               0: none */
+    const uint8_t *hash; /* [HASH_BYTES] SHA-256 of the file if it is known, else NULL */
+    const char *param;   /* where it stood in the request, for errors: "messages[0].content[1]" */
 } chat_part;
 
 typedef struct chat_tool_call {

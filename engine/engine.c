@@ -12,7 +12,7 @@
 #include "compute/cpu.h"
 #include "engine/engine_private.h"
 
-enum { CACHE_DEFAULT_MIB = 1024, CACHE_MAX_ENTRIES = 256 };
+enum { CACHE_DEFAULT_MIB = 1024, CACHE_MAX_ENTRIES = 256, VISION_CACHE_DEFAULT_MIB = 256 };
 enum { N_CTX_DEFAULT_MAX = 32768, N_CTX_MIN = 256, PREFILL_CHUNK_DEFAULT = 512, N_PARALLEL_DEFAULT = 4 };
 
 static void report_load(const engine_options *opt, const char *stage, double fraction)
@@ -96,18 +96,26 @@ static int32_t most_logits(const engine *e)
 static size_t state_bytes(const engine *e, int32_t n_ctx)
 {
     return seq_state_bytes(model_get_config(e->model), e->drafting, n_ctx) * (size_t)e->n_slots +
-           decoder_scratch_bytes(e->model, most_rows(e), most_logits(e)) + e->cache_bytes;
+           decoder_scratch_bytes(e->model, most_rows(e), most_logits(e)) + e->cache_bytes +
+           e->vision_cache_bytes;
+}
+
+/* The bytes of a cache: what was asked for, else the default within its share of the free memory. */
+static size_t cache_budget(int64_t asked_mib, size_t default_mib, size_t share)
+{
+    const size_t wanted = (asked_mib < 0 ? default_mib : (size_t)asked_mib) << 20;
+    return asked_mib < 0 && wanted > share ? share : wanted;
 }
 
 /* Chooses the context length so that all state fits, or refuses the one that was asked for. */
-static err_code plan_memory(engine *e, int32_t asked, int64_t cache_mib, err_detail *detail)
+static err_code plan_memory(engine *e, const engine_options *opt, err_detail *detail)
 {
+    const int32_t asked = opt->n_ctx;
     const int32_t trained = model_get_config(e->model)->max_position_embeddings;
     const size_t available = available_memory();
-    e->cache_bytes = (size_t)(cache_mib < 0 ? CACHE_DEFAULT_MIB : cache_mib) << 20;
-    if (cache_mib < 0 && e->cache_bytes > available / 8) {
-        e->cache_bytes = available / 8;
-    }
+    e->cache_bytes = cache_budget(opt->cache_mib, CACHE_DEFAULT_MIB, available / 8);
+    e->vision_cache_bytes =
+        e->vision ? cache_budget(opt->vision_cache_mib, VISION_CACHE_DEFAULT_MIB, available / 32) : 0;
     int32_t n_ctx = asked ? asked : trained < N_CTX_DEFAULT_MAX ? trained : N_CTX_DEFAULT_MAX;
     if (n_ctx < N_CTX_MIN || n_ctx > trained) {
         return err_set(detail, ERR_INVALID, "--ctx-size is %d; this model takes %d to %d", n_ctx, N_CTX_MIN,
@@ -121,7 +129,7 @@ static err_code plan_memory(engine *e, int32_t asked, int64_t cache_mib, err_det
     if (e->info.state_bytes > available) {
         return err_set(detail, ERR_NOMEM,
                        "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are free; "
-                       "lower --ctx-size, --parallel or --cache-ram",
+                       "lower --ctx-size, --parallel, --cache-ram or --vision-cache",
                        e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20);
     }
     return ERR_OK;
@@ -181,6 +189,12 @@ static err_code create_state(engine *e, err_detail *detail)
         }
     }
     err_code err = ERR_OK;
+    if (e->vision_cache_bytes) {
+        e->vision_cache = vision_cache_create(e->vision_cache_bytes, cfg->hidden_size);
+        if (!e->vision_cache) {
+            return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+        }
+    }
     if (e->drafting) {
         err = mtp_scratch_create(&e->mtp, e->model, e->compute, most_rows(e), 1, detail);
     }
@@ -258,7 +272,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     report_load(opt, "memory", 0.8);
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
-    err = plan_memory(e, opt->n_ctx, opt->cache_mib, detail);
+    err = plan_memory(e, opt, detail);
     if (err == ERR_OK) {
         err = create_pool(e, detail);
     }
@@ -337,6 +351,7 @@ void engine_close(engine *e)
         free(e->slots[i].key);
     }
     prefix_cache_destroy(e->cache);
+    vision_cache_destroy(e->vision_cache);
     kv_pool_destroy(e->pool);
     free(e->slots);
     free(e->raw_logits);
@@ -382,6 +397,9 @@ void engine_cancel(engine *e, uint64_t id)
 
 void engine_clear_cache(engine *e)
 {
+    if (e->vision_cache) {
+        vision_cache_clear(e->vision_cache);
+    }
     atomic_store(&e->clear_cache, true);
     inbox_wake(e->inbox);
 }
@@ -392,4 +410,10 @@ void engine_get_status(engine *e, engine_status *out)
     *out = e->status;
     pthread_mutex_unlock(&e->status_lock);
     inbox_count(e->inbox, &out->n_waiting, &out->n_running);
+    if (e->vision_cache) {
+        const vision_cache_stats s = vision_cache_get_stats(e->vision_cache);
+        out->n_vision_hits = s.n_hits;
+        out->n_vision_entries = s.n_entries;
+        out->vision_cache_bytes = s.bytes;
+    }
 }

@@ -29,6 +29,7 @@ typedef struct engine_options {
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
     int32_t prefill_chunk;     /* tokens a step; 0: 512 */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
+    int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
     bool film_outer_pair;       /* keep the vision_start and vision_end that a template puts around a film */
@@ -119,13 +120,15 @@ bool engine_is_stop_token(const engine *e, int32_t id);
 MUST_CHECK err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len,
                                     bool parse_special, err_detail *detail);
 
-/* Forgets all cached prefixes, at once or after the step that runs. Any thread. */
+/* Forgets all cached prefixes and encoded pictures, at once or after the step that runs. Any thread. */
 void engine_clear_cache(engine *e);
 
 typedef struct engine_status {
     int32_t n_running, n_waiting;
     uint64_t n_requests, n_prompt_tokens, n_generated_tokens, n_cached_tokens;
     uint64_t n_vision_encodes, n_steps;
+    uint64_t n_vision_hits, n_vision_entries,
+        vision_cache_bytes; /* hits: pictures and films that needed no encoding */
     uint64_t n_cache_queries, n_cache_hits, n_cache_entries, cache_bytes;
     uint64_t n_drafted, n_draft_accepted,
         n_parked_steps; /* parked: decode steps in which drafting did not pay */

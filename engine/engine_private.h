@@ -14,6 +14,7 @@
 #include "engine/prefix_cache.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
+#include "engine/vision_cache.h"
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/sampler.h"
@@ -47,7 +48,8 @@ struct engine {
     chat_template *own_template; /* from --chat-template-file, else NULL */
     const chat_template *template;
     processor_config processor;
-    vit *vision; /* NULL: text only. Its scratch belongs to the engine thread. */
+    vit *vision;                /* NULL: text only. Its scratch belongs to the engine thread. */
+    vision_cache *vision_cache; /* NULL: none; any thread */
     engine_info info;
     char model_name[256];
     char dir[4096];
@@ -69,8 +71,8 @@ struct engine {
     mtp_scratch *mtp; /* NULL: no drafting */
     draft_policy draft_policy;
     kv_pool *pool;
-    prefix_cache *cache; /* its entries hold blocks of the pool */
-    size_t cache_bytes;  /* --cache-ram */
+    prefix_cache *cache;                    /* its entries hold blocks of the pool */
+    size_t cache_bytes, vision_cache_bytes; /* --cache-ram, --vision-cache */
     slot *slots;
     int32_t n_slots;
     scheduler scheduler;

@@ -70,6 +70,7 @@ typedef struct gen_timings {
     int32_t predicted_n; /* generated tokens */
     int32_t draft_n, draft_accepted_n;
     int32_t n_images, n_videos;
+    int32_t n_media_cached; /* of them, not encoded because the vision cache held them */
     double queue_ms, media_ms, vision_ms, prompt_ms, predicted_ms, ttft_ms; /* ttft counts from submit */
 } gen_timings;
 

@@ -58,14 +58,14 @@ static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
 static err_code prepare_picture(engine *e, gen_media *m, const chat_part *part, size_t *pixels,
                                 err_detail *detail)
 {
-    hash_sha256(m->hash, part->data, part->data_bytes);
     const size_t left = LIMIT_IMAGE_PIXELS_SUM - *pixels;
     const image_limits limits = {.max_pixels = left < LIMIT_IMAGE_PIXELS ? left : LIMIT_IMAGE_PIXELS,
                                  .max_side = LIMIT_IMAGE_SIDE};
     image img = {0};
     err_code err = image_decode(&img, part->data, part->data_bytes, &limits, detail);
     if (err == ERR_OK) {
-        *pixels += (size_t)img.width * (size_t)img.height;
+        m->pixels = (size_t)img.width * (size_t)img.height;
+        *pixels += m->pixels;
         err = processor_image(&m->patches, &e->processor, &img, detail);
     } else if (err == ERR_LIMIT && left < LIMIT_IMAGE_PIXELS) {
         err = err_set_param(
@@ -77,25 +77,65 @@ static err_code prepare_picture(engine *e, gen_media *m, const chat_part *part, 
     return err;
 }
 
-/* Decodes a picture or a film into the next of r->media. */
-static err_code prepare_part(engine *e, gen_request *r, const chat_part *part, size_t *pixels,
-                             media_progress *progress, err_detail *detail)
+/* Fills hash and key, and looks whether the picture or film was encoded before: then m gets what the prompt needs to
+ * know of it, and nothing has to be decoded. A picture that the request has no pixels left for is not taken. */
+static err_code find_features(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
+                              size_t *pixels, err_detail *detail)
 {
     gen_media *m = &r->media[r->n_media];
-    err_code err;
+    m->is_video = part->kind == CHAT_VIDEO;
+    if (m->is_video) {
+        prepare_film_hash(m->hash, part);
+    } else if (part->hash) {
+        memcpy(m->hash, part->hash, sizeof m->hash);
+    } else {
+        hash_sha256(m->hash, part->data, part->data_bytes);
+    }
+    if (!vc) {
+        return ERR_OK;
+    }
+    vision_cache_key(m->key, r->scope, m->hash, m->is_video, &e->processor);
+    const vision_features *f = vision_cache_find(vc, m->key);
+    if (!f || f->pixels > LIMIT_IMAGE_PIXELS_SUM - *pixels) {
+        vision_cache_release(f);
+        return ERR_OK;
+    }
+    m->patches = (patches){.t = f->t, .h = f->h, .w = f->w, .n_tokens = f->n_rows};
+    if (f->timestamps) {
+        m->patches.timestamps = malloc((size_t)f->t * sizeof *f->timestamps);
+        if (!m->patches.timestamps) {
+            vision_cache_release(f);
+            return err_set(detail, ERR_NOMEM, "there is not enough memory for the films of this request");
+        }
+        memcpy(m->patches.timestamps, f->timestamps, (size_t)f->t * sizeof *f->timestamps);
+    }
+    m->features = f;
+    *pixels += f->pixels;
+    return ERR_OK;
+}
+
+/* Decodes a picture or a film into the next of r->media, unless it is known already. */
+static err_code prepare_part(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
+                             size_t *pixels, media_progress *progress, err_detail *detail)
+{
+    gen_media *m = &r->media[r->n_media];
     if (is_cancelled(progress)) {
         return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
     }
-    if (part->kind == CHAT_VIDEO) {
+    err_code err = find_features(e, r, part, vc, pixels, detail);
+    const bool is_new = err == ERR_OK && !m->features;
+    if (is_new && m->is_video) {
         const film_hooks hooks = {on_film_planned, on_frame_shown, is_cancelled, progress};
         err = prepare_film(e, m, part, &hooks, detail);
-        r->n_videos += err == ERR_OK;
-    } else {
+    } else if (is_new) {
         err = prepare_picture(e, m, part, pixels, detail);
-        r->n_images += err == ERR_OK;
+    }
+    if (!is_new || !m->is_video) {
         progress->done++;
         report(progress);
     }
+    r->n_images += err == ERR_OK && !m->is_video;
+    r->n_videos += err == ERR_OK && m->is_video;
     r->n_media += err == ERR_OK;
     return at_part(err, part, detail);
 }
@@ -128,13 +168,14 @@ static err_code prepare_media(engine *e, gen_request *r, const chat_input *in, c
         return err_set(detail, ERR_NOMEM, "there is not enough memory for the pictures of this request");
     }
     const double start = clock_ms();
+    vision_cache *vc = in->params.no_cache ? NULL : e->vision_cache;
     media_progress progress = {.hooks = hooks, .total = (int32_t)total};
     report(&progress);
     for (size_t i = 0; i < in->n_messages; i++) {
         for (size_t p = 0; p < in->messages[i].n_parts; p++) {
             const chat_part *part = &in->messages[i].parts[p];
             err_code err =
-                part->kind == CHAT_TEXT ? ERR_OK : prepare_part(e, r, part, &pixels, &progress, detail);
+                part->kind == CHAT_TEXT ? ERR_OK : prepare_part(e, r, part, vc, &pixels, &progress, detail);
             if (err != ERR_OK) {
                 return err;
             }

@@ -94,28 +94,33 @@ static err_code read_list(film_reader *r, const chat_video *video, const film_re
     return err;
 }
 
-/* What tells two films apart in the prefix cache: the file or files, and what of them is shown. Their times are tokens
- * of the prompt anyway. */
-static void hash_film(uint8_t out[HASH_BYTES], const chat_part *part, const film_request *wanted)
+void prepare_film_hash(uint8_t out[HASH_BYTES], const chat_part *part)
 {
+    const chat_video *v = &part->video;
     struct {
         uint8_t files[HASH_BYTES], file[HASH_BYTES];
-        double numbers[6];
+        double numbers[7];
     } key;
     memset(&key, 0, sizeof key);
-    if (part->data) {
+    if (part->hash) {
+        memcpy(key.files, part->hash, HASH_BYTES);
+    } else if (part->data) {
         hash_sha256(key.files, part->data, part->data_bytes);
+    } else if (part->fd > 0) { /* unknown bytes are like no others */
+        const uint64_t nonce = hash_random_u64();
+        memcpy(key.files, &nonce, sizeof nonce);
     }
-    for (size_t i = 0; i < part->video.n_list; i++) {
-        hash_sha256(key.file, part->video.list[i].data, part->video.list[i].bytes);
+    for (size_t i = 0; i < v->n_list; i++) {
+        hash_sha256(key.file, v->list[i].data, v->list[i].bytes);
         hash_sha256(key.files, &key, sizeof key);
     }
-    key.numbers[0] = wanted->fps;
-    key.numbers[1] = wanted->n_frames;
-    key.numbers[2] = wanted->max_frames;
-    key.numbers[3] = wanted->start_s;
-    key.numbers[4] = wanted->end_s;
-    key.numbers[5] = part->video.min_frames;
+    key.numbers[0] = v->fps;
+    key.numbers[1] = v->n_frames;
+    key.numbers[2] = v->max_frames;
+    key.numbers[3] = v->start_s;
+    key.numbers[4] = v->end_s;
+    key.numbers[5] = v->min_frames;
+    key.numbers[6] = v->n_list ? v->list_fps : 0;
     hash_sha256(out, &key, sizeof key);
 }
 
@@ -138,8 +143,6 @@ err_code prepare_film(const engine *e, gen_media *m, const chat_part *part, cons
         pc.video_min_frames = video->max_frames;
     }
     film_reader r = {.pc = &pc, .patches = &m->patches, .hooks = hooks};
-    m->is_video = true;
-    hash_film(m->hash, part, &wanted);
     err_code err =
         video->n_list ? read_list(&r, video, &wanted, detail) : read_file(e, &r, part, &wanted, detail);
     if (err != ERR_OK) {

@@ -16,7 +16,10 @@ typedef struct film_hooks {
     void *ctx;
 } film_hooks;
 
-/* Reads the film, or the list of pictures, of `part` into m (patches, hash, is_video). On error m holds nothing. */
+/* What tells two films apart: the file or files, and what of them is shown. */
+void prepare_film_hash(uint8_t out[HASH_BYTES], const chat_part *part);
+
+/* Reads the film, or the list of pictures, of `part` into m->patches; on error they are empty. */
 MUST_CHECK err_code prepare_film(const engine *e, gen_media *m, const chat_part *part,
                                  const film_hooks *hooks, err_detail *detail);
 

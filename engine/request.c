@@ -14,13 +14,20 @@ gen_request *gen_request_create(void)
     return r;
 }
 
+void gen_media_deinit(gen_media *m)
+{
+    patches_deinit(&m->patches);
+    vision_cache_release(m->features);
+    m->features = NULL;
+}
+
 void gen_request_free(gen_request *r)
 {
     if (!r) {
         return;
     }
     for (size_t i = 0; i < r->n_media; i++) {
-        patches_deinit(&r->media[i].patches);
+        gen_media_deinit(&r->media[i]);
     }
     free(r->media);
     free(r->embeds);

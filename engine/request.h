@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "engine/gen.h"
+#include "engine/vision_cache.h"
 #include "model/decoder.h"
 #include "text/tokenizer.h"
 #include "vision/processor.h"
@@ -16,7 +17,10 @@
 typedef struct gen_media {
     uint8_t
         hash[HASH_BYTES]; /* of the file as it was sent: what tells two pictures apart in the prefix cache */
-    patches patches;      /* freed as soon as it is encoded */
+    patches patches;      /* freed as soon as it is encoded; without rows if it needs no encoding */
+    uint8_t key[HASH_BYTES];         /* in the vision cache */
+    const vision_features *features; /* found there, and held; NULL: to be encoded */
+    size_t pixels;                   /* of a decoded picture */
     bool is_video;
     int32_t first_row; /* index of its first row among the prompt's replaced embedding rows */
     int32_t n_rows;    /* == patches.n_tokens */
@@ -45,6 +49,9 @@ struct gen_request {
     int64_t submitted_ns; /* set by engine_submit */
     gen_event *done;      /* taken at submit, so that the last event can always be sent */
 };
+
+/* Frees the patches and lets go of the features. */
+void gen_media_deinit(gen_media *m);
 
 /* All zero; NULL without memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
 MUST_CHECK gen_request *gen_request_create(void);

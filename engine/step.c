@@ -178,7 +178,7 @@ static err_code resume_prefix(engine *e, slot *s, err_detail *detail)
     seq_state_set_rope_delta(s->seq, r->rope_delta);
     s->prompt_done = s->timings.cache_n = n;
     while (s->media_done < r->n_media && r->embed_rows[r->media[s->media_done].first_row] < n) {
-        patches_deinit(&r->media[s->media_done++].patches);
+        gen_media_deinit(&r->media[s->media_done++]);
     }
     while (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] <= n) {
         s->next_boundary++;
@@ -488,11 +488,46 @@ static void decode_step(engine *e)
 
 /* ---- prompts ---- */
 
+/* All rows of the current picture or film are there. */
+static void finish_medium(engine *e, slot *s)
+{
+    gen_media_deinit(&s->req->media[s->media_done]);
+    s->frames_done = 0;
+    s->media_done++;
+    emit_vision_progress(e, s);
+    if (s->media_done == s->req->n_media) {
+        s->phase = GEN_PHASE_PREFILL;
+    }
+}
+
+/* Takes the rows of the current picture or film from the vision cache. What was not there when the request was prepared
+ * may have been encoded for another one since. */
+static bool take_features(engine *e, slot *s, vision_cache *vc)
+{
+    gen_media *m = &s->req->media[s->media_done];
+    if (!m->features && vc && s->frames_done == 0) {
+        m->features = vision_cache_find(vc, m->key);
+    }
+    if (!m->features) {
+        return false;
+    }
+    const size_t width = (size_t)e->info.n_embd;
+    memcpy(s->req->embeds + (size_t)m->first_row * width, m->features->rows,
+           (size_t)m->n_rows * width * sizeof *m->features->rows);
+    s->timings.n_media_cached++;
+    finish_medium(e, s);
+    return true;
+}
+
 /* Encodes the next picture, or the next group of frames of a film. */
 static void vision_step(engine *e, slot *s)
 {
     gen_media *m = &s->req->media[s->media_done];
     const patches *p = &m->patches;
+    vision_cache *vc = s->req->params.no_cache ? NULL : e->vision_cache;
+    if (take_features(e, s, vc)) {
+        return;
+    }
     const int32_t frame = p->h * p->w, left = p->t - s->frames_done;
     int32_t n = VISION_UNIT_PATCHES / frame;
     n = n < 1 ? 1 : n > left ? left : n;
@@ -510,16 +545,15 @@ static void vision_step(engine *e, slot *s)
     s->timings.vision_ms += ms_between(start, clock_ns());
     s->frames_done += n;
     if (s->frames_done == p->t) {
-        patches_deinit(&m->patches);
-        s->frames_done = 0;
-        s->media_done++;
+        if (vc) {
+            vision_cache_store(vc, m->key, p, m->pixels, s->req->embeds + (size_t)m->first_row * width);
+        }
         pthread_mutex_lock(&e->status_lock);
         e->status.n_vision_encodes++;
         pthread_mutex_unlock(&e->status_lock);
-    }
-    emit_vision_progress(e, s);
-    if (s->media_done == s->req->n_media) {
-        s->phase = GEN_PHASE_PREFILL;
+        finish_medium(e, s);
+    } else {
+        emit_vision_progress(e, s);
     }
 }
 

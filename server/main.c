@@ -60,6 +60,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .n_queue = (int32_t)o->queue,
         .prefill_chunk = (int32_t)o->batch_size,
         .cache_mib = o->command == COMMAND_SERVE ? o->cache_ram : 0,
+        .vision_cache_mib = o->command == COMMAND_SERVE ? o->vision_cache : 0,
         .no_draft = !o->mtp,
         .n_threads = (size_t)o->threads,
         .cpu_mask = ~0u,

@@ -114,6 +114,12 @@ static void write_engine(bytes *out, const engine_status *e)
     write_value(out, "engine_steps_total", "counter", "Engine steps.", (double)e->n_steps);
     write_value(out, "vision_encodes_total", "counter", "Pictures and films encoded.",
                 (double)e->n_vision_encodes);
+    write_value(out, "vision_cache_hits_total", "counter", "Pictures and films that needed no encoding.",
+                (double)e->n_vision_hits);
+    write_value(out, "vision_cache_entries", "gauge", "Encoded pictures and films kept.",
+                (double)e->n_vision_entries);
+    write_value(out, "vision_cache_bytes", "gauge", "Memory of the encoded pictures and films kept.",
+                (double)e->vision_cache_bytes);
     write_value(out, "prefix_cache_queries_total", "counter", "Prompts looked up in the prefix cache.",
                 (double)e->n_cache_queries);
     write_value(out, "prefix_cache_hits_total", "counter", "Prompts of which it held a beginning.",

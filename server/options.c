@@ -48,6 +48,10 @@ static const option_row ROWS[] = {
     {"queue", 0, VALUE_INT, AT(queue), 1, 4096, IN_SERVE, "N", "requests that may wait; more get 429 [32]"},
     {"cache-ram", 0, VALUE_INT, AT(cache_ram), 0, 1 << 20, IN_SERVE, "MIB",
      "memory for states of earlier prompts; 0 keeps none [1024, or an eighth of the free memory]"},
+    {"vision-cache", 0, VALUE_INT, AT(vision_cache), 0, 1 << 20, IN_SERVE, "MIB",
+     "memory for encoded pictures and films, so that a second question about them is quick; 0 keeps none "
+     "[256, "
+     "or a 32nd of the free memory]"},
     {"threads", 't', VALUE_INT, AT(threads), 1, 1024, IN_ENGINE, "N", "compute threads [one per core]"},
     {"batch-size", 'b', VALUE_INT, AT(batch_size), 16, 8192, IN_ENGINE, "N",
      "prompt tokens computed in one step [512]"},
@@ -383,6 +387,7 @@ int options_parse(options *o, int argc, char **argv)
                    .port = 8080,
                    .mtp = true,
                    .cache_ram = -1,
+                   .vision_cache = -1,
                    .bench_prompt = 512,
                    .bench_predict = 64,
                    .bench_repeat = 3};

@@ -30,7 +30,7 @@ typedef struct options {
     const char *cpu;
     bool mtp;
     bool video_outer_pair;
-    int64_t cache_ram; /* -1: not given */
+    int64_t cache_ram, vision_cache; /* -1: not given */
     /* sampling */
     int64_t n_predict, top_k; /* top_k -1: not given */
     double temperature, top_p, min_p, repeat_penalty;

@@ -137,6 +137,11 @@ static void write_totals(bytes *out, const engine_status *e)
                  ",\"hits\":%" PRIu64 ",\"hit_rate\":%.4f}",
                  e->n_cache_entries, e->cache_bytes, e->n_cache_queries, e->n_cache_hits,
                  ratio(e->n_cache_hits, e->n_cache_queries));
+    bytes_printf(out,
+                 ",\"vision_cache\":{\"entries\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"hits\":%" PRIu64
+                 ",\"hit_rate\":%.4f}",
+                 e->n_vision_entries, e->vision_cache_bytes, e->n_vision_hits,
+                 ratio(e->n_vision_hits, e->n_vision_hits + e->n_vision_encodes));
 }
 
 static void write_mtp(bytes *out, const engine_status *e, const engine_info *info)

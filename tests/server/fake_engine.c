@@ -400,6 +400,9 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                                 .n_cache_hits = 6,
                                 .n_cache_entries = 3,
                                 .cache_bytes = 3000,
+                                .n_vision_hits = 1,
+                                .n_vision_entries = 2,
+                                .vision_cache_bytes = 5000,
                                 .n_drafted = 40,
                                 .n_draft_accepted = 30,
                                 .n_parked_steps = 2};
