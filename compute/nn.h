@@ -148,11 +148,11 @@ typedef struct delta_shape {
 /* The operator, one sequence: conv [T, 2*n_k*dk + n_v*dv] holds q | k | v rows; q and k are L2-normalised here
  * (x * rsqrt(sum x^2 + 1e-6)) and q scaled by dk^-0.5. beta, g [T, n_v]. state [n_v, dk, dv] is read and
  * updated. out [T, n_v, dv].
- *   recurrent: token by token; defines the operator; used for decode and verify blocks. If states is not NULL it
- *              receives a copy of the state after every row but the last, which state itself holds:
- *              states [T-1, n_v, dk, dv].
+ *   recurrent: token by token; defines the operator; used for decode and verify blocks. If states is not NULL,
+ *              states[t] receives the state after row t and `state` is only read, unless one of them is `state` itself:
+ *              that may be the last alone.
  *   chunked:   blocks of 64 rows as matrix products; for prefill. Equal to f32 rounding, not bitwise. */
-void nn_delta_recurrent(compute *c, float *out, float *state, float *states, const float *conv,
+void nn_delta_recurrent(compute *c, float *out, float *state, float *const *states, const float *conv,
                         const float *beta, const float *g, const delta_shape *s, size_t T);
 void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,
                       const float *g, const delta_shape *s, size_t T);

@@ -90,7 +90,8 @@ void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const flo
 
 typedef struct delta_job {
     compute *c;
-    float *out, *state, *states;
+    float *out, *state;
+    float *const *states;
     const float *conv, *beta, *g;
     delta_shape s;
     size_t T;
@@ -129,15 +130,6 @@ static const float *value_row(const delta_job *job, size_t h, size_t t)
     return job->conv + t * conv_width(s) + 2 * s->n_k * s->dk + h * s->dv;
 }
 
-static void save_columns(const delta_job *job, const float *S, size_t h, size_t t, size_t j0, size_t n)
-{
-    const delta_shape *s = &job->s;
-    float *to = job->states + ((t * s->n_v + h) * s->dk) * s->dv + j0;
-    for (size_t i = 0; i < s->dk; i++) {
-        memcpy(to + i * s->dv, S + i * s->dv, n * sizeof(float));
-    }
-}
-
 static void recurrent_task(void *ctx, size_t task, size_t thread)
 {
     const delta_job *job = ctx;
@@ -145,22 +137,22 @@ static void recurrent_task(void *ctx, size_t task, size_t thread)
     size_t h = task / job->n_blocks, j0 = task % job->n_blocks * COLUMNS;
     size_t n = min_size(COLUMNS, s->dv - j0);
     float *q = nn_scratch(job->c, thread), *k = q + ROW_GROUP * s->dk;
-    float *S = job->state + h * s->dk * s->dv + j0;
+    const size_t at = h * s->dk * s->dv + j0;
+    const float *S = job->state + at;
     for (size_t t = 0; t < job->T; t++) {
+        float *to = (job->states ? job->states[t] : job->state) + at;
         size_t r = t % ROW_GROUP;
         if (r == 0) {
             load_qk(job, q, k, h, t, min_size(ROW_GROUP, job->T - t));
         }
-        job->c->ops->delta_step(job->out + (t * s->n_v + h) * s->dv + j0, S, s->dv, q + r * s->dk,
+        job->c->ops->delta_step(job->out + (t * s->n_v + h) * s->dv + j0, to, S, s->dv, q + r * s->dk,
                                 k + r * s->dk, value_row(job, h, t) + j0, job->beta[t * s->n_v + h],
                                 expf(job->g[t * s->n_v + h]), s->dk, n);
-        if (job->states && t + 1 < job->T) {
-            save_columns(job, S, h, t, j0, n);
-        }
+        S = to;
     }
 }
 
-void nn_delta_recurrent(compute *c, float *out, float *state, float *states, const float *conv,
+void nn_delta_recurrent(compute *c, float *out, float *state, float *const *states, const float *conv,
                         const float *beta, const float *g, const delta_shape *s, size_t T)
 {
     check_shape(s);

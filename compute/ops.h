@@ -74,10 +74,10 @@ typedef struct ops {
      * from tail [3, tail_stride]. */
     void (*conv_silu)(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
                       size_t tail_stride, const float *w, size_t T, size_t n);
-    /* One token, n columns of a state S [dk, stride]: S *= decay; m = k S; S += k^T (beta (v - m));
-     * out = q S. */
-    void (*delta_step)(float *out, float *S, size_t stride, const float *q, const float *k, const float *v,
-                       float beta, float decay, size_t dk, size_t n);
+    /* One token, n columns of a state S [dk, stride]: m = k (decay S); to = decay S + k^T (beta (v - m));
+     * out = q to. `to` has the shape of S and may be S. */
+    void (*delta_step)(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
+                       const float *v, float beta, float decay, size_t dk, size_t n);
 } ops;
 
 /* The best table for a set of CPU_* flags; never NULL. */

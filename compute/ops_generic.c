@@ -269,19 +269,18 @@ static void conv_silu_generic(float *out, size_t out_stride, const float *u, siz
     }
 }
 
-static void delta_step_generic(float *restrict out, float *restrict S, size_t stride, const float *q,
+static void delta_step_generic(float *restrict out, float *to, const float *S, size_t stride, const float *q,
                                const float *k, const float *v, float beta, float decay, size_t dk, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
         float m = 0, o = 0;
         for (size_t i = 0; i < dk; i++) {
-            S[i * stride + j] *= decay;
-            m += S[i * stride + j] * k[i];
+            m += S[i * stride + j] * decay * k[i];
         }
         float d = beta * (v[j] - m);
         for (size_t i = 0; i < dk; i++) {
-            S[i * stride + j] += k[i] * d;
-            o += S[i * stride + j] * q[i];
+            to[i * stride + j] = S[i * stride + j] * decay + k[i] * d;
+            o += to[i * stride + j] * q[i];
         }
         out[j] = o;
     }

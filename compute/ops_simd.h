@@ -540,9 +540,9 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
 
 /* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order.
  */
-static ALWAYS_INLINE void delta_columns(float *out, float *S, size_t stride, const float *q, const float *k,
-                                        const float *v, float beta, float decay, size_t dk, const size_t nv,
-                                        size_t lanes)
+static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, size_t stride, const float *q,
+                                        const float *k, const float *v, float beta, float decay, size_t dk,
+                                        const size_t nv, size_t lanes)
 {
     vec sum[MUL_V], d[MUL_V], f = v_set1(decay);
     for (size_t j = 0; j < nv; j++) {
@@ -563,10 +563,9 @@ static ALWAYS_INLINE void delta_columns(float *out, float *S, size_t stride, con
     for (size_t i = 0; i < dk; i++) {
         vec ki = v_set1(k[i]), qi = v_set1(q[i]);
         for (size_t j = 0; j < nv; j++) {
-            float *at = S + i * stride + j * LANES;
-            size_t m = j + 1 < nv ? LANES : lanes;
-            vec s = v_fma(ki, d[j], v_mul(v_load_n(at, m, 0.0f), f));
-            v_store_n(at, s, m);
+            size_t at = i * stride + j * LANES, m = j + 1 < nv ? LANES : lanes;
+            vec s = v_fma(ki, d[j], v_mul(v_load_n(S + at, m, 0.0f), f));
+            v_store_n(to + at, s, m);
             sum[j] = v_fma(s, qi, sum[j]);
         }
     }
@@ -575,15 +574,15 @@ static ALWAYS_INLINE void delta_columns(float *out, float *S, size_t stride, con
     }
 }
 
-static void delta_step(float *out, float *S, size_t stride, const float *q, const float *k, const float *v,
-                       float beta, float decay, size_t dk, size_t n)
+static void delta_step(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
+                       const float *v, float beta, float decay, size_t dk, size_t n)
 {
     size_t j = 0;
     for (; j + MUL_V * LANES <= n; j += MUL_V * LANES) {
-        delta_columns(out + j, S + j, stride, q, k, v + j, beta, decay, dk, MUL_V, LANES);
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, MUL_V, LANES);
     }
     for (; j < n; j += LANES) {
-        delta_columns(out + j, S + j, stride, q, k, v + j, beta, decay, dk, 1, lanes_left(j, n));
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, 1, lanes_left(j, n));
     }
 }
 

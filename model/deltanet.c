@@ -33,18 +33,20 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_r
                         const deltanet_weights *w, const delta_shape *s, size_t layer)
 {
     size_t C = 2 * s->n_k * s->dk + s->n_v * s->dv, value_width = s->n_v * s->dv, first = run->first_row;
-    float *state = seq_delta(run->seq, layer), *tail = seq_tail(run->seq, layer), *states = NULL;
+    float *state = seq_delta(run->seq, layer), *tail = seq_tail(run->seq, layer), *states[NN_ROWS_EXACT];
     const float *u = d->u + first * C, *beta = d->beta + first * s->n_v, *g = d->g + first * s->n_v;
     float *conv = d->conv + first * C, *o = d->o + first * value_width;
     if (run->keep_rows) {
         float *inputs = seq_row_inputs(run->seq, layer);
         memcpy(inputs, tail, 3 * C * sizeof *inputs);
         memcpy(inputs + 3 * C, u, run->n_rows * C * sizeof *inputs);
-        states = seq_row_deltas(run->seq, layer);
+        for (size_t t = 0; t < run->n_rows; t++) {
+            states[t] = seq_row_delta(run->seq, layer, t, run->n_rows);
+        }
     }
     nn_conv_silu(lc->c, conv, tail, u, w->conv, run->n_rows, C, C);
     if (run->exact_rows) {
-        nn_delta_recurrent(lc->c, o, state, states, conv, beta, g, s, run->n_rows);
+        nn_delta_recurrent(lc->c, o, state, run->keep_rows ? states : NULL, conv, beta, g, s, run->n_rows);
     } else {
         nn_delta_chunked(lc->c, o, state, conv, beta, g, s, run->n_rows);
     }

@@ -22,11 +22,14 @@ typedef struct seq_shape {
     size_t n_blocks; /* a property of the capacity, not of the model */
 } seq_shape;
 
-/* States after every row of a verify block, so that the sequence can go back to any of them. */
+/* States after every row of a verify block, so that the sequence can go back to any of them. No delta state is copied:
+ * the first row reads the present states and writes others, the last row writes where the present ones were, and
+ * going back is a matter of pointers. */
 typedef struct seq_rows {
     int32_t max_rows;  /* 0: not reserved */
     int32_t n_rows;    /* rows kept by the last forward; 0 = none, rewinding is impossible */
-    float *delta;      /* [n_delta_layers][max_rows][delta] */
+    float **delta;     /* [max_rows - 1]: after row t but the last, [n_delta_layers][delta] each */
+    float *memory;     /* of max_rows - 1 of them; by and by they and seq_state's first one change places */
     float *conv_input; /* [n_delta_layers][3 + max_rows][channels]: the old tail, then the rows */
 } seq_rows;
 
@@ -38,7 +41,7 @@ struct seq_state {
     float *memory;  /* delta states and tails: one allocation */
     float **blocks; /* [n_blocks] references into the pool; NULL where no token has been */
     float **k, **v; /* [n_kv_layers][n_blocks]: page tables into the blocks */
-    float *delta;   /* [n_delta_layers][delta] */
+    float *delta;   /* [n_delta_layers][delta]: in memory or in rows.memory */
     float *tails;   /* [n_delta_layers][tail] */
     seq_rows rows;
 };
@@ -61,10 +64,10 @@ static inline float *seq_tail(const seq_state *s, size_t layer)
     return s->tails + layer * s->shape.tail;
 }
 
-/* Where the states after each kept row of one layer go: [max_rows][delta], and the convolution's inputs. */
-static inline float *seq_row_deltas(const seq_state *s, size_t layer)
+/* Where the state of one layer goes after row t of a kept block of n_rows, and the convolution's inputs. */
+static inline float *seq_row_delta(const seq_state *s, size_t layer, size_t t, size_t n_rows)
 {
-    return s->rows.delta + layer * (size_t)s->rows.max_rows * s->shape.delta;
+    return (t + 1 < n_rows ? s->rows.delta[t] : s->delta) + layer * s->shape.delta;
 }
 
 static inline float *seq_row_inputs(const seq_state *s, size_t layer)

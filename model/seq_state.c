@@ -135,6 +135,14 @@ err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *poo
     return ERR_OK;
 }
 
+static void free_rows(seq_state *s)
+{
+    free(s->rows.delta);
+    compute_free(s->c, s->rows.memory);
+    compute_free(s->c, s->rows.conv_input);
+    s->rows = (seq_rows){0};
+}
+
 void seq_state_destroy(seq_state *s)
 {
     if (!s) {
@@ -143,8 +151,7 @@ void seq_state_destroy(seq_state *s)
     if (s->k && s->v) {
         release_blocks(s);
     }
-    compute_free(s->c, s->rows.delta);
-    compute_free(s->c, s->rows.conv_input);
+    free_rows(s);
     compute_free(s->c, s->memory);
     free(s->blocks);
     free(s->k);
@@ -197,17 +204,19 @@ void mtp_truncate(seq_state *s, int32_t len)
 err_code seq_state_reserve_rows(seq_state *s, int32_t max_rows, err_detail *detail)
 {
     const seq_shape *sh = &s->shape;
-    assert(max_rows > 0 && s->rows.max_rows == 0);
-    size_t n = sh->n_delta_layers * (size_t)max_rows * sh->delta;
-    size_t n_inputs = sh->n_delta_layers * (3 + (size_t)max_rows) * (sh->tail / 3);
-    s->rows.delta = compute_alloc(s->c, (n + 1) * sizeof(float));
+    assert(max_rows > 0 && max_rows <= NN_ROWS_EXACT && s->rows.max_rows == 0);
+    const size_t n_spare = (size_t)max_rows - 1, n_state = sh->n_delta_layers * round_up(sh->delta, 16);
+    const size_t n_inputs = sh->n_delta_layers * (3 + (size_t)max_rows) * (sh->tail / 3);
+    s->rows.delta = calloc(n_spare + 1, sizeof *s->rows.delta);
+    s->rows.memory = compute_alloc(s->c, (n_spare * n_state + 1) * sizeof(float));
     s->rows.conv_input = compute_alloc(s->c, (n_inputs + 1) * sizeof(float));
-    if (!s->rows.delta || !s->rows.conv_input) {
-        compute_free(s->c, s->rows.delta);
-        compute_free(s->c, s->rows.conv_input);
-        s->rows = (seq_rows){0};
+    if (!s->rows.delta || !s->rows.memory || !s->rows.conv_input) {
+        free_rows(s);
         return err_set(detail, ERR_NOMEM, "no memory for the states of a verify block (%zu bytes wanted)",
-                       (n + n_inputs) * sizeof(float));
+                       (n_spare * n_state + n_inputs) * sizeof(float));
+    }
+    for (size_t i = 0; i < n_spare; i++) {
+        s->rows.delta[i] = s->rows.memory + i * n_state;
     }
     s->rows.max_rows = max_rows;
     return ERR_OK;
@@ -219,10 +228,11 @@ void seq_state_rewind(seq_state *s, int32_t n_keep)
     const seq_rows *rows = &s->rows;
     assert(n_keep >= 1 && n_keep <= rows->n_rows);
     if (n_keep < rows->n_rows) {
+        float *kept = rows->delta[n_keep - 1];
+        rows->delta[n_keep - 1] = s->delta;
+        s->delta = kept;
         for (size_t layer = 0; layer < sh->n_delta_layers; layer++) {
             size_t channels = sh->tail / 3;
-            memcpy(seq_delta(s, layer), seq_row_deltas(s, layer) + (size_t)(n_keep - 1) * sh->delta,
-                   sh->delta * sizeof(float));
             memcpy(seq_tail(s, layer), seq_row_inputs(s, layer) + (size_t)n_keep * channels,
                    sh->tail * sizeof(float));
         }

@@ -401,7 +401,10 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
            n_out = T * s->n_v * s->dv;
     float *conv = rng_floats(T * width, 2), *beta = rng_floats(T * s->n_v, 1), *g = rng_floats(T * s->n_v, 1);
     float *start = rng_floats(n_state, 1), *state = malloc(n_state * sizeof *state);
-    float *states = rng_floats(T * n_state, 1), *out = rng_floats(n_out, 1);
+    float *states = rng_floats(T * n_state, 1), *out = rng_floats(n_out, 1), **at = calloc(T, sizeof *at);
+    for (size_t t = 0; t < T; t++) {
+        at[t] = t + 1 < T ? states + t * n_state : state;
+    }
     for (size_t i = 0; i < T * s->n_v; i++) {
         beta[i] = fabsf(beta[i]);
         g[i] = i % 7 == 0 ? -30 * fabsf(g[i]) : -0.1f * fabsf(g[i]); /* now and then all is forgotten */
@@ -413,7 +416,7 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
     delta_naive(want, want_state, conv, beta, g, s, T);
 
     memcpy(state, start, n_state * sizeof *state);
-    nn_delta_recurrent(ctx, out, state, states, conv, beta, g, s, T);
+    nn_delta_recurrent(ctx, out, state, at, conv, beta, g, s, T);
     CHECK_NEAR(rel_error(out, want, n_out), 0, 1e-5);
     CHECK_NEAR(rel_error(state, want_state, n_state), 0, 1e-5);
     if (T > 1) { /* the state kept after the last row but one is where one row fewer ends */
@@ -432,7 +435,7 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
     CHECK_NEAR(rel_error(out, want, n_out), 0, 1e-5);
     CHECK_NEAR(rel_error(state, want_state, n_state), 0, 1e-5);
     free(conv), free(beta), free(g), free(start), free(state), free(states), free(out);
-    free(want), free(want_state);
+    free(want), free(want_state), free(at);
 }
 
 static void test_delta(void)

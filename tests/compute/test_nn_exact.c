@@ -107,7 +107,10 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
     kv_pages kv = {in.k, in.v, PAGE};
     delta_shape s = {NK, NV, DK, DV};
     const float *x = in.x + t0 * D, *qkv = in.qkv + t0 * 3 * H * HD;
-    float *heads = o->heads + t0 * 3 * H * HD;
+    float *heads = o->heads + t0 * 3 * H * HD, *states[32];
+    for (size_t t = 0; t < 32; t++) {
+        states[t] = t + 1 < T ? o->states + t * STATE : o->state;
+    }
 
     nn_linear(c, o->linear + t0 * N, x, &w, in.b, T);
     nn_linear(c, o->linear16 + t0 * N, x, &w16, NULL, T);
@@ -125,7 +128,7 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
     nn_conv_silu(c, o->conv + t0 * C, o->tail, in.conv + t0 * C, in.kernel, T, C, C);
     nn_delta_gates(c, o->gates + t0 * NV, o->gates + (MAX_T + t0) * NV, in.beta + t0 * NV, in.g + t0 * NV,
                    in.b, in.b, T, NV);
-    nn_delta_recurrent(c, o->delta + t0 * NV * DV, o->state, T <= 32 ? o->states : NULL, in.conv + t0 * C,
+    nn_delta_recurrent(c, o->delta + t0 * NV * DV, o->state, T <= 32 ? states : NULL, in.conv + t0 * C,
                        in.beta + t0 * NV, in.g + t0 * NV, &s, T);
     nn_rmsnorm_gated(c, o->delta + t0 * NV * DV, o->delta + t0 * NV * DV, in.conv + t0 * NV * DV, in.w, 1e-6f,
                      T * NV, DV);
