@@ -102,7 +102,12 @@ static void linear(void *ctx)
 {
     bench *b = ctx;
     for (size_t t = 0; t < b->T; t += b->step) {
-        nn_linear(b->c, b->out + t * b->w.dims[0], b->x + t * b->w.dims[1], &b->w, NULL, b->step);
+        const linear_part part = {b->out + t * b->w.dims[0], &b->w, NULL};
+        if (b->step > NN_ROWS_EXACT) {
+            nn_linear_many(b->c, &part, 1, b->x + t * b->w.dims[1], b->step);
+        } else {
+            nn_linear_group(b->c, &part, 1, b->x + t * b->w.dims[1], b->step);
+        }
     }
 }
 
@@ -229,7 +234,8 @@ static void bench_rest(bench *b)
 
 int main(int argc, char **argv)
 {
-    compute_options opt = {.n_threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0, .cpu_mask = ~0u};
+    compute_options opt = {
+        .n_threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0, .cpu_mask = ~0u, .fast = true};
     err_detail detail = {0};
     bench b = {0};
     if (argc > 2 && !cpu_parse_level(argv[2], &opt.cpu_mask)) {

@@ -14,11 +14,16 @@
  * because only what is touched takes memory: the usual model needs less than 2 MiB. */
 enum { SCRATCH_FLOATS = 1 << 23 };
 
+/* Words of the room where the inputs of a product are packed, shared by all threads. */
+enum { PACKED_WORDS = 1 << 23 };
+
 struct compute {
     const ops *ops;
     pool *pool;
-    float *scratch; /* [n_threads, SCRATCH_FLOATS] */
-    unsigned flags; /* CPU_* in use */
+    float *scratch;   /* [n_threads, SCRATCH_FLOATS] */
+    uint32_t *packed; /* [PACKED_WORDS] */
+    bool fast;        /* products of many rows round activations to bf16 */
+    unsigned flags;   /* CPU_* in use */
     char description[128];
 };
 

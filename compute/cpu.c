@@ -26,6 +26,7 @@ unsigned cpu_flags(void)
         flags |= CPU_AVX512;
         flags |= __builtin_cpu_supports("avx512vnni") ? CPU_AVX512_VNNI : 0;
         flags |= __builtin_cpu_supports("avx512bf16") ? CPU_AVX512_BF16 : 0;
+        flags |= __builtin_cpu_is("amd") ? CPU_BF16_IS_FAST : 0;
     }
     return flags;
 }

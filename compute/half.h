@@ -20,6 +20,17 @@ static inline float bf16_to_f32(uint16_t bits)
     return f32_from_bits((uint32_t)bits << 16);
 }
 
+/* The nearest bf16, ties to even; NaN stays NaN. */
+static inline uint16_t bf16_from_f32(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        return (uint16_t)(bits >> 16 | 0x40u);
+    }
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
 /* IEEE binary16; a NaN keeps its payload and becomes quiet, as the processor's own conversion does.
  */
 static inline float f16_to_f32(uint16_t bits)

@@ -26,9 +26,11 @@ err_code compute_create(compute **out, const compute_options *opt, err_detail *d
     }
     c->flags = cpu_flags() & opt->cpu_mask;
     c->ops = ops_select(c->flags);
+    c->fast = opt->fast;
     c->pool = pool_create(n_threads);
     c->scratch = compute_alloc(c, n_threads * SCRATCH_FLOATS * sizeof *c->scratch);
-    if (!c->pool || !c->scratch) {
+    c->packed = compute_alloc(c, PACKED_WORDS * sizeof *c->packed);
+    if (!c->pool || !c->scratch || !c->packed) {
         compute_destroy(c);
         return err_set(detail, ERR_NOMEM, "cannot start %zu compute threads", n_threads);
     }
@@ -46,6 +48,7 @@ void compute_destroy(compute *c)
     }
     pool_destroy(c->pool);
     compute_free(c, c->scratch);
+    compute_free(c, c->packed);
     free(c);
 }
 

@@ -37,6 +37,7 @@ enum {
 typedef struct compute_options {
     size_t n_threads;  /* 0: one per physical core that this process may use */
     unsigned cpu_mask; /* ANDed with cpu_flags(); ~0u for all */
+    bool fast;         /* see nn_linear_many */
 } compute_options;
 
 MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, err_detail *detail);
@@ -65,6 +66,11 @@ typedef struct linear_part {
     const float *bias; /* or NULL */
 } linear_part;
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
+
+/* The same for the rows of prompts and pictures. In a fast context a row's result depends neither on T nor on the other
+ * rows, but it is not the one of nn_linear: terms are added in another order, and where the processor multiplies bf16
+ * faster than f32, x is rounded to bf16 for weights of that type. In an exact context it is nn_linear_group. */
+void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
 
 /* y[i] += x[i]. In place. */
 void nn_add(compute *c, float *y, const float *x, size_t n);

@@ -4,6 +4,10 @@
 
 const ops *ops_select(unsigned flags)
 {
+    const unsigned bf16 = CPU_AVX2 | CPU_AVX512 | CPU_AVX512_BF16 | CPU_BF16_IS_FAST;
+    if ((flags & bf16) == bf16 && ops_avx512_bf16()) {
+        return ops_avx512_bf16();
+    }
     if ((flags & CPU_AVX2) && (flags & CPU_AVX512) && ops_avx512()) {
         return ops_avx512();
     }

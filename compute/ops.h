@@ -15,7 +15,9 @@
 #ifndef PARLEY_COMPUTE_OPS_H
 #define PARLEY_COMPUTE_OPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "compute/tensor.h"
 
@@ -24,6 +26,9 @@
  * l+8, l+4, l+2, l+1 are added. */
 typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
                          const void *w, size_t w_stride, size_t N, size_t K);
+
+/* Rows of x that lie side by side in a packed panel. */
+enum { TILE_ROWS = 64 };
 
 typedef struct ops {
     const char *name;
@@ -35,6 +40,27 @@ typedef struct ops {
      * AVX-512 it is as fast as OpenBLAS's AVX-512 kernels and twice its Haswell ones; with AVX2 it
      * reaches two thirds of BLAS. */
     size_t dot_rows_best;
+    /* Prompts and pictures take the tiles below; otherwise they go the same way as few rows. */
+    bool tiles_best;
+
+    /* ---- tiles, for many rows ---- */
+
+    /* sums[n*TILE_ROWS + t] += sum_k x[k*TILE_ROWS + t] * w[n*w_stride + k]: a panel of rows turned, so that a weight
+     * serves 16 of them. T counts in steps of 16, what is beyond it is of no use. One accumulator an element, k
+     * rising from 0, added to sums at the end. */
+    void (*tile_f32)(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
+                     size_t K);
+
+    /* The same in bf16; NULL where it is not faster. */
+
+    /* A panel of T <= TILE_ROWS rows rounded to bf16 (nearest, ties to even): out[k/2 * TILE_ROWS + t] holds columns k
+     * (low half) and k+1 of row t. Rows T .. up to the next multiple of 16 become zeros; later ones stay. K even. */
+    void (*pack_bf16)(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K);
+    /* sums[n*TILE_ROWS + t] += sum_k x[t,k] * w[n,k] of a packed x and bf16 rows w (stride in elements); T counts in
+     * steps of 16, what is beyond it is of no use; K even. One accumulator an element, pairs in rising order; what is
+     * rounded inside a pair, and what becomes of numbers below 2^-126, is the instruction's own. */
+    void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
+                      size_t K);
 
     /* ---- small matrices ---- */
 
@@ -87,5 +113,6 @@ const ops *ops_select(unsigned flags);
 const ops *ops_generic(void);
 const ops *ops_avx2(void);
 const ops *ops_avx512(void);
+const ops *ops_avx512_bf16(void); /* needs BF16 too */
 
 #endif

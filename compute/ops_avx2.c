@@ -16,7 +16,7 @@ typedef struct vec {
 
 /* 16 registers: 6 pairs of accumulators (measured: better than 4 for dot products), the rest for
  * inputs. */
-enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, DOT_N_FEW = 4, MUL_M = 4, MUL_V = 1 };
+enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, DOT_N_FEW = 4, MUL_M = 4, MUL_V = 1, TILE_N = 6, TILE_V = 1 };
 
 static ALWAYS_INLINE vec v_set1(float f)
 {
@@ -189,11 +189,39 @@ static ALWAYS_INLINE vec v_widen_f16_n(const void *p, size_t n)
     return v_widen_f16(padded);
 }
 
+/* ---- 8 x 8 floats turned ---- */
+
+enum { TURN_SIDE = 8 };
+
+static ALWAYS_INLINE void v_turn(float *out, size_t out_stride, const float *in, size_t in_stride)
+{
+    __m256 r[8], t[8], u[8];
+    for (size_t i = 0; i < 8; i++) {
+        r[i] = _mm256_loadu_ps(in + i * in_stride);
+    }
+    for (size_t i = 0; i < 8; i += 2) { /* pairs of rows */
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (size_t i = 0; i < 8; i += 4) { /* u[i + j]: columns j and 4 + j of rows i .. i+3 */
+        for (size_t j = 0; j < 2; j++) {
+            __m256d a = _mm256_castps_pd(t[i + j]), b = _mm256_castps_pd(t[i + 2 + j]);
+            u[i + 2 * j] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b));
+            u[i + 2 * j + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
+        }
+    }
+    for (size_t j = 0; j < 4; j++) {
+        _mm256_storeu_ps(out + j * out_stride, _mm256_permute2f128_ps(u[j], u[4 + j], 0x20));
+        _mm256_storeu_ps(out + (4 + j) * out_stride, _mm256_permute2f128_ps(u[j], u[4 + j], 0x31));
+    }
+}
+
 #include "compute/ops_simd.h"
 
 const ops *ops_avx2(void)
 {
-    static const ops table = {.name = "avx2", .dot_rows_best = NN_ROWS_EXACT, OPS_SIMD_MEMBERS};
+    static const ops table = {
+        .name = "avx2", .dot_rows_best = NN_ROWS_EXACT, .tiles_best = true, OPS_SIMD_MEMBERS};
     return &table;
 }
 

@@ -91,6 +91,48 @@ static void dot_rows_f16_generic(float *out, size_t out_stride, const float *x, 
     dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 2, widen_f16_generic);
 }
 
+static void pack_bf16_generic(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K)
+{
+    for (size_t k = 0; k < K; k += 2) {
+        for (size_t t = 0; t < (T + 15) / 16 * 16; t++) {
+            const float *pair = x + t * x_stride + k;
+            out[k / 2 * TILE_ROWS + t] =
+                t < T ? bf16_from_f32(pair[0]) | (uint32_t)bf16_from_f32(pair[1]) << 16 : 0;
+        }
+    }
+}
+
+static void tile_f32_generic(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
+                             size_t K)
+{
+    for (size_t n = 0; n < N; n++) {
+        for (size_t t = 0; t < T; t++) {
+            float sum = 0;
+            for (size_t k = 0; k < K; k++) {
+                sum += x[k * TILE_ROWS + t] * w[n * w_stride + k];
+            }
+            sums[n * TILE_ROWS + t] += sum;
+        }
+    }
+}
+
+static void tile_bf16_generic(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T,
+                              size_t N, size_t K)
+{
+    for (size_t n = 0; n < N; n++) {
+        for (size_t t = 0; t < T; t++) {
+            float sum = 0, pair[2];
+            for (size_t k = 0; k < K; k += 2) {
+                uint32_t bits = x[k / 2 * TILE_ROWS + t];
+                float even = bf16_to_f32((uint16_t)bits), odd = bf16_to_f32((uint16_t)(bits >> 16));
+                widen_bf16_generic(pair, (const unsigned char *)w + 2 * (n * w_stride + k), 2);
+                sum += even * pair[0] + odd * pair[1];
+            }
+            sums[n * TILE_ROWS + t] += sum;
+        }
+    }
+}
+
 static void mul_add_generic(float *restrict c, size_t c_stride, const float *restrict a, size_t a_stride,
                             const float *restrict b, size_t b_stride, size_t M, size_t K, size_t N)
 {
@@ -293,6 +335,9 @@ const ops *ops_generic(void)
         .widen = {widen_f32_generic, widen_bf16_generic, widen_f16_generic},
         .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
         .dot_rows_best = NN_ROWS_EXACT,
+        .tile_f32 = tile_f32_generic,
+        .pack_bf16 = pack_bf16_generic,
+        .tile_bf16 = tile_bf16_generic,
         .mul_add = mul_add_generic,
         .transpose = transpose_generic,
         .add = add_generic,

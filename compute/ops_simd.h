@@ -3,13 +3,14 @@
  * the same bits.
  *
  *     typedef struct vec {...} vec;  v_load(), v_fma() ...
- *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, DOT_N_FEW = 8, MUL_M = 4, MUL_V = 4 };
+ *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, DOT_N_FEW = 8, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4 };
  *     #include "compute/ops_simd.h"
  *
  * Wanted of the including file:
  *   v_set1, v_load, v_store, v_add, v_sub, v_mul, v_div, v_fma (a*b+c), v_min, v_max (second
  * operand where either is NaN), v_round, v_scale2 (a * 2^n), v_where_negative (x < 0 ? a : b);
  *   v_load_n (first n lanes, others `fill`; reads nothing beyond), v_store_n;
+ *   v_turn (a square of TURN_SIDE x TURN_SIDE floats, rows and columns exchanged);
  *   v_sum (lanes l and l+8, l+4, l+2, l+1 added), v_sum4 (four of them stored together), v_top
  * (largest lane); v_widen_bf16, v_widen_f16 and v_widen_bf16_n, v_widen_f16_n (zeros beyond n).
  */
@@ -342,17 +343,81 @@ static void mul_add(float *c, size_t c_stride, const float *a, size_t a_stride, 
     }
 }
 
-/* Squares of 8, so that the lines read and written stay in the first cache. */
 static void transpose(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M, size_t N)
 {
-    enum { SIDE = 8 };
-    for (size_t m0 = 0; m0 < M; m0 += SIDE) {
-        size_t m1 = m0 + SIDE < M ? m0 + SIDE : M;
-        for (size_t n = 0; n < N; n++) {
-            for (size_t m = m0; m < m1; m++) {
-                out[n * out_stride + m] = in[m * in_stride + n];
+    size_t m = 0;
+    for (; m + TURN_SIDE <= M; m += TURN_SIDE) {
+        size_t n = 0;
+        for (; n + TURN_SIDE <= N; n += TURN_SIDE) {
+            v_turn(out + n * out_stride + m, out_stride, in + m * in_stride + n, in_stride);
+        }
+        for (; n < N; n++) {
+            for (size_t i = m; i < m + TURN_SIDE; i++) {
+                out[n * out_stride + i] = in[i * in_stride + n];
             }
         }
+    }
+    for (; m < M; m++) {
+        for (size_t n = 0; n < N; n++) {
+            out[n * out_stride + m] = in[m * in_stride + n];
+        }
+    }
+}
+
+/* ---- tiles for many rows ---- */
+
+/* nn weight rows against nv vectors of rows of x. */
+static ALWAYS_INLINE void tile_block(float *sums, const float *x, const float *w, size_t w_stride, size_t K,
+                                     const size_t nn, const size_t nv)
+{
+    vec acc[TILE_N][TILE_V];
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            acc[n][v] = v_set1(0.0f);
+        }
+    }
+    for (size_t k = 0; k < K; k++) {
+        vec xv[TILE_V];
+        for (size_t v = 0; v < nv; v++) {
+            xv[v] = v_load(x + k * TILE_ROWS + v * LANES);
+        }
+        for (size_t n = 0; n < nn; n++) {
+            vec wv = v_set1(w[n * w_stride + k]);
+            for (size_t v = 0; v < nv; v++) {
+                acc[n][v] = v_fma(xv[v], wv, acc[n][v]);
+            }
+        }
+    }
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            float *at = sums + n * TILE_ROWS + v * LANES;
+            v_store(at, v_add(v_load(at), acc[n][v]));
+        }
+    }
+}
+
+/* All weight rows against nv vectors. */
+static ALWAYS_INLINE void tile_rows(float *sums, const float *x, const float *w, size_t w_stride, size_t N,
+                                    size_t K, const size_t nv)
+{
+    size_t n = 0;
+    for (; n + TILE_N <= N; n += TILE_N) {
+        tile_block(sums + n * TILE_ROWS, x, w + n * w_stride, w_stride, K, TILE_N, nv);
+    }
+    for (; n < N; n++) {
+        tile_block(sums + n * TILE_ROWS, x, w + n * w_stride, w_stride, K, 1, nv);
+    }
+}
+
+static void tile_f32(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
+                     size_t K)
+{
+    size_t t = 0;
+    for (; t + TILE_V * LANES <= T; t += TILE_V * LANES) {
+        tile_rows(sums + t, x + t, w, w_stride, N, K, TILE_V);
+    }
+    for (; t < T; t += LANES) {
+        tile_rows(sums + t, x + t, w, w_stride, N, K, 1);
     }
 }
 
@@ -589,10 +654,10 @@ static void delta_step(float *out, float *to, const float *S, size_t stride, con
 /* The members every vector table has in common. */
 #define OPS_SIMD_MEMBERS                                                                                     \
     .widen = {widen_row_f32, widen_row_bf16, widen_row_f16},                                                 \
-    .dot_rows = {dot_rows_f32, dot_rows_bf16, dot_rows_f16}, .mul_add = mul_add, .transpose = transpose,     \
-    .add = add, .scale = scale, .rmsnorm = rmsnorm, .rmsnorm_gated = rmsnorm_gated, .layernorm = layernorm,  \
-    .l2norm = l2norm, .exp = exp_all, .silu_mul = silu_mul, .sigmoid_mul = sigmoid_mul,                      \
-    .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf, .rope = rope, .softmax_tile = softmax_tile,                \
-    .conv_silu = conv_silu, .delta_step = delta_step
+    .dot_rows = {dot_rows_f32, dot_rows_bf16, dot_rows_f16}, .tile_f32 = tile_f32, .mul_add = mul_add,       \
+    .transpose = transpose, .add = add, .scale = scale, .rmsnorm = rmsnorm, .rmsnorm_gated = rmsnorm_gated,  \
+    .layernorm = layernorm, .l2norm = l2norm, .exp = exp_all, .silu_mul = silu_mul,                          \
+    .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf, .rope = rope,                  \
+    .softmax_tile = softmax_tile, .conv_silu = conv_silu, .delta_step = delta_step
 
 #endif

@@ -251,7 +251,7 @@ static void set_info(engine *e)
 
 static err_code open_parts(engine *e, const engine_options *opt, err_detail *detail)
 {
-    const compute_options co = {.n_threads = opt->n_threads, .cpu_mask = opt->cpu_mask};
+    const compute_options co = {.n_threads = opt->n_threads, .cpu_mask = opt->cpu_mask, .fast = !opt->exact};
     err_code err = compute_create(&e->compute, &co, detail);
     if (err != ERR_OK) {
         return err;

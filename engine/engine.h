@@ -36,6 +36,7 @@ typedef struct engine_options {
     bool no_draft;              /* never use the multi-token-prediction head */
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
+    bool exact;                 /* prompts and pictures in float32 too; see compute_options.fast */
     int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */
     gen_params defaults;        /* from the command line; unset fields fall to generation_config.json */
     /* Receives every event, on the engine thread; takes ownership (gen_event_free). */

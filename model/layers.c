@@ -35,7 +35,7 @@ size_t layer_spans(row_span *spans, const layer_run *runs, size_t n_runs)
         while (left > 0) {
             size_t more = left < most ? left : most;
             size_t first = n ? spans[n - 1].first + spans[n - 1].n : 0;
-            spans[n++] = (row_span){first, more};
+            spans[n++] = (row_span){first, more, runs[r].exact_rows};
             left -= more;
         }
     }
@@ -51,7 +51,12 @@ void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_p
             const tensor *w = parts[k].w;
             at_span[k] = (linear_part){parts[k].out + s->first * w->dims[0], w, NULL};
         }
-        nn_linear_group(lc->c, at_span, n_parts, x + s->first * parts[0].w->dims[1], s->n);
+        const float *rows = x + s->first * parts[0].w->dims[1];
+        if (s->exact) {
+            nn_linear_group(lc->c, at_span, n_parts, rows, s->n);
+        } else {
+            nn_linear_many(lc->c, at_span, n_parts, rows, s->n);
+        }
     }
 }
 

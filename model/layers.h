@@ -28,6 +28,7 @@ typedef struct layer_run {
  * NN_ROWS_EXACT of them go at once, so a decoded row's bits do not depend on what else is in the batch. */
 typedef struct row_span {
     size_t first, n;
+    bool exact; /* decode rows: their bits are those of the row alone */
 } row_span;
 
 typedef struct layer_ctx {

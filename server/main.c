@@ -80,6 +80,11 @@ bool command_engine_options(engine_options *out, const options *o)
         fprintf(stderr, "parley: --cpu is \"%s\"; it takes generic, avx2, avx512 or native\n", o->cpu);
         return false;
     }
+    out->exact = o->compute && strcmp(o->compute, "exact") == 0;
+    if (o->compute && !out->exact && strcmp(o->compute, "fast") != 0) {
+        fprintf(stderr, "parley: --compute is \"%s\"; it takes fast or exact\n", o->compute);
+        return false;
+    }
     return true;
 }
 

@@ -62,6 +62,10 @@ static const option_row ROWS[] = {
      "keep the vision tokens around a film as a whole, for models trained with them [off]"},
     {"cpu", 0, VALUE_TEXT, AT(cpu), 0, 0, IN_ENGINE, "LEVEL",
      "highest instruction set: generic, avx2, avx512, native [native]"},
+    {"compute", 0, VALUE_TEXT, AT(compute), 0, 0, IN_ENGINE, "HOW",
+     "arithmetic of prompts and pictures: fast takes the processor's quickest way (activations may become "
+     "bf16), "
+     "exact the float32 products of the checks [fast]"},
     {"n-predict", 'n', VALUE_INT, AT(n_predict), 1, 1 << 24, IN_ANSWER, "N",
      "most tokens of an answer, if the request does not say [2048]"},
     {"temp", 0, VALUE_NUMBER, AT(temperature), 0, 100, IN_ANSWER, "X",

@@ -27,7 +27,7 @@ typedef struct options {
     const char *alias;
     const char *chat_template_file;
     int64_t ctx_size, parallel, queue, threads, batch_size;
-    const char *cpu;
+    const char *cpu, *compute;
     bool mtp;
     bool video_outer_pair;
     int64_t cache_ram, vision_cache; /* -1: not given */

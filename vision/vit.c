@@ -432,7 +432,8 @@ static size_t chunk_rows(const vit_config *vc, size_t begin, size_t n_rows)
 
 static void linear(compute *c, float *out, const float *x, const linear_weights *l, size_t n_rows)
 {
-    nn_linear(c, out, x, &l->w, l->b, n_rows);
+    const linear_part part = {out, &l->w, l->b};
+    nn_linear_many(c, &part, 1, x, n_rows);
 }
 
 /* x = x + proj(attention(norm1(x))) */

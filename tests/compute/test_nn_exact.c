@@ -33,7 +33,8 @@ typedef struct inputs {
 
 /* Everything an operation writes, row by row where rows exist. */
 typedef struct outputs {
-    float *linear, *linear16, *rms, *layer, *silu, *heads, *attention, *segments, *conv, *delta, *gates;
+    float *linear, *linear16, *many, *many16, *rms, *layer, *silu, *heads, *attention, *segments, *conv,
+        *delta, *gates;
     float *states, *state, *chunked, *chunked_state, *tail;
 } outputs;
 
@@ -73,6 +74,8 @@ static void make_outputs(outputs *o)
     *o = (outputs){
         .linear = rng_floats(MAX_T * N, 1),
         .linear16 = rng_floats(MAX_T * N, 1),
+        .many = rng_floats(MAX_T * N, 1),
+        .many16 = rng_floats(MAX_T * N, 1),
         .rms = rng_floats(MAX_T * D, 1),
         .layer = rng_floats(MAX_T * D, 1),
         .silu = rng_floats(MAX_T * D, 1),
@@ -95,7 +98,8 @@ static void make_outputs(outputs *o)
 
 static void free_outputs(outputs *o)
 {
-    free(o->linear), free(o->linear16), free(o->rms), free(o->layer), free(o->silu), free(o->heads);
+    free(o->many), free(o->many16), free(o->linear), free(o->linear16), free(o->rms), free(o->layer),
+        free(o->silu), free(o->heads);
     free(o->attention), free(o->segments), free(o->conv), free(o->delta), free(o->gates), free(o->states);
     free(o->state), free(o->chunked), free(o->chunked_state), free(o->tail);
 }
@@ -114,6 +118,8 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
 
     nn_linear(c, o->linear + t0 * N, x, &w, in.b, T);
     nn_linear(c, o->linear16 + t0 * N, x, &w16, NULL, T);
+    const linear_part parts[] = {{o->many + t0 * N, &w, in.b}, {o->many16 + t0 * N, &w16, in.b}};
+    nn_linear_many(c, parts, 2, x, T);
     nn_rmsnorm(c, o->rms + t0 * D, x, in.w, 1e-6f, T, D);
     nn_layernorm(c, o->layer + t0 * D, x, in.w, in.b, 1e-6f, T, D);
     memcpy(o->silu + t0 * D, x, T * D * sizeof(float));
@@ -148,7 +154,8 @@ static compute *create(size_t n_threads, unsigned mask)
 {
     compute *c = NULL;
     err_detail detail = {0};
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &detail),
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask, .fast = true},
+                            &detail),
              detail);
     CHECK_INT(compute_n_threads(c), n_threads);
     return c;
@@ -168,6 +175,8 @@ static void check_threads(unsigned mask)
         run_whole(many, &b);
         SAME(linear, MAX_T * N);
         SAME(linear16, MAX_T * N);
+        SAME(many, MAX_T * N);
+        SAME(many16, MAX_T * N);
         SAME(rms, MAX_T * D);
         SAME(layer, MAX_T * D);
         SAME(silu, MAX_T * D);
@@ -203,6 +212,8 @@ static void check_rows(unsigned mask)
         }
         SAME(linear, T * N);
         SAME(linear16, T * N);
+        SAME(many, T * N);
+        SAME(many16, T * N);
         SAME(rms, T * D);
         SAME(layer, T * D);
         SAME(silu, T * D);
@@ -215,6 +226,29 @@ static void check_rows(unsigned mask)
         SAME(tail, 3 * C);
         free_outputs(&a), free_outputs(&b);
     }
+    compute_destroy(c);
+}
+
+/* Many rows: the bits of a row do not depend on how many there are, and the values are those of nn_linear. */
+static void check_many(unsigned mask)
+{
+    enum { MORE = 67 };
+    compute *c = create(2, mask);
+    outputs a, b;
+    make_outputs(&a), make_outputs(&b);
+    run_rows(c, &a, 0, MAX_T);
+    run_rows(c, &b, 0, MORE);
+    run_rows(c, &b, MORE, MAX_T - MORE);
+    if (mask) { /* generic: one way for all numbers of rows, and BLAS behind it */
+        SAME(many, MAX_T * N);
+        SAME(many16, MAX_T * N);
+    }
+    for (size_t i = 0; i < MAX_T * N; i++) {
+        CHECK_NEAR(a.many[i], a.linear[i], 1e-4);
+        CHECK_NEAR(a.many16[i] - in.b[i % N], a.linear16[i],
+                   0.15); /* 2^-9 of a sum of 100 products of up to 2 */
+    }
+    free_outputs(&a), free_outputs(&b);
     compute_destroy(c);
 }
 
@@ -256,6 +290,7 @@ int main(void)
         if ((cpu_flags() & mask) == mask) {
             check_threads(mask);
             check_rows(mask);
+            check_many(mask);
         }
     }
     check_memory();

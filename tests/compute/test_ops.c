@@ -125,6 +125,65 @@ static void check_dot(void)
     }
 }
 
+/* A panel of T rows against N weight rows. What lies beyond T is of no use, but must not be a fault. */
+static void tile_case(size_t T, size_t N, size_t K, size_t slack)
+{
+    size_t lanes = (T + 15) / 16 * 16, w_stride = K + slack;
+    float *x = rng_floats(K * TILE_ROWS, 1), *w = rng_floats(N * w_stride + 1, 1);
+    float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
+    rng_fill(a, N * TILE_ROWS, 1);
+    memcpy(b, a, N * TILE_ROWS * sizeof *a);
+    float kept = a[TILE_ROWS - 1];
+    vec->tile_f32(a, x, w + 1, w_stride, T, N, K);
+    gen->tile_f32(b, x, w + 1, w_stride, T, N, K);
+    for (size_t n = 0; n < N; n++) {
+        check_close("tile_f32", a + n * TILE_ROWS, b + n * TILE_ROWS, T, 0, 1.2e-7 * (double)(K + 1) * 2);
+    }
+    CHECK(lanes == TILE_ROWS || a[TILE_ROWS - 1] == kept);
+    check_guard(&out_a);
+    free(x), free(w);
+}
+
+/* The same in bf16, packed from rows. The order inside a pair is free, so one rounding more a pair. */
+static void tile_case_bf16(size_t T, size_t N, size_t K, size_t slack)
+{
+    size_t x_stride = K + slack, w_stride = K + 2 * slack, n_packed = K / 2 * TILE_ROWS;
+    float *x = rng_floats(T * x_stride, 1), *w = rng_floats(N * w_stride, 1);
+    uint32_t *p = calloc(n_packed + 1, sizeof *p), *q = calloc(n_packed + 1, sizeof *q);
+    uint16_t *half = malloc((N * w_stride + 1) * sizeof *half);
+    for (size_t i = 0; i < N * w_stride; i++) {
+        half[i + 1] = bf16_cut(w[i]);
+    }
+    x[0] = 3.4e38f, x[T * x_stride - 1 - slack] = K % 4 ? -0.0f : 1.00390625f; /* infinite; a tie */
+    vec->pack_bf16(p, x, x_stride, T, K);
+    gen->pack_bf16(q, x, x_stride, T, K);
+    CHECK(memcmp(p, q, (n_packed + 1) * sizeof *p) == 0);
+    x[0] = 1;
+    vec->pack_bf16(p, x, x_stride, T, K);
+    float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
+    rng_fill(a, N * TILE_ROWS, 1);
+    memcpy(b, a, N * TILE_ROWS * sizeof *a);
+    vec->tile_bf16(a, p, half + 1, w_stride, T, N, K);
+    gen->tile_bf16(b, p, half + 1, w_stride, T, N, K);
+    for (size_t n = 0; n < N; n++) {
+        check_close("tile_bf16", a + n * TILE_ROWS, b + n * TILE_ROWS, T, 0, 1.2e-7 * (double)(K + 1) * 3);
+    }
+    check_guard(&out_a);
+    free(x), free(w), free(p), free(q), free(half);
+}
+
+static void check_tiles(void)
+{
+    static const size_t rows[] = {1, 15, 16, 17, 48, 63, 64};
+    for (size_t i = 0; i < 40; i++) {
+        size_t T = rows[i % ARRAY_LEN(rows)], N = 1 + rng_u32() % 20, K = lengths[i % ARRAY_LEN(lengths)];
+        tile_case(T, N, K, i % 3);
+        if (vec->tile_bf16 && K > 0) {
+            tile_case_bf16(T, N, (K + 1) / 2 * 2, i % 3);
+        }
+    }
+}
+
 static void mul_case(size_t M, size_t K, size_t N, size_t slack)
 {
     size_t as = K + slack, bs = N + slack, cs = N + 2 * slack;
@@ -327,6 +386,7 @@ static void check_table(void)
     check_widen();
     check_dot();
     check_mul();
+    check_tiles();
     check_unary("exp", vec->exp, gen->exp, 1e-44);
     check_unary("gelu_tanh", vec->gelu_tanh, gen->gelu_tanh, 2e-8);
     check_unary("gelu_erf", vec->gelu_erf, gen->gelu_erf, 1e-37);
@@ -377,6 +437,12 @@ int main(void)
         vec = ops_avx512();
         check_table();
         check_same_bits(ops_avx2(), ops_avx512());
+    }
+    if (has_avx512 && (cpu_flags() & CPU_AVX512_BF16) && ops_avx512_bf16()) {
+        vec = ops_avx512_bf16();
+        CHECK(vec->tile_bf16 != NULL);
+        check_tiles();
+        check_same_bits(ops_avx512(), vec);
     }
     CHECK_DONE();
 }

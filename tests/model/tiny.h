@@ -27,7 +27,7 @@ static inline tiny tiny_open(size_t n_threads, unsigned cpu_mask)
 {
     tiny t = {0};
     err_detail d = {0};
-    CHECK_OK(compute_create(&t.c, &(compute_options){n_threads, cpu_mask}, &d), d);
+    CHECK_OK(compute_create(&t.c, &(compute_options){.n_threads = n_threads, .cpu_mask = cpu_mask}, &d), d);
     CHECK_OK(model_open(&t.m, check_data("tiny"), &(model_open_options){.weights_only = true}, &d), d);
     CHECK_OK(kv_pool_create(&t.pool, model_get_config(t.m), true, TINY_BLOCKS, t.c, &d), d);
     CHECK_OK(decoder_scratch_create(&t.sc, t.m, t.c, TINY_ROWS, TINY_LOGITS, &d), d);

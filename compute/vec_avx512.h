@@ -1,0 +1,191 @@
+/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and ops_tile.h ask for.
+ * Any thread.
+ *
+ *     #include "compute/vec_avx512.h"
+ *     #include "compute/ops_simd.h"
+ */
+#ifndef PARLEY_COMPUTE_VEC_AVX512_H
+#define PARLEY_COMPUTE_VEC_AVX512_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compute/kernel.h"
+
+typedef __m512 vec;
+
+static ALWAYS_INLINE vec v_set1(float f)
+{
+    return _mm512_set1_ps(f);
+}
+
+static ALWAYS_INLINE vec v_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+static ALWAYS_INLINE void v_store(float *p, vec a)
+{
+    _mm512_storeu_ps(p, a);
+}
+
+static ALWAYS_INLINE __mmask16 first_lanes(size_t n)
+{
+    return (__mmask16)((1u << n) - 1u);
+}
+
+static ALWAYS_INLINE vec v_load_n(const float *p, size_t n, float fill)
+{
+    return n == 16 ? v_load(p) : _mm512_mask_loadu_ps(v_set1(fill), first_lanes(n), p);
+}
+
+static ALWAYS_INLINE void v_store_n(float *p, vec a, size_t n)
+{
+    if (n == 16) {
+        v_store(p, a);
+    } else {
+        _mm512_mask_storeu_ps(p, first_lanes(n), a);
+    }
+}
+
+static ALWAYS_INLINE vec v_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+static ALWAYS_INLINE vec v_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static ALWAYS_INLINE vec v_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static ALWAYS_INLINE vec v_div(vec a, vec b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+static ALWAYS_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static ALWAYS_INLINE vec v_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+static ALWAYS_INLINE vec v_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+static ALWAYS_INLINE vec v_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static ALWAYS_INLINE vec v_scale2(vec a, vec n)
+{
+    return _mm512_scalef_ps(a, n);
+}
+
+static ALWAYS_INLINE vec v_where_negative(vec x, vec a, vec b)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), b, a);
+}
+
+/* Lanes l and l+8, then l and l+4. */
+static ALWAYS_INLINE __m128 fold_to_4(vec a)
+{
+    __m256 b = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+}
+
+static ALWAYS_INLINE float v_sum(vec a)
+{
+    __m128 b = fold_to_4(a);
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+static ALWAYS_INLINE void v_sum4(float *out, vec a, vec b, vec c, vec d)
+{
+    __m128 r0 = fold_to_4(a), r1 = fold_to_4(b), r2 = fold_to_4(c), r3 = fold_to_4(d);
+    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+    _mm_storeu_ps(out, _mm_add_ps(_mm_add_ps(r0, r2), _mm_add_ps(r1, r3)));
+}
+
+static ALWAYS_INLINE float v_top(vec a)
+{
+    return _mm512_reduce_max_ps(a);
+}
+
+/* Each value moved to the upper half of its lane, zeros below: one permutation where widening and shifting would take
+ * two instructions, and the widening one is slow. */
+static ALWAYS_INLINE vec bf16_bits(__m256i bits)
+{
+    const __m512i place = _mm512_set_epi16(15, 0, 14, 0, 13, 0, 12, 0, 11, 0, 10, 0, 9, 0, 8, 0, 7, 0, 6, 0,
+                                           5, 0, 4, 0, 3, 0, 2, 0, 1, 0, 0, 0);
+    return _mm512_castsi512_ps(
+        _mm512_maskz_permutexvar_epi16(0xaaaaaaaau, place, _mm512_castsi256_si512(bits)));
+}
+
+static ALWAYS_INLINE vec v_widen_bf16(const void *p)
+{
+    return bf16_bits(_mm256_loadu_si256(p));
+}
+
+static ALWAYS_INLINE vec v_widen_bf16_n(const void *p, size_t n)
+{
+    return bf16_bits(_mm256_maskz_loadu_epi16(first_lanes(n), p));
+}
+
+static ALWAYS_INLINE vec v_widen_f16(const void *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256(p));
+}
+
+static ALWAYS_INLINE vec v_widen_f16_n(const void *p, size_t n)
+{
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(n), p));
+}
+
+/* ---- 16 x 16 floats turned ---- */
+
+enum { TURN_SIDE = 16 };
+
+static ALWAYS_INLINE void v_turn(float *out, size_t out_stride, const float *in, size_t in_stride)
+{
+    __m512 r[16], t[16], u[16];
+    for (size_t i = 0; i < 16; i++) {
+        r[i] = _mm512_loadu_ps(in + i * in_stride);
+    }
+    for (size_t i = 0; i < 16; i += 2) { /* pairs of rows */
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (size_t i = 0; i < 16; i += 4) { /* u[i + j]: column 4 * quarter + j of rows i .. i+3 */
+        for (size_t j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(t[i + j]), b = _mm512_castps_pd(t[i + 2 + j]);
+            u[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            u[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    }
+    for (size_t j = 0; j < 4; j++) {
+        __m512 even_low = _mm512_shuffle_f32x4(u[j], u[4 + j], 0x88);
+        __m512 odd_low = _mm512_shuffle_f32x4(u[j], u[4 + j], 0xdd);
+        __m512 even_high = _mm512_shuffle_f32x4(u[8 + j], u[12 + j], 0x88);
+        __m512 odd_high = _mm512_shuffle_f32x4(u[8 + j], u[12 + j], 0xdd);
+        _mm512_storeu_ps(out + j * out_stride, _mm512_shuffle_f32x4(even_low, even_high, 0x88));
+        _mm512_storeu_ps(out + (4 + j) * out_stride, _mm512_shuffle_f32x4(odd_low, odd_high, 0x88));
+        _mm512_storeu_ps(out + (8 + j) * out_stride, _mm512_shuffle_f32x4(even_low, even_high, 0xdd));
+        _mm512_storeu_ps(out + (12 + j) * out_stride, _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd));
+    }
+}
+
+#endif
