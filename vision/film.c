@@ -37,6 +37,10 @@ struct film {
     int64_t *pts; /* [info.n_frames] presentation times, ascending; what a wanted frame is known by */
     size_t pts_cap;
     bool by_number; /* the container has no presentation times: frames are counted instead */
+    int64_t
+        *keys; /* [n_keys] times of the frames that decoding can begin with, in the order they are stored */
+    size_t n_keys, keys_cap;
+    bool can_skip; /* keys ascend and the container's word on them is worth something */
 };
 
 /* ---- errors ---- */
@@ -183,22 +187,36 @@ static bool is_shown(const film *f, const AVPacket *packet)
     return !hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
 }
 
-static err_code add_pts(film *f, int64_t pts, err_detail *detail)
+/* Room for one more value behind n in a list; false without memory. */
+static bool grow(int64_t **list, size_t n, size_t *cap)
 {
+    if (n < *cap) {
+        return true;
+    }
+    size_t more = *cap ? 2 * *cap : 1024;
+    int64_t *grown = realloc(*list, more * sizeof *grown);
+    if (grown) {
+        *list = grown;
+        *cap = more;
+    }
+    return grown != NULL;
+}
+
+static err_code add_frame(film *f, int64_t pts, bool is_key, err_detail *detail)
+{
+    size_t n = (size_t)f->info.n_frames;
     if (f->info.n_frames >= f->limits.max_frames) {
         return too_large(detail, "more frames");
     }
-    if ((size_t)f->info.n_frames == f->pts_cap) {
-        size_t cap = f->pts_cap ? 2 * f->pts_cap : 1024;
-        int64_t *grown = realloc(f->pts, cap * sizeof *grown);
-        if (!grown) {
-            return fail(ERR_NOMEM, detail);
-        }
-        f->pts = grown;
-        f->pts_cap = cap;
+    if (!grow(&f->pts, n, &f->pts_cap) || (is_key && !grow(&f->keys, f->n_keys, &f->keys_cap))) {
+        return fail(ERR_NOMEM, detail);
     }
     f->by_number = f->by_number || pts == AV_NOPTS_VALUE;
     f->pts[f->info.n_frames++] = pts;
+    if (is_key) {
+        f->can_skip = f->can_skip && (f->n_keys == 0 || f->keys[f->n_keys - 1] < pts);
+        f->keys[f->n_keys++] = pts;
+    }
     return ERR_OK;
 }
 
@@ -209,6 +227,7 @@ static err_code scan_packets(film *f, AVFormatContext *format, int64_t *last_dur
     int64_t n_packets = 0, n_own = 0;
     AVPacket *packet = av_packet_alloc();
     int rc = packet ? 0 : AVERROR(ENOMEM);
+    f->can_skip = f->info.format == FILM_MP4 || f->info.format == FILM_MATROSKA;
     while (rc >= 0 && !err && (rc = av_read_frame(format, packet)) >= 0) {
         if (++n_packets > f->limits.max_packets) {
             err = too_large(detail, "more packets");
@@ -219,7 +238,7 @@ static err_code scan_packets(film *f, AVFormatContext *format, int64_t *last_dur
             if (packet->flags & AV_PKT_FLAG_CORRUPT) {
                 err = fail(ERR_CORRUPT, detail);
             } else if (is_shown(f, packet)) {
-                err = add_pts(f, packet->pts, detail);
+                err = add_frame(f, packet->pts, packet->flags & AV_PKT_FLAG_KEY, detail);
                 *last_duration = packet->duration;
             }
         }
@@ -324,6 +343,7 @@ void film_close(film *f)
 {
     if (f) {
         free(f->pts);
+        free(f->keys);
         free(f);
     }
 }
@@ -372,6 +392,11 @@ typedef struct reader {
     int64_t *targets; /* [n] what the wanted frames are known by, ascending */
     int32_t n, next;
     int64_t n_seen; /* frames that came out of the decoder */
+    size_t n_keys;  /* key frames met */
+    bool may_skip;  /* stretches that no wanted frame needs are left out */
+    bool skipped;   /* one was */
+    bool missed;    /* then a wanted frame did not come */
+    media_shower shower;
     film_frame_fn *on_frame;
     void *ctx;
 } reader;
@@ -432,7 +457,12 @@ static err_code deliver(reader *r, int64_t key, err_detail *detail)
     if (r->next == r->n || r->targets[r->next] > key) {
         return ERR_OK;
     }
-    if (frame->decode_error_flags || (frame->flags & AV_FRAME_FLAG_CORRUPT)) {
+    bool is_damaged = frame->decode_error_flags || (frame->flags & AV_FRAME_FLAG_CORRUPT);
+    if (r->skipped && (is_damaged || r->targets[r->next] < key)) {
+        r->missed = true;
+        return ERR_OK;
+    }
+    if (is_damaged) {
         return fail(ERR_CORRUPT, detail);
     }
     if (frame->width > f->limits.max_side || frame->height > f->limits.max_side ||
@@ -440,7 +470,7 @@ static err_code deliver(reader *r, int64_t key, err_detail *detail)
         return too_large(detail, "larger frames");
     }
     const image_header h = {.width = frame->width, .height = frame->height, .orientation = f->orientation};
-    err_code err = media_av_store(&img, &h, frame, 0, 0, MEDIA_FILM, NULL);
+    err_code err = media_av_show(&r->shower, &img, &h, frame, NULL);
     if (err) {
         err = fail(err, detail);
     }
@@ -448,8 +478,14 @@ static err_code deliver(reader *r, int64_t key, err_detail *detail)
         err = r->on_frame(r->ctx, r->next, &img, detail);
         r->next += err == ERR_OK;
     }
-    image_deinit(&img);
     return err;
+}
+
+/* The decoder refused a packet: what was skipped may be why. */
+static err_code decoder_failed(reader *r, int rc, err_detail *detail)
+{
+    r->missed = r->skipped && !interrupted(r->f);
+    return r->missed ? ERR_OK : fail_or_stopped(r->f, rc, detail);
 }
 
 /* Takes all frames that the decoder has ready. */
@@ -457,42 +493,64 @@ static err_code drain(reader *r, err_detail *detail)
 {
     err_code err = ERR_OK;
     int rc = 0;
-    while (!err && r->next < r->n && (rc = avcodec_receive_frame(r->codec, r->frame)) >= 0) {
+    while (!err && !r->missed && r->next < r->n && (rc = avcodec_receive_frame(r->codec, r->frame)) >= 0) {
         int64_t key = r->f->by_number                   ? r->n_seen
                       : r->frame->pts != AV_NOPTS_VALUE ? r->frame->pts
                                                         : r->frame->best_effort_timestamp;
         r->n_seen++;
         err = deliver(r, key, detail);
     }
-    if (!err && rc < 0 && rc != AVERROR(EAGAIN) && rc != AVERROR_EOF) {
-        err = fail_or_stopped(r->f, rc, detail);
-    }
-    return err;
+    return !err && rc < 0 && rc != AVERROR(EAGAIN) && rc != AVERROR_EOF ? decoder_failed(r, rc, detail) : err;
 }
 
-/* Decodes until the last wanted frame was delivered. */
+/* True if the stored packet lies before the last key frame that the next wanted frame can be decoded from. TRAP: a frame
+ * shown before a key frame may be stored behind it, so the key frame is one shown no later than the wanted frame. */
+static bool is_skippable(reader *r, const AVPacket *packet)
+{
+    const film *f = r->f;
+    bool was_key = packet->flags & AV_PKT_FLAG_KEY;
+    r->n_keys += was_key && is_shown(f, packet);
+    return r->may_skip && r->n_keys < f->n_keys && f->keys[r->n_keys] <= r->targets[r->next];
+}
+
+/* Hands a packet of the picture track to the decoder, unless nobody needs it. */
+static int send_packet(reader *r, const AVPacket *packet, bool *skipping)
+{
+    if (is_skippable(r, packet)) {
+        if (!*skipping) {
+            avcodec_flush_buffers(r->codec);
+        }
+        *skipping = r->skipped = true;
+        return 0;
+    }
+    *skipping = false;
+    /* Frames that no other frame needs are not even decoded, unless they are wanted. */
+    r->codec->skip_frame =
+        r->f->by_number || is_target(r, packet->pts) ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
+    return avcodec_send_packet(r->codec, packet);
+}
+
+/* Decodes until the last wanted frame was delivered, or one was missed. */
 static err_code decode_film(reader *r, AVFormatContext *format, AVPacket *packet, err_detail *detail)
 {
     film *f = r->f;
     err_code err = ERR_OK;
+    bool skipping = false;
     int rc = 0;
-    while (!err && r->next < r->n && (rc = av_read_frame(format, packet)) >= 0) {
+    while (!err && !r->missed && r->next < r->n && (rc = av_read_frame(format, packet)) >= 0) {
         bool own = packet->stream_index == f->stream;
         if (interrupted(f)) {
             rc = AVERROR_EXIT;
         } else if (own) {
-            /* Frames that no other frame needs are not even decoded, unless they are wanted. */
-            r->codec->skip_frame =
-                f->by_number || is_target(r, packet->pts) ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
-            rc = avcodec_send_packet(r->codec, packet);
+            rc = send_packet(r, packet, &skipping);
         }
         av_packet_unref(packet);
         if (rc < 0) {
-            return fail_or_stopped(f, rc, detail);
+            return decoder_failed(r, rc, detail);
         }
-        err = own ? drain(r, detail) : ERR_OK;
+        err = own && !skipping ? drain(r, detail) : ERR_OK;
     }
-    if (err || r->next == r->n) {
+    if (err || r->missed || r->next == r->n) {
         return err;
     }
     if (rc != AVERROR_EOF) {
@@ -500,14 +558,46 @@ static err_code decode_film(reader *r, AVFormatContext *format, AVPacket *packet
     }
     (void)avcodec_send_packet(r->codec, NULL); /* the frames still inside the decoder */
     err = drain(r, detail);
-    return !err && r->next < r->n ? fail(ERR_CORRUPT, detail) : err;
+    r->missed = !err && r->next < r->n && r->skipped;
+    return !err && !r->missed && r->next < r->n ? fail(ERR_CORRUPT, detail) : err;
+}
+
+/* One pass over the film, from its start: not every container can seek. */
+static err_code read_once(reader *r, AVPacket *packet, err_detail *detail)
+{
+    film *f = r->f;
+    media_file file;
+    AVFormatContext *format = open_container(f, &file);
+    err_code err = ERR_OK;
+    r->missed = r->skipped = false;
+    r->n_seen = 0;
+    r->n_keys = 0;
+    if (!format || f->stream >= (int)format->nb_streams) {
+        err = fail_or_stopped(f, 0, detail);
+    }
+    if (!err) {
+        for (unsigned i = 0; i < format->nb_streams; i++) {
+            format->streams[i]->discard = (int)i == f->stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+        }
+        err = open_decoder(r, format->streams[f->stream], detail);
+    }
+    if (!err) {
+        err = decode_film(r, format, packet, detail);
+    }
+    avcodec_free_context(&r->codec);
+    av_frame_free(&r->frame);
+    media_av_close(&format);
+    return err;
 }
 
 err_code film_read(film *f, const int32_t *indices, int32_t n, film_frame_fn *on_frame, void *ctx,
                    err_detail *detail)
 {
-    media_file file;
-    reader r = {.f = f, .n = n, .on_frame = on_frame, .ctx = ctx};
+    reader r = {.f = f,
+                .n = n,
+                .on_frame = on_frame,
+                .ctx = ctx,
+                .may_skip = f->can_skip && !f->by_number && f->n_keys > 1};
     for (int32_t i = 0; i < n; i++) {
         if (indices[i] < (i > 0 ? indices[i - 1] : 0) || indices[i] >= f->info.n_frames) {
             return err_set(detail, ERR_INVALID, "frame numbers must ascend and be below %lld",
@@ -515,32 +605,21 @@ err_code film_read(film *f, const int32_t *indices, int32_t n, film_frame_fn *on
         }
     }
     start_clock(f);
-    AVFormatContext *format =
-        open_container(f, &file); /* again from the start: not every container can seek */
     AVPacket *packet = av_packet_alloc();
     r.targets = malloc(((size_t)n + 1) * sizeof *r.targets);
-    err_code err = ERR_OK;
-    if (!format || f->stream >= (int)format->nb_streams) {
-        err = fail_or_stopped(f, 0, detail);
-    } else if (!packet || !r.targets) {
-        err = fail(ERR_NOMEM, detail);
+    err_code err = packet && r.targets ? ERR_OK : fail(ERR_NOMEM, detail);
+    for (int32_t i = 0; i < n && !err; i++) {
+        r.targets[i] = target_of(f, indices[i]);
     }
     if (!err) {
-        for (int32_t i = 0; i < n; i++) {
-            r.targets[i] = target_of(f, indices[i]);
-        }
-        for (unsigned i = 0; i < format->nb_streams; i++) {
-            format->streams[i]->discard = (int)i == f->stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
-        }
-        err = open_decoder(&r, format->streams[f->stream], detail);
+        err = read_once(&r, packet, detail);
     }
-    if (!err) {
-        err = decode_film(&r, format, packet, detail);
+    if (!err && r.missed) { /* the key frames were none: what is still wanted is decoded from the start */
+        r.may_skip = false;
+        err = read_once(&r, packet, detail);
     }
-    avcodec_free_context(&r.codec);
-    av_frame_free(&r.frame);
     av_packet_free(&packet);
-    media_av_close(&format);
+    media_shower_deinit(&r.shower);
     free(r.targets);
     return err;
 }

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/size.h"
 #include "vision/film_confine.h"
+#include "vision/resize.h"
 
 enum { MAGIC = 0x464d4c31, POLL_MS = 20, SHOWN_MAX = 4096, CODEC_NAME_MAX = 16, GRACE_MS = 1000 };
 enum { FILM_FD = 0, LINK_FD = 1, FIRST_FREE_FD = 3 };
@@ -50,7 +51,7 @@ typedef struct wire_begin {
 } wire_begin;
 
 typedef struct wire_frame {
-    int32_t i, width, height; /* width * height * 3 bytes follow */
+    int32_t i; /* the pixels of the planned size follow */
 } wire_frame;
 
 typedef struct wire_end {
@@ -60,6 +61,32 @@ typedef struct wire_end {
 } wire_end;
 
 /* ---- reading in this process ---- */
+
+/* Brings frames to the size that the model wants before anybody else handles them. */
+typedef struct sizer {
+    const film_viewer *viewer;
+    const processor_config *pc;
+    image frame; /* of the wanted size */
+} sizer;
+
+static err_code sizer_begin(sizer *s, const film_info *info, int32_t n, const double *times,
+                            err_detail *detail)
+{
+    err_code err =
+        processor_video_size(s->pc, n, info->height, info->width, &s->frame.height, &s->frame.width, detail);
+    if (err == ERR_OK && !(s->frame.rgb = malloc((size_t)s->frame.width * (size_t)s->frame.height * 3))) {
+        err = err_set(detail, ERR_NOMEM, "not enough memory to read the film");
+    }
+    return err == ERR_OK ? s->viewer->begin(s->viewer->ctx, info, n, times, detail) : err;
+}
+
+static err_code sizer_frame(void *ctx, int32_t i, const image *frame, err_detail *detail)
+{
+    sizer *s = ctx;
+    err_code err = resize_bicubic(s->frame.rgb, s->frame.width, s->frame.height, frame->rgb, frame->width,
+                                  frame->height, detail);
+    return err == ERR_OK ? s->viewer->frame(s->viewer->ctx, i, &s->frame, detail) : err;
+}
 
 static err_code show_here(const film_job *job, const film_viewer *viewer, err_detail *detail)
 {
@@ -74,18 +101,20 @@ static err_code show_here(const film_job *job, const film_viewer *viewer, err_de
     processor_config pc = *job->processor;
     pc.video_max_frames = pc.video_max_frames < cap ? pc.video_max_frames : cap;
     pc.video_min_frames = pc.video_min_frames < cap ? pc.video_min_frames : cap;
+    sizer s = {.viewer = viewer, .pc = &pc};
     err_code err = indices && times ? film_open(&f, &job->source, &job->limits, detail)
                                     : err_set(detail, ERR_NOMEM, "not enough memory to read the film");
     if (err == ERR_OK) {
         err = film_plan(film_get_info(f), &pc, &job->request, indices, times, cap, &n, detail);
     }
     if (err == ERR_OK) {
-        err = viewer->begin(viewer->ctx, film_get_info(f), n, times, detail);
+        err = sizer_begin(&s, film_get_info(f), n, times, detail);
     }
     if (err == ERR_OK) {
-        err = film_read(f, indices, n, viewer->frame, viewer->ctx, detail);
+        err = film_read(f, indices, n, sizer_frame, &s, detail);
     }
     film_close(f);
+    image_deinit(&s.frame);
     free(indices);
     free(times);
     return err;
@@ -150,7 +179,7 @@ static err_code worker_begin(void *ctx, const film_info *info, int32_t n, const 
 
 static err_code worker_frame(void *ctx, int32_t i, const image *frame, err_detail *detail)
 {
-    const wire_frame f = {.i = i, .width = frame->width, .height = frame->height};
+    const wire_frame f = {.i = i};
     (void)ctx;
     return send_message(WIRE_FRAME, &f, sizeof f, frame->rgb,
                         (size_t)frame->width * (size_t)frame->height * 3)
@@ -190,9 +219,7 @@ typedef struct worker {
     clockid_t cpu_clock;
     double cpu_ms, busy_ms; /* processor time last seen, and when it or the stream last moved */
     int32_t n, next;        /* frames: planned, shown */
-    bool begun;
-    image frame; /* the buffer that frames are received in */
-    size_t frame_cap;
+    image frame;            /* its buffer is there once the plan came */
 } worker;
 
 static err_code stopped_working(err_detail *detail)
@@ -391,7 +418,7 @@ static err_code receive_begin(worker *w, uint64_t bytes, const film_viewer *view
     wire_begin b;
     double *times = NULL;
     const film_limits *limits = &w->job->limits;
-    err_code err = bytes < sizeof b || w->begun ? died(detail) : receive(w, &b, sizeof b, detail);
+    err_code err = bytes < sizeof b || w->frame.rgb ? died(detail) : receive(w, &b, sizeof b, detail);
     if (err != ERR_OK) {
         return err;
     }
@@ -401,13 +428,18 @@ static err_code receive_begin(worker *w, uint64_t bytes, const film_viewer *view
         info->height > limits->max_side) {
         return died(detail);
     }
+    err = processor_video_size(w->job->processor, b.n, info->height, info->width, &w->frame.height,
+                               &w->frame.width, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
     times = malloc((size_t)b.n * sizeof *times);
-    err = times ? receive(w, times, (size_t)b.n * sizeof *times, detail)
-                : err_set(detail, ERR_NOMEM, "not enough memory to read the film");
+    w->frame.rgb = malloc((size_t)w->frame.width * (size_t)w->frame.height * 3);
+    err = times && w->frame.rgb ? receive(w, times, (size_t)b.n * sizeof *times, detail)
+                                : err_set(detail, ERR_NOMEM, "not enough memory to read the film");
     if (err == ERR_OK) {
         b.codec[sizeof b.codec - 1] = '\0';
         b.info.codec = b.codec;
-        w->begun = true;
         w->n = b.n;
         err = viewer->begin(viewer->ctx, &b.info, b.n, times, detail);
     }
@@ -418,28 +450,17 @@ static err_code receive_begin(worker *w, uint64_t bytes, const film_viewer *view
 static err_code receive_frame(worker *w, uint64_t bytes, const film_viewer *viewer, err_detail *detail)
 {
     wire_frame f;
-    const film_limits *limits = &w->job->limits;
-    err_code err = bytes < sizeof f || !w->begun ? died(detail) : receive(w, &f, sizeof f, detail);
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (f.i != w->next || f.i >= w->n || f.width < 1 || f.height < 1 || f.width > limits->max_side ||
-        f.height > limits->max_side || (uint64_t)f.width * (uint64_t)f.height > limits->max_pixels ||
-        bytes != sizeof f + (uint64_t)f.width * (uint64_t)f.height * 3) {
+    const size_t n = (size_t)w->frame.width * (size_t)w->frame.height * 3;
+    if (!w->frame.rgb || bytes != sizeof f + (uint64_t)n) {
         return died(detail);
     }
-    const size_t n = (size_t)bytes - sizeof f;
-    if (n > w->frame_cap) {
-        uint8_t *grown = realloc(w->frame.rgb, n);
-        if (!grown) {
-            return err_set(detail, ERR_NOMEM, "not enough memory to read the film");
-        }
-        w->frame.rgb = grown;
-        w->frame_cap = n;
+    err_code err = receive(w, &f, sizeof f, detail);
+    if (err == ERR_OK && (f.i != w->next || f.i >= w->n)) {
+        err = died(detail);
     }
-    w->frame.width = f.width;
-    w->frame.height = f.height;
-    err = receive(w, w->frame.rgb, n, detail);
+    if (err == ERR_OK) {
+        err = receive(w, w->frame.rgb, n, detail);
+    }
     if (err == ERR_OK) {
         err = viewer->frame(viewer->ctx, w->next++, &w->frame, detail);
     }
@@ -458,7 +479,7 @@ static err_code receive_end(worker *w, uint64_t bytes, err_detail *detail)
     end.name[sizeof end.name - 1] = '\0';
     end.text[sizeof end.text - 1] = '\0';
     if (end.code == ERR_OK) {
-        return w->begun && w->next == w->n ? ERR_OK : died(detail);
+        return w->n > 0 && w->next == w->n ? ERR_OK : died(detail);
     }
     if (end.code == ERR_NOMEM) {
         return err_set_param(detail, ERR_LIMIT, NULL, "video_too_large",

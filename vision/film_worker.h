@@ -6,8 +6,9 @@
  *     err = film_show(&job, &(film_viewer){begin, frame, ctx}, &detail);
  *
  * The program is started as `PROGRAM film-worker` and must call film_worker_main then. It gets the film as descriptor 0
- * and a socket as 1: the job goes in; out come the plan, the frames and the end. Every message from it is
- * checked. It is killed when the wall time is over, when it stops working, and when the caller gives up.
+ * and a socket as 1: the job goes in; out come the plan, the frames, already of the size that the model wants, and the
+ * end. Every message from it is checked. It is killed when the wall time is over, when it stops working, and when the
+ * caller gives up.
  */
 #ifndef PARLEY_VISION_FILM_WORKER_H
 #define PARLEY_VISION_FILM_WORKER_H
@@ -26,7 +27,8 @@ typedef struct film_job {
     const char *command; /* NULL: FILM_WORKER_COMMAND */
 } film_job;
 
-/* What the caller is shown: first the facts and the plan, valid during the call, then frames 0..n-1. */
+/* What the caller is shown: first the facts and the plan, valid during the call, then frames 0..n-1, in the size that
+ * processor_video_size gives for them. */
 typedef struct film_viewer {
     err_code (*begin)(void *ctx, const film_info *info, int32_t n, const double *times, err_detail *detail);
     film_frame_fn *frame;

@@ -235,7 +235,7 @@ err_code image_av_decode(image *out, const image_header *h, const uint8_t *data,
         err = decode_frame(frame, &s, h, detail);
     }
     if (!err) {
-        err = media_av_store(out, h, frame, s.x, s.y, MEDIA_STILL, detail);
+        err = media_av_store(out, h, frame, s.x, s.y, detail);
     }
     av_frame_free(&frame);
     close_still(&s);

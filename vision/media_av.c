@@ -176,8 +176,7 @@ static void webp_row(uint8_t *out, const AVFrame *frame, size_t y, int channels)
 }
 
 /* The converter for a frame; NULL if the layout is not supported or without memory. */
-static struct SwsContext *open_converter(const AVFrame *frame, enum AVPixelFormat target,
-                                         media_quality quality)
+static struct SwsContext *open_converter(const AVFrame *frame, enum AVPixelFormat target, int64_t flags)
 {
     enum AVPixelFormat source = (enum AVPixelFormat)frame->format;
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(source);
@@ -191,9 +190,6 @@ static struct SwsContext *open_converter(const AVFrame *frame, enum AVPixelForma
     /* Chroma in the middle of its pixels, as in JPEG. TRAP: a position given for chroma that is not subsampled
      * shifts it by half a pixel. */
     const int64_t x_site = d->log2_chroma_w ? 128 : -513, y_site = d->log2_chroma_h ? 128 : -513;
-    const int64_t flags = quality == MEDIA_FILM ? SWS_BILINEAR | SWS_ACCURATE_RND
-                                                : SWS_BICUBIC | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP |
-                                                      SWS_ACCURATE_RND | SWS_BITEXACT;
     const struct {
         const char *name;
         int64_t value;
@@ -219,25 +215,33 @@ static struct SwsContext *open_converter(const AVFrame *frame, enum AVPixelForma
     return sws;
 }
 
-/* Converts the whole frame to `channels` bytes a pixel, lines of `stride` bytes. */
-static bool convert_frame(uint8_t *pixels, int stride, const AVFrame *frame, int channels,
-                          media_quality quality)
+/* How frames become pixels: with alpha or without, in lines of `stride` bytes. */
+typedef struct layout {
+    int channels, stride;
+} layout;
+
+static layout layout_of(const AVFrame *frame, const AVPixFmtDescriptor *d)
 {
-    struct SwsContext *sws =
-        open_converter(frame, channels == 4 ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24, quality);
+    int channels = d->flags & (AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_PAL) ? 4 : 3;
+    /* TRAP: libswscale may write a few bytes beyond a row's end; lines are padded to 64. */
+    return (layout){channels, (frame->width * channels + 63) / 64 * 64};
+}
+
+static enum AVPixelFormat target_of(layout l)
+{
+    return l.channels == 4 ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24;
+}
+
+static bool convert(struct SwsContext *sws, uint8_t *pixels, layout l, const AVFrame *frame)
+{
     uint8_t *planes[4] = {pixels};
-    int strides[4] = {stride};
-    if (!sws) {
-        return false;
-    }
-    int rows = sws_scale(sws, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height, planes,
-                         strides);
-    sws_freeContext(sws);
-    return rows == frame->height;
+    int strides[4] = {l.stride};
+    return sws && sws_scale(sws, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height,
+                            planes, strides) == frame->height;
 }
 
 err_code media_av_store(image *out, const image_header *h, const AVFrame *frame, size_t x0, size_t y0,
-                        media_quality quality, err_detail *detail)
+                        err_detail *detail)
 {
     image_sink sink = {0};
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get((enum AVPixelFormat)frame->format);
@@ -247,23 +251,76 @@ err_code media_av_store(image *out, const image_header *h, const AVFrame *frame,
         return image_err_corrupt(detail, h->format);
     }
     bool lossy_webp = h->format == IMAGE_WEBP && !(d->flags & AV_PIX_FMT_FLAG_RGB);
-    int channels = d->flags & (AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_PAL) ? 4 : 3;
-    /* TRAP: libswscale may write a few bytes beyond a row's end; lines are padded to 64. */
-    int stride = (frame->width * channels + 63) / 64 * 64;
-    uint8_t *pixels = av_malloc((size_t)stride * (lossy_webp ? 1 : fh) + 64);
+    const layout l = layout_of(frame, d);
+    uint8_t *pixels = av_malloc((size_t)l.stride * (lossy_webp ? 1 : fh) + 64);
     err_code err = pixels ? image_sink_init(&sink, out, h, detail) : image_err_memory(detail);
-    if (!err && !lossy_webp && !convert_frame(pixels, stride, frame, channels, quality)) {
-        err = image_err_unsupported(detail, h->format);
+    if (!err && !lossy_webp) {
+        struct SwsContext *sws = open_converter(frame, target_of(l),
+                                                SWS_BICUBIC | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP |
+                                                    SWS_ACCURATE_RND | SWS_BITEXACT);
+        err = convert(sws, pixels, l, frame) ? ERR_OK : image_err_unsupported(detail, h->format);
+        sws_freeContext(sws);
     }
     if (!err && (fw < w || fh < ht)) {
         memset(out->rgb, 255, w * ht * 3);
     }
     for (size_t y = 0; y < fh && !err; y++) {
         if (lossy_webp) {
-            webp_row(pixels, frame, y, channels);
+            webp_row(pixels, frame, y, l.channels);
         }
-        image_sink_put(&sink, y0 + y, x0, 1, fw, pixels + (lossy_webp ? 0 : y * (size_t)stride), channels);
+        image_sink_put(&sink, y0 + y, x0, 1, fw, pixels + (lossy_webp ? 0 : y * (size_t)l.stride),
+                       l.channels);
     }
     av_free(pixels);
     return err;
+}
+
+err_code media_av_show(media_shower *s, image *out, const image_header *h, const AVFrame *frame,
+                       err_detail *detail)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get((enum AVPixelFormat)frame->format);
+    const struct frame_kind kind = {frame->width, frame->height, frame->format, (int)frame->color_range,
+                                    (int)frame->colorspace};
+    image_sink sink;
+    if (!d || frame->width != h->width || frame->height != h->height) {
+        return image_err_corrupt(detail, h->format);
+    }
+    const layout l = layout_of(frame, d);
+    const size_t bytes = (size_t)l.stride * (size_t)frame->height + 64;
+    if (bytes > s->cap) {
+        av_free(s->pixels);
+        s->pixels = av_malloc(bytes);
+        s->cap = s->pixels ? bytes : 0;
+    }
+    if (!s->pixels) {
+        return image_err_memory(detail);
+    }
+    if (!s->sws || memcmp(&kind, &s->like, sizeof kind) != 0) {
+        sws_freeContext(s->sws);
+        s->sws = open_converter(frame, target_of(l), SWS_BILINEAR);
+        s->like = kind;
+    }
+    if (!convert(s->sws, s->pixels, l, frame)) {
+        return image_err_unsupported(detail, h->format);
+    }
+    if (h->orientation <= 1 && l.stride == 3 * frame->width) {
+        *out = (image){.rgb = s->pixels, .width = frame->width, .height = frame->height};
+        return ERR_OK;
+    }
+    image_deinit(&s->turned);
+    err_code err = image_sink_init(&sink, &s->turned, h, detail);
+    for (int y = 0; y < frame->height && !err; y++) {
+        image_sink_put(&sink, (size_t)y, 0, 1, (size_t)frame->width, s->pixels + (size_t)y * (size_t)l.stride,
+                       l.channels);
+    }
+    *out = s->turned;
+    return err;
+}
+
+void media_shower_deinit(media_shower *s)
+{
+    sws_freeContext(s->sws);
+    av_free(s->pixels);
+    image_deinit(&s->turned);
+    *s = (media_shower){0};
 }

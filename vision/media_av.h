@@ -33,13 +33,28 @@ MUST_CHECK AVFormatContext *media_av_open(media_file *file, const char *demuxer,
                                           int (*interrupted)(void *ctx), void *ctx);
 void media_av_close(AVFormatContext **format); /* NULL inside allowed */
 
-/* Stills get full chroma resolution; films the converters' usual, three times quicker one, which is also what the
- * references' film readers show. */
-typedef enum media_quality { MEDIA_STILL, MEDIA_FILM } media_quality;
-
-/* The frame as RGB at (x0, y0) of a canvas of the header's size and orientation; what it does not cover is white.
- * The size must have passed the limits. Errors as for image_decode; the caller frees out in every case. */
+/* The frame as RGB at (x0, y0) of a canvas of the header's size and orientation, in full chroma resolution; what it
+ * does not cover is white. The size must have passed the limits. Errors as for image_decode; the caller frees out in every
+ * case. */
 MUST_CHECK err_code media_av_store(image *out, const image_header *h, const AVFrame *frame, size_t x0,
-                                   size_t y0, media_quality quality, err_detail *detail);
+                                   size_t y0, err_detail *detail);
+
+/* What showing a film's frames keeps from one to the next; starts as {0}. */
+typedef struct media_shower {
+    struct SwsContext *sws; /* for frames like `like` */
+    struct frame_kind {
+        int width, height, format, range, space;
+    } like;
+    uint8_t *pixels; /* [height, stride] */
+    size_t cap;
+    image turned; /* the same after orientation, if that changes anything */
+} media_shower;
+
+/* The frame as RGB in the header's orientation, converted as the references' film readers do: the converters' usual way,
+ * several times quicker than a still's. The size must have passed the limits. *out belongs to s and holds until the next
+ * call. Errors as for image_decode. */
+MUST_CHECK err_code media_av_show(media_shower *s, image *out, const image_header *h, const AVFrame *frame,
+                                  err_detail *detail);
+void media_shower_deinit(media_shower *s);
 
 #endif

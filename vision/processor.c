@@ -325,8 +325,11 @@ static void cut_frame(patches *p, const processor_config *pc, float levels[3][25
             const uint8_t *from = rgb + gy * ps * line + gx * ps * 3;
             for (size_t c = 0; c < 3; c++) {
                 float *to = row + (c * (size_t)pc->temporal_patch_size + (size_t)slice) * area;
-                for (size_t i = 0; i < area; i++) {
-                    to[i] = levels[c][from[i / ps * line + i % ps * 3 + c]];
+                for (size_t y = 0; y < ps; y++) {
+                    const uint8_t *px = from + y * line + c;
+                    for (size_t x = 0; x < ps; x++, px += 3) {
+                        *to++ = levels[c][*px];
+                    }
                 }
             }
         }
@@ -339,17 +342,24 @@ static err_code add_slices(patches *p, const processor_config *pc, const image *
 {
     int32_t height = p->h * pc->patch_size, width = p->w * pc->patch_size, tp = pc->temporal_patch_size;
     float levels[3][256];
-    uint8_t *resized = malloc((size_t)height * (size_t)width * 3);
-    if (!resized) {
-        return err_set(detail, ERR_NOMEM, "not enough memory to resize the picture");
+    uint8_t *resized = NULL;
+    const uint8_t *rgb = img->rgb;
+    if (img->width != width || img->height != height) {
+        resized = malloc((size_t)height * (size_t)width * 3);
+        err_code err = resized ? resize_bicubic(resized, width, height, rgb, img->width, img->height, detail)
+                               : err_set(detail, ERR_NOMEM, "not enough memory to resize the picture");
+        if (err) {
+            free(resized);
+            return err;
+        }
+        rgb = resized;
     }
-    err_code err = resize_bicubic(resized, width, height, img->rgb, img->width, img->height, detail);
     fill_levels(levels, pc);
-    for (int32_t i = first; i <= last && !err; i++) {
-        cut_frame(p, pc, levels, resized, i / tp, i % tp);
+    for (int32_t i = first; i <= last; i++) {
+        cut_frame(p, pc, levels, rgb, i / tp, i % tp);
     }
     free(resized);
-    return err;
+    return ERR_OK;
 }
 
 err_code processor_image(patches *out, const processor_config *pc, const image *img, err_detail *detail)

@@ -1,7 +1,7 @@
 /* The geometry is PIL's; the arithmetic is that of torchvision's 8-bit path, which the checkpoints' processors run: the
  * normalised weights of a pass become 16-bit fixed point with as many fraction bits as the largest of them allows
  * (PIL always takes 22 bits; about 2 values in 1000 differ by one step). A horizontal pass rounded to 8 bits is
- * followed by a vertical one. Only the rows that the vertical filter spans are kept, in a ring. */
+ * followed by a vertical one (resize_kernels.h). Only the rows that the vertical filter spans are kept, in a ring. */
 #include "vision/resize.h"
 
 #include <math.h>
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "compute/cpu.h"
+#include "vision/resize_kernels.h"
 
 enum { FRACTION_BITS_MAX = 22, WEIGHT_BITS = 15 };
 
@@ -19,8 +21,8 @@ typedef struct filter {
     int fraction_bits; /* of a fixed-point weight */
     int32_t *begin;    /* [n_out] first input */
     int32_t *count;    /* [n_out] number of inputs, at most n_taps */
-    double *exact;     /* [n_out, n_taps] normalised weights */
-    int32_t *weights;  /* the same in fixed point */
+    double *exact;     /* [n_out, n_taps] normalised weights, zero behind count */
+    int16_t *weights;  /* the same in fixed point */
 } filter;
 
 /* Keys' cubic with a = -0.5. */
@@ -78,7 +80,7 @@ static void fix_weights(filter *f, size_t n_weights)
     }
     for (size_t i = 0; i < n_weights; i++) {
         double v = f->exact[i] * (1 << f->fraction_bits);
-        f->weights[i] = (int32_t)(v < 0 ? v - 0.5 : v + 0.5);
+        f->weights[i] = (int16_t)(v < 0 ? v - 0.5 : v + 0.5);
     }
 }
 
@@ -86,7 +88,8 @@ static bool filter_init(filter *f, int32_t n_in, int32_t n_out)
 {
     double scale = (double)n_in / n_out;
     size_t n_weights = 0, bytes = 0;
-    *f = (filter){.n_taps = (size_t)ceil(2.0 * (scale < 1.0 ? 1.0 : scale)) * 2 + 1};
+    f->n_taps = (size_t)ceil(2.0 * (scale < 1.0 ? 1.0 : scale)) * 2 + 1;
+    f->n_taps = (f->n_taps + RESIZE_TAPS_UNIT - 1) / RESIZE_TAPS_UNIT * RESIZE_TAPS_UNIT;
     if (!size_mul(&n_weights, f->n_taps, (size_t)n_out) || !size_mul(&bytes, n_weights, sizeof *f->exact)) {
         return false;
     }
@@ -104,64 +107,33 @@ static bool filter_init(filter *f, int32_t n_in, int32_t n_out)
     return true;
 }
 
-static uint8_t clip8(int32_t sum, int fraction_bits)
-{
-    int32_t v = sum >> fraction_bits;
-    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-}
-
-/* One row of RGB pixels through the horizontal filter. */
-static void filter_row(uint8_t *out, const uint8_t *in, const filter *f, size_t n_out)
-{
-    for (size_t x = 0; x < n_out; x++) {
-        const int32_t *w = f->weights + x * f->n_taps;
-        const uint8_t *px = in + 3 * (size_t)f->begin[x];
-        int32_t r = 1 << (f->fraction_bits - 1), g = r, b = r;
-        for (int32_t i = 0; i < f->count[x]; i++, px += 3) {
-            r += px[0] * w[i];
-            g += px[1] * w[i];
-            b += px[2] * w[i];
-        }
-        out[3 * x] = clip8(r, f->fraction_bits);
-        out[3 * x + 1] = clip8(g, f->fraction_bits);
-        out[3 * x + 2] = clip8(b, f->fraction_bits);
-    }
-}
-
-/* sums[i] += row[i] * weight. */
-static void add_row(int32_t *sums, const uint8_t *row, int32_t weight, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        sums[i] += row[i] * weight;
-    }
-}
-
 typedef struct ring {
     uint8_t *rows; /* [n_rows, row_bytes]: input row y, horizontally filtered, is row y % n_rows */
     size_t n_rows, row_bytes;
-    int32_t *sums; /* [row_bytes] */
+    const uint8_t **in_order; /* [n_rows] the rows that one output row reads */
 } ring;
 
 static void resample(uint8_t *out, int32_t out_w, int32_t out_h, const uint8_t *in, int32_t in_w,
                      const filter *fx, const filter *fy, ring *r)
 {
+    const resize_kernels *k = resize_kernels_select(cpu_flags());
+    const resize_taps taps = {.stride = fx->n_taps,
+                              .fraction_bits = fx->fraction_bits,
+                              .begin = fx->begin,
+                              .count = fx->count,
+                              .weights = fx->weights};
     int32_t ready = fy->begin[0]; /* input rows below this one are in the ring */
     for (int32_t y = 0; y < out_h; y++) {
-        const int32_t *w = fy->weights + (size_t)y * fy->n_taps;
         int32_t begin = fy->begin[y], end = begin + fy->count[y];
         for (; ready < end; ready++) {
-            filter_row(r->rows + (size_t)ready % r->n_rows * r->row_bytes,
-                       in + (size_t)ready * (size_t)in_w * 3, fx, (size_t)out_w);
-        }
-        for (size_t i = 0; i < r->row_bytes; i++) {
-            r->sums[i] = 1 << (fy->fraction_bits - 1);
+            k->row(r->rows + (size_t)ready % r->n_rows * r->row_bytes, (size_t)out_w,
+                   in + (size_t)ready * (size_t)in_w * 3, (size_t)in_w, &taps);
         }
         for (int32_t i = begin; i < end; i++) {
-            add_row(r->sums, r->rows + (size_t)i % r->n_rows * r->row_bytes, w[i - begin], r->row_bytes);
+            r->in_order[i - begin] = r->rows + (size_t)i % r->n_rows * r->row_bytes;
         }
-        for (size_t i = 0; i < r->row_bytes; i++) {
-            out[(size_t)y * r->row_bytes + i] = clip8(r->sums[i], fy->fraction_bits);
-        }
+        k->column(out + (size_t)y * r->row_bytes, r->in_order, fy->weights + (size_t)y * fy->n_taps,
+                  (size_t)fy->count[y], r->row_bytes, fy->fraction_bits);
     }
 }
 
@@ -182,7 +154,7 @@ err_code resize_bicubic(uint8_t *out, int32_t out_w, int32_t out_h, const uint8_
     bool ok = filter_init(&fx, in_w, out_w) && filter_init(&fy, in_h, out_h);
     r.n_rows = fy.n_taps;
     ok = ok && size_mul(&ring_bytes, r.n_rows, r.row_bytes) && (r.rows = malloc(ring_bytes)) &&
-         (r.sums = malloc(r.row_bytes * sizeof *r.sums));
+         (r.in_order = malloc(r.n_rows * sizeof *r.in_order));
     if (ok) {
         resample(out, out_w, out_h, in, in_w, &fx, &fy, &r);
     } else {
@@ -191,6 +163,6 @@ err_code resize_bicubic(uint8_t *out, int32_t out_w, int32_t out_h, const uint8_
     filter_deinit(&fx);
     filter_deinit(&fy);
     free(r.rows);
-    free(r.sums);
+    free(r.in_order);
     return err;
 }

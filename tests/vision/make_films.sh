@@ -34,6 +34,15 @@ ff -i "$src" -vf "select='lt(mod(n,10),4)'" -vsync vfr $x264 h264_variable.mp4
 ff -i "$work/240.mkv" $x264 h264_240fps.mp4
 ff -i "$work/1.mkv" $x264 -crf 40 -g 600 h264_hour.mp4
 ff -i "$src" $x264 -frames:v 1 h264_one_frame.mp4
+# B-frames throughout and at the end; key frames that others are shown before; no key frame but the first, whatever the
+# container says (each frame refreshes a column of blocks); ten bits.
+b="-b_strategy 0 -sc_threshold 0"
+ff -i "$src" $x264 $b -frames:v 83 h264_b_frames.mp4
+ff -i "$src" $x264 $b -x264-params open-gop=1 h264_open_gop.mkv
+ff -i "$src" $x264 -g 20 -x264-params intra-refresh=1 h264_refresh.mkv
+ff -i "$src" -pix_fmt yuv420p10le -c:v libx264 -preset veryfast -crf 30 -g 30 h264_10bit.mp4
+ff -i "$src" -vf "select='gte(n,1000)'" $x264 no_frames.mp4
+ff -i "$src" -vf "select='gte(n,1000)'" $x264 no_frames.mkv
 ff -f lavfi -i sine=d=1 -c:a aac -b:a 8k sound_only.mp4
 for turn in 90 180 270; do
     ff -i h264_faststart.mp4 -c copy -metadata:s:v rotate=$turn "h264_turned_$turn.mp4"
@@ -56,6 +65,11 @@ ff -i "$work/12.mkv" -frames:v 10 -pix_fmt yuvj420p -c:v mjpeg -q:v 8 "$work/a.a
 ff -i "$work/12.mkv" -vf "select='gte(n,10)',setpts=N/12/TB,scale=384:64:flags=neighbor" -vsync vfr -pix_fmt yuvj420p -c:v mjpeg -q:v 8 "$work/b.avi"
 printf "file '%s'\nfile '%s'\n" "$work/a.avi" "$work/b.avi" > "$work/list"
 ff -f concat -safe 0 -i "$work/list" -c copy size_change.avi
+
+ff -i "$src" $x264 -g 15 -frames:v 45 "$work/a.ts"
+ff -i "$src" $x264 -g 15 -vf "select='gte(n,45)',setpts=N/30/TB,scale=384:64:flags=neighbor" -vsync vfr "$work/b.ts"
+printf "file '%s'\nfile '%s'\n" "$work/a.ts" "$work/b.ts" > "$work/list"
+ff -f concat -safe 0 -i "$work/list" -c copy h264_size_change.mp4
 
 # A codec that is not on the list.
 ff -i "$work/12.mkv" -c:v ffv1 ffv1.mkv

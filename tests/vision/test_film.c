@@ -93,6 +93,11 @@ static const sample SAMPLES[] = {
     {"h264_turned_90.mp4", "H.264", 90, 30, 32, 192, 270, 0},
     {"h264_turned_180.mp4", "H.264", 90, 30, 192, 32, 180, 0},
     {"h264_turned_270.mp4", "H.264", 90, 30, 32, 192, 90, 0},
+    {"h264_b_frames.mp4", "H.264", 83, 30, 192, 32, 0, 0},
+    {"h264_open_gop.mkv", "H.264", 90, 30, 192, 32, 0, 0},
+    {"h264_refresh.mkv", "H.264", 90, 30, 192, 32, 0, 0},
+    {"h264_10bit.mp4", "H.264", 90, 30, 192, 32, 0, 0},
+    {"h264_size_change.mp4", "H.264", 90, 30, 192, 32, 0, 0},
     {"hevc.mp4", "HEVC", 90, 30, 192, 32, 0, 0},
     {"hevc_10bit.mkv", "HEVC", 90, 30, 192, 32, 0, 0},
     {"vp8.webm", "VP8", 90, 30, 192, 32, 0, 0},
@@ -106,6 +111,30 @@ static const sample SAMPLES[] = {
     {"apng.png", "APNG", 20, 12, 192, 32, 0, 0},
     {"size_change.avi", "MJPEG", 20, 12, 192, 32, 0, 0},
 };
+
+/* A few frames far apart and near key frames, for which most of the film need not be decoded. */
+static void check_few(film *f, const sample *s)
+{
+    const int32_t last = (int32_t)s->n_frames - 1;
+    for (int32_t step = 7; step < 2 * last; step = step * 2 + 3) {
+        int32_t wanted[MAX_FRAMES], n = 0, n_wrong = 0;
+        err_detail d = {0};
+        seen frames = {.turned = s->turned};
+        for (int32_t at = step % 5; at < last && n < MAX_FRAMES - 1; at += step) {
+            wanted[n++] = at;
+        }
+        wanted[n++] = last;
+        CHECK_OK(film_read(f, wanted, n, on_frame, &frames, &d), d);
+        CHECK_INT(frames.n, n);
+        for (int32_t i = 0; i < frames.n; i++) {
+            n_wrong += frames.numbers[i] != wanted[i] + s->first;
+        }
+        if (n_wrong) {
+            fprintf(stderr, "  %s, every frame %d apart: %d wrong\n", s->name, step, n_wrong);
+        }
+        CHECK_INT(n_wrong, 0);
+    }
+}
 
 /* Opens, plans at the processor's two frames a second, and compares every frame's number with the plan's. */
 static void check_sample(const sample *s)
@@ -142,6 +171,7 @@ static void check_sample(const sample *s)
             }
             fprintf(stderr, "\n");
         }
+        check_few(f, s);
     }
     film_close(f);
     file_map_close(&m);
@@ -311,6 +341,13 @@ static void check_limit(const char *name, film_limits limits, err_code expected,
     file_map_close(&m);
 }
 
+/* A film without frames, or with too few of them, is no film. */
+static void test_no_frames(void)
+{
+    check_limit("no_frames.mp4", film_limits_default(), ERR_UNSUPPORTED, "unsupported_video_media_type");
+    check_limit("no_frames.mkv", film_limits_default(), ERR_CORRUPT, "video_parse_error");
+}
+
 static void test_limits(void)
 {
     film_limits l = film_limits_default();
@@ -422,6 +459,7 @@ int main(void)
     test_requests();
     test_descriptor();
     test_not_films();
+    test_no_frames();
     test_limits();
     test_damage();
     test_changed_bytes();

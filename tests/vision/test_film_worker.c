@@ -157,11 +157,19 @@ static err_code show(seen *s, const char *name, const char *command, double wall
 
 static void test_same_frames(void)
 {
-    static const char *const NAMES[] = {"h264_faststart.mp4", "h264_turned_90.mp4",
-                                        "hevc_10bit.mkv",     "vp8.webm",
-                                        "vp9_alpha.webm",     "av1.mkv",
-                                        "mpeg4.avi",          "gif.gif",
-                                        "apng.png",           "h264_one_frame.mp4",
+    static const char *const NAMES[] = {"h264_faststart.mp4",
+                                        "h264_turned_90.mp4",
+                                        "h264_b_frames.mp4",
+                                        "h264_refresh.mkv",
+                                        "h264_size_change.mp4",
+                                        "hevc_10bit.mkv",
+                                        "vp8.webm",
+                                        "vp9_alpha.webm",
+                                        "av1.mkv",
+                                        "mpeg4.avi",
+                                        "gif.gif",
+                                        "apng.png",
+                                        "h264_one_frame.mp4",
                                         "h264_hour.mp4"};
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         seen here = {0}, there = {0};

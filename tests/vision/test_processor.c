@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "vision/processor.h"
-#include "vision/resize.h"
 
 static processor_config defaults(void)
 {
@@ -247,34 +246,6 @@ static void test_config(void)
     rmdir(dir);
 }
 
-/* Constant colours stay constant at any scale; a size of one pixel works in every direction. */
-static void test_resize(void)
-{
-    static const int32_t SIZES[][4] = {
-        {1, 1, 7, 5}, {7, 5, 1, 1}, {640, 3, 31, 90}, {3, 900, 300, 2}, {5, 5, 5, 5}};
-    err_detail d = {0};
-    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
-        size_t n_in = (size_t)SIZES[i][0] * (size_t)SIZES[i][1] * 3,
-               n_out = (size_t)SIZES[i][2] * (size_t)SIZES[i][3] * 3;
-        uint8_t *in = malloc(n_in), *out = malloc(n_out + 1);
-        for (size_t j = 0; j < n_in; j++) {
-            in[j] = (uint8_t)(j % 3 == 0 ? 255 : j % 3 == 1 ? 0 : 77);
-        }
-        out[n_out] = 0xa5;
-        CHECK_OK(resize_bicubic(out, SIZES[i][2], SIZES[i][3], in, SIZES[i][0], SIZES[i][1], &d), d);
-        bool same = true;
-        for (size_t j = 0; j < n_out; j++) {
-            same = same && out[j] == (j % 3 == 0 ? 255 : j % 3 == 1 ? 0 : 77);
-        }
-        CHECK(same);
-        CHECK_INT(out[n_out], 0xa5);
-        free(in);
-        free(out);
-    }
-    uint8_t px[3] = {0};
-    CHECK_INT(resize_bicubic(px, 0, 1, px, 1, 1, &d), ERR_INVALID);
-}
-
 int main(void)
 {
     test_picture_sizes();
@@ -283,6 +254,5 @@ int main(void)
     test_patch_order();
     test_film_patches();
     test_config();
-    test_resize();
     CHECK_DONE();
 }
