@@ -21,6 +21,24 @@ enum {
     LIMIT_MAX_TOKENS_DEFAULT = 2048,
 };
 
+/* Structured output: a schema is refused before its automaton takes more */
+#define LIMIT_GRAMMAR_BYTES ((size_t)32 << 20) /* nodes, literals and automata of one grammar */
+#define LIMIT_GRAMMAR_STATE_BYTES                                                                            \
+    ((size_t)16 << 20) /* states that one answer remembers; then it forgets them */
+#define LIMIT_GRAMMAR_MASK_BYTES ((size_t)8 << 20) /* masks that one answer remembers */
+enum {
+    LIMIT_GRAMMAR_NODES = 50000,
+    LIMIT_GRAMMAR_DEPTH = 200,      /* open values, counted in stack frames: about 60 nested objects */
+    LIMIT_GRAMMAR_STACKS = 4096,    /* readings of one text that are possible at once */
+    LIMIT_SCHEMA_BRANCHES = 2000,   /* of all anyOf, multiplied out */
+    LIMIT_SCHEMA_PROPERTIES = 5000, /* of one object */
+    LIMIT_PATTERN_BYTES = 4096,
+    LIMIT_VALUE_BYTES = 65536, /* one text of an enum, one property name */
+    LIMIT_NFA_STATES = 40000,
+    LIMIT_DFA_STATES = 20000,
+    LIMIT_DFA_WORK = 20000000, /* steps of the construction: below a second */
+};
+
 /* Pictures (refused from the header, before memory is taken) */
 #define LIMIT_IMAGE_PIXELS     ((size_t)64 << 20)
 #define LIMIT_IMAGE_PIXELS_SUM ((size_t)128 << 20)

@@ -1,0 +1,63 @@
+/* token_trie: the bytes of every token of a vocabulary in order, so that a grammar can ask for all tokens at once.
+ * Built once a model, then immutable: any thread may read it. It points into the tokenizer, which must outlive it.
+ *
+ *     token_trie *t; token_trie_create(&t, tokenizer, stop_ids, n_stop_ids, &detail);
+ *     ... grammar_cursor_create(&c, grammar, t, ...) ...
+ *     token_trie_destroy(t);
+ *
+ * A trie is an array of nodes in the order of a walk: the node behind one is its first child, or, if a walk does not
+ * want its children, nodes[next]. Most tokens of a vocabulary are plain text, which may stand anywhere inside a JSON
+ * string: they have a trie of their own and ready-made masks, so that inside a string only the others are walked.
+ */
+#ifndef PARLEY_TEXT_TOKEN_TRIE_H
+#define PARLEY_TEXT_TOKEN_TRIE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "text/tokenizer.h"
+
+/* Plain tokens have at most TRIE_PLAIN_CHARS characters; tokens longer than TRIE_TOKEN_BYTES are in no trie. */
+enum { TRIE_PLAIN_CHARS = 16, TRIE_TOKEN_BYTES = 256 };
+
+typedef struct trie_node {
+    int32_t token;  /* that ends here, or -1 */
+    int32_t next;   /* the first node that is not below this one */
+    uint16_t depth; /* 1: a first byte */
+    uint8_t byte;
+} trie_node;
+
+typedef struct trie {
+    trie_node *nodes;
+    int32_t n_nodes;
+} trie;
+
+typedef struct token_trie {
+    const tokenizer *tok;
+    int32_t n_tokens;
+    size_t n_words;        /* of a mask: a bit for each token, 64 a word */
+    trie plain;            /* whole characters, none below U+0020, no quote, no backslash */
+    trie other;            /* all other tokens but added ones */
+    trie added;            /* added tokens that are not special: <tool_call>, </think> */
+    int32_t *same;         /* [n_tokens] another token with the same bytes, or -1 */
+    uint64_t *plain_masks; /* [TRIE_PLAIN_CHARS, n_words]: plain tokens of at most 1, 2, ... characters */
+    uint64_t *stop_mask;   /* [n_words] tokens that end an answer */
+} token_trie;
+
+/* ERR_NOMEM. stop_ids are copied. */
+MUST_CHECK err_code token_trie_create(token_trie **out, const tokenizer *tok, const int32_t *stop_ids,
+                                      size_t n_stop_ids, err_detail *detail);
+void token_trie_destroy(token_trie *t); /* NULL allowed */
+
+/* The bytes of a token that is in a trie; NULL and 0 for others (special ones among them). */
+const char *token_trie_bytes(const token_trie *t, int32_t token, size_t *len);
+
+/* The token that is exactly this text, an added one before others; or -1. */
+int32_t token_trie_find(const token_trie *t, const char *text, size_t len);
+
+static inline bool token_mask_has(const uint64_t *mask, int32_t token)
+{
+    return mask[token >> 6] >> (token & 63) & 1;
+}
+
+#endif
