@@ -246,6 +246,7 @@ static void set_info(engine *e)
                                    : LIMIT_VIDEO_FRAMES;
     e->info.has_mtp = model_has_mtp(e->model);
     e->info.has_template = e->template != NULL;
+    e->info.template_text = e->template ? chat_template_text(e->template) : NULL;
     e->info.has_thinking = e->template && chat_template_has_variable(e->template, "enable_thinking");
 }
 

@@ -68,8 +68,9 @@ typedef struct engine_info {
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
     uint64_t n_params, weight_bytes, state_bytes;
     bool has_vision, has_video, has_mtp, has_template,
-        has_thinking; /* thinking: the template knows enable_thinking */
-    double video_fps; /* how films are sampled if a request does not say it */
+        has_thinking;          /* thinking: the template knows enable_thinking */
+    const char *template_text; /* the chat template's source; NULL without one */
+    double video_fps;          /* how films are sampled if a request does not say it */
     int32_t video_min_frames, video_max_frames;
     gen_params defaults; /* complete: nothing unset but the seed */
 } engine_info;

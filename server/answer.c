@@ -23,11 +23,12 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
     a->created_at = clock_unix_s();
     hash_random_id(a->chat_id, sizeof a->chat_id, "chatcmpl-");
     reply_options_init(&a->opt);
-    reply_parser_init(&a->parser, false, false);
+    reply_parser_init(&a->parser, &(reply_rules){0});
+    reply_pieces_init(&a->pieces);
+    reply_pieces_init(&a->whole);
     text_stream_init(&a->reasoning_stream, NULL, 0);
     text_stream_init(&a->content_stream, NULL, 0);
-    bytes *const buffers[] = {&a->reasoning,     &a->content,        &a->logprobs, &a->whole_reasoning,
-                              &a->whole_content, &a->whole_logprobs, &a->sse};
+    bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_init(buffers[i], SIZE_MAX / 2);
     }
@@ -48,8 +49,9 @@ void answer_destroy(answer *a)
     reply_parser_deinit(&a->parser);
     text_stream_deinit(&a->reasoning_stream);
     text_stream_deinit(&a->content_stream);
-    bytes *const buffers[] = {&a->reasoning,     &a->content,        &a->logprobs, &a->whole_reasoning,
-                              &a->whole_content, &a->whole_logprobs, &a->sse};
+    reply_pieces_deinit(&a->pieces);
+    reply_pieces_deinit(&a->whole);
+    bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_deinit(buffers[i]);
     }
@@ -57,17 +59,19 @@ void answer_destroy(answer *a)
     free(a);
 }
 
-void answer_begin(answer *a, const gen_request_info *info)
+void answer_begin(answer *a, const gen_request_info *info, const tool_form *form)
 {
     a->info = *info;
     a->state = ANSWER_RUNNING;
     a->request = NULL;
     a->submitted_ms = clock_ms();
     a->timings.route = info->route;
-    reply_parser_init(&a->parser, info->starts_in_thinking, info->may_think);
-    if (info->continues) {
-        reply_parser_continue(&a->parser);
-    }
+    reply_parser_init(&a->parser, &(reply_rules){.starts_in_thinking = info->starts_in_thinking,
+                                                 .may_think = info->may_think,
+                                                 .continues = info->continues,
+                                                 .form = form,
+                                                 .tools = a->opt.tools,
+                                                 .one_call = a->opt.one_call});
     text_stream_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
 }
 
@@ -97,17 +101,53 @@ static void add_logprob(answer *a, const engine *e, int32_t id, const gen_logpro
     bytes_append_str(out, "]}");
 }
 
-/* Moves what the parser found through the streams to the new text. */
-static void release_text(answer *a, bool is_end)
+/* Moves text through a stream to the new pieces; is_end: nothing of this kind follows directly. */
+static void release(answer *a, text_stream *stream, reply_kind kind, const bytes *text, bool is_end)
 {
-    text_stream_push(&a->reasoning_stream, &a->reasoning, a->parser.reasoning.data, a->parser.reasoning.len);
-    bytes_clear(&a->parser.reasoning);
-    text_stream_push(&a->content_stream, &a->content, a->parser.content.data, a->parser.content.len);
-    bytes_clear(&a->parser.content);
-    if (is_end) {
-        text_stream_finish(&a->reasoning_stream, &a->reasoning);
-        text_stream_finish(&a->content_stream, &a->content);
+    bytes shown;
+    bytes_init(&shown, SIZE_MAX / 2);
+    if (text) {
+        text_stream_push(stream, &shown, text->data, text->len);
     }
+    if (is_end) {
+        text_stream_finish(stream, &shown);
+    }
+    reply_pieces_add(&a->pieces, kind, bytes_str(&shown), shown.len);
+    bytes_deinit(&shown);
+}
+
+/* Moves what the parser found through the streams to the new pieces. What a stream holds back is text as soon as
+ * something of another kind follows. */
+static void release_pieces(answer *a, bool is_end)
+{
+    for (size_t i = 0; i < a->parser.pieces.n && !a->content_stream.stopped; i++) {
+        const reply_piece *p = &a->parser.pieces.items[i];
+        release(a, &a->reasoning_stream, REPLY_REASONING, p->kind == REPLY_REASONING ? &p->text : NULL,
+                p->kind != REPLY_REASONING);
+        release(a, &a->content_stream, REPLY_CONTENT, p->kind == REPLY_CONTENT ? &p->text : NULL,
+                p->kind != REPLY_CONTENT);
+        if (p->kind != REPLY_REASONING && p->kind != REPLY_CONTENT) {
+            reply_pieces_add(&a->pieces, p->kind, bytes_str(&p->text), p->text.len);
+            a->n_calls += p->kind == REPLY_CALL_END;
+        }
+    }
+    if (is_end) {
+        release(a, &a->reasoning_stream, REPLY_REASONING, NULL, true);
+        release(a, &a->content_stream, REPLY_CONTENT, NULL, true);
+    }
+    reply_pieces_clear(&a->parser.pieces);
+}
+
+/* Control tokens are never shown, but a checkpoint may mark the beginning of a call with one. */
+static bool is_shown(const answer *a, const char *text, size_t len, bool special)
+{
+    const tool_form *form = a->parser.reader.form;
+    for (size_t i = 0; special && form && i < TOOL_MARKERS && form->markers[i]; i++) {
+        if (strlen(form->markers[i]) == len && memcmp(form->markers[i], text, len) == 0) {
+            return true;
+        }
+    }
+    return !special;
 }
 
 static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob *logprob)
@@ -116,17 +156,18 @@ static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob
     bool special = false;
     const char *text = engine_token_bytes(e, id, &len, &special);
     bool was_thinking = reply_parser_is_thinking(&a->parser);
+    bool was_content = reply_parser_is_content(&a->parser);
     a->n_tokens++;
-    if (text && len > 0 && !special) {
+    if (text && len > 0 && is_shown(a, text, len, special)) {
         reply_parser_push(&a->parser, text, len);
-        release_text(a, false);
+        release_pieces(a, false);
     }
     /* The closing marker itself still counts as reasoning. */
     a->n_reasoning_tokens += was_thinking || reply_parser_is_thinking(&a->parser);
-    if (logprob && a->opt.logprobs && !was_thinking && !special) {
+    if (logprob && a->opt.logprobs && was_content && !special) {
         add_logprob(a, e, id, logprob);
     }
-    a->stop_found = a->content_stream.stopped;
+    a->stop_found = a->content_stream.stopped || a->parser.stopped;
 }
 
 static void take_progress(answer *a, const gen_event *event)
@@ -165,8 +206,8 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
         a->error = event->error;
         memcpy(a->error_text, event->message, sizeof a->error_text);
         a->error_text[sizeof a->error_text - 1] = '\0';
-        reply_parser_finish(&a->parser);
-        release_text(a, true);
+        reply_parser_finish(&a->parser, a->finish != GEN_FINISH_STOP);
+        release_pieces(a, true);
         a->state = ANSWER_FINISHED;
         a->finished_ms = clock_ms();
         break;
@@ -179,7 +220,7 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
 
 const char *answer_finish_reason(const answer *a)
 {
-    return a->finish == GEN_FINISH_LENGTH ? "length" : "stop";
+    return a->finish == GEN_FINISH_LENGTH ? "length" : a->n_calls > 0 ? "tool_calls" : "stop";
 }
 
 reply_usage answer_usage(const answer *a)
@@ -190,11 +231,4 @@ reply_usage answer_usage(const answer *a)
         .completion_tokens = a->n_tokens,
         .reasoning_tokens = a->n_reasoning_tokens,
     };
-}
-
-void answer_clear_text(answer *a)
-{
-    bytes_clear(&a->reasoning);
-    bytes_clear(&a->content);
-    bytes_clear(&a->logprobs);
 }

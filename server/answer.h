@@ -3,7 +3,7 @@
  *     answer *a = answer_create(ANSWER_CHAT, id, conn);
  *     answer_begin(a, &info, e);                 // prepared and submitted
  *     answer_take_event(a, e, event);            // tokens to text, until a->done
- *     ... a->reasoning and a->content hold what is new; the protocol's reply takes it ...
+ *     ... a->pieces holds what is new; the protocol's reply takes it ...
  *     answer_destroy(a);
  */
 #ifndef PARLEY_SERVER_ANSWER_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "server/chat_reply.h"
 #include "server/prep.h"
 #include "server/reply_json.h"
 #include "server/reply_parser.h"
@@ -48,8 +49,9 @@ typedef struct answer {
     /* text */
     reply_parser parser;
     text_stream reasoning_stream, content_stream;
-    bytes reasoning, content; /* new since the reply took them */
-    bytes logprobs;           /* entries of new content tokens, "{..},{..}" */
+    reply_pieces pieces; /* new since the reply took them */
+    bytes logprobs;      /* entries of new content tokens, "{..},{..}" */
+    int32_t n_calls;     /* of tools, whole ones */
     int32_t n_tokens, n_reasoning_tokens;
     bool stop_found; /* a stop string: the engine was told, its last event is awaited */
     gen_finish finish;
@@ -69,8 +71,10 @@ typedef struct answer {
     /* Chat Completions */
     char chat_id[48];
     int64_t created_at;
-    bytes whole_reasoning, whole_content, whole_logprobs; /* not streaming */
-    bytes sse;                                            /* streaming: not yet pulled */
+    chat_reply_state chat;
+    reply_pieces whole; /* not streaming */
+    bytes whole_logprobs;
+    bytes sse; /* streaming: not yet pulled */
     bool sse_end;
 
     /* Responses */
@@ -83,13 +87,11 @@ MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);
 /* Releases everything; cancels a ticket and frees a request that was not submitted. */
 void answer_destroy(answer *a);
 
-/* The request was handed to the engine. */
-void answer_begin(answer *a, const gen_request_info *info);
+/* The request was handed to the engine. form: how the model writes calls of tools; NULL: it does not. */
+void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
 /* Digests an event. True when it was the last one; then finish and timings are set and the held text released. */
 bool answer_take_event(answer *a, const engine *e, const gen_event *event);
-/* "stop" or "length". */
+/* "stop", "length" or "tool_calls". */
 const char *answer_finish_reason(const answer *a);
 reply_usage answer_usage(const answer *a);
-void answer_clear_text(answer *a);
-
 #endif

@@ -2,9 +2,9 @@
  * building, no state of its own.
  *
  *     chat_reply_meta m = {.id = "chatcmpl-..", .created = t, .model = "seedling"};
- *     chat_reply_first(&sse, &m, usage_in_chunks);
- *     chat_reply_delta(&sse, &m, usage_in_chunks, "", 0, "Hello", 5, NULL);
- *     chat_reply_last(&sse, &m, true, "stop", &usage, &timings);
+ *     chat_reply_first(&sse, &m);
+ *     chat_reply_delta(&sse, &m, &state, &pieces, NULL, NULL);
+ *     chat_reply_last(&sse, &m, "stop", &usage, &timings);
  */
 #ifndef PARLEY_SERVER_CHAT_REPLY_H
 #define PARLEY_SERVER_CHAT_REPLY_H
@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "server/api_error.h"
 #include "server/reply_json.h"
+#include "server/reply_pieces.h"
 
 typedef struct chat_reply_meta {
     const char *id;
@@ -24,16 +25,23 @@ typedef struct chat_reply_meta {
     bool include_usage; /* every chunk says "usage":null, an extra one has it */
 } chat_reply_meta;
 
-/* The whole reply. logprobs is the text of the entries ("{..},{..}") or NULL. Empty reasoning is left out. */
-void chat_reply_whole(bytes *out, const chat_reply_meta *m, const bytes *reasoning, const bytes *content,
-                      const char *logprobs, const char *finish, const reply_usage *usage,
-                      const gen_timings *t);
+/* What earlier chunks of the same answer held. All zero at the beginning. */
+typedef struct chat_reply_state {
+    int n_calls;
+    bool has_content; /* text was sent ... */
+    bool needs_gap;   /* ... and a call behind it: more text begins a paragraph of its own */
+} chat_reply_state;
+
+/* The whole reply. logprobs is the text of the entries ("{..},{..}") or NULL. Empty reasoning is left out; content is
+ * null if there are calls and no text. */
+void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces, const char *logprobs,
+                      const char *finish, const reply_usage *usage, const gen_timings *t);
 
 /* Chunks, each a complete "data: ..\n\n". */
 void chat_reply_first(bytes *out, const chat_reply_meta *m);
-/* One chunk for reasoning and one for content, if not empty. timings may be NULL. */
-void chat_reply_delta(bytes *out, const chat_reply_meta *m, const bytes *reasoning, const bytes *content,
-                      const char *logprobs, const gen_timings *t);
+/* One chunk a piece. timings and logprobs may be NULL; logprobs go out with the first content. True if they did. */
+bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *state,
+                      const reply_pieces *pieces, const char *logprobs, const gen_timings *t);
 void chat_reply_progress(bytes *out, const chat_reply_meta *m, int32_t total, int32_t cache,
                          int32_t processed, double ms);
 /* The chunk with finish_reason, the usage chunk if wanted, and [DONE]. */

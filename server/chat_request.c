@@ -8,12 +8,13 @@
 #include "base/limits.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
+#include "server/tool_fields.h"
 #include "server/video_fields.h"
 
 /* Decoded media take 3/4 of the body, texts are copied once more by the normaliser. */
 #define ARENA_BYTES (LIMIT_BODY_BYTES * 2)
 
-enum { PATH_BYTES = ERR_PARAM_MAX, NAME_BYTES = 256 };
+enum { PATH_BYTES = ERR_PARAM_MAX };
 
 void chat_request_init(chat_request *r)
 {
@@ -93,78 +94,6 @@ err_code chat_request_arguments(chat_request *r, const json **out, const json *v
     }
     *out = json_root(doc);
     return chat_request_keep(r, doc) ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for this request");
-}
-
-/* Responses writes a function's fields beside its type; templates expect them in "function". */
-static err_code nest_tools(chat_request *r, const json *tools, err_detail *d)
-{
-    bytes text;
-    json_doc *doc = NULL;
-    bytes_init(&text, LIMIT_BODY_BYTES);
-    bytes_append_char(&text, '[');
-    for (const json *t = json_child(tools); t; t = json_next(t)) {
-        bytes_append_str(&text, text.len > 1 ? ",{\"type\":\"function\",\"function\":{"
-                                             : "{\"type\":\"function\",\"function\":{");
-        bool is_first = true;
-        for (const json *v = json_child(t); v; v = json_next(v)) {
-            if (strcmp(json_key(v), "type") == 0 || strcmp(json_key(v), "strict") == 0) {
-                continue;
-            }
-            bytes_append_str(&text, is_first ? "" : ",");
-            bytes_append_json(&text, json_key(v), strlen(json_key(v)));
-            bytes_append_char(&text, ':');
-            json_write(&text, v);
-            is_first = false;
-        }
-        bytes_append_str(&text, "}}");
-    }
-    bytes_append_char(&text, ']');
-    err_code err = text.failed ? err_set(d, ERR_NOMEM, "no memory for this request")
-                               : json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH, d);
-    bytes_deinit(&text);
-    if (err == ERR_OK && !chat_request_keep(r, doc)) {
-        return err_set(d, ERR_NOMEM, "no memory for this request");
-    }
-    if (err == ERR_OK) {
-        r->in->tools = json_root(doc);
-    }
-    return err;
-}
-
-err_code chat_request_tools(chat_request *r, const json *root, bool flat, err_detail *d)
-{
-    const json *tools = json_get(root, "tools");
-    const json *choice = json_get(root, "tool_choice");
-    if (json_typeof(tools) == JSON_NULL) {
-        tools = NULL;
-    }
-    if (tools && !json_is(tools, JSON_ARRAY)) {
-        return err_set_param(d, ERR_INVALID, "tools", "invalid_type", "tools must be a list");
-    }
-    for (const json *t = json_child(tools); t; t = json_next(t)) {
-        const json *function = flat ? t : json_get(t, "function");
-        const char *name = json_str(json_get(function, "name"), "");
-        if (strcmp(json_str(json_get(t, "type"), ""), "function") != 0 || !name[0] ||
-            strlen(name) > NAME_BYTES) {
-            return err_set_param(d, ERR_INVALID, "tools", "invalid_value",
-                                 "every tool needs type \"function\" and a function with a name");
-        }
-    }
-    const char *mode = json_str(choice, "auto");
-    if (json_is(choice, JSON_OBJECT) || strcmp(mode, "required") == 0) {
-        return err_set_param(d, ERR_UNSUPPORTED, "tool_choice", "not_supported",
-                             "tool_choice may be \"auto\" or \"none\": calls cannot be forced");
-    }
-    if (strcmp(mode, "auto") != 0 && strcmp(mode, "none") != 0) {
-        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
-                             "tool_choice must be \"auto\" or \"none\"");
-    }
-    bool in_use = strcmp(mode, "none") != 0 && json_child(tools);
-    if (in_use && flat) {
-        return nest_tools(r, tools, d);
-    }
-    r->in->tools = in_use ? tools : NULL;
-    return ERR_OK;
 }
 
 static err_code read_tool_calls(chat_request *r, chat_message *m, const json *calls, const char *path,
@@ -393,7 +322,7 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
         err = err_set(d, ERR_NOMEM, "no memory for this request");
     }
     if (err == ERR_OK) {
-        err = chat_request_tools(r, root, false, d);
+        err = tool_fields_read(r, root, TOOLS_NESTED, d);
     }
     return err == ERR_OK ? read_messages(r, root, info, d) : err;
 }

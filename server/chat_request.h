@@ -36,7 +36,5 @@ MUST_CHECK err_code chat_request_arguments(chat_request *r, const json **out, co
 /* Creates r->in and parses the body into it; *root is the body's object. */
 MUST_CHECK err_code chat_request_open(chat_request *r, const json **root, const char *text, size_t len,
                                       err_detail *d);
-/* tools and tool_choice. */
-MUST_CHECK err_code chat_request_tools(chat_request *r, const json *root, bool flat, err_detail *d);
 
 #endif

@@ -29,7 +29,8 @@ typedef struct run {
     mailbox *events; /* gen_event, engine thread -> main thread */
     reply_parser parser;
     text_stream content, reasoning;
-    bool on_terminal; /* standard error is one: progress may be redrawn */
+    bool has_thoughts; /* what was written last is one */
+    bool on_terminal;  /* standard error is one: progress may be redrawn */
 } run;
 
 static void on_event(void *ctx, gen_event *ev)
@@ -132,32 +133,39 @@ static err_code make_chat(run *r, chat_input *in, err_detail *detail)
 
 /* ---- the answer ---- */
 
-/* Writes what the parser has found so far. */
+/* Writes what the parser has found so far: thoughts to standard error, a line break behind them. */
 static void print_found(run *r, bool last)
 {
     bytes out;
     bytes_init(&out, LIMIT_BODY_BYTES);
-    text_stream_push(&r->reasoning, &out, bytes_str(&r->parser.reasoning), r->parser.reasoning.len);
-    if (last) {
-        text_stream_finish(&r->reasoning, &out);
+    for (size_t i = 0; i < r->parser.pieces.n; i++) {
+        const reply_piece *p = &r->parser.pieces.items[i];
+        const bool is_thought = p->kind == REPLY_REASONING;
+        if (!is_thought && r->has_thoughts) {
+            text_stream_finish(&r->reasoning, &out);
+            bytes_append_char(&out, '\n');
+        }
+        if (is_thought) {
+            text_stream_push(&r->reasoning, &out, bytes_str(&p->text), p->text.len);
+        }
+        if (!r->o->quiet) {
+            fwrite(bytes_str(&out), 1, out.len, stderr);
+        }
+        bytes_clear(&out);
+        r->has_thoughts = is_thought;
+        if (!is_thought) {
+            text_stream_push(&r->content, &out, bytes_str(&p->text), p->text.len);
+            fwrite(bytes_str(&out), 1, out.len, stdout);
+            bytes_clear(&out);
+        }
     }
-    if (!r->o->quiet) {
-        fwrite(bytes_str(&out), 1, out.len, stderr);
-    }
-    bytes_clear(&out);
-    bool first_content = r->parser.content.len && r->parser.reasoning.len && !r->o->quiet;
-    if (first_content) {
-        fputc('\n', stderr);
-    }
-    text_stream_push(&r->content, &out, bytes_str(&r->parser.content), r->parser.content.len);
     if (last) {
         text_stream_finish(&r->content, &out);
+        fwrite(bytes_str(&out), 1, out.len, stdout);
     }
-    fwrite(bytes_str(&out), 1, out.len, stdout);
     fflush(stdout);
     bytes_deinit(&out);
-    bytes_clear(&r->parser.reasoning);
-    bytes_clear(&r->parser.content);
+    reply_pieces_clear(&r->parser.pieces);
 }
 
 static void print_progress(const run *r, const gen_event *ev)
@@ -212,7 +220,7 @@ static err_code show_answer(run *r, err_detail *detail)
             print_found(r, false);
         }
         if (ev->type == GEN_DONE) {
-            reply_parser_finish(&r->parser);
+            reply_parser_finish(&r->parser, ev->finish != GEN_FINISH_STOP);
             print_found(r, true);
             printf("\n");
             fflush(stdout);
@@ -249,7 +257,8 @@ static err_code ask(run *r, err_detail *detail)
         return err;
     }
     gen_request_info info = gen_request_get_info(request);
-    reply_parser_init(&r->parser, info.starts_in_thinking, info.may_think);
+    reply_parser_init(&r->parser, &(reply_rules){.starts_in_thinking = info.starts_in_thinking,
+                                                 .may_think = info.may_think});
     text_stream_init(&r->content, NULL, 0);
     text_stream_init(&r->reasoning, NULL, 0);
     err = engine_submit(r->e, request, REQUEST_ID, detail);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "server/commands.h"
 #include "server/serve.h"
+#include "server/tool_parser.h"
 
 enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16 };
 
@@ -74,6 +75,11 @@ static bool is_loopback(const char *host)
            (inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
 }
 
+static bool is_tool_parser(const char *name)
+{
+    return !name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 || tool_form_find(name);
+}
+
 int command_serve(const options *o)
 {
     word_list keys = {0}, hosts = {0}, origins = {0};
@@ -85,6 +91,12 @@ int command_serve(const options *o)
         return code;
     }
     serve_options_init(&so);
+    if (!is_tool_parser(o->tool_call_parser)) {
+        fprintf(stderr, "parley: --tool-call-parser %s is unknown; it may be auto, none, %s\n",
+                o->tool_call_parser, tool_form_names());
+        return code;
+    }
+    so.tool_parser = o->tool_call_parser;
     err_code err = read_keys(&keys, o, &detail);
     if (err != ERR_OK) {
         code = command_fail(err, &detail);

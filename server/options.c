@@ -42,6 +42,8 @@ static const option_row ROWS[] = {
     {"alias", 0, VALUE_TEXT, AT(alias), 0, 0, IN_SERVE, "NAME", "model name shown to clients [folder name]"},
     {"chat-template-file", 0, VALUE_TEXT, AT(chat_template_file), 0, 0, IN_ANSWER, "FILE",
      "Jinja chat template instead of the checkpoint's"},
+    {"tool-call-parser", 0, VALUE_TEXT, AT(tool_call_parser), 0, 0, IN_SERVE, "NAME",
+     "form of the model's tool calls: auto, none, qwen3_xml, hermes [auto: as its chat template shows]"},
     {"ctx-size", 'c', VALUE_INT, AT(ctx_size), 256, 1 << 24, IN_ENGINE, "N",
      "tokens a conversation may have [what the model and memory allow, at most 32768]"},
     {"parallel", 0, VALUE_INT, AT(parallel), 1, 32, IN_SERVE, "N", "answers computed at the same time [4]"},

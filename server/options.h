@@ -26,6 +26,7 @@ typedef struct options {
     const char *model;
     const char *alias;
     const char *chat_template_file;
+    const char *tool_call_parser;
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute;
     bool mtp;

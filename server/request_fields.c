@@ -20,8 +20,10 @@ void reply_options_deinit(reply_options *o)
         free(o->stops[i]);
     }
     free(o->metadata);
-    o->n_stops = 0;
-    o->metadata = NULL;
+    free(o->tools_text);
+    free(o->tool_choice_text);
+    tool_set_destroy(o->tools);
+    reply_options_init(o);
 }
 
 /* ---- single fields ---- */

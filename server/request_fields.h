@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "engine/chat.h"
 #include "engine/engine.h"
+#include "server/tool_set.h"
 
 enum { REQUEST_MODEL_MAX = 128, REQUEST_ID_MAX = 256, REQUEST_EVENT_ID_MAX = 64 };
 
@@ -33,9 +34,12 @@ typedef struct reply_options {
     char event_id[REQUEST_EVENT_ID_MAX + 1]; /* the client's, echoed in errors */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
-    char *metadata;            /* JSON object as text, owned; NULL: none */
-    double temperature, top_p; /* as asked for, NAN if not: echoed by Responses */
-    int32_t max_tokens;        /* as asked for, -1 if not */
+    char *metadata;                      /* JSON object as text, owned; NULL: none */
+    double temperature, top_p;           /* as asked for, NAN if not: echoed by Responses */
+    int32_t max_tokens;                  /* as asked for, -1 if not */
+    tool_set *tools;                     /* that may be called, owned; NULL: none */
+    bool one_call;                       /* the answer ends behind its first call */
+    char *tools_text, *tool_choice_text; /* JSON as it was sent, owned, echoed by Responses; NULL: not sent */
 } reply_options;
 
 void reply_options_init(reply_options *o);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -22,8 +23,6 @@ void responses_reply_init(responses_reply *r, const reply_options *opt, const ch
     snprintf(r->model, sizeof r->model, "%s", model);
     r->opt = opt;
     r->created_at = clock_unix_s();
-    bytes_init(&r->reasoning.text, SIZE_MAX / 2);
-    bytes_init(&r->message.text, SIZE_MAX / 2);
     bytes_init(&r->error_json, 8192);
     bytes_init(&r->line, SIZE_MAX / 2);
     r->status = RESPONSE_IN_PROGRESS;
@@ -32,8 +31,11 @@ void responses_reply_init(responses_reply *r, const reply_options *opt, const ch
 void responses_reply_deinit(responses_reply *r)
 {
     event_log_deinit(&r->log);
-    bytes_deinit(&r->reasoning.text);
-    bytes_deinit(&r->message.text);
+    for (int i = 0; i < r->n_items; i++) {
+        bytes_deinit(&r->items[i].name);
+        bytes_deinit(&r->items[i].text);
+    }
+    free(r->items);
     bytes_deinit(&r->error_json);
     bytes_deinit(&r->line);
 }
@@ -45,28 +47,37 @@ bool responses_reply_is_finished(const responses_reply *r)
 
 /* ---- the response object ---- */
 
-static void write_part(bytes *out, const reply_item *item, bool is_reasoning)
+static void write_text(bytes *out, const char *name, const bytes *text)
 {
-    bytes_append_str(out, is_reasoning ? "{\"type\":\"reasoning_text\",\"text\":"
-                                       : "{\"type\":\"output_text\",\"text\":");
-    bytes_append_json(out, bytes_str(&item->text), item->text.len);
+    bytes_printf(out, ",\"%s\":", name);
+    bytes_append_json(out, bytes_str(text), text->len);
+}
+
+static void write_part(bytes *out, const reply_item *item)
+{
+    const bool is_reasoning = item->kind == REPLY_REASONING;
+    bytes_printf(out, "{\"type\":\"%s\"", is_reasoning ? "reasoning_text" : "output_text");
+    write_text(out, "text", &item->text);
     bytes_append_str(out, is_reasoning ? "}" : ",\"annotations\":[],\"logprobs\":[]}");
 }
 
-static void write_item(bytes *out, const reply_item *item, bool is_reasoning, bool with_content,
-                       const char *status)
+static void write_item(bytes *out, const reply_item *item, bool with_content, const char *status)
 {
-    if (is_reasoning) {
-        bytes_printf(out,
-                     "{\"id\":\"%s\",\"type\":\"reasoning\",\"status\":\"%s\",\"summary\":[],\"content\":[",
-                     item->id, status);
-    } else {
-        bytes_printf(
-            out, "{\"id\":\"%s\",\"type\":\"message\",\"status\":\"%s\",\"role\":\"assistant\",\"content\":[",
-            item->id, status);
+    static const char *const TYPES[] = {
+        [REPLY_REASONING] = "reasoning", [REPLY_CONTENT] = "message", [REPLY_CALL] = "function_call"};
+    bytes_printf(out, "{\"id\":\"%s\",\"type\":\"%s\",\"status\":\"%s\"", item->id, TYPES[item->kind],
+                 status);
+    if (item->kind == REPLY_CALL) {
+        bytes_printf(out, ",\"call_id\":\"%s\"", item->call_id);
+        write_text(out, "name", &item->name);
+        write_text(out, "arguments", &item->text);
+        bytes_append_char(out, '}');
+        return;
     }
+    bytes_append_str(out, item->kind == REPLY_REASONING ? ",\"summary\":[],\"content\":["
+                                                        : ",\"role\":\"assistant\",\"content\":[");
     if (with_content) {
-        write_part(out, item, is_reasoning);
+        write_part(out, item);
     }
     bytes_append_str(out, "]}");
 }
@@ -77,8 +88,10 @@ static const char *item_status(const responses_reply *r, const reply_item *item)
         return "in_progress";
     }
     /* Only the last item is cut short. */
-    bool is_last = item->output_index == r->n_items - 1;
-    return is_last && r->log.closed && r->status != RESPONSE_COMPLETED ? "incomplete" : "completed";
+    bool is_last = item == &r->items[r->n_items - 1];
+    bool is_short = item->was_cut ||
+                    (item->kind != REPLY_CALL && is_last && r->log.closed && r->status != RESPONSE_COMPLETED);
+    return is_short ? "incomplete" : "completed";
 }
 
 static void write_number_or(bytes *out, const char *name, double value, const char *otherwise)
@@ -115,12 +128,9 @@ void responses_reply_write(bytes *out, const responses_reply *r)
         (long long)r->created_at, status_name(r->status));
     bytes_append_json(out, r->model, strlen(r->model));
     bytes_append_str(out, ",\"output\":[");
-    if (r->reasoning.exists) {
-        write_item(out, &r->reasoning, true, true, item_status(r, &r->reasoning));
-    }
-    if (r->message.exists) {
-        bytes_append_str(out, r->reasoning.exists ? "," : "");
-        write_item(out, &r->message, false, true, item_status(r, &r->message));
+    for (int i = 0; i < r->n_items; i++) {
+        bytes_append_str(out, i ? "," : "");
+        write_item(out, &r->items[i], true, item_status(r, &r->items[i]));
     }
     bytes_append_char(out, ']');
     write_end(out, r);
@@ -129,11 +139,14 @@ void responses_reply_write(bytes *out, const responses_reply *r)
     write_number_or(out, "max_output_tokens",
                     r->opt->max_tokens > 0 ? (double)r->opt->max_tokens : (double)NAN, "null");
     bytes_printf(out, ",\"instructions\":null,\"metadata\":%s", r->opt->metadata ? r->opt->metadata : "{}");
-    bytes_printf(out,
-                 ",\"parallel_tool_calls\":true,\"previous_response_id\":null,\"store\":%s,\"text\":{"
-                 "\"format\":{\"type\":"
-                 "\"text\"}},\"tool_choice\":\"auto\",\"tools\":[],\"truncation\":\"disabled\"}",
-                 r->opt->keep_on_disconnect ? "true" : "false");
+    bytes_printf(
+        out,
+        ",\"parallel_tool_calls\":%s,\"previous_response_id\":null,\"store\":%s,\"text\":{\"format\":{"
+        "\"type\":\"text\"}},\"tool_choice\":%s,\"tools\":",
+        r->opt->one_call ? "false" : "true", r->opt->keep_on_disconnect ? "true" : "false",
+        r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
+    bytes_append_str(out, r->opt->tools_text ? r->opt->tools_text : "[]");
+    bytes_append_str(out, ",\"truncation\":\"disabled\"}");
 }
 
 /* ---- events ---- */
@@ -204,82 +217,145 @@ void responses_reply_in_progress(responses_reply *r)
     }
 }
 
-static void write_place(bytes *line, const reply_item *item)
+static int index_of(const responses_reply *r, const reply_item *item)
 {
-    bytes_printf(line, ",\"item_id\":\"%s\",\"output_index\":%d,\"content_index\":0", item->id,
-                 item->output_index);
+    return (int)(item - r->items);
 }
 
-static void open_item(responses_reply *r, reply_item *item)
+static void write_place(const responses_reply *r, bytes *line, const reply_item *item)
 {
-    if (item->exists) {
-        return;
+    bytes_printf(line, ",\"item_id\":\"%s\",\"output_index\":%d", item->id, index_of(r, item));
+    if (item->kind != REPLY_CALL) {
+        bytes_append_str(line, ",\"content_index\":0");
     }
-    bool is_reasoning = item == &r->reasoning;
-    item->exists = item->open = true;
-    item->output_index = r->n_items++;
-    hash_random_id(item->id, sizeof item->id, is_reasoning ? "rs_" : "msg_");
-    bytes *line = begin_event(r, "response.output_item.added");
-    bytes_printf(line, ",\"output_index\":%d,\"item\":", item->output_index);
-    write_item(line, item, is_reasoning, false, "in_progress");
-    end_event(r, "response.output_item.added");
-    line = begin_event(r, "response.content_part.added");
-    write_place(line, item);
+}
+
+static void item_event(responses_reply *r, const reply_item *item, const char *type, bool with_content,
+                       const char *status)
+{
+    bytes *line = begin_event(r, type);
+    bytes_printf(line, ",\"output_index\":%d,\"item\":", index_of(r, item));
+    write_item(line, item, with_content, status);
+    end_event(r, type);
+}
+
+static void part_event(responses_reply *r, const reply_item *item, const char *type)
+{
+    bytes *line = begin_event(r, type);
+    write_place(r, line, item);
     bytes_append_str(line, ",\"part\":");
-    write_part(line, item, is_reasoning);
-    end_event(r, "response.content_part.added");
+    write_part(line, item);
+    end_event(r, type);
 }
 
-static void close_item(responses_reply *r, reply_item *item, const char *status)
+/* The last item if it is open and of this kind. */
+static reply_item *open_last(responses_reply *r, reply_kind kind)
 {
-    if (!item->open) {
+    reply_item *last = r->n_items ? &r->items[r->n_items - 1] : NULL;
+    return last && last->open && last->kind == kind ? last : NULL;
+}
+
+/* Adds an item behind the others, which are closed; NULL without memory (the log has then failed). */
+static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *name)
+{
+    static const char *const PREFIXES[] = {
+        [REPLY_REASONING] = "rs_", [REPLY_CONTENT] = "msg_", [REPLY_CALL] = "fc_"};
+    if (r->n_items == r->cap_items) {
+        int cap = r->cap_items ? r->cap_items * 2 : 4;
+        reply_item *items = realloc(r->items, (size_t)cap * sizeof *items);
+        if (!items) {
+            r->log.failed = true;
+            return NULL;
+        }
+        r->items = items;
+        r->cap_items = cap;
+    }
+    reply_item *item = &r->items[r->n_items++];
+    *item = (reply_item){.kind = kind, .open = true};
+    bytes_init(&item->name, SIZE_MAX / 2);
+    bytes_init(&item->text, SIZE_MAX / 2);
+    hash_random_id(item->id, sizeof item->id, PREFIXES[kind]);
+    if (kind == REPLY_CALL) {
+        hash_random_id(item->call_id, sizeof item->call_id, "call_");
+        bytes_append(&item->name, name->data, name->len);
+    }
+    item_event(r, item, "response.output_item.added", false, "in_progress");
+    if (kind != REPLY_CALL) {
+        part_event(r, item, "response.content_part.added");
+    }
+    return item;
+}
+
+static void close_item(responses_reply *r, const char *status)
+{
+    static const char *const DONE[] = {[REPLY_REASONING] = "response.reasoning_text.done",
+                                       [REPLY_CONTENT] = "response.output_text.done",
+                                       [REPLY_CALL] = "response.function_call_arguments.done"};
+    reply_item *item = r->n_items ? &r->items[r->n_items - 1] : NULL;
+    if (!item || !item->open) {
         return;
     }
-    bool is_reasoning = item == &r->reasoning;
     item->open = false;
-    const char *type = is_reasoning ? "response.reasoning_text.done" : "response.output_text.done";
-    bytes *line = begin_event(r, type);
-    write_place(line, item);
-    bytes_append_str(line, ",\"text\":");
-    bytes_append_json(line, bytes_str(&item->text), item->text.len);
-    bytes_append_str(line, is_reasoning ? "" : ",\"logprobs\":[]");
-    end_event(r, type);
-    line = begin_event(r, "response.content_part.done");
-    write_place(line, item);
-    bytes_append_str(line, ",\"part\":");
-    write_part(line, item, is_reasoning);
-    end_event(r, "response.content_part.done");
-    line = begin_event(r, "response.output_item.done");
-    bytes_printf(line, ",\"output_index\":%d,\"item\":", item->output_index);
-    write_item(line, item, is_reasoning, true, status);
-    end_event(r, "response.output_item.done");
+    bytes *line = begin_event(r, DONE[item->kind]);
+    write_place(r, line, item);
+    if (item->kind == REPLY_CALL) {
+        write_text(line, "name", &item->name);
+    }
+    write_text(line, item->kind == REPLY_CALL ? "arguments" : "text", &item->text);
+    bytes_append_str(line, item->kind == REPLY_CONTENT ? ",\"logprobs\":[]" : "");
+    end_event(r, DONE[item->kind]);
+    if (item->kind != REPLY_CALL) {
+        part_event(r, item, "response.content_part.done");
+    }
+    item_event(r, item, "response.output_item.done", true, status);
 }
 
-static void add_text(responses_reply *r, reply_item *item, const bytes *text)
+static void add_text(responses_reply *r, reply_kind kind, const bytes *text)
 {
-    bool is_reasoning = item == &r->reasoning;
-    const char *type = is_reasoning ? "response.reasoning_text.delta" : "response.output_text.delta";
-    open_item(r, item);
-    bytes_append(&item->text, text->data, text->len);
-    bytes *line = begin_event(r, type);
-    write_place(line, item);
-    bytes_append_str(line, ",\"delta\":");
-    bytes_append_json(line, text->data, text->len);
-    bytes_append_str(line, is_reasoning ? "" : ",\"logprobs\":[]");
-    end_event(r, type);
-}
-
-void responses_reply_delta(responses_reply *r, const bytes *reasoning, const bytes *content)
-{
-    if (r->log.closed) {
+    static const char *const DELTA[] = {[REPLY_REASONING] = "response.reasoning_text.delta",
+                                        [REPLY_CONTENT] = "response.output_text.delta",
+                                        [REPLY_CALL] = "response.function_call_arguments.delta"};
+    reply_item *item = open_last(r, kind);
+    if (!item && kind != REPLY_CALL) {
+        close_item(r, "completed");
+        item = open_item(r, kind, NULL);
+    }
+    if (!item) {
         return;
     }
-    if (reasoning->len > 0) {
-        add_text(r, &r->reasoning, reasoning);
-    }
-    if (content->len > 0) {
-        close_item(r, &r->reasoning, "completed");
-        add_text(r, &r->message, content);
+    bytes_append(&item->text, text->data, text->len);
+    bytes *line = begin_event(r, DELTA[kind]);
+    write_place(r, line, item);
+    write_text(line, "delta", text);
+    bytes_append_str(line, kind == REPLY_CONTENT ? ",\"logprobs\":[]" : "");
+    end_event(r, DELTA[kind]);
+}
+
+void responses_reply_delta(responses_reply *r, const reply_pieces *pieces)
+{
+    for (size_t i = 0; i < pieces->n && !r->log.closed; i++) {
+        const reply_piece *p = &pieces->items[i];
+        reply_item *call = open_last(r, REPLY_CALL);
+        switch (p->kind) {
+        case REPLY_REASONING:
+        case REPLY_CONTENT:
+            add_text(r, p->kind, &p->text);
+            break;
+        case REPLY_CALL:
+            close_item(r, "completed");
+            open_item(r, REPLY_CALL, &p->text);
+            break;
+        case REPLY_ARGUMENTS:
+            add_text(r, REPLY_CALL, &p->text);
+            break;
+        case REPLY_CALL_END:
+        case REPLY_CALL_CUT:
+            if (call) {
+                call->was_cut = p->kind == REPLY_CALL_CUT;
+                close_item(r, call->was_cut ? "incomplete" : "completed");
+            }
+            break;
+        }
     }
 }
 
@@ -306,14 +382,14 @@ void responses_reply_finish(responses_reply *r, const response_result *result)
     responses_reply_created(r);
     if (result->status == RESPONSE_COMPLETED || result->status == RESPONSE_INCOMPLETE) {
         responses_reply_in_progress(r);
-        if (!r->message.exists && (!r->reasoning.exists || result->status == RESPONSE_COMPLETED)) {
-            close_item(r, &r->reasoning, "completed");
-            open_item(r, &r->message); /* an empty answer is still an answer */
+        const reply_item *last = r->n_items ? &r->items[r->n_items - 1] : NULL;
+        bool is_thought = last && last->kind == REPLY_REASONING;
+        if (!last || (is_thought && result->status == RESPONSE_COMPLETED)) {
+            close_item(r, "completed");
+            open_item(r, REPLY_CONTENT, NULL); /* an empty answer is still an answer */
         }
     }
-    const char *last = result->status == RESPONSE_COMPLETED ? "completed" : "incomplete";
-    close_item(r, &r->reasoning, last);
-    close_item(r, &r->message, last);
+    close_item(r, result->status == RESPONSE_COMPLETED ? "completed" : "incomplete");
     r->status = result->status;
     r->result = *result;
     r->result.error = NULL;

@@ -3,7 +3,7 @@
  *
  *     responses_reply r; responses_reply_init(&r, &options, "seedling");
  *     responses_reply_created(&r);  responses_reply_in_progress(&r);
- *     responses_reply_delta(&r, &reasoning, &content);  ...
+ *     responses_reply_delta(&r, &pieces);  ...
  *     responses_reply_finish(&r, &result);
  *     ... readers follow r.log ...   responses_reply_deinit(&r);
  *
@@ -18,14 +18,18 @@
 #include "server/api_error.h"
 #include "server/event_log.h"
 #include "server/reply_json.h"
+#include "server/reply_pieces.h"
 #include "server/request_fields.h"
 
+/* One of the response's output. */
 typedef struct reply_item {
+    reply_kind kind; /* REPLY_REASONING, REPLY_CONTENT, REPLY_CALL */
     char id[48];
-    bytes text;
-    bool open; /* added, not done */
-    bool exists;
-    int output_index;
+    char call_id[48]; /* REPLY_CALL */
+    bytes name;       /* of the function */
+    bytes text;       /* or the arguments */
+    bool open;        /* added, not done */
+    bool was_cut;     /* the answer ended inside of it */
 } reply_item;
 
 typedef enum response_status {
@@ -53,8 +57,8 @@ typedef struct responses_reply {
     int64_t created_at, completed_at;
     response_status status;
     bool is_created, is_queued, is_started;
-    reply_item reasoning, message;
-    int n_items;
+    reply_item *items;
+    int n_items, cap_items;
     response_result result; /* once finished; error is then NULL and error_json holds its text */
     bytes error_json;
     bytes line; /* the event being built */
@@ -67,8 +71,8 @@ void responses_reply_deinit(responses_reply *r);
 void responses_reply_created(responses_reply *r);
 void responses_reply_queued(responses_reply *r, int32_t position);
 void responses_reply_in_progress(responses_reply *r);
-/* New text since the last call; either may be empty. */
-void responses_reply_delta(responses_reply *r, const bytes *reasoning, const bytes *content);
+/* What is new since the last call. Each run of text of one kind and each call is an item. */
+void responses_reply_delta(responses_reply *r, const reply_pieces *pieces);
 /* Closes the open items and writes the terminal event. */
 void responses_reply_finish(responses_reply *r, const response_result *result);
 bool responses_reply_is_finished(const responses_reply *r);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
+#include "server/tool_fields.h"
 #include "server/video_fields.h"
 
 enum { PATH_BYTES = ERR_PARAM_MAX, METADATA_BYTES = 16384 };
@@ -336,7 +337,7 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
         err = read_effort(r, root, d);
     }
     if (err == ERR_OK) {
-        err = chat_request_tools(r, root, true, d);
+        err = tool_fields_read(r, root, TOOLS_FLAT, d);
     }
     return err == ERR_OK ? read_input(r, root, info, d) : err;
 }

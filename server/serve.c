@@ -122,6 +122,17 @@ static void on_engine_event(void *ctx, gen_event *event)
     post(ctx, m);
 }
 
+/* How the model writes calls of tools. */
+static const tool_form *choose_tool_form(const serve *s)
+{
+    const char *wanted = s->opt->tool_parser;
+    const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
+    const tool_form *form = is_auto ? tool_form_of_template(s->info->template_text)
+                                    : tool_form_find(wanted); /* "none" is no form */
+    log_info("srv", "calls of tools: %s", form ? form->name : "none");
+    return form;
+}
+
 static void on_loaded(serve *s, loop_message *m)
 {
     pthread_join(s->loader, NULL);
@@ -134,6 +145,7 @@ static void on_loaded(serve *s, loop_message *m)
     }
     s->engine = m->engine;
     s->info = engine_get_info(s->engine);
+    s->tool_form = choose_tool_form(s);
     snprintf(s->model_name, sizeof s->model_name, "%s", s->opt->alias ? s->opt->alias : s->info->model_name);
     s->load_fraction = 1.0;
     snprintf(s->load_stage, sizeof s->load_stage, "ready");

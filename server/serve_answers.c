@@ -187,9 +187,8 @@ static void finish_chat(serve *s, answer *a)
     }
     bytes body;
     bytes_init(&body, SIZE_MAX / 2);
-    chat_reply_whole(&body, &meta, &a->whole_reasoning, &a->whole_content,
-                     a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL, answer_finish_reason(a), &usage,
-                     &a->timings);
+    chat_reply_whole(&body, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
+                     answer_finish_reason(a), &usage, &a->timings);
     if (c) {
         c->answer = 0;
         serve_send_json(s, c, 200, &body, NULL);
@@ -234,34 +233,35 @@ static void finish_responses(serve *s, answer *a)
 /* Hands new text to the reply. */
 static void flush_text(serve *s, answer *a, double now)
 {
-    if (a->reasoning.len == 0 && a->content.len == 0) {
+    if (a->pieces.n == 0) {
         return;
     }
     a->last_flush_ms = now;
     if (a->kind == ANSWER_RESPONSES) {
-        responses_reply_delta(&a->reply, &a->reasoning, &a->content);
+        responses_reply_delta(&a->reply, &a->pieces);
     } else if (a->opt.stream) {
         chat_reply_meta meta = chat_meta(s, a);
         const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
-        chat_reply_delta(&a->sse, &meta, &a->reasoning, &a->content, logprobs,
-                         a->opt.timings_per_token ? &a->timings : NULL);
+        if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs,
+                             a->opt.timings_per_token ? &a->timings : NULL)) {
+            bytes_clear(&a->logprobs); /* else they wait for their text */
+        }
         if (a->sse.len > SERVE_STREAM_QUEUE_BYTES) {
             log_warn("srv", "req=%s the client does not read: cancelled", a->chat_id);
             net_abort(s->net, a->conn); /* on_close cancels the answer */
         }
     } else {
-        bytes_append(&a->whole_reasoning, a->reasoning.data, a->reasoning.len);
-        bytes_append(&a->whole_content, a->content.data, a->content.len);
+        for (size_t i = 0; i < a->pieces.n; i++) {
+            const reply_piece *p = &a->pieces.items[i];
+            reply_pieces_add(&a->whole, p->kind, bytes_str(&p->text), p->text.len);
+        }
         if (a->whole_logprobs.len > 0 && a->logprobs.len > 0) {
             bytes_append_char(&a->whole_logprobs, ',');
         }
         bytes_append(&a->whole_logprobs, a->logprobs.data, a->logprobs.len);
+        bytes_clear(&a->logprobs);
     }
-    if (a->content.len == 0) {
-        bytes_clear(&a->reasoning); /* log-probabilities wait for their text */
-    } else {
-        answer_clear_text(a);
-    }
+    reply_pieces_clear(&a->pieces);
     wake_followers(s, a);
 }
 
@@ -365,7 +365,7 @@ static void submit(serve *s, answer *a)
         fail_answer(s, a, err, &e);
         return;
     }
-    answer_begin(a, &info);
+    answer_begin(a, &info, s->tool_form);
     conn *c = serve_conn(s, a->conn);
     if (c && !c->is_socket && a->opt.stream) {
         begin_http_stream(s, c, a);
@@ -562,7 +562,7 @@ int serve_tick_answers(serve *s, double now)
     int wait_ms = SERVE_TICK_MS;
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        if (!a || a->state != ANSWER_RUNNING || (a->reasoning.len == 0 && a->content.len == 0)) {
+        if (!a || a->state != ANSWER_RUNNING || a->pieces.n == 0) {
             continue;
         }
         double left = a->last_flush_ms + SERVE_FLUSH_MS - now;

@@ -76,6 +76,7 @@ typedef struct serve {
     engine *engine; /* NULL while loading */
     const engine_info *info;
     engine_options engine_options;
+    const tool_form *tool_form; /* how the model writes calls of tools; NULL: it does not */
     pthread_t loader;
     bool loader_started;
     char model_name[REQUEST_MODEL_MAX];

@@ -15,6 +15,7 @@ static const size_t TREE_BYTES = (size_t)8 << 20;
 struct chat_template {
     arena *arena;
     jinja_program program;
+    const char *text;
 };
 
 err_code chat_template_compile(chat_template **out, const char *text, size_t len, err_detail *detail)
@@ -35,6 +36,11 @@ err_code chat_template_compile(chat_template **out, const char *text, size_t len
         free(t);
         return err_set(detail, ERR_NOMEM, "no memory for the chat template");
     }
+    t->text = arena_strdup(t->arena, text, len);
+    if (!t->text) {
+        chat_template_close(t);
+        return err_set(detail, ERR_NOMEM, "no memory for the chat template");
+    }
     err_code err = jinja_parse(&t->program, text, len, t->arena, detail);
     if (err) {
         chat_template_close(t);
@@ -50,6 +56,11 @@ void chat_template_close(chat_template *t)
         arena_destroy(t->arena);
         free(t);
     }
+}
+
+const char *chat_template_text(const chat_template *t)
+{
+    return t->text;
 }
 
 bool chat_template_has_variable(const chat_template *t, const char *name)

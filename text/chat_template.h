@@ -42,6 +42,9 @@ MUST_CHECK err_code chat_template_compile(chat_template **out, const char *text,
                                           err_detail *detail);
 void chat_template_close(chat_template *t); /* NULL allowed */
 
+/* The text it was compiled from, NUL-terminated; lives as long as the template. */
+const char *chat_template_text(const chat_template *t);
+
 /* Whether the template reads a variable of that name ("enable_thinking"). */
 bool chat_template_has_variable(const chat_template *t, const char *name);
 

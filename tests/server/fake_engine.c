@@ -5,6 +5,7 @@
  *     !think    answer inside a think block first !fail       fail after some tokens
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
  *     !who      say the scope and the switches of the request
+ *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
  *
  * A picture must start like a PNG and end with IEND, else it is "damaged".
@@ -108,8 +109,13 @@ static err_code wait_in_prepare(const prepare_hooks *hooks, err_detail *d)
 static void write_answer(bytes *out, const char *said, int n_images)
 {
     int len = option(said, "!len", -1);
+    const char *raw = strstr(said, "!raw ");
     if (strstr(said, "!think")) {
         bytes_append_str(out, "<think>\nLet me think.\n</think>\n\n");
+    }
+    if (raw) {
+        bytes_append_str(out, raw + 5);
+        return;
     }
     for (int i = 0; i < n_images; i++) {
         bytes_append_str(out, "[picture] ");
@@ -392,6 +398,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                             .n_parallel = N_SLOTS,
                             .has_vision = true,
                             .has_template = true,
+                            .template_text = "<tool_call> <function= <parameter=",
                             .has_thinking = true};
     for (int i = 0; i < 256; i++) {
         e->table[i] = (char)i;

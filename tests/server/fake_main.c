@@ -46,6 +46,8 @@ int main(int argc, char **argv)
             opt.keepalive_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--drain") == 0) {
             opt.drain_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--tool-call-parser") == 0) {
+            opt.tool_parser = value;
         } else if (strcmp(name, "--queue") == 0) {
             opt.n_queue = (int)strtol(value, NULL, 10);
         } else {

@@ -3,18 +3,34 @@
 
 #include "tests/check.h"
 
+/* What the pieces of one kind say together. */
+static void gather(bytes *out, const reply_pieces *p, reply_kind kind)
+{
+    bytes_init(out, 1 << 16);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->items[i].kind == kind) {
+            bytes_append(out, p->items[i].text.data, p->items[i].text.len);
+        }
+    }
+}
+
 static void check_cut(const char *text, size_t step, bool starts, bool may, const char *reasoning,
                       const char *content)
 {
     reply_parser p;
-    reply_parser_init(&p, starts, may);
+    reply_parser_init(&p, &(reply_rules){.starts_in_thinking = starts, .may_think = may});
     size_t len = strlen(text);
     for (size_t i = 0; i < len; i += step) {
         reply_parser_push(&p, text + i, len - i < step ? len - i : step);
     }
-    reply_parser_finish(&p);
-    CHECK_STR(bytes_str(&p.reasoning), reasoning);
-    CHECK_STR(bytes_str(&p.content), content);
+    reply_parser_finish(&p, false);
+    bytes found[2];
+    gather(&found[0], &p.pieces, REPLY_REASONING);
+    gather(&found[1], &p.pieces, REPLY_CONTENT);
+    CHECK_STR(bytes_str(&found[0]), reasoning);
+    CHECK_STR(bytes_str(&found[1]), content);
+    bytes_deinit(&found[0]);
+    bytes_deinit(&found[1]);
     reply_parser_deinit(&p);
 }
 
@@ -53,18 +69,18 @@ int main(void)
           "\xE2\x82\xAC");
 
     reply_parser p;
-    reply_parser_init(&p, true, true);
+    reply_parser_init(&p, &(reply_rules){.starts_in_thinking = true, .may_think = true});
     CHECK(reply_parser_is_thinking(&p));
     reply_parser_push(&p, "x</think>y", 10);
     CHECK(!reply_parser_is_thinking(&p));
     reply_parser_deinit(&p);
 
     /* an answer that goes on: the space after what was said before is part of it */
-    reply_parser_init(&p, true, false);
-    reply_parser_continue(&p);
+    reply_parser_init(&p, &(reply_rules){.starts_in_thinking = true, .continues = true});
     reply_parser_push(&p, " and so</think>\nyes", 19);
-    CHECK_STR(bytes_str(&p.reasoning), " and so");
-    CHECK_STR(bytes_str(&p.content), "yes");
+    CHECK_INT(p.pieces.n, 2);
+    CHECK_STR(bytes_str(&p.pieces.items[0].text), " and so");
+    CHECK_STR(bytes_str(&p.pieces.items[1].text), "yes");
     reply_parser_deinit(&p);
     CHECK_DONE();
 }

@@ -1,0 +1,94 @@
+/* tool_parser: reads one tool call out of an answer's text. A family of checkpoints writes calls in its own form; each
+ * form is one file (tool_parser_NAME.c) and one row of the table in tool_parser.c. Loop thread; works on bytes.
+ *
+ *     const tool_form *form = tool_form_of_template(template_text);     // or tool_form_find("hermes")
+ *     tool_reader r; tool_reader_init(&r, form, tools, &pieces);
+ *     ... at a marker: form->head(&r, text, len, is_end, &used) says whether a call begins here ...
+ *     ... then form->body(&r, &held, end) until TOOL_DONE; arguments come out as pieces ...
+ *     tool_reader_deinit(&r);
+ *
+ * Which form a checkpoint uses is seen in its chat template, never in its name.
+ */
+#ifndef PARLEY_SERVER_TOOL_PARSER_H
+#define PARLEY_SERVER_TOOL_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/bytes.h"
+#include "server/reply_pieces.h"
+#include "server/tool_set.h"
+
+enum { TOOL_NAME_BYTES = 256, TOOL_MARKERS = 3 };
+
+/* How the text ends. */
+typedef enum tool_end {
+    TOOL_GOES_ON, /* more may come */
+    TOOL_ENDED,   /* the model ended its answer: what is open is closed */
+    TOOL_CUT      /* the answer was cut off: what is open stays so */
+} tool_end;
+
+typedef enum tool_step {
+    TOOL_MORE, /* cannot be told before more text is there */
+    TOOL_NO,   /* head: no call */
+    TOOL_DONE  /* head: a call begins; body: it is over */
+} tool_step;
+
+typedef struct tool_form tool_form;
+
+/* One call being read. The members behind `out` belong to the form. */
+typedef struct tool_reader {
+    const tool_form *form;
+    const tool_set *tools;
+    reply_pieces *out;
+    const tool_def *tool; /* NULL: a name that is not among the tools */
+    int state;
+    unsigned kinds;   /* of the value being read */
+    bytes value;      /* gathered until it is whole */
+    size_t n_members; /* of the arguments so far */
+    bool has_arguments, in_string, escaped, at_begin;
+    int depth;
+    unsigned char open[64]; /* closing brackets that are due */
+} tool_reader;
+
+struct tool_form {
+    const char *name;
+    /* A template with all of these in its text teaches this form. */
+    const char *const *signs;
+    /* A call begins with one of these. */
+    const char *markers[TOOL_MARKERS];
+    /* Looks at text[0..len), which starts with a marker. TOOL_DONE: the name is known, was added to r->out, and *used
+     * bytes were understood. Keeps nothing between calls. */
+    tool_step (*head)(tool_reader *r, const char *text, size_t len, bool is_end, size_t *used);
+    /* Takes what it understands from `held`, and adds arguments to r->out. TOOL_DONE: what is left in `held` lies behind
+     * the call. Never TOOL_MORE unless the end is TOOL_GOES_ON. */
+    tool_step (*body)(tool_reader *r, bytes *held, tool_end end);
+};
+
+extern const tool_form TOOL_FORM_XML, TOOL_FORM_HERMES;
+
+/* The form that a chat template teaches; NULL if it is none of the known ones. template_text may be NULL. */
+const tool_form *tool_form_of_template(const char *template_text);
+/* By its name; NULL if there is none. */
+const tool_form *tool_form_find(const char *name);
+/* The names of all forms, for messages: "qwen3_xml, hermes". */
+const char *tool_form_names(void);
+
+void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *tools, reply_pieces *out);
+void tool_reader_deinit(tool_reader *r);
+
+/* ---- for the forms ---- */
+
+/* Compares text[0..len) with a marker: TOOL_DONE if it starts with it, TOOL_MORE if it may, TOOL_NO. */
+tool_step tool_match(const char *text, size_t len, const char *marker);
+/* How many bytes at the end of the text may be the beginning of the marker. */
+size_t tool_open_end(const char *text, size_t len, const char *marker);
+/* Leading white space. */
+size_t tool_blank(const char *text, size_t len);
+/* Begins a call of this name and looks up its tool. */
+void tool_begin(tool_reader *r, const char *name, size_t len);
+void tool_arguments(tool_reader *r, const char *text, size_t len);
+/* Whether text can be the name of a function. */
+bool tool_is_name(const char *text, size_t len);
+
+#endif
