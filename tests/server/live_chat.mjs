@@ -125,7 +125,7 @@ test('a slow reader is served whole and holds up nobody', async () => {
     await sleep(1500);
     assert.equal((await chat(server, 'others go on')).status, 200);
     raw.socket.resume();
-    await raw.until((d) => parseReply(d) !== null, 60000);
+    await raw.until((d) => parseReply(d) !== null, 200000);
     assert.equal(joinChat(parseReply(raw.data).body.toString()).content.length, 100000);
     raw.socket.destroy();
 });
