@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
 import { SAMPLES, lastAnswer, launch, openChat, send, transfer, until } from './helpers.mjs';
+import { lockedPdf, scannedPdf, textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -599,5 +600,50 @@ test('a call of a tool is shown with what it asked, what came of it, and goes al
         { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: '{"city":"Ulm","days":2}' },
         { type: 'function_call_output', call_id: 'call_1', output: '{"sky":"clear","degrees":21}' },
     ]);
+    await done();
+});
+
+test('a PDF goes along as its text, or as pictures of its pages; a locked, a damaged or an unreadable one is refused in words', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const choose = (name, buffer) => page.locator('chat-composer input[type=file]').setInputFiles({ name, mimeType: 'application/pdf', buffer });
+    const lines = ['The first line of the report says what it is about.', 'The second line says a little more than that.'];
+    await choose('report.pdf', textPdf([lines, ['A second page, with enough letters on it to count as text.']]));
+    await page.locator('.file-thumb', { hasText: 'report.pdf' }).waitFor();
+    await send(page, 'say read');
+    assert.equal(await lastAnswer(page), 'read');
+    assert.equal(
+        server.requests[0].body.input[0].content[0].text,
+        `File report.pdf:\n\`\`\`\n--- Page 1 of 2 ---\n${lines.join('\n')}\n\n--- Page 2 of 2 ---\nA second page, with enough letters on it to count as text.\n\`\`\``,
+    );
+    await choose('report.pdf', textPdf([lines, lines]));
+    await page.getByRole('button', { name: /text of 2 pages\. Show its pages as pictures instead/ }).click();
+    await page.locator('.tray .thumb img').nth(1).waitFor();
+    assert.equal(await page.locator('.file-thumb').count(), 0);
+    const dark = await page.locator('.tray .thumb img').first().evaluate(async (image) => {
+        const bitmap = await createImageBitmap(image);
+        const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+        context.drawImage(bitmap, 0, 0);
+        const { data } = context.getImageData(0, 0, bitmap.width, bitmap.height);
+        let n = 0;
+        for (let i = 0; i < data.length; i += 4) n += data[i] < 100;
+        return [bitmap.width, bitmap.height, n > 500 && n < data.length / 8];
+    });
+    assert.deepEqual(dark, [1200, 1600, true], 'a white page with dark letters');
+    await page.getByRole('button', { name: 'Remove report, page 1' }).click();
+    await page.getByRole('button', { name: 'Remove report, page 2' }).click();
+    await choose('scan.pdf', scannedPdf(18));
+    await page.locator('.tray .thumb img').nth(15).waitFor();
+    await page.getByText('Only the first 16 of 18 pages of scan.pdf').waitFor();
+    await send(page, 'What is it?');
+    assert.equal(await lastAnswer(page), 'I see 16 pictures.');
+    await choose('locked.pdf', lockedPdf());
+    await page.getByText('locked.pdf is locked with a password').waitFor();
+    await choose('broken.pdf', Buffer.from('%PDF-1.7\nnothing of the kind'));
+    await page.getByText('broken.pdf is damaged').waitFor();
+    server.options.modalities = ['text'];
+    await page.reload();
+    await page.getByPlaceholder('Ask something', { exact: true }).waitFor();
+    await choose('scan.pdf', scannedPdf(1));
+    await page.getByText('scan.pdf holds no text but pictures of pages, and Seedling reads text only').waitFor();
     await done();
 });

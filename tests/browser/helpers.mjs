@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 const here = dirname(fileURLToPath(import.meta.url));
 export const SAMPLES = join(here, 'fixtures');
 /** How long a test waits for anything: nobody waits that long unless it is broken or the machine is very busy. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = Number(process.env.PARLEY_PATIENCE_MS ?? 120_000);
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 

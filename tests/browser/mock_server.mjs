@@ -31,6 +31,7 @@ const DEFAULTS = {
     progressMs: 0, // how long each phase lasts; 0: no progress events
     upgrade: true, // false: the upgrade is refused, as by a proxy
     model: 'seedling',
+    version: '0.1.0',
     modalities: ['text', 'image'],
     thinkingCapability: true,
     key: '', // ask for this API key
@@ -51,6 +52,7 @@ export async function startMock(given = {}) {
     const responses = new Map();
     const requests = []; // every response.create and chat completion body, as they came
     const cancels = [];
+    const begun = Date.now();
     let closed = false;
 
     const http = createServer((request, reply) => {
@@ -83,6 +85,16 @@ export async function startMock(given = {}) {
                 }],
             });
         }
+        if (url.pathname === '/props') {
+            return json(200, { default_generation_settings: { n_ctx: options.nContext, params: { temperature: 0.3, top_p: 0.8, min_p: 0, top_k: 20, max_tokens: 2048, repetition_penalty: 1 } } });
+        }
+        if (url.pathname === '/v1/status') return json(200, status());
+        const cancelled = /^\/v1\/requests\/([\w-]+)\/cancel$/.exec(url.pathname)?.[1];
+        if (cancelled) {
+            for (const one of responses.values()) if (one.id === cancelled) one.cancelled = true;
+            cancels.push(cancelled);
+            return json(200, { id: cancelled, cancelled: true });
+        }
         if (url.pathname === '/v1/chat/completions' && request.method === 'POST') return completion(request, reply, json);
         if (url.pathname.startsWith('/v1/')) return json(404, { error: { message: 'not found' } });
         const path = normalize(url.pathname === '/' ? '/index.html' : decodeURIComponent(url.pathname));
@@ -94,6 +106,24 @@ export async function startMock(given = {}) {
             reply.writeHead(404);
             reply.end();
         }
+    }
+
+    /** As /v1/status: three numbers that grow are enough for a chart. */
+    function status() {
+        const running = [...responses.values()].filter((one) => !one.over).map((one) => ({
+            id: one.id, kind: 'response', phase: 'decode', route: 'text', processed: 96, total: 96, prompt_tokens: 96, cached_tokens: 0,
+            tokens: one.log.length, max_tokens: 2048, tokens_per_second: 42.5, elapsed_ms: 1500,
+        }));
+        const seconds = (Date.now() - begun) / 1000;
+        return {
+            object: 'status', state: options.state, version: options.version, uptime_s: seconds,
+            model: { id: options.model, compute: 'avx2', n_ctx: options.nContext, n_params: 25318088 },
+            memory: { rss_bytes: 310e6 + 4e6 * Math.sin(seconds), weight_bytes: 49053728, state_bytes: 2e8 },
+            queue: { running: running.length, waiting: 0, slots: 4 }, running, waiting: [],
+            totals: { requests: requests.length, prompt_tokens: 960, cached_tokens: 400, generated_tokens: Math.round(700 * seconds + 300 * Math.sin(seconds)), steps: 900, vision_encodes: 3, prompt_per_second: 512, predicted_per_second: 88.1 },
+            cache: { entries: 4, bytes: 12e6, queries: 10, hits: 7, hit_rate: 0.7 },
+            mtp: { available: true, drafted: 200, accepted: 150, acceptance_rate: 0.75, parked_steps: 0 },
+        };
     }
 
     // ---- what is answered ----
@@ -210,7 +240,7 @@ export async function startMock(given = {}) {
                 type: 'session.created',
                 event_id: randomUUID(),
                 session: { id: randomUUID(), protocol: 'parley.v1', model: options.model, created_at: 0 },
-                server: { name: 'parley', version: '0.1.0', state: options.state, progress: 1 },
+                server: { name: 'parley', version: options.version, state: options.state, progress: 1 },
                 capabilities: { modalities: options.modalities, image_types: ['image/png', 'image/jpeg'], video_types: [], tools: true, thinking: options.thinkingCapability },
                 limits: { max_text_frame: options.maxTextFrame, max_images: 16, n_ctx: options.nContext, log_ttl_s: 300, ping_ms: 20000 },
             });
@@ -270,6 +300,7 @@ export async function startMock(given = {}) {
         }
         emit({ type: 'response.created', response: { id, status: 'in_progress' } });
         if (answer.error) {
+            response.over = true;
             client.send({ type: 'error', status: 400, stream_id: event.stream_id, response_id: id, error: { ...answer.error, type: 'invalid_request_error', event_id: event.event_id } });
             return;
         }
@@ -307,6 +338,7 @@ export async function startMock(given = {}) {
             if (count % 40 === 0) emit({ type: 'response.stats', timings: timings(count, images), context: { n_ctx: options.nContext, used: 96 + count } }, true);
             await sleep(options.delayMs);
         }
+        response.over = true;
         const cut = !response.cancelled && count >= event.max_output_tokens;
         const status = response.cancelled ? 'cancelled' : cut ? 'incomplete' : 'completed';
         const reason = response.cancelled ? 'cancelled' : 'max_output_tokens';

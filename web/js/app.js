@@ -2,17 +2,19 @@
 import { LitElement, html, nothing, repeat } from '../vendor/lit.js';
 import { readFiles } from './attachments.js';
 import { Chat } from './chat.js';
-import { keysDialog, modelDialog, openDialog, pictureDialog, settingsDialog } from './dialogs.js';
+import { backdrop, head, keysDialog, modelDialog, openDialog, pictureDialog } from './dialogs.js';
 import { icon } from './icons.js';
 import { Announcer } from './live.js';
 import { Follower } from './scroll.js';
 import { Settings, applyAppearance } from './settings.js';
+import { settingsDialog } from './settings-dialog.js';
 import { childrenByParent, shownPath, toMarkdown } from './store.js';
 import { fromJson, toJson } from './transfer.js';
-import { download } from './util.js';
+import { download, formatCount } from './util.js';
 import { connectionWords } from './words.js';
 import './composer.js';
 import './message.js';
+import './server-status.js';
 import './sidebar.js';
 import './welcome.js';
 
@@ -21,6 +23,8 @@ const DEFAULT_MAX_IMAGES = 16;
 const DEFAULT_RATES = { fps: 2, min_frames: 4, max_frames: 256 };
 /** Messages in the document at once; earlier ones come on request. */
 const WINDOW = 120;
+/** From this part of the context on the page says so. */
+const NEARLY_FULL = 0.8;
 const NOTICE_MS = 6_000;
 const NARROW = matchMedia('(max-width: 760px)');
 
@@ -48,6 +52,8 @@ class ParleyApp extends LitElement {
         this.shown = WINDOW;
         /** @type {any} what /v1/models says */
         this.httpModel = null;
+        /** @type {any} the model's own sampling values, as /props says them */
+        this.defaults = null;
         applyAppearance(this.settings);
     }
 
@@ -57,7 +63,7 @@ class ParleyApp extends LitElement {
 
     firstUpdated() {
         const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
-        this.follower = new Follower(scroller, (pinned) => (this.pinned = pinned));
+        this.follower = new Follower(scroller, (pinned) => (this.pinned = pinned), () => this.settings.get('follow'));
         new Announcer(this.chat);
         this.shownId = this.chat.current.id;
         this.settings.addEventListener('change', () => {
@@ -69,6 +75,7 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('connection', () => this.#connectionChanged());
         this.chat.addEventListener('list', () => this.requestUpdate());
         this.chat.addEventListener('finished', () => this.requestUpdate());
+        this.chat.addEventListener('options', () => this.requestUpdate());
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
         addEventListener('keydown', (event) => this.#key(event));
@@ -113,6 +120,9 @@ class ParleyApp extends LitElement {
             this.httpModel = (await reply.json()).data?.[0] ?? null;
             this.chat.httpModel = this.httpModel;
             this.requestUpdate();
+            const props = await this.chat.connection.fetch('props');
+            this.defaults = props.ok ? ((await props.json()).default_generation_settings?.params ?? null) : null;
+            this.requestUpdate();
         } catch {
             // The connection's own state says so already.
         }
@@ -126,13 +136,12 @@ class ParleyApp extends LitElement {
             this.#notify({ text: 'The server was updated.', action: 'Reload', undo: () => location.reload(), lastsMs: 60_000 });
         }
         this.version = version ?? this.version;
-        if (state === 'unauthorised') {
-            this.#notify({
-                text: 'The server asks for an API key.',
-                action: 'Enter it',
-                undo: () => openDialog('settings'),
-            });
-        }
+        clearInterval(this.countdown);
+        if (state === 'retrying') this.countdown = setInterval(() => this.requestUpdate(), 1_000);
+        if (this.wasAway && state === 'open') {
+            this.wasAway = false;
+            /** @type {HTMLElement} */ (document.getElementById('live-status')).textContent = 'Connected again.';
+        } else if (connectionWords(this.chat.connection).tone === 'bad') this.wasAway = true;
         this.requestUpdate();
     }
 
@@ -158,7 +167,7 @@ class ParleyApp extends LitElement {
                         <div class="column">
                             ${path.length
                                 ? this.#messages(path)
-                                : html`<chat-welcome .chat=${this.chat} .model=${model}></chat-welcome>`}
+                                : html`<chat-welcome .chat=${this.chat} .model=${model} .open=${!this.settings.get('introduced')}></chat-welcome>`}
                         </div>
                     </main>
                     <footer class="dock" id="composer">
@@ -187,7 +196,7 @@ class ParleyApp extends LitElement {
             ${this.dragging
                 ? html`<div class="drop-overlay"><div>${icon('picture')}<p>Drop ${model.video ? 'pictures and films' : 'pictures'} anywhere</p></div></div>`
                 : nothing}
-            ${settingsDialog(this.settings, {
+            ${settingsDialog(this.chat, this.defaults, {
                 onKey: (key) => {
                     this.settings.set('apiKey', key);
                     this.chat.connection.setKey(key);
@@ -195,8 +204,13 @@ class ParleyApp extends LitElement {
                 onExport: () => this.#exportAll(),
                 onMarkdown: path.length ? () => this.#exportMarkdown() : null,
                 onImport: (event) => this.#import(event),
+                onIntroduction: () => this.#introduce(),
             })}
             ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${pictureDialog(this.picture)}
+            <dialog id="status" class="wide" aria-label="What the server does" @click=${backdrop}>
+                ${head('What the server does')}
+                <server-status .connection=${this.chat.connection}></server-status>
+            </dialog>
         `;
     }
 
@@ -265,19 +279,44 @@ class ParleyApp extends LitElement {
     }
 
     #trouble() {
-        const words = connectionWords(this.chat.connection);
-        if (words.tone !== 'bad') return nothing;
-        return html`<div class="trouble" role="status">
-            ${icon('warning')}<span>${words.detail}</span>
-            <button type="button" class="plain" @click=${() => this.chat.connection.retryNow()}>Try now</button>
+        const { connection } = this.chat;
+        const { tone, detail, value } = connectionWords(connection);
+        if (!detail || tone === 'good') return nothing;
+        return html`<div class="trouble ${tone}">
+            ${icon(tone === 'bad' ? 'warning' : 'info')}
+            <span role="status">${detail}${this.#untilRetry()}</span>
+            ${value === undefined ? nothing : html`<progress max="1" .value=${value} aria-label="Loading"></progress>`}
+            ${connection.state === 'unauthorised'
+                ? html`<button type="button" class="plain" @click=${() => this.#enterKey()}>Enter it</button>`
+                : tone === 'bad'
+                  ? html`<button type="button" class="plain" @click=${() => connection.retryNow()}>Try now</button>`
+                  : nothing}
         </div>`;
+    }
+
+    /** Counted down for the eye; a screen reader is not told every second. */
+    #untilRetry() {
+        const { connection } = this.chat;
+        const seconds = Math.ceil((connection.retryAt - performance.now()) / 1000);
+        if (connection.state !== 'retrying' || seconds < 1 || !navigator.onLine) return nothing;
+        return html`<span aria-hidden="true"> Next try in ${seconds} s.</span>`;
+    }
+
+    async #enterKey() {
+        openDialog('settings');
+        await this.updateComplete;
+        /** @type {HTMLElement|null} */ (this.querySelector('#api-key'))?.focus();
     }
 
     #context(path, model) {
         const used = path.findLast?.((message) => message.context?.used)?.context?.used;
         if (!used || !model.context) return nothing;
-        const part = Math.round((used / model.context) * 100);
-        return html`<span class="context" title="${used} of ${model.context} tokens">· Context ${part} %</span>`;
+        const part = Math.min(1, used / model.context);
+        const words = `${formatCount(used)} of ${formatCount(model.context)} tokens`;
+        return html`<span class="context ${part > NEARLY_FULL ? 'full' : ''}" title="${words} of the context are used">
+            · Context <progress max="1" .value=${part} aria-hidden="true"></progress>
+            ${Math.round(part * 100)} %${part > NEARLY_FULL ? ', nearly full: a new chat has room' : ''}
+        </span>`;
     }
 
     async #conversationChanged() {
@@ -344,6 +383,20 @@ class ParleyApp extends LitElement {
         }
     }
 
+    /** Shows the introduction of the empty state again. */
+    #introduce() {
+        this.settings.set('introduced', false);
+        /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close();
+        this.chat.newChat();
+    }
+
+    async #search() {
+        if (NARROW.matches) this.drawer = true;
+        else this.settings.set('sidebar', true);
+        await this.updateComplete;
+        /** @type {HTMLElement|null} */ (this.querySelector('.search input'))?.focus();
+    }
+
     #toggleSidebar() {
         if (NARROW.matches) this.drawer = !this.drawer;
         else this.settings.set('sidebar', !this.settings.get('sidebar'));
@@ -359,6 +412,7 @@ class ParleyApp extends LitElement {
     #key(event) {
         const control = event.ctrlKey || event.metaKey;
         const key = event.key.toLowerCase();
+        if (control && document.querySelector('dialog[open]')) return;
         if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
             if (this.drawer) this.drawer = false;
             else if (this.chat.busy) this.chat.stop();
@@ -372,6 +426,15 @@ class ParleyApp extends LitElement {
         } else if (control && key === '/') {
             event.preventDefault();
             openDialog('keys');
+        } else if (control && key === ',') {
+            event.preventDefault();
+            openDialog('settings');
+        } else if (control && !event.shiftKey && key === 'k') {
+            event.preventDefault();
+            this.#search();
+        } else if (control && event.shiftKey && key === 'backspace') {
+            event.preventDefault();
+            this.chat.remove(this.chat.current.id);
         }
     }
 

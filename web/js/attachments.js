@@ -4,6 +4,7 @@
  *
  *     const { attachments, refused } = await readFiles(files, limits);
  */
+import { PdfProblem, isPdf, openPdf } from './pdf.js';
 import { formatBytes, newId } from './util.js';
 
 /** @typedef {import('./store.js').Attachment} Attachment */
@@ -20,7 +21,7 @@ const JPEG_QUALITY = 0.92;
 /** What the file dialog offers. @param {{vision: boolean, video: boolean}} model */
 export function accepted(model) {
     const films = model.video ? ',video/mp4,video/webm,video/quicktime,.mkv' : '';
-    return `${model.vision ? `image/*${films},` : ''}text/*,.md,.json,.c,.h,.py,.js,.ts,.rs,.go,.yaml,.toml,.csv,.log`;
+    return `${model.vision ? `image/*${films},` : ''}.pdf,text/*,.md,.json,.c,.h,.py,.js,.ts,.rs,.go,.yaml,.toml,.csv,.log`;
 }
 
 /**
@@ -38,9 +39,12 @@ export async function readFiles(files, limits) {
             refused.push(`${name} was not added: one message takes at most ${limits.maxImages}.`);
         } else {
             try {
-                attachments.push(await readFile(file, limits));
+                const room = limits.maxImages - limits.already - attachments.length;
+                if (await isPdf(file)) attachments.push(...(await readPdf(file, limits, room, refused)));
+                else attachments.push(await readFile(file, limits));
             } catch (error) {
-                refused.push(error instanceof Refusal ? error.message : `${name} could not be read.`);
+                const said = error instanceof Refusal || error instanceof PdfProblem;
+                refused.push(said ? error.message : `${name} could not be read.`);
             }
         }
     }
@@ -70,6 +74,55 @@ async function readFile(file, limits) {
     if (!mime.startsWith('video/')) return readPicture(file, mime, limits.maxPixels ?? MAX_PIXELS);
     if (!limits.video) throw new Refusal(`${limits.modelName} cannot watch films, so ${name} was not added.`);
     return readFilm(file, mime);
+}
+
+/** Documents whose text was added, so that their pages can be sent as pictures instead. @type {WeakMap<Blob, File>} */
+const documents = new WeakMap();
+
+/** The PDF behind a text. @param {Attachment} attachment */
+export function documentOf(attachment) {
+    return attachment.blob ? documents.get(attachment.blob) : undefined;
+}
+
+/**
+ * A PDF as its text; as pictures of its pages where it has none, or where that is asked for.
+ * @param {File} file @param {any} limits @param {number} room how many pictures may be added
+ * @param {string[]} refused @param {boolean} [asPictures]
+ * @returns {Promise<Attachment[]>}
+ */
+export async function readPdf(file, limits, room, refused, asPictures = false) {
+    if (file.size > MAX_FILE_BYTES) {
+        throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_FILE_BYTES)} can be added.`);
+    }
+    const pdf = await openPdf(file);
+    try {
+        if (!asPictures) {
+            const { text, pages } = await pdf.text(MAX_TEXT_BYTES);
+            if (text) {
+                if (pages < pdf.pages) refused.push(`Only the first ${pages} of ${pdf.pages} pages of ${file.name} were added: more is too long.`);
+                const blob = new Blob([text], { type: 'text/plain' });
+                documents.set(blob, file);
+                return [{
+                    id: newId('a_'), kind: 'text', name: file.name, mime: 'text/plain', width: 0, height: 0, bytes: blob.size, blob,
+                    note: `text of ${pages} ${pages === 1 ? 'page' : 'pages'}`,
+                }];
+            }
+        }
+        if (!limits.vision) {
+            throw new Refusal(`${file.name} holds no text but pictures of pages, and ${limits.modelName} reads text only. Let a program recognise its text first.`);
+        }
+        const shown = Math.min(pdf.pages, room);
+        if (shown < pdf.pages) refused.push(`Only the first ${shown} of ${pdf.pages} pages of ${file.name} were added: one message takes at most ${limits.maxImages} files.`);
+        const list = [];
+        for (let i = 1; i <= shown; i += 1) {
+            const { blob, width, height } = await pdf.page(i, limits.maxPixels ?? MAX_PIXELS);
+            const name = `${file.name.replace(/\.pdf$/i, '')}, page ${i}`;
+            list.push({ id: newId('a_'), kind: /** @type {const} */ ('image'), name, mime: 'image/png', width, height, bytes: blob.size, blob });
+        }
+        return list;
+    } finally {
+        pdf.close();
+    }
 }
 
 /** @param {File} file */

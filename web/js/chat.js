@@ -3,11 +3,11 @@
  *
  * Events: `conversation` (another one is shown, or its structure changed), `message` (detail: message id; its text or
  * state changed), `list` (the history changed), `connection`, `notice` (detail: {text, action?, undo?}), `finished`
- * (detail: message), `progress` (detail: message id).
+ * (detail: message), `options` (those of the shown chat changed).
  */
 import { Connection } from './connection.js';
 import { History } from './history.js';
-import { addMessage, canContinue, newConversation, noteTool, pathTo, shownPath, showBranch, toInput } from './store.js';
+import { addMessage, canContinue, newConversation, noteTool, optionFields, pathTo, shownPath, showBranch, toInput } from './store.js';
 import { blobToDataUri, throttleFrames } from './util.js';
 
 /**
@@ -20,6 +20,7 @@ const SAVE_MS = 1_000;
 const SHOW_MS = 66; // at most 15 renderings a second
 const RESUME_MAX_AGE_MS = 6 * 60_000; // the server keeps a finished answer's log for five minutes
 const UNDO_MS = 8_000;
+const SAVE_NOTICE_MS = 60_000;
 
 const DRAFTS_KEY = 'parley.drafts';
 const DRAFT_MAX = 20_000;
@@ -55,7 +56,7 @@ export class Chat extends EventTarget {
         /** @type {import('./history.js').Summary[]} */
         this.list = [];
         /** @type {Conversation} */
-        this.current = newConversation();
+        this.current = newConversation(settings.get('newChat'));
         /** Conversations that are shown or have a running answer. @type {Map<string, Conversation>} */
         this.live = new Map();
         /** Messages that wait for a running answer, by conversation id. @type {Map<string, any[]>} */
@@ -88,7 +89,7 @@ export class Chat extends EventTarget {
     newChat() {
         if (!this.current.head) return;
         this.#leave();
-        this.current = newConversation();
+        this.current = newConversation(this.settings.get('newChat'));
         this.#tell('conversation');
     }
 
@@ -122,7 +123,7 @@ export class Chat extends EventTarget {
         this.list = this.list.filter((entry) => entry.id !== id);
         if (this.current.id === id) {
             this.live.delete(id);
-            this.current = newConversation();
+            this.current = newConversation(this.settings.get('newChat'));
             this.#tell('conversation');
         }
         this.#tell('list');
@@ -166,6 +167,7 @@ export class Chat extends EventTarget {
         if (this.removed.has(conversation.id)) return;
         try {
             const summary = await this.history.save(conversation);
+            this.saveFailed = false;
             this.list = [summary, ...this.list.filter((entry) => entry.id !== conversation.id)].sort(
                 (a, b) => b.updated - a.updated,
             );
@@ -176,8 +178,9 @@ export class Chat extends EventTarget {
             const full = error?.name === 'QuotaExceededError';
             this.#tell('notice', {
                 text: full
-                    ? 'The browser has no more room: this chat is not being kept. Delete old chats.'
-                    : 'This chat could not be kept in the browser.',
+                    ? 'The browser has no more room: this chat is not being kept. Export what matters, then delete old chats.'
+                    : 'This chat could not be kept in the browser. Export it if it matters.',
+                lastsMs: SAVE_NOTICE_MS,
             });
         }
     }
@@ -329,22 +332,23 @@ export class Chat extends EventTarget {
         this.#save(conversation);
         const input = await toInput(path, (attachment) => blobToDataUri(/** @type {Blob} */ (attachment.blob)));
         if (answer.status !== 'streaming') return;
-        const body = { ...this.#sampling(), ...more, input, chat_template_kwargs: { enable_thinking: answer.thinking } };
+        const body = { ...optionFields(conversation.options), ...more, input, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (this.modelId) body.model = this.modelId;
         this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink));
     }
 
-    #sampling() {
-        const body = {};
-        const copy = (from, to) => {
-            const value = this.settings.get(from);
-            if (value !== '' && value !== null && value !== undefined) body[to] = value;
-        };
-        copy('systemPrompt', 'instructions');
-        copy('temperature', 'temperature');
-        copy('topP', 'top_p');
-        copy('maxTokens', 'max_output_tokens');
-        return body;
+    /** One option of the shown chat; undefined: as the model likes it. @param {string} name @param {any} value */
+    setOption(name, value) {
+        const options = { ...this.current.options, [name]: value };
+        if (value === undefined || value === '') delete options[name];
+        this.current.options = options;
+        if (this.current.head) this.#save(this.current);
+        this.#tell('options');
+    }
+
+    /** New chats begin as the shown one. */
+    keepOptions() {
+        this.settings.set('newChat', this.current.options ?? {});
     }
 
     get modelId() {

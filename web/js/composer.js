@@ -1,6 +1,6 @@
 /** <chat-composer>: the text field with its pictures, the send button that becomes a stop button, and the switches. */
 import { LitElement, html, nothing } from '../vendor/lit.js';
-import { accepted, filesOf, readFiles, urlOf } from './attachments.js';
+import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from './attachments.js';
 import './film-strip.js';
 import { icon } from './icons.js';
 import { formatBytes, formatDuration, isTouchDevice } from './util.js';
@@ -79,19 +79,36 @@ class ChatComposer extends LitElement {
         this.reading += list.length;
         this.refused = [];
         try {
-            const { attachments, refused } = await readFiles(list, {
-                vision: this.model.vision,
-                video: this.model.video,
-                maxImages: this.model.maxImages,
-                maxBytes: this.model.maxBytes,
-                already: this.attachments.length,
-                modelName: this.model.name,
-            });
+            const { attachments, refused } = await readFiles(list, this.#limits(this.attachments.length));
             this.attachments = [...this.attachments, ...attachments];
             this.refused = refused;
             if (attachments.length) this.focusField();
         } finally {
             this.reading -= list.length;
+        }
+    }
+
+    /** @param {number} already how many files there are */
+    #limits(already) {
+        const { vision, video, maxImages, maxBytes, name } = this.model;
+        return { vision, video, maxImages, maxBytes, already, modelName: name };
+    }
+
+    /** Sends a document's pages instead of its text. @param {Attachment} text */
+    async #asPictures(text) {
+        const others = this.attachments.filter((one) => one !== text);
+        /** @type {string[]} */
+        const refused = [];
+        this.reading += 1;
+        try {
+            const limits = this.#limits(others.length);
+            const pages = await readPdf(/** @type {File} */ (documentOf(text)), limits, limits.maxImages - others.length, refused, true);
+            this.attachments = [...others, ...pages];
+        } catch (error) {
+            refused.push(error.message);
+        } finally {
+            this.reading -= 1;
+            this.refused = refused;
         }
     }
 
@@ -125,6 +142,14 @@ class ChatComposer extends LitElement {
                       ${this.attachments.map((picture) => this.#thumbnail(picture))}
                       ${this.reading ? html`<li class="thumb loading" aria-label="Opening a file"></li>` : nothing}
                   </ul>`
+                : nothing}
+            ${this.model.vision
+                ? this.attachments.filter(documentOf).map(
+                      (one) => html`<button type="button" class="quiet small document" ?disabled=${this.reading > 0}
+                          @click=${() => this.#asPictures(one)}>
+                          ${icon('picture')}<span>${one.name}: ${one.note}. Show its pages as pictures instead</span>
+                      </button>`,
+                  )
                 : nothing}
             ${this.attachments
                 .filter((one) => one.kind === 'video' && one.seconds)

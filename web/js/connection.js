@@ -113,6 +113,7 @@ export class Connection extends EventTarget {
 
     start() {
         addEventListener('online', () => this.retryNow());
+        addEventListener('offline', () => this.dispatchEvent(new Event('state')));
         document.addEventListener('visibilitychange', () => {
             if (!document.hidden) this.retryNow();
         });
@@ -155,9 +156,14 @@ export class Connection extends EventTarget {
         const run = new Run(this, body, sink);
         this.runs.add(run);
         if (this.state === 'fallback') this.#runOverHttp(run);
-        else if (this.state === 'open') this.#sendCreate(run);
+        else if (this.#takes) this.#sendCreate(run);
         else run.emit({ kind: 'waiting' });
         return run;
+    }
+
+    /** Whether the server takes new questions now; if not, they wait here until it does. */
+    get #takes() {
+        return this.state === 'open' && !/^(loading|draining)$/.test(this.server?.state);
     }
 
     /**
@@ -247,7 +253,7 @@ export class Connection extends EventTarget {
         for (const run of [...this.runs]) {
             if (run.abort) continue; // it goes over HTTP and does not care
             if (run.responseId) this.#sendResume(run);
-            else this.#sendCreate(run);
+            else if (this.#takes) this.#sendCreate(run);
         }
     }
 

@@ -18,6 +18,7 @@ const PATHS = {
     close: svg`<path d="m6.5 6.5 11 11M17.5 6.500l-11 11" />`,
     search: svg`<circle cx="10.5" cy="10.5" r="6" /><path d="m15 15 5 5" />`,
     play: svg`<path d="M8 5.500v13l10.500-6.500z" />`,
+    pulse: svg`<path d="M3.5 12.500h4l2.500-7 4 13 2.500-6h4" />`,
     left: svg`<path d="m14.5 6-6 6 6 6" />`,
     right: svg`<path d="m9.5 6 6 6-6 6" />`,
     down: svg`<path d="m6 9.5 6 6 6-6" />`,

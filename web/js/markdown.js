@@ -112,6 +112,14 @@ function mend(token) {
     if (text !== token.raw) token.tokens = marked.lexer(text)[0]?.tokens ?? token.tokens;
 }
 
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+
+/** The direction of a block by its first letter; dir="auto" does not look into parts that have a direction of their own. */
+function direction(text) {
+    const letter = /\p{L}/u.exec(text.slice(0, 500));
+    return letter && RIGHT_TO_LEFT.test(letter[0]) ? 'rtl' : 'ltr';
+}
+
 /** @param {any} token @returns {any} a template */
 export function renderBlock(token) {
     switch (token.type) {
@@ -130,7 +138,7 @@ export function renderBlock(token) {
         case 'list':
             return list(token);
         case 'blockquote':
-            return html`<blockquote dir="auto">${token.tokens.map(renderBlock)}</blockquote>`;
+            return html`<blockquote dir=${direction(token.raw)}>${token.tokens.map(renderBlock)}</blockquote>`;
         case 'table':
             return table(token);
         case 'hr':
@@ -175,13 +183,13 @@ function list(token) {
             <div>${content}</div>
         </li>`;
     });
-    if (!token.ordered) return html`<ul dir="auto">${items}</ul>`;
-    return html`<ol dir="auto" start=${token.start || 1}>${items}</ol>`;
+    if (!token.ordered) return html`<ul dir=${direction(token.raw)}>${items}</ul>`;
+    return html`<ol dir=${direction(token.raw)} start=${token.start || 1}>${items}</ol>`;
 }
 
 function table(token) {
     const cell = (content, i) => ({ content, align: token.align[i] ?? '' });
-    return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Table">
+    return html`<div class="scroll-x" tabindex="0" dir=${direction(token.raw)} role="region" aria-label="Table">
         <table>
             <thead>
                 <tr>

@@ -7,10 +7,14 @@
 const NEAR_PX = 32;
 
 export class Follower {
-    /** @param {HTMLElement} scroller @param {(pinned: boolean) => void} onChange */
-    constructor(scroller, onChange) {
+    /**
+     * @param {HTMLElement} scroller @param {(pinned: boolean) => void} onChange
+     * @param {() => boolean} wanted whether the reader wants the page to follow at all
+     */
+    constructor(scroller, onChange, wanted) {
         this.scroller = scroller;
         this.onChange = onChange;
+        this.wanted = wanted;
         this.pinned = true;
         scroller.addEventListener('scroll', () => this.#scrolled(), { passive: true });
         scroller.addEventListener('wheel', (event) => event.deltaY < 0 && this.#set(false), { passive: true });
@@ -52,6 +56,7 @@ export class Follower {
 
     /** The content grew: stay at its end if pinned. */
     follow() {
+        if (this.pinned && !this.wanted()) this.#set(this.#atEnd());
         // The empty state begins at its top.
         if (this.pinned && this.scroller.querySelector('.messages')) this.scroller.scrollTop = this.scroller.scrollHeight;
     }

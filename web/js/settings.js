@@ -8,17 +8,18 @@ const KEY = 'parley.settings';
 const DEFAULTS = {
     /** @type {'system'|'light'|'dark'} */
     theme: 'system',
-    /** @type {'normal'|'large'} */
+    /** @type {'small'|'normal'|'large'|'larger'} */
     textSize: 'normal',
     thinking: false,
     enterSends: true,
-    systemPrompt: '',
-    /** null: the model's own */
-    temperature: null,
-    topP: null,
-    maxTokens: null,
+    /** Whether the page scrolls along while an answer is written. */
+    follow: true,
+    /** What new chats begin with. @type {import('./store.js').ChatOptions} */
+    newChat: {},
     apiKey: '',
     sidebar: true,
+    /** Whether the introduction was closed once. */
+    introduced: false,
 };
 
 export class Settings extends EventTarget {

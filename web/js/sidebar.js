@@ -43,7 +43,7 @@ class ChatSidebar extends LitElement {
                     @click=${() => this.#tell('toggle-sidebar')}>${icon('menu')}</button>
             </div>
             <a class="button new-chat" href="#/" @click=${this.#new}>${icon('plus')}New chat</a>
-            ${this.chat.list.length > 3
+            ${this.chat.list.length
                 ? html`<label class="search">
                       ${icon('search')}
                       <input type="search" placeholder="Search chats" aria-label="Search chats" .value=${this.query}

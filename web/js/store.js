@@ -15,7 +15,10 @@
  * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
  *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
- *            messages: Record<string, Message>, draft?: string}} Conversation
+ *            messages: Record<string, Message>, options?: ChatOptions}} Conversation
+ * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
+ *            repeatPenalty?: number, presencePenalty?: number, maxTokens?: number, seed?: number}} ChatOptions
+ *   what is missing is as the model likes it
  */
 import { newId } from './util.js';
 
@@ -29,10 +32,41 @@ function creationTime() {
     return lastCreated;
 }
 
-/** @returns {Conversation} */
-export function newConversation() {
+/** @param {ChatOptions} [options] @returns {Conversation} */
+export function newConversation(options) {
     const now = Date.now();
-    return { id: newId('c_'), title: '', created: now, updated: now, head: null, messages: {} };
+    const conversation = { id: newId('c_'), title: '', created: now, updated: now, head: null, messages: {} };
+    return options && Object.keys(options).length ? { ...conversation, options: { ...options } } : conversation;
+}
+
+/** Each option: its name in a request and its range. @type {Record<keyof ChatOptions, {field: string, min?: number, max?: number, step?: number}>} */
+export const OPTIONS = {
+    systemPrompt: { field: 'instructions' },
+    temperature: { field: 'temperature', min: 0, max: 2, step: 0.1 },
+    maxTokens: { field: 'max_output_tokens', min: 1, max: 1048576, step: 1 },
+    topP: { field: 'top_p', min: 0, max: 1, step: 0.05 },
+    topK: { field: 'top_k', min: 0, max: 100000, step: 1 },
+    minP: { field: 'min_p', min: 0, max: 1, step: 0.01 },
+    repeatPenalty: { field: 'repetition_penalty', min: 0.01, max: 2, step: 0.05 },
+    presencePenalty: { field: 'presence_penalty', min: -2, max: 2, step: 0.1 },
+    seed: { field: 'seed', min: 0, max: 4294967295, step: 1 },
+};
+
+/** Options as the fields of a request; what is out of range is left out. @param {ChatOptions} [options] */
+export function optionFields(options = {}) {
+    return Object.fromEntries(Object.entries(readOptions(options)).map(([name, value]) => [OPTIONS[name].field, value]));
+}
+
+/** What of `given` are options that may be. @param {any} given @returns {ChatOptions} */
+export function readOptions(given) {
+    const options = {};
+    for (const [name, { min = 0, max = 0 }] of Object.entries(OPTIONS)) {
+        const value = given?.[name];
+        if (name === 'systemPrompt' ? typeof value === 'string' && value.trim() : Number.isFinite(value) && value >= min && value <= max) {
+            options[name] = value;
+        }
+    }
+    return options;
 }
 
 /**

@@ -2,7 +2,7 @@
  * Chats to files and back. JSON holds everything, pictures included; Markdown is for reading. What comes in is checked
  * field by field: a file from elsewhere must not be able to break the page or overwrite a chat.
  */
-import { newConversation } from './store.js';
+import { newConversation, readOptions } from './store.js';
 import { blobToDataUri, newId } from './util.js';
 
 /** @typedef {import('./store.js').Conversation} Conversation */
@@ -46,7 +46,7 @@ export function fromJson(text) {
 
 /** @returns {Conversation} */
 function readChat(given) {
-    const conversation = newConversation();
+    const conversation = newConversation(readOptions(given?.options));
     conversation.title = string(given?.title).slice(0, 200);
     conversation.created = time(given?.created);
     conversation.updated = time(given?.updated);

@@ -1,12 +1,43 @@
 /** <chat-welcome>: the empty state, with prompts that work with the loaded model. */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { icon, logo } from './icons.js';
-import { isTouchDevice } from './util.js';
+import { formatCount, isTouchDevice } from './util.js';
+
+/** As many prompts as are offered. */
+const SHOWN = 3;
+
+/** @param {any} model @returns {{can: string[], cannot: string[]}} */
+export function abilities(model) {
+    const cannot = ['Look things up: it knows what it learnt, and may be wrong.', 'Hear, speak or draw.'];
+    if (/^seedling$/i.test(model.name)) {
+        // The default model, whose training is known.
+        return {
+            can: [
+                'Drawn shapes, their colours, places and numbers; printed words; small bar charts.',
+                'Short drawn films: what moves, appears or changes.',
+                'Sums, spelling, capitals, opposites, short poems and stories, in English.',
+            ],
+            cannot: [
+                'Photographs, handwriting, documents: it is a demonstration of 49 MB.',
+                'Other languages, long conversations, free talk.',
+            ],
+        };
+    }
+    const can = ['Answer questions, write, explain, translate, read text files and code.'];
+    if (model.vision) can.push('Look at pictures and pages, several at once.');
+    if (model.video) can.push('Watch films, sampled as a few frames a second. It does not hear them.');
+    if (model.thinking) can.push('Think before it answers, when you ask for it.');
+    if (model.context) can.push(`Keep ${formatCount(model.context)} tokens in mind: about ${formatCount(Math.round((model.context * 0.7) / 100) * 100)} words.`);
+    if (!model.vision) cannot.unshift('See pictures or films.');
+    else if (!model.video) cannot.unshift('Watch films.');
+    return { can, cannot };
+}
 
 class ChatWelcome extends LitElement {
     static properties = {
         chat: { attribute: false },
         model: { attribute: false },
+        open: { attribute: false },
         samples: { state: true },
     };
 
@@ -14,7 +45,10 @@ class ChatWelcome extends LitElement {
         super();
         /** @type {import('./chat.js').Chat} */
         this.chat = /** @type {any} */ (null);
+        /** @type {any} */
         this.model = { name: 'Model', vision: true };
+        /** Whether the introduction is open: at the first visit, and when it is asked for. */
+        this.open = false;
         /** @type {{files: string[], title?: string, question: string, thinking?: boolean}[]} */
         this.samples = [];
     }
@@ -28,15 +62,14 @@ class ChatWelcome extends LitElement {
         try {
             const reply = await fetch(new URL('samples/samples.json', document.baseURI));
             const list = reply.ok ? await reply.json() : [];
-            this.samples = list.filter((sample) => typeof sample?.question === 'string' && Array.isArray(sample.files)).slice(0, 3);
+            this.samples = list.filter((sample) => typeof sample?.question === 'string' && Array.isArray(sample.files));
         } catch {
             this.samples = []; // the page works without them
         }
     }
 
     render() {
-        const seedling = /^seedling$/i.test(this.model.name);
-        const samples = this.samples.filter((sample) => !sample.files.length || this.model.vision);
+        const samples = this.samples.filter((sample) => !sample.files.length || this.model.vision).slice(0, SHOWN);
         return html`<div class="welcome">
             ${logo()}
             <h2>${this.model.vision ? 'Show me something' : 'Ask me something'}</h2>
@@ -56,7 +89,7 @@ class ChatWelcome extends LitElement {
                                   <span class="sample-picture">
                                       ${sample.files.length
                                           ? html`<img src="samples/${sample.files[0]}" alt="" />`
-                                          : icon('sum')}
+                                          : icon(sample.thinking ? 'sum' : 'thought')}
                                   </span>
                                   <span class="sample-words">
                                       ${sample.title ? html`<span class="sample-title">${sample.title}</span>` : nothing}
@@ -67,14 +100,34 @@ class ChatWelcome extends LitElement {
                       )}
                   </ul>`
                 : nothing}
-            ${seedling
-                ? html`<p class="model-note">
-                      Seedling is a very small demonstration model: it knows drawn shapes, printed numbers, small charts
-                      and short English questions. For photographs, start the server with a real checkpoint:
-                      <code>parley -m DIR</code>
-                  </p>`
-                : nothing}
+            ${this.#introduction()}
         </div>`;
+    }
+
+    /** What the loaded model can and cannot do, and how to get a bigger one. */
+    #introduction() {
+        const { can, cannot } = abilities(this.model);
+        const list = (words) => html`<ul>${words.map((text) => html`<li>${text}</li>`)}</ul>`;
+        return html`<details class="introduction" .open=${this.open} @toggle=${this.#toggled}>
+            <summary>${icon('info')}<span>What ${this.model.name} can do</span>${icon('down')}</summary>
+            <div class="introduction-lists">
+                <section><h3>It can</h3>${list(can)}</section>
+                <section><h3>It cannot</h3>${list(cannot)}</section>
+            </div>
+            <p>
+                <strong>A bigger one:</strong> stop the server and start it with a folder that holds a Qwen3.5 checkpoint:
+                <code>parley -m DIR</code>. What it can do is read from the checkpoint, and this page follows.
+            </p>
+            <p class="introduction-end">
+                <button type="button" class="plain" @click=${() => this.chat.settings.set('introduced', true)}>Understood</button>
+            </p>
+        </details>`;
+    }
+
+    /** @param {Event} event */
+    #toggled(event) {
+        const { open } = /** @type {HTMLDetailsElement} */ (event.target);
+        if (open === !this.open) this.chat.settings.set('introduced', !open);
     }
 
     async #send(sample) {

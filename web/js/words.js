@@ -13,6 +13,7 @@ const ERRORS = {
     queue_full: ['The server is busy: its queue is full.', 'Try again in a few seconds.'],
     rate_limit_error: ['The server is busy.', 'Try again in a few seconds.'],
     model_loading: ['The model is still loading.', 'Try again when the dot beside its name is green.'],
+    server_draining: ['The server is about to stop or restart.', 'Try again when it is back.'],
     unavailable_error: ['The server is not ready.', 'Try again in a few seconds.'],
     model_not_found: ['The server does not have this model.', 'Reload the page to see what it runs.'],
     invalid_api_key: ['The server asks for an API key.', 'Enter it in the settings.'],
@@ -124,34 +125,45 @@ function phases(t) {
 
 /**
  * @param {import('./connection.js').Connection} connection
- * @returns {{label: string, tone: 'good'|'busy'|'bad', detail: string}}
+ * @returns {{label: string, tone: 'good'|'busy'|'bad', detail: string, value?: number}} value: of a bar, 0..1
  */
 export function connectionWords(connection) {
     const state = connection.server?.state;
     switch (connection.state) {
         case 'open':
             if (state === 'loading') {
-                const part = connection.server.progress;
-                return {
-                    label: part > 0 ? `Loading ${Math.round(part * 100)} %` : 'Loading',
-                    tone: 'busy',
-                    detail: 'The model is being loaded; you can write already.',
-                };
+                const value = connection.server.progress ?? 0;
+                const label = value > 0 ? `Loading ${Math.round(value * 100)} %` : 'Loading';
+                return { label, tone: 'busy', detail: 'The model is being loaded; you can write already.', value };
             }
             if (state === 'draining') {
-                return { label: 'Restarting', tone: 'busy', detail: 'The server is about to stop or restart.' };
+                return {
+                    label: 'Restarting',
+                    tone: 'busy',
+                    detail: 'The server is about to stop or restart. Running answers are finished first; what you send now waits until it is back.',
+                };
             }
             return { label: 'Connected', tone: 'good', detail: '' };
         case 'fallback':
             return { label: 'Connected', tone: 'good', detail: 'Over plain HTTP: WebSocket is blocked on the way.' };
         case 'loading':
-            return { label: 'Loading', tone: 'busy', detail: 'The model is being loaded.' };
+            return { label: 'Loading', tone: 'busy', detail: 'The model is being loaded; you can write already.' };
         case 'unauthorised':
-            return { label: 'Key needed', tone: 'bad', detail: 'The server asks for an API key.' };
+            return connection.key
+                ? { label: 'Wrong key', tone: 'bad', detail: 'The server does not accept this API key.' }
+                : { label: 'Key needed', tone: 'bad', detail: 'The server asks for an API key.' };
         case 'connecting':
         case 'retrying':
+            if (!navigator.onLine) break;
             if (connection.failures >= 2) break;
             return { label: 'Connecting', tone: 'busy', detail: '' };
+    }
+    if (!navigator.onLine) {
+        return {
+            label: 'Offline',
+            tone: 'bad',
+            detail: 'This device is offline. Your chats are here to read; what you send goes out once the network is back.',
+        };
     }
     return {
         label: 'Disconnected',
