@@ -150,23 +150,29 @@ static void attention(void *ctx)
 
 static void bench_attention(bench *b)
 {
-    static float *k[SLOTS / PAGE], *v[SLOTS / PAGE];
-    for (size_t p = 0; p < SLOTS / PAGE; p++) {
-        k[p] = floats(b->c, PAGE * KV * HD);
-        v[p] = floats(b->c, PAGE * KV * HD);
-    }
-    b->kv = (kv_pages){k, v, PAGE};
-    b->first = SLOTS - 1;
-    b->T = 1;
-    row("attention 8/2 heads of 256, 1 row over 8192", best(attention, b), 2.0 * SLOTS * KV * HD * 4,
-        4.0 * SLOTS * H * HD);
-    b->first = SLOTS - PREFILL;
-    b->T = PREFILL;
-    row("attention 8/2 heads of 256, 512 rows over 8192", best(attention, b), 0,
-        4.0 * PREFILL * (SLOTS - PREFILL / 2) * H * HD);
-    for (size_t p = 0; p < SLOTS / PAGE; p++) {
-        compute_free(b->c, k[p]);
-        compute_free(b->c, v[p]);
+    static void *k[SLOTS / PAGE], *v[SLOTS / PAGE];
+    char name[80];
+    for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+        const size_t page_bytes = kv_page_bytes(type, PAGE, KV, HD);
+        for (size_t p = 0; p < SLOTS / PAGE; p++) {
+            k[p] = floats(b->c, (page_bytes + 3) / 4);
+            v[p] = floats(b->c, (page_bytes + 3) / 4);
+        }
+        b->kv = (kv_pages){k, v, PAGE, type};
+        nn_kv_store(b->c, &b->kv, b->x, b->x + (size_t)SLOTS * KV * HD, 0, SLOTS, KV, HD, KV * HD, KV * HD);
+        static const size_t rows[] = {1, 2, 4, PREFILL};
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            b->T = rows[i];
+            b->first = SLOTS - b->T;
+            snprintf(name, sizeof name, "attention 8/2 heads of 256, %s, %zu over 8192", kv_type_name(type),
+                     b->T);
+            row(name, best(attention, b), b->T < PREFILL ? 2.0 * SLOTS / PAGE * (double)page_bytes : 0,
+                4.0 * (double)b->T * ((double)SLOTS - (double)b->T / 2) * H * HD);
+        }
+        for (size_t p = 0; p < SLOTS / PAGE; p++) {
+            compute_free(b->c, k[p]);
+            compute_free(b->c, v[p]);
+        }
     }
 }
 

@@ -20,7 +20,7 @@ enum { PACKED_WORDS = 1 << 23 };
 struct compute {
     const ops *ops;
     pool *pool;
-    float *scratch;   /* [n_threads, SCRATCH_FLOATS] */
+    float *scratch;   /* [n_threads + 1, SCRATCH_FLOATS]: one each, the last for all */
     uint32_t *packed; /* [PACKED_WORDS] */
     bool fast;        /* products of many rows round activations to bf16 */
     unsigned flags;   /* CPU_* in use */
@@ -30,6 +30,12 @@ struct compute {
 static inline float *nn_scratch(const compute *c, size_t thread)
 {
     return c->scratch + thread * SCRATCH_FLOATS;
+}
+
+/* What the tasks of one operation leave for those of the next. */
+static inline float *nn_shared_scratch(const compute *c)
+{
+    return nn_scratch(c, pool_n_threads(c->pool));
 }
 
 static inline size_t min_size(size_t a, size_t b)

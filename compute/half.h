@@ -1,10 +1,11 @@
-/* half: exact widening of 16-bit floats. Any thread.
+/* half: 16-bit floats: exact widening, rounding to the nearest (ties to even). Any thread.
  *
- *     float f = bf16_to_f32(bits);
+ *     float f = bf16_to_f32(bits);  uint16_t bits = f16_from_f32(f);
  */
 #ifndef PARLEY_COMPUTE_HALF_H
 #define PARLEY_COMPUTE_HALF_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -47,6 +48,29 @@ static inline float f16_to_f32(uint16_t bits)
         return sign ? -magnitude : magnitude;
     }
     return f32_from_bits(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+static inline uint32_t f32_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* What is too large becomes the largest number, +-65504: a cache of keys must not make infinities. A NaN stays one. */
+static inline uint16_t f16_from_f32(float f)
+{
+    uint32_t sign = f32_bits(f) >> 16 & 0x8000u, size = f32_bits(f) & 0x7fffffffu;
+    if (size > 0x7f800000u) {
+        return (uint16_t)(sign | 0x7e00u | (size >> 13 & 0x3ffu));
+    }
+    if (size > 0x477fe000u) {
+        return (uint16_t)(sign | 0x7bffu);
+    }
+    if (size < 0x38800000u) { /* below 2^-14: a multiple of 2^-24 */
+        return (uint16_t)(sign | (uint32_t)rintf(f32_from_bits(size) * 0x1p24f));
+    }
+    return (uint16_t)(sign | (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13);
 }
 
 #endif

@@ -28,7 +28,7 @@ err_code compute_create(compute **out, const compute_options *opt, err_detail *d
     c->ops = ops_select(c->flags);
     c->fast = opt->fast;
     c->pool = pool_create(n_threads);
-    c->scratch = compute_alloc(c, n_threads * SCRATCH_FLOATS * sizeof *c->scratch);
+    c->scratch = compute_alloc(c, (n_threads + 1) * SCRATCH_FLOATS * sizeof *c->scratch);
     c->packed = compute_alloc(c, PACKED_WORDS * sizeof *c->packed);
     if (!c->pool || !c->scratch || !c->packed) {
         compute_destroy(c);

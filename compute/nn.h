@@ -7,7 +7,8 @@
  * Letters: T rows (tokens or patches), D model width, K inner width, N output width, H heads, hd head size.
  * Everything is float32 row-major unless a tensor says otherwise; outputs first; out may not overlap an input
  * except where a comment says "in place". No function allocates after compute_create: every operation
- * cuts its work to fit the scratch made there (32 MiB of addresses a thread, used as far as the sizes need).
+ * cuts its work to fit the scratch made there (32 MiB of addresses a thread and once more, used as far as the sizes
+ * need).
  *
  * Promises that tests hold us to:
  *   - results do not depend on the number of threads (bitwise);
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "compute/kv_type.h"
 #include "compute/tensor.h"
 
 typedef struct compute compute;
@@ -112,20 +114,29 @@ void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T,
 /* ---- attention ---- */
 
 /* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n % page_tokens of
- * page n / page_tokens; a page is [page_tokens, n_kv, hd] f32. */
+ * page n / page_tokens; a page is [n_kv, page_tokens] packed rows (kv_type.h). */
 typedef struct kv_pages {
-    float *const *k;
-    float *const *v;
+    void *const *k;
+    void *const *v;
     size_t page_tokens;
+    kv_type type;
 } kv_pages;
 
-/* Copies k, v [T, n_kv*hd] (row strides in floats) into cache slots first .. first+T-1. */
+/* Bytes of the keys (or the values) of one page. */
+static inline size_t kv_page_bytes(kv_type type, size_t page_tokens, size_t n_kv, size_t hd)
+{
+    return page_tokens * n_kv * kv_row_bytes(type, hd);
+}
+
+/* Packs k, v [T, n_kv*hd] (row strides in floats) into cache slots first .. first+T-1. */
 void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v, size_t first, size_t T,
                  size_t n_kv, size_t hd, size_t k_stride, size_t v_stride);
 
 /* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot.
  * out [T, H, hd]; q head h of row t at q + t*row_stride + h*head_stride; query head h reads key head
- * h / (H / n_kv). Softmax in f32; never builds the score matrix for more than a tile. */
+ * h / (H / n_kv). Softmax and sums in f32, whatever the type of the keys; never builds the score matrix for more than
+ * a tile. Up to NN_ROWS_EXACT rows read the packed rows as they are, and one row's keys are shared out among the
+ * threads; more rows (a prompt) unpack each tile once for many of them, and equal the first to rounding. */
 void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
                   size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
 

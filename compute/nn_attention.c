@@ -1,10 +1,13 @@
-/* Softmax attention in tiles: scores of a block of query rows against KEY_TILE keys, an online
- * softmax, then the weighted sum of values; nothing larger than a tile exists. The output rows
- * themselves are the accumulators.
+/* Causal softmax attention over pages of packed keys and values (kv_type.h); nothing larger than a tile of scores
+ * exists. Two ways:
  *
- * What a row computes depends on its own slot alone: tiles are counted from slot 0, and a row takes
- * just the keys it may see. So the rows of a batch or a verify block equal the rows decoded one by
- * one. */
+ *   few rows (decode, a verify block): the kernels read the packed rows as they lie. Slots are cut into tiles of
+ *     FEW_TILE from slot 0 on; every tile gives a row its own maximum, sum and mix of values, and these are folded into
+ *     the row in the order of the tiles. So the tiles of one row may be computed by any number of threads, and what a
+ *     row computes depends on its own slot alone: the rows of a verify block equal the rows decoded one by one.
+ *   many rows (a prompt): bound by arithmetic. A tile of keys is unpacked and turned once for up to MANY_QUERIES
+ *     queries, and scores and mixes are plain matrix products.
+ */
 #include "compute/nn.h"
 
 #include <assert.h>
@@ -13,36 +16,45 @@
 
 #include "compute/context.h"
 
-enum { KEY_TILE = 64, Q_BLOCK = 64, SEGMENT_BLOCK = 128 };
-/* Half the scratch holds queries with their scores, the other half a turned tile of keys. */
-static_assert((size_t)KEY_TILE * NN_HEAD_MAX <= SCRATCH_FLOATS / 2, "a tile of keys fits");
+/* MANY_STEP: terms of a product taken at once, so that the second factor stays in the first cache. */
+enum { FEW_TILE = 256, FEW_QUERIES = 64, MANY_TILE = 128, MANY_QUERIES = 256, MANY_STEP = 128 };
 
-/* ---- causal, over pages ---- */
+/* ---- storing ---- */
 
 typedef struct store_args {
     const kv_pages *kv;
     const float *k, *v;
-    size_t first, D, k_stride, v_stride;
+    size_t first, n_kv, hd, k_stride, v_stride;
 } store_args;
+
+/* Where the row of a slot and key head stands in its page. */
+static size_t offset_in_page(const kv_pages *kv, size_t slot, size_t kv_head, size_t hd)
+{
+    return (kv_head * kv->page_tokens + slot % kv->page_tokens) * kv_row_bytes(kv->type, hd);
+}
 
 static void store_rows(const ops *o, const void *args, size_t begin, size_t end)
 {
-    (void)o;
     const store_args *a = args;
+    const kv_ops *packed = &o->kv[a->kv->type];
     for (size_t t = begin; t < end; t++) {
-        size_t page = (a->first + t) / a->kv->page_tokens;
-        size_t at = (a->first + t) % a->kv->page_tokens * a->D;
-        memcpy(a->kv->k[page] + at, a->k + t * a->k_stride, a->D * sizeof(float));
-        memcpy(a->kv->v[page] + at, a->v + t * a->v_stride, a->D * sizeof(float));
+        size_t slot = a->first + t, page = slot / a->kv->page_tokens;
+        for (size_t h = 0; h < a->n_kv; h++) {
+            size_t at = offset_in_page(a->kv, slot, h, a->hd);
+            packed->pack((char *)a->kv->k[page] + at, a->k + t * a->k_stride + h * a->hd, a->hd);
+            packed->pack((char *)a->kv->v[page] + at, a->v + t * a->v_stride + h * a->hd, a->hd);
+        }
     }
 }
 
 void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v, size_t first, size_t T,
                  size_t n_kv, size_t hd, size_t k_stride, size_t v_stride)
 {
-    store_args args = {kv, k, v, first, n_kv * hd, k_stride, v_stride};
+    store_args args = {kv, k, v, first, n_kv, hd, k_stride, v_stride};
     nn_run_rows(c, store_rows, &args, T, n_kv * hd);
 }
+
+/* ---- what both ways share ---- */
 
 typedef struct attention_job {
     compute *c;
@@ -51,8 +63,14 @@ typedef struct attention_job {
     const kv_pages *kv;
     float scale;
     size_t first, T, H, n_kv, hd, row_stride, head_stride;
+    size_t row_bytes;               /* of a packed row */
     size_t group;                   /* query heads of a key head */
-    size_t block_rows, block_heads; /* of a task: together at most Q_BLOCK queries */
+    size_t block_rows, block_heads; /* of a task */
+    size_t n_blocks;
+    /* few rows, shared out by tiles: */
+    float *parts; /* [n_wave, n_blocks] parts of part_floats */
+    size_t part_floats;
+    size_t tile_0, n_wave, n_tiles; /* tiles of this wave, and of all */
 } attention_job;
 
 /* Rows t0 .. t1-1 of query heads h0 .. h1-1, which share key head kv_head; query r of the block is
@@ -61,182 +79,360 @@ typedef struct q_block {
     size_t t0, t1, h0, h1, kv_head;
 } q_block;
 
-/* Scratch of a task: query vectors, their scores, and the running softmax. */
-typedef struct attention_scratch {
-    float *q;      /* [R, hd], scaled */
-    float *scores; /* [R, KEY_TILE] */
-    float *max, *sum;
-} attention_scratch;
-
-static attention_scratch split_scratch(float *scratch, size_t R, size_t hd)
+/* Cuts rows and heads into blocks of at most `queries`. */
+static void plan_blocks(attention_job *job, size_t queries)
 {
-    attention_scratch s;
-    s.q = scratch;
-    s.scores = s.q + R * hd;
-    s.max = s.scores + R * KEY_TILE;
-    s.sum = s.max + R;
-    return s;
+    job->block_heads = min_size(job->group, queries);
+    job->block_rows = queries / job->block_heads;
+    size_t n_parts = (job->group + job->block_heads - 1) / job->block_heads;
+    job->n_blocks = (job->T + job->block_rows - 1) / job->block_rows * job->n_kv * n_parts;
 }
 
-/* Queries of a block: `wanted`, or what half the scratch holds of very large heads. */
-static size_t queries_that_fit(size_t wanted, size_t hd)
-{
-    size_t fit = SCRATCH_FLOATS / 2 / (hd + KEY_TILE + 2);
-    return min_size(wanted, fit);
-}
-
-static q_block find_block(const attention_job *job, size_t task)
+static q_block find_block(const attention_job *job, size_t block)
 {
     size_t n_parts = (job->group + job->block_heads - 1) / job->block_heads;
-    size_t part = task % n_parts, kv_head = task / n_parts % job->n_kv;
-    size_t t0 = task / n_parts / job->n_kv * job->block_rows;
+    size_t part = block % n_parts, kv_head = block / n_parts % job->n_kv;
+    size_t t0 = block / n_parts / job->n_kv * job->block_rows;
     size_t h0 = part * job->block_heads, h1 = min_size(h0 + job->block_heads, job->group);
     return (q_block){t0, min_size(t0 + job->block_rows, job->T), kv_head * job->group + h0,
                      kv_head * job->group + h1, kv_head};
 }
 
-static void begin_rows(const attention_job *job, attention_scratch *s, const q_block *b)
+static size_t n_queries(const q_block *b)
 {
-    size_t r = 0;
-    for (size_t t = b->t0; t < b->t1; t++) {
-        for (size_t h = b->h0; h < b->h1; h++, r++) {
-            memcpy(s->q + r * job->hd, job->q + t * job->row_stride + h * job->head_stride,
-                   job->hd * sizeof(float));
-            memset(job->out + (t * job->H + h) * job->hd, 0, job->hd * sizeof(float));
-            s->max[r] = -INFINITY;
-            s->sum[r] = 0;
-        }
-    }
-    job->c->ops->scale(s->q, job->scale, r * job->hd);
+    return (b->t1 - b->t0) * (b->h1 - b->h0);
 }
 
-/* Adds the keys of slots `slot` .. slot+n-1 (k and v point at the first) to the block's rows. */
-static void attend_tile(const attention_job *job, attention_scratch *s, const q_block *b, size_t slot,
-                        size_t n, const float *k, const float *v)
+/* Where query r of a block writes. */
+static float *out_of(const attention_job *job, const q_block *b, size_t r)
+{
+    size_t n_heads = b->h1 - b->h0;
+    return job->out + ((b->t0 + r / n_heads) * job->H + b->h0 + r % n_heads) * job->hd;
+}
+
+/* q [R, hd] = the block's queries, scaled. */
+static void gather_queries(const attention_job *job, const q_block *b, float *q)
+{
+    size_t n_heads = b->h1 - b->h0, R = n_queries(b);
+    for (size_t r = 0; r < R; r++) {
+        memcpy(q + r * job->hd,
+               job->q + (b->t0 + r / n_heads) * job->row_stride + (b->h0 + r % n_heads) * job->head_stride,
+               job->hd * sizeof(float));
+    }
+    job->c->ops->scale(q, job->scale, R * job->hd);
+}
+
+/* Slots of one tile inside one page: the packed rows of a key head that lie one behind the other. */
+static size_t rows_in_page(const attention_job *job, size_t slot, size_t end)
+{
+    return min_size(job->kv->page_tokens - slot % job->kv->page_tokens, end - slot);
+}
+
+static const void *packed_rows(const attention_job *job, void *const *pages, size_t slot, size_t kv_head)
+{
+    return (const char *)pages[slot / job->kv->page_tokens] + offset_in_page(job->kv, slot, kv_head, job->hd);
+}
+
+/* ---- few rows ---- */
+
+/* What a tile gives a block's queries, and what they have gathered from all tiles so far. */
+typedef struct tile_part {
+    float *mix;       /* [R, hd] */
+    float *max, *sum; /* [R] */
+} tile_part;
+
+static tile_part part_at(float *memory, size_t R, size_t hd)
+{
+    return (tile_part){memory, memory + R * hd, memory + R * hd + R};
+}
+
+static size_t part_floats(size_t R, size_t hd)
+{
+    return R * (hd + 2);
+}
+
+/* Adds the values of slots begin .. end-1, weighted, to n queries from r on. */
+static void mix_slots(const attention_job *job, const q_block *b, const tile_part *part, const float *scores,
+                      size_t r, size_t n, size_t begin, size_t end)
+{
+    const kv_ops *packed = &job->c->ops->kv[job->kv->type];
+    for (size_t slot = begin; slot < end;) {
+        size_t rows = rows_in_page(job, slot, end);
+        packed->mix(part->mix + r * job->hd, job->hd, scores + r * FEW_TILE + (slot - begin), FEW_TILE, n,
+                    packed_rows(job, job->kv->v, slot, b->kv_head), job->row_bytes, rows, job->hd);
+        slot += rows;
+    }
+}
+
+/* Fills part with what the slots of one tile give the block; queries that see none of them get -INFINITY, 0, 0. */
+static void attend_tile(const attention_job *job, const q_block *b, size_t tile, const float *q,
+                        float *scores, const tile_part *part)
 {
     const ops *o = job->c->ops;
-    size_t hd = job->hd, kv_stride = job->n_kv * hd, n_heads = b->h1 - b->h0;
-    o->dot_rows[DTYPE_F32](s->scores, KEY_TILE, s->q, hd, (b->t1 - b->t0) * n_heads, k, kv_stride, n, hd);
+    const size_t hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
+    const size_t begin = tile * FEW_TILE, end = min_size(begin + FEW_TILE, job->first + b->t1);
+    memset(part->mix, 0, R * hd * sizeof(float));
+    for (size_t slot = begin; slot < end;) {
+        size_t rows = rows_in_page(job, slot, end);
+        o->kv[job->kv->type].dot(scores + (slot - begin), FEW_TILE, q, hd, R,
+                                 packed_rows(job, job->kv->k, slot, b->kv_head), job->row_bytes, rows, hd);
+        slot += rows;
+    }
+    size_t first_full = R; /* queries from here on see the whole tile */
     for (size_t t = b->t0; t < b->t1; t++) {
-        if (job->first + t < slot) {
-            continue;
-        }
-        size_t visible = min_size(n, job->first + t + 1 - slot), r = (t - b->t0) * n_heads;
-        float *out = job->out + (t * job->H + b->h0) * hd;
-        for (size_t i = 0; i < n_heads; i++) {
-            float factor =
-                o->softmax_tile(s->scores + (r + i) * KEY_TILE, visible, &s->max[r + i], &s->sum[r + i]);
-            if (factor != 1.0f) {
-                o->scale(out + i * hd, factor, hd);
+        size_t own_end = job->first + t + 1, r = (t - b->t0) * n_heads;
+        size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
+        for (size_t i = r; i < r + n_heads; i++) {
+            part->max[i] = -INFINITY;
+            part->sum[i] = 0;
+            if (visible > 0) {
+                (void)o->softmax_tile(scores + i * FEW_TILE, visible, &part->max[i], &part->sum[i]);
             }
         }
-        o->mul_add(out, hd, s->scores + r * KEY_TILE, KEY_TILE, v, kv_stride, n_heads, visible, hd);
+        if (visible == end - begin) {
+            first_full = min_size(first_full, r);
+        } else if (visible > 0) {
+            mix_slots(job, b, part, scores, r, n_heads, begin, begin + visible);
+        }
+    }
+    if (first_full < R) {
+        mix_slots(job, b, part, scores, first_full, R - first_full, begin, end);
     }
 }
 
-static void attention_task(void *ctx, size_t task, size_t thread)
+/* One query's out, max and sum take in those of a later tile. */
+static void fold(const ops *o, float *out, float *max, float *sum, const float *mix, float mix_max,
+                 float mix_sum, size_t hd)
+{
+    if (mix_sum == 0) {
+        return; /* sees nothing of that tile */
+    }
+    float top = *max > mix_max ? *max : mix_max;
+    float keep = expf(*max - top), take = expf(mix_max - top);
+    if (keep != 1.0f) {
+        o->scale(out, keep, hd);
+    }
+    o->mul_add(out, hd, &take, 1, mix, hd, 1, 1, hd);
+    *sum = *sum * keep + mix_sum * take;
+    *max = top;
+}
+
+static void begin_query(const attention_job *job, float *out, float *max, float *sum)
+{
+    memset(out, 0, job->hd * sizeof(float));
+    *max = -INFINITY;
+    *sum = 0;
+}
+
+/* All tiles of a block, one after another. */
+static void few_block_task(void *ctx, size_t task, size_t thread)
 {
     const attention_job *job = ctx;
-    q_block b = find_block(job, task);
-    size_t n_heads = b.h1 - b.h0, R = (b.t1 - b.t0) * n_heads;
-    attention_scratch s = split_scratch(nn_scratch(job->c, thread), R, job->hd);
-    begin_rows(job, &s, &b);
-
-    size_t page_tokens = job->kv->page_tokens, n_slots = job->first + b.t1;
-    for (size_t slot = 0; slot < n_slots;) {
-        size_t in_page = slot % page_tokens;
-        size_t n = min_size(min_size(KEY_TILE, page_tokens - in_page), n_slots - slot);
-        size_t at = (in_page * job->n_kv + b.kv_head) * job->hd;
-        attend_tile(job, &s, &b, slot, n, job->kv->k[slot / page_tokens] + at,
-                    job->kv->v[slot / page_tokens] + at);
-        slot += n;
-    }
-
+    const q_block b = find_block(job, task);
+    const size_t R = n_queries(&b), hd = job->hd;
+    float *q = nn_scratch(job->c, thread), *scores = q + R * hd, *max = scores + R * FEW_TILE, *sum = max + R;
+    const tile_part part = part_at(sum + R, R, hd);
+    gather_queries(job, &b, q);
     for (size_t r = 0; r < R; r++) {
-        size_t t = b.t0 + r / n_heads, h = b.h0 + r % n_heads;
-        job->c->ops->scale(job->out + (t * job->H + h) * job->hd, 1.0f / s.sum[r], job->hd);
+        begin_query(job, out_of(job, &b, r), &max[r], &sum[r]);
     }
+    for (size_t tile = 0; tile * FEW_TILE < job->first + b.t1; tile++) {
+        attend_tile(job, &b, tile, q, scores, &part);
+        for (size_t r = 0; r < R; r++) {
+            fold(job->c->ops, out_of(job, &b, r), &max[r], &sum[r], part.mix + r * hd, part.max[r],
+                 part.sum[r], hd);
+        }
+    }
+    for (size_t r = 0; r < R; r++) {
+        job->c->ops->scale(out_of(job, &b, r), 1.0f / sum[r], hd);
+    }
+}
+
+/* One tile of one block, left in parts. */
+static void few_tile_task(void *ctx, size_t task, size_t thread)
+{
+    const attention_job *job = ctx;
+    const q_block b = find_block(job, task % job->n_blocks);
+    const size_t R = n_queries(&b);
+    float *q = nn_scratch(job->c, thread), *scores = q + R * job->hd;
+    const tile_part part = part_at(job->parts + task * job->part_floats, R, job->hd);
+    gather_queries(job, &b, q);
+    attend_tile(job, &b, job->tile_0 + task / job->n_blocks, q, scores, &part);
+}
+
+/* The parts of a wave, folded into one query's out; task = block * block_queries + query. */
+static void few_fold_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    const attention_job *job = ctx;
+    const size_t block_queries = job->block_rows * job->block_heads;
+    const size_t block = task / block_queries, r = task % block_queries, hd = job->hd;
+    const q_block b = find_block(job, block);
+    const size_t R = n_queries(&b);
+    if (r >= R) {
+        return;
+    }
+    float *out = out_of(job, &b, r), *max = job->parts - 2 * (task + 1), *sum = max + 1;
+    if (job->tile_0 == 0) {
+        begin_query(job, out, max, sum);
+    }
+    for (size_t i = 0; i < job->n_wave; i++) {
+        const tile_part part = part_at(job->parts + (i * job->n_blocks + block) * job->part_floats, R, hd);
+        fold(job->c->ops, out, max, sum, part.mix + r * hd, part.max[r], part.sum[r], hd);
+    }
+    if (job->tile_0 + job->n_wave == job->n_tiles) {
+        job->c->ops->scale(out, 1.0f / *sum, hd);
+    }
+}
+
+static void attend_few(attention_job *job)
+{
+    /* A task's scratch holds queries, scores and a part. */
+    plan_blocks(job, min_size(FEW_QUERIES, SCRATCH_FLOATS / (2 * job->hd + FEW_TILE + 4)));
+    const size_t block_queries = job->block_rows * job->block_heads;
+    const size_t running = 2 * job->n_blocks * block_queries; /* a maximum and a sum each, before the parts */
+    job->n_tiles = (job->first + job->T + FEW_TILE - 1) / FEW_TILE;
+    job->part_floats = part_floats(block_queries, job->hd);
+    const size_t wave_floats = job->n_blocks * job->part_floats;
+    if (job->n_tiles == 1 || running + wave_floats > SCRATCH_FLOATS) {
+        pool_run(job->c->pool, few_block_task, job, job->n_blocks);
+        return;
+    }
+    job->parts = nn_shared_scratch(job->c) + running;
+    const size_t most = (SCRATCH_FLOATS - running) / wave_floats;
+    for (job->tile_0 = 0; job->tile_0 < job->n_tiles; job->tile_0 += job->n_wave) {
+        job->n_wave = min_size(most, job->n_tiles - job->tile_0);
+        pool_run(job->c->pool, few_tile_task, job, job->n_wave * job->n_blocks);
+        pool_run(job->c->pool, few_fold_task, job, job->n_blocks * block_queries);
+    }
+}
+
+/* ---- many rows ---- */
+
+typedef struct many_scratch {
+    float *q;      /* [R, hd], scaled */
+    float *scores; /* [R, MANY_TILE] */
+    float *mix;    /* [R, hd] */
+    float *rows;   /* [MANY_TILE, hd] unpacked keys, then values */
+    float *turned; /* [hd, MANY_TILE] keys */
+    float *max, *sum;
+} many_scratch;
+
+static many_scratch split_many(float *scratch, size_t R, size_t hd)
+{
+    many_scratch s;
+    s.q = scratch;
+    s.scores = s.q + R * hd;
+    s.mix = s.scores + R * MANY_TILE;
+    s.rows = s.mix + R * hd;
+    s.turned = s.rows + MANY_TILE * hd;
+    s.max = s.turned + MANY_TILE * hd;
+    s.sum = s.max + R;
+    return s;
+}
+
+static size_t many_floats_per_query(size_t hd)
+{
+    return 2 * hd + MANY_TILE + 2;
+}
+
+/* rows [n, hd] = packed slots begin .. end-1 of one key head. */
+static void unpack_slots(const attention_job *job, float *rows, void *const *pages, size_t kv_head,
+                         size_t begin, size_t end)
+{
+    for (size_t slot = begin; slot < end; slot++) {
+        job->c->ops->kv[job->kv->type].widen(rows + (slot - begin) * job->hd,
+                                             packed_rows(job, pages, slot, kv_head), job->hd);
+    }
+}
+
+/* c [M, N] += a [M, K] b [K, N], b a stretch at a time. */
+static void multiply(const ops *o, float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
+                     size_t b_stride, size_t M, size_t K, size_t N)
+{
+    for (size_t k = 0; k < K; k += MANY_STEP) {
+        o->mul_add(c, c_stride, a + k, a_stride, b + k * b_stride, b_stride, M, min_size(MANY_STEP, K - k),
+                   N);
+    }
+}
+
+/* Slots begin .. end-1 for all queries of the block; a query's weights of slots behind its own are zeros. */
+static void attend_many_tile(const attention_job *job, const q_block *b, const many_scratch *s, size_t begin,
+                             size_t end)
+{
+    const ops *o = job->c->ops;
+    const size_t n = end - begin, hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
+    unpack_slots(job, s->rows, job->kv->k, b->kv_head, begin, end);
+    o->transpose(s->turned, MANY_TILE, s->rows, hd, n, hd);
+    memset(s->scores, 0, R * MANY_TILE * sizeof(float));
+    multiply(o, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
+    for (size_t r = 0; r < R; r++) {
+        size_t own_end = job->first + b->t0 + r / n_heads + 1;
+        size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
+        float *weights = s->scores + r * MANY_TILE;
+        memset(weights + visible, 0, (n - visible) * sizeof(float));
+        if (visible > 0) {
+            float factor = o->softmax_tile(weights, visible, &s->max[r], &s->sum[r]);
+            if (factor != 1.0f) {
+                o->scale(s->mix + r * hd, factor, hd);
+            }
+        }
+    }
+    unpack_slots(job, s->rows, job->kv->v, b->kv_head, begin, end);
+    multiply(o, s->mix, hd, s->scores, MANY_TILE, s->rows, hd, R, n, hd);
+}
+
+static void many_task(void *ctx, size_t task, size_t thread)
+{
+    const attention_job *job = ctx;
+    const q_block b = find_block(job, task);
+    const size_t R = n_queries(&b), hd = job->hd, n_slots = job->first + b.t1;
+    const many_scratch s = split_many(nn_scratch(job->c, thread), R, hd);
+    gather_queries(job, &b, s.q);
+    for (size_t r = 0; r < R; r++) {
+        begin_query(job, s.mix + r * hd, &s.max[r], &s.sum[r]);
+    }
+    for (size_t begin = 0; begin < n_slots; begin += MANY_TILE) {
+        attend_many_tile(job, &b, &s, begin, min_size(begin + MANY_TILE, n_slots));
+    }
+    for (size_t r = 0; r < R; r++) {
+        job->c->ops->scale(s.mix + r * hd, 1.0f / s.sum[r], hd);
+        memcpy(out_of(job, &b, r), s.mix + r * hd, hd * sizeof(float));
+    }
+}
+
+/* Whether the unpacked tiles of heads that large leave room for a query. */
+static bool fits_many(size_t hd)
+{
+    return 2 * MANY_TILE * hd + many_floats_per_query(hd) <= SCRATCH_FLOATS;
 }
 
 void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
                   size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride)
 {
     assert(n_kv > 0 && H % n_kv == 0 && hd <= NN_HEAD_MAX);
-    attention_job job = {
-        c, out, q, kv, scale, first, T, H, n_kv, hd, row_stride, head_stride, .group = H / n_kv};
-    size_t queries = queries_that_fit(Q_BLOCK, hd);
-    job.block_heads = min_size(job.group, queries);
-    job.block_rows = queries / job.block_heads;
-    size_t n_parts = (job.group + job.block_heads - 1) / job.block_heads;
-    pool_run(c->pool, attention_task, &job, (T + job.block_rows - 1) / job.block_rows * n_kv * n_parts);
-}
-
-/* ---- full, inside segments ---- */
-
-typedef struct segment_job {
-    compute *c;
-    float *out;
-    const float *qkv;
-    float scale;
-    size_t begin, end; /* rows of the segment */
-    size_t H, hd;
-    size_t block_rows; /* of a task */
-} segment_job;
-
-/* Queries of one head, rows t0 .. t1-1, against a tile of n keys from row `key`. Keys are turned so
- * that the scores are rows of a plain matrix product. */
-static void segment_tile(const segment_job *job, attention_scratch *s, float *turned, size_t head, size_t t0,
-                         size_t t1, size_t key, size_t n)
-{
-    const ops *o = job->c->ops;
-    size_t hd = job->hd, D = job->H * hd, stride = 3 * D;
-    const float *k = job->qkv + key * stride + D + head * hd, *v = k + D;
-    o->transpose(turned, KEY_TILE, k, stride, n, hd);
-    memset(s->scores, 0, (t1 - t0) * KEY_TILE * sizeof(float));
-    o->mul_add(s->scores, KEY_TILE, s->q, hd, turned, KEY_TILE, t1 - t0, hd, n);
-    for (size_t t = t0; t < t1; t++) {
-        size_t r = t - t0;
-        float factor = o->softmax_tile(s->scores + r * KEY_TILE, n, &s->max[r], &s->sum[r]);
-        if (factor != 1.0f) {
-            o->scale(job->out + t * D + head * hd, factor, hd);
-        }
+    attention_job job = {.c = c,
+                         .out = out,
+                         .q = q,
+                         .kv = kv,
+                         .scale = scale,
+                         .first = first,
+                         .T = T,
+                         .H = H,
+                         .n_kv = n_kv,
+                         .hd = hd,
+                         .row_stride = row_stride,
+                         .head_stride = head_stride,
+                         .row_bytes = kv_row_bytes(kv->type, hd),
+                         .group = H / n_kv};
+    if (T == 0) {
+        return;
     }
-    o->mul_add(job->out + t0 * D + head * hd, D, s->scores, KEY_TILE, v, stride, t1 - t0, n, hd);
-}
-
-static void segment_task(void *ctx, size_t task, size_t thread)
-{
-    const segment_job *job = ctx;
-    size_t head = task % job->H, hd = job->hd, D = job->H * hd;
-    size_t t0 = job->begin + task / job->H * job->block_rows;
-    size_t t1 = min_size(t0 + job->block_rows, job->end);
-    float *turned = nn_scratch(job->c, thread);
-    attention_scratch s = split_scratch(turned + hd * KEY_TILE, job->block_rows, hd);
-    for (size_t t = t0; t < t1; t++) {
-        memcpy(s.q + (t - t0) * hd, job->qkv + t * 3 * D + head * hd, hd * sizeof(float));
-        memset(job->out + t * D + head * hd, 0, hd * sizeof(float));
-        s.max[t - t0] = -INFINITY;
-        s.sum[t - t0] = 0;
+    if (T <= NN_ROWS_EXACT || !fits_many(hd)) {
+        attend_few(&job);
+        return;
     }
-    job->c->ops->scale(s.q, job->scale, (t1 - t0) * hd);
-    for (size_t key = job->begin; key < job->end; key += KEY_TILE) {
-        segment_tile(job, &s, turned, head, t0, t1, key, min_size(KEY_TILE, job->end - key));
-    }
-    for (size_t t = t0; t < t1; t++) {
-        job->c->ops->scale(job->out + t * D + head * hd, 1.0f / s.sum[t - t0], hd);
-    }
-}
-
-void nn_attention_segments(compute *c, float *out, const float *qkv, const int32_t *cu, size_t n_segments,
-                           float scale, size_t H, size_t hd)
-{
-    assert(hd <= NN_HEAD_MAX);
-    segment_job job = {.c = c, .out = out, .qkv = qkv, .scale = scale, .H = H, .hd = hd};
-    job.block_rows = queries_that_fit(SEGMENT_BLOCK, hd);
-    for (size_t i = 0; i < n_segments; i++) {
-        job.begin = (size_t)cu[i];
-        job.end = (size_t)cu[i + 1];
-        size_t n_blocks = (job.end - job.begin + job.block_rows - 1) / job.block_rows;
-        pool_run(c->pool, segment_task, &job, n_blocks * H);
-    }
+    plan_blocks(&job,
+                min_size(MANY_QUERIES, (SCRATCH_FLOATS - 2 * MANY_TILE * hd) / many_floats_per_query(hd)));
+    pool_run(c->pool, many_task, &job, job.n_blocks);
 }

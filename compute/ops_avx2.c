@@ -17,6 +17,7 @@ typedef struct vec {
 /* 16 registers: 6 pairs of accumulators (measured: better than 4 for dot products), the rest for
  * inputs. */
 enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, DOT_N_FEW = 4, MUL_M = 4, MUL_V = 1, TILE_N = 6, TILE_V = 1 };
+enum { KV_R = 4, KV_N = 1, KV_V = 1 };
 
 static ALWAYS_INLINE vec v_set1(float f)
 {
@@ -216,12 +217,62 @@ static ALWAYS_INLINE void v_turn(float *out, size_t out_stride, const float *in,
     }
 }
 
+static ALWAYS_INLINE __m256 widen_8_bytes(const void *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
+}
+
+static ALWAYS_INLINE vec v_widen_i8(const void *p)
+{
+    return (vec){widen_8_bytes(p), widen_8_bytes((const char *)p + 8)};
+}
+
+/* 16 whole numbers to 16 bits each; what they are packed with keeps to halves of a register. */
+static ALWAYS_INLINE __m256i in_order(__m256i packed)
+{
+    return _mm256_permute4x64_epi64(packed, 0xd8);
+}
+
+static ALWAYS_INLINE __m256i rounded_bf16(__m256 a)
+{
+    __m256i bits = _mm256_castps_si256(a);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+}
+
+static ALWAYS_INLINE void v_narrow_bf16(void *out, vec a)
+{
+    _mm256_storeu_si256(out, in_order(_mm256_packus_epi32(rounded_bf16(a.lo), rounded_bf16(a.hi))));
+}
+
+static ALWAYS_INLINE void v_narrow_f16(void *out, vec a)
+{
+    enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+    __m128i *to = out;
+    _mm_storeu_si128(to, _mm256_cvtps_ph(a.lo, NEAREST));
+    _mm_storeu_si128(to + 1, _mm256_cvtps_ph(a.hi, NEAREST));
+}
+
+static ALWAYS_INLINE void v_narrow_i8(void *out, vec a)
+{
+    __m256i wide = in_order(_mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)));
+    _mm_storeu_si128(out, _mm_packs_epi16(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
+}
+
 #include "compute/ops_simd.h"
+
+#include "compute/ops_kv_simd.h"
 
 const ops *ops_avx2(void)
 {
-    static const ops table = {
-        .name = "avx2", .dot_rows_best = NN_ROWS_EXACT, .tiles_best = true, OPS_SIMD_MEMBERS};
+    static const ops table = {.name = "avx2",
+                              .dot_rows_best = NN_ROWS_EXACT,
+                              .tiles_best = true,
+                              .kv = KV_OPS_SIMD,
+                              OPS_SIMD_MEMBERS};
     return &table;
 }
 

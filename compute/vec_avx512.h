@@ -1,4 +1,4 @@
-/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and ops_tile.h ask for.
+/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and ops_kv_simd.h ask for.
  * Any thread.
  *
  *     #include "compute/vec_avx512.h"
@@ -153,6 +153,31 @@ static ALWAYS_INLINE vec v_widen_f16(const void *p)
 static ALWAYS_INLINE vec v_widen_f16_n(const void *p, size_t n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(n), p));
+}
+
+static ALWAYS_INLINE vec v_widen_i8(const void *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p)));
+}
+
+static ALWAYS_INLINE void v_narrow_bf16(void *out, vec a)
+{
+    __m512i bits = _mm512_castps_si512(a);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 is_nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    rounded = _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+}
+
+static ALWAYS_INLINE void v_narrow_f16(void *out, vec a)
+{
+    _mm256_storeu_si256(out, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+static ALWAYS_INLINE void v_narrow_i8(void *out, vec a)
+{
+    _mm_storeu_si128(out, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a)));
 }
 
 /* ---- 16 x 16 floats turned ---- */

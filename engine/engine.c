@@ -27,6 +27,12 @@ bool engine_parse_cpu(const char *text, unsigned *mask)
     return cpu_parse_level(text, mask);
 }
 
+bool engine_knows_cache_type(const char *text)
+{
+    kv_type type;
+    return kv_type_parse(&type, text);
+}
+
 /* ---- opening, part by part ---- */
 
 static err_code open_template(engine *e, const char *file, err_detail *detail)
@@ -95,7 +101,8 @@ static int32_t most_logits(const engine *e)
 
 static size_t state_bytes(const engine *e, int32_t n_ctx)
 {
-    return seq_state_bytes(model_get_config(e->model), e->drafting, n_ctx) * (size_t)e->n_slots +
+    return seq_state_bytes(model_get_config(e->model), e->cache_type, e->drafting, n_ctx) *
+               (size_t)e->n_slots +
            decoder_scratch_bytes(e->model, most_rows(e), most_logits(e)) + e->cache_bytes +
            e->vision_cache_bytes;
 }
@@ -129,7 +136,7 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
     if (e->info.state_bytes > available) {
         return err_set(detail, ERR_NOMEM,
                        "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are free; "
-                       "lower --ctx-size, --parallel, --cache-ram or --vision-cache",
+                       "lower --ctx-size, --parallel, --cache-ram or --vision-cache, or take --cache-type q8",
                        e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20);
     }
     return ERR_OK;
@@ -141,14 +148,14 @@ static err_code create_pool(engine *e, err_detail *detail)
 {
     const model_config *cfg = model_get_config(e->model);
     size_t per_sequence = kv_pool_blocks_for(e->info.n_ctx);
-    size_t block_bytes = kv_pool_block_floats(cfg, e->drafting) * sizeof(float);
+    size_t block_bytes = kv_pool_block_bytes(cfg, e->cache_type, e->drafting);
     size_t n_cached = block_bytes ? e->cache_bytes / 2 / block_bytes : 0;
-    err_code err = kv_pool_create(&e->pool, cfg, e->drafting, per_sequence * (size_t)e->n_slots + n_cached,
-                                  e->compute, detail);
+    err_code err = kv_pool_create(&e->pool, cfg, e->cache_type, e->drafting,
+                                  per_sequence * (size_t)e->n_slots + n_cached, e->compute, detail);
     if (err != ERR_OK || e->cache_bytes == 0) {
         return err;
     }
-    size_t state = seq_state_bytes(cfg, e->drafting, 1) - block_bytes;
+    size_t state = seq_state_bytes(cfg, e->cache_type, e->drafting, 1) - block_bytes;
     if (state > e->cache_bytes / 2) {
         log_warn("eng", "a prefix cache of %zu MiB cannot hold one state of this model (%zu MiB); it is off",
                  e->cache_bytes >> 20, (2 * state >> 20) + 1);
@@ -229,6 +236,7 @@ static void set_info(engine *e)
     e->info.model_name = e->model_name;
     e->info.model_dir = e->dir;
     e->info.compute = e->compute_text;
+    e->info.cache_type = kv_type_name(e->cache_type);
     e->info.family = cfg->family;
     e->info.n_ctx_train = cfg->max_position_embeddings;
     e->info.n_vocab = cfg->vocab_size;
@@ -285,11 +293,15 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     set_info(e);
     set_defaults(e, opt);
-    log_info("eng", "%d sequences of %d tokens and %zu MiB of cached prompts take at most %zu MiB; %s",
-             e->n_slots, e->info.n_ctx, e->cache_bytes >> 20, (size_t)e->info.state_bytes >> 20,
-             e->drafting               ? "drafting with the multi-token-prediction head"
-             : model_has_mtp(e->model) ? "drafting is off"
-                                       : "the model has no multi-token-prediction head: plain decoding");
+    log_info(
+        "eng",
+        "%d sequences of %d tokens, keys and values in %s, and %zu MiB of cached prompts take at most %zu "
+        "MiB; %s",
+        e->n_slots, e->info.n_ctx, e->info.cache_type, e->cache_bytes >> 20,
+        (size_t)e->info.state_bytes >> 20,
+        e->drafting               ? "drafting with the multi-token-prediction head"
+        : model_has_mtp(e->model) ? "drafting is off"
+                                  : "the model has no multi-token-prediction head: plain decoding");
     e->inbox = inbox_create(opt->n_queue ? opt->n_queue : LIMIT_QUEUE, e->n_slots);
     if (!e->inbox) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
@@ -316,6 +328,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->film_outer_pair = opt->film_outer_pair;
     e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
+    e->cache_type = opt->exact ? KV_F32 : KV_BF16;
     err_code err = ERR_OK;
     char *full = realpath(opt->model_dir, NULL);
     if (!full || strlen(full) >= sizeof e->dir) {
@@ -323,6 +336,9 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     } else if (e->n_slots < 1 || e->n_slots > NN_ROWS_EXACT) {
         err =
             err_set(detail, ERR_INVALID, "--parallel is %d; 1 to %d is possible", e->n_slots, NN_ROWS_EXACT);
+    } else if (opt->cache_type && !kv_type_parse(&e->cache_type, opt->cache_type)) {
+        err = err_set(detail, ERR_INVALID, "--cache-type is \"%s\"; it takes f32, bf16, f16 or q8",
+                      opt->cache_type);
     } else {
         memcpy(e->dir, full, strlen(full) + 1);
         err = open_parts(e, opt, detail);

@@ -28,6 +28,8 @@ typedef struct engine_options {
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
     int32_t prefill_chunk;     /* tokens a step; 0: 512 */
+    const char *
+        cache_type; /* how keys and values are kept: "f32", "bf16", "f16" or "q8"; NULL: bf16, with exact f32 */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
     const char *
@@ -50,6 +52,9 @@ typedef struct engine_options {
 /* "generic", "avx2", "avx512" or "native" to a mask for cpu_mask; false for another word. */
 bool engine_parse_cpu(const char *text, unsigned *mask);
 
+/* Whether options.cache_type may be that word. */
+bool engine_knows_cache_type(const char *text);
+
 /* The word after which options.film_program must call engine_film_worker and exit with what it returns. */
 #define ENGINE_FILM_COMMAND "film-worker"
 int engine_film_worker(void);
@@ -64,7 +69,8 @@ typedef struct engine_info {
     const char *model_name; /* last component of the folder */
     const char *model_dir;
     const char *family;
-    const char *compute; /* instruction sets and threads */
+    const char *compute;    /* instruction sets and threads */
+    const char *cache_type; /* of keys and values */
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
     uint64_t n_params, weight_bytes, state_bytes;
     bool has_vision, has_video, has_mtp, has_template,

@@ -70,6 +70,7 @@ struct engine {
     decoder_scratch *scratch;
     mtp_scratch *mtp; /* NULL: no drafting */
     draft_policy draft_policy;
+    kv_type cache_type;
     kv_pool *pool;
     prefix_cache *cache;                    /* its entries hold blocks of the pool */
     size_t cache_bytes, vision_cache_bytes; /* --cache-ram, --vision-cache */

@@ -54,8 +54,13 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
     for (size_t r = 0; r < lc->n_runs; r++) {
         const layer_run *run = &lc->runs[r];
         kv_pages kv = seq_kv(run->seq, kv_layer);
-        nn_attention(lc->c, mixed + run->first_row * nh * hd, qg + run->first_row * row, &kv, scale,
-                     run->slot, run->n_rows, nh, n_kv, hd, row, head);
+        /* exact rows, however many, go the way of few */
+        size_t most = run->exact_rows ? NN_ROWS_EXACT : run->n_rows;
+        for (size_t t = 0; t < run->n_rows; t += most) {
+            size_t n = run->n_rows - t < most ? run->n_rows - t : most, at = run->first_row + t;
+            nn_attention(lc->c, mixed + at * nh * hd, qg + at * row, &kv, scale, run->slot + t, n, nh, n_kv,
+                         hd, row, head);
+        }
     }
     nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);
     layer_linear(lc, out, mixed, &w->o_proj);

@@ -1,9 +1,10 @@
 /* kv_pool: the memory of all key / value blocks, taken once, shared with reference counts. Engine thread.
  *
- *     kv_pool *p; kv_pool_create(&p, cfg, with_mtp, n_blocks, compute, &detail);
- *     float *block = kv_pool_take(p);  kv_pool_share(p, block);  kv_pool_release(p, block); ...
+ *     kv_pool *p; kv_pool_create(&p, cfg, KV_BF16, with_mtp, n_blocks, compute, &detail);
+ *     void *block = kv_pool_take(p);  kv_pool_share(p, block);  kv_pool_release(p, block); ...
  *
- * A block holds SEQ_PAGE_TOKENS tokens of all attention layers (and of the draft head, with_mtp). Sequences and
+ * A block holds SEQ_PAGE_TOKENS tokens of all attention layers (and of the draft head, with_mtp), packed as the pool's
+ * kv_type says: whoever compares with exact results asks for KV_F32. Sequences and
  * snapshots hold references; whoever wants to write a block with more than one reference takes a copy first. The
  * memory is reserved at start and touched only when used. Blocks are not cleared: nobody reads beyond a length.
  */
@@ -21,15 +22,16 @@
 typedef struct kv_pool kv_pool;
 
 /* Room for n_blocks. ERR_NOMEM says how many bytes were wanted. */
-MUST_CHECK err_code kv_pool_create(kv_pool **out, const model_config *cfg, bool with_mtp, size_t n_blocks,
-                                   compute *c, err_detail *detail);
+MUST_CHECK err_code kv_pool_create(kv_pool **out, const model_config *cfg, kv_type type, bool with_mtp,
+                                   size_t n_blocks, compute *c, err_detail *detail);
 /* No sequence and no snapshot may be left. NULL allowed. */
 void kv_pool_destroy(kv_pool *p);
 
 /* Blocks that n_ctx tokens need. */
 size_t kv_pool_blocks_for(int32_t n_ctx);
-/* Floats of one block; SIZE_MAX / sizeof(float) if that cannot be addressed. */
-size_t kv_pool_block_floats(const model_config *cfg, bool with_mtp);
+/* Bytes of one block, a multiple of 64; SIZE_MAX if that cannot be addressed. */
+size_t kv_pool_block_bytes(const model_config *cfg, kv_type type, bool with_mtp);
+kv_type kv_pool_type(const kv_pool *p);
 bool kv_pool_has_mtp(const kv_pool *p);
 size_t kv_pool_n_free(const kv_pool *p);
 size_t kv_pool_n_blocks(const kv_pool *p);
@@ -38,9 +40,9 @@ size_t kv_pool_n_blocks(const kv_pool *p);
 void kv_pool_set_reclaim(kv_pool *p, bool (*reclaim)(void *ctx), void *ctx);
 
 /* A block with one reference, contents undefined; NULL if none is free and none could be reclaimed. */
-MUST_CHECK float *kv_pool_take(kv_pool *p);
-void kv_pool_share(kv_pool *p, float *block);   /* one more reference */
-void kv_pool_release(kv_pool *p, float *block); /* one less; free at zero */
-bool kv_pool_is_shared(const kv_pool *p, const float *block);
+MUST_CHECK void *kv_pool_take(kv_pool *p);
+void kv_pool_share(kv_pool *p, void *block);   /* one more reference */
+void kv_pool_release(kv_pool *p, void *block); /* one less; free at zero */
+bool kv_pool_is_shared(const kv_pool *p, const void *block);
 
 #endif

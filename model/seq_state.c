@@ -13,7 +13,7 @@ struct seq_snapshot {
     seq_shape shape;
     int32_t len, mtp_len, rope_delta;
     size_t n_blocks; /* blocks in use */
-    float **blocks;  /* [n_blocks] references */
+    void **blocks;   /* [n_blocks] references */
     size_t n_floats;
     float *data; /* delta states, tails */
 };
@@ -24,14 +24,14 @@ static size_t round_up(size_t n, size_t unit)
 }
 
 /* config.c bounds every factor, so none of these products can overflow 64 bits. */
-static seq_shape shape_of(const model_config *cfg, bool with_mtp, int32_t n_ctx)
+static seq_shape shape_of(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx)
 {
     size_t channels =
         2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk + (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
     seq_shape s = {0};
     s.n_kv_layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0);
-    s.page = SEQ_PAGE_TOKENS * (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
-    s.block = kv_pool_block_floats(cfg, with_mtp);
+    s.page_bytes = kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
+    s.block_bytes = kv_pool_block_bytes(cfg, type, with_mtp);
     s.n_delta_layers = (size_t)cfg->n_deltanet_layers;
     s.delta = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dk * (size_t)cfg->delta_dv;
     s.tail = 3 * channels;
@@ -47,26 +47,26 @@ static bool memory_floats(const seq_shape *s, size_t *out)
            size_mul(&in_bytes, *out, sizeof(float));
 }
 
-size_t seq_state_bytes(const model_config *cfg, bool with_mtp, int32_t n_ctx)
+size_t seq_state_bytes(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx)
 {
-    seq_shape s = shape_of(cfg, with_mtp, n_ctx);
-    size_t states = 0, blocks = 0, floats = 0;
-    if (!memory_floats(&s, &states) || !size_mul(&blocks, s.block, s.n_blocks) ||
-        !size_add(&floats, states, blocks) || floats > SIZE_MAX / sizeof(float) / 2) {
+    seq_shape s = shape_of(cfg, type, with_mtp, n_ctx);
+    size_t states = 0, blocks = 0, n_bytes = 0;
+    if (!memory_floats(&s, &states) || !size_mul(&blocks, s.block_bytes, s.n_blocks) ||
+        !size_add(&n_bytes, states * sizeof(float), blocks) || n_bytes > SIZE_MAX / 2) {
         return SIZE_MAX;
     }
-    return sizeof(seq_state) + floats * sizeof(float) +
-           (1 + 2 * s.n_kv_layers) * s.n_blocks * sizeof(float *);
+    return sizeof(seq_state) + n_bytes + (1 + 2 * s.n_kv_layers) * s.n_blocks * sizeof(void *);
 }
 
 /* Puts a block (or NULL) at place b of every page table. */
-static void set_block(seq_state *s, size_t b, float *block)
+static void set_block(seq_state *s, size_t b, void *block)
 {
     const seq_shape *sh = &s->shape;
+    unsigned char *pages = block;
     s->blocks[b] = block;
     for (size_t layer = 0; layer < sh->n_kv_layers; layer++) {
-        s->k[layer * sh->n_blocks + b] = block ? block + 2 * layer * sh->page : NULL;
-        s->v[layer * sh->n_blocks + b] = block ? block + (2 * layer + 1) * sh->page : NULL;
+        s->k[layer * sh->n_blocks + b] = pages ? pages + 2 * layer * sh->page_bytes : NULL;
+        s->v[layer * sh->n_blocks + b] = pages ? pages + (2 * layer + 1) * sh->page_bytes : NULL;
     }
 }
 
@@ -83,18 +83,18 @@ err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail)
     assert(first >= 0 && n > 0 && n <= s->cap - first);
     size_t end = ((size_t)first + (size_t)n - 1) / SEQ_PAGE_TOKENS;
     for (size_t b = (size_t)first / SEQ_PAGE_TOKENS; b <= end; b++) {
-        float *old = s->blocks[b];
+        void *old = s->blocks[b];
         if (old && !kv_pool_is_shared(s->pool, old)) {
             continue;
         }
-        float *block = kv_pool_take(s->pool);
+        void *block = kv_pool_take(s->pool);
         if (!block) {
             return err_set(detail, ERR_NOMEM,
                            "all %zu blocks of keys and values are in use; lower --ctx-size or --parallel",
                            kv_pool_n_blocks(s->pool));
         }
         if (old) {
-            memcpy(block, old, s->shape.block * sizeof(float));
+            memcpy(block, old, s->shape.block_bytes);
             kv_pool_release(s->pool, old);
         }
         set_block(s, b, block);
@@ -110,7 +110,7 @@ err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *poo
     if (n_ctx < 1) {
         return err_set(detail, ERR_INVALID, "a context needs room for at least one token");
     }
-    seq_shape sh = shape_of(cfg, with_mtp, n_ctx);
+    seq_shape sh = shape_of(cfg, kv_pool_type(pool), with_mtp, n_ctx);
     size_t floats = 0;
     bool possible = memory_floats(&sh, &floats);
     seq_state *s = calloc(1, sizeof *s);
@@ -127,7 +127,7 @@ err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *poo
     if (!s || !s->memory || !s->blocks || !s->k || !s->v) {
         seq_state_destroy(s);
         return err_set(detail, ERR_NOMEM, "no memory for a context of %d tokens (%zu bytes wanted)", n_ctx,
-                       seq_state_bytes(cfg, with_mtp, n_ctx));
+                       seq_state_bytes(cfg, kv_pool_type(pool), with_mtp, n_ctx));
     }
     s->delta = s->memory;
     s->tails = s->delta + sh.n_delta_layers * round_up(sh.delta, 16);
@@ -282,8 +282,8 @@ seq_snapshot *seq_state_snapshot(const seq_state *s)
 
 static bool same_model(const seq_shape *a, const seq_shape *b)
 {
-    return a->n_kv_layers == b->n_kv_layers && a->page == b->page && a->n_delta_layers == b->n_delta_layers &&
-           a->delta == b->delta && a->tail == b->tail;
+    return a->n_kv_layers == b->n_kv_layers && a->page_bytes == b->page_bytes &&
+           a->n_delta_layers == b->n_delta_layers && a->delta == b->delta && a->tail == b->tail;
 }
 
 err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail)

@@ -31,8 +31,8 @@ MUST_CHECK err_code seq_state_create(seq_state **out, const model_config *cfg, k
                                      compute *c, err_detail *detail);
 void seq_state_destroy(seq_state *s); /* gives its blocks back; NULL allowed */
 
-/* Bytes that one sequence of n_ctx tokens needs at most, blocks included. */
-size_t seq_state_bytes(const model_config *cfg, bool with_mtp, int32_t n_ctx);
+/* Bytes that one sequence of n_ctx tokens needs at most, blocks of that type included. */
+size_t seq_state_bytes(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx);
 
 /* Empties it for a new sequence and gives its blocks back. */
 void seq_state_reset(seq_state *s);

@@ -59,6 +59,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .n_parallel = o->command == COMMAND_SERVE ? (int32_t)o->parallel : 1,
         .n_queue = (int32_t)o->queue,
         .prefill_chunk = (int32_t)o->batch_size,
+        .cache_type = o->cache_type,
         .cache_mib = o->command == COMMAND_SERVE ? o->cache_ram : 0,
         .vision_cache_mib = o->command == COMMAND_SERVE ? o->vision_cache : 0,
         .no_draft = !o->mtp,
@@ -78,6 +79,10 @@ bool command_engine_options(engine_options *out, const options *o)
     out->defaults.seed = (uint64_t)o->seed;
     if (o->cpu && !engine_parse_cpu(o->cpu, &out->cpu_mask)) {
         fprintf(stderr, "parley: --cpu is \"%s\"; it takes generic, avx2, avx512 or native\n", o->cpu);
+        return false;
+    }
+    if (o->cache_type && !engine_knows_cache_type(o->cache_type)) {
+        fprintf(stderr, "parley: --cache-type is \"%s\"; it takes f32, bf16, f16 or q8\n", o->cache_type);
         return false;
     }
     out->exact = o->compute && strcmp(o->compute, "exact") == 0;

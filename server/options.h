@@ -29,6 +29,7 @@ typedef struct options {
     const char *tool_call_parser;
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute;
+    const char *cache_type;
     bool mtp;
     bool video_outer_pair;
     int64_t cache_ram, vision_cache; /* -1: not given */

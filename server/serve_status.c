@@ -167,8 +167,9 @@ static void write_model(bytes *out, const serve *s)
     }
     bytes_printf(out,
                  ",\"memory\":{\"rss_bytes\":%" PRIu64 ",\"weight_bytes\":%" PRIu64
-                 ",\"state_bytes\":%" PRIu64 "}",
-                 metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0);
+                 ",\"state_bytes\":%" PRIu64 ",\"cache_type\":\"%s\"}",
+                 metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
+                 info ? info->cache_type : "");
 }
 
 void serve_on_status(serve *s, conn *c)

@@ -3,30 +3,10 @@
 
 #include "compute/cpu.h"
 #include "tests/check.h"
+#include "tests/compute/naive.h"
 #include "tests/compute/rng.h"
 
 static compute *ctx;
-
-/* Largest |a - b| over the largest |b|. */
-static double rel_error(const float *a, const double *b, size_t n)
-{
-    double worst = 0, top = 1e-30;
-    for (size_t i = 0; i < n; i++) {
-        double e = fabs((double)a[i] - b[i]);
-        worst = e > worst || isnan(e) ? e : worst;
-        top = fabs(b[i]) > top ? fabs(b[i]) : top;
-    }
-    return worst / top;
-}
-
-static double *doubles(size_t n)
-{
-    double *d = calloc(n ? n : 1, sizeof *d);
-    if (!d) {
-        abort();
-    }
-    return d;
-}
 
 static void linear_case(size_t T, size_t N, size_t K, dtype type, bool with_bias)
 {
@@ -209,111 +189,6 @@ static void test_gate_and_rope(void)
     free(qg), free(x), free(was), free(want);
 }
 
-/* A cache of n_slots tokens in pages, pages of NaN until stored to. */
-typedef struct cache {
-    kv_pages kv;
-    float *k[64], *v[64];
-} cache;
-
-static void cache_init(cache *c, size_t n_slots, size_t page_tokens, size_t D)
-{
-    c->kv = (kv_pages){c->k, c->v, page_tokens};
-    for (size_t p = 0; p * page_tokens < n_slots; p++) {
-        c->k[p] = rng_floats(page_tokens * D, 1);
-        c->v[p] = rng_floats(page_tokens * D, 1);
-        for (size_t i = 0; i < page_tokens * D; i++) {
-            c->k[p][i] = c->v[p][i] = NAN;
-        }
-    }
-}
-
-static void cache_deinit(cache *c, size_t n_slots)
-{
-    for (size_t p = 0; p * c->kv.page_tokens < n_slots; p++) {
-        free(c->k[p]), free(c->v[p]);
-    }
-}
-
-static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t k_stride,
-                         size_t n, size_t hd, double scale)
-{
-    double *s = doubles(n), top = -INFINITY, sum = 0;
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = 0; i < hd; i++) {
-            s[j] += (double)q[i] * (double)k[j * k_stride + i] * scale;
-        }
-        top = s[j] > top ? s[j] : top;
-    }
-    for (size_t j = 0; j < n; j++) {
-        s[j] = exp(s[j] - top);
-        sum += s[j];
-    }
-    for (size_t i = 0; i < hd; i++) {
-        out[i] = 0;
-        for (size_t j = 0; j < n; j++) {
-            out[i] += s[j] / sum * (double)v[j * k_stride + i];
-        }
-    }
-    free(s);
-}
-
-static void attention_case(size_t first, size_t T, size_t H, size_t n_kv, size_t hd, size_t page_tokens)
-{
-    size_t n = first + T, D = n_kv * hd, row = H * 2 * hd;
-    float *q = rng_floats(T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
-    float *out = rng_floats(T * H * hd, 1), scale = 1 / sqrtf((float)hd);
-    double *want = doubles(T * H * hd);
-    cache c;
-    cache_init(&c, n, page_tokens, D);
-    nn_kv_store(ctx, &c.kv, k, v, 0, first, n_kv, hd, D, D);
-    nn_kv_store(ctx, &c.kv, k + first * D, v + first * D, first, T, n_kv, hd, D, D);
-    nn_attention(ctx, out, q, &c.kv, scale, first, T, H, n_kv, hd, row, 2 * hd);
-    for (size_t t = 0; t < T; t++) {
-        for (size_t h = 0; h < H; h++) {
-            size_t kv_head = h / (H / n_kv);
-            attend_naive(want + (t * H + h) * hd, q + t * row + h * 2 * hd, k + kv_head * hd,
-                         v + kv_head * hd, D, first + t + 1, hd, (double)scale);
-        }
-    }
-    /* A score is a sum over the head. */
-    CHECK_NEAR(rel_error(out, want, T * H * hd), 0, hd > 1000 ? 3e-5 : 3e-6);
-    cache_deinit(&c, n);
-    free(q), free(k), free(v), free(out), free(want);
-}
-
-static void test_attention(void)
-{
-    attention_case(0, 1, 1, 1, 24, 64);
-    attention_case(0, 200, 4, 2, 24, 64);
-    attention_case(130, 3, 8, 2, 40, 64);
-    attention_case(63, 70, 6, 2, 16, 16);
-    attention_case(5, 33, 4, 4, 17, 7);
-    attention_case(250, 20, 4, 1, 256, 100);
-    attention_case(3, 5, 200, 2, 8, 64);         /* more heads of a key head than a block holds */
-    attention_case(1, 3, 4, 2, NN_HEAD_MAX, 64); /* the largest heads */
-}
-
-static void test_segments(void)
-{
-    enum { H = 3, hd = 24, D = H * hd };
-    static const int32_t cu[] = {0, 1, 1, 140, 204};
-    size_t T = 204;
-    float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
-    double *want = doubles(T * D), scale = 1 / sqrt(hd);
-    nn_attention_segments(ctx, out, qkv, cu, ARRAY_LEN(cu) - 1, (float)scale, H, hd);
-    for (size_t s = 0; s + 1 < ARRAY_LEN(cu); s++) {
-        size_t begin = (size_t)cu[s], n = (size_t)(cu[s + 1] - cu[s]);
-        for (size_t t = begin; t < begin + n; t++) {
-            for (size_t h = 0; h < H; h++) {
-                const float *k = qkv + begin * 3 * D + D + h * hd;
-                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, n, hd, scale);
-            }
-        }
-    }
-    CHECK_NEAR(rel_error(out, want, T * D), 0, 3e-6);
-    free(qkv), free(out), free(want);
-}
-
 static void test_conv(void)
 {
     enum { T = 9, C = 70, STRIDE = 75 };
@@ -467,8 +342,6 @@ int main(void)
         test_norms();
         test_activations();
         test_gate_and_rope();
-        test_attention();
-        test_segments();
         test_conv();
         test_gates();
         test_delta();

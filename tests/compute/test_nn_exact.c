@@ -27,7 +27,7 @@ enum {
 
 typedef struct inputs {
     float *x, *w, *b, *qkv, *conv, *beta, *g, *state, *tail, *kernel, *angles;
-    float *k[N_PAGES], *v[N_PAGES];
+    void *k[N_PAGES], *v[N_PAGES];
     uint16_t *w16;
 } inputs;
 
@@ -108,7 +108,7 @@ static void free_outputs(outputs *o)
 static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
 {
     tensor w = {DTYPE_F32, 2, {N, D}, in.w, N * D * 4}, w16 = {DTYPE_BF16, 2, {N, D}, in.w16, N * D * 2};
-    kv_pages kv = {in.k, in.v, PAGE};
+    kv_pages kv = {in.k, in.v, PAGE, KV_F32};
     delta_shape s = {NK, NV, DK, DV};
     const float *x = in.x + t0 * D, *qkv = in.qkv + t0 * 3 * H * HD;
     float *heads = o->heads + t0 * 3 * H * HD, *states[32];

@@ -20,6 +20,7 @@ typedef struct answer {
 } answer;
 
 static mailbox *events;
+static const char *cache_type; /* of the engines opened from here on; NULL: the default */
 
 static void on_event(void *ctx, gen_event *ev)
 {
@@ -44,6 +45,7 @@ static engine *open_engine_with(int32_t n_parallel, int32_t chunk, size_t n_thre
                           .cpu_mask = ~0u,
                           .n_queue = 8,
                           .on_event = on_event,
+                          .cache_type = cache_type,
                           .cache_mib = cache_mib};
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = 0.0f;
@@ -451,6 +453,39 @@ static void test_prefix_cache(void)
     bytes_deinit(&b);
 }
 
+/* The equivalences hold for keys and values of every type, and smaller ones are counted as smaller. */
+static void test_cache_types(void)
+{
+    static const char *const types[] = {"f32", "bf16", "f16", "q8"};
+    uint64_t size[4] = {0};
+    err_detail d = {0};
+    for (size_t i = 0; i < 4; i++) {
+        cache_type = types[i];
+        test_equal_alone_and_together();
+        test_drafts_change_nothing();
+        test_cached_turns(NULL, 0);
+        engine *e = open_engine(2, 64, 1);
+        CHECK_STR(engine_get_info(e)->cache_type, types[i]);
+        size[i] = engine_get_info(e)->state_bytes;
+        engine_close(e);
+    }
+    cache_type = NULL;
+    engine *e = open_engine(2, 64, 1);
+    CHECK_STR(engine_get_info(e)->cache_type, "bf16");
+    engine_close(e);
+    /* a layer's and the draft head's keys and values: two heads of 32 in each, for 2 x 2048 tokens */
+    const uint64_t numbers = 2 * 2 * 2 * 32 * 2 * 2048;
+    CHECK_INT(size[0] - size[1], 2 * numbers);
+    CHECK_INT(size[1], size[2]);
+    CHECK_INT(size[2] - size[3], numbers - numbers / 32 * 4);
+
+    engine_options opt = {.model_dir = check_data("tiny"), .cpu_mask = ~0u, .cache_type = "q4"};
+    gen_params_init(&opt.defaults);
+    CHECK_INT(engine_open(&e, &opt, &d), ERR_INVALID);
+    CHECK(strstr(d.text, "--cache-type") && strstr(d.text, "q4") && strstr(d.text, "bf16"));
+    CHECK(engine_knows_cache_type("q8") && !engine_knows_cache_type("q4"));
+}
+
 static void test_bad_prompts(void)
 {
     engine *e = open_engine(1, 512, 1);
@@ -482,8 +517,7 @@ int main(void)
         CHECK_SKIP("tests/data/tiny is not in this checkout");
     }
     events = mailbox_create(8192);
-    test_equal_alone_and_together();
-    test_drafts_change_nothing();
+    test_cache_types();
     test_seed();
     test_cancel();
     test_close_while_busy();

@@ -27,7 +27,7 @@ static err_code make_ready(void *context)
     sampler *sm = NULL;
     sampler_params params = {.temperature = 1, .top_p = 1, .repetition_penalty = 1};
     kv_pool *pool = NULL;
-    err_code err = kv_pool_create(&pool, cfg, true, 2, t->c, NULL);
+    err_code err = kv_pool_create(&pool, cfg, KV_BF16, true, 2, t->c, NULL);
     if (!err) {
         err = seq_state_create(&s, cfg, pool, 100, t->c, NULL);
     }
@@ -58,7 +58,7 @@ static err_code make_ready(void *context)
 
 int main(void)
 {
-    tiny t = tiny_open(1, ~0u);
+    tiny t = tiny_open(1, ~0u, KV_BF16);
     size_t n_open = alloc_fail_each(open_and_close, NULL, MAX_POINTS),
            n_ready = alloc_fail_each(make_ready, &t, MAX_POINTS);
     printf("%zu and %zu allocations\n", n_open, n_ready);

@@ -33,8 +33,8 @@ static void test_pieces(const tiny *t, mtp_scratch *ms, seq_state *s)
     for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
         for (int32_t n_logits = 0; n_logits <= 2; n_logits++) {
             run_pieces(t, ms, s, pieces[i], n_logits, other);
-            CHECK(tiny_difference(other, whole, TINY_V) < 1e-4);
-            CHECK(tiny_difference(other + TINY_V, whole + TINY_V, TINY_H) < 1e-4);
+            CHECK(tiny_difference(other, whole, TINY_V) < tiny_tolerance(t));
+            CHECK(tiny_difference(other + TINY_V, whole + TINY_V, TINY_H) < tiny_tolerance(t));
         }
     }
 }
@@ -75,7 +75,7 @@ static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
     CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 2, &d), ERR_LIMIT);
     in.n = N + 1;
     CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_LIMIT);
-    CHECK_OK(kv_pool_create(&headless, model_get_config(t->m), false, 2, t->c, &d), d);
+    CHECK_OK(kv_pool_create(&headless, model_get_config(t->m), kv_pool_type(t->pool), false, 2, t->c, &d), d);
     CHECK_OK(seq_state_create(&plain, model_get_config(t->m), headless, 10, t->c, &d), d);
     CHECK_OK(seq_state_create(&small, model_get_config(t->m), t->pool, 10, t->c, &d), d);
     in = (mtp_input){plain, hidden, ids, positions, 1};
@@ -89,12 +89,11 @@ static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
     kv_pool_destroy(headless);
 }
 
-int main(void)
+static void test_type(kv_type type)
 {
     mtp_scratch *ms = NULL;
     err_detail d = {0};
-    CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
-    tiny t = tiny_open(2, ~0u);
+    tiny t = tiny_open(2, ~0u, type);
     seq_state *s = tiny_seq(&t);
     CHECK(model_has_mtp(t.m));
     CHECK_OK(mtp_scratch_create(&ms, t.m, t.c, N, 2, &d), d);
@@ -110,5 +109,13 @@ int main(void)
     mtp_scratch_destroy(NULL);
     seq_state_destroy(s);
     tiny_close(&t);
+}
+
+int main(void)
+{
+    CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
+    for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+        test_type(type);
+    }
     CHECK_DONE();
 }

@@ -63,7 +63,7 @@ static void test_refusals(const tiny *t)
     CHECK(strstr(d.text, "100") && strstr(d.text, "99"));
     other.delta_dv = 16;
     kv_pool *elsewhere = NULL;
-    CHECK_OK(kv_pool_create(&elsewhere, &other, true, 4, t->c, &d), d);
+    CHECK_OK(kv_pool_create(&elsewhere, &other, KV_F32, true, 4, t->c, &d), d);
     CHECK_OK(seq_state_create(&foreign, &other, elsewhere, 200, t->c, &d), d);
     CHECK_INT(seq_state_restore(foreign, snap, &d), ERR_INVALID);
     CHECK_INT(seq_state_len(foreign), 0);
@@ -106,16 +106,15 @@ static void test_copy_on_write(const tiny *t)
 /* What an earlier owner left in a block is never read, not even NaN. */
 static void test_blocks_come_dirty(const tiny *t)
 {
-    float *blocks[TINY_BLOCKS], *first = malloc(TINY_V * sizeof *first);
-    size_t n = kv_pool_block_floats(model_get_config(t->m), true);
+    void *blocks[TINY_BLOCKS];
+    float *first = malloc(TINY_V * sizeof *first);
+    size_t n_bytes = kv_pool_block_bytes(model_get_config(t->m), kv_pool_type(t->pool), true);
     seq_state *s = tiny_seq(t);
     memcpy(first, tiny_run(t, s, ids, 70, false, false), TINY_V * sizeof *first);
     seq_state_reset(s);
     for (size_t i = 0; i < TINY_BLOCKS; i++) {
         blocks[i] = kv_pool_take(t->pool);
-        for (size_t k = 0; k < n; k++) {
-            blocks[i][k] = NAN;
-        }
+        memset(blocks[i], 0xff, n_bytes); /* NaN in every type */
     }
     CHECK(kv_pool_take(t->pool) == NULL);
     for (size_t i = 0; i < TINY_BLOCKS; i++) {
@@ -128,11 +127,11 @@ static void test_blocks_come_dirty(const tiny *t)
 
 static bool give_one_back(void *ctx)
 {
-    float **held = ctx;
+    void **held = ctx;
     if (!held[1]) {
         return false;
     }
-    kv_pool_release((kv_pool *)(void *)held[0], held[1]);
+    kv_pool_release(held[0], held[1]);
     held[1] = NULL;
     return true;
 }
@@ -143,9 +142,9 @@ static void test_exhausted(const tiny *t)
     err_detail d = {0};
     kv_pool *pool = NULL;
     seq_state *s = NULL;
-    CHECK_OK(kv_pool_create(&pool, model_get_config(t->m), true, 2, t->c, &d), d);
+    CHECK_OK(kv_pool_create(&pool, model_get_config(t->m), kv_pool_type(t->pool), true, 2, t->c, &d), d);
     CHECK_OK(seq_state_create(&s, model_get_config(t->m), pool, 500, t->c, &d), d);
-    float *held[2] = {(float *)(void *)pool, kv_pool_take(pool)};
+    void *held[2] = {pool, kv_pool_take(pool)};
     tiny_run(t, s, ids, 64, false, false);
     position p = {64, 64, 64};
     batch_run run = {.seq = s, .n_rows = 1, .exact_rows = true};
@@ -166,31 +165,42 @@ static void test_sizes(const tiny *t)
     const model_config *cfg = model_get_config(t->m);
     model_config huge = *cfg;
     err_detail d = {0};
-    size_t a = seq_state_bytes(cfg, false, 64), b = seq_state_bytes(cfg, false, 65),
-           c = seq_state_bytes(cfg, true, 65);
-    CHECK(b - a >= 64 * 2 * 2 * 32 * sizeof(float)); /* one more page of one attention layer */
-    CHECK(c > b);
+    const size_t pointers = 3 * sizeof(void *),
+                 page_rows = (size_t)SEQ_PAGE_TOKENS * 2 * 2; /* k and v, two heads */
+    for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+        static const size_t row_bytes[KV_TYPES] = {32 * 4, 32 * 2, 32 * 2, 32 + 4};
+        size_t a = seq_state_bytes(cfg, type, false, 64), b = seq_state_bytes(cfg, type, false, 65),
+               c = seq_state_bytes(cfg, type, true, 65);
+        CHECK_INT(b - a, page_rows * row_bytes[type] + pointers); /* one more page of one attention layer */
+        CHECK_INT(kv_pool_block_bytes(cfg, type, false), page_rows * row_bytes[type]);
+        CHECK_INT(kv_pool_block_bytes(cfg, type, true), 2 * page_rows * row_bytes[type]);
+        CHECK(c > b);
+    }
     huge.n_attention_layers = 256;
     huge.n_kv_heads = 4096;
     huge.head_dim = 4096;
     kv_pool *pool = NULL;
-    CHECK_INT(kv_pool_create(&pool, &huge, false, kv_pool_blocks_for(INT32_MAX), t->c, &d), ERR_NOMEM);
+    CHECK_INT(kv_pool_create(&pool, &huge, KV_F32, false, kv_pool_blocks_for(INT32_MAX), t->c, &d),
+              ERR_NOMEM);
     CHECK(strstr(d.text, "bytes") != NULL);
     CHECK(pool == NULL);
-    CHECK_INT(seq_state_bytes(&huge, false, INT32_MAX) > SIZE_MAX / 64, 1);
+    CHECK_INT(seq_state_bytes(&huge, KV_F32, false, INT32_MAX) > SIZE_MAX / 64, 1);
 }
 
 int main(void)
 {
     CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
-    tiny t = tiny_open(2, ~0u);
-    test_snapshot(&t);
-    test_reset(&t);
-    test_refusals(&t);
-    test_copy_on_write(&t);
-    test_blocks_come_dirty(&t);
-    test_exhausted(&t);
-    test_sizes(&t);
-    tiny_close(&t);
+    for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+        tiny t = tiny_open(2, ~0u, type);
+        CHECK_INT(kv_pool_type(t.pool), type);
+        test_snapshot(&t);
+        test_reset(&t);
+        test_refusals(&t);
+        test_copy_on_write(&t);
+        test_blocks_come_dirty(&t);
+        test_exhausted(&t);
+        test_sizes(&t);
+        tiny_close(&t);
+    }
     CHECK_DONE();
 }

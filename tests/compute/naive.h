@@ -1,0 +1,34 @@
+/* naive: what tests of compute/ compare with formulas in double.
+ *
+ *     double *want = doubles(n); ... CHECK_NEAR(rel_error(out, want, n), 0, 1e-6); free(want);
+ */
+#ifndef PARLEY_TESTS_COMPUTE_NAIVE_H
+#define PARLEY_TESTS_COMPUTE_NAIVE_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Largest |a - b| over the largest |b|. */
+static inline double rel_error(const float *a, const double *b, size_t n)
+{
+    double worst = 0, top = 1e-30;
+    for (size_t i = 0; i < n; i++) {
+        double e = fabs((double)a[i] - b[i]);
+        worst = e > worst || isnan(e) ? e : worst;
+        top = fabs(b[i]) > top ? fabs(b[i]) : top;
+    }
+    return worst / top;
+}
+
+/* n zeros; the caller frees. */
+static inline double *doubles(size_t n)
+{
+    double *d = calloc(n ? n : 1, sizeof *d);
+    if (!d) {
+        abort();
+    }
+    return d;
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* Attention over packed keys and values, and inside segments, against formulas written out in double: every type of
+ * cache, every kernel table, few rows and many; and the promises on threads and rows, bit for bit. */
+#include "base/compiler.h"
+#include "compute/cpu.h"
+#include "compute/nn.h"
+#include "compute/ops.h"
+#include "tests/check.h"
+#include "tests/compute/naive.h"
+#include "tests/compute/rng.h"
+
+static compute *ctx;
+
+enum { MAX_PAGES = 128 };
+
+/* A cache of n_slots tokens in pages of bytes that make NaN in every type until stored to. */
+typedef struct cache {
+    kv_pages kv;
+    size_t n_pages;
+    void *k[MAX_PAGES], *v[MAX_PAGES];
+} cache;
+
+static void cache_init(cache *c, kv_type type, size_t n_slots, size_t page_tokens, size_t n_kv, size_t hd)
+{
+    size_t bytes = kv_page_bytes(type, page_tokens, n_kv, hd);
+    c->kv = (kv_pages){c->k, c->v, page_tokens, type};
+    c->n_pages = (n_slots + page_tokens - 1) / page_tokens;
+    CHECK(c->n_pages <= MAX_PAGES);
+    for (size_t p = 0; p < c->n_pages; p++) {
+        c->k[p] = malloc(bytes);
+        c->v[p] = malloc(bytes);
+        memset(c->k[p], 0xff, bytes);
+        memset(c->v[p], 0xff, bytes);
+    }
+}
+
+static void cache_deinit(cache *c)
+{
+    for (size_t p = 0; p < c->n_pages; p++) {
+        free(c->k[p]), free(c->v[p]);
+    }
+}
+
+static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride, size_t n,
+                         size_t hd, double scale)
+{
+    double *s = doubles(n), top = -INFINITY, sum = 0;
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < hd; i++) {
+            s[j] += (double)q[i] * (double)k[j * stride + i] * scale;
+        }
+        top = s[j] > top ? s[j] : top;
+    }
+    for (size_t j = 0; j < n; j++) {
+        s[j] = exp(s[j] - top);
+        sum += s[j];
+    }
+    for (size_t i = 0; i < hd; i++) {
+        out[i] = 0;
+        for (size_t j = 0; j < n; j++) {
+            out[i] += s[j] / sum * (double)v[j * stride + i];
+        }
+    }
+    free(s);
+}
+
+/* What a cache of that type makes of rows of heads. */
+static void through_cache(float *x, kv_type type, size_t n_rows, size_t hd)
+{
+    unsigned char *packed = malloc(kv_row_bytes(type, hd));
+    for (size_t r = 0; r < n_rows; r++) {
+        KV_OPS_GENERIC[type].pack(packed, x + r * hd, hd);
+        KV_OPS_GENERIC[type].widen(x + r * hd, packed, hd);
+    }
+    free(packed);
+}
+
+/* One shape: T rows behind `first` tokens. */
+typedef struct shape {
+    size_t first, T, H, n_kv, hd, page_tokens;
+} shape;
+
+static void attention_case(const shape *s, kv_type type)
+{
+    size_t n = s->first + s->T, D = s->n_kv * s->hd, row = s->H * 2 * s->hd, n_out = s->T * s->H * s->hd;
+    float *q = rng_floats(s->T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
+    float *out = rng_floats(n_out, 1), scale = 1 / sqrtf((float)s->hd);
+    double *want = doubles(n_out);
+    cache c;
+    cache_init(&c, type, n, s->page_tokens, s->n_kv, s->hd);
+    nn_kv_store(ctx, &c.kv, k, v, 0, s->first, s->n_kv, s->hd, D, D);
+    nn_kv_store(ctx, &c.kv, k + s->first * D, v + s->first * D, s->first, s->T, s->n_kv, s->hd, D, D);
+    nn_attention(ctx, out, q, &c.kv, scale, s->first, s->T, s->H, s->n_kv, s->hd, row, 2 * s->hd);
+    through_cache(k, type, n * s->n_kv, s->hd);
+    through_cache(v, type, n * s->n_kv, s->hd);
+    for (size_t t = 0; t < s->T; t++) {
+        for (size_t h = 0; h < s->H; h++) {
+            size_t at = h / (s->H / s->n_kv) * s->hd;
+            attend_naive(want + (t * s->H + h) * s->hd, q + t * row + h * 2 * s->hd, k + at, v + at, D,
+                         s->first + t + 1, s->hd, (double)scale);
+        }
+    }
+    /* A score is a sum over the head. */
+    CHECK_NEAR(rel_error(out, want, n_out), 0, s->hd > 1000 ? 3e-5 : 1e-5);
+    cache_deinit(&c);
+    free(q), free(k), free(v), free(out), free(want);
+}
+
+static void test_attention(void)
+{
+    static const shape shapes[] =
+        {
+            {0, 1, 1, 1, 24, 64},     {0, 200, 4, 2, 24, 64},  {130, 3, 8, 2, 40, 64},
+            {63, 70, 6, 2, 16, 16},   {5, 33, 4, 4, 17, 7},    {250, 20, 4, 1, 256, 100},
+            {600, 1, 4, 2, 64, 64},   {511, 4, 6, 2, 128, 64}, {255, 2, 3, 1, 256, 64},
+            {300, 90, 2, 1, 128, 64}, {3, 5, 200, 2, 8, 64}, /* more heads than a block holds */
+            {100, 40, 600, 2, 8, 64},
+        };
+    for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+        for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+            attention_case(&shapes[i], type);
+        }
+        nn_attention(ctx, NULL, NULL, &(kv_pages){.page_tokens = 64, .type = type}, 1, 5, 0, 2, 1, 8, 16, 8);
+    }
+    attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32); /* the largest heads */
+}
+
+static void test_segments(void)
+{
+    enum { H = 3, hd = 24, D = H * hd };
+    static const int32_t cu[] = {0, 1, 1, 140, 204};
+    size_t T = 204;
+    float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
+    double *want = doubles(T * D), scale = 1 / sqrt(hd);
+    nn_attention_segments(ctx, out, qkv, cu, ARRAY_LEN(cu) - 1, (float)scale, H, hd);
+    for (size_t s = 0; s + 1 < ARRAY_LEN(cu); s++) {
+        size_t begin = (size_t)cu[s], n = (size_t)(cu[s + 1] - cu[s]);
+        for (size_t t = begin; t < begin + n; t++) {
+            for (size_t h = 0; h < H; h++) {
+                const float *k = qkv + begin * 3 * D + D + h * hd;
+                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, n, hd, scale);
+            }
+        }
+    }
+    CHECK_NEAR(rel_error(out, want, T * D), 0, 3e-6);
+    free(qkv), free(out), free(want);
+}
+
+/* ---- bit for bit ---- */
+
+enum { H = 6, KV = 2, HD = 40, ROW = H * HD, FIRST = 500, MAX_T = 70, SLOTS = FIRST + MAX_T };
+
+static float q_rows[MAX_T * ROW], k_rows[SLOTS * KV * HD], v_rows[SLOTS * KV * HD];
+
+static compute *open_with(size_t n_threads, unsigned mask)
+{
+    compute *c = NULL;
+    err_detail d = {0};
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &d), d);
+    return c;
+}
+
+/* Rows t .. t+T-1 of the ones above, behind what stands before them. */
+static void attend(compute *c, float *out, const cache *kv, size_t t, size_t T)
+{
+    nn_attention(c, out + t * ROW, q_rows + t * ROW, &kv->kv, 0.2f, FIRST + t, T, H, KV, HD, ROW, HD);
+}
+
+/* Results depend neither on the number of threads nor on the rows of the call, up to NN_ROWS_EXACT of them. */
+static void check_promises(unsigned mask, kv_type type)
+{
+    static float one[MAX_T * ROW], other[MAX_T * ROW];
+    static const size_t rows[] = {1, 2, 3, 5, 31, NN_ROWS_EXACT};
+    compute *single = open_with(1, mask);
+    cache kv;
+    cache_init(&kv, type, SLOTS, 64, KV, HD);
+    nn_kv_store(single, &kv.kv, k_rows, v_rows, 0, SLOTS, KV, HD, KV * HD, KV * HD);
+    for (size_t t = 0; t < NN_ROWS_EXACT; t++) {
+        attend(single, one, &kv, t, 1);
+    }
+    for (size_t n_threads = 1; n_threads <= 3; n_threads++) {
+        compute *c = open_with(n_threads, mask);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            memset(other, 0, sizeof other);
+            attend(c, other, &kv, 0, rows[i]);
+            CHECK(memcmp(one, other, rows[i] * ROW * sizeof(float)) == 0);
+        }
+        compute_destroy(c);
+    }
+    attend(single, one, &kv, 0, MAX_T);
+    compute *two = open_with(2, mask);
+    attend(two, other, &kv, 0, MAX_T);
+    CHECK(memcmp(one, other, sizeof one) == 0);
+    compute_destroy(two);
+    compute_destroy(single);
+    cache_deinit(&kv);
+}
+
+int main(void)
+{
+    static const char *const levels[] = {"generic", "avx2", "avx512"};
+    rng_fill(q_rows, ARRAY_LEN(q_rows), 2);
+    rng_fill(k_rows, ARRAY_LEN(k_rows), 2);
+    rng_fill(v_rows, ARRAY_LEN(v_rows), 1);
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+        unsigned mask = 0;
+        CHECK(cpu_parse_level(levels[i], &mask));
+        if ((cpu_flags() & mask) != mask) {
+            continue;
+        }
+        ctx = open_with(2, mask);
+        printf("%s\n", compute_describe(ctx));
+        test_attention();
+        test_segments();
+        for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+            check_promises(mask, type);
+        }
+        compute_destroy(ctx);
+    }
+    CHECK_DONE();
+}
