@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n)
@@ -12,6 +13,58 @@ void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n)
     if (EVP_Digest(n > 0 ? data : "", n, out, NULL, EVP_sha256(), NULL) != 1) {
         abort();
     }
+}
+
+/* As above: a hash that cannot be trusted is worse than none. */
+static void must(int ok)
+{
+    if (ok != 1) {
+        abort();
+    }
+}
+
+hash_stream *hash_stream_create(void)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    if (context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(context);
+        context = NULL;
+    }
+    return (hash_stream *)context;
+}
+
+void hash_stream_destroy(hash_stream *h)
+{
+    EVP_MD_CTX_free((EVP_MD_CTX *)h);
+}
+
+void hash_stream_add(hash_stream *h, const void *data, size_t n)
+{
+    must(n == 0 || EVP_DigestUpdate((EVP_MD_CTX *)h, data, n));
+}
+
+void hash_stream_end(hash_stream *h, uint8_t out[HASH_BYTES])
+{
+    must(EVP_DigestFinal_ex((EVP_MD_CTX *)h, out, NULL));
+}
+
+bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text)
+{
+    if (strlen(text) != 2 * HASH_BYTES) {
+        return false;
+    }
+    for (size_t i = 0; i < 2 * HASH_BYTES; i++) {
+        const char c = text[i];
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
+        if (digit < 0) {
+            return false;
+        }
+        out[i / 2] = (uint8_t)(i % 2 ? out[i / 2] | digit : digit << 4);
+    }
+    return true;
 }
 
 void hash_hex(char *out, const uint8_t *data, size_t n)

@@ -5,6 +5,7 @@
 #ifndef PARLEY_BASE_HASH_H
 #define PARLEY_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,17 @@ enum { HASH_BYTES = 32, HASH_ID_CHARS = 32 };
 
 /* SHA-256 of data[0..n). */
 void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n);
+
+/* SHA-256 of what arrives piece by piece. */
+typedef struct hash_stream hash_stream;
+MUST_CHECK hash_stream *hash_stream_create(void); /* NULL without memory */
+void hash_stream_destroy(hash_stream *h);         /* NULL allowed */
+void hash_stream_add(hash_stream *h, const void *data, size_t n);
+/* The hash of all that was added; nothing may be added afterwards. */
+void hash_stream_end(hash_stream *h, uint8_t out[HASH_BYTES]);
+
+/* Reads 64 hex digits of either case; false if the text is anything else. */
+bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text);
 
 /* Writes 2*n lower-case hex digits and a NUL; `out` holds 2*n+1 bytes. */
 void hash_hex(char *out, const uint8_t *data, size_t n);

@@ -50,6 +50,20 @@ enum { LIMIT_VIDEO_FRAMES = 256 }; /* shown to the model */
 #define LIMIT_FILM_MEMORY ((size_t)512 << 20)
 enum { LIMIT_FILM_CPU_S = 60, LIMIT_FILM_IDLE_S = 5, LIMIT_FILM_THREADS = 4 };
 
+/* Uploads */
+#define LIMIT_UPLOAD_BYTES ((uint64_t)1 << 30) /* --max-upload */
+#define LIMIT_UPLOAD_QUOTA ((uint64_t)4 << 30) /* --upload-quota */
+enum {
+    LIMIT_UPLOAD_EXPIRE_S = 3600, /* --upload-expire; after the last use */
+    LIMIT_FILES = 4096,           /* ids */
+    LIMIT_FILE_CONTENTS = 256,    /* open files behind them */
+    LIMIT_UPLOADS = 64,           /* on their way, of everybody */
+    LIMIT_UPLOADS_PER_KEY = 32,
+    LIMIT_UPLOAD_PARTS = 1024,
+    LIMIT_UPLOAD_CHUNK = 256 << 10, /* data of one WebSocket frame */
+    LIMIT_UPLOAD_WINDOW = 1 << 20,  /* sent and not acknowledged */
+};
+
 /* Connections and queues */
 enum {
     LIMIT_CONNECTIONS = 4096,

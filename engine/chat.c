@@ -1,6 +1,7 @@
 #include "engine/chat.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 chat_input *chat_input_create(size_t max_bytes)
 {
@@ -20,6 +21,9 @@ chat_input *chat_input_create(size_t max_bytes)
 void chat_input_destroy(chat_input *in)
 {
     if (in) {
+        for (size_t i = 0; i < in->n_fds; i++) {
+            close(in->fds[i]);
+        }
         arena_destroy(in->arena);
         json_free(in->keep);
         free(in);

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "engine/gen.h"
 
 typedef enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL } chat_role;
@@ -70,7 +71,9 @@ typedef struct chat_message {
 
 typedef struct chat_input {
     arena *arena;
-    json_doc *keep; /* parsed body that arguments, tools and kwargs point into; may be NULL */
+    json_doc *keep;        /* parsed body that arguments, tools and kwargs point into; may be NULL */
+    int fds[LIMIT_IMAGES]; /* closed with the chat */
+    size_t n_fds;
     chat_message *messages;
     size_t n_messages;
     const json *tools;           /* array or NULL */

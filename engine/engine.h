@@ -128,6 +128,10 @@ bool engine_is_stop_token(const engine *e, int32_t id);
 MUST_CHECK err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len,
                                     bool parse_special, err_detail *detail);
 
+/* "image/png", "video/mp4" and so on by the first bytes of a file (256 are enough), a constant string; NULL for what is
+ * neither a picture nor a film. Any thread. */
+const char *engine_media_type(const uint8_t *head, size_t n);
+
 /* Forgets all cached prefixes and encoded pictures, at once or after the step that runs. Any thread. */
 void engine_clear_cache(engine *e);
 

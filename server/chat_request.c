@@ -190,7 +190,7 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
     if (!r->in->messages) {
         return err_set(d, ERR_NOMEM, "no memory for this request");
     }
-    content_reader reader = {.in = r->in, .info = info};
+    content_reader reader = {.in = r->in, .info = info, .files = r->files, .scope = r->scope};
     err_code video_err = video_fields_body(&reader.video, root, d);
     if (video_err != ERR_OK) {
         return video_err;

@@ -12,11 +12,14 @@
 
 #include "engine/chat.h"
 #include "engine/engine.h"
+#include "server/file_store.h"
 #include "server/request_fields.h"
 
 typedef struct chat_request {
     chat_input *in;
     reply_options reply;
+    file_store *files; /* set before parsing: where uploaded files are found, NULL: nowhere; and whose */
+    uint64_t scope;
     json_doc **docs; /* parsed tool-call arguments and the like; freed with the request */
     size_t n_docs, cap_docs;
 } chat_request;

@@ -126,6 +126,16 @@ int command_serve(const options *o)
     if (o->max_body_mib) {
         so.max_body = so.max_ws_message = (size_t)o->max_body_mib << 20;
     }
+    so.upload_dir = o->upload_dir;
+    if (o->max_upload_mib) {
+        so.max_upload = (uint64_t)o->max_upload_mib << 20;
+    }
+    if (o->upload_quota_mib >= 0) {
+        so.upload_quota = (uint64_t)o->upload_quota_mib << 20;
+    }
+    if (o->upload_expire_min) {
+        so.upload_expire_s = o->upload_expire_min * 60;
+    }
     code = serve_run(&so);
 out:
     free(keys.text);

@@ -1,13 +1,15 @@
 #include "server/content_parts.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "server/data_uri.h"
 #include "server/request_fields.h"
 #include "server/video_fields.h"
 
-enum { PATH_MAX_BYTES = ERR_PARAM_MAX };
+enum { PATH_MAX_BYTES = ERR_PARAM_MAX, FILE_HEAD = 384 };
 
 static err_code no_memory(err_detail *d)
 {
@@ -33,6 +35,69 @@ static const char *media_url(const json *part, const char *field)
     return url ? url : json_str(json_get(v, "data"), NULL);
 }
 
+/* The id of an uploaded file that a URL or a part names, or NULL. */
+static const char *file_id_of(const json *part, const char *field, const char *url)
+{
+    static const char UPLOAD[] = "upload:";
+    const char *id = json_str(json_get(part, "file_id"), NULL);
+    id = id ? id : json_str(json_get(json_get(part, field), "file_id"), NULL);
+    return id ? id : url && strncmp(url, UPLOAD, sizeof UPLOAD - 1) == 0 ? url + sizeof UPLOAD - 1 : NULL;
+}
+
+/* A file in memory, or open. */
+typedef struct media_file {
+    chat_file file;
+    int fd; /* 0: none, and the bytes are in `file` */
+    const uint8_t *hash;
+} media_file;
+
+/* Finds an uploaded file. A picture comes into memory, within the limit of one that is sent along; a film is read
+ * where it lies. */
+static err_code open_upload(content_reader *r, media_file *out, bool is_image, const char *id,
+                            const char *path, err_detail *d)
+{
+    file_handle h = {.fd = -1};
+    err_code err = r->files
+                       ? file_store_open(r->files, r->scope, id, &h, d)
+                       : err_set_param(d, ERR_NOT_FOUND, NULL, "file_not_found", "there is no such file");
+    if (err != ERR_OK) {
+        goto out;
+    }
+    uint8_t *hash = arena_alloc(r->in->arena, HASH_BYTES);
+    if (!hash) {
+        err = no_memory(d);
+        goto out;
+    }
+    memcpy(hash, h.hash, HASH_BYTES);
+    out->hash = hash;
+    out->file.bytes = (size_t)h.bytes;
+    if (!is_image) {
+        r->in->fds[r->in->n_fds++] = out->fd = h.fd; /* as many as there may be media */
+        h.fd = -1;
+        goto out;
+    }
+    if (h.bytes > LIMIT_BODY_BYTES) {
+        err = err_set_param(d, ERR_LIMIT, NULL, "image_too_large", "a picture may have %zu bytes at most",
+                            LIMIT_BODY_BYTES);
+        goto out;
+    }
+    uint8_t *data = arena_alloc(r->in->arena, (size_t)h.bytes + 1);
+    if (!data) {
+        err = no_memory(d);
+    } else if (file_read_at(h.fd, data, (size_t)h.bytes, 0) != (int64_t)h.bytes) {
+        err = err_set(d, ERR_IO, "an uploaded file cannot be read");
+    }
+    out->file.data = data;
+out:
+    if (h.fd >= 0) {
+        close(h.fd);
+    }
+    if (err != ERR_OK && d) {
+        snprintf(d->param, sizeof d->param, "%s", path);
+    }
+    return err;
+}
+
 /* Decodes the file of a data: URL. */
 static err_code read_file(content_reader *r, chat_file *file, bool is_image, const char *url,
                           const char *path, err_detail *d)
@@ -48,7 +113,8 @@ static err_code read_file(content_reader *r, chat_file *file, bool is_image, con
         return err_set_param(d, ERR_INVALID, path, "remote_media_disabled",
                              "remote media are not fetched; send the %s as a data: URL", what);
     case DATA_URI_UPLOAD:
-        return err_set_param(d, ERR_NOT_FOUND, path, "file_not_found", "no such upload");
+        return err_set_param(d, ERR_UNSUPPORTED, path, "not_supported",
+                             "an uploaded file can be a part of its own only");
     default:
         break;
     }
@@ -81,17 +147,31 @@ static err_code begin_media(content_reader *r, chat_part *part, chat_part_kind k
     return part->param ? ERR_OK : no_memory(d);
 }
 
-static err_code set_picture(content_reader *r, chat_part *part, const char *url, const char *path,
+/* Makes `part` a picture or a film in one file: a data: URL, or an uploaded file. */
+static err_code set_media(content_reader *r, chat_part *part, chat_part_kind kind, const char *url,
+                          const char *id, const char *path, err_detail *d)
+{
+    media_file m = {0};
+    const bool is_image = kind == CHAT_IMAGE;
+    err_code err = begin_media(r, part, kind, path, d);
+    if (err == ERR_OK) {
+        err = id ? open_upload(r, &m, is_image, id, path, d) : read_file(r, &m.file, is_image, url, path, d);
+    }
+    part->data = m.file.data;
+    part->data_bytes = m.file.bytes;
+    part->fd = m.fd;
+    part->hash = m.hash;
+    return err;
+}
+
+static err_code set_picture(content_reader *r, chat_part *part, const json *v, const char *part_path,
                             err_detail *d)
 {
-    chat_file file = {0};
-    err_code err = begin_media(r, part, CHAT_IMAGE, path, d);
-    if (err == ERR_OK) {
-        err = read_file(r, &file, true, url, path, d);
-    }
-    part->data = file.data;
-    part->data_bytes = file.bytes;
-    return err;
+    static const char FIELD[] = "image_url";
+    char path[PATH_MAX_BYTES];
+    const char *url = media_url(v, FIELD), *id = file_id_of(v, FIELD, url);
+    request_path(path, "%s.%s", part_path, json_get(v, "file_id") ? "file_id" : FIELD);
+    return set_media(r, part, CHAT_IMAGE, url, id, path, d);
 }
 
 /* A film in one file; v is the part, whose settings may also stand in the object that holds the URL. */
@@ -99,14 +179,9 @@ static err_code set_film(content_reader *r, chat_part *part, const json *v, cons
                          const char *part_path, err_detail *d)
 {
     char path[PATH_MAX_BYTES];
-    chat_file file = {0};
-    request_path(path, "%s.%s", part_path, field);
-    err_code err = begin_media(r, part, CHAT_VIDEO, path, d);
-    if (err == ERR_OK) {
-        err = read_file(r, &file, false, media_url(v, field), path, d);
-    }
-    part->data = file.data;
-    part->data_bytes = file.bytes;
+    const char *url = media_url(v, field), *id = file_id_of(v, field, url);
+    request_path(path, "%s.%s", part_path, json_get(v, "file_id") ? "file_id" : field);
+    err_code err = set_media(r, part, CHAT_VIDEO, url, id, path, d);
     part->video = r->video;
     if (err == ERR_OK && json_is(json_get(v, field), JSON_OBJECT)) {
         err = video_fields_part(&part->video, json_get(v, field), path, d);
@@ -151,6 +226,47 @@ static err_code set_film_list(content_reader *r, chat_part *part, const json *v,
     return err;
 }
 
+/* A file of whatever kind: {"type":"file","file":{"file_id" or "file_data"}}, or {"type":"input_file",...} with the same
+ * beside the type. Its first bytes say whether it is a picture or a film. */
+static err_code set_any_file(content_reader *r, chat_part *part, const json *v, const char *type,
+                             const char *part_path, err_detail *d)
+{
+    char path[PATH_MAX_BYTES];
+    const json *file = strcmp(type, "file") == 0 ? json_get(v, "file") : v;
+    const char *id = json_str(json_get(file, "file_id"), NULL),
+               *url = json_str(json_get(file, "file_data"), NULL);
+    const char *mime = NULL;
+    uint8_t head[FILE_HEAD];
+    size_t n = 0;
+    request_path(path, "%s.%s%s", part_path, file == v ? "" : "file.", id ? "file_id" : "file_data");
+    if (id) {
+        file_handle h;
+        err_code err = r->files
+                           ? file_store_open(r->files, r->scope, id, &h, d)
+                           : err_set_param(d, ERR_NOT_FOUND, NULL, "file_not_found", "there is no such file");
+        if (err != ERR_OK) {
+            if (d) {
+                snprintf(d->param, sizeof d->param, "%s", path);
+            }
+            return err;
+        }
+        close(h.fd);
+        mime = h.mime;
+    } else if (url) {
+        const char *comma = strncmp(url, "data:", 5) == 0 ? strchr(url, ',') : NULL;
+        const char *text = comma ? comma + 1 : url;
+        const size_t len = strlen(text) < FILE_HEAD / 3 * 4 ? strlen(text) / 4 * 4 : FILE_HEAD / 3 * 4;
+        mime = base64_decode(head, &n, text, len) ? engine_media_type(head, n) : NULL;
+    }
+    if (!mime) {
+        return err_set_param(d, ERR_UNSUPPORTED, path, "unsupported_file",
+                             "%s is neither a picture nor a film; other files are not read", path);
+    }
+    const bool is_film = strncmp(mime, "video/", 6) == 0;
+    part->video = r->video;
+    return set_media(r, part, is_film ? CHAT_VIDEO : CHAT_IMAGE, url, id, path, d);
+}
+
 static bool is_any(const char *type, const char *a, const char *b, const char *c)
 {
     return strcmp(type, a) == 0 || (b && strcmp(type, b) == 0) || (c && strcmp(type, c) == 0);
@@ -175,8 +291,10 @@ static err_code read_part(content_reader *r, chat_part *part, const json *v, con
         return set_text(r, part, json_str(json_get(v, "refusal"), ""), d);
     }
     if (is_any(type, "image_url", "input_image", NULL)) {
-        request_path(inner, "%s.image_url", path);
-        return set_picture(r, part, media_url(v, "image_url"), inner, d);
+        return set_picture(r, part, v, path, d);
+    }
+    if (is_any(type, "file", "input_file", NULL)) {
+        return set_any_file(r, part, v, type, path, d);
     }
     if (is_any(type, "video", NULL, NULL) && json_is(json_get(v, "video"), JSON_ARRAY)) {
         return set_film_list(r, part, v, path, d);

@@ -4,18 +4,22 @@
  *     err = content_read(&r, &message, json_get(m, "content"), "messages[0].content", &detail);
  *
  * Understands Chat Completions parts (text, image_url, video_url, input_video, and "video" with a URL or a list of
- * pictures) and Responses parts (input_text, output_text, input_image, input_video). Media are decoded from base64 into
- * the arena; remote addresses are refused.
+ * pictures), Responses parts (input_text, output_text, input_image, input_video), and files (file, input_file). Media are
+ * decoded from base64 into the arena, or name an uploaded file ("file_id", or the URL "upload:file_..."): a picture is
+ * read into the arena, a film stays on disk. Remote addresses are refused.
  */
 #ifndef PARLEY_SERVER_CONTENT_PARTS_H
 #define PARLEY_SERVER_CONTENT_PARTS_H
 
 #include "engine/chat.h"
 #include "engine/engine.h"
+#include "server/file_store.h"
 
 typedef struct content_reader {
     chat_input *in;
     const engine_info *info; /* NULL: assume that pictures and films are understood */
+    file_store *files;       /* where uploaded files are found; NULL: nowhere */
+    uint64_t scope;          /* whose files those are */
     int n_media;             /* so far, over all messages */
     chat_video video;        /* how films are shown whose part does not say it */
 } content_reader;

@@ -163,6 +163,8 @@ static void write_counters(bytes *out, const metrics *m)
     write_value(out, "generation_tokens_total", "counter", "Generated tokens.", (double)m->generated_tokens);
     write_value(out, "ws_resumes_total", "counter", "Responses followed again after a lost socket.",
                 (double)m->ws_resumes);
+    write_value(out, "upload_bytes_total", "counter", "Bytes of uploads that arrived.",
+                (double)m->upload_bytes);
 }
 
 void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
@@ -178,6 +180,9 @@ void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
                 g->engine ? g->engine->n_waiting : 0);
     write_value(out, "connections", "gauge", "Open connections.", g->connections);
     write_value(out, "ws_connections", "gauge", "Open WebSockets.", g->sockets);
+    write_value(out, "files", "gauge", "Uploaded files that are kept.", (double)g->n_files);
+    write_value(out, "files_bytes", "gauge", "Disk that uploads take or have set aside.",
+                (double)g->stored_bytes);
     write_value(out, "answers_open", "gauge", "Answers that are not finished.", g->answers);
     if (g->engine) {
         write_engine(out, g->engine);

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "engine/engine.h"
 
-enum { METRICS_BUCKETS = 14, METRICS_REQUEST_KINDS = 96 };
+enum { METRICS_BUCKETS = 14, METRICS_REQUEST_KINDS = 192 };
 
 typedef struct histogram {
     uint64_t counts[METRICS_BUCKETS + 1]; /* the last one is +Inf */
@@ -30,15 +30,16 @@ typedef struct metrics {
     uint64_t finished[4]; /* by gen_finish */
     uint64_t routed[2];   /* by gen_route */
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
-    uint64_t ws_resumes;
+    uint64_t ws_resumes, upload_bytes;
     histogram ttft, inter_token, e2e, queue, prefill, decode, vision, media;
 } metrics;
 
 /* What is true right now. */
 typedef struct metrics_gauges {
     int connections, sockets, answers;
-    const engine_status *engine; /* NULL while loading */
-    const char *compute;         /* or NULL */
+    uint64_t n_files, stored_bytes; /* uploaded files, and what is set aside for more */
+    const engine_status *engine;    /* NULL while loading */
+    const char *compute;            /* or NULL */
 } metrics_gauges;
 
 /* One finished answer. */

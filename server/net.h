@@ -7,6 +7,7 @@
  * A connection is a uint64_t id, never reused; calls for an id that is gone do nothing. Above this header nobody
  * sees libwebsockets, so another transport could replace it. Guards that live here: one Host header, digits-only
  * Content-Length, no Transfer-Encoding, body size and deadline, no h2c, WebSocket message size, one write a callback.
+ * A body is gathered and handed over whole, unless on_head asks for its pieces (net_stream_body).
  */
 #ifndef PARLEY_SERVER_NET_H
 #define PARLEY_SERVER_NET_H
@@ -48,6 +49,7 @@ typedef struct net_head {
     char ws_protocols[NET_HEADER_MAX];
     bool is_upgrade; /* asks for a WebSocket */
     bool has_body;
+    uint64_t body_bytes; /* announced */
 } net_head;
 
 typedef struct net_reply {
@@ -72,10 +74,15 @@ typedef struct net_callbacks {
     /* Headers are complete. True: go on (read the body, or accept the WebSocket). False: refused, and the callee has
      * filled *refusal, whose texts must live until the call returns (they are copied). */
     bool (*on_head)(void *ctx, uint64_t conn, const net_head *head, net_reply *refusal);
+    /* A piece of a body that on_head wanted as a stream; on_request follows the last, with an empty body. False: refused,
+     * as in on_head; nothing more of this request comes. */
+    bool (*on_body)(void *ctx, uint64_t conn, const void *data, size_t n, net_reply *refusal);
     /* The whole body is there (empty without one). The callee may take the memory by moving it out of *body. */
     void (*on_request)(void *ctx, uint64_t conn, bytes *body);
     /* A WebSocket is open; extended: the client speaks parley.v1. */
     void (*on_open)(void *ctx, uint64_t conn, bool extended);
+    /* A whole binary message of at most max_binary bytes, on an extended socket. */
+    void (*on_binary)(void *ctx, uint64_t conn, const void *data, size_t n);
     /* A whole text message, valid UTF-8; the memory may be taken. */
     void (*on_message)(void *ctx, uint64_t conn, bytes *message);
     /* Room to write: append one WebSocket message, or the next piece of an HTTP stream. */
@@ -92,6 +99,7 @@ typedef struct net_options {
     int port;         /* 0: any free one */
     size_t max_body;
     size_t max_message;
+    size_t max_binary;   /* binary message; 0: none are taken */
     size_t max_inflight; /* bytes of all bodies and messages being read */
     int max_connections;
     int max_connections_per_address;
@@ -116,6 +124,8 @@ void net_wake(net *n);
 /* Calls on_timer once, at the latest after `ms`; an earlier time set before wins. */
 void net_set_timer(net *n, int ms);
 
+/* During on_head: the body comes in pieces and may be of any length; the deadline grows with it. */
+void net_stream_body(net *n, uint64_t conn);
 /* Sends a whole reply to the current request. */
 void net_send_reply(net *n, uint64_t conn, const net_reply *reply);
 /* Starts a reply of unknown length, pulled through on_writable. */

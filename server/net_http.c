@@ -10,7 +10,8 @@
 #include "server/api_error.h"
 #include "server/net_lws.h"
 
-enum { DISCARD_S = 2, MAX_COMPLETIONS = 1000 };
+/* STREAM_RATE: bytes a second that a streamed body must reach over its whole length. */
+enum { DISCARD_S = 2, MAX_COMPLETIONS = 1000, STREAM_RATE = 16384 };
 
 /* ---- writing ---- */
 
@@ -35,6 +36,8 @@ static const char *status_text(int status)
         return "Method Not Allowed";
     case 408:
         return "Request Timeout";
+    case 409:
+        return "Conflict";
     case 411:
         return "Length Required";
     case 413:
@@ -53,6 +56,8 @@ static const char *status_text(int status)
         return "Not Implemented";
     case 503:
         return "Service Unavailable";
+    case 507:
+        return "Insufficient Storage";
     default:
         return "Status";
     }
@@ -243,6 +248,26 @@ static void copy_header(net_conn *c, char *out, size_t cap, enum lws_token_index
     }
 }
 
+/* libwebsockets keeps each parameter apart, and would join them with commas. */
+static void copy_query(net_conn *c, char *out, size_t cap)
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (int i = 0; len + 2 < cap; i++) {
+        const size_t gap = i > 0;
+        int n = lws_hdr_copy_fragment(c->wsi, out + len + gap, (int)(cap - len - gap),
+                                      WSI_TOKEN_HTTP_URI_ARGS, i);
+        if (n <= 0) {
+            break;
+        }
+        if (gap) {
+            out[len] = '&';
+        }
+        len += gap + (size_t)n;
+    }
+    out[len] = '\0';
+}
+
 static void copy_custom_header(net_conn *c, char *out, size_t cap, const char *name)
 {
     out[0] = '\0';
@@ -283,7 +308,7 @@ static bool read_head(net_conn *c, net_head *h, const char *path, size_t path_le
     if (path && path_len < sizeof h->path && strnlen(path, path_len) == path_len && path_len <= uri_len) {
         memcpy(h->path, path, path_len);
     }
-    copy_header(c, h->query, sizeof h->query, WSI_TOKEN_HTTP_URI_ARGS);
+    copy_query(c, h->query, sizeof h->query);
     copy_header(c, h->host, sizeof h->host, WSI_TOKEN_HOST);
     copy_header(c, h->origin, sizeof h->origin, WSI_TOKEN_ORIGIN);
     copy_header(c, h->authorization, sizeof h->authorization, WSI_TOKEN_HTTP_AUTHORIZATION);
@@ -315,7 +340,7 @@ static void begin_request(net_conn *c)
     net_conn_drop_input(c);
     bytes_clear(&c->out);
     c->out_pos = 0;
-    c->close_after = c->body_unread = c->stream_end = false;
+    c->close_after = c->body_unread = c->stream_end = c->streams_body = false;
     c->completions = 0;
     c->deadline_ns = 0;
     c->phase = CONN_IDLE;
@@ -347,7 +372,7 @@ static int check_body_headers(net_conn *c, const net_head *h, size_t *expected, 
     }
     *declared = true;
     *expected = (size_t)strtoull(length, NULL, 10);
-    return *expected > c->net->opt.max_body ? 413 : 0;
+    return 0;
 }
 
 static int hand_up(net_conn *c)
@@ -413,6 +438,14 @@ static int refuse_body(net_conn *c, int status)
     }
 }
 
+void net_stream_body(net *n, uint64_t conn)
+{
+    net_conn *c = net_find(n, conn);
+    if (c) {
+        c->streams_body = true;
+    }
+}
+
 int net_http_head(net_conn *c, const char *path, size_t len)
 {
     if (c->phase == CONN_REPLY) {
@@ -430,12 +463,10 @@ int net_http_head(net_conn *c, const char *path, size_t len)
         return refuse_body(c, bad);
     }
     h.has_body = expected > 0;
+    h.body_bytes = expected;
     c->body_unread = expected > 0;
     if (!has_one_host(c, &h)) {
         return refuse(c, 400, "invalid_host", "exactly one Host header is needed");
-    }
-    if (c->net->inflight + expected > c->net->opt.max_inflight) {
-        return refuse(c, 503, "server_busy", "too many uploads at once; try again in a moment");
     }
     net_reply refusal = {0};
     if (!c->net->cb.on_head(c->net->cb.ctx, c->id, &h, &refusal)) {
@@ -444,6 +475,12 @@ int net_http_head(net_conn *c, const char *path, size_t len)
         return 0;
     }
     c->announced = c->in_request = true;
+    if (!c->streams_body && expected > c->net->opt.max_body) {
+        return refuse_body(c, 413);
+    }
+    if (!c->streams_body && c->net->inflight + expected > c->net->opt.max_inflight) {
+        return refuse(c, 503, "server_busy", "too many uploads at once; try again in a moment");
+    }
     char expect[32];
     copy_header(c, expect, sizeof expect, WSI_TOKEN_HTTP_EXPECT);
     if (expected > 0 && strcasecmp(expect, "100-continue") == 0) {
@@ -457,7 +494,8 @@ int net_http_head(net_conn *c, const char *path, size_t len)
     /* libwebsockets calls BODY_COMPLETION for a body, and for an empty POST. */
     if (expected > 0 || (declared && h.method == NET_POST)) {
         c->phase = CONN_BODY;
-        c->deadline_ns = clock_ns() + (int64_t)c->net->opt.body_timeout_s * 1000000000;
+        const int64_t more_s = c->streams_body ? (int64_t)(expected / STREAM_RATE) : 0;
+        c->deadline_ns = clock_ns() + (c->net->opt.body_timeout_s + more_s) * 1000000000;
         return 0;
     }
     return hand_up(c);
@@ -466,6 +504,15 @@ int net_http_head(net_conn *c, const char *path, size_t len)
 int net_http_body(net_conn *c, const void *data, size_t len)
 {
     if (c->phase != CONN_BODY || len == 0) {
+        return 0;
+    }
+    if (c->streams_body) {
+        net_reply refusal = {0};
+        if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, len, &refusal)) {
+            c->close_after = true;
+            c->deadline_ns = 0;
+            start_reply(c, &refusal);
+        }
         return 0;
     }
     if (!net_conn_receive(c, data, len, c->net->opt.max_body)) {

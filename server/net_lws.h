@@ -32,9 +32,11 @@ typedef struct net_conn {
     bool in_request; /* on_head accepted the current one: on_done is owed */
     bool http11;
     bool head_only;
-    bool close_after; /* end the connection after this reply */
-    bool body_unread; /* bytes of a refused body may still arrive */
-    int completions;  /* how often BODY_COMPLETION was seen for this request */
+    bool close_after;  /* end the connection after this reply */
+    bool body_unread;  /* bytes of a refused body may still arrive */
+    bool streams_body; /* its pieces are handed up as they come */
+    bool is_extended;  /* a socket that speaks parley.v1 */
+    int completions;   /* how often BODY_COMPLETION was seen for this request */
     bool stream_end;
     bytes in;          /* body or message so far */
     size_t in_counted; /* part of net.inflight */

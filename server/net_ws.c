@@ -7,8 +7,8 @@ int net_ws_open(net_conn *c)
     c->phase = CONN_SOCKET;
     bytes_clear(&c->out);
     const struct lws_protocols *protocol = lws_get_protocol(c->wsi);
-    bool extended = protocol && strcmp(protocol->name, "parley.v1") == 0;
-    c->net->cb.on_open(c->net->cb.ctx, c->id, extended);
+    c->is_extended = protocol && strcmp(protocol->name, "parley.v1") == 0;
+    c->net->cb.on_open(c->net->cb.ctx, c->id, c->is_extended);
     lws_callback_on_writable(c->wsi);
     return 0;
 }
@@ -24,20 +24,24 @@ int net_ws_receive(net_conn *c, const void *data, size_t len)
     if (c->close_code) {
         return 0;
     }
-    if (lws_frame_is_binary(c->wsi)) {
+    const bool is_binary = lws_frame_is_binary(c->wsi);
+    if (is_binary && (!c->is_extended || c->net->opt.max_binary == 0)) {
         return refuse(c, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "binary frames are not understood");
     }
     if (lws_is_first_fragment(c->wsi)) {
         net_conn_drop_input(c);
     }
     size_t rest = lws_remaining_packet_payload(c->wsi);
-    size_t max = c->net->opt.max_message;
+    size_t max = is_binary ? c->net->opt.max_binary : c->net->opt.max_message;
     if (rest > max || len > max - rest || !net_conn_receive(c, data, len, max)) {
         return refuse(c, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "message too large");
     }
     if (lws_is_final_fragment(c->wsi) && rest == 0) {
-        uint64_t id = c->id;
-        c->net->cb.on_message(c->net->cb.ctx, id, &c->in);
+        if (is_binary) {
+            c->net->cb.on_binary(c->net->cb.ctx, c->id, c->in.data, c->in.len);
+        } else {
+            c->net->cb.on_message(c->net->cb.ctx, c->id, &c->in);
+        }
         net_conn_drop_input(c);
     }
     return 0;

@@ -44,6 +44,9 @@ typedef struct options {
     const char *api_key, *api_key_file;
     const char *allowed_hosts, *allowed_origins;
     int64_t max_body_mib;
+    const char *upload_dir;
+    int64_t max_upload_mib, upload_quota_mib; /* quota -1: not given */
+    int64_t upload_expire_min;
     const char *ui_dir;
     /* run */
     option_file files[OPTIONS_MAX_FILES]; /* pictures and films in the order given */

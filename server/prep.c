@@ -35,6 +35,7 @@ struct prep {
     pthread_t threads[PREP_MAX_THREADS];
     int n_threads;
     size_t max_bytes;
+    file_store *files;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
     atomic_bool stopping;
 };
@@ -154,6 +155,8 @@ static void run_job(prep *p, prep_job *job)
     err_detail d = {0};
     chat_request r;
     chat_request_init(&r);
+    r.files = p->files;
+    r.scope = job->scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
     bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
     err_code err = stops ? ERR_CANCELLED : parse(&r, job, &d);
@@ -194,8 +197,8 @@ static void *worker(void *ctx)
 
 /* ---- lifetime ---- */
 
-prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, void (*post)(void *ctx, loop_message *m),
-                  void *ctx)
+prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
+                  void (*post)(void *ctx, loop_message *m), void *ctx)
 {
     prep *p = calloc(1, sizeof *p);
     if (!p) {
@@ -204,6 +207,7 @@ prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, void (*post)(
     p->post = post;
     p->ctx = ctx;
     p->max_bytes = max_bytes;
+    p->files = files;
     atomic_init(&p->n_bytes, 0);
     atomic_init(&p->stopping, false);
     p->jobs = mailbox_create(n_queue);

@@ -1,6 +1,6 @@
 /* prep: worker threads that turn request bodies into engine requests: parse, validate, decode media, render, tokenize.
  *
- *     prep *p = prep_create(2, 32, 256 << 20, post, ctx);
+ *     prep *p = prep_create(2, 32, 256 << 20, files, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
  *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, t);  // ERR_BUSY: answer 429
  *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED or LOOP_REFUSED ...
@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "engine/engine.h"
+#include "server/file_store.h"
 #include "server/loop_message.h"
 
 typedef struct prep prep;
@@ -30,8 +31,9 @@ MUST_CHECK prep_ticket *prep_ticket_create(void);
 void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
 void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 
-/* At most n_queue jobs and max_bytes of bodies wait. post takes the message over. NULL without memory or threads. */
-MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes,
+/* At most n_queue jobs and max_bytes of bodies wait. files: where requests find uploaded files. post takes the message
+ * over. NULL without memory or threads. */
+MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
                              void (*post)(void *ctx, loop_message *m), void *ctx);
 /* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
 void prep_destroy(prep *p);

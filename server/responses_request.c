@@ -210,7 +210,8 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
     if (!r->in->messages) {
         return no_memory(d);
     }
-    item_reader reader = {.r = r, .content = {.in = r->in, .info = info}, .cap = n + 1};
+    item_reader reader = {
+        .r = r, .content = {.in = r->in, .info = info, .files = r->files, .scope = r->scope}, .cap = n + 1};
     err = video_fields_body(&reader.content.video, root, d);
     if (err == ERR_OK && instructions && instructions[0]) {
         err = content_read(&reader.content, add_message(&reader, CHAT_SYSTEM), json_get(root, "instructions"),

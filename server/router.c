@@ -4,26 +4,36 @@
 #include <string.h>
 
 static const route ROUTES[] = {
-    {ROUTE_CHAT_COMPLETIONS, NET_POST, "/v1/chat/completions", "chat_completions", false, true},
-    {ROUTE_CHAT_COMPLETIONS, NET_POST, "/chat/completions", "chat_completions", false, true},
-    {ROUTE_RESPONSES, NET_POST, "/v1/responses", "responses", false, true},
-    {ROUTE_RESPONSE, NET_GET, "/v1/responses/*", "responses_get", false, false},
-    {ROUTE_RESPONSE_CANCEL, NET_POST, "/v1/responses/*/cancel", "responses_cancel", false, false},
-    {ROUTE_MODELS, NET_GET, "/v1/models", "models", false, false},
-    {ROUTE_MODELS, NET_GET, "/models", "models", false, false},
-    {ROUTE_MODEL, NET_GET, "/v1/models/*", "models", false, false},
-    {ROUTE_HEALTH, NET_GET, "/health", "health", true, false},
-    {ROUTE_HEALTH, NET_GET, "/v1/health", "health", true, false},
-    {ROUTE_METRICS, NET_GET, "/metrics", "metrics", false, false},
-    {ROUTE_STATUS, NET_GET, "/v1/status", "status", false, false},
-    {ROUTE_REQUEST_CANCEL, NET_POST, "/v1/requests/*/cancel", "requests_cancel", false, false},
-    {ROUTE_REQUEST_CANCEL, NET_DELETE, "/v1/requests/*", "requests_cancel", false, false},
-    {ROUTE_CACHE, NET_DELETE, "/v1/cache", "cache", false, false},
-    {ROUTE_PROPS, NET_GET, "/props", "props", false, false},
+    {ROUTE_CHAT_COMPLETIONS, NET_POST, "/v1/chat/completions", "chat_completions", false, true, false},
+    {ROUTE_CHAT_COMPLETIONS, NET_POST, "/chat/completions", "chat_completions", false, true, false},
+    {ROUTE_RESPONSES, NET_POST, "/v1/responses", "responses", false, true, false},
+    {ROUTE_RESPONSE, NET_GET, "/v1/responses/*", "responses_get", false, false, false},
+    {ROUTE_RESPONSE_CANCEL, NET_POST, "/v1/responses/*/cancel", "responses_cancel", false, false, false},
+    {ROUTE_MODELS, NET_GET, "/v1/models", "models", false, false, false},
+    {ROUTE_MODELS, NET_GET, "/models", "models", false, false, false},
+    {ROUTE_MODEL, NET_GET, "/v1/models/*", "models", false, false, false},
+    {ROUTE_HEALTH, NET_GET, "/health", "health", true, false, false},
+    {ROUTE_HEALTH, NET_GET, "/v1/health", "health", true, false, false},
+    {ROUTE_METRICS, NET_GET, "/metrics", "metrics", false, false, false},
+    {ROUTE_STATUS, NET_GET, "/v1/status", "status", false, false, false},
+    {ROUTE_REQUEST_CANCEL, NET_POST, "/v1/requests/*/cancel", "requests_cancel", false, false, false},
+    {ROUTE_REQUEST_CANCEL, NET_DELETE, "/v1/requests/*", "requests_cancel", false, false, false},
+    {ROUTE_CACHE, NET_DELETE, "/v1/cache", "cache", false, false, false},
+    {ROUTE_PROPS, NET_GET, "/props", "props", false, false, false},
+    {ROUTE_FILE_CREATE, NET_POST, "/v1/files", "files_create", false, false, true},
+    {ROUTE_FILES, NET_GET, "/v1/files", "files_list", false, false, false},
+    {ROUTE_FILE, NET_GET, "/v1/files/*", "files_get", false, false, false},
+    {ROUTE_FILE_DELETE, NET_DELETE, "/v1/files/*", "files_delete", false, false, false},
+    {ROUTE_FILE_CONTENT, NET_GET, "/v1/files/*/content", "files_content", false, false, false},
+    {ROUTE_UPLOADS, NET_POST, "/v1/uploads", "uploads_create", false, true, false},
+    {ROUTE_UPLOAD_PART, NET_POST, "/v1/uploads/*/parts", "uploads_part", false, false, true},
+    {ROUTE_UPLOAD_COMPLETE, NET_POST, "/v1/uploads/*/complete", "uploads_complete", false, true, false},
+    {ROUTE_UPLOAD_CANCEL, NET_POST, "/v1/uploads/*/cancel", "uploads_cancel", false, false, false},
 };
 
-static const route SOCKET = {ROUTE_RESPONSES_SOCKET, NET_GET, "/v1/responses", "responses_ws", false, false};
-static const route ASSET = {ROUTE_ASSET, NET_GET, "/", "page", true, false};
+static const route SOCKET = {
+    ROUTE_RESPONSES_SOCKET, NET_GET, "/v1/responses", "responses_ws", false, false, false};
+static const route ASSET = {ROUTE_ASSET, NET_GET, "/", "page", true, false, false};
 
 static bool matches(const char *pattern, const char *path, char *param, size_t cap)
 {

@@ -25,7 +25,16 @@ typedef enum route_id {
     ROUTE_STATUS,
     ROUTE_REQUEST_CANCEL, /* POST /v1/requests/{id}/cancel, DELETE /v1/requests/{id} */
     ROUTE_CACHE,          /* DELETE /v1/cache */
-    ROUTE_PROPS
+    ROUTE_PROPS,
+    ROUTE_FILE_CREATE, /* POST /v1/files */
+    ROUTE_FILES,       /* GET /v1/files */
+    ROUTE_FILE,
+    ROUTE_FILE_DELETE,
+    ROUTE_FILE_CONTENT,
+    ROUTE_UPLOADS, /* POST /v1/uploads */
+    ROUTE_UPLOAD_PART,
+    ROUTE_UPLOAD_COMPLETE,
+    ROUTE_UPLOAD_CANCEL
 } route_id;
 
 typedef struct route {
@@ -35,6 +44,7 @@ typedef struct route {
     const char *name;    /* label in metrics and logs */
     bool is_public;      /* needs no key */
     bool takes_json;     /* the body must be application/json */
+    bool takes_form;     /* a form with a file, read as it arrives */
 } route;
 
 typedef struct router_match {

@@ -35,6 +35,9 @@ void serve_options_init(serve_options *opt)
     opt->port = 8080;
     opt->max_body = LIMIT_BODY_BYTES;
     opt->max_ws_message = LIMIT_WS_MESSAGE_BYTES;
+    opt->max_upload = LIMIT_UPLOAD_BYTES;
+    opt->upload_quota = LIMIT_UPLOAD_QUOTA;
+    opt->upload_expire_s = LIMIT_UPLOAD_EXPIRE_S;
     opt->max_connections = LIMIT_CONNECTIONS;
     opt->max_connections_per_address = LIMIT_CONNECTIONS_PER_ADDRESS;
     opt->n_prep_threads = 2;
@@ -297,6 +300,8 @@ static void on_timer(void *ctx)
         begin_drain(s, now);
     }
     int wait_ms = serve_tick_answers(s, now);
+    const int upload_ms = serve_tick_uploads(s);
+    wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
     wake_silent_streams(s, now);
     report_load(s);
     if (s->phase == SERVE_DRAINING) {
@@ -322,13 +327,49 @@ static int exit_code_of(err_code err)
     }
 }
 
+/* The folder that uploads are written to: the one asked for, TMPDIR, or /var/tmp, which is on a disk where /tmp may be
+ * memory. A file is written on trial, so that a wrong folder is said at the start. */
+static err_code open_files(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    const char *temporary = getenv("TMPDIR");
+    const file_store_options files = {.dir = opt->upload_dir             ? opt->upload_dir
+                                             : temporary && temporary[0] ? temporary
+                                                                         : "/var/tmp",
+                                      .max_bytes = opt->max_upload < opt->upload_quota ? opt->max_upload
+                                                                                       : opt->upload_quota,
+                                      .quota = opt->upload_quota,
+                                      .expire_s = opt->upload_expire_s};
+    file_writer *trial = NULL;
+    s->files = file_store_create(&files);
+    if (!s->files) {
+        return err_set(d, ERR_NOMEM, "no memory for the server");
+    }
+    uploads_init(&s->uploads, s->files);
+    if (file_writer_create(&trial, files.dir, 1, NULL) != ERR_OK) {
+        if (!opt->upload_dir) {
+            log_warn("srv", "uploads cannot be stored in %s; name a folder with --upload-dir", files.dir);
+            return ERR_OK;
+        }
+        return err_set(d, ERR_INVALID, "uploads cannot be stored in %s; name a folder with --upload-dir",
+                       files.dir);
+    }
+    file_writer_destroy(trial);
+    return ERR_OK;
+}
+
 static err_code open_parts(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
+    err_code err = open_files(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
     s->inbox = mailbox_create(INBOX_MESSAGES);
     size_t max_bytes =
         INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
-    s->prep = s->inbox ? prep_create(opt->n_prep_threads, (size_t)opt->n_queue, max_bytes, post, s) : NULL;
+    s->prep = s->inbox ? prep_create(opt->n_prep_threads, (size_t)opt->n_queue, max_bytes, s->files, post, s)
+                       : NULL;
     if (!s->prep || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
                                  opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
@@ -343,6 +384,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .body_timeout_s = opt->body_timeout_s};
     const net_callbacks callbacks = {.ctx = s,
                                      .on_head = serve_on_head,
+                                     .on_body = serve_on_body,
                                      .on_request = serve_on_request,
                                      .on_open = serve_on_open,
                                      .on_message = serve_on_message,
@@ -351,7 +393,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                      .on_close = serve_on_close,
                                      .on_wake = on_wake,
                                      .on_timer = on_timer};
-    err_code err = net_open(&s->net, &net_opt, &callbacks, d);
+    err = net_open(&s->net, &net_opt, &callbacks, d);
     if (err != ERR_OK) {
         return err;
     }
@@ -393,6 +435,8 @@ static void close_parts(serve *s)
         mailbox_destroy(s->inbox, NULL);
     }
     id_table_deinit(&s->conns);
+    uploads_deinit(&s->uploads);
+    file_store_destroy(s->files);
     access_deinit(&s->access);
 }
 

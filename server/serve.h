@@ -29,8 +29,11 @@ typedef struct serve_options {
     size_t n_allowed_hosts;
     const char *const *allowed_origins;
     size_t n_allowed_origins;
-    size_t max_body;       /* bytes */
-    size_t max_ws_message; /* bytes */
+    size_t max_body;                   /* bytes */
+    size_t max_ws_message;             /* bytes */
+    const char *upload_dir;            /* NULL: TMPDIR, or /var/tmp */
+    uint64_t max_upload, upload_quota; /* bytes */
+    int64_t upload_expire_s;
     int max_connections;
     int max_connections_per_address;
     int n_prep_threads;

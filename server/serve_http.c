@@ -68,7 +68,7 @@ void serve_send_error(serve *s, conn *c, const api_error *e)
 /* ---- the head of a request ---- */
 
 /* A refusal must outlive on_head's frame: the loop thread has one. */
-static bool refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const char *endpoint)
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const char *endpoint)
 {
     static _Thread_local char headers[256];
     static _Thread_local char text[2048];
@@ -125,30 +125,30 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
                            : status == 421 ? "host_not_allowed"
                                            : "origin_not_allowed";
         api_error_set(&e, status, code, NULL, "%s", why);
-        return refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, endpoint);
     }
     if (m->status == 405) {
         char allow[64];
         router_allow(allow, sizeof allow, m->allow);
         api_error_set(&e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
-        return refuse(s, refusal, &e, allow, endpoint);
+        return serve_refuse(s, refusal, &e, allow, endpoint);
     }
     if (m->status != 200) {
         api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
-        return refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, endpoint);
     }
     if (m->route->takes_json && head->method == NET_POST && !is_json(head->content_type)) {
         api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
-        return refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, endpoint);
     }
     if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
         api_error_set(&e, 400, "unsupported_protocol", NULL,
                       "the sub-protocol offered must be parley.v1, or none");
-        return refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, endpoint);
     }
     if (head->is_upgrade && s->phase == SERVE_DRAINING) {
         api_error_set(&e, 503, "server_draining", NULL, "the server is shutting down");
-        return refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, endpoint);
     }
     return true;
 }
@@ -180,7 +180,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     if (!c) {
         api_error e;
         api_error_from(&e, ERR_NOMEM, NULL);
-        return refuse(s, refusal, &e, NULL, m.route->name);
+        return serve_refuse(s, refusal, &e, NULL, m.route->name);
     }
     c->scope = access_scope(&s->access, head);
     c->route = m.route;
@@ -190,8 +190,13 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->started_ms = clock_ms();
     memcpy(c->param, m.param, sizeof c->param);
     memcpy(c->path, head->path, sizeof c->path);
+    memcpy(c->query, head->query, sizeof c->query);
     memcpy(c->accept_encoding, head->accept_encoding, sizeof c->accept_encoding);
     memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
+    api_error e;
+    if (m.route->takes_form && head->method == NET_POST && !serve_begin_form(s, c, head, &e)) {
+        return serve_refuse(s, refusal, &e, NULL, m.route->name);
+    }
     return true;
 }
 
@@ -310,6 +315,9 @@ static void on_metrics(serve *s, conn *c)
                         .answers = serve_count_open_answers(s),
                         .engine = s->engine ? &status : NULL,
                         .compute = s->info ? s->info->compute : NULL};
+    size_t n_files = 0;
+    file_store_usage(s->files, &g.stored_bytes, &n_files);
+    g.n_files = n_files;
     metrics_write(&body, &s->metrics, &g);
     net_reply reply = {.status = 200,
                        .content_type = "text/plain; version=0.0.4; charset=utf-8",
@@ -434,6 +442,21 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
     case ROUTE_PROPS:
         on_props(s, c);
         break;
+    case ROUTE_FILE_CREATE:
+    case ROUTE_UPLOAD_PART:
+        serve_finish_form(s, c);
+        break;
+    case ROUTE_FILES:
+    case ROUTE_FILE:
+    case ROUTE_FILE_DELETE:
+    case ROUTE_FILE_CONTENT:
+        serve_on_files(s, c);
+        break;
+    case ROUTE_UPLOADS:
+    case ROUTE_UPLOAD_COMPLETE:
+    case ROUTE_UPLOAD_CANCEL:
+        serve_on_uploads(s, c, body);
+        break;
     default:
         on_asset(s, c);
         break;
@@ -498,6 +521,9 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
     if (c->is_socket) {
         return serve_socket_pull(s, c, out);
     }
+    if (c->download.fd > 0) {
+        return serve_pull_download(s, c, out);
+    }
     answer *a = id_table_get(&s->answers, c->answer);
     if (!a) {
         return NET_PULL_END;
@@ -514,6 +540,8 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
 static void leave_answer(serve *s, conn *c)
 {
     serve_abandon_answers(s, c->id);
+    serve_drop_form(c);
+    serve_end_download(c);
     c->answer = 0;
     c->n_readers = 0;
     c->is_streaming = c->follows_log = false;

@@ -4,6 +4,8 @@
  * serve_http.c     requests and replies, one function a route
  * serve_socket.c   WebSocket sessions
  * serve_answers.c  the way of an answer from a body to its last event
+ * serve_files.c    uploaded files over HTTP, forms
+ * serve_uploads.c  uploads in parts over HTTP
  * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
  */
 #ifndef PARLEY_SERVER_SERVE_STATE_H
@@ -22,6 +24,7 @@
 #include "server/prep.h"
 #include "server/router.h"
 #include "server/serve.h"
+#include "server/uploads.h"
 
 enum {
     SERVE_MAX_READERS = 32,   /* responses one socket follows */
@@ -42,6 +45,8 @@ typedef struct reader {
     uint32_t progress_seen, stats_seen;
 } reader;
 
+typedef struct form_reader form_reader; /* serve_files.c */
+
 /* What the server knows of a connection. */
 typedef struct conn {
     uint64_t id;
@@ -50,12 +55,16 @@ typedef struct conn {
     net_method method;
     char param[NET_HEADER_MAX];
     char path[NET_PATH_MAX];
+    char query[NET_HEADER_MAX];
     char accept_encoding[128], if_none_match[128];
     uint64_t scope;  /* of the key it came with (access_scope) */
     uint64_t answer; /* the answer it waits for, 0: none */
     bool is_streaming;
     bool follows_log; /* a Responses stream: read[0] is its place */
     double started_ms, last_write_ms;
+    form_reader *form;    /* a form that is being read */
+    file_handle download; /* a file that is being sent; fd 0: none */
+    uint64_t downloaded;
     /* WebSocket */
     bool is_socket, is_extended;
     bytes frames; /* direct messages: u32 length, text, ... */
@@ -80,6 +89,9 @@ typedef struct serve {
     pthread_t loader;
     bool loader_started;
     char model_name[REQUEST_MODEL_MAX];
+    file_store *files;
+    uploads uploads;
+    int64_t files_checked_s;
     id_table conns;
     id_table answers;
     uint64_t next_answer;
@@ -114,6 +126,29 @@ void serve_on_done(void *ctx, uint64_t id);
 void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
 void serve_send_error(serve *s, conn *c, const api_error *e);
+
+/* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. */
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const char *endpoint);
+
+/* serve_files.c */
+/* on_head of a route that takes a form; false and *e if it is refused. */
+bool serve_begin_form(serve *s, conn *c, const net_head *head, api_error *e);
+bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply *refusal);
+/* The whole form has arrived: stores its file and replies. */
+void serve_finish_form(serve *s, conn *c);
+/* Gives up what has arrived; nothing happens without a form. */
+void serve_drop_form(conn *c);
+void serve_on_files(serve *s, conn *c);
+void serve_write_file(bytes *out, const stored_file *f);
+bool serve_valid_purpose(const char *text);
+net_pull serve_pull_download(serve *s, conn *c, bytes *out);
+void serve_end_download(conn *c);
+
+/* serve_uploads.c */
+void serve_on_uploads(serve *s, conn *c, const bytes *body);
+void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *part);
+/* Expires files, puts parts together; returns milliseconds until it wants to be called again. */
+int serve_tick_uploads(serve *s);
 
 /* serve_socket.c */
 void serve_on_open(void *ctx, uint64_t id, bool extended);

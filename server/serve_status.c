@@ -193,6 +193,11 @@ void serve_on_status(serve *s, conn *c)
     write_requests(&body, s, c->scope, false);
     write_totals(&body, &status);
     write_mtp(&body, &status, s->info);
+    uint64_t n_bytes = 0;
+    size_t n_files = 0;
+    file_store_usage(s->files, &n_bytes, &n_files);
+    bytes_printf(&body, ",\"uploads\":{\"files\":%zu,\"bytes\":%" PRIu64 ",\"quota\":%" PRIu64 "}", n_files,
+                 n_bytes, file_store_get_options(s->files)->quota);
     bytes_append_char(&body, '}');
     serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
     bytes_deinit(&body);

@@ -318,8 +318,8 @@ export async function runTests() {
 }
 
 /** A gauge of /metrics. */
-export async function metric(server, name) {
-    const text = (await request(server, { path: '/metrics' })).text;
+export async function metric(server, name, headers = {}) {
+    const text = (await request(server, { path: '/metrics', headers })).text;
     const line = text.split('\n').find((l) => l.startsWith(`${name} `));
     return line ? Number(line.split(' ')[1]) : NaN;
 }

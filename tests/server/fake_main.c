@@ -40,6 +40,12 @@ int main(int argc, char **argv)
             opt.max_body = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--max-message") == 0) {
             opt.max_ws_message = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--upload-dir") == 0) {
+            opt.upload_dir = value;
+        } else if (strcmp(name, "--max-upload") == 0) {
+            opt.max_upload = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--upload-quota") == 0) {
+            opt.upload_quota = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--body-timeout") == 0) {
             opt.body_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--keepalive") == 0) {

@@ -1,6 +1,6 @@
 /** The official openai client, unchanged, against the server: chat, Responses over HTTP and WebSocket, errors, cancel. */
 import assert from 'node:assert/strict';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import { eventually, metric, runTests, sleep, startServer, test } from '../client.mjs';
 
@@ -98,6 +98,37 @@ test('Responses over a WebSocket', async () => {
     await eventually(async () => events.at(-1)?.type, 'error');
     socket.close();
     await sleep(50);
+});
+
+test('files and uploads', async () => {
+    const png = Buffer.from(PNG.split(',')[1], 'base64');
+    const file = await client.files.create({ file: await toFile(png, 'picture.png', { type: 'image/png' }), purpose: 'vision' });
+    assert.equal(file.object, 'file');
+    assert.equal(file.filename, 'picture.png');
+    assert.equal(file.bytes, png.length);
+    assert.equal((await client.files.retrieve(file.id)).id, file.id);
+    assert.ok(Buffer.from(await (await client.files.content(file.id)).arrayBuffer()).equals(png));
+    const reply = await client.responses.create({ model: 'fake', input: [{ role: 'user', content: [{ type: 'input_image', file_id: file.id, detail: 'auto' }, { type: 'input_text', text: 'what?' }] }] });
+    assert.equal(reply.output_text, '[picture] You said: what?');
+
+    const half = png.length >> 1;
+    const upload = await client.uploads.create({ filename: 'again.png', bytes: png.length, mime_type: 'image/png', purpose: 'vision' });
+    const ids = [];
+    for (const part of [png.subarray(half), png.subarray(0, half)]) {
+        ids.unshift((await client.uploads.parts.create(upload.id, { data: await toFile(part, 'part') })).id);
+    }
+    const done = await client.uploads.complete(upload.id, { part_ids: ids });
+    assert.equal(done.status, 'completed');
+    const chat = await client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `upload:${done.file.id}` } }, { type: 'text', text: 'and?' }] }] });
+    assert.equal(chat.choices[0].message.content, '[picture] You said: and?');
+
+    const listed = [];
+    for await (const one of client.files.list({ limit: 1 })) listed.push(one.id);
+    assert.deepEqual(listed, [done.file.id, file.id]);
+    for (const id of listed) assert.equal((await client.files.delete(id)).deleted, true);
+    await assert.rejects(client.files.retrieve(file.id), OpenAI.NotFoundError);
+    const given = await client.uploads.create({ filename: 'x', bytes: 10, mime_type: 'image/png', purpose: 'vision' });
+    assert.equal((await client.uploads.cancel(given.id)).status, 'cancelled');
 });
 
 test('the server ends', async () => assert.equal(await server.stop(), 0));
