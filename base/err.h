@@ -20,6 +20,7 @@ typedef enum err_code {
     ERR_UNSUPPORTED, /* well-formed, but not something Parley does (400 or 501) */
     ERR_CORRUPT,     /* a file or a picture is damaged (400; for a checkpoint: exit 3) */
     ERR_BUSY,        /* a queue is full: try again (429) */
+    ERR_TIMEOUT,     /* took longer than a stated limit (504) */
     ERR_CANCELLED,   /* stopped on request */
     ERR_NOMEM,       /* no memory: this request alone fails (503) */
     ERR_IO,          /* the operating system refused a read, write, bind ... (500) */

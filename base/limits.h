@@ -45,8 +45,19 @@ enum {
 #define LIMIT_IMAGE_PIXELS_SUM ((size_t)128 << 20)
 enum { LIMIT_IMAGES = 16, LIMIT_IMAGE_SIDE = 16384, LIMIT_IMAGE_ASPECT = 200 };
 
-/* Films; the process that reads one has these in addition */
-enum { LIMIT_VIDEO_FRAMES = 256 }; /* shown to the model */
+/* Films */
+enum {
+    LIMIT_VIDEO_FRAMES = 256,     /* --max-video-frames: shown to the model */
+    LIMIT_VIDEO_FRAMES_MAX = 768, /* what that may be set to */
+    LIMIT_FILM_DURATION_S = 3700, /* --max-video-duration */
+    LIMIT_FILM_WALL_S = 60,       /* --max-video-time: for opening, and again for reading */
+    LIMIT_FILM_PACKETS = 1000000, /* of all tracks of the file */
+    LIMIT_FILM_FRAMES = 250000,   /* of its picture track */
+};
+#define LIMIT_FILM_BYTES  ((size_t)512 << 20)   /* --max-video-mib */
+#define LIMIT_FILM_PIXELS ((size_t)4096 * 2304) /* --max-video-pixels: of a frame */
+
+/* The process that reads a film; memory is in addition to its own */
 #define LIMIT_FILM_MEMORY ((size_t)512 << 20)
 enum { LIMIT_FILM_CPU_S = 60, LIMIT_FILM_IDLE_S = 5, LIMIT_FILM_THREADS = 4 };
 

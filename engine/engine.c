@@ -249,9 +249,14 @@ static void set_info(engine *e)
                         cfg->vision_end_token_id >= 0;
     e->info.video_fps = e->processor.video_fps;
     e->info.video_min_frames = e->processor.video_min_frames;
-    e->info.video_max_frames = e->processor.video_max_frames < LIMIT_VIDEO_FRAMES
+    e->info.video_max_frames = e->processor.video_max_frames < e->max_film_frames
                                    ? e->processor.video_max_frames
-                                   : LIMIT_VIDEO_FRAMES;
+                                   : e->max_film_frames;
+    e->info.patch_size = e->processor.patch_size;
+    e->info.merge_size = e->processor.merge_size;
+    e->info.temporal_patch_size = e->processor.temporal_patch_size;
+    e->info.video_min_pixels = e->processor.video_min_pixels;
+    e->info.video_max_pixels = e->processor.video_max_pixels;
     e->info.has_mtp = model_has_mtp(e->model);
     e->info.has_template = e->template != NULL;
     e->info.template_text = e->template ? chat_template_text(e->template) : NULL;
@@ -314,6 +319,20 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     return ERR_OK;
 }
 
+static void set_film_limits(engine *e, const engine_film_limits *films)
+{
+    film_limits *l = &e->film_limits;
+    *l = film_limits_default();
+    l->max_bytes = films->max_bytes > 0 ? (size_t)films->max_bytes : l->max_bytes;
+    l->max_pixels = films->max_pixels > 0 ? (size_t)films->max_pixels : l->max_pixels;
+    l->max_duration_s = films->max_duration_s > 0 ? films->max_duration_s : l->max_duration_s;
+    l->max_wall_s = films->max_time_s > 0 ? films->max_time_s : l->max_wall_s;
+    l->n_threads = LIMIT_FILM_THREADS;
+    e->max_film_frames = films->max_frames > 0 ? films->max_frames : LIMIT_VIDEO_FRAMES;
+    e->max_film_frames =
+        e->max_film_frames < LIMIT_VIDEO_FRAMES_MAX ? e->max_film_frames : LIMIT_VIDEO_FRAMES_MAX;
+}
+
 err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
 {
     *out = NULL;
@@ -325,6 +344,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->on_event = opt->on_event;
     e->on_event_ctx = opt->on_event_ctx;
     e->film_program = opt->film_program;
+    set_film_limits(e, &opt->films);
     e->film_outer_pair = opt->film_outer_pair;
     e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;

@@ -21,6 +21,14 @@
 
 typedef struct engine engine;
 
+/* What a film may be; 0: the value in base/limits.h. */
+typedef struct engine_film_limits {
+    int64_t max_bytes, max_pixels; /* of the file, of a frame */
+    int32_t max_frames;            /* shown to the model, at most LIMIT_VIDEO_FRAMES_MAX */
+    double max_duration_s;
+    double max_time_s; /* for opening it, and again for reading it */
+} engine_film_limits;
+
 typedef struct engine_options {
     const char *model_dir;
     const char *template_file; /* NULL: the checkpoint's own */
@@ -34,6 +42,7 @@ typedef struct engine_options {
     int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
+    engine_film_limits films;
     bool film_outer_pair;       /* keep the vision_start and vision_end that a template puts around a film */
     bool no_draft;              /* never use the multi-token-prediction head */
     size_t n_threads;           /* 0: physical cores */
@@ -78,7 +87,9 @@ typedef struct engine_info {
     const char *template_text; /* the chat template's source; NULL without one */
     double video_fps;          /* how films are sampled if a request does not say it */
     int32_t video_min_frames, video_max_frames;
-    gen_params defaults; /* complete: nothing unset but the seed */
+    int32_t patch_size, merge_size, temporal_patch_size; /* of the vision encoder */
+    int64_t video_min_pixels, video_max_pixels;          /* of all frames shown together */
+    gen_params defaults;                                 /* complete: nothing unset but the seed */
 } engine_info;
 const engine_info *engine_get_info(const engine *e);
 

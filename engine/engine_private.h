@@ -18,6 +18,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/sampler.h"
+#include "vision/film.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
 
@@ -56,6 +57,8 @@ struct engine {
     char compute_text[128];
     int32_t prefill_chunk;
     const char *film_program;
+    film_limits film_limits; /* what every film is read with, but for its cancelling */
+    int32_t max_film_frames; /* shown to the model */
     bool film_outer_pair;
     bool drafting; /* the model has a draft head and it may be used */
     void (*on_event)(void *ctx, gen_event *event);

@@ -50,30 +50,28 @@ static err_code read_file(const engine *e, film_reader *r, const chat_part *part
                                         : NOTHING,
                    .bytes = part->data_bytes,
                    .fd = part->fd},
-        .limits = film_limits_default(),
+        .limits = e->film_limits,
         .request = *wanted,
         .processor = r->pc,
-        .max_shown = LIMIT_VIDEO_FRAMES,
+        .max_shown = e->max_film_frames,
         .program = e->film_program,
     };
-    job.limits.n_threads = LIMIT_FILM_THREADS;
     job.limits.cancelled = film_cancelled;
     job.limits.ctx = r;
     return film_show(&job, &(film_viewer){.begin = begin_film, .frame = add_frame, .ctx = r}, detail);
 }
 
 /* The pictures of a list are frames of a film of video.list_fps; those are shown that such a film would show. */
-static err_code read_list(film_reader *r, const chat_video *video, const film_request *wanted,
-                          err_detail *detail)
+static err_code read_list(const engine *e, film_reader *r, const chat_video *video,
+                          const film_request *wanted, err_detail *detail)
 {
-    const image_limits limits = {.max_pixels = film_limits_default().max_pixels,
-                                 .max_side = LIMIT_IMAGE_SIDE};
-    int32_t indices[LIMIT_VIDEO_FRAMES], n = 0;
-    double times[LIMIT_VIDEO_FRAMES];
+    const image_limits limits = {.max_pixels = e->film_limits.max_pixels, .max_side = LIMIT_IMAGE_SIDE};
+    int32_t indices[LIMIT_VIDEO_FRAMES_MAX], n = 0;
+    double times[LIMIT_VIDEO_FRAMES_MAX];
     film_info info = {.n_frames = (int64_t)video->n_list,
                       .fps = video->list_fps > 0 ? video->list_fps : r->pc->video_fps};
     info.duration_s = (double)info.n_frames / info.fps;
-    err_code err = film_plan(&info, r->pc, wanted, indices, times, LIMIT_VIDEO_FRAMES, &n, detail);
+    err_code err = film_plan(&info, r->pc, wanted, indices, times, e->max_film_frames, &n, detail);
     for (int32_t i = 0; i < n && err == ERR_OK; i++) {
         const chat_file *file = &video->list[indices[i]];
         image img = {0};
@@ -144,7 +142,7 @@ err_code prepare_film(const engine *e, gen_media *m, const chat_part *part, cons
     }
     film_reader r = {.pc = &pc, .patches = &m->patches, .hooks = hooks};
     err_code err =
-        video->n_list ? read_list(&r, video, &wanted, detail) : read_file(e, &r, part, &wanted, detail);
+        video->n_list ? read_list(e, &r, video, &wanted, detail) : read_file(e, &r, part, &wanted, detail);
     if (err != ERR_OK) {
         patches_deinit(&m->patches);
     }

@@ -17,6 +17,8 @@ static const char *type_of_status(int status)
         return "not_found_error";
     case 413:
         return "request_too_large";
+    case 504:
+        return "timeout_error";
     case 429:
         return "rate_limit_error";
     case 500:
@@ -88,6 +90,9 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
         return;
     case ERR_NOMEM:
         api_error_set(e, 503, "out_of_memory", NULL, "no memory for this request; try again or shorten it");
+        return;
+    case ERR_TIMEOUT:
+        api_error_set(e, 504, name, param, "%s", text);
         return;
     case ERR_CANCELLED:
         api_error_set(e, 499, "cancelled", NULL, "the request was cancelled");

@@ -198,9 +198,9 @@ static err_code set_film_list(content_reader *r, chat_part *part, const json *v,
     const size_t n = json_len(list);
     request_path(path, "%s.video", part_path);
     err_code err = begin_media(r, part, CHAT_VIDEO, path, d);
-    if (err == ERR_OK && (n == 0 || n > LIMIT_VIDEO_FRAMES)) {
+    if (err == ERR_OK && (n == 0 || n > LIMIT_VIDEO_FRAMES_MAX)) {
         err = err_set_param(d, n ? ERR_LIMIT : ERR_INVALID, path, n ? "video_too_large" : "invalid_value",
-                            "%s must hold 1 to %d pictures", path, LIMIT_VIDEO_FRAMES);
+                            "%s must hold 1 to %d pictures", path, LIMIT_VIDEO_FRAMES_MAX);
     }
     if (err != ERR_OK) {
         return err;

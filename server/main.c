@@ -66,6 +66,11 @@ bool command_engine_options(engine_options *out, const options *o)
         .n_threads = (size_t)o->threads,
         .cpu_mask = ~0u,
         .film_program = "/proc/self/exe",
+        .films = {.max_bytes = o->max_video_mib << 20,
+                  .max_pixels = o->max_video_pixels,
+                  .max_frames = (int32_t)o->max_video_frames,
+                  .max_duration_s = (double)o->max_video_duration,
+                  .max_time_s = (double)o->max_video_time},
         .film_outer_pair = o->video_outer_pair,
         .default_max_tokens = (int32_t)o->n_predict,
     };

@@ -56,6 +56,8 @@ static const char *status_text(int status)
         return "Not Implemented";
     case 503:
         return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
     case 507:
         return "Insufficient Storage";
     default:

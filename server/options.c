@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/limits.h"
 
 typedef enum value_kind {
     VALUE_TEXT,
@@ -63,6 +64,15 @@ static const option_row ROWS[] = {
     {"mtp", 0, VALUE_SWITCH, AT(mtp), 0, 0, IN_ENGINE, NULL,
      "let the model's multi-token-prediction head draft tokens; --no-mtp turns it off, answers stay the same "
      "[on]"},
+    {"max-video-mib", 0, VALUE_INT, AT(max_video_mib), 1, 1 << 20, IN_ANSWER, "MIB", "largest film [512]"},
+    {"max-video-pixels", 0, VALUE_INT, AT(max_video_pixels), 256, 1 << 28, IN_ANSWER, "N",
+     "largest frame of a film, width times height [9437184, 4K]"},
+    {"max-video-duration", 0, VALUE_INT, AT(max_video_duration), 1, 360000, IN_ANSWER, "S",
+     "longest film, in seconds [3700]"},
+    {"max-video-frames", 0, VALUE_INT, AT(max_video_frames), 1, LIMIT_VIDEO_FRAMES_MAX, IN_ANSWER, "N",
+     "most frames of a film shown to the model, up to 768 [256]"},
+    {"max-video-time", 0, VALUE_INT, AT(max_video_time), 1, 3600, IN_ANSWER, "S",
+     "seconds that reading a film may take [60]"},
     {"video-outer-pair", 0, VALUE_SWITCH, AT(video_outer_pair), 0, 0, IN_ANSWER, NULL,
      "keep the vision tokens around a film as a whole, for models trained with them [off]"},
     {"cpu", 0, VALUE_TEXT, AT(cpu), 0, 0, IN_ENGINE, "LEVEL",

@@ -31,6 +31,8 @@ typedef struct options {
     const char *cpu, *compute;
     const char *cache_type;
     bool mtp;
+    int64_t max_video_mib, max_video_pixels, max_video_frames; /* 0: default */
+    int64_t max_video_duration, max_video_time;                /* seconds; 0: default */
     bool video_outer_pair;
     int64_t cache_ram, vision_cache; /* -1: not given */
     /* sampling */

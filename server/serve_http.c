@@ -360,9 +360,13 @@ static void on_props(serve *s, conn *c)
     bytes_printf(
         &body,
         ",\"modalities\":{\"vision\":%s,\"video\":%s,\"audio\":false},\"thinking\":%s,\"build_info\":"
-        "\"parley " PARLEY_VERSION "\"}",
+        "\"parley " PARLEY_VERSION "\"",
         info->has_vision ? "true" : "false", info->has_video ? "true" : "false",
         info->has_thinking ? "true" : "false");
+    if (info->has_video) {
+        serve_write_video(&body, info);
+    }
+    bytes_append_str(&body, "}");
     serve_send_json(s, c, 200, &body, NULL);
     bytes_deinit(&body);
 }

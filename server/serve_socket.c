@@ -107,6 +107,16 @@ void serve_status_changed(serve *s)
     }
 }
 
+void serve_write_video(bytes *out, const engine_info *info)
+{
+    bytes_printf(out,
+                 ",\"video\":{\"fps\":%g,\"min_frames\":%d,\"max_frames\":%d,\"patch_size\":%d,"
+                 "\"merge_size\":%d,\"temporal_patch_size\":%d,\"min_pixels\":%lld,\"max_pixels\":%lld}",
+                 info->video_fps, info->video_min_frames, info->video_max_frames, info->patch_size,
+                 info->merge_size, info->temporal_patch_size, (long long)info->video_min_pixels,
+                 (long long)info->video_max_pixels);
+}
+
 static void write_capabilities(bytes *out, const serve *s)
 {
     const engine_info *info = s->info;
@@ -120,12 +130,11 @@ static void write_capabilities(bytes *out, const serve *s)
                  : "");
     bytes_append_str(out, "],\"video_types\":[");
     bytes_append_str(out, video ? "\"video/mp4\",\"video/webm\",\"video/x-matroska\",\"video/quicktime\","
-                                  "\"video/x-msvideo\""
+                                  "\"video/x-msvideo\",\"image/gif\",\"image/apng\",\"image/webp\""
                                 : "");
     bytes_append_str(out, "]");
     if (video && info && info->video_fps > 0) {
-        bytes_printf(out, ",\"video\":{\"fps\":%g,\"min_frames\":%d,\"max_frames\":%d}", info->video_fps,
-                     info->video_min_frames, info->video_max_frames);
+        serve_write_video(out, info);
     }
     bytes_printf(out, ",\"tools\":false,\"thinking\":%s}", info && info->has_thinking ? "true" : "false");
 }

@@ -160,6 +160,8 @@ void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event
 bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
 /* The server's state changed: every extended socket is told. */
 void serve_status_changed(serve *s);
+/* Appends ,"video":{...}: how films are sampled and sized, from which a client can tell their tokens. */
+void serve_write_video(bytes *out, const engine_info *info);
 
 /* serve_status.c */
 void serve_on_status(serve *s, conn *c);

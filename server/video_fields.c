@@ -24,7 +24,7 @@ static err_code at_path(err_code err, const char *path, err_detail *d)
 static err_code read_count(int32_t *out, const json *object, const char *name, err_detail *d)
 {
     int64_t value = *out;
-    err_code err = request_int(&value, object, name, 1, LIMIT_VIDEO_FRAMES, d);
+    err_code err = request_int(&value, object, name, 1, LIMIT_VIDEO_FRAMES_MAX, d);
     *out = (int32_t)value;
     return err;
 }

@@ -36,6 +36,7 @@ WRAPPERS = {
     "libavformat/": ["vision/media_av*", "vision/film.c"],
     "libavutil/": ["vision/media_av*", "vision/film.c"],
     "libswscale/": ["vision/media_av*", "vision/film.c"],
+    "webp/": ["vision/film_webp.c"],
     "zlib": ["server/assets*", "tools/embed*"],
     "libwebsockets": ["server/http*", "server/ws*", "server/net*", "server/loop*"],
 }

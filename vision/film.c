@@ -1,6 +1,7 @@
 #include "vision/film.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/limits.h"
 #include "base/size.h"
 #include "vision/film_header.h"
+#include "vision/film_webp.h"
 #include "vision/media_av.h"
 
 /* The only decoders that a film may use, by name, so that a build with more of them does not widen what is reachable. */
@@ -28,6 +30,7 @@ struct film {
     film_source source;
     film_limits limits;
     film_info info;
+    film_webp *webp;    /* instead of all that the libraries for the other formats need */
     double deadline_ms; /* of the call that runs; 0: none */
     bool timed_out, was_cancelled;
     int stream;      /* index of the picture track */
@@ -52,7 +55,7 @@ static err_code fail(err_code code, err_detail *detail)
         return err_set_param(
             detail, code, NULL, "unsupported_video_media_type",
             "this is not a film in a format that can be read here (MP4, MOV, WebM, MKV, AVI, GIF, "
-            "APNG with H.264, HEVC, VP8, VP9, AV1, MPEG-4 or MJPEG)");
+            "APNG, WebP with H.264, HEVC, VP8, VP9, AV1, MPEG-4 or MJPEG)");
     case ERR_NOMEM:
         return err_set(detail, code, "not enough memory to read the film");
     case ERR_CANCELLED:
@@ -76,7 +79,7 @@ static err_code fail_or_stopped(const film *f, int rc, err_detail *detail)
         return fail(ERR_CANCELLED, detail);
     }
     if (f->timed_out) {
-        return err_set_param(detail, ERR_LIMIT, NULL, "video_timeout", "reading the film took too long");
+        return err_set_param(detail, ERR_TIMEOUT, NULL, "video_timeout", "reading the film took too long");
     }
     return fail(rc == AVERROR(ENOMEM) ? ERR_NOMEM : ERR_CORRUPT, detail);
 }
@@ -99,13 +102,14 @@ static void start_clock(film *f)
 film_limits film_limits_default(void)
 {
     return (film_limits){
-        .max_pixels = (size_t)4096 * 2304,
+        .max_bytes = LIMIT_FILM_BYTES,
+        .max_pixels = LIMIT_FILM_PIXELS,
         .max_side = LIMIT_IMAGE_SIDE,
-        .max_duration_s = 3700,
-        .max_packets = 1000000,
-        .max_frames = 250000,
+        .max_duration_s = LIMIT_FILM_DURATION_S,
+        .max_packets = LIMIT_FILM_PACKETS,
+        .max_frames = LIMIT_FILM_FRAMES,
         .n_threads = 1,
-        .max_wall_s = 60,
+        .max_wall_s = LIMIT_FILM_WALL_S,
     };
 }
 
@@ -113,7 +117,7 @@ film_limits film_limits_default(void)
 
 static AVFormatContext *open_container(film *f, media_file *file)
 {
-    static const char *const DEMUXERS[] = {NULL, "mov", "matroska", "avi", "gif", "apng"};
+    static const char *const DEMUXERS[] = {NULL, "mov", "matroska", "avi", "gif", "apng", NULL};
     *file = (media_file){.data = f->source.data, .fd = f->source.fd, .bytes = f->source.bytes};
     return media_av_open(file, DEMUXERS[f->info.format], CODEC_LIST, interrupted, f);
 }
@@ -134,6 +138,12 @@ static int orientation_of(const AVStream *stream)
         return a >= 0 ? (d >= 0 ? 1 : 4) : (d >= 0 ? 2 : 3);
     }
     return b >= 0 ? (c >= 0 ? 5 : 6) : (c >= 0 ? 8 : 7);
+}
+
+static bool size_fits(const film *f, int32_t width, int32_t height)
+{
+    return width <= f->limits.max_side && height <= f->limits.max_side &&
+           (uint64_t)width * (uint64_t)height <= f->limits.max_pixels;
 }
 
 /* Chooses the picture track and discards all others. */
@@ -168,8 +178,7 @@ static err_code choose_track(film *f, AVFormatContext *format, err_detail *detai
     if (par->width < 1 || par->height < 1 || stream->time_base.num < 1 || stream->time_base.den < 1) {
         return fail(ERR_CORRUPT, detail);
     }
-    if (par->width > f->limits.max_side || par->height > f->limits.max_side ||
-        (uint64_t)par->width * (uint64_t)par->height > f->limits.max_pixels) {
+    if (!size_fits(f, par->width, par->height)) {
         return too_large(detail, "larger frames");
     }
     f->time_base = stream->time_base;
@@ -267,11 +276,12 @@ static double seconds(const film *f, int64_t ticks)
     return (double)ticks * av_q2d(f->time_base);
 }
 
-/* Rate, duration, and whether the rate is constant, from the times of all frames. */
-static void measure(film *f, const AVStream *stream, int64_t last_duration)
+/* Rate, duration, and whether the rate is constant, from the times of all frames and the rate that the container
+ * says. */
+static void measure(film *f, AVRational rate, int64_t last_duration)
 {
     film_info *info = &f->info;
-    double nominal = av_q2d(stream->avg_frame_rate.den ? stream->avg_frame_rate : (AVRational){0, 1});
+    double nominal = av_q2d(rate.den ? rate : (AVRational){0, 1});
     int64_t n = info->n_frames;
     if (f->by_number) {
         info->fps = nominal > 0 ? nominal : av_q2d(av_inv_q(f->time_base));
@@ -295,11 +305,47 @@ static void measure(film *f, const AVStream *stream, int64_t last_duration)
     }
 }
 
+static err_code open_webp(film *f, int64_t *last_duration, err_detail *detail)
+{
+    int64_t at = 0;
+    err_code err = film_webp_open(&f->webp, &f->source);
+    if (err != ERR_OK) {
+        return fail(err, detail);
+    }
+    film_webp_size(f->webp, &f->info.width, &f->info.height);
+    if (!size_fits(f, f->info.width, f->info.height)) {
+        return too_large(detail, "larger frames");
+    }
+    f->info.codec = "WebP";
+    f->time_base = (AVRational){1, 1000};
+    for (int64_t i = 0; i < film_webp_count(f->webp) && !err; i++) {
+        err = add_frame(f, at, true, detail);
+        *last_duration = film_webp_duration(f->webp, i);
+        at += *last_duration;
+    }
+    return err;
+}
+
+static err_code open_stream(film *f, AVRational *rate, int64_t *last_duration, err_detail *detail)
+{
+    media_file file;
+    AVFormatContext *format = open_container(f, &file);
+    err_code err = format ? choose_track(f, format, detail) : fail_or_stopped(f, 0, detail);
+    if (!err) {
+        err = scan_packets(f, format, last_duration, detail);
+    }
+    if (!err) {
+        *rate = format->streams[f->stream]->avg_frame_rate;
+    }
+    media_av_close(&format);
+    return err;
+}
+
 err_code film_open(film **out, const film_source *source, const film_limits *limits, err_detail *detail)
 {
     uint8_t head[16];
-    media_file file;
     int64_t last_duration = 0;
+    AVRational rate = {0, 1};
     *out = NULL;
     if (!film_read_at(source, 0, head, sizeof head) || film_sniff(head, sizeof head) == FILM_UNKNOWN) {
         return fail(ERR_UNSUPPORTED, detail);
@@ -313,24 +359,22 @@ err_code film_open(film **out, const film_source *source, const film_limits *lim
     f->info.format = film_sniff(head, sizeof head);
     media_av_init();
     start_clock(f);
-    err_code err = film_is_complete(source, f->info.format) ? ERR_OK : fail(ERR_CORRUPT, detail);
-    AVFormatContext *format = err ? NULL : open_container(f, &file);
-    if (!err && !format) {
-        err = fail_or_stopped(f, 0, detail);
+    err_code err = ERR_OK;
+    if (source->bytes > limits->max_bytes) {
+        err = too_large(detail, "more bytes");
+    } else if (!film_is_complete(source, f->info.format)) {
+        err = fail(ERR_CORRUPT, detail);
+    } else if (f->info.format == FILM_WEBP) {
+        err = open_webp(f, &last_duration, detail);
+    } else {
+        err = open_stream(f, &rate, &last_duration, detail);
     }
     if (!err) {
-        err = choose_track(f, format, detail);
-    }
-    if (!err) {
-        err = scan_packets(f, format, &last_duration, detail);
-    }
-    if (!err) {
-        measure(f, format->streams[f->stream], last_duration);
+        measure(f, rate, last_duration);
         if (!(f->info.duration_s <= f->limits.max_duration_s)) {
             err = too_large(detail, "a longer duration");
         }
     }
-    media_av_close(&format);
     if (err) {
         film_close(f);
         return err;
@@ -344,6 +388,7 @@ void film_close(film *f)
     if (f) {
         free(f->pts);
         free(f->keys);
+        film_webp_close(f->webp);
         free(f);
     }
 }
@@ -376,6 +421,9 @@ err_code film_plan(const film_info *info, const processor_config *pc, const film
     int64_t begin = (int64_t)first;
     err_code err = processor_sample_frames(&own, (int64_t)last - begin, info->fps, request->fps,
                                            request->n_frames, indices, cap, n, detail);
+    if (err == ERR_LIMIT && detail) {
+        snprintf(detail->name, sizeof detail->name, "video_too_large");
+    }
     for (int32_t i = 0; i < *n && !err; i++) {
         indices[i] += (int32_t)begin;
         times[i] = info->fps > 0 ? indices[i] / info->fps : 0;
@@ -465,8 +513,7 @@ static err_code deliver(reader *r, int64_t key, err_detail *detail)
     if (is_damaged) {
         return fail(ERR_CORRUPT, detail);
     }
-    if (frame->width > f->limits.max_side || frame->height > f->limits.max_side ||
-        (uint64_t)frame->width * (uint64_t)frame->height > f->limits.max_pixels) {
+    if (!size_fits(f, frame->width, frame->height)) {
         return too_large(detail, "larger frames");
     }
     const image_header h = {.width = frame->width, .height = frame->height, .orientation = f->orientation};
@@ -590,6 +637,34 @@ static err_code read_once(reader *r, AVPacket *packet, err_detail *detail)
     return err;
 }
 
+/* The same for WebP, whose frames build on each other. */
+static err_code read_webp(reader *r, err_detail *detail)
+{
+    film *f = r->f;
+    const image_header h = {
+        .format = IMAGE_WEBP, .width = f->info.width, .height = f->info.height, .orientation = 1};
+    image_sink sink;
+    image img = {0};
+    err_code err = film_webp_rewind(f->webp);
+    err = err ? fail(err, detail) : image_sink_init(&sink, &img, &h, detail);
+    for (int64_t i = 0; i < f->info.n_frames && r->next < r->n && !err; i++) {
+        const uint8_t *rgba = NULL;
+        if (interrupted(f) || !film_webp_next(f->webp, &rgba)) {
+            err = fail_or_stopped(f, 0, detail);
+        } else if (r->targets[r->next] == f->pts[i]) {
+            for (int32_t y = 0; y < h.height; y++) {
+                image_sink_put(&sink, (size_t)y, 0, 1, (size_t)h.width,
+                               rgba + (size_t)y * (size_t)h.width * 4, 4);
+            }
+            for (; !err && r->next < r->n && r->targets[r->next] == f->pts[i]; r->next += err == ERR_OK) {
+                err = r->on_frame(r->ctx, r->next, &img, detail);
+            }
+        }
+    }
+    image_deinit(&img);
+    return err;
+}
+
 err_code film_read(film *f, const int32_t *indices, int32_t n, film_frame_fn *on_frame, void *ctx,
                    err_detail *detail)
 {
@@ -612,7 +687,7 @@ err_code film_read(film *f, const int32_t *indices, int32_t n, film_frame_fn *on
         r.targets[i] = target_of(f, indices[i]);
     }
     if (!err) {
-        err = read_once(&r, packet, detail);
+        err = f->webp ? read_webp(&r, detail) : read_once(&r, packet, detail);
     }
     if (!err && r.missed) { /* the key frames were none: what is still wanted is decoded from the start */
         r.may_skip = false;

@@ -5,7 +5,7 @@
  *     film_plan(film_get_info(f), &pc, &(film_request){0}, indices, times, cap, &n, &detail);
  *     film_read(f, indices, n, on_frame, ctx, &detail);   film_close(f);
  *
- * MP4/MOV, WebM/Matroska, AVI, animated GIF and animated PNG; H.264, HEVC, VP8, VP9, AV1, MPEG-4 and Motion JPEG. The
+ * MP4/MOV, WebM/Matroska, AVI, animated GIF, PNG and WebP; H.264, HEVC, VP8, VP9, AV1, MPEG-4 and Motion JPEG. The
  * container is recognised by its first bytes; nothing is probed, and a film can neither open a file nor an address:
  * playlists and external tracks are refused. Sound and subtitles are ignored.
  *
@@ -26,7 +26,15 @@
 
 typedef struct film film;
 
-typedef enum film_format { FILM_UNKNOWN, FILM_MP4, FILM_MATROSKA, FILM_AVI, FILM_GIF, FILM_APNG } film_format;
+typedef enum film_format {
+    FILM_UNKNOWN,
+    FILM_MP4,
+    FILM_MATROSKA,
+    FILM_AVI,
+    FILM_GIF,
+    FILM_APNG,
+    FILM_WEBP
+} film_format;
 
 /* The file: bytes in memory, or an open regular file (its offset is not used or moved). Must outlive the film. */
 typedef struct film_source {
@@ -36,6 +44,7 @@ typedef struct film_source {
 } film_source;
 
 typedef struct film_limits {
+    size_t max_bytes;  /* of the file */
     size_t max_pixels; /* of one frame */
     int32_t max_side;
     double max_duration_s;
@@ -74,14 +83,14 @@ film_format film_sniff(const uint8_t *data, size_t bytes);
 const char *film_format_name(film_format f); /* "MP4" */
 
 /* ERR_UNSUPPORTED (unsupported_video_media_type), ERR_CORRUPT (video_parse_error; a truncated film is one), ERR_LIMIT
- * (video_too_large), ERR_CANCELLED, ERR_NOMEM. The caller closes *out. */
+ * (video_too_large), ERR_TIMEOUT (video_timeout), ERR_CANCELLED, ERR_NOMEM. The caller closes *out. */
 MUST_CHECK err_code film_open(film **out, const film_source *source, const film_limits *limits,
                               err_detail *detail);
 void film_close(film *f); /* NULL allowed */
 const film_info *film_get_info(const film *f);
 
 /* Frame numbers [cap] and their seconds from the start of the film [cap], both ascending, count in *n. ERR_INVALID if
- * the wanted part is empty. */
+ * the wanted part is empty (video_range), ERR_LIMIT if more than cap are wanted (video_too_large). */
 MUST_CHECK err_code film_plan(const film_info *info, const processor_config *pc, const film_request *request,
                               int32_t *indices, double *times, int32_t cap, int32_t *n, err_detail *detail);
 

@@ -38,6 +38,9 @@ film_format film_sniff(const uint8_t *data, size_t bytes)
     if (memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "AVI ", 4) == 0) {
         return FILM_AVI;
     }
+    if (memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0) {
+        return FILM_WEBP;
+    }
     if (memcmp(data, "GIF87a", 6) == 0 || memcmp(data, "GIF89a", 6) == 0) {
         return FILM_GIF;
     }
@@ -54,7 +57,7 @@ film_format film_sniff(const uint8_t *data, size_t bytes)
 
 const char *film_format_name(film_format f)
 {
-    static const char *const NAMES[] = {"unknown", "MP4", "WebM", "AVI", "GIF", "APNG"};
+    static const char *const NAMES[] = {"unknown", "MP4", "WebM", "AVI", "GIF", "APNG", "WebP"};
     return (size_t)f < sizeof NAMES / sizeof NAMES[0] ? NAMES[f] : NAMES[0];
 }
 
@@ -119,7 +122,7 @@ static bool matroska_is_complete(const film_source *source)
     return unknown || n <= source->bytes - at - 4 - used;
 }
 
-static bool avi_is_complete(const film_source *source)
+static bool riff_is_complete(const film_source *source)
 {
     uint8_t head[8];
     if (!film_read_at(source, 0, head, 8)) {
@@ -189,7 +192,8 @@ bool film_is_complete(const film_source *source, film_format format)
     case FILM_MATROSKA:
         return matroska_is_complete(source);
     case FILM_AVI:
-        return avi_is_complete(source);
+    case FILM_WEBP:
+        return riff_is_complete(source);
     case FILM_GIF:
         return gif_is_complete(source);
     case FILM_APNG:

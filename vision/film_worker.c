@@ -224,7 +224,7 @@ typedef struct worker {
 
 static err_code stopped_working(err_detail *detail)
 {
-    return err_set_param(detail, ERR_LIMIT, NULL, "video_timeout", "reading the film took too long");
+    return err_set_param(detail, ERR_TIMEOUT, NULL, "video_timeout", "reading the film took too long");
 }
 
 static err_code died(err_detail *detail)

@@ -36,7 +36,7 @@ typedef struct film_viewer {
 } film_viewer;
 
 /* Errors as film_open, film_plan and film_read; a worker that died is video_parse_error (ERR_CORRUPT), one that took
- * too long or stood still is video_timeout (ERR_LIMIT). Blocks until the film was shown; no process is left behind. */
+ * too long or stood still is video_timeout (ERR_TIMEOUT). Blocks until the film was shown; no process is left behind. */
 MUST_CHECK err_code film_show(const film_job *job, const film_viewer *viewer, err_detail *detail);
 
 /* The worker: serves one job and returns the exit code of the process. */

@@ -10,38 +10,45 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAM, runTests, sleep, test } from './client.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const child = spawn(PROGRAM, ['serve', '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] });
-let said = '';
-const base = await new Promise((resolve, reject) => {
-    const listen = (data) => {
-        said += data;
-        const match = /http:\/\/127\.0\.0\.1:\d+/.exec(said);
-        if (match) resolve(match[0]);
-    };
-    child.stdout.on('data', listen);
-    child.stderr.on('data', listen);
-    child.on('exit', () => reject(new Error(`the server ended: ${said}`)));
-});
-for (let i = 0; i < 1000 && (await fetch(`${base}/health`)).status !== 200; i++) await sleep(20);
+
+/** A server of its own with the default model: its process and address. */
+async function serve(...options) {
+    const child = spawn(PROGRAM, ['serve', '--port', '0', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+    process.on('exit', () => child.kill('SIGKILL'));
+    let said = '';
+    const base = await new Promise((resolve, reject) => {
+        const listen = (data) => {
+            said += data;
+            const match = /http:\/\/127\.0\.0\.1:\d+/.exec(said);
+            if (match) resolve(match[0]);
+        };
+        child.stdout.on('data', listen);
+        child.stderr.on('data', listen);
+        child.on('exit', () => reject(new Error(`the server ended: ${said}`)));
+    });
+    for (let i = 0; i < 1000 && (await fetch(`${base}/health`)).status !== 200; i++) await sleep(20);
+    return { child, base };
+}
+const { child, base } = await serve();
 
 const sample = (name) => readFileSync(join(root, 'assets', 'samples', name));
 const trap = (name) => readFileSync(join(root, 'tests', 'data', 'films', name));
 const uri = (data) => `data:video/mp4;base64,${Buffer.from(data).toString('base64')}`;
 const film = (data, more = {}) => ({ type: 'video_url', video_url: { url: uri(data) }, ...more });
 
-async function ask(part, question, { signal } = {}) {
+async function ask(part, question, { signal, to = base } = {}) {
     const body = { temperature: 0, max_tokens: 60, messages: [{ role: 'user', content: [part, { type: 'text', text: question }] }] };
-    const reply = await fetch(`${base}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal });
+    const reply = await fetch(`${to}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal });
     const json = await reply.json();
     return { status: reply.status, text: json.choices?.[0].message.content, error: json.error, json };
 }
 
 /** The process that reads a film at this moment, or 0. */
-function worker() {
-    for (const task of readdirSync(`/proc/${child.pid}/task`)) {
+function worker(server = child) {
+    for (const task of readdirSync(`/proc/${server.pid}/task`)) {
         let pids = [];
         try {
-            pids = readFileSync(`/proc/${child.pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean);
+            pids = readFileSync(`/proc/${server.pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean);
         } catch {
             continue; // the thread has ended
         }
@@ -55,9 +62,9 @@ function worker() {
     }
     return 0;
 }
-async function nextWorker() {
+async function nextWorker(server = child) {
     for (let i = 0; i < 5000; i++) {
-        const pid = worker();
+        const pid = worker(server);
         if (pid) return pid;
         await sleep(1);
     }
@@ -71,6 +78,8 @@ async function stillWatches() {
 test('films are offered, and questions about them answered', async () => {
     const props = await (await fetch(`${base}/props`)).json();
     assert.equal(props.modalities.video, true);
+    assert.equal(props.video.patch_size * props.video.merge_size, 32);
+    assert.ok(props.video.max_pixels > props.video.min_pixels && props.video.max_frames <= 256);
     const samples = JSON.parse(readFileSync(join(root, 'assets', 'samples', 'samples.json'), 'utf8')).filter((s) => s.kind === 'video');
     assert.ok(samples.length >= 6);
     for (const s of samples) {
@@ -132,7 +141,7 @@ test('a reader that stands still is given up, and others go on meanwhile', async
     process.kill(await nextWorker(), 'SIGSTOP');
     await stillWatches();
     const { status, error } = await answer;
-    assert.equal(status, 400);
+    assert.equal(status, 504);
     assert.equal(error.code, 'video_timeout');
     assert.equal(worker(), 0);
 });
@@ -158,11 +167,48 @@ test('no descriptor is left behind', async () => {
     assert.ok(count() <= before + 2, `${before} then ${count()}`);
 });
 
+test('every limit on films is an option with an error of its own', async () => {
+    const small = await serve('--max-video-mib', '1', '--max-video-pixels', '6144', '--max-video-duration', '10',
+        '--max-video-frames', '4', '--max-video-time', '1'); // 192 x 32 pixels are 6144
+    const watch = (data, more) => ask(film(data, more), '?', { to: small.base });
+    assert.equal((await watch(trap('vp9.webm'))).status, 200);
+    const stuffing = Buffer.alloc(2 << 20);
+    stuffing.writeUInt32BE(stuffing.length);
+    stuffing.write('free', 4);
+    const cases = [
+        [Buffer.concat([trap('h264_faststart.mp4'), stuffing]), {}, /more bytes/],
+        [trap('h264_size_change.mp4'), {}, /larger frames/],
+        [trap('h264_hour.mp4'), {}, /longer duration/],
+        [trap('vp9.webm'), { num_frames: 5 }, /at most 4/],
+    ];
+    for (const [data, more, message] of cases) {
+        const { status, error } = await watch(data, more);
+        assert.equal(status, 400);
+        assert.equal(error.code, 'video_too_large');
+        assert.match(error.message, message);
+    }
+    const slow = watch(trap('vp9.webm'), { start_ms: 10 });
+    process.kill(await nextWorker(small.child), 'SIGSTOP');
+    const { status, error } = await slow;
+    assert.equal(status, 504);
+    assert.equal(error.code, 'video_timeout');
+    assert.equal(error.type, 'timeout_error');
+    assert.equal((await watch(trap('vp9.webm'))).status, 200);
+    small.child.kill('SIGTERM');
+});
+
+test('pictures that move: GIF, PNG and WebP', async () => {
+    for (const name of ['gif.gif', 'apng.png', 'webp.webp']) {
+        const { status, json } = await ask(film(trap(name)), '?');
+        assert.equal(status, 200);
+        assert.equal(json.timings.n_videos, 1);
+    }
+});
+
 test('the server ends', async () => {
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill('SIGTERM');
     assert.equal(await ended, 0);
 });
 
-process.on('exit', () => child.kill('SIGKILL'));
 await runTests();

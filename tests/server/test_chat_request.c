@@ -187,7 +187,7 @@ static void test_films(void)
          "messages[0].content[0].fps"},
         {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\",\"num_frames\":1.5}}",
          "messages[0].content[0].video_url.num_frames"},
-        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"num_frames\":257}",
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"num_frames\":769}",
          "messages[0].content[0].num_frames"},
         {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"start_ms\":-1}",
          "messages[0].content[0].start_ms"},

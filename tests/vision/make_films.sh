@@ -59,6 +59,7 @@ ff -i "$src" -pix_fmt yuv420p -c:v mpeg4 -q:v 8 mpeg4.mp4
 ff -i "$work/12.mkv" -pix_fmt yuvj420p -c:v mjpeg -q:v 8 mjpeg.mov
 ff -i "$work/12.mkv" gif.gif
 ff -i "$work/12.mkv" -c:v apng -f apng apng.png
+ff -i "$work/12.mkv" -c:v libwebp_anim -lossless 1 -loop 0 webp.webp
 
 # The frame size changes in the middle of the stream.
 ff -i "$work/12.mkv" -frames:v 10 -pix_fmt yuvj420p -c:v mjpeg -q:v 8 "$work/a.avi"

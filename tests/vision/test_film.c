@@ -109,6 +109,7 @@ static const sample SAMPLES[] = {
     {"mjpeg.mov", "MJPEG", 20, 12, 192, 32, 0, 0},
     {"gif.gif", "GIF", 20, 12, 192, 32, 0, 0},
     {"apng.png", "APNG", 20, 12, 192, 32, 0, 0},
+    {"webp.webp", "WebP", 20, 12, 192, 32, 0, 0},
     {"size_change.avi", "MJPEG", 20, 12, 192, 32, 0, 0},
 };
 
@@ -243,6 +244,7 @@ static void test_requests(void)
         film_plan(info, &pc, &(film_request){.start_s = 2, .end_s = 1}, indices, times, MAX_FRAMES, &n, &d),
         ERR_INVALID);
     CHECK_INT(film_plan(info, &pc, &(film_request){.fps = 30}, indices, times, 5, &n, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "video_too_large");
 
     /* The same frame may be wanted twice; a film can be read again; numbers must ascend and exist. */
     for (int round = 0; round < 2; round++) {
@@ -354,6 +356,15 @@ static void test_limits(void)
     l.max_pixels = 192 * 32 - 1;
     check_limit("vp9.webm", l, ERR_LIMIT, "video_too_large");
     l = film_limits_default();
+    l.max_bytes = 2869;
+    check_limit("vp9.webm", l, ERR_LIMIT, "video_too_large");
+    l = film_limits_default();
+    l.max_side = 191;
+    check_limit("webp.webp", l, ERR_LIMIT, "video_too_large");
+    l.max_side = 192;
+    l.max_frames = 19;
+    check_limit("webp.webp", l, ERR_LIMIT, "video_too_large");
+    l = film_limits_default();
     l.max_side = 191;
     check_limit("vp9.webm", l, ERR_LIMIT, "video_too_large");
     l = film_limits_default();
@@ -370,7 +381,7 @@ static void test_limits(void)
     check_limit("vp9.webm", l, ERR_LIMIT, "video_too_large");
     l = film_limits_default();
     l.max_wall_s = 1e-9;
-    check_limit("h264_hour.mp4", l, ERR_LIMIT, "video_timeout");
+    check_limit("h264_hour.mp4", l, ERR_TIMEOUT, "video_timeout");
     l = film_limits_default();
     l.cancelled = always;
     check_limit("vp9.webm", l, ERR_CANCELLED, "");
@@ -381,7 +392,8 @@ static void test_damage(void)
 {
     static const char *const NAMES[] = {
         "h264_faststart.mp4", "h264_fragments.mp4", "vp9.webm", "vp8.webm", "av1.mkv",
-        "mpeg4.avi",          "mjpeg.mov",          "gif.gif",  "apng.png", "hevc.mp4"};
+        "mpeg4.avi",          "mjpeg.mov",          "gif.gif",  "apng.png", "hevc.mp4",
+        "webp.webp"};
     film_limits limits = film_limits_default();
     limits.max_wall_s = 5;
     limits.max_pixels = 1 << 16;
@@ -415,8 +427,8 @@ static err_code ignore_frame(void *ctx, int32_t i, const image *frame, err_detai
 /* A few changed bytes may do anything but crash or hang. */
 static void test_changed_bytes(void)
 {
-    static const char *const NAMES[] = {"h264_faststart.mp4", "vp9.webm", "mpeg4.avi", "gif.gif",
-                                        "apng.png",           "mjpeg.mov"};
+    static const char *const NAMES[] = {"h264_faststart.mp4", "vp9.webm",  "mpeg4.avi", "gif.gif",
+                                        "apng.png",           "mjpeg.mov", "webp.webp"};
     film_limits limits = film_limits_default();
     limits.max_wall_s = 5;
     limits.max_pixels = 1 << 16;

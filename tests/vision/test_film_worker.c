@@ -167,6 +167,7 @@ static void test_same_frames(void)
                                         "vp9_alpha.webm",
                                         "av1.mkv",
                                         "mpeg4.avi",
+                                        "webp.webp",
                                         "gif.gif",
                                         "apng.png",
                                         "h264_one_frame.mp4",
@@ -221,8 +222,8 @@ static void test_bad_workers(void)
         {"crash-later", "video_parse_error", ERR_CORRUPT, 60, 20000},
         {"silent", "video_parse_error", ERR_CORRUPT, 60, 20000},
         {"babble", "video_parse_error", ERR_CORRUPT, 60, 20000},
-        {"sleep", "video_timeout", ERR_LIMIT, 0.3, 4000},
-        {"spin", "video_timeout", ERR_LIMIT, 0.3, 4000},
+        {"sleep", "video_timeout", ERR_TIMEOUT, 0.3, 4000},
+        {"spin", "video_timeout", ERR_TIMEOUT, 0.3, 4000},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         seen s = {0};
@@ -241,7 +242,7 @@ static void test_bad_workers(void)
     seen s = {0};
     err_detail d;
     double start = clock_ms();
-    CHECK_INT(show(&s, "vp9.webm", "sleep", 600, MAX_FRAMES, &d), ERR_LIMIT);
+    CHECK_INT(show(&s, "vp9.webm", "sleep", 600, MAX_FRAMES, &d), ERR_TIMEOUT);
     CHECK(clock_ms() - start < 1e3 * (LIMIT_FILM_IDLE_S + 10));
 }
 
