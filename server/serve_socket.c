@@ -10,7 +10,7 @@
 
 /* ---- direct messages ---- */
 
-static void queue_frame(serve *s, conn *c, const bytes *text)
+void serve_queue_frame(serve *s, conn *c, const bytes *text)
 {
     uint32_t len = (uint32_t)text->len;
     if (text->failed || c->frames.len - c->frames_pos + text->len > SERVE_SOCKET_QUEUE_BYTES) {
@@ -62,7 +62,7 @@ void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event
     append_member(&text, "stream_id", stream_id);
     append_member(&text, "response_id", response_id);
     bytes_append_char(&text, '}');
-    queue_frame(s, c, &text);
+    serve_queue_frame(s, c, &text);
     bytes_deinit(&text);
     bytes_deinit(&extra);
 }
@@ -157,13 +157,16 @@ static void greet(serve *s, conn *c)
                  "\"%s\",\"progress\":%.3f},",
                  (long long)clock_unix_s(), state_name(s), s->load_fraction);
     write_capabilities(&text, s);
-    bytes_printf(
-        &text,
-        ",\"limits\":{\"max_text_frame\":%zu,\"max_uploads\":0,\"max_upload_bytes\":%zu,\"max_streams\":%d,"
-        "\"max_images\":%d,\"n_ctx\":%d,\"log_ttl_s\":%d,\"ping_ms\":20000}}",
-        s->opt->max_ws_message, s->opt->max_body / 4 * 3, SERVE_MAX_UNFINISHED, LIMIT_IMAGES,
-        s->info ? s->info->n_ctx : 0, EVENT_LOG_TTL_S);
-    queue_frame(s, c, &text);
+    bytes_printf(&text,
+                 ",\"limits\":{\"max_text_frame\":%zu,\"max_inline_bytes\":%zu,\"max_uploads\":%d,\"max_"
+                 "upload_bytes\":%llu,"
+                 "\"chunk_size\":%d,\"upload_window\":%d,\"max_streams\":%d,\"max_images\":%d,\"n_ctx\":%d,"
+                 "\"log_ttl_s\":%d,\"ping_ms\":20000}}",
+                 s->opt->max_ws_message, s->opt->max_body / 4 * 3, LIMIT_UPLOADS_PER_KEY,
+                 (unsigned long long)file_store_get_options(s->files)->max_bytes, LIMIT_UPLOAD_CHUNK,
+                 LIMIT_UPLOAD_WINDOW, SERVE_MAX_UNFINISHED, LIMIT_IMAGES, s->info ? s->info->n_ctx : 0,
+                 EVENT_LOG_TTL_S);
+    serve_queue_frame(s, c, &text);
     bytes_deinit(&text);
 }
 
@@ -258,7 +261,7 @@ static bool take_from_reader(serve *s, conn *c, reader *r, bytes *out, bool *gon
 
 net_pull serve_socket_pull(serve *s, conn *c, bytes *out)
 {
-    if (take_frame(c, out)) {
+    if (take_frame(c, out) || (c->is_extended && serve_take_ack(s, c, out))) {
         return NET_PULL_MORE;
     }
     if (c->is_extended && c->status_seen != s->status_version) {
@@ -390,7 +393,7 @@ static void on_ping(serve *s, conn *c, const envelope *v, const json *root)
         json_write(&text, t);
     }
     bytes_append_char(&text, '}');
-    queue_frame(s, c, &text);
+    serve_queue_frame(s, c, &text);
     bytes_deinit(&text);
 }
 
@@ -410,6 +413,8 @@ static void dispatch(serve *s, conn *c, const json *root, bytes *message)
         on_resume(s, c, &v, root);
     } else if (c->is_extended && strcmp(v.type, "ping") == 0) {
         on_ping(s, c, &v, root);
+    } else if (c->is_extended && serve_socket_upload(s, c, v.type, root, v.event_id)) {
+        return;
     } /* other types are from a later version of the protocol: ignored */
 }
 

@@ -6,6 +6,7 @@
  * serve_answers.c  the way of an answer from a body to its last event
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
+ * serve_socket_uploads.c  uploads over a WebSocket
  * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
  */
 #ifndef PARLEY_SERVER_SERVE_STATE_H
@@ -36,6 +37,7 @@ enum {
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
     SERVE_KEPT_ANSWERS = 512,
+    SERVE_CHUNK_HEADER = 16, /* of a binary frame */
 };
 
 /* One follower of one response. */
@@ -70,6 +72,7 @@ typedef struct conn {
     bytes frames; /* direct messages: u32 length, text, ... */
     size_t frames_pos;
     uint32_t status_seen;
+    uint32_t unknown_handle; /* of an upload, that was complained about last */
     reader readers[SERVE_MAX_READERS];
     int n_readers, next_reader;
 } conn;
@@ -147,13 +150,19 @@ void serve_end_download(conn *c);
 /* serve_uploads.c */
 void serve_on_uploads(serve *s, conn *c, const bytes *body);
 void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *part);
-/* Expires files, puts parts together; returns milliseconds until it wants to be called again. */
+/* Begins an upload as a client describes it. Bytes that are here already become a file at once: then *out is NULL and
+ * *known is that file. */
+MUST_CHECK err_code serve_begin_upload(serve *s, uint64_t scope, const json *root, upload_kind kind,
+                                       upload **out, stored_file *known, err_detail *d);
+/* Expires files, acknowledges chunks, puts parts together; returns milliseconds until it wants to be called again. */
 int serve_tick_uploads(serve *s);
 
 /* serve_socket.c */
 void serve_on_open(void *ctx, uint64_t id, bool extended);
 void serve_on_message(void *ctx, uint64_t id, bytes *message);
 net_pull serve_socket_pull(serve *s, conn *c, bytes *out);
+/* Queues a message; a socket that does not read is closed. */
+void serve_queue_frame(serve *s, conn *c, const bytes *text);
 /* Queues an error event. answer may be NULL. */
 void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event_id, const char *stream_id,
                         const char *response_id);
@@ -162,6 +171,15 @@ bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
 void serve_status_changed(serve *s);
 /* Appends ,"video":{...}: how films are sampled and sized, from which a client can tell their tokens. */
 void serve_write_video(bytes *out, const engine_info *info);
+
+/* serve_socket_uploads.c */
+/* A message whose type begins with "upload."; false if it is not understood. */
+bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, const char *event_id);
+void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n);
+/* Writes an acknowledgement that is due on this socket; false if none is. */
+bool serve_take_ack(serve *s, conn *c, bytes *out);
+/* Acknowledges what arrived since the last time. */
+void serve_ack_all(serve *s);
 
 /* serve_status.c */
 void serve_on_status(serve *s, conn *c);

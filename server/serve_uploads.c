@@ -93,8 +93,8 @@ static err_code read_facts(const json *root, uint64_t scope, uint64_t max_bytes,
     return err;
 }
 
-static err_code begin_upload(serve *s, uint64_t scope, const json *root, upload_kind kind, upload **out,
-                             stored_file *known, err_detail *d)
+err_code serve_begin_upload(serve *s, uint64_t scope, const json *root, upload_kind kind, upload **out,
+                            stored_file *known, err_detail *d)
 {
     file_facts facts;
     uint64_t n_bytes = 0;
@@ -122,7 +122,7 @@ static err_code on_begin(serve *s, conn *c, const json *root, err_detail *d)
 {
     upload *up = NULL;
     stored_file known;
-    err_code err = begin_upload(s, c->scope, root, UPLOAD_BY_PARTS, &up, &known, d);
+    err_code err = serve_begin_upload(s, c->scope, root, UPLOAD_BY_PARTS, &up, &known, d);
     if (err == ERR_OK) {
         send_upload(s, c, up, NULL);
     }
@@ -236,6 +236,7 @@ int serve_tick_uploads(serve *s)
         file_store_expire(s->files, now);
         uploads_expire(&s->uploads, now);
     }
+    serve_ack_all(s);
     for (size_t i = 0; i < s->uploads.n; i++) {
         upload *up = s->uploads.list[i];
         if (up->status == UPLOAD_ASSEMBLING && assemble(s, up)) {

@@ -45,9 +45,8 @@ typedef struct upload {
     int64_t created_at, expires_at;
     /* for the server: who sends or waits, and what it was told */
     uint64_t conn;
-    uint64_t told;
-    double told_ms;
-    bool gap_told;
+    uint64_t told; /* bytes acknowledged */
+    bool ack_due, gap_told;
 } upload;
 
 typedef struct uploads {
