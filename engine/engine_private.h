@@ -14,6 +14,7 @@
 #include "engine/prefix_cache.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
+#include "engine/think.h"
 #include "engine/vision_cache.h"
 #include "model/decoder.h"
 #include "model/model.h"
@@ -30,6 +31,7 @@ typedef struct slot {
         cache_fed; /* ... and put into it; not by a request without drafts, whose states lack the draft head's part */
     seq_state *seq; /* lives as long as the engine */
     sampler *sampler;
+    think_watch think;
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
     size_t media_done;   /* pictures and films encoded */

@@ -15,6 +15,7 @@ void gen_params_init(gen_params *p)
         .frequency_penalty = 0.0f,
         .max_tokens = -1,
         .n_top_logprobs = -1,
+        .think_tokens = -1,
     };
 }
 
@@ -38,6 +39,9 @@ void gen_params_fill(gen_params *p, const gen_params *defaults)
     if (!p->has_seed && defaults->has_seed) {
         p->has_seed = true;
         p->seed = defaults->seed;
+    }
+    if (p->think_tokens < 0) {
+        p->think_tokens = defaults->think_tokens;
     }
     if (p->max_tokens < 0) {
         p->max_tokens = defaults->max_tokens;

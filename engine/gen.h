@@ -33,6 +33,7 @@ typedef struct gen_params {
     uint64_t seed;
     int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
+    int32_t think_tokens;   /* a think block is closed behind so many; -1: unset (no limit) */
     gen_bias *biases;
     size_t n_biases;
     bool no_draft;   /* decode token by token even if the model has a draft head; the answer is the same */

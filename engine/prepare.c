@@ -411,7 +411,13 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     r->starts_in_thinking =
         in->continues ? prompt_continues_thinking(in) : prompt_starts_in_thinking(bytes_str(&text), text.len);
     r->may_think = !in->continues && tokenizer_added_id(tok, "<think>") >= 0;
-    err = expand_placeholders(e, r, &ids, detail);
+    if (r->starts_in_thinking || r->may_think) {
+        err = tokenizer_encode(tok, &r->think_close, THINK_CLOSING, sizeof THINK_CLOSING - 1,
+                               TOKENIZER_SPECIALS, detail);
+    }
+    if (err == ERR_OK) {
+        err = expand_placeholders(e, r, &ids, detail);
+    }
     if (err == ERR_OK) {
         err = finish_request(e, r, &in->params, detail);
     }

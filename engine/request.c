@@ -9,6 +9,7 @@ gen_request *gen_request_create(void)
     gen_request *r = calloc(1, sizeof *r);
     if (r) {
         token_ids_init(&r->prompt);
+        token_ids_init(&r->think_close);
         gen_params_init(&r->params);
     }
     return r;
@@ -36,6 +37,7 @@ void gen_request_free(gen_request *r)
     free(r->boundaries);
     free(r->params.biases);
     token_ids_deinit(&r->prompt);
+    token_ids_deinit(&r->think_close);
     gen_event_free(r->done);
     free(r);
 }

@@ -258,6 +258,8 @@ static void admit(engine *e)
         seq_state_set_rope_delta(s->seq, r->rope_delta);
         err_detail detail = {0};
         make_key(s);
+        think_init(&s->think, r->starts_in_thinking, r->may_think, r->params.think_tokens, r->think_close.ids,
+                   r->think_close.len);
         err_code err = start_slot(e, s, r, &detail);
         if (err == ERR_OK) {
             err = resume_prefix(e, s, &detail);
@@ -288,6 +290,14 @@ static void drop_cancelled(engine *e)
 
 /* ---- tokens ---- */
 
+static void watch_thinking(const engine *e, slot *s, int32_t id)
+{
+    size_t len = 0;
+    bool special = false;
+    const char *text = engine_token_bytes(e, id, &len, &special);
+    think_accept(&s->think, text, special ? 0 : len);
+}
+
 /* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer. False when the slot
  * is free afterwards. */
 static bool take_token(engine *e, slot *s, float *logits)
@@ -304,11 +314,13 @@ static bool take_token(engine *e, slot *s, float *logits)
         s->phase = GEN_PHASE_DECODE;
     }
     s->timings.predicted_n++;
+    id = think_choose(&s->think, id, !p->ignore_eos && engine_is_stop_token(e, id));
     if (!p->ignore_eos && engine_is_stop_token(e, id)) {
         finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
         return false;
     }
     sampler_accept(s->sampler, id);
+    watch_thinking(e, s, id);
     s->next_token = id;
     s->key[s->n_key++] = (uint64_t)(uint32_t)id;
     update_timings(s);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "server/call_ledger.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
 #include "server/tool_fields.h"
@@ -96,40 +97,52 @@ err_code chat_request_arguments(chat_request *r, const json **out, const json *v
     return chat_request_keep(r, doc) ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for this request");
 }
 
-static err_code read_tool_calls(chat_request *r, chat_message *m, const json *calls, const char *path,
-                                err_detail *d)
+/* Reads a call into the next of m->tool_calls. */
+static err_code read_call(chat_request *r, call_ledger *ledger, chat_message *m, const char *id,
+                          const json *function, const char *path, err_detail *d)
 {
-    if (json_typeof(calls) == JSON_NULL) {
-        return ERR_OK;
+    chat_tool_call *call = &m->tool_calls[m->n_tool_calls];
+    call->id = id;
+    call->name = json_str(json_get(function, "name"), NULL);
+    if (!call->name) {
+        return err_set_param(d, ERR_INVALID, path, "invalid_value", "%s needs a name", path);
     }
-    size_t n = json_is(calls, JSON_ARRAY) ? json_len(calls) : SIZE_MAX;
+    err_code err = chat_request_arguments(r, &call->arguments, json_get(function, "arguments"), path, d);
+    if (err == ERR_OK) {
+        err = call_ledger_call(ledger, id, path, d);
+    }
+    m->n_tool_calls += err == ERR_OK;
+    return err;
+}
+
+/* tool_calls, and function_call as older clients write it. */
+static err_code read_tool_calls(chat_request *r, call_ledger *ledger, chat_message *m, const json *message,
+                                const char *path, err_detail *d)
+{
+    const json *calls = json_get(message, "tool_calls"), *old = json_get(message, "function_call");
+    char call_path[PATH_BYTES];
+    size_t n = json_typeof(calls) == JSON_NULL ? 0 : json_is(calls, JSON_ARRAY) ? json_len(calls) : SIZE_MAX;
     if (n > LIMIT_PARTS_PER_MESSAGE) {
         return err_set_param(d, ERR_INVALID, path, "invalid_type",
                              "%s.tool_calls must be a list of at most %d calls", path,
                              LIMIT_PARTS_PER_MESSAGE);
     }
-    m->tool_calls = arena_calloc(r->in->arena, n + 1, sizeof *m->tool_calls);
+    bool has_old = n == 0 && json_is(old, JSON_OBJECT);
+    m->tool_calls = n || has_old ? arena_calloc(r->in->arena, n + 1, sizeof *m->tool_calls) : NULL;
     if (!m->tool_calls) {
-        return err_set(d, ERR_NOMEM, "no memory for this request");
+        return n || has_old ? err_set(d, ERR_NOMEM, "no memory for this request") : ERR_OK;
     }
-    for (const json *v = json_child(calls); v; v = json_next(v)) {
-        char call_path[PATH_BYTES];
+    if (has_old) {
+        request_path(call_path, "%s.function_call", path);
+        return read_call(r, ledger, m, NULL, old, call_path, d);
+    }
+    err_code err = ERR_OK;
+    for (const json *v = json_child(calls); v && err == ERR_OK; v = json_next(v)) {
         request_path(call_path, "%s.tool_calls[%zu].function", path, m->n_tool_calls);
-        const json *function = json_get(v, "function");
-        chat_tool_call *call = &m->tool_calls[m->n_tool_calls];
-        call->id = json_str(json_get(v, "id"), NULL);
-        call->name = json_str(json_get(function, "name"), NULL);
-        if (!call->name) {
-            return err_set_param(d, ERR_INVALID, call_path, "invalid_value", "%s needs a name", call_path);
-        }
-        err_code err =
-            chat_request_arguments(r, &call->arguments, json_get(function, "arguments"), call_path, d);
-        if (err != ERR_OK) {
-            return err;
-        }
-        m->n_tool_calls++;
+        err =
+            read_call(r, ledger, m, json_str(json_get(v, "id"), NULL), json_get(v, "function"), call_path, d);
     }
-    return ERR_OK;
+    return err;
 }
 
 /* ---- messages ---- */
@@ -150,10 +163,11 @@ static bool read_role(chat_role *out, const char *role)
     return false;
 }
 
-static err_code read_message(chat_request *r, content_reader *reader, chat_message *m, const json *v,
+static err_code read_message(chat_request *r, content_reader *reader, call_ledger *ledger, const json *v,
                              const char *path, err_detail *d)
 {
     char inner[PATH_BYTES];
+    chat_message *m = &r->in->messages[r->in->n_messages];
     if (!json_is(v, JSON_OBJECT)) {
         return err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must be an object", path);
     }
@@ -169,12 +183,16 @@ static err_code read_message(chat_request *r, content_reader *reader, chat_messa
     }
     if (m->role == CHAT_ASSISTANT) {
         m->reasoning = json_str(json_get(v, "reasoning_content"), json_str(json_get(v, "reasoning"), NULL));
-        err = read_tool_calls(r, m, json_get(v, "tool_calls"), path, d);
+        err = read_tool_calls(r, ledger, m, v, path, d);
     } else if (m->n_parts == 0 && json_typeof(json_get(v, "content")) == JSON_NULL) {
         err = err_set_param(d, ERR_INVALID, inner, "missing_field", "%s is missing", inner);
     }
     m->tool_call_id = json_str(json_get(v, "tool_call_id"), NULL);
     m->name = json_str(json_get(v, "name"), NULL);
+    if (err == ERR_OK && m->role == CHAT_TOOL) {
+        request_path(inner, "%s.tool_call_id", path);
+        err = call_ledger_result(ledger, m->tool_call_id, r->in->n_messages, inner, d);
+    }
     return err;
 }
 
@@ -191,20 +209,21 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
         return err_set(d, ERR_NOMEM, "no memory for this request");
     }
     content_reader reader = {.in = r->in, .info = info, .files = r->files, .scope = r->scope};
-    err_code video_err = video_fields_body(&reader.video, root, d);
-    if (video_err != ERR_OK) {
-        return video_err;
+    call_ledger ledger;
+    err_code err = video_fields_body(&reader.video, root, d);
+    if (err == ERR_OK) {
+        err = call_ledger_init(&ledger, r->in, n, d);
     }
-    for (const json *v = json_child(messages); v; v = json_next(v)) {
+    for (const json *v = json_child(messages); v && err == ERR_OK; v = json_next(v)) {
         char path[PATH_BYTES];
         request_path(path, "messages[%zu]", r->in->n_messages);
-        err_code err = read_message(r, &reader, &r->in->messages[r->in->n_messages], v, path, d);
-        if (err != ERR_OK) {
-            return err;
-        }
-        r->in->n_messages++;
+        err = read_message(r, &reader, &ledger, v, path, d);
+        r->in->n_messages += err == ERR_OK;
     }
-    err_code err = chat_normalize(r->in, d);
+    if (err == ERR_OK) {
+        call_ledger_sort(&ledger);
+        err = chat_normalize(r->in, d);
+    }
     return err == ERR_OK ? request_read_continue(r->in, root, d) : err;
 }
 

@@ -82,6 +82,7 @@ bool command_engine_options(engine_options *out, const options *o)
     out->defaults.repetition_penalty = (float)o->repeat_penalty;
     out->defaults.has_seed = o->has_seed;
     out->defaults.seed = (uint64_t)o->seed;
+    out->defaults.think_tokens = (int32_t)o->reasoning_budget;
     if (o->cpu && !engine_parse_cpu(o->cpu, &out->cpu_mask)) {
         fprintf(stderr, "parley: --cpu is \"%s\"; it takes generic, avx2, avx512 or native\n", o->cpu);
         return false;

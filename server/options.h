@@ -27,6 +27,7 @@ typedef struct options {
     const char *alias;
     const char *chat_template_file;
     const char *tool_call_parser;
+    int64_t reasoning_budget; /* -1: no limit */
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute;
     const char *cache_type;

@@ -263,49 +263,97 @@ err_code request_read_continue(chat_input *in, const json *root, err_detail *d)
 
 /* ---- thinking ---- */
 
-err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root, const char *effort,
-                               const char *effort_param, err_detail *d)
+/* What the words for effort mean: whether to think, and for how many tokens (-1: no limit). */
+typedef struct effort_row {
+    const char *name;
+    bool thinks;
+    int32_t budget;
+} effort_row;
+
+static const effort_row *find_effort(const char *name)
 {
-    static const char *const EFFORTS[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
-    *doc = NULL;
-    const json *kwargs = present(root, "chat_template_kwargs");
-    if (kwargs && !json_is(kwargs, JSON_OBJECT)) {
-        return err_set_param(d, ERR_INVALID, "chat_template_kwargs", "invalid_type",
-                             "chat_template_kwargs must be an object");
-    }
-    bool thinking = true, known = effort == NULL;
-    err_code err = request_bool(&thinking, root, "enable_thinking", d);
+    static const effort_row EFFORTS[] = {{"none", false, -1},    {"minimal", true, 128}, {"low", true, 512},
+                                         {"medium", true, 1024}, {"high", true, -1},     {"xhigh", true, -1}};
     for (size_t i = 0; i < sizeof EFFORTS / sizeof EFFORTS[0]; i++) {
-        known = known || strcmp(effort, EFFORTS[i]) == 0;
+        if (strcmp(EFFORTS[i].name, name) == 0) {
+            return &EFFORTS[i];
+        }
     }
-    if (err == ERR_OK && !known) {
-        err = err_set_param(d, ERR_INVALID, effort_param, "invalid_value",
-                            "%s must be none, minimal, low, medium, high or xhigh", effort_param);
-    }
-    if (err != ERR_OK) {
-        return err;
-    }
-    in->template_kwargs = kwargs;
-    bool given = present(root, "enable_thinking") || (effort && strcmp(effort, "none") == 0);
-    if (!given || json_get(kwargs, "enable_thinking")) {
-        return ERR_OK; /* chat_template_kwargs is the more specific wish */
-    }
-    thinking = thinking && !(effort && strcmp(effort, "none") == 0);
+    return NULL;
+}
+
+/* The template's variables with those that the request's own fields mean; kwargs win, they are the more specific. */
+static err_code write_kwargs(json_doc **doc, const json *kwargs, const bool *thinking, const char *effort,
+                             err_detail *d)
+{
     bytes text;
     bytes_init(&text, 1 << 20);
-    bytes_printf(&text, "{\"enable_thinking\":%s", thinking ? "true" : "false");
+    if (thinking && !json_get(kwargs, "enable_thinking")) {
+        bytes_printf(&text, ",\"enable_thinking\":%s", *thinking ? "true" : "false");
+    }
+    if (effort && !json_get(kwargs, "reasoning_effort")) {
+        bytes_printf(&text, ",\"reasoning_effort\":\"%s\"", effort);
+    }
     for (const json *v = json_child(kwargs); v; v = json_next(v)) {
         bytes_append_char(&text, ',');
         bytes_append_json(&text, json_key(v), strlen(json_key(v)));
         bytes_append_char(&text, ':');
         json_write(&text, v);
     }
-    bytes_append_char(&text, '}');
-    err = text.failed ? err_set(d, ERR_LIMIT, "chat_template_kwargs is too large")
-                      : json_parse(doc, text.data, text.len, LIMIT_JSON_DEPTH, d);
-    if (err == ERR_OK) {
-        in->template_kwargs = json_root(*doc);
+    if (text.len > 0) {
+        text.data[0] = '{';
     }
+    bytes_append_char(&text, '}');
+    err_code err = text.failed ? err_set(d, ERR_LIMIT, "chat_template_kwargs is too large")
+                               : json_parse(doc, text.data, text.len, LIMIT_JSON_DEPTH, d);
     bytes_deinit(&text);
+    return err;
+}
+
+static err_code read_budget(gen_params *p, const json *root, const effort_row *effort, err_detail *d)
+{
+    static const char *const NAMES[] = {"reasoning_budget", "thinking_budget"};
+    int64_t budget = effort && effort->budget >= 0 ? effort->budget : p->think_tokens;
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        err_code err = request_int(&budget, root, NAMES[i], -1, INT32_MAX, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+        if (present(root, NAMES[i]) && budget < 0) {
+            budget = INT32_MAX; /* no limit, whatever the server's default is */
+        }
+    }
+    p->think_tokens = (int32_t)budget;
+    return ERR_OK;
+}
+
+err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root, const char *effort,
+                               const char *effort_param, err_detail *d)
+{
+    *doc = NULL;
+    const json *kwargs = present(root, "chat_template_kwargs");
+    if (kwargs && !json_is(kwargs, JSON_OBJECT)) {
+        return err_set_param(d, ERR_INVALID, "chat_template_kwargs", "invalid_type",
+                             "chat_template_kwargs must be an object");
+    }
+    const effort_row *row = effort ? find_effort(effort) : NULL;
+    if (effort && !row) {
+        return err_set_param(d, ERR_INVALID, effort_param, "invalid_value",
+                             "%s must be none, minimal, low, medium, high or xhigh", effort_param);
+    }
+    bool thinking = !row || row->thinks;
+    err_code err = request_bool(&thinking, root, "enable_thinking", d);
+    if (err == ERR_OK) {
+        err = read_budget(&in->params, root, row, d);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    thinking = thinking && (!row || row->thinks);
+    in->template_kwargs = kwargs;
+    if (row || present(root, "enable_thinking")) {
+        err = write_kwargs(doc, kwargs, &thinking, row ? row->name : NULL, d);
+        in->template_kwargs = err == ERR_OK ? json_root(*doc) : NULL;
+    }
     return err;
 }

@@ -37,6 +37,7 @@ typedef struct reply_options {
     char *metadata;                      /* JSON object as text, owned; NULL: none */
     double temperature, top_p;           /* as asked for, NAN if not: echoed by Responses */
     int32_t max_tokens;                  /* as asked for, -1 if not */
+    char effort[16], summary[16];        /* of the reasoning, as asked for; "" if not */
     tool_set *tools;                     /* that may be called, owned; NULL: none */
     bool one_call;                       /* the answer ends behind its first call */
     char *tools_text, *tool_choice_text; /* JSON as it was sent, owned, echoed by Responses; NULL: not sent */
@@ -65,8 +66,9 @@ MUST_CHECK err_code request_read_stop(reply_options *o, const json *root, err_de
 /* continue_final_message, once in->messages are read: the last must then be an assistant's words, without calls. */
 MUST_CHECK err_code request_read_continue(chat_input *in, const json *root, err_detail *d);
 
-/* chat_template_kwargs, enable_thinking and the given effort ("none" turns thinking off; NULL: not given) into
- * in->template_kwargs. *doc is a document that the caller frees after in; NULL if none was needed. */
+/* chat_template_kwargs, enable_thinking, reasoning_budget and the given effort ("none" turns thinking off, the others
+ * on, the lower ones with a budget; NULL: not given) into in->template_kwargs and in->params. *doc is a document that the
+ * caller frees after in; NULL if none was needed. */
 MUST_CHECK err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root,
                                           const char *effort, const char *effort_param, err_detail *d);
 

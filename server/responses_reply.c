@@ -53,33 +53,81 @@ static void write_text(bytes *out, const char *name, const bytes *text)
     bytes_append_json(out, bytes_str(text), text->len);
 }
 
-static void write_part(bytes *out, const reply_item *item)
+/* How the text of an item is named. Reasoning stands in the item's content, or, if the request asked for a summary, in
+ * its summary: never in both, as clients show both. */
+typedef struct text_names {
+    const char *part, *index;
+    const char *part_added, *part_done, *delta, *done;
+} text_names;
+
+static const text_names *names_of(const responses_reply *r, reply_kind kind)
 {
-    const bool is_reasoning = item->kind == REPLY_REASONING;
-    bytes_printf(out, "{\"type\":\"%s\"", is_reasoning ? "reasoning_text" : "output_text");
-    write_text(out, "text", &item->text);
-    bytes_append_str(out, is_reasoning ? "}" : ",\"annotations\":[],\"logprobs\":[]}");
+    static const text_names OUTPUT = {"output_text",
+                                      "content_index",
+                                      "response.content_part.added",
+                                      "response.content_part.done",
+                                      "response.output_text.delta",
+                                      "response.output_text.done"};
+    static const text_names THOUGHT = {"reasoning_text",
+                                       "content_index",
+                                       "response.content_part.added",
+                                       "response.content_part.done",
+                                       "response.reasoning_text.delta",
+                                       "response.reasoning_text.done"};
+    static const text_names SUMMARY = {"summary_text",
+                                       "summary_index",
+                                       "response.reasoning_summary_part.added",
+                                       "response.reasoning_summary_part.done",
+                                       "response.reasoning_summary_text.delta",
+                                       "response.reasoning_summary_text.done"};
+    static const text_names ARGUMENTS = {.delta = "response.function_call_arguments.delta",
+                                         .done = "response.function_call_arguments.done"};
+    if (kind == REPLY_REASONING) {
+        return r->opt->summary[0] ? &SUMMARY : &THOUGHT;
+    }
+    return kind == REPLY_CALL ? &ARGUMENTS : &OUTPUT;
 }
 
-static void write_item(bytes *out, const reply_item *item, bool with_content, const char *status)
+static void write_part(bytes *out, const responses_reply *r, const reply_item *item)
+{
+    bytes_printf(out, "{\"type\":\"%s\"", names_of(r, item->kind)->part);
+    write_text(out, "text", &item->text);
+    bytes_append_str(out, item->kind == REPLY_REASONING ? "}" : ",\"annotations\":[],\"logprobs\":[]}");
+}
+
+static void write_parts(bytes *out, const responses_reply *r, const reply_item *item, const char *name,
+                        bool with_part)
+{
+    bytes_printf(out, ",\"%s\":[", name);
+    if (with_part) {
+        write_part(out, r, item);
+    }
+    bytes_append_char(out, ']');
+}
+
+static void write_item(bytes *out, const responses_reply *r, const reply_item *item, bool with_content,
+                       const char *status)
 {
     static const char *const TYPES[] = {
         [REPLY_REASONING] = "reasoning", [REPLY_CONTENT] = "message", [REPLY_CALL] = "function_call"};
     bytes_printf(out, "{\"id\":\"%s\",\"type\":\"%s\",\"status\":\"%s\"", item->id, TYPES[item->kind],
                  status);
-    if (item->kind == REPLY_CALL) {
+    switch (item->kind) {
+    case REPLY_CALL:
         bytes_printf(out, ",\"call_id\":\"%s\"", item->call_id);
         write_text(out, "name", &item->name);
         write_text(out, "arguments", &item->text);
-        bytes_append_char(out, '}');
-        return;
+        break;
+    case REPLY_REASONING:
+        write_parts(out, r, item, "summary", with_content && r->opt->summary[0]);
+        write_parts(out, r, item, "content", with_content && !r->opt->summary[0]);
+        break;
+    default:
+        bytes_append_str(out, ",\"role\":\"assistant\"");
+        write_parts(out, r, item, "content", with_content);
+        break;
     }
-    bytes_append_str(out, item->kind == REPLY_REASONING ? ",\"summary\":[],\"content\":["
-                                                        : ",\"role\":\"assistant\",\"content\":[");
-    if (with_content) {
-        write_part(out, item);
-    }
-    bytes_append_str(out, "]}");
+    bytes_append_char(out, '}');
 }
 
 static const char *item_status(const responses_reply *r, const reply_item *item)
@@ -130,7 +178,7 @@ void responses_reply_write(bytes *out, const responses_reply *r)
     bytes_append_str(out, ",\"output\":[");
     for (int i = 0; i < r->n_items; i++) {
         bytes_append_str(out, i ? "," : "");
-        write_item(out, &r->items[i], true, item_status(r, &r->items[i]));
+        write_item(out, r, &r->items[i], true, item_status(r, &r->items[i]));
     }
     bytes_append_char(out, ']');
     write_end(out, r);
@@ -146,6 +194,11 @@ void responses_reply_write(bytes *out, const responses_reply *r)
         r->opt->one_call ? "false" : "true", r->opt->keep_on_disconnect ? "true" : "false",
         r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
     bytes_append_str(out, r->opt->tools_text ? r->opt->tools_text : "[]");
+    const char *quote = r->opt->effort[0] ? "\"" : "";
+    bytes_printf(out, ",\"reasoning\":{\"effort\":%s%s%s,", quote,
+                 r->opt->effort[0] ? r->opt->effort : "null", quote);
+    quote = r->opt->summary[0] ? "\"" : "";
+    bytes_printf(out, "\"summary\":%s%s%s}", quote, r->opt->summary[0] ? r->opt->summary : "null", quote);
     bytes_append_str(out, ",\"truncation\":\"disabled\"}");
 }
 
@@ -225,8 +278,8 @@ static int index_of(const responses_reply *r, const reply_item *item)
 static void write_place(const responses_reply *r, bytes *line, const reply_item *item)
 {
     bytes_printf(line, ",\"item_id\":\"%s\",\"output_index\":%d", item->id, index_of(r, item));
-    if (item->kind != REPLY_CALL) {
-        bytes_append_str(line, ",\"content_index\":0");
+    if (names_of(r, item->kind)->index) {
+        bytes_printf(line, ",\"%s\":0", names_of(r, item->kind)->index);
     }
 }
 
@@ -235,7 +288,7 @@ static void item_event(responses_reply *r, const reply_item *item, const char *t
 {
     bytes *line = begin_event(r, type);
     bytes_printf(line, ",\"output_index\":%d,\"item\":", index_of(r, item));
-    write_item(line, item, with_content, status);
+    write_item(line, r, item, with_content, status);
     end_event(r, type);
 }
 
@@ -244,7 +297,7 @@ static void part_event(responses_reply *r, const reply_item *item, const char *t
     bytes *line = begin_event(r, type);
     write_place(r, line, item);
     bytes_append_str(line, ",\"part\":");
-    write_part(line, item);
+    write_part(line, r, item);
     end_event(r, type);
 }
 
@@ -280,41 +333,36 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
         bytes_append(&item->name, name->data, name->len);
     }
     item_event(r, item, "response.output_item.added", false, "in_progress");
-    if (kind != REPLY_CALL) {
-        part_event(r, item, "response.content_part.added");
+    if (names_of(r, kind)->part) {
+        part_event(r, item, names_of(r, kind)->part_added);
     }
     return item;
 }
 
 static void close_item(responses_reply *r, const char *status)
 {
-    static const char *const DONE[] = {[REPLY_REASONING] = "response.reasoning_text.done",
-                                       [REPLY_CONTENT] = "response.output_text.done",
-                                       [REPLY_CALL] = "response.function_call_arguments.done"};
     reply_item *item = r->n_items ? &r->items[r->n_items - 1] : NULL;
     if (!item || !item->open) {
         return;
     }
+    const text_names *names = names_of(r, item->kind);
     item->open = false;
-    bytes *line = begin_event(r, DONE[item->kind]);
+    bytes *line = begin_event(r, names->done);
     write_place(r, line, item);
     if (item->kind == REPLY_CALL) {
         write_text(line, "name", &item->name);
     }
     write_text(line, item->kind == REPLY_CALL ? "arguments" : "text", &item->text);
     bytes_append_str(line, item->kind == REPLY_CONTENT ? ",\"logprobs\":[]" : "");
-    end_event(r, DONE[item->kind]);
-    if (item->kind != REPLY_CALL) {
-        part_event(r, item, "response.content_part.done");
+    end_event(r, names->done);
+    if (names->part) {
+        part_event(r, item, names->part_done);
     }
     item_event(r, item, "response.output_item.done", true, status);
 }
 
 static void add_text(responses_reply *r, reply_kind kind, const bytes *text)
 {
-    static const char *const DELTA[] = {[REPLY_REASONING] = "response.reasoning_text.delta",
-                                        [REPLY_CONTENT] = "response.output_text.delta",
-                                        [REPLY_CALL] = "response.function_call_arguments.delta"};
     reply_item *item = open_last(r, kind);
     if (!item && kind != REPLY_CALL) {
         close_item(r, "completed");
@@ -324,11 +372,12 @@ static void add_text(responses_reply *r, reply_kind kind, const bytes *text)
         return;
     }
     bytes_append(&item->text, text->data, text->len);
-    bytes *line = begin_event(r, DELTA[kind]);
+    const char *type = names_of(r, kind)->delta;
+    bytes *line = begin_event(r, type);
     write_place(r, line, item);
     write_text(line, "delta", text);
     bytes_append_str(line, kind == REPLY_CONTENT ? ",\"logprobs\":[]" : "");
-    end_event(r, DELTA[kind]);
+    end_event(r, type);
 }
 
 void responses_reply_delta(responses_reply *r, const reply_pieces *pieces)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "server/call_ledger.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
 #include "server/tool_fields.h"
@@ -71,6 +72,7 @@ static err_code read_identity(chat_request *r, const json *root, err_detail *d)
 typedef struct item_reader {
     chat_request *r;
     content_reader content;
+    call_ledger ledger;
     size_t cap;
 } item_reader;
 
@@ -129,7 +131,7 @@ static err_code read_call(item_reader *reader, const json *item, const char *pat
     call->name = name;
     err_code err = chat_request_arguments(reader->r, &call->arguments, json_get(item, "arguments"), path, d);
     m->n_tool_calls += err == ERR_OK;
-    return err;
+    return err == ERR_OK ? call_ledger_call(&reader->ledger, call->id, path, d) : err;
 }
 
 static err_code read_plain_message(item_reader *reader, const json *item, const char *path, err_detail *d)
@@ -185,6 +187,12 @@ static err_code read_item(item_reader *reader, const json *item, const char *pat
             return no_memory(d);
         }
         m->tool_call_id = json_str(json_get(item, "call_id"), NULL);
+        request_path(inner, "%s.call_id", path);
+        err_code err =
+            call_ledger_result(&reader->ledger, m->tool_call_id, reader->r->in->n_messages - 1, inner, d);
+        if (err != ERR_OK) {
+            return err;
+        }
         request_path(inner, "%s.output", path);
         return content_read(&reader->content, m, json_get(item, "output"), inner, d);
     }
@@ -212,7 +220,10 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
     }
     item_reader reader = {
         .r = r, .content = {.in = r->in, .info = info, .files = r->files, .scope = r->scope}, .cap = n + 1};
-    err = video_fields_body(&reader.content.video, root, d);
+    err = call_ledger_init(&reader.ledger, r->in, n + 1, d);
+    if (err == ERR_OK) {
+        err = video_fields_body(&reader.content.video, root, d);
+    }
     if (err == ERR_OK && instructions && instructions[0]) {
         err = content_read(&reader.content, add_message(&reader, CHAT_SYSTEM), json_get(root, "instructions"),
                            "instructions", d);
@@ -227,6 +238,7 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         err = read_item(&reader, v, path, d);
     }
     if (err == ERR_OK) {
+        call_ledger_sort(&reader.ledger);
         err = chat_normalize(r->in, d);
     }
     return err == ERR_OK ? request_read_continue(r->in, root, d) : err;
@@ -275,7 +287,7 @@ static err_code check_supported(const json *root, err_detail *d)
 static err_code read_effort(chat_request *r, const json *root, err_detail *d)
 {
     const json *reasoning = json_get(root, "reasoning");
-    const char *effort = NULL;
+    const char *effort = NULL, *summary = "";
     json_doc *kwargs = NULL;
     if (json_typeof(reasoning) != JSON_NULL && !json_is(reasoning, JSON_OBJECT)) {
         return err_set_param(d, ERR_INVALID, "reasoning", "invalid_type", "reasoning must be an object");
@@ -285,7 +297,19 @@ static err_code read_effort(chat_request *r, const json *root, err_detail *d)
         err = request_string(&effort, root, "reasoning_effort", 16, d);
     }
     if (err == ERR_OK) {
+        err = request_string(&summary, reasoning, "summary", sizeof r->reply.summary - 1, d);
+    }
+    if (err == ERR_OK && strcmp(summary, "auto") != 0 && strcmp(summary, "concise") != 0 &&
+        strcmp(summary, "detailed") != 0 && summary[0]) {
+        err = err_set_param(d, ERR_INVALID, "reasoning.summary", "invalid_value",
+                            "reasoning.summary must be auto, concise or detailed");
+    }
+    if (err == ERR_OK) {
         err = request_read_thinking(r->in, &kwargs, root, effort, "reasoning.effort", d);
+    }
+    if (err == ERR_OK) {
+        snprintf(r->reply.effort, sizeof r->reply.effort, "%s", effort ? effort : "");
+        snprintf(r->reply.summary, sizeof r->reply.summary, "%s", summary);
     }
     if (kwargs && !chat_request_keep(r, kwargs)) {
         return no_memory(d);

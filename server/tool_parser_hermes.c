@@ -96,8 +96,11 @@ static tool_step read_key(const char *text, size_t len, size_t *at, const char *
     }
     *key = text + *at;
     tool_step step = scan_string(*key, len - *at, n);
+    if ((step == TOOL_DONE ? *n : len - *at) > TOOL_NAME_BYTES) {
+        return TOOL_NO; /* no key is that long */
+    }
     if (step != TOOL_DONE) {
-        return len - *at > TOOL_NAME_BYTES ? TOOL_NO : step;
+        return step;
     }
     *at += *n;
     *at += tool_blank(text + *at, len - *at);

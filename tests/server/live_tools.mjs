@@ -146,6 +146,19 @@ test('a call over a WebSocket', async () => {
     socket.destroy();
 });
 
+test('reasoning as a summary, if that is asked for', async () => {
+    const body = { input: '!think hello', reasoning: { effort: 'low', summary: 'auto' } };
+    const list = events((await post(server, '/v1/responses', { ...body, stream: true })).text).map((line) => JSON.parse(line));
+    const final = list.at(-1).response;
+    assert.deepEqual(final.reasoning, body.reasoning);
+    assert.deepEqual(final.output[0].summary, [{ type: 'summary_text', text: 'Let me think.' }]);
+    assert.deepEqual(final.output[0].content, []);
+    assert.equal(list.filter((event) => event.type === 'response.reasoning_summary_text.delta').map((event) => event.delta).join(''), 'Let me think.');
+    assert.ok(list.some((event) => event.type === 'response.reasoning_summary_part.done' && event.summary_index === 0));
+    assert.ok(!list.some((event) => event.type.startsWith('response.reasoning_text')));
+    assert.equal((await post(server, '/v1/responses', { ...body, reasoning: { summary: 'long' } })).json().error.param, 'reasoning.summary');
+});
+
 test('the tools of a request are checked', async () => {
     const bad = async (more) => (await chat(server, 'hello', more)).json().error;
     assert.equal((await bad({ tools: 5 })).param, 'tools');

@@ -29,7 +29,8 @@ static void test_normalisation(void)
             "{\"role\":\"user\",\"content\":\"b\"},{\"role\":\"assistant\",\"content\":null,\"reasoning_"
             "content\":\"r\","
             "\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
-            "\"{\\\"x\\\": 1}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"t1\"},"
+            "\"{\\\"x\\\": 1}\"}},{\"id\":\"c2\",\"function\":{\"name\":\"g\"}}]},"
+            "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"t1\"},"
             "{\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"t2\"},{\"role\":\"system\",\"content\":"
             "[{\"type\":"
             "\"text\",\"text\":\"s2\"}]},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"c\"}]}"
@@ -45,7 +46,7 @@ static void test_normalisation(void)
     CHECK_STR(text_of(&in->messages[1], 0), "a\n\nb");
     CHECK_INT(in->messages[2].role, CHAT_ASSISTANT);
     CHECK_STR(in->messages[2].reasoning, "r");
-    CHECK_INT(in->messages[2].n_tool_calls, 1);
+    CHECK_INT(in->messages[2].n_tool_calls, 2);
     int64_t x = 0;
     CHECK(json_int(json_get(in->messages[2].tool_calls[0].arguments, "x"), 0, 9, &x));
     CHECK_INT(x, 1);
@@ -303,8 +304,105 @@ static void test_continue(void)
     }
 }
 
+#define ASKED       "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
+#define MADE(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"
+#define CALL(id)                                                                                             \
+    "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
+#define GAVE(id, out) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"" out "\"}"
+
+static void check_bad_history(const char *text, bool is_responses, const char *param, const char *words)
+{
+    chat_request r;
+    err_detail d = {0};
+    CHECK_INT(parse(&r, text, is_responses, &d), ERR_INVALID);
+    CHECK_STR(d.param, param);
+    CHECK(strstr(d.text, words) != NULL);
+    chat_request_deinit(&r);
+}
+
+static void test_tool_history(void)
+{
+    chat_request r;
+    err_detail d;
+    /* results stand in the order of their calls; ids may come again once they are answered */
+    CHECK_OK(parse(&r,
+                   ASKED MADE(CALL("a") "," CALL("b") "," CALL("c")) "," GAVE("c", "3") "," GAVE(
+                       "a", "1") "," GAVE("b", "2") "," MADE(CALL("a")) "," GAVE("a", "4") "]}",
+                   false, &d),
+             d);
+    const char *const said[] = {"1", "2", "3"};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_STR(text_of(&r.in->messages[2 + i], 0), said[i]);
+    }
+    CHECK_STR(text_of(&r.in->messages[6], 0), "4");
+    chat_request_deinit(&r);
+    /* results without ids, in parts, and the old fields */
+    CHECK_OK(
+        parse(&r,
+              ASKED MADE(CALL("a") "," CALL("b")) ",{\"role\":\"tool\",\"content\":\"1\"},{\"role\":\"tool\","
+                                                  "\"content\":[{\"type\":\"text\",\"text\":\"2\"}]},{"
+                                                  "\"role\":\"assistant\",\"content\":null,"
+                                                  "\"function_call\":{\"name\":\"g\",\"arguments\":\"{"
+                                                  "\\\"x\\\":1}\"}},{\"role\":\"function\","
+                                                  "\"name\":\"g\",\"content\":\"3\"}]}",
+              false, &d),
+        d);
+    CHECK_STR(r.in->messages[4].tool_calls[0].name, "g");
+    CHECK_STR(text_of(&r.in->messages[3], 0), "2");
+    chat_request_deinit(&r);
+
+    check_bad_history(ASKED GAVE("a", "1") "]}", false, "messages[1].tool_call_id", "no call comes before");
+    check_bad_history(ASKED MADE(CALL("a")) "," GAVE("b", "1") "]}", false, "messages[2].tool_call_id",
+                      "id b");
+    check_bad_history(ASKED MADE(CALL("a")) "," GAVE("a", "1") "," GAVE("a", "2") "]}", false,
+                      "messages[3].tool_call_id", "already");
+    check_bad_history(ASKED MADE(CALL("a") "," CALL("a")) "]}", false, "messages[1].tool_calls[1].function",
+                      "ids must differ");
+    check_bad_history(
+        ASKED MADE("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\"}}") "]}", false,
+        "messages[1].tool_calls[0].function", "JSON object");
+    check_bad_history("{\"input\":[{\"role\":\"user\",\"content\":\"q\"},{\"type\":\"function_call_output\","
+                      "\"call_id\":\"a\",\"output\":\"1\"}]}",
+                      true, "input[1].call_id", "no call comes before");
+}
+
+static void test_thinking(void)
+{
+    static const struct {
+        const char *fields;
+        int on;         /* 1, 0, or -1: the template is not told */
+        int32_t budget; /* -1: unset */
+    } CASES[] = {
+        {"\"x\":1", -1, -1},
+        {"\"reasoning_effort\":\"none\"", 0, -1},
+        {"\"reasoning_effort\":\"minimal\"", 1, 128},
+        {"\"reasoning_effort\":\"low\"", 1, 512},
+        {"\"reasoning_effort\":\"medium\"", 1, 1024},
+        {"\"reasoning_effort\":\"high\"", 1, -1},
+        {"\"enable_thinking\":true,\"reasoning_budget\":7", 1, 7},
+        {"\"reasoning_effort\":\"low\",\"thinking_budget\":0", 1, 0},
+        {"\"reasoning_budget\":-1", -1, INT32_MAX},
+        {"\"enable_thinking\":false,\"reasoning_effort\":\"high\"", 0, -1},
+        {"\"reasoning_effort\":\"high\",\"chat_template_kwargs\":{\"enable_thinking\":false}", 0, -1},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[512];
+        chat_request r;
+        err_detail d;
+        snprintf(text, sizeof text, "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],%s}",
+                 CASES[i].fields);
+        CHECK_OK(parse(&r, text, false, &d), d);
+        const json *on = json_get(r.in->template_kwargs, "enable_thinking");
+        CHECK_INT(on ? json_is_true(on) : -1, CASES[i].on);
+        CHECK_INT(r.in->params.think_tokens, CASES[i].budget);
+        chat_request_deinit(&r);
+    }
+}
+
 int main(void)
 {
+    test_tool_history();
+    test_thinking();
     test_normalisation();
     test_parameters();
     test_media();

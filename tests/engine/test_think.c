@@ -1,0 +1,94 @@
+/* think: the block is followed byte by byte, and closed by its budget or instead of the answer's end. */
+#include "engine/think.h"
+
+#include "tests/check.h"
+
+static const int32_t CLOSE_IDS[] = {900, 901, 902};
+
+static think_watch start(bool starts, bool may, int32_t budget)
+{
+    think_watch w;
+    think_init(&w, starts, may, budget, CLOSE_IDS, 3);
+    return w;
+}
+
+static void say(think_watch *w, const char *text)
+{
+    think_accept(w, text, strlen(text));
+}
+
+static void test_phases(void)
+{
+    think_watch w = start(false, true, -1);
+    say(&w, " \n<th");
+    CHECK_INT(w.phase, THINK_START);
+    say(&w, "ink>\nso");
+    CHECK_INT(w.phase, THINK_OPEN);
+    say(&w, "</thi");
+    say(&w, "nk");
+    CHECK_INT(w.phase, THINK_OPEN);
+    say(&w, ">\n\nyes");
+    CHECK_INT(w.phase, THINK_OVER);
+    w = start(false, true, -1);
+    say(&w, "<b>");
+    CHECK_INT(w.phase, THINK_OVER);
+    w = start(false, false, -1);
+    say(&w, "<think>");
+    CHECK_INT(w.phase, THINK_OVER);
+    w = start(true, true, -1);
+    say(&w, "a</think>");
+    CHECK_INT(w.phase, THINK_OVER);
+}
+
+static void check_closing(think_watch *w, int32_t drawn, bool is_stop)
+{
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(think_choose(w, drawn, is_stop), CLOSE_IDS[i]);
+        say(w, "x");
+    }
+    CHECK_INT(w->phase, THINK_OVER);
+    CHECK_INT(think_choose(w, 7, true), 7);
+}
+
+static void test_budget(void)
+{
+    think_watch w = start(true, true, 2);
+    CHECK_INT(think_choose(&w, 5, false), 5);
+    say(&w, "one");
+    CHECK_INT(think_choose(&w, 6, false), 6);
+    say(&w, "two");
+    check_closing(&w, 7, false);
+    w = start(true, true, 0);
+    check_closing(&w, 7, false);
+    /* the answer opens the block itself: its marker is no thought */
+    w = start(false, true, 1);
+    CHECK_INT(think_choose(&w, 5, false), 5);
+    say(&w, "<think>");
+    CHECK_INT(think_choose(&w, 6, false), 6);
+    say(&w, "hm");
+    check_closing(&w, 7, false);
+    /* a block that ended in time */
+    w = start(true, true, 2);
+    say(&w, "a");
+    say(&w, "</think>");
+    CHECK_INT(think_choose(&w, 5, false), 5);
+}
+
+static void test_end_inside(void)
+{
+    think_watch w = start(true, true, -1);
+    say(&w, "hm");
+    check_closing(&w, 1, true);
+    w = start(false, true, -1);
+    CHECK_INT(think_choose(&w, 1, true), 1);
+    think_init(&w, true, true, 0, NULL, 0);
+    CHECK_INT(think_choose(&w, 1, true), 1);
+}
+
+int main(void)
+{
+    test_phases();
+    test_budget();
+    test_end_inside();
+    CHECK_DONE();
+}

@@ -1,0 +1,92 @@
+/** Tools and thinking with Seedling, the model that comes with the program: a whole loop of call, result and answer; a
+ *  budget for thoughts, the same with and without drafts, alone and beside others. */
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { joinChat, post, runTests, startServer, test } from './client.mjs';
+
+const model = fileURLToPath(new URL('../../assets/seedling', import.meta.url));
+const server = await startServer(['serve', '-m', model, '--port', '0', '-c', '2048', '-t', '1', '--temp', '0', '--cache-ram', '32', '--log-level', 'error']);
+await server.ready();
+
+const tool = (name, description, properties) => ({ type: 'function', function: { name, description, parameters: { type: 'object', properties, required: Object.keys(properties) } } });
+const tools = [
+    tool('get_weather', 'Get the current weather of a city', { city: { type: 'string', description: 'The city' } }),
+    tool('set_timer', 'Set a timer', { minutes: { type: 'integer' } }),
+    tool('set_light', 'Switch a light', { room: { type: 'string' }, on: { type: 'boolean' } }),
+];
+const ask = async (content, more = {}) => {
+    const messages = Array.isArray(content) ? content : [{ role: 'user', content }];
+    const reply = await post(server, '/v1/chat/completions', { messages, max_tokens: 120, ...more });
+    assert.equal(reply.status, 200, reply.text);
+    return more.stream ? joinChat(reply.text) : reply.json();
+};
+
+test('a loop: question, call, result, answer', async () => {
+    const messages = [{ role: 'user', content: 'What is the weather in Paris?' }];
+    const first = (await ask(messages, { tools })).choices[0];
+    assert.equal(first.finish_reason, 'tool_calls');
+    const [call] = first.message.tool_calls;
+    assert.equal(call.function.name, 'get_weather');
+    assert.deepEqual(JSON.parse(call.function.arguments), { city: 'Paris' });
+    messages.push(first.message, { role: 'tool', tool_call_id: call.id, content: '{"temperature": 18, "condition": "sunny"}' });
+    const second = (await ask(messages, { tools })).choices[0];
+    assert.equal(second.finish_reason, 'stop');
+    assert.match(second.message.content, /sunny/);
+});
+
+test('values have the types of the schema, streamed as whole, thinking or not', async () => {
+    for (const [question, name, values] of [['Set a timer for 12 minutes.', 'set_timer', { minutes: 12 }], ['Turn off the light in the kitchen.', 'set_light', { room: 'kitchen', on: false }]]) {
+        for (const more of [{}, { enable_thinking: true }, { parallel_tool_calls: false }]) {
+            const { message } = (await ask(question, { tools, ...more })).choices[0];
+            assert.equal(message.tool_calls[0].function.name, name);
+            assert.deepEqual(JSON.parse(message.tool_calls[0].function.arguments), values);
+            const { chunks, finish, reasoning } = await ask(question, { tools, stream: true, ...more });
+            const parts = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
+            assert.equal(parts.map((part) => part.function.arguments).join(''), message.tool_calls[0].function.arguments);
+            assert.deepEqual(finish, ['tool_calls']);
+            assert.equal(reasoning, message.reasoning_content ?? '');
+        }
+    }
+});
+
+const THINK = { tools, enable_thinking: true };
+
+test('a budget closes the thoughts, and the answer goes on', async () => {
+    const free = (await ask('Set a timer for 12 minutes.', THINK)).choices[0].message.reasoning_content;
+    for (const budget of [0, 1, 3]) {
+        const { choices, usage } = await ask('Set a timer for 12 minutes.', { ...THINK, reasoning_budget: budget });
+        const thought = choices[0].message.reasoning_content ?? '';
+        assert.ok(free.startsWith(thought), thought);
+        assert.equal(thought === '', budget === 0);
+        assert.equal(usage.completion_tokens_details.reasoning_tokens, budget + 2, 'the closing line break and marker count');
+        assert.ok(choices[0].message.tool_calls?.length === 1 || choices[0].message.content);
+    }
+    const high = await ask('Set a timer for 12 minutes.', { tools, reasoning_effort: 'high' });
+    assert.equal(high.choices[0].message.reasoning_content, free);
+    const none = await ask('Set a timer for 12 minutes.', { tools, reasoning_effort: 'none' });
+    assert.equal(none.choices[0].message.reasoning_content, undefined);
+});
+
+test('a budget changes nothing with drafts, in a batch, from the cache', async () => {
+    const questions = ['What is the weather in Rome?', 'Set a timer for 7 minutes.', 'Turn on the light in the garden.', 'What is 2 plus 3?'];
+    const bodies = questions.flatMap((question) => [2, 4, 300].map((budget) => [question, { ...THINK, reasoning_budget: budget }]));
+    const text = ({ choices, usage }) => JSON.stringify([choices[0].message, usage.completion_tokens, usage.completion_tokens_details]).replaceAll(/call_[0-9a-f]+/g, 'call');
+    const plain = [];
+    for (const [question, more] of bodies) plain.push(text(await ask(question, { ...more, mtp: false, cache_prompt: false })));
+    const drafted = await Promise.all(bodies.map(([question, more]) => ask(question, more)));
+    assert.deepEqual(drafted.map(text), plain);
+});
+
+test('an answer cut while it thinks says so', async () => {
+    const { choices } = await ask('What is the weather in Rome?', { ...THINK, max_tokens: 4 });
+    assert.equal(choices[0].finish_reason, 'length');
+    assert.equal(choices[0].message.content, '');
+    assert.ok(choices[0].message.reasoning_content);
+    const response = (await post(server, '/v1/responses', { input: 'What is the weather in Rome?', enable_thinking: true, max_output_tokens: 4 })).json();
+    assert.deepEqual(response.incomplete_details, { reason: 'max_output_tokens' });
+    assert.deepEqual(response.output.map((item) => [item.type, item.status]), [['reasoning', 'incomplete']]);
+});
+
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
+await runTests();
