@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { AxeBuilder } from '@axe-core/playwright';
-import { SAMPLES, lastAnswer, launch, openChat, send } from './helpers.mjs';
+import { SAMPLES, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -31,34 +32,63 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const phone of [false, true]) {
         test(`${colorScheme}, ${phone ? 'phone' : 'desktop'}`, async () => {
             const { page, done } = await openChat(browser, server.url, { colorScheme, phone });
-            Object.assign(server.options, { holdAfter: Infinity, progressMs: 0 });
+            Object.assign(server.options, { holdAfter: Infinity, progressMs: 0, state: 'ready' });
             await page.locator('.sample').nth(2).waitFor();
-            await check(page, 'welcome');
-            await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+            await check(page, 'welcome, with the introduction');
+            const files = page.locator('chat-composer input[type=file]');
+            await files.setInputFiles(join(SAMPLES, 'outlines.png'));
             await page.locator('.tray .thumb img').waitFor();
+            await files.setInputFiles({
+                name: 'report.pdf', mimeType: 'application/pdf', buffer: textPdf([['A page with letters enough to count as text, and then some more.']]),
+            });
+            await page.getByRole('button', { name: /Show its pages/ }).waitFor();
             await page.getByRole('button', { name: 'Think', exact: true }).click();
-            await check(page, 'picture attached');
+            await check(page, 'picture and document attached');
             await send(page, 'fixture markdown.md');
             await lastAnswer(page);
             await page.locator('pre .tok-keyword').first().waitFor();
             await page.locator('.thinking summary').click();
-            await check(page, 'answer');
+            await send(page, 'tool It is warm.');
+            await lastAnswer(page);
+            await page.locator('.tool summary').click();
+            await check(page, 'answers, thoughts and a tool');
             server.options.holdAfter = 3;
-            server.options.progressMs = 0;
             await send(page, 'long');
             await page.getByText('word2').waitFor();
-            await check(page, 'streaming');
+            await page.getByLabel('Your message').fill('say later');
+            await page.getByRole('button', { name: 'Send after this answer' }).click();
+            server.send({ type: 'server.status', state: 'draining' });
+            await page.locator('.trouble.busy').waitFor();
+            await check(page, 'streaming, a queue, and a server that drains');
+            server.send({ type: 'server.status', state: 'ready' });
+            await page.locator('.queue').getByRole('button', { name: 'Do not send this' }).click();
             await page.getByRole('button', { name: 'Stop the answer' }).click();
-            await lastAnswer(page);
+            await page.getByRole('button', { name: 'Continue' }).waitFor();
             server.options.holdAfter = Infinity;
+            await page.getByRole('button', { name: 'Edit the answer' }).last().click();
+            await check(page, 'stopped, and being edited');
+            await page.getByRole('button', { name: 'Cancel' }).click();
             await send(page, 'error queue_full');
             await page.locator('.failure').last().waitFor();
-            await check(page, 'error');
-            await page.getByRole('button', { name: 'Settings' }).click();
+            server.options.upgrade = false;
+            server.options.key = 'secret';
+            server.drop();
+            await page.locator('.trouble.bad', { hasText: 'API key' }).waitFor();
+            await check(page, 'error, and a key that is missing');
+            await page.getByRole('button', { name: 'Enter it' }).click();
+            server.options.key = '';
+            server.options.upgrade = true;
+            await page.getByText('More sampling').click();
             await check(page, 'settings');
             await page.keyboard.press('Escape');
             await page.locator('.model-button').click();
             await check(page, 'model');
+            await page.getByRole('button', { name: 'What the server does' }).click();
+            await page.locator('.chart polyline').first().waitFor();
+            await check(page, 'what the server does');
+            await page.keyboard.press('Escape');
+            await page.keyboard.press('Control+/');
+            await check(page, 'keys');
             await page.keyboard.press('Escape');
             await page.getByRole('button', { name: 'Show outlines.png large' }).click();
             await check(page, 'picture');
@@ -78,5 +108,71 @@ test('forced colours and a large text leave everything reachable', async () => {
     await page.evaluate(() => (document.documentElement.style.fontSize = '200%'));
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(overflow <= 0, `overflow ${overflow}`);
+    await done();
+});
+
+/** Presses Tab (or Shift+Tab) until the thing of that name has the focus. */
+async function tabTo(page, name, key = 'Tab') {
+    for (let i = 0; i < 120; i += 1) {
+        await page.keyboard.press(key);
+        const found = await page.evaluate((name) => {
+            const element = document.activeElement;
+            const words = element?.getAttribute('aria-label') || element?.labels?.[0]?.textContent || element?.textContent || '';
+            return words.trim().replace(/\s+/g, ' ').includes(name) && element !== document.body;
+        }, name);
+        if (found) return;
+    }
+    assert.fail(`${name} is not reached by ${key}`);
+}
+
+test('without a mouse: stop, continue, edit, branches, settings, status, rename, delete, undo', async () => {
+    Object.assign(server.options, { holdAfter: 3, delayMs: 0 });
+    const { page, done } = await openChat(browser, server.url);
+    const { keyboard } = page;
+    await until(() => page.evaluate(() => document.activeElement?.tagName === 'TEXTAREA'), 'the field to have the focus');
+    await keyboard.type('say one two three four');
+    await keyboard.press('Enter');
+    await page.getByText('one two three').last().waitFor();
+    await keyboard.press('Escape');
+    await page.getByText('You stopped this answer.').waitFor();
+    server.options.holdAfter = Infinity;
+    await tabTo(page, 'Continue', 'Shift+Tab');
+    await keyboard.press('Enter');
+    await until(async () => (await lastAnswer(page)) === 'one two three four', 'the rest');
+    await tabTo(page, 'Edit the question', 'Shift+Tab');
+    await keyboard.press('Space');
+    await keyboard.type(' five');
+    await keyboard.press('Control+Enter');
+    await until(async () => (await lastAnswer(page)) === 'one two three four five', 'the other branch');
+    await tabTo(page, 'Earlier question', 'Shift+Tab');
+    await keyboard.press('Enter');
+    await until(async () => (await lastAnswer(page)) === 'one two three four', 'the first branch');
+    await keyboard.press('Control+,');
+    await tabTo(page, 'System');
+    await tabTo(page, 'System'); // the field of that name comes first
+    await keyboard.press('ArrowRight');
+    await keyboard.press('ArrowRight');
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    await keyboard.press('Escape');
+    await tabTo(page, 'Seedling', 'Shift+Tab');
+    await page.locator('.model-button').focus();
+    await keyboard.press('Enter');
+    await tabTo(page, 'What the server does');
+    await keyboard.press('Enter');
+    await page.locator('.chart').first().waitFor();
+    await keyboard.press('Escape');
+    await keyboard.press('Control+k');
+    await tabTo(page, 'Rename say one');
+    await keyboard.press('Enter');
+    await keyboard.type('Numbers');
+    await keyboard.press('Enter');
+    await page.locator('.entry', { hasText: 'Numbers' }).waitFor();
+    await keyboard.press('Control+k');
+    await tabTo(page, 'Delete Numbers');
+    await keyboard.press('Enter');
+    await page.locator('chat-welcome').waitFor();
+    await tabTo(page, 'Undo', 'Shift+Tab');
+    await keyboard.press('Enter');
+    await page.locator('.entry', { hasText: 'Numbers' }).waitFor();
     await done();
 });

@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { launch, openChat } from './helpers.mjs';
+import { lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const WEB = join(dirname(fileURLToPath(import.meta.url)), '../../web');
@@ -78,6 +78,26 @@ test('first paint and a long conversation: figures, and only what is in view is 
     console.log(`2,000 messages opened in ${Math.round(ms)} ms`);
     assert.ok((await page.locator('chat-message').count()) <= 200);
     await page.getByRole('button', { name: /Show \d+ earlier/ }).click();
+    await done();
+    await browser.close();
+    await server.close();
+});
+
+test('an answer of 30 KB as it streams: how much of a core the page takes', async () => {
+    const browser = await launch();
+    const text = Array.from({ length: 150 }, (_, i) => `Paragraph ${i} with **bold**, \`code\` and a [link](https://example.org/${i}); then some words that make it as long as paragraphs of answers are, which is about two hundred letters.`).join('\n\n');
+    const server = await startMock({ delayMs: 33, scripted: { go: `say ${text.slice(0, 30_000)}` }, words: 16 });
+    const { page, context, done } = await openChat(browser, server.url);
+    const session = await context.newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const busy = async () => (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
+    const [before, begun] = [await busy(), performance.now()];
+    await send(page, 'go');
+    await lastAnswer(page);
+    const seconds = (performance.now() - begun) / 1000;
+    const share = (100 * ((await busy()) - before)) / seconds;
+    console.log(`30 KB in ${seconds.toFixed(1)} s (${Math.round(30 / seconds)} KB/s): ${share.toFixed(1)} % of a core`);
+    assert.ok((await lastAnswer(page)).length > 20_000);
     await done();
     await browser.close();
     await server.close();

@@ -273,6 +273,21 @@ test('a chat with its picture survives a reload', async () => {
     await send(page, 'say again');
     await until(() => server.requests.length === 2);
     assert.match(server.requests[1].body.input[0].content[0].image_url, /^data:image\/png;base64,iVBOR/);
+    await lastAnswer(page);
+    await page.locator('.question').first().hover();
+    await page.getByRole('button', { name: 'Edit the question' }).first().click();
+    await page.getByRole('checkbox', { name: 'outlines.png' }).uncheck();
+    await page.getByRole('button', { name: 'Ask again' }).click();
+    await until(() => server.requests.length === 3);
+    assert.deepEqual(server.requests[2].body.input.map((item) => item.content.map((part) => part.type)), [['input_text']]);
+    await page.getByRole('button', { name: 'Earlier question' }).click();
+    await page.evaluate(() => {
+        const { chat } = document.querySelector('parley-app');
+        const message = Object.values(chat.current.messages).find((one) => one.attachments);
+        message.attachments[0].blob = new Blob(['no picture'], { type: 'image/png' });
+        chat.show(message);
+    });
+    await page.getByText('outlines.png cannot be shown: the file is damaged').waitFor();
     await done();
 });
 
@@ -451,9 +466,11 @@ test('two chats answer at once, and the list marks the one that runs', async () 
     await send(page, 'say meanwhile');
     assert.equal(await lastAnswer(page), 'meanwhile');
     await page.locator('.entry', { hasText: 'long' }).locator('.running').waitFor();
+    await page.locator('.entry', { hasText: 'long' }).getByLabel('New answer').waitFor();
     await page.locator('.entry', { hasText: 'long' }).locator('a').click();
     await page.locator('.bubble', { hasText: 'long' }).waitFor();
     assert.match(await lastAnswer(page), /^word0 [\s\S]*word399$/);
+    assert.equal(await page.getByLabel('New answer').count(), 0);
     await done();
 });
 

@@ -6,6 +6,7 @@ import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
+import { NAUGHTY } from './naughty.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 let browser;
@@ -98,6 +99,63 @@ test('no script runs and nothing leaves the page, as model output and as user te
         await send(page, `say ${attacks.slice(i, i + 20).join('\n\n')}`);
         await lastAnswer(page);
     }
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    await done();
+});
+
+test('515 naughty strings: nothing runs, a question is shown, kept, exported and sent as it was typed', async () => {
+    assert.ok(NAUGHTY.length >= 515, `${NAUGHTY.length} strings`);
+    const { page, done } = await openChat(browser, server.url);
+    const wrong = await page.evaluate(async (strings) => {
+        const base = document.baseURI;
+        const load = (name) => import(new URL(`js/${name}.js`, base).href);
+        const [{ addMessage, newConversation }, { History }, { fromJson, toJson }] = await Promise.all(['store', 'history', 'transfer'].map(load));
+        const { chat } = document.querySelector('parley-app');
+        const conversation = newConversation();
+        for (const text of strings) {
+            const question = addMessage(conversation, { role: 'user', parent: conversation.head, text });
+            addMessage(conversation, { role: 'assistant', parent: question.id, text, reasoning: text });
+        }
+        const host = document.body.appendChild(document.createElement('div'));
+        const wrong = [];
+        for (const message of Object.values(conversation.messages)) {
+            const element = Object.assign(document.createElement('chat-message'), { chat, message, siblings: [] });
+            host.append(element);
+            await element.updateComplete;
+            if (message.role === 'user' && element.querySelector('.bubble').textContent !== message.text) wrong.push(['shown', message.text]);
+            // What a half answer looks like must not break either.
+            if (message.role === 'assistant') {
+                Object.assign(element, { message: { ...message, status: 'streaming', text: message.text.slice(0, -1) } });
+                await element.updateComplete;
+            }
+        }
+        const history = await History.open();
+        await history.save(conversation);
+        const kept = await history.load(conversation.id);
+        for (const id of Object.keys(conversation.messages)) {
+            if (kept.messages[id].text !== conversation.messages[id].text) wrong.push(['kept', conversation.messages[id].text]);
+        }
+        const [again] = fromJson(await toJson([conversation]));
+        Object.values(again.messages).forEach((message, i) => {
+            if (message.text !== strings[i >> 1]) wrong.push(['exported', strings[i >> 1]]);
+        });
+        const made = [...host.querySelectorAll('*')];
+        for (const element of made) {
+            const bad = element.getAttributeNames().filter((name) => /^on|^style$|^srcdoc$/.test(name));
+            if (bad.length || /^(script|iframe|object|embed|style|link|meta|base|form|audio|template|parley-app|x-unknown|marquee)$/.test(element.localName)) {
+                wrong.push(['made', element.outerHTML.slice(0, 200)]);
+            }
+        }
+        host.remove();
+        if ({}.polluted) wrong.push(['polluted']);
+        return wrong;
+    }, NAUGHTY);
+    assert.deepEqual(wrong, []);
+    const all = `say ${NAUGHTY.join('\n')}`;
+    await page.evaluate((text) => document.querySelector('parley-app').chat.send(text, []), all);
+    await page.locator('.figures li').first().waitFor();
+    assert.equal(server.requests.at(-1).body.input[0].content[0].text, all);
+    assert.equal(await page.locator('.bubble').textContent(), all);
     assert.equal(await page.evaluate(() => window.hit), undefined);
     await done();
 });

@@ -28,6 +28,7 @@ export const CSP =
 
 const DEFAULTS = {
     delayMs: 4, // between deltas
+    words: 1, // in a delta
     progressMs: 0, // how long each phase lasts; 0: no progress events
     upgrade: true, // false: the upgrade is refused, as by a proxy
     model: 'seedling',
@@ -150,7 +151,10 @@ export async function startMock(given = {}) {
         answer.reasoning = text ? '' : answer.reasoning.slice(reasoning.length);
     }
 
-    const pieces = (text) => text.match(/\s*\S+\s*?|\s+/g) ?? [];
+    const pieces = (text) => {
+        const words = text.match(/\s*\S+\s*?|\s+/g) ?? [];
+        return options.words === 1 ? words : words.flatMap((_, i) => (i % options.words ? [] : words.slice(i, i + options.words).join('')));
+    };
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     async function held(count) {
         while (!closed && ((options.hold && count === 0) || count >= options.holdAfter)) await sleep(20);

@@ -7,38 +7,58 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, launch, openChat, lastAnswer, send } from './helpers.mjs';
+import { SAMPLES, launch, openChat, lastAnswer, send, until } from './helpers.mjs';
+import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
+import { savePng } from './small_png.mjs';
 
 const all = process.argv[2] === '--all';
 const out = all ? process.argv[3] : join(dirname(fileURLToPath(import.meta.url)), '../../docs/screenshots');
-/** What the documentation keeps. */
+/** What the documentation keeps: every state once, the look of the page in both colours and widths. */
 const KEPT = new Set([
     'welcome-light-desktop', 'welcome-dark-phone', 'picture-light-desktop', 'picture-dark-phone', 'markdown-dark-desktop',
-    'markdown-light-desktop', 'progress-light-phone', 'error-light-desktop', 'settings-dark-desktop',
+    'markdown-light-desktop', 'progress-light-phone', 'error-light-desktop', 'settings-dark-desktop', 'introduction-light-phone',
+    'stopped-light-desktop', 'tool-dark-desktop', 'document-light-phone', 'queue-light-desktop', 'editing-dark-phone', 'status-light-desktop',
+    'status-dark-phone', 'model-light-phone', 'keys-dark-desktop', 'list-light-phone', 'deleted-light-desktop', 'loading-dark-phone',
+    'draining-light-desktop', 'disconnected-light-phone', 'offline-dark-phone', 'key-light-phone', 'refused-dark-desktop', 'wide-light-phone', 'rtl-dark-phone',
 ]);
 const SCRIPT = {
     'How do I count the red shapes?': 'fixture markdown.md',
     'Summarise the whole book.': 'error context_length_exceeded',
+    'What is the weather in Ulm?': 'tool It is clear in Ulm, and 21 degrees warm.',
+    'Tell me a long story.': 'long',
+    'What about wide things?': `say A word: ${'wide'.repeat(60)}\n\n| ${'column | '.repeat(12)}\n|${'---|'.repeat(12)}\n| ${'value | '.repeat(12)}\n\n\`\`\`c\nint ${'long_name_'.repeat(12)} = 1;\n\`\`\``,
+    'שאלה': 'say שלום! זו תשובה בעברית.\n\n- אחת\n- שתיים\n\nAnd one line in English.',
 };
 mkdirSync(out, { recursive: true });
 
 const browser = await launch();
+let bytes = 0;
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const phone of [false, true]) {
-        const server = await startMock({ delayMs: 0, scripted: SCRIPT });
+        let server = await startMock({ delayMs: 0, scripted: SCRIPT });
         const { page, context } = await openChat(browser, server.url, { colorScheme, phone });
         const shot = async (state) => {
             const name = `${state}-${colorScheme}-${phone ? 'phone' : 'desktop'}`;
             if (!all && !KEPT.has(name)) return;
             await page.waitForTimeout(350);
-            await page.screenshot({ path: join(out, `${name}.png`) });
+            bytes += savePng(join(out, `${name}.png`), await page.screenshot());
         };
         const attach = async (...names) => {
-            await page.getByLabel('Add pictures').setInputFiles(names.map((name) => join(SAMPLES, name)));
+            await page.locator('chat-composer input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
             await page.locator('.tray .thumb img').nth(names.length - 1).waitFor();
         };
+        const newChat = async () => {
+            await page.keyboard.press('Control+Shift+O');
+            await page.locator('chat-welcome').waitFor();
+        };
+        const top = () => page.locator('.transcript').evaluate((element) => (element.scrollTop = 0));
         await page.locator('.sample img').first().waitFor();
+        await page.locator('.introduction').scrollIntoViewIfNeeded();
+        await page.locator('.transcript').evaluate((element) => (element.scrollTop = element.scrollHeight));
+        await shot('introduction');
+        await page.getByRole('button', { name: 'Understood' }).click();
+        await top();
         await shot('welcome');
 
         await page.getByRole('button', { name: 'Think', exact: true }).click();
@@ -50,6 +70,10 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.locator('.thinking summary').click();
         await shot('picture');
         await page.locator('.thinking summary').click();
+        if (!phone) await page.locator('.question').hover();
+        await page.getByRole('button', { name: 'Edit the question' }).click();
+        await shot('editing');
+        await page.getByRole('button', { name: 'Cancel' }).click();
 
         Object.assign(server.options, { progressMs: 60_000 });
         await attach('outlines.png', 'bars.jpg');
@@ -57,24 +81,66 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.locator('.working progress').waitFor();
         server.send({ type: 'response.progress', phase: 'vision_encode', processed: 62, total: 100, eta_ms: 4200, stream_id: server.requests.at(-1).body.stream_id });
         await shot('progress');
+        Object.assign(server.options, { progressMs: 0, holdAfter: 40 });
         await page.getByRole('button', { name: 'Stop the answer' }).click();
         await page.getByText('You stopped this answer.').waitFor();
-        await shot('stopped');
-        Object.assign(server.options, { progressMs: 0 });
 
-        await page.keyboard.press('Control+Shift+O');
-        await page.locator('chat-welcome').waitFor();
+        await newChat();
         await page.getByRole('button', { name: 'Think', exact: true }).click();
+        await send(page, 'Tell me a long story.');
+        await page.getByText('word39').waitFor();
+        await page.getByLabel('Your message').fill('And then?');
+        await page.getByRole('button', { name: 'Send after this answer' }).click();
+        await page.getByLabel('Your message').fill('Who was it?');
+        await shot('queue');
+        await page.locator('.model-button').click();
+        await page.getByRole('button', { name: 'What the server does' }).click();
+        await until(() => page.locator('.chart polyline').first().evaluate((line) => line.points.length > 8), 'the charts');
+        await shot('status');
+        await page.keyboard.press('Escape');
+        await page.getByRole('button', { name: 'Stop the answer' }).click();
+        await page.getByText('You stopped this answer.').waitFor();
+        await page.locator('.queue').getByRole('button', { name: 'Do not send this' }).click();
+        await page.getByLabel('Your message').fill('');
+        await shot('stopped');
+        server.options.holdAfter = Infinity;
+
+        await newChat();
+        await send(page, 'What is the weather in Ulm?');
+        await lastAnswer(page);
+        await page.locator('.tool summary').click();
+        await shot('tool');
+        await newChat();
+        await send(page, 'What about wide things?');
+        await lastAnswer(page);
+        await shot('wide');
+        await newChat();
+        await send(page, 'שאלה');
+        await lastAnswer(page);
+        await shot('rtl');
+
+        await newChat();
+        await page.locator('chat-composer input[type=file]').setInputFiles({
+            name: 'report.pdf', mimeType: 'application/pdf', buffer: textPdf([['A page with letters enough to count as text, and then some more.']]),
+        });
+        await page.getByRole('button', { name: /Show its pages/ }).waitFor();
+        await shot('document');
+        await page.getByRole('button', { name: 'Remove report.pdf' }).click();
+        await page.locator('chat-composer input[type=file]').setInputFiles({ name: 'song.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('ID3') });
+        await page.locator('.refused').waitFor();
+        await shot('refused');
+        await page.getByRole('button', { name: 'Close this message' }).click();
+
         await send(page, 'How do I count the red shapes?');
         await lastAnswer(page);
         await page.locator('pre .tok-keyword').first().waitFor();
         await page.locator('math').nth(1).waitFor();
-        await page.locator('.transcript').evaluate((element) => (element.scrollTop = 0));
+        await top();
         await shot('markdown');
         await page.locator('.transcript').evaluate((element) => (element.scrollTop = element.scrollHeight));
         await shot('markdown-end');
 
-        await page.keyboard.press('Control+Shift+O');
+        await newChat();
         await send(page, 'Summarise the whole book.');
         await page.locator('.failure').waitFor();
         await shot('error');
@@ -84,6 +150,9 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.locator('.model-button').click();
         await shot('model');
         await page.keyboard.press('Escape');
+        await page.keyboard.press('Control+/');
+        await shot('keys');
+        await page.keyboard.press('Escape');
         if (phone) {
             await page.getByRole('button', { name: 'Show the list of chats' }).click();
             await page.locator('.entry').first().waitFor();
@@ -92,11 +161,27 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         }
         await page.locator('.entry').first().evaluate((entry) => entry.querySelector('button[title=Delete]').click());
         await shot('deleted');
+        server.send({ type: 'server.status', state: 'draining' });
+        await page.locator('.trouble.busy').waitFor();
+        await shot('draining');
+        server.options.state = 'loading';
+        server.send({ type: 'server.status', state: 'loading', progress: 0.62 });
+        await page.locator('.trouble progress').waitFor();
+        await shot('loading');
+        const { port } = new URL(server.url);
         await server.close();
-        await page.locator('.trouble').waitFor();
+        await page.locator('.trouble.bad').waitFor();
         await shot('disconnected');
+        await context.setOffline(true);
+        await page.locator('.trouble', { hasText: 'offline' }).waitFor();
+        await shot('offline');
+        await context.setOffline(false);
+        server = await startMock({ port: Number(port), key: 'secret' });
+        await page.locator('.trouble', { hasText: 'API key' }).waitFor();
+        await shot('key');
+        await server.close();
         await context.close();
     }
 }
 await browser.close();
-console.log(`screenshots are in ${out}`);
+console.log(`screenshots are in ${out}, ${Math.round(bytes / 1024)} KB`);

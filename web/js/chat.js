@@ -46,10 +46,14 @@ function writeDrafts(drafts) {
 }
 
 export class Chat extends EventTarget {
-    /** @param {{connection?: Connection, settings: import('./settings.js').Settings}} options */
-    constructor({ connection, settings }) {
+    /**
+     * @param {{connection?: Connection, settings: import('./settings.js').Settings, openHistory?: () => Promise<History>}} options
+     *   openHistory: where chats are kept; anything with History's list, save, load, remove and available does
+     */
+    constructor({ connection, settings, openHistory = History.open }) {
         super();
         this.settings = settings;
+        this.openHistory = openHistory;
         this.connection = connection ?? new Connection({ key: settings.get('apiKey') });
         /** @type {History} */
         this.history = new History(null);
@@ -69,12 +73,14 @@ export class Chat extends EventTarget {
         this.progress = new Map();
         /** Deleted chats that could still be taken back: not saved again. @type {Set<string>} */
         this.removed = new Set();
+        /** Chats whose answer came while another one was shown. @type {Set<string>} */
+        this.unread = new Set();
         this.connection.addEventListener('state', () => this.#tell('connection'));
     }
 
     async start() {
         this.connection.start();
-        this.history = await History.open();
+        this.history = await this.openHistory();
         this.list = await this.history.list();
         this.#tell('list');
     }
@@ -101,6 +107,7 @@ export class Chat extends EventTarget {
         this.#leave();
         this.current = conversation;
         this.live.set(id, conversation);
+        this.unread.delete(id);
         this.#tell('conversation');
         for (const message of Object.values(conversation.messages)) {
             if (message.status === 'streaming' && !this.runs.has(message.id)) this.#pickUp(conversation, message);
@@ -263,15 +270,18 @@ export class Chat extends EventTarget {
         if (question) this.#answer(this.current, question);
     }
 
-    /** The question again with other words, as a new branch. @param {string} id @param {string} text */
-    editQuestion(id, text) {
+    /**
+     * The question again with other words or fewer files, as a new branch.
+     * @param {string} id @param {string} text @param {Attachment[]} attachments
+     */
+    editQuestion(id, text, attachments) {
         const old = this.current.messages[id];
         if (!old || old.role !== 'user') return;
         const message = addMessage(this.current, {
             role: 'user',
             parent: old.parent,
             text,
-            ...(old.attachments ? { attachments: old.attachments } : {}),
+            ...(attachments.length ? { attachments } : {}),
         });
         this.#answer(this.current, message);
     }
@@ -486,7 +496,10 @@ export class Chat extends EventTarget {
             message.error = event.error ?? { code: 'server_error', message: '' };
         }
         conversation.updated = Date.now();
-        if (conversation !== this.current) this.live.delete(conversation.id);
+        if (conversation !== this.current) {
+            this.live.delete(conversation.id);
+            this.unread.add(conversation.id);
+        }
         this.#save(conversation);
         this.#tell('message', message.id);
         this.#tell('finished', message);

@@ -7,6 +7,9 @@
  *     const list = await history.list();        // newest first, without messages
  *     const conversation = await history.load(id);
  *
+ * Another place to keep chats (a server) is a class with the same five verbs and `available`, given to Chat as
+ * `openHistory`; what a chat is, store.js says.
+ *
  * @typedef {import('./store.js').Conversation} Conversation
  * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: searched, lower case
  */

@@ -31,6 +31,8 @@ class ChatMessage extends LitElement {
         this.last = false;
         this.copied = '';
         this.editing = false;
+        /** Pictures that the browser cannot show. @type {Set<string>} */
+        this.broken = new Set();
         /** One for each stretch of text between tool calls. @type {MarkdownState[]} */
         this.answers = [];
         this.thought = new MarkdownState();
@@ -81,8 +83,9 @@ class ChatMessage extends LitElement {
     }
 
     #picture(picture) {
-        if (!picture.blob) {
-            return html`<div class="picture missing">${icon('picture')}<span>${picture.name} is no longer kept</span></div>`;
+        if (!picture.blob || this.broken.has(picture.id)) {
+            const why = picture.blob ? 'cannot be shown: the file is damaged' : 'is no longer kept';
+            return html`<div class="picture missing">${icon('picture')}<span>${picture.name} ${why}</span></div>`;
         }
         if (picture.kind === 'text') {
             return html`<div class="picture file" title=${formatBytes(picture.bytes)}>${icon('file')}<span>${picture.name}</span></div>`;
@@ -93,13 +96,27 @@ class ChatMessage extends LitElement {
         }
         return html`<button type="button" class="picture" aria-label="Show ${picture.name} large"
             @click=${() => this.#tell('show-picture', picture)}>
-            <img src=${urlOf(picture.blob)} alt=${picture.name} width=${picture.width} height=${picture.height} />
+            <img src=${urlOf(picture.blob)} alt=${picture.name} width=${picture.width} height=${picture.height}
+                @error=${() => this.#cannotShow(picture)} />
         </button>`;
+    }
+
+    #cannotShow(picture) {
+        this.broken.add(picture.id);
+        this.requestUpdate();
     }
 
     #editor() {
         const asked = this.message.role === 'user';
         return html`<form class="editor" @submit=${this.#saveEdit} @keydown=${this.#editorKey}>
+            ${asked && this.message.attachments?.length
+                ? html`<fieldset class="editor-files">
+                      <legend>Files to ask with</legend>
+                      ${this.message.attachments.map(
+                          (one) => html`<label><input type="checkbox" name="file" value=${one.id} checked /> ${one.name}</label>`,
+                      )}
+                  </fieldset>`
+                : nothing}
             <textarea name="text" rows="3" aria-label=${asked ? 'The question' : 'The answer'} .value=${this.message.text}></textarea>
             <div class="editor-buttons">
                 <button type="button" class="plain" @click=${() => (this.editing = false)}>Cancel</button>
@@ -130,9 +147,11 @@ class ChatMessage extends LitElement {
     #saveEdit(event) {
         event.preventDefault();
         const text = /** @type {HTMLTextAreaElement} */ (this.querySelector('textarea')).value.trim();
-        if (!text && !this.message.attachments?.length) return;
+        const chosen = new FormData(/** @type {HTMLFormElement} */ (event.target)).getAll('file');
+        const attachments = (this.message.attachments ?? []).filter((one) => chosen.includes(one.id));
+        if (!text && !attachments.length) return;
         this.editing = false;
-        if (this.message.role === 'user') this.chat.editQuestion(this.message.id, text);
+        if (this.message.role === 'user') this.chat.editQuestion(this.message.id, text, attachments);
         else this.chat.editAnswer(this.message.id, text);
     }
 

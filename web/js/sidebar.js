@@ -80,6 +80,7 @@ class ChatSidebar extends LitElement {
             <a href="#/c/${entry.id}" aria-current=${current ? 'page' : nothing} title=${entry.title}
                 @click=${() => this.#tell('chosen')} @dblclick=${() => this.#rename(entry)}>
                 ${this.chat.isRunning(entry.id) ? html`<span class="running" role="img" aria-label="Answering"></span>` : nothing}
+                ${this.chat.unread.has(entry.id) ? html`<span class="unread" role="img" aria-label="New answer"></span>` : nothing}
                 <span class="entry-title">${entry.title}</span>
             </a>
             <span class="entry-buttons">
