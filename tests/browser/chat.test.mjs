@@ -355,12 +355,23 @@ test('a screen reader hears a finished answer once, and no single words', async 
     });
     await send(page, 'say **one** two three four five six seven eight nine ten');
     await lastAnswer(page);
-    await page.waitForTimeout(500);
+    await until(() => page.evaluate(() => window.heard.some(([id]) => id === 'live-answer')), 'the answer to be said');
     const heard = await page.evaluate(() => window.heard);
     assert.deepEqual(heard.filter(([id]) => id === 'live-answer'), [['live-answer', 'one two three four five six seven eight nine ten']]);
     assert.ok(heard.filter(([id, text]) => id === 'live-status' && text).length <= 2);
+    // A stopped answer, and the rest of it: each is said once, as a whole.
+    const spoken = () => page.evaluate(() => window.heard.filter(([id]) => id === 'live-answer').map(([, text]) => text));
+    server.options.holdAfter = 2;
+    await send(page, 'say a b c d');
+    await page.locator('.answer').last().getByText('a b').waitFor();
+    await page.keyboard.press('Escape');
+    await until(async () => (await spoken()).at(-1) === 'Stopped. a b', 'the stopped answer to be said');
+    server.options.holdAfter = Infinity;
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await until(async () => (await spoken()).at(-1) === 'a b c d', 'the rest to be said');
+    assert.equal((await spoken()).length, 3);
     assert.equal(await page.locator('[role=log]').getAttribute('aria-label'), 'Conversation');
-    assert.equal(await page.locator('.answer > .prose').getAttribute('aria-live'), 'off');
+    assert.equal(await page.locator('.answer > .prose').first().getAttribute('aria-live'), 'off');
     await send(page, 'error server_error');
     await until(async () => /went wrong/.test(await page.locator('#live-alert').innerText()));
     await done();
@@ -611,6 +622,15 @@ test('a call of a tool is shown with what it asked, what came of it, and goes al
     assert.match(await tool.locator('summary').innerText(), /get weather\s+done/);
     await tool.locator('summary').click();
     assert.match(await tool.innerText(), /city\s+Ulm\s+days\s+2[\s\S]+degrees/);
+    const again = await page.evaluate(async () => {
+        const load = (name) => import(new URL(`js/${name}.js`, document.baseURI).href);
+        const [{ fromJson, toJson }, { toMarkdown }] = await Promise.all(['transfer', 'store'].map(load));
+        const { current } = document.querySelector('parley-app').chat;
+        const [read] = fromJson(await toJson([current]));
+        return [Object.values(read.messages)[1].tools, Object.values(current.messages)[1].tools, toMarkdown(current)];
+    });
+    assert.deepEqual(again[0], again[1]);
+    assert.match(again[2], /\*Tool: get_weather \{"city":"Ulm","days":2\}\*/);
     await send(page, 'tool -');
     await page.locator('.tool').nth(1).getByText('asked for').waitFor();
     assert.deepEqual(server.requests[1].body.input.slice(1, 3), [

@@ -18,9 +18,9 @@ const out = all ? process.argv[3] : join(dirname(fileURLToPath(import.meta.url))
 const KEPT = new Set([
     'welcome-light-desktop', 'welcome-dark-phone', 'picture-light-desktop', 'picture-dark-phone', 'markdown-dark-desktop',
     'markdown-light-desktop', 'progress-light-phone', 'error-light-desktop', 'settings-dark-desktop', 'introduction-light-phone',
-    'stopped-light-desktop', 'tool-dark-desktop', 'document-light-phone', 'queue-light-desktop', 'editing-dark-phone', 'status-light-desktop',
-    'status-dark-phone', 'model-light-phone', 'keys-dark-desktop', 'list-light-phone', 'deleted-light-desktop', 'loading-dark-phone',
-    'draining-light-desktop', 'disconnected-light-phone', 'offline-dark-phone', 'key-light-phone', 'refused-dark-desktop', 'wide-light-phone', 'rtl-dark-phone',
+    'stopped-light-desktop', 'tool-dark-desktop', 'document-light-phone', 'queue-light-desktop', 'editing-light-phone', 'status-light-desktop',
+    'model-light-phone', 'keys-light-phone', 'list-light-phone', 'deleted-light-desktop', 'loading-light-phone',
+    'draining-light-desktop', 'disconnected-light-phone', 'offline-light-phone', 'key-light-phone', 'refused-dark-desktop', 'wide-light-phone', 'rtl-light-phone',
 ]);
 const SCRIPT = {
     'How do I count the red shapes?': 'fixture markdown.md',

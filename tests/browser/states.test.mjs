@@ -73,7 +73,14 @@ test('a wrong key is told from a missing one', async () => {
     await trouble(page, 'The server asks for an API key');
     await page.getByRole('button', { name: 'Enter it' }).click();
     await until(() => page.evaluate(() => document.activeElement?.id === 'api-key'), 'the field to have the focus');
-    await page.keyboard.type('wrong');
+    await page.keyboard.type('wro');
+    await page.evaluate(() => {
+        const app = document.querySelector('parley-app');
+        app.requestUpdate();
+        return app.updateComplete;
+    });
+    await page.keyboard.type('ng');
+    assert.equal(await page.getByLabel('API key').inputValue(), 'wrong', 'rendering takes nothing away');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Escape');
     await trouble(page, 'does not accept this API key');

@@ -314,7 +314,7 @@ class ParleyApp extends LitElement {
         const part = Math.min(1, used / model.context);
         const words = `${formatCount(used)} of ${formatCount(model.context)} tokens`;
         return html`<span class="context ${part > NEARLY_FULL ? 'full' : ''}" title="${words} of the context are used">
-            · Context <progress max="1" .value=${part} aria-hidden="true"></progress>
+            Context <progress max="1" .value=${part} aria-hidden="true"></progress>
             ${Math.round(part * 100)} %${part > NEARLY_FULL ? ', nearly full: a new chat has room' : ''}
         </span>`;
     }

@@ -48,13 +48,16 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
         const { min = 0, max = 0 } = OPTIONS[name];
         const value = event.target.value.trim();
         const number = Number(value);
-        chat.setOption(name, value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number)));
+        const chosen = value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number));
+        // TRAP: a field that is bound with live() would lose what is being typed whenever the page renders.
+        event.target.value = chosen ?? '';
+        chat.setOption(name, chosen);
     };
     const number = (name) => html`<label class="field">
         <span>${NUMBERS[name][0]}</span>
         <input type="number" inputmode="decimal" min=${OPTIONS[name].min} max=${OPTIONS[name].max} step=${OPTIONS[name].step}
             placeholder=${ownValue(defaults, NUMBERS[name][1])}
-            .value=${live(options[name] ?? '')} @change=${setNumber(name)} />
+            .value=${options[name] ?? ''} @change=${setNumber(name)} />
     </label>`;
     const rest = Object.keys(NUMBERS).filter((name) => !FIRST.includes(name));
     return html`<dialog id="settings" aria-label="Settings" @click=${backdrop}>
@@ -65,7 +68,7 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
                 <label class="field tall">
                     <span>System prompt</span>
                     <textarea rows="3" dir="auto" placeholder="What the model should know about its task"
-                        .value=${live(options.systemPrompt ?? '')}
+                        .value=${options.systemPrompt ?? ''}
                         @change=${(event) => chat.setOption('systemPrompt', event.target.value.trim())}></textarea>
                 </label>
                 <div class="fields">${FIRST.map(number)}</div>
@@ -118,7 +121,7 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
                 <label class="field">
                     <span>API key</span>
                     <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
-                        .value=${live(settings.get('apiKey'))} @change=${(event) => onKey(event.target.value.trim())} />
+                        .value=${settings.get('apiKey')} @change=${(event) => onKey(event.target.value.trim())} />
                 </label>
             </section>
         </div>

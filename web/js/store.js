@@ -230,6 +230,7 @@ export function toMarkdown(conversation) {
     for (const message of shownPath(conversation)) {
         parts.push(`## ${message.role === 'user' ? 'You' : message.model || 'Answer'}`);
         for (const attachment of message.attachments ?? []) parts.push(`*${{ video: 'Film', text: 'File' }[attachment.kind] ?? 'Picture'}: ${attachment.name}*`);
+        for (const tool of message.tools ?? []) parts.push(`*Tool: ${tool.name} ${tool.arguments}*`);
         if (message.text) parts.push(message.text);
     }
     return `${parts.join('\n\n')}\n`;

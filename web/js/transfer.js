@@ -10,6 +10,7 @@ import { blobToDataUri, newId } from './util.js';
 const FORMAT = 'parley-chats';
 const MAX_MESSAGES = 20_000;
 const MAX_CHATS = 10_000;
+const MAX_TOOLS = 1_000;
 const STATUSES = new Set(['done', 'stopped', 'cut', 'failed']);
 
 /** @param {Conversation[]} conversations @returns {Promise<string>} */
@@ -67,12 +68,25 @@ function readChat(given) {
             ...(Number.isFinite(message.reasoningMs) ? { reasoningMs: message.reasoningMs } : {}),
             ...(message.model ? { model: string(message.model).slice(0, 100) } : {}),
             ...(attachments.length ? { attachments } : {}),
+            ...(Array.isArray(message.tools) ? { tools: message.tools.slice(0, MAX_TOOLS).map(readTool) } : {}),
         };
     }
     const last = Object.values(conversation.messages).at(-1);
     conversation.head = ids.get(given?.head) ?? last?.id ?? null;
     if (conversation.head && !conversation.messages[conversation.head]) conversation.head = last?.id ?? null;
     return conversation;
+}
+
+/** @returns {import('./store.js').ToolCall} */
+function readTool(given) {
+    return {
+        id: string(given?.id),
+        callId: string(given?.callId),
+        name: string(given?.name).slice(0, 200),
+        arguments: string(given?.arguments),
+        ...(typeof given?.output === 'string' ? { output: given.output, failed: given.failed === true } : {}),
+        at: number(given?.at),
+    };
 }
 
 function readAttachment(given) {
