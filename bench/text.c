@@ -161,7 +161,7 @@ static err_code run_words(bench *b, int n, int n_prompt, int n_tokens, bool no_d
         gen_request *r = NULL;
         err = make_words(b, &text, n_prompt, i, detail);
         if (err == ERR_OK) {
-            err = engine_prepare_text(b->e, &r, bytes_str(&text), text.len, false, &p, detail);
+            err = engine_prepare_text(b->e, &r, bytes_str(&text), text.len, false, 0, &p, detail);
         }
         if (err == ERR_OK) {
             err = submit(b, r, &slots[i], detail);

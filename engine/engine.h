@@ -105,9 +105,16 @@ typedef struct prepare_hooks {
  * detail->param; ERR_CONTEXT: the prompt does not fit (n_prompt and n_ctx are in the text). `in` stays the caller's. */
 MUST_CHECK err_code engine_prepare(engine *e, gen_request **out, const chat_input *in,
                                    const prepare_hooks *hooks, err_detail *detail);
-/* The same for a raw prompt (completions). parse_special: added tokens in the text count as such. */
+/* The same for a raw prompt (completions). parse_special: added tokens in the text count as such. scope: whose it is, see
+ * chat_input. */
 MUST_CHECK err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len,
-                                        bool parse_special, const gen_params *params, err_detail *detail);
+                                        bool parse_special, uint64_t scope, const gen_params *params,
+                                        err_detail *detail);
+/* The same for the ids of a prompt; ERR_INVALID if one is outside the vocabulary. */
+MUST_CHECK err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids, size_t n,
+                                          uint64_t scope, const gen_params *params, err_detail *detail);
+/* Appends the prompt as the chat template renders it; media stand as the template's placeholders. Any thread. */
+MUST_CHECK err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail);
 void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
 
 /* Facts about a prepared request. */

@@ -440,16 +440,11 @@ out:
     return err;
 }
 
-err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len, bool parse_special,
-                             const gen_params *params, err_detail *detail)
+/* Completes a request whose prompt stands; frees it on failure. */
+static err_code finish_raw(engine *e, gen_request **out, gen_request *r, err_code err, uint64_t scope,
+                           const gen_params *params, err_detail *detail)
 {
-    *out = NULL;
-    gen_request *r = gen_request_create();
-    if (!r) {
-        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
-    }
-    err_code err = tokenizer_encode(model_tokenizer(e->model), &r->prompt, prompt, len,
-                                    parse_special ? TOKENIZER_SPECIALS : TOKENIZER_PLAIN, detail);
+    r->scope = scope;
     if (err == ERR_OK) {
         err = finish_request(e, r, params, detail);
     }
@@ -461,10 +456,52 @@ err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, s
     }
     if (err != ERR_OK) {
         gen_request_free(r);
-        return err;
+        r = NULL;
     }
     *out = r;
-    return ERR_OK;
+    return err;
+}
+
+err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len, bool parse_special,
+                             uint64_t scope, const gen_params *params, err_detail *detail)
+{
+    *out = NULL;
+    gen_request *r = gen_request_create();
+    if (!r) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+    }
+    err_code err = tokenizer_encode(model_tokenizer(e->model), &r->prompt, prompt, len,
+                                    parse_special ? TOKENIZER_SPECIALS : TOKENIZER_PLAIN, detail);
+    return finish_raw(e, out, r, err, scope, params, detail);
+}
+
+err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids, size_t n, uint64_t scope,
+                               const gen_params *params, err_detail *detail)
+{
+    *out = NULL;
+    gen_request *r = gen_request_create();
+    if (!r) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+    }
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < n && err == ERR_OK; i++) {
+        if (ids[i] < 0 || ids[i] >= e->info.n_vocab) {
+            err = err_set_param(detail, ERR_INVALID, "prompt", "invalid_value",
+                                "prompt[%zu] must be a token from 0 to %d", i, e->info.n_vocab - 1);
+        } else {
+            err = token_ids_push(&r->prompt, ids[i]);
+        }
+    }
+    return finish_raw(e, out, r, err, scope, params, detail);
+}
+
+err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail)
+{
+    if (!e->template) {
+        return err_set(detail, ERR_UNSUPPORTED, "%s has no chat template; give one with --chat-template-file",
+                       e->info.model_name);
+    }
+    return prompt_render(out, model_tokenizer(e->model), e->template, in, detail);
 }
 
 /* ---- vocabulary services ---- */

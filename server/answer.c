@@ -6,6 +6,12 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
+const char *answer_kind_name(answer_kind kind)
+{
+    static const char *const NAMES[] = {"chat", "completion", "response", "query"};
+    return NAMES[kind];
+}
+
 answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
 {
     answer *a = calloc(1, sizeof *a);
@@ -21,7 +27,7 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
     a->ticket = ticket;
     a->created_ms = clock_ms();
     a->created_at = clock_unix_s();
-    hash_random_id(a->chat_id, sizeof a->chat_id, "chatcmpl-");
+    hash_random_id(a->chat_id, sizeof a->chat_id, kind == ANSWER_COMPLETION ? "cmpl-" : "chatcmpl-");
     reply_options_init(&a->opt);
     reply_parser_init(&a->parser, &(reply_rules){0});
     reply_pieces_init(&a->pieces);
@@ -73,6 +79,9 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .tools = a->opt.tools,
                                                  .one_call = a->opt.one_call});
     text_stream_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
+    if (a->opt.echo) {
+        reply_pieces_add(&a->pieces, REPLY_CONTENT, a->opt.echo, strlen(a->opt.echo));
+    }
 }
 
 /* ---- tokens to text ---- */

@@ -21,7 +21,12 @@
 #include "server/responses_reply.h"
 #include "server/text_stream.h"
 
-typedef enum answer_kind { ANSWER_CHAT, ANSWER_RESPONSES } answer_kind;
+typedef enum answer_kind {
+    ANSWER_CHAT,
+    ANSWER_COMPLETION,
+    ANSWER_RESPONSES,
+    ANSWER_QUERY /* about a text: the prep workers answer it */
+} answer_kind;
 
 typedef enum answer_state {
     ANSWER_PREPARING, /* with the prep workers */
@@ -68,7 +73,7 @@ typedef struct answer {
     double phase_start_ms;
     uint32_t progress_version, stats_version;
 
-    /* Chat Completions */
+    /* Chat Completions and Completions */
     char chat_id[48];
     int64_t created_at;
     chat_reply_state chat;
@@ -81,6 +86,9 @@ typedef struct answer {
     responses_reply reply;
     bool has_reply; /* reply is initialised */
 } answer;
+
+/* "chat", "completion", "response" or "query". */
+const char *answer_kind_name(answer_kind kind);
 
 /* NULL without memory. */
 MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);

@@ -229,7 +229,7 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
 
 /* ---- the rest ---- */
 
-static err_code read_max_tokens(chat_request *r, const json *root, err_detail *d)
+err_code chat_request_max_tokens(chat_request *r, const json *root, err_detail *d)
 {
     int64_t a = -1, b = -1, predict = -1;
     err_code err = request_int(&a, root, "max_tokens", 1, INT32_MAX, d);
@@ -277,7 +277,7 @@ static err_code read_format(const json *root, err_detail *d)
                          type);
 }
 
-static err_code read_switches(chat_request *r, const json *root, err_detail *d)
+err_code chat_request_switches(chat_request *r, const json *root, err_detail *d)
 {
     int64_t n = 1;
     const json *options = json_get(root, "stream_options");
@@ -314,13 +314,13 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
     json_doc *kwargs = NULL;
     err_code err = chat_request_open(r, &root, text, len, d);
     if (err == ERR_OK) {
-        err = read_switches(r, root, d);
+        err = chat_request_switches(r, root, d);
     }
     if (err == ERR_OK) {
         err = request_read_sampling(r->in, root, info, d);
     }
     if (err == ERR_OK) {
-        err = read_max_tokens(r, root, d);
+        err = chat_request_max_tokens(r, root, d);
     }
     if (err == ERR_OK) {
         err = read_logprobs(r, root, d);

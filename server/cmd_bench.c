@@ -59,7 +59,7 @@ static err_code run_once(bench *b, const bytes *text, int64_t n_predict, bool no
     p.no_draft = no_draft;
     engine_clear_cache(b->e); /* or the second run would find its prompt computed */
     gen_request *r = NULL;
-    err_code err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, &p, detail);
+    err_code err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail);
     if (err == ERR_OK) {
         err = engine_submit(b->e, r, ++b->n_requests, detail);
     }

@@ -9,6 +9,7 @@ loop_message *loop_message_create(loop_message_type type, uint64_t id)
         m->type = type;
         m->id = id;
         reply_options_init(&m->options);
+        bytes_init(&m->reply, SIZE_MAX / 2);
     }
     return m;
 }
@@ -21,5 +22,6 @@ void loop_message_free(loop_message *m)
     gen_event_free(m->event);
     gen_request_free(m->request);
     reply_options_deinit(&m->options);
+    bytes_deinit(&m->reply);
     free(m);
 }

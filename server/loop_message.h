@@ -17,6 +17,7 @@ typedef enum loop_message_type {
     LOOP_ACCEPTED, /* from prep: the body is valid; options */
     LOOP_PROGRESS, /* from prep: phase, processed, total */
     LOOP_PREPARED, /* from prep: request is ready to be submitted */
+    LOOP_REPLIED,  /* from prep: reply answers a query */
     LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
     LOOP_LOADING,  /* from the loader: stage, fraction */
     LOOP_LOADED    /* from the loader: engine, or NULL and error_code, detail */
@@ -28,6 +29,7 @@ typedef struct loop_message {
     gen_event *event;
     reply_options options;
     gen_request *request;
+    bytes reply; /* JSON */
     double prep_ms;
     api_error error;
     gen_phase phase;
@@ -41,7 +43,7 @@ typedef struct loop_message {
 
 /* NULL without memory. */
 loop_message *loop_message_create(loop_message_type type, uint64_t id);
-/* Frees the message and what it still owns (event, options, request). NULL allowed. */
+/* Frees the message and what it still owns (event, options, request, reply). NULL allowed. */
 void loop_message_free(loop_message *m);
 
 #endif

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "server/chat_request.h"
+#include "server/completion_request.h"
 #include "server/responses_request.h"
+#include "server/text_queries.h"
 
 enum { PREP_MAX_THREADS = 16, PROGRESS_GAP_MS = 50 };
 
@@ -117,13 +119,15 @@ static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t t
     }
 }
 
-static err_code parse(chat_request *r, prep_job *job, err_detail *d)
+static err_code parse(chat_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
 {
     const engine_info *info = engine_get_info(job->engine);
     const char *text = bytes_str(&job->body);
     switch (job->kind) {
     case PREP_CHAT:
         return chat_request_parse(r, text, job->body.len, info, d);
+    case PREP_COMPLETION:
+        return completion_request_parse(r, prompt, text, job->body.len, info, d);
     case PREP_RESPONSES:
         return responses_request_parse(r, text, job->body.len, false, info, d);
     default:
@@ -146,6 +150,32 @@ static void refuse(prep_run *run, loop_message *m, err_code err, const err_detai
     run->prep->post(run->prep->ctx, m);
 }
 
+/* Answers a query: nothing is submitted to the engine. */
+static void run_query(prep *p, prep_job *job)
+{
+    prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
+    const prepare_hooks hooks = {.cancelled = is_cancelled, .ctx = &run};
+    loop_message *m = job->prepared;
+    err_detail d = {0};
+    chat_request r;
+    chat_request_init(&r);
+    r.files = p->files;
+    r.scope = job->scope;
+    err_code err = is_cancelled(&run)
+                       ? ERR_CANCELLED
+                       : text_query_run(&m->reply, (text_query)(job->kind - PREP_QUERY), &r, job->engine,
+                                        bytes_str(&job->body), job->body.len, &hooks, &d);
+    drop_body(job);
+    job->prepared = NULL;
+    if (err != ERR_OK) {
+        refuse(&run, m, err, &d);
+    } else {
+        m->type = LOOP_REPLIED;
+        p->post(p->ctx, m);
+    }
+    chat_request_deinit(&r);
+}
+
 static void run_job(prep *p, prep_job *job)
 {
     prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
@@ -153,13 +183,14 @@ static void run_job(prep *p, prep_job *job)
     loop_message *accepted = job->accepted, *prepared = job->prepared;
     double start = clock_ms();
     err_detail d = {0};
+    completion_prompt prompt = {0};
     chat_request r;
     chat_request_init(&r);
     r.files = p->files;
     r.scope = job->scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
     bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
-    err_code err = stops ? ERR_CANCELLED : parse(&r, job, &d);
+    err_code err = stops ? ERR_CANCELLED : parse(&r, &prompt, job, &d);
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -172,7 +203,9 @@ static void run_job(prep *p, prep_job *job)
     p->post(p->ctx, accepted);
     r.in->scope = job->scope;
     err = is_cancelled(&run) ? ERR_CANCELLED
-                             : engine_prepare(job->engine, &prepared->request, r.in, &hooks, &d);
+          : job->kind == PREP_COMPLETION
+              ? completion_request_prepare(&prepared->request, &r, &prompt, job->engine, &d)
+              : engine_prepare(job->engine, &prepared->request, r.in, &hooks, &d);
     if (err != ERR_OK) {
         prepared->request = NULL;
         refuse(&run, prepared, err, &d);
@@ -189,7 +222,8 @@ static void *worker(void *ctx)
     prep *p = ctx;
     void *message;
     while (mailbox_pop(p->jobs, &message)) {
-        run_job(p, message);
+        const prep_job *job = message;
+        (job->kind >= PREP_QUERY ? run_query : run_job)(p, message);
         job_free(message);
     }
     return NULL;

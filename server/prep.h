@@ -3,12 +3,12 @@
  *     prep *p = prep_create(2, 32, 256 << 20, files, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
  *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, t);  // ERR_BUSY: answer 429
- *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED or LOOP_REFUSED ...
+ *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
  *
- * Threads: submit, cancel and release on the loop thread; post is called on the workers. After LOOP_PREPARED or
- * LOOP_REFUSED nothing more comes for that id.
+ * Threads: submit, cancel and release on the loop thread; post is called on the workers. After LOOP_PREPARED,
+ * LOOP_REPLIED or LOOP_REFUSED nothing more comes for that id.
  */
 #ifndef PARLEY_SERVER_PREP_H
 #define PARLEY_SERVER_PREP_H
@@ -22,9 +22,11 @@ typedef struct prep prep;
 typedef struct prep_ticket prep_ticket; /* a shared "no longer wanted" flag of one job */
 
 typedef enum prep_kind {
-    PREP_CHAT,      /* body of POST /v1/chat/completions */
-    PREP_RESPONSES, /* body of POST /v1/responses */
-    PREP_EVENT      /* a WebSocket message that should be response.create */
+    PREP_CHAT,       /* body of POST /v1/chat/completions */
+    PREP_COMPLETION, /* body of POST /v1/completions */
+    PREP_RESPONSES,  /* body of POST /v1/responses */
+    PREP_EVENT,      /* a WebSocket message that should be response.create */
+    PREP_QUERY       /* PREP_QUERY + a text_query: a question that these threads answer themselves */
 } prep_kind;
 
 MUST_CHECK prep_ticket *prep_ticket_create(void);

@@ -19,6 +19,7 @@ void reply_options_deinit(reply_options *o)
     for (size_t i = 0; i < o->n_stops; i++) {
         free(o->stops[i]);
     }
+    free(o->echo);
     free(o->metadata);
     free(o->tools_text);
     free(o->tool_choice_text);

@@ -34,6 +34,7 @@ typedef struct reply_options {
     char event_id[REQUEST_EVENT_ID_MAX + 1]; /* the client's, echoed in errors */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
+    char *echo;                          /* text that goes before the answer, owned; NULL: none */
     char *metadata;                      /* JSON object as text, owned; NULL: none */
     double temperature, top_p;           /* as asked for, NAN if not: echoed by Responses */
     int32_t max_tokens;                  /* as asked for, -1 if not */

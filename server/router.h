@@ -14,6 +14,12 @@ typedef enum route_id {
     ROUTE_NONE,
     ROUTE_ASSET, /* any other path outside the API: a file of the page */
     ROUTE_CHAT_COMPLETIONS,
+    ROUTE_COMPLETIONS,
+    ROUTE_TOKENIZE,
+    ROUTE_DETOKENIZE,
+    ROUTE_APPLY_TEMPLATE,
+    ROUTE_COUNT_CHAT,      /* POST /v1/chat/completions/input_tokens */
+    ROUTE_COUNT_RESPONSES, /* POST /v1/responses/input_tokens */
     ROUTE_RESPONSES,
     ROUTE_RESPONSES_SOCKET,
     ROUTE_RESPONSE,        /* GET /v1/responses/{id} */
@@ -26,6 +32,8 @@ typedef enum route_id {
     ROUTE_REQUEST_CANCEL, /* POST /v1/requests/{id}/cancel, DELETE /v1/requests/{id} */
     ROUTE_CACHE,          /* DELETE /v1/cache */
     ROUTE_PROPS,
+    ROUTE_SLOTS,
+    ROUTE_EMBEDDINGS,  /* not supported, and said so */
     ROUTE_FILE_CREATE, /* POST /v1/files */
     ROUTE_FILES,       /* GET /v1/files */
     ROUTE_FILE,

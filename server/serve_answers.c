@@ -61,7 +61,10 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     if (!serve_is_ready(s, e)) {
         return NULL;
     }
-    answer_kind k = kind == PREP_CHAT ? ANSWER_CHAT : ANSWER_RESPONSES;
+    answer_kind k = kind == PREP_CHAT         ? ANSWER_CHAT
+                    : kind == PREP_COMPLETION ? ANSWER_COMPLETION
+                    : kind >= PREP_QUERY      ? ANSWER_QUERY
+                                              : ANSWER_RESPONSES;
     answer *a = answer_create(k, ++s->next_answer, c->id);
     if (!a || !id_table_put(&s->answers, a->id, a)) {
         answer_destroy(a);
@@ -86,9 +89,8 @@ static void log_answer(const answer *a, int status)
     const gen_timings *t = &a->timings;
     const char *id = a->has_reply ? a->reply.id : a->chat_id;
     log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s", id,
-             a->kind == ANSWER_CHAT ? "chat" : "responses", status,
-             t->route == GEN_ROUTE_MEDIA ? "media" : "text", a->info.n_images, a->info.n_prompt_tokens,
-             t->cache_n, a->n_tokens,
+             answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
+             a->info.n_images, a->info.n_prompt_tokens, t->cache_n, a->n_tokens,
              a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
              t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
 }
@@ -135,8 +137,8 @@ static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
-    log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id,
-             a->kind == ANSWER_CHAT ? "chat" : "responses", e->status, e->code);
+    log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
+             e->status, e->code);
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
         if (a->has_reply) {
@@ -181,14 +183,16 @@ static void finish_chat(serve *s, answer *a)
         return;
     }
     if (a->opt.stream) {
-        chat_reply_last(&a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+        (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
+            &a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
         a->sse_end = true;
         return;
     }
     bytes body;
     bytes_init(&body, SIZE_MAX / 2);
-    chat_reply_whole(&body, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
-                     answer_finish_reason(a), &usage, &a->timings);
+    (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
+        &body, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
+        answer_finish_reason(a), &usage, &a->timings);
     if (c) {
         c->answer = 0;
         serve_send_json(s, c, 200, &body, NULL);
@@ -242,8 +246,11 @@ static void flush_text(serve *s, answer *a, double now)
     } else if (a->opt.stream) {
         chat_reply_meta meta = chat_meta(s, a);
         const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
-        if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs,
-                             a->opt.timings_per_token ? &a->timings : NULL)) {
+        const gen_timings *timings = a->opt.timings_per_token ? &a->timings : NULL;
+        if (a->kind == ANSWER_COMPLETION) {
+            completion_reply_delta(&a->sse, &meta, &a->pieces, logprobs, timings);
+            bytes_clear(&a->logprobs);
+        } else if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs, timings)) {
             bytes_clear(&a->logprobs); /* else they wait for their text */
         }
         if (a->sse.len > SERVE_STREAM_QUEUE_BYTES) {
@@ -267,7 +274,7 @@ static void flush_text(serve *s, answer *a, double now)
 
 static void on_progress(serve *s, answer *a)
 {
-    if (a->kind == ANSWER_CHAT) {
+    if (a->kind != ANSWER_RESPONSES) {
         if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
             chat_reply_meta meta = chat_meta(s, a);
             chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
@@ -321,7 +328,7 @@ static void on_event(serve *s, const gen_event *event)
     }
     count_answer(s, a);
     uint64_t conn_id = a->conn;
-    if (a->kind == ANSWER_CHAT) {
+    if (a->kind != ANSWER_RESPONSES) {
         finish_chat(s, a);
         if (!a->opt.stream) {
             serve_drop_answer(s, a);
@@ -336,21 +343,35 @@ static void on_event(serve *s, const gen_event *event)
 
 /* ---- from prep to the engine ---- */
 
-static void begin_http_stream(serve *s, conn *c, answer *a)
+static void begin_stream(serve *s, conn *c)
 {
     c->is_streaming = true;
     c->last_write_ms = clock_ms();
-    if (a->kind == ANSWER_CHAT) {
-        chat_reply_meta meta = chat_meta(s, a);
-        chat_reply_first(&a->sse, &meta);
-    } else {
-        c->follows_log = true;
-        c->n_readers = 0;
-        serve_add_reader(c, a->id, 0);
-    }
     metrics_request(&s->metrics, c->route->name, 200);
     net_begin_stream(s->net, c->id, 200, "text/event-stream",
                      "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n");
+}
+
+void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq)
+{
+    c->answer = a->id;
+    c->follows_log = true;
+    c->n_readers = 0;
+    serve_add_reader(c, a->id, next_seq);
+    begin_stream(s, c);
+}
+
+static void begin_http_stream(serve *s, conn *c, answer *a)
+{
+    if (a->kind == ANSWER_RESPONSES) {
+        serve_begin_follow(s, c, a, 0);
+        return;
+    }
+    if (a->kind == ANSWER_CHAT) {
+        chat_reply_meta meta = chat_meta(s, a);
+        chat_reply_first(&a->sse, &meta);
+    }
+    begin_stream(s, c);
 }
 
 static void submit(serve *s, answer *a)
@@ -365,7 +386,7 @@ static void submit(serve *s, answer *a)
         fail_answer(s, a, err, &e);
         return;
     }
-    answer_begin(a, &info, s->tool_form);
+    answer_begin(a, &info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
     conn *c = serve_conn(s, a->conn);
     if (c && !c->is_socket && a->opt.stream) {
         begin_http_stream(s, c, a);
@@ -449,6 +470,16 @@ static void on_prepared(serve *s, answer *a, loop_message *m)
     }
 }
 
+static void on_replied(serve *s, answer *a, const loop_message *m)
+{
+    conn *c = serve_conn(s, a->conn);
+    if (c) {
+        c->answer = 0;
+        serve_send_json(s, c, 200, &m->reply, NULL);
+    }
+    serve_drop_answer(s, a);
+}
+
 void serve_handle_message(serve *s, loop_message *m)
 {
     if (m->type == LOOP_EVENT) {
@@ -473,6 +504,9 @@ void serve_handle_message(serve *s, loop_message *m)
         break;
     case LOOP_PREPARED:
         on_prepared(s, a, m);
+        break;
+    case LOOP_REPLIED:
+        on_replied(s, a, m);
         break;
     case LOOP_REFUSED:
         if (!a->has_reply) {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/assets.h"
 #include "server/serve_state.h"
+#include "server/text_queries.h"
 
 enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120 };
 
@@ -382,6 +383,25 @@ static void on_generate(serve *s, conn *c, prep_kind kind, bytes *body)
     }
 }
 
+static void on_embeddings(serve *s, conn *c)
+{
+    api_error e;
+    api_error_set(&e, 501, "not_supported", NULL, "this model writes text; it makes no embeddings");
+    serve_send_error(s, c, &e);
+}
+
+/* GET with ?stream=true: the events from starting_after on, as they were and as they come. False for another query. */
+static bool follow_response(serve *s, conn *c, const answer *a)
+{
+    if (c->route->id != ROUTE_RESPONSE || !strstr(c->query, "stream=true")) {
+        return false;
+    }
+    const char *after = strstr(c->query, "starting_after=");
+    int64_t seen = after ? strtoll(after + strlen("starting_after="), NULL, 10) : -1;
+    serve_begin_follow(s, c, a, seen < 0 ? 0 : seen + 1);
+    return true;
+}
+
 static void on_response(serve *s, conn *c)
 {
     answer *a = serve_find_response(s, c->scope, c->param);
@@ -393,6 +413,9 @@ static void on_response(serve *s, conn *c)
     }
     if (c->route->id == ROUTE_RESPONSE_CANCEL) {
         serve_cancel_answer(s, a);
+    }
+    if (follow_response(s, c, a)) {
+        return;
     }
     bytes body;
     bytes_init(&body, SIZE_MAX / 2);
@@ -417,8 +440,32 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
     case ROUTE_CHAT_COMPLETIONS:
         on_generate(s, c, PREP_CHAT, body);
         break;
+    case ROUTE_COMPLETIONS:
+        on_generate(s, c, PREP_COMPLETION, body);
+        break;
     case ROUTE_RESPONSES:
         on_generate(s, c, PREP_RESPONSES, body);
+        break;
+    case ROUTE_TOKENIZE:
+        on_generate(s, c, PREP_QUERY + QUERY_TOKENIZE, body);
+        break;
+    case ROUTE_DETOKENIZE:
+        on_generate(s, c, PREP_QUERY + QUERY_DETOKENIZE, body);
+        break;
+    case ROUTE_APPLY_TEMPLATE:
+        on_generate(s, c, PREP_QUERY + QUERY_TEMPLATE, body);
+        break;
+    case ROUTE_COUNT_CHAT:
+        on_generate(s, c, PREP_QUERY + QUERY_COUNT_CHAT, body);
+        break;
+    case ROUTE_COUNT_RESPONSES:
+        on_generate(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, body);
+        break;
+    case ROUTE_EMBEDDINGS:
+        on_embeddings(s, c);
+        break;
+    case ROUTE_SLOTS:
+        serve_on_slots(s, c);
         break;
     case ROUTE_RESPONSE:
     case ROUTE_RESPONSE_CANCEL:

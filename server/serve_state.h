@@ -19,6 +19,7 @@
 #include "server/access.h"
 #include "server/answer.h"
 #include "server/chat_reply.h"
+#include "server/completion_reply.h"
 #include "server/id_table.h"
 #include "server/metrics.h"
 #include "server/net.h"
@@ -181,7 +182,12 @@ bool serve_take_ack(serve *s, conn *c, bytes *out);
 /* Acknowledges what arrived since the last time. */
 void serve_ack_all(serve *s);
 
+/* serve_answers.c */
+/* Streams the events of a response to an HTTP connection, from number next_seq on. */
+void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq);
+
 /* serve_status.c */
+void serve_on_slots(serve *s, conn *c);
 void serve_on_status(serve *s, conn *c);
 void serve_on_cancel(serve *s, conn *c);
 void serve_on_clear_cache(serve *s, conn *c);

@@ -92,7 +92,7 @@ static void write_request(bytes *out, const answer *a)
     const gen_timings *t = &a->timings;
     const bool prepared = a->state != ANSWER_PREPARING;
     bytes_printf(out, "{\"id\":\"%s%" PRIu64 "\",\"kind\":\"%s\",\"phase\":\"%s\",", REQUEST_PREFIX, a->id,
-                 a->kind == ANSWER_CHAT ? "chat" : "response", phase_of(a));
+                 answer_kind_name(a->kind), phase_of(a));
     bytes_append_str(out, "\"route\":");
     if (prepared) {
         bytes_printf(out, "\"%s\"", gen_route_name(a->info.route));
@@ -170,6 +170,44 @@ static void write_model(bytes *out, const serve *s)
                  ",\"state_bytes\":%" PRIu64 ",\"cache_type\":\"%s\"}",
                  metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
                  info ? info->cache_type : "");
+}
+
+/* A row for each place: the running answers of this key, and the places that are free or another's. */
+void serve_on_slots(serve *s, conn *c)
+{
+    engine_status status = {0};
+    api_error e;
+    if (!serve_is_ready(s, &e)) {
+        serve_send_error(s, c, &e);
+        return;
+    }
+    engine_get_status(s->engine, &status);
+    if (strstr(c->query, "fail_on_no_slot=1") && status.n_running >= s->info->n_parallel) {
+        api_error_set(&e, 503, "no_slot_available", NULL, "every place is taken");
+        serve_send_error(s, c, &e);
+        return;
+    }
+    bytes body;
+    bytes_init(&body, SIZE_MAX / 2);
+    int n = 0;
+    for (size_t i = 0; i < s->answers.cap && n < s->info->n_parallel; i++) {
+        const answer *a = id_table_at(&s->answers, i);
+        if (a && a->scope == c->scope && a->state == ANSWER_RUNNING && is_running(a)) {
+            bytes_printf(&body,
+                         "%s{\"id\":%d,\"n_ctx\":%d,\"is_processing\":true,\"id_task\":%" PRIu64
+                         ",\"next_token\":{\"n_decoded\":%d,\"n_remain\":%d}}",
+                         n ? "," : "[", n, s->info->n_ctx, a->id, a->n_tokens,
+                         a->info.max_tokens - a->n_tokens);
+            n++;
+        }
+    }
+    for (; n < s->info->n_parallel; n++) {
+        bytes_printf(&body, "%s{\"id\":%d,\"n_ctx\":%d,\"is_processing\":%s}", n ? "," : "[", n,
+                     s->info->n_ctx, n < status.n_running ? "true" : "false");
+    }
+    bytes_append_char(&body, ']');
+    serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
+    bytes_deinit(&body);
 }
 
 void serve_on_status(serve *s, conn *c)

@@ -96,7 +96,7 @@ static gen_request *text_request(engine *e, const char *prompt, int32_t max_toke
     p.ignore_eos = true;
     gen_request *r = NULL;
     err_detail d = {0};
-    CHECK_OK(engine_prepare_text(e, &r, prompt, strlen(prompt), false, &p, &d), d);
+    CHECK_OK(engine_prepare_text(e, &r, prompt, strlen(prompt), false, 0, &p, &d), d);
     return r;
 }
 
@@ -167,7 +167,7 @@ static void test_drafts_change_nothing(void)
                 p.no_draft = !with;
                 gen_request *r = NULL;
                 err_detail d = {0};
-                CHECK_OK(engine_prepare_text(e, &r, PROMPTS[i], strlen(PROMPTS[i]), false, &p, &d), d);
+                CHECK_OK(engine_prepare_text(e, &r, PROMPTS[i], strlen(PROMPTS[i]), false, 0, &p, &d), d);
                 submit(e, r, id++);
             }
             collect(a, first, N_PROMPTS);
@@ -198,7 +198,7 @@ static void test_seed(void)
         p.ignore_eos = true;
         gen_request *r = NULL;
         err_detail d = {0};
-        CHECK_OK(engine_prepare_text(e, &r, "Hello", 5, false, &p, &d), d);
+        CHECK_OK(engine_prepare_text(e, &r, "Hello", 5, false, 0, &p, &d), d);
         submit(e, r, 300 + i);
         collect(&a[i], 300 + i, 1);
     }
@@ -498,11 +498,11 @@ static void test_bad_prompts(void)
     for (size_t i = 3; i < sizeof longer - 1; i += 4) {
         longer[i] = ' ';
     }
-    CHECK(engine_prepare_text(e, &r, longer, strlen(longer), false, &p, &d) == ERR_CONTEXT);
+    CHECK(engine_prepare_text(e, &r, longer, strlen(longer), false, 0, &p, &d) == ERR_CONTEXT);
     CHECK_STR(d.name, "context_length_exceeded");
     CHECK(strstr(d.text, "2048") != NULL);
-    CHECK(engine_prepare_text(e, &r, "", 0, false, &p, &d) == ERR_INVALID);
-    CHECK(engine_prepare_text(e, &r, "\xff\xfe", 2, false, &p, &d) == ERR_INVALID);
+    CHECK(engine_prepare_text(e, &r, "", 0, false, 0, &p, &d) == ERR_INVALID);
+    CHECK(engine_prepare_text(e, &r, "\xff\xfe", 2, false, 0, &p, &d) == ERR_INVALID);
     engine_close(e);
 
     engine_options opt = {.model_dir = "/nowhere/at/all", .cpu_mask = ~0u, .on_event = on_event};

@@ -143,7 +143,7 @@ static uint64_t submit_text(engine *e, const char *prompt, int32_t max_tokens)
     p.ignore_eos = true;
     gen_request *r = NULL;
     err_detail d = {0};
-    CHECK_OK(engine_prepare_text(e, &r, prompt, strlen(prompt), false, &p, &d), d);
+    CHECK_OK(engine_prepare_text(e, &r, prompt, strlen(prompt), false, 0, &p, &d), d);
     return submit(e, r);
 }
 

@@ -189,11 +189,38 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     return ERR_OK;
 }
 
+/* A raw prompt is answered with itself. */
 err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len, bool parse_special,
-                             const gen_params *params, err_detail *d)
+                             uint64_t scope, const gen_params *params, err_detail *d)
 {
-    (void)e, (void)out, (void)prompt, (void)len, (void)parse_special, (void)params;
-    return err_set(d, ERR_UNSUPPORTED, "not in the double");
+    (void)e, (void)parse_special, (void)scope, (void)d;
+    gen_request *r = calloc(1, sizeof *r);
+    r->text = strdup(prompt);
+    r->len = params->max_tokens > 0 && (size_t)params->max_tokens < len ? (size_t)params->max_tokens : len;
+    r->info = (gen_request_info){.n_prompt_tokens = (int32_t)len, .max_tokens = (int32_t)r->len};
+    r->n_top = params->n_top_logprobs;
+    *out = r;
+    return ERR_OK;
+}
+
+err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids, size_t n, uint64_t scope,
+                               const gen_params *params, err_detail *d)
+{
+    bytes text;
+    bytes_init(&text, SIZE_MAX / 2);
+    for (size_t i = 0; i < n; i++) {
+        bytes_append_char(&text, (char)ids[i]);
+    }
+    err_code err = engine_prepare_text(e, out, bytes_str(&text), text.len, true, scope, params, d);
+    bytes_deinit(&text);
+    return err;
+}
+
+err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *d)
+{
+    (void)e, (void)d;
+    bytes_printf(out, "[%zu messages]", in->n_messages);
+    return ERR_OK;
 }
 
 void gen_request_free(gen_request *r)
@@ -459,8 +486,11 @@ bool engine_is_stop_token(const engine *e, int32_t id)
 err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,
                          err_detail *detail)
 {
-    (void)e, (void)out, (void)text, (void)len, (void)parse_special;
-    return err_set(detail, ERR_UNSUPPORTED, "not in the double");
+    (void)e, (void)parse_special, (void)detail;
+    for (size_t i = 0; i < len; i++) {
+        bytes_printf(out, i ? ",%d" : "%d", (unsigned char)text[i]);
+    }
+    return ERR_OK;
 }
 
 void engine_clear_cache(engine *e)

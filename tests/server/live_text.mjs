@@ -1,0 +1,108 @@
+/** Raw completions, what programs ask about text, places, and reading a response again from a number on. */
+import assert from 'node:assert/strict';
+import { events, post, request, runTests, startServer, test } from './client.mjs';
+
+const server = await startServer();
+await server.ready();
+
+const ask = async (path, body, status = 200) => {
+    const reply = await post(server, path, JSON.stringify(body));
+    assert.equal(reply.status, status, `${path}: ${reply.text}`);
+    return reply.json();
+};
+
+test('tokens of a text and back', async () => {
+    assert.deepEqual(await ask('/tokenize', { content: 'aé' }), { tokens: [97, 195, 169] });
+    assert.deepEqual(await ask('/tokenize', { content: '' }), { tokens: [] });
+    /* A token that is a part of a character is shown as its bytes. */
+    assert.deepEqual(await ask('/tokenize', { content: 'aé', with_pieces: true }), {
+        tokens: [{ id: 97, piece: 'a' }, { id: 195, piece: [195] }, { id: 169, piece: [169] }],
+    });
+    assert.deepEqual(await ask('/detokenize', { tokens: [97, 195, 169] }), { content: 'aé' });
+    assert.deepEqual(await ask('/detokenize', { tokens: [] }), { content: '' });
+    for (const [path, body, param] of [
+        ['/tokenize', {}, 'content'],
+        ['/tokenize', { content: 3 }, 'content'],
+        ['/tokenize', { content: 'a', with_pieces: 'yes' }, 'with_pieces'],
+        ['/detokenize', {}, 'tokens'],
+        ['/detokenize', { tokens: [1, -1] }, 'tokens'],
+        ['/detokenize', { tokens: [1e9] }, 'tokens'],
+        ['/detokenize', { tokens: ['a'] }, 'tokens'],
+    ]) assert.equal((await ask(path, body, 400)).error.param, param, JSON.stringify(body));
+});
+
+test('the prompt of a chat, and how many tokens a request has', async () => {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    assert.deepEqual(await ask('/apply-template', { messages }), { prompt: '[1 messages]' });
+    const whole = await ask('/v1/chat/completions', { messages });
+    const counted = await ask('/v1/chat/completions/input_tokens', { messages });
+    assert.deepEqual(counted, { object: 'response.input_tokens', input_tokens: whole.usage.prompt_tokens });
+    assert.deepEqual(await ask('/v1/responses/input_tokens', { input: 'Hello' }), counted);
+    assert.equal((await ask('/v1/chat/completions/input_tokens', { messages: [] }, 400)).error.param, 'messages');
+});
+
+test('a raw prompt is continued: whole, streamed, with its echo, with logprobs', async () => {
+    const whole = await ask('/v1/completions', { prompt: 'Once upon a time', max_tokens: 4 });
+    assert.equal(whole.object, 'text_completion');
+    assert.match(whole.id, /^cmpl-/);
+    assert.deepEqual(whole.choices, [{ index: 0, text: 'Once', logprobs: null, finish_reason: 'stop' }]);
+    assert.deepEqual([whole.usage.prompt_tokens, whole.usage.completion_tokens], [16, 4]);
+    for (const prompt of [['Once upon a time'], [...Buffer.from('Once upon a time')]]) {
+        assert.equal((await ask('/v1/completions', { prompt, max_tokens: 4 })).choices[0].text, 'Once');
+    }
+    const echoed = await ask('/v1/completions', { prompt: 'Once upon', max_tokens: 4, echo: true });
+    assert.equal(echoed.choices[0].text, 'Once uponOnce');
+    const stopped = await ask('/v1/completions', { prompt: 'Once upon a time', stop: ' a' });
+    assert.deepEqual([stopped.choices[0].text, stopped.choices[0].finish_reason], ['Once upon', 'stop']);
+
+    const stream = await post(server, '/v1/completions',
+        JSON.stringify({ prompt: 'Once upon a time', stream: true, echo: true, stream_options: { include_usage: true } }));
+    const chunks = events(stream.text);
+    assert.equal(chunks.pop(), '[DONE]');
+    const parsed = chunks.map((chunk) => JSON.parse(chunk));
+    assert.equal(parsed.flatMap((chunk) => chunk.choices.map((choice) => choice.text)).join(''), 'Once upon a timeOnce upon a time');
+    assert.deepEqual(parsed.at(-1).choices, []);
+    assert.equal(parsed.at(-1).usage.completion_tokens, 16);
+    assert.equal(parsed.at(-2).choices[0].finish_reason, 'stop');
+
+    const { tokens, token_logprobs: values, top_logprobs: tops } =
+        (await ask('/v1/completions', { prompt: 'abc', logprobs: 2 })).choices[0].logprobs;
+    assert.deepEqual(tokens, ['a', 'b', 'c']);
+    assert.ok(values.every((value) => value <= 0));
+    assert.ok(tops.every((top) => Object.keys(top).length >= 1));
+});
+
+test('wrong fields of a completion are named', async () => {
+    for (const [body, param] of [
+        [{}, 'prompt'], [{ prompt: 3 }, 'prompt'], [{ prompt: [1, 'a'] }, 'prompt'], [{ prompt: ['a', 'b'] }, 'prompt'],
+        [{ prompt: 'a', n: 2 }, 'n'], [{ prompt: 'a', best_of: 2 }, 'best_of'], [{ prompt: 'a', logprobs: 6 }, 'logprobs'],
+        [{ prompt: 'a', suffix: 'b' }, 'suffix'], [{ prompt: [97], echo: true }, 'echo'], [{ prompt: 'a', temperature: -1 }, 'temperature'],
+    ]) {
+        const reply = await post(server, '/v1/completions', JSON.stringify(body));
+        assert.ok(reply.status === 400 || reply.status === 501, reply.text);
+        assert.equal(reply.json().error.param, param, JSON.stringify(body));
+    }
+    assert.equal((await ask('/v1/embeddings', { input: 'a' }, 501)).error.code, 'not_supported');
+});
+
+test('places', async () => {
+    const slots = (await request(server, { path: '/slots' })).json();
+    assert.deepEqual(slots.map((slot) => [slot.id, slot.is_processing]), [[0, false], [1, false], [2, false], [3, false]]);
+    assert.equal((await request(server, { path: '/slots?fail_on_no_slot=1' })).status, 200);
+});
+
+test('a response is read again from every number on', async () => {
+    const first = await post(server, '/v1/responses', JSON.stringify({ input: 'Hello there', stream: true }));
+    const all = events(first.text).map((text) => JSON.parse(text));
+    const { id } = all[0].response;
+    for (let after = -1; after < all.length; after++) {
+        const again = await request(server, { path: `/v1/responses/${id}?stream=true&starting_after=${after}` });
+        assert.equal(again.status, 200);
+        assert.match(again.headers['content-type'], /^text\/event-stream/);
+        assert.deepEqual(events(again.text).map((text) => JSON.parse(text)), all.slice(after + 1));
+    }
+    assert.equal((await request(server, { path: '/v1/responses/resp_none?stream=true' })).status, 404);
+    assert.equal(await server.stop(), 0);
+});
+
+await runTests();
