@@ -57,7 +57,6 @@ class Refusal extends Error {}
 async function readFile(file, limits) {
     const name = file.name || 'picture';
     if (file.size === 0) throw new Refusal(`${name} is empty.`);
-    const most = Math.min(MAX_FILE_BYTES, limits.maxBytes || MAX_FILE_BYTES);
     const mime = await sniff(file);
     if (!mime && looksLikeText(file)) return readText(file);
     if (!limits.vision) throw new Refusal(`${limits.modelName} reads text only, so ${name} was not added.`);
@@ -68,6 +67,8 @@ async function readFile(file, limits) {
                 `PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${films} can be added.`,
         );
     }
+    // A film goes in chunks and is never held whole; a picture is decoded here first.
+    const most = Math.min(mime.startsWith('video/') ? Infinity : MAX_FILE_BYTES, limits.maxBytes || MAX_FILE_BYTES);
     if (file.size > most) {
         throw new Refusal(`${name} has ${formatBytes(file.size)}; at most ${formatBytes(most)} can be sent.`);
     }

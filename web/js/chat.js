@@ -8,7 +8,8 @@
 import { Connection } from './connection.js';
 import { History } from './history.js';
 import { addMessage, canContinue, newConversation, noteTool, optionFields, pathTo, shownPath, showBranch, toInput } from './store.js';
-import { blobToDataUri, throttleFrames } from './util.js';
+import { Uploads } from './upload.js';
+import { throttleFrames } from './util.js';
 
 /**
  * @typedef {import('./store.js').Conversation} Conversation
@@ -75,6 +76,7 @@ export class Chat extends EventTarget {
         this.removed = new Set();
         /** Chats whose answer came while another one was shown. @type {Set<string>} */
         this.unread = new Set();
+        this.uploads = new Uploads(this.connection);
         this.connection.addEventListener('state', () => this.#tell('connection'));
     }
 
@@ -340,7 +342,14 @@ export class Chat extends EventTarget {
         this.progress.set(answer.id, { kind: 'waiting' });
         this.#tell('conversation');
         this.#save(conversation);
-        const input = await toInput(path, (attachment) => blobToDataUri(/** @type {Blob} */ (attachment.blob)));
+        let input;
+        try {
+            input = await toInput(path, (attachment) => this.#urlOf(answer, attachment));
+        } catch (error) {
+            if (answer.status !== 'streaming') return;
+            this.#end(conversation, answer, { status: 'failed', error: { code: error.code ?? 'server_error', message: error.message } });
+            return;
+        }
         if (answer.status !== 'streaming') return;
         const body = { ...optionFields(conversation.options), ...more, input, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (this.modelId) body.model = this.modelId;
@@ -368,6 +377,24 @@ export class Chat extends EventTarget {
     get modelName() {
         const id = this.modelId;
         return id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model';
+    }
+
+    /** Where the model finds a picture or a film, once it is there; stopping the answer stops the way. */
+    async #urlOf(answer, attachment) {
+        const show = () => {
+            if (answer.status !== 'streaming') return this.uploads.cancel(attachment);
+            const way = this.uploads.progressOf(attachment);
+            if (!way) return;
+            this.progress.set(answer.id, { kind: 'progress', phase: `upload_${way.phase}`, processed: way.done, total: way.total });
+            this.#tell('message', answer.id);
+        };
+        this.uploads.addEventListener('change', show);
+        try {
+            return await this.uploads.urlOf(attachment);
+        } finally {
+            this.uploads.removeEventListener('change', show);
+            this.progress.set(answer.id, { kind: 'waiting' });
+        }
     }
 
     /** After a reload: attaches to an answer that was running, or says that it is cut. */

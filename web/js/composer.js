@@ -46,6 +46,10 @@ class ChatComposer extends LitElement {
         return this;
     }
 
+    firstUpdated() {
+        this.chat.uploads.addEventListener('change', () => this.requestUpdate());
+    }
+
     get field() {
         return /** @type {HTMLTextAreaElement} */ (this.querySelector('textarea'));
     }
@@ -81,6 +85,7 @@ class ChatComposer extends LitElement {
         try {
             const { attachments, refused } = await readFiles(list, this.#limits(this.attachments.length));
             this.attachments = [...this.attachments, ...attachments];
+            for (const one of attachments) this.chat.uploads.start(one);
             this.refused = refused;
             if (attachments.length) this.focusField();
         } finally {
@@ -197,6 +202,7 @@ class ChatComposer extends LitElement {
 
     /** @param {Attachment} picture */
     #thumbnail(picture) {
+        const way = this.chat.uploads.progressOf(picture);
         const pixels = picture.width ? `${picture.width} × ${picture.height}, ` : '';
         const size = `${pixels}${formatBytes(picture.bytes)}`;
         const title = `${picture.name} · ${size}${picture.note ? ` · ${picture.note}` : ''}`;
@@ -207,6 +213,9 @@ class ChatComposer extends LitElement {
                 ? html`<video src=${urlOf(/** @type {Blob} */ (picture.blob))} muted preload="metadata" aria-label=${picture.name}></video>
                       <span class="film">${picture.seconds ? formatDuration(picture.seconds * 1000) : 'film'}</span>`
                 : html`<img src=${urlOf(/** @type {Blob} */ (picture.blob))} alt=${picture.name} />`}
+            ${way && way.phase !== 'done'
+                ? html`<progress max=${way.total} .value=${way.done} aria-label="Sending ${picture.name}"></progress>`
+                : nothing}
             <button type="button" aria-label="Remove ${picture.name}" title="Remove"
                 @click=${() => this.#remove(picture)}>${icon('close')}</button>
         </li>`;
@@ -214,6 +223,7 @@ class ChatComposer extends LitElement {
 
     /** @param {Attachment} picture */
     #remove(picture) {
+        this.chat.uploads.cancel(picture);
         this.attachments = this.attachments.filter((other) => other !== picture);
         this.focusField();
     }

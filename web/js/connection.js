@@ -331,6 +331,16 @@ export class Connection extends EventTarget {
         }
     }
 
+    /** Says something that is no run: uploads. @param {object} message */
+    sendMessage(message) {
+        this.#send(message);
+    }
+
+    /** @param {Uint8Array} data */
+    sendBinary(data) {
+        if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(data);
+    }
+
     /** @param {object} message */
     #send(message) {
         if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
@@ -393,6 +403,11 @@ export class Connection extends EventTarget {
             // Only a greeting says what the model can do, and this one came before the model was there.
             if (loaded) this.#reopen();
             this.dispatchEvent(new Event('state'));
+            return;
+        }
+        const ofUpload = event.type.startsWith('upload.') || event.upload_id || event.error?.event_id?.startsWith('u_');
+        if (ofUpload) {
+            this.dispatchEvent(new CustomEvent('upload', { detail: event }));
             return;
         }
         const run = this.#runOf(event);

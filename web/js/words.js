@@ -32,6 +32,11 @@ const ERRORS = {
     video_too_long: ['The film is too long.', 'Cut it and retry.'],
     too_many_images: ['These are more pictures than one request may hold.', 'Start a new chat, or send fewer.'],
     image_too_large: ['The picture is larger than the server accepts.', 'Make it smaller and retry.'],
+    upload_too_large: ['The file is larger than the server takes.', 'Cut it, or start the server with --max-upload.'],
+    upload_quota_exceeded: ['The server has no room for more files.', 'Wait until some have expired, or start it with --upload-quota.'],
+    upload_storage_failed: ['The server could not store the file.', 'Its disk may be full.'],
+    upload_hash_mismatch: ['The file was damaged on its way.', 'Try again.'],
+    file_not_found: ['The server no longer has a file of this chat.', 'Try again: it will be sent once more.'],
     request_too_large: ['The message is larger than the server accepts.', 'Send fewer or smaller pictures.'],
     http_413: ['The message is larger than the server accepts.', 'Send fewer or smaller pictures.'],
     invalid_request_error: ['The server did not accept the request.', 'Change it and try again.'],
@@ -72,6 +77,10 @@ export function progressWords(progress, noun = 'the picture') {
                 text: progress.position > 0 ? `In the queue · ${progress.position} before you` : 'In the queue',
                 value: null,
             };
+        case 'upload_checking':
+            return { text: `Checking ${noun}${percent}`, value };
+        case 'upload_sending':
+            return { text: `Sending ${noun}${percent}`, value };
         case 'media_decode':
             return { text: `Opening ${noun}${total > 1 ? ` · ${noun.includes('film') ? 'frame ' : ''}${processed} of ${total}` : ''}`, value };
         case 'vision_encode':
