@@ -168,11 +168,13 @@ static void print_found(run *r, bool last)
     reply_pieces_clear(&r->parser.pieces);
 }
 
-static void print_progress(const run *r, const gen_event *ev)
+/* Redraws the line of progress: pictures and frames read, then encoded, then tokens of the prompt. */
+static void print_progress(void *ctx, gen_phase phase, int32_t processed, int32_t total)
 {
-    if (r->on_terminal && !r->o->quiet && ev->total > 0) {
-        fprintf(stderr, "\r\033[K%s %d/%d", gen_phase_name(ev->phase), ev->processed, ev->total);
-        if (ev->phase == GEN_PHASE_PREFILL && ev->processed == ev->total) {
+    const run *r = ctx;
+    if (r->on_terminal && !r->o->quiet && total > 0) {
+        fprintf(stderr, "\r\033[K%s %d/%d", gen_phase_name(phase), processed, total);
+        if (phase == GEN_PHASE_PREFILL && processed == total) {
             fprintf(stderr, "\r\033[K");
         }
     }
@@ -208,7 +210,7 @@ static err_code show_answer(run *r, err_detail *detail)
         }
         gen_event *ev = message;
         if (ev->type == GEN_PROGRESS) {
-            print_progress(r, ev);
+            print_progress(r, ev->phase, ev->processed, ev->total);
         }
         for (int32_t i = 0; ev->type == GEN_TOKENS && i < ev->n_tokens; i++) {
             size_t len = 0;
@@ -246,7 +248,8 @@ static err_code ask(run *r, err_detail *detail)
     gen_request *request = NULL;
     err_code err = make_chat(r, in, detail);
     if (err == ERR_OK) {
-        err = engine_prepare(r->e, &request, in, NULL, detail);
+        err = engine_prepare(r->e, &request, in, &(prepare_hooks){.progress = print_progress, .ctx = r},
+                             detail);
         if (err != ERR_OK && detail->param[0] && r->o->n_files) {
             err = err_prefix(detail, err, "%s", detail->param);
         }

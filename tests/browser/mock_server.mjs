@@ -35,6 +35,7 @@ const DEFAULTS = {
     version: '0.1.0',
     modalities: ['text', 'image'],
     thinkingCapability: true,
+    video: undefined, // capabilities.video: how films are sampled and sized
     key: '', // ask for this API key
     greet: true,
     state: 'ready',
@@ -245,7 +246,7 @@ export async function startMock(given = {}) {
                 event_id: randomUUID(),
                 session: { id: randomUUID(), protocol: 'parley.v1', model: options.model, created_at: 0 },
                 server: { name: 'parley', version: options.version, state: options.state, progress: 1 },
-                capabilities: { modalities: options.modalities, image_types: ['image/png', 'image/jpeg'], video_types: [], tools: true, thinking: options.thinkingCapability },
+                capabilities: { modalities: options.modalities, image_types: ['image/png', 'image/jpeg'], video_types: [], video: options.video, tools: true, thinking: options.thinkingCapability },
                 limits: { max_text_frame: options.maxTextFrame, max_images: 16, n_ctx: options.nContext, log_ttl_s: 300, ping_ms: 20000 },
             });
         }

@@ -3,7 +3,7 @@
  * process that reads one crashes, stands still, or is no longer wanted.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -203,6 +203,19 @@ test('pictures that move: GIF, PNG and WebP', async () => {
         assert.equal(status, 200);
         assert.equal(json.timings.n_videos, 1);
     }
+});
+
+test('the command line watches a film, and tells on a terminal how far it is', () => {
+    const inTerminal = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
+    const command = [PROGRAM, 'run', '--temp', '0', '--video', join(root, 'assets', 'samples', 'ball-moves.mp4'), 'Which way does the circle move?'];
+    const piped = spawnSync(command[0], command.slice(1), { encoding: 'utf8' });
+    assert.match(piped.stdout, /right/);
+    assert.doesNotMatch(piped.stderr, /media_decode/);
+    const shown = spawnSync('python3', ['-c', inTerminal, ...command], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    assert.match(shown.stdout, /media_decode 1\/8[^]*media_decode 8\/8[^]*vision_encode[^]*right/);
+    const small = spawnSync(command[0], ['run', '--max-video-duration', '1', ...command.slice(2)], { encoding: 'utf8' });
+    assert.equal(small.status, 1);
+    assert.match(small.stderr, /longer duration/);
 });
 
 test('the server ends', async () => {

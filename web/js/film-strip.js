@@ -4,28 +4,13 @@
  */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { urlOf } from './attachments.js';
+import { filmTokens, frameTimes } from './film-plan.js';
 
 const RATES = [0.5, 1, 2, 4, 8];
 /** More frames than these are counted but not drawn. */
 const DRAWN_MAX = 48;
 const SEEK_WAIT_MS = 2_000;
 const HEIGHT = 54;
-
-/**
- * Seconds of the frames that the server will choose: evenly from the first to the last of the part.
- * @param {number} seconds length of the film
- * @param {{fps?: number, start_ms?: number, end_ms?: number}} chosen
- * @param {{fps: number, min_frames: number, max_frames: number}} model what the checkpoint says
- */
-export function frameTimes(seconds, chosen, model) {
-    const start = (chosen.start_ms ?? 0) / 1000;
-    const length = Math.max(0, Math.min(seconds, (chosen.end_ms ?? seconds * 1000) / 1000) - start);
-    const wanted = Math.trunc(length * (chosen.fps ?? model.fps) + 1e-6);
-    const n = Math.min(Math.max(wanted, model.min_frames), model.max_frames);
-    // The last frame begins before the end; how long it lasts the browser does not tell.
-    const last = Math.max(0, length - 0.04);
-    return Array.from({ length: n }, (_, i) => start + (n > 1 ? (i * last) / (n - 1) : 0));
-}
 
 class FilmStrip extends LitElement {
     static properties = {
@@ -87,6 +72,8 @@ class FilmStrip extends LitElement {
                 film.requestVideoFrameCallback?.(resolve) ?? resolve(undefined);
                 setTimeout(resolve, SEEK_WAIT_MS);
             });
+        // What was drawn for another choice would stand over the wrong time.
+        for (const canvas of this.querySelectorAll('canvas')) canvas.width = canvas.height;
         const loaded = next('loadeddata');
         film.src = urlOf(/** @type {Blob} */ (this.attachment.blob));
         await loaded;
@@ -122,10 +109,11 @@ class FilmStrip extends LitElement {
     }
 
     render() {
-        const { seconds, name } = this.attachment;
+        const { seconds, name, width, height } = this.attachment;
         if (!seconds) return nothing;
         const whole = Math.floor(seconds * 10) * 100;
         const { fps, start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        const tokens = filmTokens(width, height, this.times.length, this.rates);
         const step = Math.max(1, Math.ceil(this.times.length / DRAWN_MAX));
         const shown = this.times.filter((_, i) => i % step === 0);
         const handle = (label, value, isStart) => html`<label>${label}
@@ -146,7 +134,7 @@ class FilmStrip extends LitElement {
                     </select>
                 </label>
                 ${handle('From', start, true)} ${handle('To', end, false)}
-                <span>The model sees about ${this.times.length} frames.</span>
+                <span class="estimate">The model sees about ${this.times.length} frames${tokens ? `, ${tokens.toLocaleString('en')} tokens` : ''}.</span>
             </div>
         </section>`;
     }

@@ -9,6 +9,7 @@
 import { Marked } from '../vendor/marked.js';
 import { html, nothing } from '../vendor/lit.js';
 import { icon } from './icons.js';
+import { markTimes } from './times.js';
 import './code-block.js';
 import './math-view.js';
 
@@ -54,7 +55,9 @@ export function lex(text) {
 
 /** Lexes a growing text; closed blocks are kept, only the open tail is lexed again. */
 export class MarkdownState {
-    constructor() {
+    /** @param {boolean} [times] times in the text are to be buttons */
+    constructor(times = false) {
+        this.times = times;
         this.source = '';
         /** Length of the text that the closed blocks cover. */
         this.closedLength = 0;
@@ -75,7 +78,7 @@ export class MarkdownState {
         }
         this.source = text;
         this.finished = finished;
-        const tail = lex(text.slice(this.closedLength));
+        const tail = this.#marked(lex(text.slice(this.closedLength)));
         if (!finished) {
             // All but the last two tokens cannot change any more (a list may still grow over a blank line).
             let last = tail.length - 1;
@@ -86,6 +89,7 @@ export class MarkdownState {
             }
             const open = tail.slice(last);
             if (open[0]) mend(open[0]);
+            this.#marked(open);
             this.blocks = [...this.closed, ...open];
         } else {
             this.closed.push(...tail);
@@ -93,6 +97,11 @@ export class MarkdownState {
             this.blocks = [...this.closed];
         }
         return this.blocks;
+    }
+
+    /** @param {any[]} tokens */
+    #marked(tokens) {
+        return this.times ? markTimes(tokens) : tokens;
     }
 }
 
@@ -228,6 +237,8 @@ export function inline(tokens) {
                 return html`<code>${token.text}</code>`;
             case 'br':
                 return html`<br />`;
+            case 'time':
+                return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the film at this time">${token.text}</button>`;
             case 'link':
                 return link(token);
             case 'image':

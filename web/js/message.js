@@ -3,6 +3,7 @@ import { LitElement, guard, html, nothing, repeat } from '../vendor/lit.js';
 import { icon } from './icons.js';
 import { MarkdownState, renderBlock } from './markdown.js';
 import { urlOf } from './attachments.js';
+import { seekFilm } from './times.js';
 import { copyText, formatBytes, formatDuration, formatRate } from './util.js';
 import { canContinue } from './store.js';
 import { toolView } from './tool-view.js';
@@ -160,7 +161,7 @@ class ChatMessage extends LitElement {
     #answer() {
         const m = this.message;
         const streaming = m.status === 'streaming';
-        return html`<article class="answer" aria-labelledby="who-${m.id}" aria-busy=${streaming}>
+        return html`<article class="answer" aria-labelledby="who-${m.id}" aria-busy=${streaming} @click=${this.#answerClicked}>
             <h2 class="who" id="who-${m.id}">${m.model ?? 'Answer'}</h2>
             ${m.reasoning ? this.#thinking(streaming) : nothing}
             ${this.editing
@@ -194,7 +195,7 @@ class ChatMessage extends LitElement {
         return ends.map((end, i) => {
             const words = text.slice(ends[i - 1] ?? 0, end);
             const open = streaming && i === ends.length - 1;
-            const state = (this.answers[i] ??= new MarkdownState());
+            const state = (this.answers[i] ??= new MarkdownState(!!this.#filmQuestion()));
             return html`${words || !tools.length
                     ? html`<div class="prose" aria-live="off">
                           ${repeat(
@@ -206,6 +207,27 @@ class ChatMessage extends LitElement {
                     : nothing}
                 ${tools.filter((tool) => Math.min(tool.at, text.length) === end && cuts.includes(end)).map((tool) => toolView(tool, streaming))}`;
         });
+    }
+
+    /** The question at or before this answer that a film was sent with, if any. @returns {Message|undefined} */
+    #filmQuestion() {
+        const { messages } = this.chat.current;
+        for (let m = messages[this.message.parent ?? '']; m; m = messages[m.parent ?? '']) {
+            if (m.attachments?.some((one) => one.kind === 'video' && one.blob)) return m;
+        }
+        return undefined;
+    }
+
+    /** A click on a time shows the film there. @param {MouseEvent} event */
+    #answerClicked(event) {
+        const time = /** @type {HTMLElement} */ (event.target).closest?.('button.time');
+        const question = time && this.#filmQuestion();
+        if (!question) return;
+        const shown = document.getElementById(`who-${question.id}`)?.closest('article');
+        const films = /** @type {HTMLVideoElement[]} */ ([...(shown?.querySelectorAll('video.picture') ?? [])]);
+        const seconds = Number(/** @type {HTMLElement} */ (time).dataset.seconds);
+        const film = films.find((one) => one.duration >= seconds) ?? films[0];
+        if (film) seekFilm(film, seconds);
     }
 
     #working() {

@@ -1,0 +1,53 @@
+/**
+ * Times that an answer names ("0:12", "12 s", "<12.0 seconds>"): where a film is shown with the question, they are
+ * buttons that seek it.
+ */
+const TIME =
+    /<(\d+(?:\.\d+)?) seconds?>|(?<![\d:.,])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?![\d:])|(?<![\w:.,])(?:(\d+(?:\.\d+)?)\s?(?:secs?|seconds?)|(\d{1,3}(?:\.\d+)?)\s?s)\b/gi;
+
+/**
+ * @param {string} text
+ * @returns {(string|{text: string, seconds: number})[]} the text in pieces, in order
+ */
+export function splitTimes(text) {
+    const pieces = [];
+    let end = 0;
+    for (const match of text.matchAll(TIME)) {
+        const [all, stamp, hours, minutes, rest, long, short] = match;
+        const seconds = minutes === undefined ? Number(stamp ?? long ?? short) : Number(hours ?? 0) * 3600 + Number(minutes) * 60 + Number(rest);
+        if (match.index > end) pieces.push(text.slice(end, match.index));
+        pieces.push({ text: all, seconds });
+        end = match.index + all.length;
+    }
+    if (end < text.length) pieces.push(text.slice(end));
+    return pieces;
+}
+
+/** Makes the times in Markdown tokens tokens of their own, but not in code and links. @param {any[]} tokens */
+export function markTimes(tokens) {
+    for (const token of tokens) {
+        if (token.type === 'text' && !token.tokens) {
+            const pieces = splitTimes(token.text);
+            if (pieces.some((piece) => typeof piece !== 'string')) {
+                token.tokens = pieces.map((piece) =>
+                    typeof piece === 'string' ? { type: 'text', raw: piece, text: piece } : { type: 'time', raw: piece.text, ...piece },
+                );
+            }
+        } else if (token.type !== 'link' && token.type !== 'code') {
+            for (const inner of [token.tokens, token.items, token.header, ...(token.rows ?? [])]) if (inner) markTimes(inner);
+        }
+    }
+    return tokens;
+}
+
+/** Shows a film at a time, as soon as it can be. @param {HTMLVideoElement} film @param {number} seconds */
+export function seekFilm(film, seconds) {
+    const go = () => {
+        film.pause();
+        film.currentTime = Math.min(seconds, film.duration || seconds);
+    };
+    if (film.readyState > 0) go();
+    else film.addEventListener('loadedmetadata', go, { once: true });
+    film.scrollIntoView({ block: 'nearest' });
+    film.focus({ preventScroll: true });
+}
