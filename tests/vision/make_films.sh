@@ -74,3 +74,26 @@ ff -f concat -safe 0 -i "$work/list" -c copy h264_size_change.mp4
 
 # A codec that is not on the list.
 ff -i "$work/12.mkv" -c:v ffv1 ffv1.mkv
+
+# The picture track's data lies in another file, by an alias record with an absolute path.
+python3 - h264_sound.mp4 external_track.mp4 << 'END'
+import struct, sys
+def box(kind, body): return struct.pack(">I4s", 8 + len(body), kind) + body
+def record(kind, data): return struct.pack(">hH", kind, len(data)) + data
+path = b"/etc/passwd"
+alias = bytes(4 + 10) + bytes([1]) + b"x".ljust(27) + bytes(12) + bytes([6]) + b"passwd".ljust(63) + bytes(16)
+alias += struct.pack(">hh", 1, 1) + bytes(16) + record(2, path + b"\0") + struct.pack(">hH", -1, 0)
+dref = box(b"dref", struct.pack(">II", 0, 1) + box(b"alis", alias.ljust(150, b"\0")))
+def rebuild(data):
+    out, at = b"", 0
+    while at < len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        body = data[at + 8 : at + size]
+        if kind in (b"moov", b"trak", b"mdia", b"minf", b"dinf"):
+            out += box(kind, rebuild(body))
+        else:
+            out += dref if kind == b"dref" else data[at : at + size]
+        at += size
+    return out
+open(sys.argv[2], "wb").write(rebuild(open(sys.argv[1], "rb").read()))
+END

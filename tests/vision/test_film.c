@@ -343,11 +343,12 @@ static void check_limit(const char *name, film_limits limits, err_code expected,
     file_map_close(&m);
 }
 
-/* A film without frames, or with too few of them, is no film. */
+/* A film without frames, with too few of them, or with all of them in another file is no film. */
 static void test_no_frames(void)
 {
     check_limit("no_frames.mp4", film_limits_default(), ERR_UNSUPPORTED, "unsupported_video_media_type");
     check_limit("no_frames.mkv", film_limits_default(), ERR_CORRUPT, "video_parse_error");
+    check_limit("external_track.mp4", film_limits_default(), ERR_CORRUPT, "video_parse_error");
 }
 
 static void test_limits(void)
