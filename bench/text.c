@@ -7,9 +7,11 @@
  * --prompts: one question a line, asked with the checkpoint's chat template and answered greedily to the end, with
  * and without drafts; the answers must be the same tokens. --history 0 leaves the second turn out.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -42,7 +44,8 @@ typedef struct bench {
     mailbox *done;               /* answer, engine thread -> main thread */
     answer answers[AT_ONCE_MAX]; /* of request id: id % AT_ONCE_MAX */
     uint64_t next_id;
-    bool first_row; /* JSON: no comma yet */
+    atomic_int n_said; /* tokens of all answers */
+    bool first_row;    /* JSON: no comma yet */
 } bench;
 
 static void on_event(void *ctx, gen_event *ev)
@@ -52,6 +55,7 @@ static void on_event(void *ctx, gen_event *ev)
     if (ev->type == GEN_TOKENS && a->n < TOKENS_MAX) {
         a->at_ns[a->n] = clock_ns();
         a->tokens[a->n++] = ev->tokens[0];
+        atomic_fetch_add(&b->n_said, 1);
     } else if (ev->type == GEN_DONE) {
         a->timings = ev->timings;
         a->error = ev->finish == GEN_FINISH_ERROR ? ev->error : ERR_OK;
@@ -320,76 +324,108 @@ static err_code ask(bench *b, const char *const *texts, size_t n, const gen_para
     return err == ERR_OK ? wait_for(b, 1, detail) : err;
 }
 
+enum { LONG_ANSWER = 24, QUESTION_ROUNDS = 9 };
+
+/* What one question took, round by round. */
+typedef struct question {
+    const char *text;
+    int32_t n_tokens;
+    double plain_ms[QUESTION_ROUNDS], draft_ms[QUESTION_ROUNDS];
+} question;
+
 typedef struct totals {
-    double plain_ms, draft_ms;
-    int64_t tokens, drafted, accepted;
+    int64_t drafted, accepted;
     int asked, same;
 } totals;
 
-static err_code ask_both_ways(bench *b, const char *question, totals *sum, err_detail *detail)
+static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err_detail *detail)
 {
     static int32_t tokens[TOKENS_MAX];
     answer *a = NULL;
     gen_params p = greedy(256, true, false);
     engine_clear_cache(b->e);
-    err_code err = ask(b, &question, 1, &p, &a, detail);
+    err_code err = ask(b, &q->text, 1, &p, &a, detail);
     if (err != ERR_OK) {
         return err;
     }
     const int32_t n = a->n;
     memcpy(tokens, a->tokens, sizeof tokens);
-    sum->plain_ms += a->timings.predicted_ms;
-    sum->tokens += a->timings.predicted_n - 1;
+    q->plain_ms[round] = a->timings.predicted_ms;
     p.no_draft = false;
     engine_clear_cache(b->e);
-    err = ask(b, &question, 1, &p, &a, detail);
+    err = ask(b, &q->text, 1, &p, &a, detail);
     if (err == ERR_OK) {
-        sum->draft_ms += a->timings.predicted_ms;
+        q->draft_ms[round] = a->timings.predicted_ms;
+        q->n_tokens = a->timings.predicted_n - 1; /* the first one is the prompt's */
+        sum->asked++;
         sum->drafted += a->timings.draft_n;
         sum->accepted += a->timings.draft_accepted_n;
-        sum->asked++;
         sum->same += a->n == n && memcmp(a->tokens, tokens, (size_t)n * sizeof *tokens) == 0;
     }
     return err;
+}
+
+/* Each question counts with its median over the rounds: what else the machine did meanwhile drops out. */
+static void report_questions(bench *b, question *list, int n, int rounds, bool long_ones, const char *note)
+{
+    double plain_ms = 0, draft_ms = 0;
+    int64_t tokens = 0;
+    int n_counted = 0;
+    for (int i = 0; i < n; i++) {
+        if (!long_ones || list[i].n_tokens >= LONG_ANSWER) {
+            plain_ms += stats_median(list[i].plain_ms, (size_t)rounds);
+            draft_ms += stats_median(list[i].draft_ms, (size_t)rounds);
+            tokens += list[i].n_tokens;
+            n_counted++;
+        }
+    }
+    if (n_counted > 0 && draft_ms > 0) {
+        char what[64];
+        snprintf(what, sizeof what, "%d questions%s, plain", n_counted,
+                 long_ones ? " answered at length" : "");
+        report(b, what, (double)tokens * 1e3 / plain_ms, "tokens/s", 0, "");
+        snprintf(what, sizeof what, "%d questions%s, drafts", n_counted,
+                 long_ones ? " answered at length" : "");
+        report(b, what, (double)tokens * 1e3 / draft_ms, "tokens/s", plain_ms / draft_ms, note);
+    }
 }
 
 static err_code measure_questions(bench *b, err_detail *detail)
 {
     bytes file;
     bytes_init(&file, (size_t)1 << 20);
-    double ratio[ROUNDS_MAX];
+    question *list = calloc(PROMPTS_MAX, sizeof *list);
     totals sum = {0};
-    const int rounds = b->set.rounds > 5 ? 5 : b->set.rounds;
-    err_code err = file_read(&file, b->set.prompts, detail);
-    char *text = err == ERR_OK ? strdup(bytes_str(&file)) : NULL, *lines[PROMPTS_MAX], *rest = NULL;
+    engine_status before, after;
+    const int rounds = b->set.rounds > QUESTION_ROUNDS ? QUESTION_ROUNDS : b->set.rounds;
+    engine_get_status(b->e, &before);
+    err_code err = list ? file_read(&file, b->set.prompts, detail)
+                        : err_set(detail, ERR_NOMEM, "no memory for the questions");
+    char *text = err == ERR_OK ? strdup(bytes_str(&file)) : NULL, *rest = NULL;
     int n = 0;
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line && n < PROMPTS_MAX;
          line = strtok_r(NULL, "\n", &rest)) {
-        lines[n++] = line;
+        list[n++].text = line;
     }
     for (int i = 0; err == ERR_OK && i < rounds; i++) {
-        totals round = {0};
         for (int k = 0; err == ERR_OK && k < n; k++) {
-            err = ask_both_ways(b, lines[k], &round, detail);
+            err = ask_both_ways(b, &list[k], i, &sum, detail);
         }
-        ratio[i] = round.draft_ms > 0 ? round.plain_ms / round.draft_ms : 0.0;
-        sum.plain_ms += round.plain_ms;
-        sum.draft_ms += round.draft_ms;
-        sum.tokens += round.tokens;
-        sum.drafted += round.drafted;
-        sum.accepted += round.accepted;
-        sum.asked += round.asked;
-        sum.same += round.same;
     }
-    if (err == ERR_OK && sum.asked > 0) {
+    engine_get_status(b->e, &after);
+    if (err == ERR_OK) {
+        const uint64_t first = after.n_first_drafts - before.n_first_drafts;
+        const uint64_t first_right = after.n_first_accepted - before.n_first_accepted;
         char note[160];
-        report(b, "questions, plain", (double)sum.tokens * 1e3 / sum.plain_ms, "tokens/s", 0, "");
-        snprintf(note, sizeof note, "%.1f %% of %lld drafts right, %d of %d answers the same, %lld tokens",
+        snprintf(note, sizeof note,
+                 "%d of %d answers the same; right: %.1f %% of first drafts, %.1f %% of all %lld", sum.same,
+                 sum.asked, first ? 100.0 * (double)first_right / (double)first : 0.0,
                  sum.drafted ? 100.0 * (double)sum.accepted / (double)sum.drafted : 0.0,
-                 (long long)sum.drafted, sum.same, sum.asked, (long long)sum.tokens);
-        report(b, "questions, drafts allowed", (double)sum.tokens * 1e3 / sum.draft_ms, "tokens/s",
-               stats_median(ratio, (size_t)rounds), note);
+                 (long long)sum.drafted);
+        report_questions(b, list, n, rounds, false, note);
+        report_questions(b, list, n, rounds, true, "");
     }
+    free(list);
     free(text);
     bytes_deinit(&file);
     return err;
@@ -403,7 +439,8 @@ static err_code measure_second_turn(bench *b, err_detail *detail)
     bytes words;
     bytes_init(&words, (size_t)16 << 20);
     double cold[ROUNDS_MAX], warm[ROUNDS_MAX], ratio[ROUNDS_MAX];
-    const gen_params p = greedy(8, true, true);
+    const gen_params p =
+        greedy(8, false, true); /* an answer without drafts leaves nothing for the draft head */
     const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
     answer *a = NULL;
     int32_t cached = 0, computed = 0;
@@ -433,6 +470,80 @@ static err_code measure_second_turn(bench *b, err_detail *detail)
                stats_median(ratio, (size_t)rounds), note);
     }
     bytes_deinit(&words);
+    return err;
+}
+
+/* ---- answers beside a long prompt ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The 95th percentile of the milliseconds between two tokens of an answer that came in (from, to]; 0 if there are too few. */
+static double gap_p95(const answer *a, int64_t from, int64_t to, int *n)
+{
+    static double gaps[TOKENS_MAX];
+    *n = 0;
+    for (int32_t i = 1; i < a->n; i++) {
+        if (a->at_ns[i] > from && a->at_ns[i] <= to) {
+            gaps[(*n)++] = (double)(a->at_ns[i] - a->at_ns[i - 1]) / 1e6;
+        }
+    }
+    qsort(gaps, (size_t)*n, sizeof gaps[0], by_value);
+    return *n >= 20 ? gaps[*n * 95 / 100] : 0.0;
+}
+
+/* One answer; when it has run for QUIET_TOKENS, a long prompt comes in. */
+enum { QUIET_TOKENS = 128 };
+
+static err_code measure_gaps(bench *b, err_detail *detail)
+{
+    double quiet[ROUNDS_MAX], busy[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
+    int n = 0;
+    err_code err = ERR_OK;
+    for (int i = 0; err == ERR_OK && i < rounds; i++) {
+        bytes text;
+        bytes_init(&text, (size_t)16 << 20);
+        const gen_params one = greedy(1, true, true), many = greedy(TOKENS_MAX, true, true);
+        gen_request *talk = NULL, *prompt = NULL;
+        answer *a = NULL, *p = NULL;
+        engine_clear_cache(b->e);
+        err = engine_prepare_text(b->e, &talk, "Tell me", 7, false, &many, detail);
+        if (err == ERR_OK) {
+            err = make_words(b, &text, b->set.history, 7, detail);
+        }
+        if (err == ERR_OK) {
+            err = engine_prepare_text(b->e, &prompt, bytes_str(&text), text.len, false, &one, detail);
+        }
+        bytes_deinit(&text);
+        if (err != ERR_OK) {
+            return err;
+        }
+        const int said = atomic_load(&b->n_said);
+        err = submit(b, talk, &a, detail);
+        while (err == ERR_OK && atomic_load(&b->n_said) < said + QUIET_TOKENS) {
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        const int64_t from = clock_ns();
+        err_code second = submit(b, prompt, &p, detail);
+        err_code waited = wait_for(b, (err == ERR_OK) + (second == ERR_OK), detail);
+        err = err != ERR_OK ? err : second != ERR_OK ? second : waited;
+        if (err == ERR_OK) {
+            quiet[i] = gap_p95(a, 0, from, &n);
+            busy[i] = gap_p95(a, from, p->at_ns[0], &n);
+            ratio[i] = quiet[i] > 0 ? busy[i] / quiet[i] : 0.0;
+        }
+    }
+    if (err == ERR_OK) {
+        char note[96];
+        report(b, "token gap, 95th percentile, alone", stats_median(quiet, (size_t)rounds), "ms", 0, "");
+        snprintf(note, sizeof note, "while a prompt of %d tokens is read (%d gaps)", b->set.history, n);
+        report(b, "token gap, 95th percentile, beside", stats_median(busy, (size_t)rounds), "ms",
+               stats_median(ratio, (size_t)rounds), note);
+    }
     return err;
 }
 
@@ -500,6 +611,9 @@ static err_code measure_engine(bench *b, err_detail *detail)
     }
     if (err == ERR_OK && wanted(b, "turns") && b->set.history > 0) {
         err = measure_second_turn(b, detail);
+    }
+    if (err == ERR_OK && wanted(b, "gaps") && b->set.history > 0) {
+        err = measure_gaps(b, detail);
     }
     engine_close(b->e);
     return err;

@@ -73,6 +73,8 @@ void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const
  * rows, but it is not the one of nn_linear: terms are added in another order, and where the processor multiplies bf16
  * faster than f32, x is rounded to bf16 for weights of that type. In an exact context it is nn_linear_group. */
 void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
+/* Whether with this context nn_linear_many gives a row the same bits whatever the other rows and T are. */
+bool nn_many_is_exact(const compute *c);
 
 /* y[i] += x[i]. In place. */
 void nn_add(compute *c, float *y, const float *x, size_t n);
@@ -139,6 +141,10 @@ void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v,
  * threads; more rows (a prompt) unpack each tile once for many of them, and equal the first to rounding. */
 void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
                   size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
+/* The same for the rows of prompts: the way that is quick for many rows, however many these are, so that a row's result does
+ * not depend on T. */
+void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
+                       size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
 
 /* Full attention inside segments (vision): rows cu[s] .. cu[s+1]-1 see each other. qkv [T, 3, H, hd] (q, k, v
  * one after another in a row); out [T, H, hd]; cu [n_segments + 1]. */

@@ -407,8 +407,9 @@ static bool fits_many(size_t hd)
     return 2 * MANY_TILE * hd + many_floats_per_query(hd) <= SCRATCH_FLOATS;
 }
 
-void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
-                  size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride)
+static void attend(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
+                   size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride,
+                   bool many)
 {
     assert(n_kv > 0 && H % n_kv == 0 && hd <= NN_HEAD_MAX);
     attention_job job = {.c = c,
@@ -428,11 +429,23 @@ void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, fl
     if (T == 0) {
         return;
     }
-    if (T <= NN_ROWS_EXACT || !fits_many(hd)) {
+    if (!many || !fits_many(hd)) {
         attend_few(&job);
         return;
     }
     plan_blocks(&job,
                 min_size(MANY_QUERIES, (SCRATCH_FLOATS - 2 * MANY_TILE * hd) / many_floats_per_query(hd)));
     pool_run(c->pool, many_task, &job, job.n_blocks);
+}
+
+void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
+                  size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride)
+{
+    attend(c, out, q, kv, scale, first, T, H, n_kv, hd, row_stride, head_stride, T > NN_ROWS_EXACT);
+}
+
+void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
+                       size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride)
+{
+    attend(c, out, q, kv, scale, first, T, H, n_kv, hd, row_stride, head_stride, true);
 }

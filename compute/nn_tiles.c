@@ -139,3 +139,8 @@ void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const 
         multiply_parts(c, kinds[i], n[i], x, T, K, i == 1);
     }
 }
+
+bool nn_many_is_exact(const compute *c)
+{
+    return c->ops->dot_rows_best == SIZE_MAX || (c->fast && c->ops->tiles_best);
+}

@@ -22,6 +22,7 @@ void drafter_reset(drafter *d)
     d->n_pending = 0;
     d->n_true = 0;
     d->n_drafts = 0;
+    d->ends = false;
 }
 
 /* Head entries that drafting on its own output left behind are replaced by true ones. */
@@ -93,9 +94,10 @@ err_code drafter_note(drafter *d, const draft_context *ctx, seq_state *seq, cons
 }
 
 err_code drafter_draft(drafter *d, const draft_context *ctx, seq_state *seq, sampler *s, int32_t k,
-                       err_detail *detail)
+                       bool stops, err_detail *detail)
 {
     d->n_drafts = 0;
+    d->ends = false;
     if (k == 0 || d->n_pending == 0) {
         return ERR_OK;
     }
@@ -103,7 +105,8 @@ err_code drafter_draft(drafter *d, const draft_context *ctx, seq_state *seq, sam
     while (err == ERR_OK) {
         int32_t id = sampler_pick(s, mtp_logits(ctx->scratch, 0), d->n_drafts);
         d->drafts[d->n_drafts++] = id;
-        if (d->n_drafts == k) {
+        d->ends = stops && model_config_is_stop(model_get_config(ctx->model), id);
+        if (d->n_drafts == k || d->ends) {
             break;
         }
         int32_t p = mtp_len(seq) + seq_state_rope_delta(seq);

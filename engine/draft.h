@@ -2,7 +2,7 @@
  * verifies them all. Engine thread; one `drafter` a slot, one `draft_policy` an engine.
  *
  *     int32_t k = draft_policy_depth(&policy, n_running, k_max);
- *     drafter_draft(&d, ctx, seq, sampler, k, &detail);       // d.drafts[0..d.n_drafts)
+ *     drafter_draft(&d, ctx, seq, sampler, k, true, &detail); // d.drafts[0..d.n_drafts)
  *     ... verify block [next token, drafts...] ...
  *     drafter_note(&d, ctx, seq, hidden_row, token, &detail);  // for every committed row
  *     draft_policy_observe(&policy, n_running, k, ms, ...);
@@ -36,6 +36,7 @@ typedef struct drafter {
     int32_t n_true; /* entries of the head's cache that were made from the model's own hidden states */
     int32_t drafts[DRAFT_MAX];
     int32_t n_drafts;
+    bool ends; /* the last draft would end the answer: what follows it need not be known */
 } drafter;
 
 /* Takes memory for models of this width; false without. Freed by drafter_deinit. */
@@ -61,9 +62,9 @@ MUST_CHECK err_code drafter_flush(drafter *d, const draft_context *ctx, seq_stat
 MUST_CHECK err_code drafter_note(drafter *d, const draft_context *ctx, seq_state *seq, const float *hidden,
                                  int32_t token, err_detail *detail);
 
-/* Guesses k tokens behind the last noted one. */
+/* Guesses k tokens behind the last noted one, fewer if one of them would end the answer (stops: such tokens do). */
 MUST_CHECK err_code drafter_draft(drafter *d, const draft_context *ctx, seq_state *seq, sampler *s, int32_t k,
-                                  err_detail *detail);
+                                  bool stops, err_detail *detail);
 
 /* ---- how many ---- */
 
@@ -81,7 +82,7 @@ typedef struct draft_policy {
 /* The depth that promises most tokens a millisecond, 0..k_max; now and then one step is a probe. */
 int32_t draft_policy_depth(draft_policy *p, int32_t n_running, int32_t k_max);
 
-/* A step of n_running sequences at depth k took ms. */
+/* A step of n_running sequences for which depth k was chosen took ms. */
 void draft_policy_cost(draft_policy *p, int32_t n_running, int32_t k, double ms);
 
 /* Of k drafts the first n_right were right. */

@@ -88,13 +88,8 @@ static size_t available_memory(void)
     return kib << 10;
 }
 
-/* Rows of the largest batch, and logits of the largest decode block. */
+/* Rows of the largest decode step. */
 static int32_t most_rows(const engine *e)
-{
-    return e->prefill_chunk > NN_ROWS_EXACT ? e->prefill_chunk : NN_ROWS_EXACT;
-}
-
-static int32_t most_logits(const engine *e)
 {
     return e->drafting ? NN_ROWS_EXACT : e->n_slots;
 }
@@ -103,8 +98,8 @@ static size_t state_bytes(const engine *e, int32_t n_ctx)
 {
     return seq_state_bytes(model_get_config(e->model), e->cache_type, e->drafting, n_ctx) *
                (size_t)e->n_slots +
-           decoder_scratch_bytes(e->model, most_rows(e), most_logits(e)) + e->cache_bytes +
-           e->vision_cache_bytes;
+           decoder_scratch_bytes(e->model, most_rows(e), most_rows(e)) +
+           decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes;
 }
 
 /* The bytes of a cache: what was asked for, else the default within its share of the free memory. */
@@ -174,7 +169,7 @@ static err_code create_state(engine *e, err_detail *detail)
     const model_config *cfg = model_get_config(e->model);
     e->slots = calloc((size_t)e->n_slots, sizeof *e->slots);
     e->raw_logits = malloc((size_t)cfg->vocab_size * sizeof *e->raw_logits);
-    e->chunk_rows = malloc((size_t)most_rows(e) * sizeof *e->chunk_rows);
+    e->chunk_rows = malloc((size_t)e->prefill_chunk * sizeof *e->chunk_rows);
     if (!e->slots || !e->raw_logits || !e->chunk_rows) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
     }
@@ -203,12 +198,15 @@ static err_code create_state(engine *e, err_detail *detail)
         }
     }
     if (e->drafting) {
-        err = mtp_scratch_create(&e->mtp, e->model, e->compute, most_rows(e), 1, detail);
+        const int32_t rows = e->prefill_chunk > DRAFT_PENDING_MAX ? e->prefill_chunk : DRAFT_PENDING_MAX;
+        err = mtp_scratch_create(&e->mtp, e->model, e->compute, rows, 1, detail);
     }
-    if (err != ERR_OK) {
-        return err;
+    if (err == ERR_OK) {
+        err = decoder_scratch_create(&e->scratch, e->model, e->compute, most_rows(e), most_rows(e), detail);
     }
-    return decoder_scratch_create(&e->scratch, e->model, e->compute, most_rows(e), most_logits(e), detail);
+    return err == ERR_OK
+               ? decoder_scratch_create(&e->prompt_scratch, e->model, e->compute, e->prefill_chunk, 1, detail)
+               : err;
 }
 
 /* The command line wins over generation_config.json. */
@@ -286,6 +284,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     report_load(opt, "memory", 0.8);
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
+    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
     err = plan_memory(e, opt, detail);
     if (err == ERR_OK) {
         err = create_pool(e, detail);
@@ -346,7 +345,6 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->film_program = opt->film_program;
     set_film_limits(e, &opt->films);
     e->film_outer_pair = opt->film_outer_pair;
-    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
     e->cache_type = opt->exact ? KV_F32 : KV_BF16;
     err_code err = ERR_OK;
@@ -394,6 +392,7 @@ void engine_close(engine *e)
     free(e->raw_logits);
     free(e->chunk_rows);
     decoder_scratch_destroy(e->scratch);
+    decoder_scratch_destroy(e->prompt_scratch);
     mtp_scratch_destroy(e->mtp);
     vit_close(e->vision);
     chat_template_close(e->own_template);

@@ -35,7 +35,7 @@ typedef struct engine_options {
     int32_t n_ctx;             /* 0: the model's, at most 32768 */
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
-    int32_t prefill_chunk;     /* tokens a step; 0: 512 */
+    int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
     const char *
         cache_type; /* how keys and values are kept: "f32", "bf16", "f16" or "q8"; NULL: bf16, with exact f32 */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
@@ -160,8 +160,10 @@ typedef struct engine_status {
     uint64_t n_vision_hits, n_vision_entries,
         vision_cache_bytes; /* hits: pictures and films that needed no encoding */
     uint64_t n_cache_queries, n_cache_hits, n_cache_entries, cache_bytes;
-    uint64_t n_drafted, n_draft_accepted,
-        n_parked_steps; /* parked: decode steps in which drafting did not pay */
+    uint64_t n_drafted, n_draft_accepted;
+    uint64_t n_first_drafts,
+        n_first_accepted;    /* of them, the first of each step that was compared with a draw */
+    uint64_t n_parked_steps; /* decode steps in which drafting did not pay */
     double vision_ms_sum, prefill_ms_sum, decode_ms_sum;
 } engine_status;
 /* A consistent copy of the counters. Any thread. */

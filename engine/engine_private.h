@@ -34,6 +34,7 @@ typedef struct slot {
     think_watch think;
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
+    int32_t chunk;       /* prompt tokens behind them that are under way; 0: none */
     size_t media_done;   /* pictures and films encoded */
     int32_t frames_done; /* temporal patches of the current one */
     uint64_t *key;       /* [1 + n_ctx + 1]: who may share, then an element for each token (prefix_cache.h) */
@@ -72,8 +73,9 @@ struct engine {
 
     /* engine thread */
     compute *compute;
-    decoder_scratch *scratch;
-    mtp_scratch *mtp; /* NULL: no drafting */
+    decoder_scratch *scratch;        /* of decode steps */
+    decoder_scratch *prompt_scratch; /* of the prompt chunk that is under way */
+    mtp_scratch *mtp;                /* NULL: no drafting */
     draft_policy draft_policy;
     kv_type cache_type;
     kv_pool *pool;

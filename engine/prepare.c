@@ -513,13 +513,7 @@ const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *s
 
 bool engine_is_stop_token(const engine *e, int32_t id)
 {
-    const model_config *cfg = model_get_config(e->model);
-    for (int32_t i = 0; i < cfg->n_stop_ids; i++) {
-        if (cfg->stop_ids[i] == id) {
-            return true;
-        }
-    }
-    return false;
+    return model_config_is_stop(model_get_config(e->model), id);
 }
 
 err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,

@@ -3,8 +3,8 @@
  *     step_plan plan = scheduler_plan(&sched, views, n_slots, chunk);
  *
  * A step lets every decoding sequence advance by one block, then does at most one piece of prompt work: one
- * vision unit or one prefill chunk of one sequence, in turn among those that wait. So a running answer waits for
- * at most one such piece between two tokens, and a long prompt cannot starve another prompt.
+ * vision unit, or some pieces of one prefill chunk of one sequence, in turn among those that wait. So a running answer
+ * waits for at most one such piece between two tokens, and a long prompt cannot starve another prompt.
  */
 #ifndef PARLEY_ENGINE_SCHEDULER_H
 #define PARLEY_ENGINE_SCHEDULER_H
@@ -19,6 +19,7 @@ typedef struct slot_view {
     bool used;
     gen_phase phase;     /* VISION, PREFILL or DECODE when used */
     int32_t prompt_left; /* prompt tokens still to compute */
+    bool under_way;      /* a chunk of its prompt was begun and is not complete */
 } slot_view;
 
 typedef struct scheduler {
@@ -29,10 +30,14 @@ typedef struct step_plan {
     bool decode;         /* every slot in GEN_PHASE_DECODE takes part */
     int32_t prompt_slot; /* slot whose prompt work is done, or -1 */
     bool vision;         /* that work is a vision unit, else a prefill chunk of n_tokens */
+    bool go_on;          /* or the rest of the chunk that is under way */
     int32_t n_tokens;
 } step_plan;
 
 /* chunk: most prompt tokens a step. */
 step_plan scheduler_plan(scheduler *s, const slot_view *slots, int32_t n_slots, int32_t chunk);
+
+/* Whether one more piece of a chunk may follow n that took spent_ms since the step's decode_ms (0: nobody decodes). */
+bool scheduler_more_pieces(int32_t n, double spent_ms, double decode_ms);
 
 #endif

@@ -2,7 +2,8 @@
  * run it (one decode step of every answer; one vision unit or prefill chunk), push events.
  *
  * Decode and prefill are separate forward calls, so that an answer's arithmetic never depends on what else runs:
- * decode batches stay within NN_ROWS_EXACT rows, and a prompt is always cut at the same places.
+ * decode batches stay within NN_ROWS_EXACT rows, and a prompt is always cut at the same places. A prefill chunk is
+ * interrupted between layers, so that answers need not wait for the whole of it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,7 @@ static void finish(engine *e, slot *s, gen_finish how, err_code error, const cha
     sampler_destroy(s->sampler);
     s->sampler = NULL;
     s->req = NULL;
+    s->chunk = 0;
     inbox_finish(e->inbox, r->id);
     send_done(e, r, &s->timings, how, error, message);
 }
@@ -298,9 +300,11 @@ static void watch_thinking(const engine *e, slot *s, int32_t id)
     think_accept(&s->think, text, special ? 0 : len);
 }
 
-/* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer. False when the slot
- * is free afterwards. */
-static bool take_token(engine *e, slot *s, float *logits)
+enum { NO_DRAFT = -1 };
+
+/* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer; `draft` is what was
+ * guessed for it, or NO_DRAFT. False when the slot is free afterwards. */
+static bool take_token(engine *e, slot *s, float *logits, int32_t draft)
 {
     const gen_params *p = &s->req->params;
     if (p->n_top_logprobs >= 0) {
@@ -315,13 +319,14 @@ static bool take_token(engine *e, slot *s, float *logits)
     }
     s->timings.predicted_n++;
     id = think_choose(&s->think, id, !p->ignore_eos && engine_is_stop_token(e, id));
+    s->timings.draft_accepted_n += id == draft;
+    s->next_token = id;
     if (!p->ignore_eos && engine_is_stop_token(e, id)) {
         finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
         return false;
     }
     sampler_accept(s->sampler, id);
     watch_thinking(e, s, id);
-    s->next_token = id;
     s->key[s->n_key++] = (uint64_t)(uint32_t)id;
     update_timings(s);
     gen_event *ev = new_event(s, GEN_TOKENS);
@@ -364,7 +369,7 @@ static bool may_draft(const engine *e, const slot *s)
     return e->drafting && !s->req->params.no_draft;
 }
 
-/* How many drafts the slot has use and room for, at most k. */
+/* How many drafts the slot has use and room for, at most k. A draft that would end the answer takes neither. */
 static int32_t useful_drafts(const slot *s, int32_t k)
 {
     int32_t room = seq_state_cap(s->seq) - seq_state_len(s->seq) - 1;
@@ -375,7 +380,7 @@ static int32_t useful_drafts(const slot *s, int32_t k)
 
 static void add_run(block *b, slot *s)
 {
-    const int32_t n = 1 + s->drafter.n_drafts;
+    const int32_t n = 1 + s->drafter.n_drafts - s->drafter.ends;
     b->runs[b->n_runs] = (batch_run){
         .seq = s->seq, .first_row = b->n_rows, .n_rows = n, .exact_rows = true, .keep_rows = n > 1};
     b->slots[b->n_runs++] = s;
@@ -389,19 +394,25 @@ static void add_run(block *b, slot *s)
 }
 
 /* Says what the model draws at each row of a run for as long as the drafts agree with it; puts the sequence back to
- * the last row that counts. Returns how many drafts were right. */
-static int32_t verify_run(engine *e, slot *s, const batch_run *run)
+ * the last row that counts. Returns how many drafts were right; *n_judged: how many were compared with a draw. */
+static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_judged)
 {
     const draft_context ctx = drafting_context(e);
     const bool noting = may_draft(e, s);
-    const int32_t n_drafts = run->n_rows - 1;
+    const int32_t n_drafts = s->drafter.n_drafts;
     int32_t n_right = 0;
+    *n_judged = 0;
     s->timings.draft_n += n_drafts;
     for (int32_t i = 0; i < run->n_rows; i++) {
+        const int32_t draft = i < n_drafts ? s->drafter.drafts[i] : NO_DRAFT;
         err_detail detail = {0};
         err_code err = ERR_OK;
-        if (!take_token(e, s, decoder_logits(e->scratch, run->first_row + i))) {
-            if (i < n_drafts) {
+        const bool goes_on = take_token(e, s, decoder_logits(e->scratch, run->first_row + i), draft);
+        const bool right = s->next_token == draft;
+        *n_judged += draft != NO_DRAFT;
+        n_right += right;
+        if (!goes_on) {
+            if (i + 1 < run->n_rows) {
                 seq_state_rewind(s->seq, i + 1);
             }
             if (noting) {
@@ -420,14 +431,12 @@ static int32_t verify_run(engine *e, slot *s, const batch_run *run)
             fail(e, s, err, &detail);
             return n_right;
         }
-        if (i == n_drafts || s->next_token != s->drafter.drafts[i]) {
-            if (i < n_drafts) {
+        if (!right) {
+            if (i + 1 < run->n_rows) {
                 seq_state_rewind(s->seq, i + 1);
             }
             break;
         }
-        n_right++;
-        s->timings.draft_accepted_n++;
     }
     if (seq_state_len(s->seq) >= seq_state_cap(s->seq)) {
         finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
@@ -456,9 +465,11 @@ static void decode_step(engine *e)
     for (int32_t i = 0; i < n_running; i++) {
         slot *s = running[i];
         s->drafter.n_drafts = 0;
-        err_code err = may_draft(e, s) ? drafter_draft(&s->drafter, &ctx, s->seq, s->sampler,
-                                                       useful_drafts(s, k), &detail)
-                                       : ERR_OK;
+        s->drafter.ends = false;
+        err_code err = may_draft(e, s)
+                           ? drafter_draft(&s->drafter, &ctx, s->seq, s->sampler, useful_drafts(s, k),
+                                           !s->req->params.ignore_eos, &detail)
+                           : ERR_OK;
         if (err != ERR_OK) {
             fail(e, s, err, &detail);
         } else {
@@ -476,24 +487,25 @@ static void decode_step(engine *e)
                        .logit_rows = b.rows,
                        .n_logit_rows = b.n_rows};
     err_code err = decoder_forward(e->model, e->compute, &all, e->scratch, &detail);
+    uint64_t n_first = 0, n_first_right = 0;
     for (int32_t i = 0; i < b.n_runs; i++) {
         if (err != ERR_OK) {
             fail(e, b.slots[i], err, &detail);
             continue;
         }
-        int32_t n_drafts = b.runs[i].n_rows - 1;
-        int32_t n_right = verify_run(e, b.slots[i], &b.runs[i]);
-        if (n_drafts == k) { /* drafts behind the end of an answer were neither right nor wrong */
-            bool ended = b.slots[i]->req == NULL;
-            draft_policy_result(&e->draft_policy, ended ? n_right : n_drafts, n_right);
-        }
+        int32_t n_judged = 0, n_right = verify_run(e, b.slots[i], &b.runs[i], &n_judged);
+        draft_policy_result(&e->draft_policy, n_judged, n_right);
+        n_first += n_judged > 0;
+        n_first_right += n_right > 0;
     }
-    if (n_drafting == n_running && b.n_rows == n_running * (1 + k)) {
+    if (n_drafting) {
         draft_policy_cost(&e->draft_policy, n_running, k, ms_between(start, clock_ns()));
     }
-    if (n_drafting && k == 0) {
+    if (n_drafting) {
         pthread_mutex_lock(&e->status_lock);
-        e->status.n_parked_steps++;
+        e->status.n_parked_steps += k == 0;
+        e->status.n_first_drafts += n_first;
+        e->status.n_first_accepted += n_first_right;
         pthread_mutex_unlock(&e->status_lock);
     }
 }
@@ -578,15 +590,15 @@ static err_code show_drafter(engine *e, slot *s, int32_t begin, int32_t n, err_d
     if (known == 0) {
         return ERR_OK;
     }
-    return drafter_prompt(&s->drafter, &ctx, s->seq, decoder_hidden(e->scratch, 0), r->prompt.ids + begin + 1,
-                          r->positions + begin, known, detail);
+    return drafter_prompt(&s->drafter, &ctx, s->seq, decoder_hidden(e->prompt_scratch, 0),
+                          r->prompt.ids + begin + 1, r->positions + begin, known, detail);
 }
 
-/* Computes the next n prompt tokens; behind the last one the first token of the answer is drawn. */
-static void prefill_step(engine *e, slot *s, int32_t n)
+/* Begins to compute the next n prompt tokens. */
+static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
 {
     const gen_request *r = s->req;
-    const int32_t begin = s->prompt_done, total = (int32_t)r->prompt.len;
+    const int32_t begin = s->prompt_done;
     int32_t first = 0, n_rows = 0;
     while (first < r->n_embed_rows && r->embed_rows[first] < begin) {
         first++;
@@ -595,7 +607,6 @@ static void prefill_step(engine *e, slot *s, int32_t n)
         e->chunk_rows[n_rows] = r->embed_rows[first + n_rows] - begin;
         n_rows++;
     }
-    const bool last = begin + n == total;
     const int32_t logit_row = n - 1;
     const batch_run run = {.seq = s->seq, .first_row = 0, .n_rows = n};
     const batch b = {
@@ -605,17 +616,23 @@ static void prefill_step(engine *e, slot *s, int32_t n)
         .runs = &run,
         .n_runs = 1,
         .logit_rows = &logit_row,
-        .n_logit_rows = last ? 1 : 0,
+        .n_logit_rows = begin + n == (int32_t)r->prompt.len ? 1 : 0,
         .embed_rows = e->chunk_rows,
         .embeds = n_rows ? r->embeds + (size_t)first * (size_t)e->info.n_embd : NULL,
         .n_embed_rows = n_rows,
     };
+    s->chunk = n;
+    return decoder_begin(e->model, e->compute, &b, e->prompt_scratch, detail);
+}
+
+/* The chunk is computed; behind the prompt's last token the first one of the answer is drawn. */
+static void end_chunk(engine *e, slot *s)
+{
+    const gen_request *r = s->req;
+    const int32_t begin = s->prompt_done, n = s->chunk, total = (int32_t)r->prompt.len;
     err_detail detail = {0};
-    err_code err = decoder_forward(e->model, e->compute, &b, e->scratch, &detail);
-    if (err != ERR_OK) {
-        fail(e, s, err, &detail);
-        return;
-    }
+    err_code err = ERR_OK;
+    s->chunk = 0;
     s->prompt_done += n;
     s->timings.prompt_n = s->prompt_done - s->timings.cache_n;
     update_timings(s);
@@ -627,22 +644,46 @@ static void prefill_step(engine *e, slot *s, int32_t n)
         }
     }
     if (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] == s->prompt_done) {
-        keep_state(e, s, decoder_hidden(e->scratch, n - 1));
+        keep_state(e, s, decoder_hidden(e->prompt_scratch, n - 1));
         s->next_boundary++;
     }
     emit_progress(e, s, s->prompt_done, total);
-    if (!last || !take_token(e, s, decoder_logits(e->scratch, 0))) {
+    if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT)) {
         return;
     }
     if (may_draft(e, s)) {
         const draft_context ctx = drafting_context(e);
-        err = drafter_note(&s->drafter, &ctx, s->seq, decoder_hidden(e->scratch, n - 1), s->next_token,
+        err = drafter_note(&s->drafter, &ctx, s->seq, decoder_hidden(e->prompt_scratch, n - 1), s->next_token,
                            &detail);
     }
     if (err != ERR_OK) {
         fail(e, s, err, &detail);
     } else if (seq_state_len(s->seq) >= seq_state_cap(s->seq)) {
         finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
+    }
+}
+
+/* Some pieces of a chunk of n tokens, as many as there is time for: answers that took decode_ms for their last step
+ * (0: there are none) wait for the next one. */
+static void prefill_step(engine *e, slot *s, int32_t n, double decode_ms)
+{
+    const int64_t start = clock_ns();
+    if (s->chunk == 0) {
+        err_detail detail = {0};
+        err_code err = begin_chunk(e, s, n, &detail);
+        if (err != ERR_OK) {
+            fail(e, s, err, &detail);
+            return;
+        }
+    }
+    int32_t n_pieces = 0;
+    bool more;
+    do {
+        more = decoder_next(e->model, e->prompt_scratch, decode_ms > 0.0);
+        n_pieces++;
+    } while (more && scheduler_more_pieces(n_pieces, ms_between(start, clock_ns()), decode_ms));
+    if (!more) {
+        end_chunk(e, s);
     }
 }
 
@@ -682,19 +723,22 @@ static bool step(engine *e)
         if (s->req) {
             any = true;
             views[i].prompt_left = next_stop(s) - s->prompt_done;
+            views[i].under_way = s->chunk > 0;
         }
     }
     if (!any) {
         return false;
     }
     step_plan plan = scheduler_plan(&e->scheduler, views, e->n_slots, e->prefill_chunk);
+    const int64_t start = clock_ns();
     if (plan.decode) {
         decode_step(e);
     }
     if (plan.prompt_slot >= 0 && plan.vision) {
         vision_step(e, &e->slots[plan.prompt_slot]);
     } else if (plan.prompt_slot >= 0) {
-        prefill_step(e, &e->slots[plan.prompt_slot], plan.n_tokens);
+        prefill_step(e, &e->slots[plan.prompt_slot], plan.n_tokens,
+                     plan.decode ? ms_between(start, clock_ns()) : 0.0);
     }
     count_steps(e, 1);
     return true;

@@ -58,8 +58,9 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         size_t most = run->exact_rows ? NN_ROWS_EXACT : run->n_rows;
         for (size_t t = 0; t < run->n_rows; t += most) {
             size_t n = run->n_rows - t < most ? run->n_rows - t : most, at = run->first_row + t;
-            nn_attention(lc->c, mixed + at * nh * hd, qg + at * row, &kv, scale, run->slot + t, n, nh, n_kv,
-                         hd, row, head);
+            (run->exact_rows ? nn_attention : nn_attention_many)(lc->c, mixed + at * nh * hd, qg + at * row,
+                                                                 &kv, scale, run->slot + t, n, nh, n_kv, hd,
+                                                                 row, head);
         }
     }
     nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);

@@ -49,6 +49,9 @@ typedef struct model_config {
 /* Reads DIR/config.json and, if present, generation_config.json, tokenizer_config.json (eos). */
 MUST_CHECK err_code model_config_load(model_config *cfg, const char *dir, err_detail *detail);
 
+/* Whether the id ends an answer. */
+bool model_config_is_stop(const model_config *cfg, int32_t id);
+
 /* Adds an id to stop_ids unless it is there, out of the vocabulary, or the list is full. */
 void model_config_add_stop(model_config *cfg, int64_t id);
 

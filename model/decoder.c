@@ -22,6 +22,13 @@ struct decoder_scratch {
     float *logits;  /* [logit rows, V] */
     layer_run *runs;
     row_span *spans;
+    /* the forward that is under way */
+    layer_ctx lc;
+    int32_t *logit_rows; /* [max_logit_rows] */
+    int32_t n_logit_rows, n_layers_done;
+    bool mixed;       /* of the next layer the first half is done */
+    size_t rows_done; /* of its present half */
+    size_t n_of_kind[2];
     void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows);
     void *trace_ctx;
 };
@@ -86,8 +93,9 @@ err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *
         sc->memory = compute_alloc(c, lay_out(sc, NULL, cfg) * sizeof(float));
         sc->runs = calloc(sc->max_rows, sizeof *sc->runs);
         sc->spans = calloc(sc->max_rows, sizeof *sc->spans);
+        sc->logit_rows = calloc(sc->max_logit_rows + 1, sizeof *sc->logit_rows);
     }
-    if (!sc || !sc->memory || !sc->runs || !sc->spans) {
+    if (!sc || !sc->memory || !sc->runs || !sc->spans || !sc->logit_rows) {
         decoder_scratch_destroy(sc);
         return err_set(detail, ERR_NOMEM, "no memory for batches of %d rows (%zu bytes wanted)", max_rows,
                        decoder_scratch_bytes(m, max_rows, max_logit_rows));
@@ -105,6 +113,7 @@ void decoder_scratch_destroy(decoder_scratch *sc)
     compute_free(sc->c, sc->memory);
     free(sc->runs);
     free(sc->spans);
+    free(sc->logit_rows);
     free(sc);
 }
 
@@ -176,29 +185,34 @@ static void trace(const decoder_scratch *sc, int32_t layer, const float *rows, i
     }
 }
 
-/* h += mixer(norm(h)); h += ffn(norm(h)). index: this layer's number among its kind. */
-static void layer_forward(const layer_ctx *lc, decoder_scratch *sc, const layer_weights *w, size_t index)
+/* h += mixer(norm(h)). index: this layer's number among its kind. */
+static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w, size_t index)
 {
-    size_t T = lc->n_rows, H = sc->hidden_size;
-    float eps = lc->cfg->rms_norm_eps;
-    nn_rmsnorm(sc->c, sc->x, sc->h, w->input_norm, eps, T, H);
+    const size_t T = lc->n_rows, H = sc->hidden_size;
+    nn_rmsnorm(sc->c, sc->x, h, w->input_norm, lc->cfg->rms_norm_eps, T, H);
     if (w->kind == LAYER_ATTENTION) {
         attention_forward(lc, sc->y, sc->x, &w->attention, index);
     } else {
         deltanet_forward(lc, sc->y, sc->x, &w->deltanet, index);
     }
-    nn_add(sc->c, sc->h, sc->y, T * H);
-    nn_rmsnorm(sc->c, sc->x, sc->h, w->post_norm, eps, T, H);
+    nn_add(sc->c, h, sc->y, T * H);
+}
+
+/* h += ffn(norm(h)). */
+static void feed_forward(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w)
+{
+    const size_t T = lc->n_rows, H = sc->hidden_size;
+    nn_rmsnorm(sc->c, sc->x, h, w->post_norm, lc->cfg->rms_norm_eps, T, H);
     ffn_forward(lc, sc->y, sc->x, &w->ffn);
-    nn_add(sc->c, sc->h, sc->y, T * H);
+    nn_add(sc->c, h, sc->y, T * H);
 }
 
 /* Logits of the wanted rows, at most NN_ROWS_EXACT at a time: a row's logits never depend on its company. */
-static void head_forward(const model_parts *parts, const batch *b, decoder_scratch *sc)
+static void head_forward(const model_parts *parts, decoder_scratch *sc)
 {
-    size_t n = (size_t)b->n_logit_rows, H = sc->hidden_size, V = sc->vocab_size;
+    size_t n = (size_t)sc->n_logit_rows, H = sc->hidden_size, V = sc->vocab_size;
     for (size_t i = 0; i < n; i++) {
-        memcpy(sc->head_in + i * H, sc->x + (size_t)b->logit_rows[i] * H, H * sizeof(float));
+        memcpy(sc->head_in + i * H, sc->x + (size_t)sc->logit_rows[i] * H, H * sizeof(float));
     }
     for (size_t i = 0; i < n; i += NN_ROWS_EXACT) {
         size_t rows = n - i < NN_ROWS_EXACT ? n - i : NN_ROWS_EXACT;
@@ -206,11 +220,10 @@ static void head_forward(const model_parts *parts, const batch *b, decoder_scrat
     }
 }
 
-err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scratch *sc, err_detail *detail)
+err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scratch *sc, err_detail *detail)
 {
     const model_parts *parts = model_get_parts(m);
     const model_config *cfg = model_get_config(m);
-    size_t n_of_kind[2] = {0, 0};
     err_code err = check_batch(b, sc, detail);
     for (int32_t r = 0; err == ERR_OK && r < b->n_runs; r++) {
         seq_state *seq = b->runs[r].seq;
@@ -219,34 +232,109 @@ err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scr
     if (err) {
         return err;
     }
-    layer_ctx lc = {.cfg = cfg,
-                    .c = c,
-                    .runs = sc->runs,
-                    .n_runs = (size_t)b->n_runs,
-                    .spans = sc->spans,
-                    .n_rows = (size_t)b->n_rows,
-                    .cos = sc->cos,
-                    .sin = sc->sin,
-                    .work = sc->work};
-    lc.n_spans = layer_spans(sc->spans, sc->runs, lc.n_runs);
-    rope_tables(sc->cos, sc->sin, cfg, b->positions, lc.n_rows);
+    if (b->n_logit_rows > 0) {
+        memcpy(sc->logit_rows, b->logit_rows, (size_t)b->n_logit_rows * sizeof *sc->logit_rows);
+    }
+    sc->n_logit_rows = b->n_logit_rows;
+    sc->n_layers_done = 0;
+    sc->rows_done = 0;
+    sc->mixed = false;
+    sc->n_of_kind[0] = sc->n_of_kind[1] = 0;
+    sc->lc = (layer_ctx){.cfg = cfg,
+                         .c = c,
+                         .runs = sc->runs,
+                         .n_runs = (size_t)b->n_runs,
+                         .spans = sc->spans,
+                         .n_rows = (size_t)b->n_rows,
+                         .cos = sc->cos,
+                         .sin = sc->sin,
+                         .work = sc->work};
+    rope_tables(sc->cos, sc->sin, cfg, b->positions, sc->lc.n_rows);
     embed(parts, b, sc);
     trace(sc, 0, sc->h, b->n_rows);
-    for (int32_t i = 0; i < cfg->n_layers; i++) {
-        layer_forward(&lc, sc, &parts->weights->layers[i], n_of_kind[cfg->layers[i]]++);
-        if (i + 1 < cfg->n_layers) {
-            trace(sc, i + 1, sc->h, b->n_rows);
-        }
-    }
-    nn_rmsnorm(c, sc->x, sc->h, parts->weights->final_norm, cfg->rms_norm_eps, lc.n_rows, sc->hidden_size);
-    trace(sc, cfg->n_layers, sc->x, b->n_rows);
-    head_forward(parts, b, sc);
-    for (int32_t r = 0; r < b->n_runs; r++) {
-        seq_state *seq = b->runs[r].seq;
-        seq->len += b->runs[r].n_rows;
-        seq->rows.n_rows = b->runs[r].keep_rows ? b->runs[r].n_rows : 0;
-    }
     return ERR_OK;
+}
+
+/* What follows the last layer. */
+static void end_forward(const model_parts *parts, decoder_scratch *sc)
+{
+    const model_config *cfg = sc->lc.cfg;
+    nn_rmsnorm(sc->c, sc->x, sc->h, parts->weights->final_norm, cfg->rms_norm_eps, sc->lc.n_rows,
+               sc->hidden_size);
+    trace(sc, cfg->n_layers, sc->x, (int32_t)sc->lc.n_rows);
+    head_forward(parts, sc);
+    for (size_t r = 0; r < sc->lc.n_runs; r++) {
+        const layer_run *run = &sc->runs[r];
+        run->seq->len += (int32_t)run->n_rows;
+        run->seq->rows.n_rows = run->keep_rows ? (int32_t)run->n_rows : 0;
+    }
+}
+
+/* Rows of a small piece: as much work as a few tokens make in all layers. Behind a long history attention costs more than
+ * all the rest: fewer rows then. That changes no bit: the products of a row do not depend on the other rows (elsewhere
+ * there are no small pieces), and the delta rule's own blocks are not cut. */
+static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
+{
+    enum { TOKENS = 4, DELTA_BLOCK = 64, MOST = 128, LEAST = 8, ATTENTION_IS_DEARER = 2 };
+    const model_config *cfg = sc->lc.cfg;
+    const layer_run *run = &sc->runs[0];
+    if (run->exact_rows || !nn_many_is_exact(sc->c)) {
+        return SIZE_MAX;
+    }
+    size_t rows = (TOKENS * (size_t)cfg->n_layers + DELTA_BLOCK - 1) / DELTA_BLOCK * DELTA_BLOCK;
+    rows = rows < MOST ? rows : MOST;
+    if (w->kind == LAYER_ATTENTION && !sc->mixed) {
+        const size_t width = (size_t)cfg->n_heads * (size_t)cfg->head_dim, H = sc->hidden_size;
+        const size_t weights_of_half = H * 3 * (width + (size_t)cfg->intermediate_size) / 2;
+        const size_t attention = ATTENTION_IS_DEARER * 2 * width * (run->slot + run->n_rows);
+        rows = rows * weights_of_half / (weights_of_half + attention) / LEAST * LEAST;
+    }
+    return rows < LEAST ? LEAST : rows;
+}
+
+bool decoder_next(const model *m, decoder_scratch *sc, bool small)
+{
+    const model_parts *parts = model_get_parts(m);
+    const model_config *cfg = sc->lc.cfg;
+    const layer_weights *w = &parts->weights->layers[sc->n_layers_done];
+    const size_t first = sc->rows_done, left = sc->lc.n_rows - first;
+    const size_t most = small ? piece_rows(sc, w) : SIZE_MAX;
+    float *h = sc->h + first * sc->hidden_size;
+    layer_ctx lc = sc->lc;
+    layer_run piece = sc->runs[0];
+    if (first > 0 || most < left) { /* a prompt: one run */
+        piece.n_rows = lc.n_rows = left < most ? left : most;
+        piece.slot += first;
+        lc.runs = &piece;
+        lc.cos += first * (size_t)cfg->rope_pairs;
+        lc.sin += first * (size_t)cfg->rope_pairs;
+    }
+    lc.n_spans = layer_spans(sc->spans, lc.runs, lc.n_runs);
+    sc->mixed ? feed_forward(&lc, sc, h, w) : mix(&lc, sc, h, w, sc->n_of_kind[w->kind]);
+    sc->rows_done += lc.n_rows;
+    if (sc->rows_done < sc->lc.n_rows) {
+        return true;
+    }
+    sc->rows_done = 0;
+    sc->mixed = !sc->mixed;
+    if (sc->mixed) {
+        return true;
+    }
+    sc->n_of_kind[w->kind]++;
+    if (++sc->n_layers_done < cfg->n_layers) {
+        trace(sc, sc->n_layers_done, sc->h, (int32_t)sc->lc.n_rows);
+        return true;
+    }
+    end_forward(parts, sc);
+    return false;
+}
+
+err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scratch *sc, err_detail *detail)
+{
+    err_code err = decoder_begin(m, c, b, sc, detail);
+    while (err == ERR_OK && decoder_next(m, sc, false)) {
+    }
+    return err;
 }
 
 float *decoder_logits(decoder_scratch *sc, int32_t i)

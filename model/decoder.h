@@ -60,6 +60,14 @@ size_t decoder_scratch_bytes(const model *m, int32_t max_rows, int32_t max_logit
 MUST_CHECK err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scratch *sc,
                                     err_detail *detail);
 
+/* The same piece by piece (half a layer, or with `small` some rows of it), so that a long forward can be interrupted by one
+ * in another scratch: begin, then next until it says false. How it is cut changes no bit of the result. The batch is read by
+ * begin alone; its sequences are not to be touched until the end. A forward that was begun may be given up if its sequences
+ * are then reset or restored. */
+MUST_CHECK err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scratch *sc,
+                                  err_detail *detail);
+bool decoder_next(const model *m, decoder_scratch *sc, bool small); /* true: there is more */
+
 /* Logits [vocab_size] of the i-th wanted row of the last forward; writable by the sampler; valid until the next. */
 float *decoder_logits(decoder_scratch *sc, int32_t i);
 

@@ -50,8 +50,38 @@ static void test_round_robin(void)
     CHECK_INT(turns[3], 10);
 }
 
+/* A chunk that was begun goes on before anything else, and takes nobody's turn. */
+static void test_chunk_under_way(void)
+{
+    scheduler s = {0};
+    slot_view slots[3] = {view(GEN_PHASE_DECODE, 0), view(GEN_PHASE_PREFILL, 2000),
+                          view(GEN_PHASE_PREFILL, 2000)};
+    step_plan p = scheduler_plan(&s, slots, 3, 512);
+    CHECK_INT(p.prompt_slot, 1);
+    CHECK(!p.go_on);
+    slots[1].under_way = true;
+    for (int i = 0; i < 5; i++) {
+        p = scheduler_plan(&s, slots, 3, 512);
+        CHECK(p.decode && p.go_on);
+        CHECK_INT(p.prompt_slot, 1);
+    }
+    slots[1].under_way = false;
+    CHECK_INT(scheduler_plan(&s, slots, 3, 512).prompt_slot, 2);
+}
+
+static void test_slices(void)
+{
+    CHECK(scheduler_more_pieces(1, 4.0, 10.0)); /* answers wait: a second piece would end in time */
+    CHECK(!scheduler_more_pieces(2, 9.0, 10.0));
+    CHECK(!scheduler_more_pieces(1, 6.0, 10.0));
+    CHECK(scheduler_more_pieces(9, 80.0, 0.0)); /* nobody waits */
+    CHECK(!scheduler_more_pieces(9, 99.0, 0.0));
+}
+
 int main(void)
 {
+    test_chunk_under_way();
+    test_slices();
     test_idle();
     test_decode_beside_prefill();
     test_round_robin();

@@ -200,6 +200,74 @@ static void test_verify_block(const tiny *t)
     free(steps);
 }
 
+/* A prompt in one go and in small pieces, or in both by turns, between which another sequence goes on in a scratch of its
+ * own: the same bits, for both. */
+static void check_pieces(const compute_options *options, kv_type type)
+{
+    tiny t = tiny_open_with(options, type);
+    decoder_scratch *other_sc = NULL;
+    err_detail d = {0};
+    CHECK_OK(decoder_scratch_create(&other_sc, t.m, t.c, 1, 1, &d), d);
+    float *whole = malloc(TINY_V * sizeof *whole), *after = malloc(TINY_V * sizeof *after);
+    const int32_t n = 330, last = n - 1, next = 7, row = 0;
+    static position p[TINY_ROWS];
+    for (int32_t i = 0; i < n; i++) {
+        p[i] = (position){i, i, i};
+    }
+    seq_state *s = tiny_seq(&t), *other = tiny_seq(&t);
+    memcpy(whole, tiny_run(&t, s, ids, n, false, false), TINY_V * sizeof *whole);
+    memcpy(after, tiny_run(&t, s, &next, 1, true, false), TINY_V * sizeof *after);
+    float first[TINY_V];
+    for (int way = 0; way < 3; way++) {
+        seq_state_reset(s);
+        seq_state_reset(other);
+        const batch_run run = {.seq = s, .n_rows = n}, other_run = {other, 0, 1, .exact_rows = true};
+        const batch b = {.n_rows = n,
+                         .tokens = ids,
+                         .positions = p,
+                         .runs = &run,
+                         .n_runs = 1,
+                         .logit_rows = &last,
+                         .n_logit_rows = 1};
+        CHECK_OK(decoder_begin(t.m, t.c, &b, t.sc, &d), d);
+        int32_t n_pieces = 0;
+        do {
+            if (n_pieces < 20) {
+                const batch one = {1, &ids[n_pieces], &p[n_pieces], &other_run, 1, &row, 1, NULL, NULL, 0};
+                CHECK_OK(decoder_forward(t.m, t.c, &one, other_sc, &d), d);
+            }
+            n_pieces++;
+        } while (decoder_next(t.m, t.sc, way == 0 || (way == 1 && n_pieces % 3 != 0)));
+        CHECK(memcmp(decoder_logits(t.sc, 0), whole, TINY_V * sizeof *whole) == 0);
+        CHECK_INT(seq_state_len(s), n);
+        CHECK(memcmp(tiny_run(&t, s, &next, 1, true, false), after, TINY_V * sizeof *after) == 0);
+        const int32_t halves = 2 * model_get_config(t.m)->n_layers;
+        CHECK(way == 2 || !nn_many_is_exact(t.c) ? n_pieces == halves : n_pieces > 2 * halves);
+        if (way == 0 && n_pieces >= 20) {
+            memcpy(first, decoder_logits(other_sc, 0), sizeof first);
+        } else if (n_pieces >= 20) {
+            CHECK(memcmp(decoder_logits(other_sc, 0), first, sizeof first) == 0);
+        }
+    }
+    seq_state_destroy(s);
+    seq_state_destroy(other);
+    decoder_scratch_destroy(other_sc);
+    free(whole);
+    free(after);
+    tiny_close(&t);
+}
+
+static void test_pieces(void)
+{
+    static const char *const levels[] = {"generic", "avx2", "native"};
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+        unsigned mask = 0;
+        CHECK(cpu_parse_level(levels[i], &mask));
+        check_pieces(&(compute_options){.n_threads = 2, .cpu_mask = mask, .fast = true}, (kv_type)i);
+    }
+    check_pieces(&(compute_options){.n_threads = 1, .cpu_mask = ~0u}, KV_F32);
+}
+
 static void test_refusals(const tiny *t)
 {
     seq_state *s = NULL;
@@ -251,5 +319,6 @@ int main(void)
         test_refusals(&t);
         tiny_close(&t);
     }
+    test_pieces();
     CHECK_DONE();
 }

@@ -23,11 +23,11 @@ typedef struct tiny {
     decoder_scratch *sc;
 } tiny;
 
-static inline tiny tiny_open(size_t n_threads, unsigned cpu_mask, kv_type type)
+static inline tiny tiny_open_with(const compute_options *options, kv_type type)
 {
     tiny t = {0};
     err_detail d = {0};
-    CHECK_OK(compute_create(&t.c, &(compute_options){.n_threads = n_threads, .cpu_mask = cpu_mask}, &d), d);
+    CHECK_OK(compute_create(&t.c, options, &d), d);
     CHECK_OK(model_open(&t.m, check_data("tiny"), &(model_open_options){.weights_only = true}, &d), d);
     CHECK_OK(kv_pool_create(&t.pool, model_get_config(t.m), type, true, TINY_BLOCKS, t.c, &d), d);
     CHECK_OK(decoder_scratch_create(&t.sc, t.m, t.c, TINY_ROWS, TINY_LOGITS, &d), d);
@@ -35,6 +35,11 @@ static inline tiny tiny_open(size_t n_threads, unsigned cpu_mask, kv_type type)
         exit(1);
     }
     return t;
+}
+
+static inline tiny tiny_open(size_t n_threads, unsigned cpu_mask, kv_type type)
+{
+    return tiny_open_with(&(compute_options){.n_threads = n_threads, .cpu_mask = cpu_mask}, type);
 }
 
 static inline void tiny_close(tiny *t)
