@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "engine/gen.h"
+#include "text/grammar_spec.h"
 
 typedef enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL } chat_role;
 typedef enum chat_part_kind { CHAT_TEXT, CHAT_IMAGE, CHAT_VIDEO } chat_part_kind;
@@ -78,6 +79,7 @@ typedef struct chat_input {
     size_t n_messages;
     const json *tools;           /* array or NULL */
     const json *template_kwargs; /* object or NULL: enable_thinking, ... */
+    const grammar_spec *form;    /* what the answer, behind its reasoning, must look like; NULL: anything */
     bool continues; /* the last message is an answer that was cut: it is gone on with, not answered */
     uint64_t
         scope; /* who asks (a hash of the API key; 0: everybody): only equal scopes share cached prefixes */

@@ -340,6 +340,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
     }
     pthread_mutex_init(&e->status_lock, NULL);
+    pthread_mutex_init(&e->trie_lock, NULL);
     e->on_event = opt->on_event;
     e->on_event_ctx = opt->on_event_ctx;
     e->film_program = opt->film_program;
@@ -396,9 +397,11 @@ void engine_close(engine *e)
     mtp_scratch_destroy(e->mtp);
     vit_close(e->vision);
     chat_template_close(e->own_template);
+    token_trie_destroy(e->trie);
     model_close(e->model);
     compute_destroy(e->compute);
     pthread_mutex_destroy(&e->status_lock);
+    pthread_mutex_destroy(&e->trie_lock);
     free(e);
 }
 

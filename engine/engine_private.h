@@ -19,6 +19,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/sampler.h"
+#include "text/grammar_cursor.h"
 #include "vision/film.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
@@ -31,6 +32,7 @@ typedef struct slot {
         cache_fed; /* ... and put into it; not by a request without drafts, whose states lack the draft head's part */
     seq_state *seq; /* lives as long as the engine */
     sampler *sampler;
+    grammar_cursor *cursor; /* the sampler uses it; NULL: the answer is free */
     think_watch think;
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
@@ -86,6 +88,9 @@ struct engine {
     scheduler scheduler;
     float *raw_logits;   /* [vocab] copy for logprobs */
     int32_t *chunk_rows; /* [prefill_chunk] rows of a chunk whose embedding is replaced */
+
+    pthread_mutex_t trie_lock;
+    token_trie *trie; /* {trie_lock} until it is made; then immutable */
 
     atomic_bool clear_cache; /* set by any thread, taken by the engine thread */
     pthread_mutex_t status_lock;

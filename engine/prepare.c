@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "engine/constrain.h"
 #include "engine/engine_private.h"
 #include "engine/prepare_film.h"
 #include "engine/prompt.h"
@@ -386,7 +387,10 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     r->scope = in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
     const tokenizer *tok = model_tokenizer(e->model);
-    err_code err = prepare_media(e, r, in, hooks, detail);
+    err_code err = constrain_request(e, r, in, detail);
+    if (err == ERR_OK) {
+        err = prepare_media(e, r, in, hooks, detail);
+    }
     if (err != ERR_OK) {
         goto out;
     }

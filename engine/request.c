@@ -36,6 +36,7 @@ void gen_request_free(gen_request *r)
     free(r->positions);
     free(r->boundaries);
     free(r->params.biases);
+    grammar_destroy(r->grammar);
     token_ids_deinit(&r->prompt);
     token_ids_deinit(&r->think_close);
     gen_event_free(r->done);

@@ -10,6 +10,7 @@
 #include "engine/gen.h"
 #include "engine/vision_cache.h"
 #include "model/decoder.h"
+#include "text/grammar.h"
 #include "text/tokenizer.h"
 #include "vision/processor.h"
 
@@ -39,6 +40,7 @@ struct gen_request {
     int32_t n_embed_rows;
     gen_media *media;
     size_t n_media;
+    grammar *grammar;    /* the form of the answer; NULL: free */
     int32_t *boundaries; /* prompt lengths at which the state is worth keeping, ascending, < prompt.len */
     size_t n_boundaries;
     uint64_t scope; /* requests of another scope never share cached prefixes */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "engine/constrain.h"
 #include "engine/engine_private.h"
 
 /* Patches that one vision unit may hold; a picture is one unit, a film goes in groups of frames. */
@@ -116,6 +117,8 @@ static void finish(engine *e, slot *s, gen_finish how, err_code error, const cha
     update_timings(s);
     sampler_destroy(s->sampler);
     s->sampler = NULL;
+    grammar_cursor_destroy(s->cursor);
+    s->cursor = NULL;
     s->req = NULL;
     s->chunk = 0;
     inbox_finish(e->inbox, r->id);
@@ -227,6 +230,8 @@ static err_code start_slot(engine *e, slot *s, gen_request *r, err_detail *detai
     free(biases);
     if (err == ERR_OK) {
         sampler_prompt(s->sampler, r->prompt.ids, r->prompt.len);
+        err = constrain_start(e, &s->cursor, r, detail);
+        sampler_constrain(s->sampler, s->cursor);
     }
     return err;
 }
@@ -311,6 +316,12 @@ static bool take_token(engine *e, slot *s, float *logits, int32_t draft)
         memcpy(e->raw_logits, logits, (size_t)e->info.n_vocab * sizeof *logits);
     }
     int32_t id = sampler_pick(s->sampler, logits, 0);
+    err_detail detail = {0};
+    const err_code err = constrain_check(s->cursor, &detail);
+    if (err != ERR_OK) {
+        fail(e, s, err, &detail);
+        return false;
+    }
     if (!s->first_token_ns) {
         update_timings(s);
         s->first_token_ns = clock_ns();
@@ -321,7 +332,7 @@ static bool take_token(engine *e, slot *s, float *logits, int32_t draft)
     id = think_choose(&s->think, id, !p->ignore_eos && engine_is_stop_token(e, id));
     s->timings.draft_accepted_n += id == draft;
     s->next_token = id;
-    if (!p->ignore_eos && engine_is_stop_token(e, id)) {
+    if ((!p->ignore_eos || s->cursor) && engine_is_stop_token(e, id)) {
         finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
         return false;
     }

@@ -13,10 +13,12 @@ struct sampler {
     sampler_params params;
     sampler_bias *biases;
     int32_t vocab_size, n_valid;
-    int32_t *output_counts; /* [vocab_size] times in the output */
-    uint8_t *seen;          /* [vocab_size] in prompt or output */
-    candidate *candidates;  /* [vocab_size] scratch */
-    uint64_t n_output;      /* tokens accepted: the place of the next one */
+    int32_t *output_counts;        /* [vocab_size] times in the output */
+    uint8_t *seen;                 /* [vocab_size] in prompt or output */
+    candidate *candidates;         /* [vocab_size] scratch */
+    uint64_t n_output;             /* tokens accepted: the place of the next one */
+    grammar_cursor *cursor;        /* not owned; NULL: free */
+    int32_t states[SAMPLER_AHEAD]; /* of the cursor behind the last draw for each place ahead */
 };
 
 /* splitmix64's finaliser: every input bit reaches every output bit. */
@@ -80,6 +82,11 @@ void sampler_destroy(sampler *s)
     free(s);
 }
 
+void sampler_constrain(sampler *s, grammar_cursor *cursor)
+{
+    s->cursor = cursor;
+}
+
 void sampler_prompt(sampler *s, const int32_t *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -92,6 +99,9 @@ void sampler_prompt(sampler *s, const int32_t *ids, size_t n)
 void sampler_accept(sampler *s, int32_t id)
 {
     s->n_output++;
+    if (s->cursor) {
+        (void)grammar_cursor_accept(s->cursor, id);
+    }
     if (id >= 0 && id < s->vocab_size) {
         s->seen[id] = 1;
         s->output_counts[id]++;
@@ -290,10 +300,26 @@ static size_t filter(sampler *s, size_t n)
     return kept;
 }
 
-int32_t sampler_pick(sampler *s, float *logits, int32_t ahead)
+/* Leaves only the allowed tokens a chance. Returns the lowest of them, -1 if there is none. */
+static int32_t forbid(const sampler *s, float *logits, const uint64_t *mask)
+{
+    int32_t lowest = -1;
+    for (int32_t from = 0; from < s->n_valid; from += BLOCK) {
+        const uint64_t allowed = mask[from / BLOCK];
+        const int32_t to = s->n_valid - from < BLOCK ? s->n_valid : from + BLOCK;
+        if (lowest < 0 && allowed) {
+            lowest = from + __builtin_ctzll(allowed);
+        }
+        for (int32_t id = from; id < to && allowed != UINT64_MAX; id++) {
+            logits[id] = allowed >> (id - from) & 1 ? logits[id] : -INFINITY;
+        }
+    }
+    return lowest;
+}
+
+static int32_t pick(sampler *s, const float *logits, int32_t ahead)
 {
     const sampler_params *p = &s->params;
-    adjust(s, logits);
     if (p->temperature == 0.0f || p->top_k == 1) {
         return argmax(logits, s->n_valid);
     }
@@ -307,6 +333,23 @@ int32_t sampler_pick(sampler *s, float *logits, int32_t ahead)
     }
     size_t kept = filter(s, n);
     return draw(s, s->candidates + (n - kept), kept, ahead);
+}
+
+int32_t sampler_pick(sampler *s, float *logits, int32_t ahead)
+{
+    adjust(s, logits);
+    if (!s->cursor || ahead >= SAMPLER_AHEAD) {
+        return pick(s, logits, ahead);
+    }
+    const int32_t state = ahead == 0 ? grammar_cursor_state(s->cursor) : s->states[ahead - 1];
+    const uint64_t *mask = grammar_cursor_mask(s->cursor, state);
+    const int32_t lowest = mask ? forbid(s, logits, mask) : -1;
+    int32_t id = pick(s, logits, ahead);
+    if (lowest >= 0 && !token_mask_has(mask, id)) {
+        id = lowest; /* no allowed token has a finite logit */
+    }
+    s->states[ahead] = grammar_cursor_next(s->cursor, state, id);
+    return id;
 }
 
 float sampler_logprobs(const float *logits, int32_t vocab_size, int32_t id, int32_t *top_ids,

@@ -6,7 +6,7 @@
  *     sampler_accept(s, id);
  *
  * Order: logit_bias -> repetition penalty (prompt and output; positive logits divided, negative multiplied) ->
- * presence and frequency penalty (output only, OpenAI's meaning) -> temperature -> top-k -> top-p -> min-p ->
+ * presence and frequency penalty (output only, OpenAI's meaning) -> what a grammar allows -> temperature -> top-k -> top-p -> min-p ->
  * draw. Temperature 0 (or top-k 1) is argmax, lowest id first among equals.
  *
  * The draw is Gumbel-max: the id with the largest log-probability + noise, where the noise is a function of the seed,
@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "text/grammar_cursor.h"
 
 typedef struct sampler_bias {
     int32_t id;
@@ -43,6 +44,8 @@ typedef struct sampler_params {
 
 typedef struct sampler sampler;
 
+enum { SAMPLER_AHEAD = 16 };
+
 /* n_valid: ids >= n_valid (rows the tokenizer never produces) are never picked. */
 MUST_CHECK err_code sampler_create(sampler **out, const sampler_params *p, int32_t vocab_size,
                                    int32_t n_valid, err_detail *detail);
@@ -51,8 +54,13 @@ void sampler_destroy(sampler *s); /* NULL allowed */
 /* Counts the prompt for the repetition penalty. */
 void sampler_prompt(sampler *s, const int32_t *ids, size_t n);
 
+/* From now on only tokens that the cursor allows are drawn, and accepted ones move it on. It stays the caller's and must
+ * outlive the sampler; NULL: every token is allowed. */
+void sampler_constrain(sampler *s, grammar_cursor *cursor);
+
 /* Draws the token `ahead` places behind the accepted output (0: the next one) from logits [vocab_size], which are
- * overwritten. Does not count it: see sampler_accept. */
+ * overwritten. Does not count it: see sampler_accept. Under a grammar the tokens between are those that the last calls
+ * for 0 .. ahead-1 gave; ahead is below SAMPLER_AHEAD then, and a failure of the cursor must be looked for. */
 int32_t sampler_pick(sampler *s, float *logits, int32_t ahead);
 
 /* Log-probability of `id` under the raw logits (before penalties), and the n most likely ids with theirs,

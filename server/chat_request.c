@@ -9,6 +9,7 @@
 #include "server/call_ledger.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
+#include "server/response_format.h"
 #include "server/tool_fields.h"
 #include "server/video_fields.h"
 
@@ -263,20 +264,6 @@ static err_code read_logprobs(chat_request *r, const json *root, err_detail *d)
     return err;
 }
 
-static err_code read_format(const json *root, err_detail *d)
-{
-    const json *format = json_get(root, "response_format");
-    const char *type = json_str(json_get(format, "type"), json_typeof(format) == JSON_NULL ? "text" : "");
-    if (strcmp(type, "text") == 0) {
-        return ERR_OK;
-    }
-    bool known = strcmp(type, "json_object") == 0 || strcmp(type, "json_schema") == 0;
-    return err_set_param(d, known ? ERR_UNSUPPORTED : ERR_INVALID, "response_format",
-                         known ? "not_supported" : "invalid_value",
-                         known ? "response_format %s is not supported yet" : "response_format %s is unknown",
-                         type);
-}
-
 err_code chat_request_switches(chat_request *r, const json *root, err_detail *d)
 {
     int64_t n = 1;
@@ -329,9 +316,6 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
         err = request_read_stop(&r->reply, root, d);
     }
     if (err == ERR_OK) {
-        err = read_format(root, d);
-    }
-    if (err == ERR_OK) {
         err = request_string(&effort, root, "reasoning_effort", 16, d);
     }
     if (err == ERR_OK) {
@@ -342,6 +326,9 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
     }
     if (err == ERR_OK) {
         err = tool_fields_read(r, root, TOOLS_NESTED, d);
+    }
+    if (err == ERR_OK) {
+        err = response_format_read(r, json_get(root, "response_format"), "response_format", d);
     }
     return err == ERR_OK ? read_messages(r, root, info, d) : err;
 }

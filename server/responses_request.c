@@ -9,6 +9,7 @@
 #include "server/call_ledger.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
+#include "server/response_format.h"
 #include "server/tool_fields.h"
 #include "server/video_fields.h"
 
@@ -272,11 +273,6 @@ static err_code check_supported(const json *root, err_detail *d)
         return err_set_param(d, ERR_NOT_FOUND, "previous_response_id", "previous_response_not_found",
                              "earlier responses are not kept; send the whole conversation in input");
     }
-    const char *format = json_str(json_get(json_get(json_get(root, "text"), "format"), "type"), "text");
-    if (strcmp(format, "text") != 0) {
-        return err_set_param(d, ERR_UNSUPPORTED, "text.format", "not_supported",
-                             "text.format may be \"text\" only, so far");
-    }
     if (json_is_true(json_get(root, "background"))) {
         return err_set_param(d, ERR_UNSUPPORTED, "background", "not_supported",
                              "background is not supported");
@@ -363,6 +359,9 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
     }
     if (err == ERR_OK) {
         err = tool_fields_read(r, root, TOOLS_FLAT, d);
+    }
+    if (err == ERR_OK) {
+        err = response_format_read(r, json_get(json_get(root, "text"), "format"), "text.format", d);
     }
     return err == ERR_OK ? read_input(r, root, info, d) : err;
 }

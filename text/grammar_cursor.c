@@ -443,7 +443,7 @@ static void allow(const token_trie *t, uint64_t *mask, int32_t token)
     }
 }
 
-static void walk(grammar_cursor *c, uint64_t *mask, const trie *t, int32_t from)
+static void walk(grammar_cursor *c, uint64_t *mask, const trie_nodes *t, int32_t from)
 {
     c->walk[0] = from;
     for (int32_t i = 0; i < t->n_nodes;) {

@@ -40,6 +40,9 @@ static err_code add_spec(grammar *g, int32_t *node, const grammar_spec *spec, in
     case SPEC_MARKER:
         *node = grammar_marker(g, spec->text, strlen(spec->text));
         return ERR_OK;
+    case SPEC_UNTIL:
+        *node = grammar_until(g, spec->text);
+        return ERR_OK;
     case SPEC_SCHEMA:
     case SPEC_PARAMETERS:
         return add_schema(g, node, spec, detail);

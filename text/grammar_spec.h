@@ -31,6 +31,7 @@ typedef enum grammar_spec_kind {
     SPEC_SCHEMA,     /* JSON that satisfies `schema`; NULL: any object */
     SPEC_TEXT,       /* `text` */
     SPEC_MARKER,     /* `text`, as the one token that the vocabulary has for it, if it has */
+    SPEC_UNTIL,      /* any text up to and with `text` */
     SPEC_PARAMETERS, /* the properties of `schema` (NULL: none), each in the form `parameters` */
     SPEC_SEQUENCE,   /* items one after the other */
     SPEC_CHOICE,     /* one of the items */

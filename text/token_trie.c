@@ -30,7 +30,7 @@ static int32_t shared_bytes(const entry *a, const entry *b)
 }
 
 /* Lays out sorted entries; equal texts are linked in `same`. */
-static bool build(trie *t, int32_t *same, const entry *entries, size_t n)
+static bool build(trie_nodes *t, int32_t *same, const entry *entries, size_t n)
 {
     size_t n_nodes = 0;
     int32_t path[TRIE_TOKEN_BYTES + 1]; /* node of each depth on the way to the last entry */
@@ -184,7 +184,7 @@ void token_trie_destroy(token_trie *t)
     free(t);
 }
 
-static int32_t find_in(const trie *t, const char *text, size_t len)
+static int32_t find_in(const trie_nodes *t, const char *text, size_t len)
 {
     for (int32_t i = 0; i < t->n_nodes;) {
         const trie_node *node = &t->nodes[i];
@@ -204,7 +204,7 @@ int32_t token_trie_find(const token_trie *t, const char *text, size_t len)
     if (len == 0) {
         return -1;
     }
-    const trie *const tries[] = {&t->added, &t->plain, &t->other};
+    const trie_nodes *const tries[] = {&t->added, &t->plain, &t->other};
     int32_t found = -1;
     for (size_t i = 0; i < 3 && found < 0; i++) {
         found = find_in(tries[i], text, len);

@@ -27,18 +27,18 @@ typedef struct trie_node {
     uint8_t byte;
 } trie_node;
 
-typedef struct trie {
+typedef struct trie_nodes {
     trie_node *nodes;
     int32_t n_nodes;
-} trie;
+} trie_nodes;
 
 typedef struct token_trie {
     const tokenizer *tok;
     int32_t n_tokens;
     size_t n_words;        /* of a mask: a bit for each token, 64 a word */
-    trie plain;            /* whole characters, none below U+0020, no quote, no backslash */
-    trie other;            /* all other tokens but added ones */
-    trie added;            /* added tokens that are not special: <tool_call>, </think> */
+    trie_nodes plain;      /* whole characters, none below U+0020, no quote, no backslash */
+    trie_nodes other;      /* all other tokens but added ones */
+    trie_nodes added;      /* added tokens that are not special: <tool_call>, </think> */
     int32_t *same;         /* [n_tokens] another token with the same bytes, or -1 */
     uint64_t *plain_masks; /* [TRIE_PLAIN_CHARS, n_words]: plain tokens of at most 1, 2, ... characters */
     uint64_t *stop_mask;   /* [n_words] tokens that end an answer */

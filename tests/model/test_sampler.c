@@ -3,6 +3,7 @@
 
 #include "base/compiler.h"
 #include "model/sampler.h"
+#include "text/grammar_spec.h"
 
 static const sampler_params PLAIN = {.temperature = 1, .top_p = 1, .repetition_penalty = 1, .seed = 7};
 
@@ -225,6 +226,62 @@ static void test_refusals(void)
     CHECK(s == NULL);
 }
 
+/* Under a grammar: every draw is allowed, greedy or not, whatever the logits say; draws ahead follow each other. */
+static void test_grammar(void)
+{
+    enum { N = 4096, MAX = 64 };
+    err_detail d = {0};
+    tokenizer *tok = NULL;
+    token_trie *trie = NULL;
+    json_doc *doc = NULL;
+    grammar *g = NULL;
+    static const char schema[] =
+        "{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"maximum\":99},\"maxItems\":4}";
+    static float logits[N];
+    CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
+    const int32_t stop = tokenizer_added_id(tok, "<|im_end|>"), n = tokenizer_n_tokens(tok);
+    CHECK_OK(token_trie_create(&trie, tok, &stop, 1, &d), d);
+    CHECK_OK(json_parse(&doc, schema, sizeof schema - 1, 64, &d), d);
+    const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc)};
+    CHECK_OK(grammar_build(&g, &spec, &d), d);
+    CHECK(n <= N);
+    for (int round = 0; round < 4; round++) {
+        grammar_cursor *c = NULL;
+        sampler_params p = PLAIN;
+        p.temperature = round % 2 ? 1.0f : 0.0f;
+        CHECK_OK(grammar_cursor_create(&c, g, trie, false, &d), d);
+        sampler *s = create(&p, n, n);
+        sampler_constrain(s, c);
+        int32_t ids[MAX], n_ids = 0, ahead[3];
+        for (; n_ids < MAX; n_ids++) {
+            for (int32_t k = 0; k < 3; k++) { /* round 2 and 3: no finite logit at all */
+                for (int32_t i = 0; i < n; i++) {
+                    logits[i] = round < 2 ? (float)((i * 7919 + n_ids + k) % 101) * 0.1f : -INFINITY;
+                }
+                ahead[k] = sampler_pick(s, logits, k);
+            }
+            ids[n_ids] = ahead[0];
+            if (ids[n_ids] == stop) {
+                break;
+            }
+            int32_t state = grammar_cursor_state(c);
+            for (int32_t k = 0; k < 3; k++) {
+                state = grammar_cursor_next(c, state, ahead[k]);
+                CHECK(state != GRAMMAR_REFUSED);
+            }
+            sampler_accept(s, ids[n_ids]);
+            CHECK(grammar_cursor_state(c) != GRAMMAR_REFUSED);
+        }
+        CHECK(n_ids < MAX);
+        sampler_destroy(s);
+        grammar_cursor_destroy(c);
+    }
+    grammar_destroy(g);
+    json_free(doc);
+    token_trie_destroy(trie);
+    tokenizer_close(tok);
+}
+
 int main(void)
 {
     test_greedy();
@@ -234,5 +291,6 @@ int main(void)
     test_seed();
     test_logprobs();
     test_refusals();
+    test_grammar();
     CHECK_DONE();
 }

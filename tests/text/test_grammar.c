@@ -9,7 +9,7 @@
 
 static err_detail d;
 static tokenizer *tok;
-static token_trie *words;
+static token_trie *trie;
 static int32_t stop;
 
 static grammar *build(const grammar_spec *spec)
@@ -25,7 +25,7 @@ static grammar *build(const grammar_spec *spec)
 static grammar_cursor *open_cursor(const grammar *g, bool thinking)
 {
     grammar_cursor *c = NULL;
-    CHECK_OK(grammar_cursor_create(&c, g, words, thinking, &d), d);
+    CHECK_OK(grammar_cursor_create(&c, g, trie, thinking, &d), d);
     if (!c) {
         exit(1);
     }
@@ -36,7 +36,7 @@ static grammar_cursor *open_cursor(const grammar *g, bool thinking)
 static bool feed(grammar_cursor *c, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (!grammar_cursor_accept(c, token_trie_find(words, text + i, 1))) {
+        if (!grammar_cursor_accept(c, token_trie_find(trie, text + i, 1))) {
             return false;
         }
     }
@@ -232,16 +232,16 @@ static void test_masks(void)
             const int32_t state = grammar_cursor_state(c);
             const uint64_t *mask = grammar_cursor_mask(c, state);
             int wrong = 0;
-            for (int32_t id = 0; id < words->n_tokens; id++) {
+            for (int32_t id = 0; id < trie->n_tokens; id++) {
                 size_t len;
-                const char *text = token_trie_bytes(words, id, &len);
+                const char *text = token_trie_bytes(trie, id, &len);
                 const bool added = text && len < 64 && text[0] == '<' && text[len - 1] == '>' && len > 2;
                 wrong += !added &&
                          token_mask_has(mask, id) != (grammar_cursor_next(c, state, id) != GRAMMAR_REFUSED);
             }
             CHECK_INT(wrong, 0);
             const int32_t id =
-                walk_pick(mask, words->n_words, walk_random(&random) % walk_count(mask, words->n_words));
+                walk_pick(mask, trie->n_words, walk_random(&random) % walk_count(mask, trie->n_words));
             CHECK(grammar_cursor_accept(c, id));
             if (id == stop) {
                 break;
@@ -262,14 +262,14 @@ static void test_end(void)
     CHECK(!token_mask_has(grammar_cursor_mask(c, grammar_cursor_state(c)), stop));
     CHECK(feed(c, "1", 1));
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
-    CHECK(token_mask_has(mask, stop) && token_mask_has(mask, token_trie_find(words, "2", 1)));
+    CHECK(token_mask_has(mask, stop) && token_mask_has(mask, token_trie_find(trie, "2", 1)));
     CHECK(feed(c, "2", 1));
     mask = grammar_cursor_mask(c, grammar_cursor_state(c));
-    CHECK_INT(walk_count(mask, words->n_words), 1);
+    CHECK_INT(walk_count(mask, trie->n_words), 1);
     CHECK(token_mask_has(mask, stop));
     CHECK(grammar_cursor_accept(c, stop));
     CHECK(token_mask_has(grammar_cursor_mask(c, grammar_cursor_state(c)), stop));
-    CHECK(!grammar_cursor_accept(c, token_trie_find(words, "2", 1)));
+    CHECK(!grammar_cursor_accept(c, token_trie_find(trie, "2", 1)));
     CHECK(grammar_cursor_mask(c, grammar_cursor_state(c)) == NULL);
     grammar_cursor_destroy(c);
     grammar_destroy(g);
@@ -287,7 +287,7 @@ static void test_thinking(void)
     CHECK(!accepts(g, "</think>\n\n\nnull", true));
     CHECK(!accepts(g, "\nnull", false));
     grammar_cursor *c = open_cursor(g, true);
-    const int32_t close = token_trie_find(words, "</think>", 8);
+    const int32_t close = token_trie_find(trie, "</think>", 8);
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
     CHECK(close >= 0 && token_mask_has(mask, close) && !token_mask_has(mask, stop));
     CHECK(grammar_cursor_accept(c, close) && feed(c, "null", 4));
@@ -339,10 +339,10 @@ static void test_forms(void)
                    "</function>\n</tool_call>",
                    false));
     grammar_cursor *c = open_cursor(g, false);
-    const int32_t marker = token_trie_find(words, "<tool_call>", 11);
+    const int32_t marker = token_trie_find(trie, "<tool_call>", 11);
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
     CHECK(marker >= 0 && token_mask_has(mask, marker));
-    CHECK_INT(walk_count(mask, words->n_words), 1);
+    CHECK_INT(walk_count(mask, trie->n_words), 1);
     grammar_cursor_destroy(c);
     grammar_destroy(g);
     json_free(doc);
@@ -356,7 +356,7 @@ static void test_long_text(void)
     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc)};
     grammar *g = build(&spec);
     grammar_cursor *c = open_cursor(g, false);
-    const int32_t a = token_trie_find(words, "a", 1);
+    const int32_t a = token_trie_find(trie, "a", 1);
     bool ok = feed(c, "\"", 1);
     for (int i = 0; i < N && ok; i++) {
         ok = grammar_cursor_accept(c, a);
@@ -377,7 +377,7 @@ static void test_depth(void)
     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc)};
     grammar *g = build(&spec);
     grammar_cursor *c = open_cursor(g, false);
-    const int32_t bracket = token_trie_find(words, "[", 1);
+    const int32_t bracket = token_trie_find(trie, "[", 1);
     int depth = 0;
     while (depth < 1000 && token_mask_has(grammar_cursor_mask(c, grammar_cursor_state(c)), bracket)) {
         CHECK(grammar_cursor_accept(c, bracket));
@@ -397,8 +397,8 @@ int main(void)
 {
     CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
     stop = tokenizer_added_id(tok, "<|im_end|>");
-    CHECK_OK(token_trie_create(&words, tok, &stop, 1, &d), d);
-    if (!words || stop < 0) {
+    CHECK_OK(token_trie_create(&trie, tok, &stop, 1, &d), d);
+    if (!trie || stop < 0) {
         return 1;
     }
     test_cases();
@@ -409,7 +409,7 @@ int main(void)
     test_forms();
     test_long_text();
     test_depth();
-    token_trie_destroy(words);
+    token_trie_destroy(trie);
     tokenizer_close(tok);
     CHECK_DONE();
 }

@@ -1,0 +1,49 @@
+#include "engine/constrain.h"
+
+#include "engine/engine_private.h"
+
+/* The trie, made at the first call; several prep threads may come at once. */
+static err_code open_trie(engine *e, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(e->model);
+    err_code err = ERR_OK;
+    pthread_mutex_lock(&e->trie_lock);
+    if (!e->trie) {
+        err = token_trie_create(&e->trie, model_tokenizer(e->model), cfg->stop_ids, (size_t)cfg->n_stop_ids,
+                                detail);
+    }
+    pthread_mutex_unlock(&e->trie_lock);
+    return err;
+}
+
+err_code constrain_request(engine *e, gen_request *r, const chat_input *in, err_detail *detail)
+{
+    if (!in->form) {
+        return ERR_OK;
+    }
+    if (in->continues) {
+        return err_set_param(detail, ERR_UNSUPPORTED, "continue_final_message", "not_supported",
+                             "continue_final_message cannot be used where the answer's form is given");
+    }
+    err_code err = open_trie(e, detail);
+    return err == ERR_OK ? grammar_build(&r->grammar, in->form, detail) : err;
+}
+
+err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r, err_detail *detail)
+{
+    *cursor = NULL;
+    return r->grammar ? grammar_cursor_create(cursor, r->grammar, e->trie, r->starts_in_thinking, detail)
+                      : ERR_OK;
+}
+
+err_code constrain_check(const grammar_cursor *cursor, err_detail *detail)
+{
+    const err_code err = cursor ? grammar_cursor_failure(cursor) : ERR_OK;
+    if (err == ERR_LIMIT) {
+        return err_set(detail, err, "the schema leaves too many ways to read this answer");
+    }
+    if (err == ERR_UNSUPPORTED) {
+        return err_set(detail, err, "the model's vocabulary cannot write what the schema wants");
+    }
+    return err == ERR_OK ? err : err_set(detail, err, "no memory to follow the schema");
+}

@@ -1,0 +1,27 @@
+/* constrain: the form that an answer must have, from the chat's description to the cursor of a running answer. Private
+ * to engine/.
+ *
+ *     err = constrain_request(e, r, in, &detail);          // prep threads
+ *     err = constrain_start(e, &s->cursor, r, &detail);    // engine thread; the sampler then uses it
+ *
+ * The trie of the vocabulary is made for the first answer that needs one and lives as long as the engine.
+ */
+#ifndef PARLEY_ENGINE_CONSTRAIN_H
+#define PARLEY_ENGINE_CONSTRAIN_H
+
+#include "engine/chat.h"
+#include "engine/engine.h"
+#include "engine/request.h"
+#include "text/grammar_cursor.h"
+
+/* Compiles in->form into r->grammar; nothing to do without a form. Errors are about the request: they name the field. */
+MUST_CHECK err_code constrain_request(engine *e, gen_request *r, const chat_input *in, err_detail *detail);
+
+/* *cursor: at the beginning of the answer, NULL if it is free. The caller destroys it before r is freed. */
+MUST_CHECK err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r,
+                                    err_detail *detail);
+
+/* ERR_OK, or why the answer cannot go on, in detail too. cursor may be NULL. */
+err_code constrain_check(const grammar_cursor *cursor, err_detail *detail);
+
+#endif
