@@ -1,4 +1,4 @@
-# Programs that measure: bench/ops.c knows compute/ alone, bench/text.c the engine, bench/film.c
+# Programs that measure: bench/ops.c knows compute/ alone, bench/text.c the engine, bench/grammar.c structured output, bench/film.c
 # the reading of films; bench/random_model.c makes the
 # checkpoints of real shapes that they run on.
 add_executable(bench_ops ${CMAKE_SOURCE_DIR}/bench/ops.c)
@@ -10,5 +10,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/bench/text.c)
     add_executable(bench_text ${CMAKE_SOURCE_DIR}/bench/text.c ${CMAKE_SOURCE_DIR}/bench/blocks.c)
     target_link_libraries(bench_text PRIVATE parley_engine)
 endif()
+add_executable(bench_grammar ${CMAKE_SOURCE_DIR}/bench/grammar.c)
+target_link_libraries(bench_grammar PRIVATE parley_model)
 add_executable(bench_film ${CMAKE_SOURCE_DIR}/bench/film.c)
 target_link_libraries(bench_film PRIVATE parley_vision)

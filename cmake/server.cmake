@@ -47,6 +47,6 @@ if(NODE)
         set_tests_properties(server/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
     endforeach()
     add_test(NAME server/openai_client
-        COMMAND ${CMAKE_SOURCE_DIR}/tests/server/openai/run $<TARGET_FILE:parley_fake>)
+        COMMAND ${CMAKE_SOURCE_DIR}/tests/server/openai/run $<TARGET_FILE:parley_fake> $<TARGET_FILE:parley>)
     set_tests_properties(server/openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
 endif()

@@ -38,6 +38,12 @@ foreach(source ${fuzz_sources})
     endif()
 endforeach()
 
+# tests/text/schemas: what grammars let through against a validator of another make.
+add_executable(schema_walks ${CMAKE_SOURCE_DIR}/tests/text/schema_walks.c)
+target_link_libraries(schema_walks PRIVATE parley_text)
+add_test(NAME text/schemas COMMAND ${CMAKE_SOURCE_DIR}/tests/text/schemas/run $<TARGET_FILE:schema_walks>)
+set_tests_properties(text/schemas PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS text)
+
 # Programs that let allocations fail. Without a sanitizer alloc_fail.c takes malloc's place for every library;
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker.
 foreach(program test_alloc_fail test_alloc_fail_picture test_alloc_fail_model)

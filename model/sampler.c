@@ -310,8 +310,14 @@ static int32_t forbid(const sampler *s, float *logits, const uint64_t *mask)
         if (lowest < 0 && allowed) {
             lowest = from + __builtin_ctzll(allowed);
         }
-        for (int32_t id = from; id < to && allowed != UINT64_MAX; id++) {
-            logits[id] = allowed >> (id - from) & 1 ? logits[id] : -INFINITY;
+        for (int32_t id = from; id < to && !allowed; id++) {
+            logits[id] = -INFINITY;
+        }
+        for (uint64_t others = allowed ? ~allowed : 0; others; others &= others - 1) {
+            const int32_t id = from + __builtin_ctzll(others);
+            if (id < to) {
+                logits[id] = -INFINITY;
+            }
         }
     }
     return lowest;

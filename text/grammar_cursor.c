@@ -52,6 +52,7 @@ struct grammar_cursor {
     list tasks, choices; /* of the closure being made: to do; choices that were done (task both) */
     list set;            /* int32_t: the set being made */
     bool set_complete;
+    list walked;     /* int32_t: readings whose tokens are looked for in the trie */
     uint64_t *masks; /* [n_masks, trie->n_words] */
     int32_t *mask_owner;
     int32_t n_masks, next_mask;
@@ -436,17 +437,32 @@ static int32_t step(grammar_cursor *c, int32_t from, uint8_t byte)
 
 /* ---- masks ---- */
 
+static void set_bit(uint64_t *mask, int32_t token)
+{
+    mask[token >> 6] |= (uint64_t)1 << (token & 63);
+}
+
+/* Closing tokens with the same rest: those that leave the string long enough and not too long. */
+static void allow_closing(const token_trie *t, uint64_t *mask, int32_t index, int32_t missing, int32_t room)
+{
+    for (; index >= 0; index = t->closing[index].same) {
+        if (t->closing[index].chars >= missing && t->closing[index].chars <= room) {
+            set_bit(mask, t->closing[index].token);
+        }
+    }
+}
+
 static void allow(const token_trie *t, uint64_t *mask, int32_t token)
 {
     for (; token >= 0; token = t->same[token]) {
-        mask[token >> 6] |= (uint64_t)1 << (token & 63);
+        set_bit(mask, token);
     }
 }
 
 static void walk(grammar_cursor *c, uint64_t *mask, const trie_nodes *t, int32_t from)
 {
     c->walk[0] = from;
-    for (int32_t i = 0; i < t->n_nodes;) {
+    for (int32_t i = 0; i < t->n_nodes && from != GRAMMAR_REFUSED;) {
         const trie_node *node = &t->nodes[i];
         const int32_t to = step(c, c->walk[node->depth - 1], node->byte);
         if (to == GRAMMAR_REFUSED) {
@@ -461,19 +477,37 @@ static void walk(grammar_cursor *c, uint64_t *mask, const trie_nodes *t, int32_t
     }
 }
 
-/* How many characters every plain token may have here at most, if that alone decides: -1 if it does not. */
-static int32_t plain_room(const grammar_cursor *c, const state *s)
+/* The tokens that one reading, inside a string, allows. */
+static void fill_string_mask(grammar_cursor *c, uint64_t *mask, int32_t reading)
 {
-    int32_t room = -1;
-    for (int32_t i = 0; i < s->n; i++) {
-        const stack *top = stack_at(c, members_of(c, s)[i]);
-        const grammar_node *x = &c->g->nodes[top->node];
-        if (x->kind == NODE_STRING && top->pos == STRING_INSIDE) {
-            const int32_t left = x->max == GRAMMAR_MANY ? TRIE_PLAIN_CHARS : x->max - top->count;
-            room = left > room ? left : room;
+    const token_trie *t = c->trie;
+    const stack s = *stack_at(c, reading);
+    const grammar_node *x = &c->g->nodes[s.node];
+    const int32_t room = x->max == GRAMMAR_MANY ? GRAMMAR_MANY : x->max - s.count;
+    if (room > 0) {
+        const int32_t known = room < TRIE_STRING_CHARS ? room : TRIE_STRING_CHARS;
+        const uint64_t *inside = t->string_masks + (size_t)(known - 1) * t->n_words;
+        for (size_t i = 0; i < t->n_words; i++) {
+            mask[i] |= inside[i];
         }
     }
-    return room >= TRIE_PLAIN_CHARS ? TRIE_PLAIN_CHARS : s->n == 1 ? room : -1;
+    for (int32_t i = 0; i < t->n_long && room > TRIE_STRING_CHARS; i++) {
+        if (t->long_ones[i].chars <= room) {
+            set_bit(mask, t->long_ones[i].token);
+        }
+    }
+    begin_set(c);
+    add_task(c, s.below, RETURN);
+    const int32_t missing = s.count < x->min ? x->min - s.count : 0;
+    c->walk[0] = finish_set(c);
+    allow_closing(t, mask, c->walk[0] == GRAMMAR_REFUSED ? -1 : t->bare_close, missing, room);
+    for (int32_t i = 0; i < t->rests.n_nodes && c->walk[0] != GRAMMAR_REFUSED;) {
+        const trie_node *node = &t->rests.nodes[i];
+        const int32_t to = step(c, c->walk[node->depth - 1], node->byte);
+        c->walk[node->depth] = to;
+        allow_closing(t, mask, to == GRAMMAR_REFUSED ? -1 : node->token, missing, room);
+        i = to == GRAMMAR_REFUSED ? node->next : i + 1;
+    }
 }
 
 /* Where every reading begins a marker that is one token, allows these alone. */
@@ -513,17 +547,25 @@ static void fill_mask(grammar_cursor *c, uint64_t *mask, int32_t number)
     if (allow_markers(c, mask, &s)) {
         return;
     }
-    const int32_t room = plain_room(c, &s);
-    if (room > 0) {
-        const uint64_t *plain = t->plain_masks + (size_t)(room - 1) * t->n_words;
-        for (size_t i = 0; i < t->n_words; i++) {
-            mask[i] |= plain[i];
+    /* readings inside a string have a short way; the others are walked together */
+    int32_t n_walked = 0;
+    c->walked.n = 0;
+    for (int32_t i = 0; i < s.n; i++) {
+        const int32_t reading = members_of(c, &s)[i];
+        const stack *top = stack_at(c, reading);
+        if (c->g->nodes[top->node].kind == NODE_STRING && top->pos == STRING_INSIDE) {
+            fill_string_mask(c, mask, reading);
+            continue;
+        }
+        int32_t *at = push(c, &c->walked, sizeof *at, 1);
+        if (at) {
+            *at = reading;
+            n_walked++;
         }
     }
-    if (room < 0) {
-        walk(c, mask, &t->plain, number);
+    if (n_walked > 0) {
+        walk(c, mask, &t->all, n_walked == s.n ? number : number_state(c, c->walked.items, n_walked, false));
     }
-    walk(c, mask, &t->other, number);
     if (takes_added(c, &s)) {
         walk(c, mask, &t->added, number);
     }
@@ -612,7 +654,8 @@ void grammar_cursor_destroy(grammar_cursor *c)
     if (!c) {
         return;
     }
-    list *lists[] = {&c->stacks, &c->states, &c->members, &c->next, &c->tasks, &c->choices, &c->set};
+    list *lists[] = {&c->stacks, &c->states,  &c->members, &c->next,
+                     &c->tasks,  &c->choices, &c->set,     &c->walked};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         free(lists[i]->items);
     }

@@ -122,34 +122,39 @@ static bool same_members(const conjunction *a, const member *members, size_t n, 
 {
     bool same = a->n == n && a->raw == raw;
     for (size_t i = 0; i < n && same; i++) {
-        same = a->members[i].at->schema == members[i].at->schema && a->members[i].done == members[i].done;
+        same = a->key[i].at->schema == members[i].at->schema && a->key[i].done == members[i].done;
     }
     return same;
 }
 
-/* The node of what satisfies all members (sorted here); one that is not known yet is queued. */
-static int32_t node_of(schema_compiler *c, member *members, size_t n, bool raw)
+/* The node of what satisfies all members, at most SCHEMA_MERGED_MAX; one that is not known yet is queued. The order of the
+ * members is that of their properties, but does not tell conjunctions apart. */
+static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool raw)
 {
     arena *a = grammar_arena(c->g);
     uint64_t hash = raw;
-    qsort(members, n, sizeof *members, compare_members);
+    member key[SCHEMA_MERGED_MAX];
+    memcpy(key, members, n * sizeof *key);
+    qsort(key, n, sizeof *key, compare_members);
     for (size_t i = 0; i < n; i++) {
-        hash = (hash ^ (uintptr_t)members[i].at->schema ^ members[i].done) * 0x100000001b3u;
+        hash = (hash ^ (uintptr_t)key[i].at->schema ^ key[i].done) * 0x100000001b3u;
         hash ^= hash >> 31;
     }
     conjunction **bucket = &c->buckets[hash % (sizeof c->buckets / sizeof c->buckets[0])];
     for (conjunction *k = *bucket; k; k = k->bucket_next) {
-        if (k->hash == hash && same_members(k, members, n, raw)) {
+        if (k->hash == hash && same_members(k, key, n, raw)) {
             return k->node;
         }
     }
     conjunction *made = arena_calloc(a, 1, sizeof *made);
-    member *copy = arena_calloc(a, n + 1, sizeof *copy);
+    member *copy = arena_calloc(a, 2 * n + 1, sizeof *copy);
     if (!made || !copy) {
         return GRAMMAR_NEVER; /* the grammar is too large: its builder knows */
     }
     memcpy(copy, members, n * sizeof *copy);
+    memcpy(copy + n, key, n * sizeof *copy);
     *made = (conjunction){.members = copy,
+                          .key = copy + n,
                           .n = n,
                           .raw = raw,
                           .node = grammar_hole(c->g),

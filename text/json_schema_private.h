@@ -29,6 +29,7 @@ typedef struct member {
 
 typedef struct conjunction {
     member *members;
+    const member *key; /* the members by address */
     size_t n;
     bool raw;     /* the raw form */
     int32_t node; /* a hole until it is built */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "text/grammar_private.h"
 
 typedef struct entry {
     const char *text;
@@ -29,8 +29,8 @@ static int32_t shared_bytes(const entry *a, const entry *b)
     return n;
 }
 
-/* Lays out sorted entries; equal texts are linked in `same`. */
-static bool build(trie_nodes *t, int32_t *same, const entry *entries, size_t n)
+/* Lays out sorted entries; equal texts are linked in same[id * stride]. */
+static bool build(trie_nodes *t, int32_t *same, size_t stride, const entry *entries, size_t n)
 {
     size_t n_nodes = 0;
     int32_t path[TRIE_TOKEN_BYTES + 1]; /* node of each depth on the way to the last entry */
@@ -53,27 +53,13 @@ static bool build(trie_nodes *t, int32_t *same, const entry *entries, size_t n)
                 (trie_node){.token = -1, .depth = (uint16_t)depth, .byte = (uint8_t)e->text[depth - 1]};
         }
         trie_node *last = &t->nodes[path[e->len]];
-        same[e->id] = last->token;
+        same[(size_t)e->id * stride] = last->token;
         last->token = e->id;
     }
     for (int32_t depth = n ? entries[n - 1].len : 0; depth > 0; depth--) {
         t->nodes[path[depth]].next = t->n_nodes;
     }
     return true;
-}
-
-/* Characters of a plain token; 0 if it is none. */
-static int32_t plain_chars(const char *text, size_t len)
-{
-    int32_t n = 0;
-    for (size_t i = 0; i < len; i++) {
-        const uint8_t c = (uint8_t)text[i];
-        if (c < 0x20 || c == '"' || c == '\\') {
-            return 0;
-        }
-        n += (c & 0xc0) != 0x80;
-    }
-    return n <= TRIE_PLAIN_CHARS && utf8_valid(text, len) ? n : 0;
 }
 
 const char *token_trie_bytes(const token_trie *t, int32_t token, size_t *len)
@@ -100,14 +86,64 @@ static bool is_added(const tokenizer *tok, int32_t id, const char *text, size_t 
     return tokenizer_added_id(tok, copy) == id;
 }
 
+/* What a token does inside a JSON string; *rest gets where it goes on behind the closing quote, NULL if it stays. False if
+ * it cannot stand there. */
+static bool read_in_string(const char *text, size_t len, int32_t *chars, const char **rest)
+{
+    int32_t state = STRING_INSIDE;
+    *chars = 0;
+    *rest = NULL;
+    for (size_t i = 0; i < len; i++) {
+        const int32_t to = grammar_string_step(state, (uint8_t)text[i]);
+        if (to == STRING_REFUSED) {
+            return false;
+        }
+        if (to == STRING_CLOSED) {
+            *rest = text + i + 1;
+            return true;
+        }
+        *chars += state == STRING_INSIDE;
+        state = to;
+    }
+    return true;
+}
+
+/* Enters a token where strings look for it; closing tokens also into `rests`. */
+static void enter_string_token(token_trie *t, int32_t id, const char *text, size_t len, entry *rests,
+                               size_t *n_rests)
+{
+    int32_t chars;
+    const char *rest;
+    if (!read_in_string(text, len, &chars, &rest)) {
+        return;
+    }
+    const string_token made = {.token = id, .chars = chars, .same = -1};
+    if (!rest && chars > TRIE_STRING_CHARS) {
+        t->long_ones[t->n_long++] = made;
+    } else if (!rest) {
+        for (int32_t k = chars; k <= TRIE_STRING_CHARS; k++) {
+            set_bit(t->string_masks + (size_t)(k - 1) * t->n_words, id);
+        }
+    } else {
+        const int32_t index = t->n_closing++;
+        t->closing[index] = made;
+        if (rest == text + len) {
+            t->closing[index].same = t->bare_close;
+            t->bare_close = index;
+        } else {
+            rests[(*n_rests)++] = (entry){rest, (int32_t)(text + len - rest), index};
+        }
+    }
+}
+
 /* Sorts the vocabulary into the tries. */
 static bool fill(token_trie *t)
 {
-    entry *entries = malloc(((size_t)t->n_tokens + 1) * sizeof *entries);
-    entry *others = malloc(((size_t)t->n_tokens + 1) * sizeof *others);
-    entry *added = malloc(((size_t)t->n_tokens + 1) * sizeof *added);
-    size_t n = 0, n_others = 0, n_added = 0;
-    bool ok = entries && others && added;
+    const size_t most = (size_t)t->n_tokens + 1;
+    entry *entries = malloc(most * sizeof *entries), *rests = malloc(most * sizeof *rests);
+    entry *added = malloc(most * sizeof *added);
+    size_t n = 0, n_rests = 0, n_added = 0;
+    bool ok = entries && rests && added;
     for (int32_t id = 0; ok && id < t->n_tokens; id++) {
         size_t len;
         const char *text = token_trie_bytes(t, id, &len);
@@ -120,26 +156,19 @@ static bool fill(token_trie *t)
             added[n_added++] = e;
             continue;
         }
-        const int32_t chars = plain_chars(text, len);
-        if (chars == 0) {
-            others[n_others++] = e;
-            continue;
-        }
         entries[n++] = e;
-        for (int32_t k = chars; k <= TRIE_PLAIN_CHARS; k++) {
-            set_bit(t->plain_masks + (size_t)(k - 1) * t->n_words, id);
-        }
+        enter_string_token(t, id, text, len, rests, &n_rests);
     }
     if (ok) {
         qsort(entries, n, sizeof *entries, compare_entries);
-        qsort(others, n_others, sizeof *others, compare_entries);
+        qsort(rests, n_rests, sizeof *rests, compare_entries);
         qsort(added, n_added, sizeof *added, compare_entries);
-        ok = build(&t->plain, t->same, entries, n) && build(&t->other, t->same, others, n_others) &&
-             build(&t->added, t->same, added, n_added);
+        ok = build(&t->all, t->same, 1, entries, n) && build(&t->added, t->same, 1, added, n_added) &&
+             build(&t->rests, &t->closing[0].same, sizeof(string_token) / sizeof(int32_t), rests, n_rests);
     }
     free(added);
     free(entries);
-    free(others);
+    free(rests);
     return ok;
 }
 
@@ -155,9 +184,12 @@ err_code token_trie_create(token_trie **out, const tokenizer *tok, const int32_t
     t->n_tokens = tokenizer_n_tokens(tok);
     t->n_words = ((size_t)t->n_tokens + 63) / 64;
     t->same = malloc(((size_t)t->n_tokens + 1) * sizeof *t->same);
-    t->plain_masks = calloc(t->n_words * TRIE_PLAIN_CHARS + 1, sizeof *t->plain_masks);
+    t->bare_close = -1;
+    t->string_masks = calloc(t->n_words * TRIE_STRING_CHARS + 1, sizeof *t->string_masks);
+    t->long_ones = malloc(((size_t)t->n_tokens + 1) * sizeof *t->long_ones);
+    t->closing = malloc(((size_t)t->n_tokens + 1) * sizeof *t->closing);
     t->stop_mask = calloc(t->n_words + 1, sizeof *t->stop_mask);
-    if (!t->same || !t->plain_masks || !t->stop_mask || !fill(t)) {
+    if (!t->same || !t->string_masks || !t->long_ones || !t->closing || !t->stop_mask || !fill(t)) {
         token_trie_destroy(t);
         return err_set(detail, ERR_NOMEM, "no memory for the vocabulary's trie");
     }
@@ -175,11 +207,13 @@ void token_trie_destroy(token_trie *t)
     if (!t) {
         return;
     }
-    free(t->plain.nodes);
-    free(t->other.nodes);
+    free(t->all.nodes);
+    free(t->rests.nodes);
     free(t->added.nodes);
     free(t->same);
-    free(t->plain_masks);
+    free(t->string_masks);
+    free(t->long_ones);
+    free(t->closing);
     free(t->stop_mask);
     free(t);
 }
@@ -204,10 +238,6 @@ int32_t token_trie_find(const token_trie *t, const char *text, size_t len)
     if (len == 0) {
         return -1;
     }
-    const trie_nodes *const tries[] = {&t->added, &t->plain, &t->other};
-    int32_t found = -1;
-    for (size_t i = 0; i < 3 && found < 0; i++) {
-        found = find_in(tries[i], text, len);
-    }
-    return found;
+    const int32_t added = find_in(&t->added, text, len);
+    return added >= 0 ? added : find_in(&t->all, text, len);
 }

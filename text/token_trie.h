@@ -6,8 +6,9 @@
  *     token_trie_destroy(t);
  *
  * A trie is an array of nodes in the order of a walk: the node behind one is its first child, or, if a walk does not
- * want its children, nodes[next]. Most tokens of a vocabulary are plain text, which may stand anywhere inside a JSON
- * string: they have a trie of their own and ready-made masks, so that inside a string only the others are walked.
+ * want its children, nodes[next]. Inside a JSON string most tokens are allowed, and a walk would meet them all; so what
+ * each token does there is known beforehand: it stays inside (a ready-made mask), or closes the string and goes on with
+ * some rest, and only the rests are walked.
  */
 #ifndef PARLEY_TEXT_TOKEN_TRIE_H
 #define PARLEY_TEXT_TOKEN_TRIE_H
@@ -17,8 +18,8 @@
 #include "base/err.h"
 #include "text/tokenizer.h"
 
-/* Plain tokens have at most TRIE_PLAIN_CHARS characters; tokens longer than TRIE_TOKEN_BYTES are in no trie. */
-enum { TRIE_PLAIN_CHARS = 16, TRIE_TOKEN_BYTES = 256 };
+/* Masks exist up to TRIE_STRING_CHARS characters; tokens longer than TRIE_TOKEN_BYTES are in no trie. */
+enum { TRIE_STRING_CHARS = 16, TRIE_TOKEN_BYTES = 256 };
 
 typedef struct trie_node {
     int32_t token;  /* that ends here, or -1 */
@@ -32,16 +33,28 @@ typedef struct trie_nodes {
     int32_t n_nodes;
 } trie_nodes;
 
+/* A token and how many characters of a JSON string it begins, read inside one. */
+typedef struct string_token {
+    int32_t token, chars;
+    int32_t same; /* the next one whose rest is equal, or -1 */
+} string_token;
+
 typedef struct token_trie {
     const tokenizer *tok;
     int32_t n_tokens;
-    size_t n_words;        /* of a mask: a bit for each token, 64 a word */
-    trie_nodes plain;      /* whole characters, none below U+0020, no quote, no backslash */
-    trie_nodes other;      /* all other tokens but added ones */
-    trie_nodes added;      /* added tokens that are not special: <tool_call>, </think> */
-    int32_t *same;         /* [n_tokens] another token with the same bytes, or -1 */
-    uint64_t *plain_masks; /* [TRIE_PLAIN_CHARS, n_words]: plain tokens of at most 1, 2, ... characters */
-    uint64_t *stop_mask;   /* [n_words] tokens that end an answer */
+    size_t n_words;   /* of a mask: a bit for each token, 64 a word */
+    trie_nodes all;   /* all tokens but special and added ones */
+    trie_nodes added; /* added tokens that are not special: <tool_call>, </think> */
+    int32_t *same;    /* [n_tokens] another token with the same bytes, or -1 */
+    uint64_t *
+        string_masks; /* [TRIE_STRING_CHARS, n_words]: tokens that stay inside, of at most 1, 2, ... characters */
+    string_token *long_ones; /* those that stay inside and have more characters */
+    int32_t n_long;
+    string_token *closing; /* those that close the string ... */
+    int32_t n_closing;
+    trie_nodes rests;    /* ... by what follows the quote; `token` is an index of closing */
+    int32_t bare_close;  /* index of the first that ends with the quote, or -1 */
+    uint64_t *stop_mask; /* [n_words] tokens that end an answer */
 } token_trie;
 
 /* ERR_NOMEM. stop_ids are copied. */

@@ -1,0 +1,79 @@
+/* json_schema: any schema; where it has a grammar, a walk through it gives JSON, and no walk ends in a blind alley. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tests/text/grammar_walk.h"
+#include "text/grammar_spec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+/* The small vocabulary, opened once and kept to the end. */
+static const token_trie *open_trie(void)
+{
+    static token_trie *trie;
+    static tokenizer *tok;
+    if (!trie) {
+        must(tokenizer_open(&tok, PARLEY_SOURCE_DIR "/tests/data/tiny/tokenizer.json", NULL) == ERR_OK);
+        const int32_t stop = tokenizer_added_id(tok, "<|im_end|>");
+        must(token_trie_create(&trie, tok, &stop, 1, NULL) == ERR_OK);
+    }
+    return trie;
+}
+
+static void walk(const grammar *g, const token_trie *trie, uint64_t seed)
+{
+    enum { TOKENS = 200 };
+    grammar_cursor *c = NULL;
+    json_doc *doc = NULL;
+    bytes text;
+    if (grammar_cursor_create(&c, g, trie, false, NULL) != ERR_OK) {
+        return;
+    }
+    bytes_init(&text, 1 << 20);
+    const bool ended = walk_text(&text, c, trie, seed, "\"}", TOKENS);
+    if (ended) {
+        /* JSON itself, but for numbers longer than our own reader takes */
+        const err_code err = json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH + 200, NULL);
+        must(err == ERR_OK || err == ERR_LIMIT);
+    } else {
+        must(grammar_cursor_mask(c, grammar_cursor_state(c)) != NULL || grammar_cursor_failure(c) != ERR_OK);
+    }
+    json_free(doc);
+    bytes_deinit(&text);
+    grammar_cursor_destroy(c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const token_trie *trie = open_trie();
+    json_doc *doc = NULL;
+    grammar *g = NULL;
+    err_detail d = {0};
+    if (json_parse(&doc, (const char *)data, size, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
+        return 0;
+    }
+    const grammar_spec_kind kinds[] = {SPEC_SCHEMA, SPEC_PARAMETERS};
+    for (size_t i = 0; i < 2; i++) {
+        const grammar_spec spec = {.kind = kinds[i], .schema = json_root(doc), .path = "schema"};
+        const err_code err = grammar_build(&g, &spec, &d);
+        if (err != ERR_OK) {
+            must(d.text[0] != '\0' && utf8_valid(d.text, strlen(d.text)) &&
+                 utf8_valid(d.param, strlen(d.param)));
+        } else if (i == 0) {
+            walk(g, trie, size);
+        }
+        grammar_destroy(g);
+        g = NULL;
+    }
+    json_free(doc);
+    return 0;
+}

@@ -1,0 +1,61 @@
+/** Schemas as people and libraries write them. */
+const extraction = {
+    type: 'object',
+    properties: {
+        name: { type: 'string', description: 'The full name' },
+        email: { type: 'string', format: 'email' },
+        age: { type: 'integer', minimum: 0, maximum: 150 },
+        born: { type: ['string', 'null'], format: 'date' },
+        tags: { type: 'array', items: { type: 'string', minLength: 1, maxLength: 16 }, maxItems: 5 },
+    },
+    required: ['name', 'age', 'tags'],
+    additionalProperties: false,
+};
+
+export const WRITTEN = [
+    extraction,
+    { type: 'object' },
+    true,
+    {},
+    /* a chain of steps, as in guides to structured output */
+    { type: 'object', properties: { steps: { type: 'array', items: { type: 'object', properties: { explanation: { type: 'string' }, output: { type: 'string' } }, required: ['explanation', 'output'], additionalProperties: false } }, final_answer: { type: 'string' } }, required: ['steps', 'final_answer'], additionalProperties: false },
+    /* a user interface that contains itself */
+    { type: 'object', properties: { type: { enum: ['div', 'button', 'section'] }, label: { type: 'string' }, children: { type: 'array', items: { $ref: '#' } }, attributes: { type: 'array', items: { type: 'object', properties: { name: { type: 'string' }, value: { type: 'string' } }, required: ['name', 'value'], additionalProperties: false } } }, required: ['type', 'label', 'children', 'attributes'], additionalProperties: false },
+    /* pydantic: optional fields, a discriminated union, nested definitions */
+    { $defs: { Cat: { properties: { pet: { const: 'cat', default: 'cat', title: 'Pet', type: 'string' }, lives: { type: 'integer', maximum: 9 } }, required: ['lives', 'pet'], type: 'object' }, Dog: { properties: { pet: { const: 'dog', type: 'string' }, name: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null } }, required: ['pet'], type: 'object' } }, properties: { animal: { discriminator: { propertyName: 'pet' }, oneOf: [{ $ref: '#/$defs/Cat' }, { $ref: '#/$defs/Dog' }] }, when: { format: 'date-time', type: 'string' }, scores: { additionalProperties: { type: 'number' }, type: 'object' }, pair: { maxItems: 2, minItems: 2, prefixItems: [{ type: 'integer' }, { type: 'string' }], type: 'array' } }, required: ['animal', 'when', 'scores', 'pair'], title: 'Model', type: 'object' },
+    /* zod */
+    { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties: { id: { type: 'string', format: 'uuid' }, url: { type: 'string', format: 'uri' }, level: { type: 'number', exclusiveMinimum: 0, maximum: 1 }, kind: { anyOf: [{ type: 'string', const: 'a' }, { type: 'number', const: 2 }, { type: 'boolean' }] } }, required: ['id', 'level'], additionalProperties: false },
+    { type: 'array', items: { type: 'array', items: { type: 'integer', minimum: -5, maximum: 5 }, minItems: 3, maxItems: 3 }, minItems: 1, maxItems: 3 },
+    { type: 'string', pattern: '^(\\([0-9]{3}\\))?[0-9]{3}-[0-9]{4}$' },
+    { type: 'string', pattern: '^[A-Z]{2}[0-9]{2}( [0-9A-Z]{4}){3,5}$', minLength: 20, maxLength: 24 },
+    { type: 'string', pattern: '^#([0-9a-f]{3}){1,2}$' },
+    { type: 'string', pattern: '[\\u0000-\\u001f"\\\\]', maxLength: 8 },
+    { type: 'string', pattern: '^\\p{3}?$'.replace('\\p{3}', 'p{3}') },
+    { allOf: [{ type: 'string', pattern: '^a' }, { pattern: 'z$' }, { minLength: 4, maxLength: 9 }] },
+    { type: 'string', enum: Array.from({ length: 400 }, (_, i) => `value-${i * 7}`) },
+    { enum: ['a', 'ab', 'abc', '"', '\\', '\n', '\u0001', '\u20ac', 0, -1.5, null, false, [], {}, [{ a: [1, 2] }]] },
+    { const: { a: [1, 'two', null], 'b c': { d: true } } },
+    { type: 'integer', minimum: -1000, exclusiveMaximum: -17 },
+    { type: 'integer', minimum: 1e3, maximum: 12345678 },
+    { type: 'number', exclusiveMinimum: -0.001, exclusiveMaximum: 0.001 },
+    { type: 'number', minimum: 99.95, maximum: 100.05 },
+    { type: 'number', exclusiveMinimum: 5 },
+    { type: 'number', maximum: -1e-7 },
+    { type: ['number', 'string'], minimum: 3, maxLength: 2 },
+    { type: 'object', properties: { a: { type: 'integer' } }, additionalProperties: { type: 'string', maxLength: 3 } },
+    { type: 'object', required: ['x', 'y'], additionalProperties: { type: 'boolean' } },
+    { type: 'object', properties: { a: true, b: false, c: {} }, required: ['a'] },
+    { type: 'object', properties: { a: { type: 'string' }, b: { type: 'integer' } }, anyOf: [{ required: ['a'] }, { required: ['b'] }], additionalProperties: false },
+    { allOf: [{ $ref: '#/$defs/base' }, { type: 'object', properties: { extra: { type: 'integer' } }, required: ['extra'] }], $defs: { base: { type: 'object', properties: { id: { type: 'string', maxLength: 4 }, extra: { minimum: 10 } }, required: ['id'] } } },
+    { oneOf: [{ type: 'string', maxLength: 3 }, { type: 'integer', minimum: 10 }, { type: 'array', maxItems: 1 }, { type: 'null' }] },
+    { oneOf: [{ type: 'object', properties: { ok: { const: true }, value: {} }, required: ['ok', 'value'] }, { type: 'object', properties: { ok: { const: false }, error: { type: 'string' } }, required: ['ok', 'error'] }] },
+    { oneOf: [{ type: 'object', properties: { a: { type: 'integer' } }, required: ['a'], additionalProperties: false }, { type: 'object', properties: { b: { type: 'integer' } }, required: ['b'], additionalProperties: false }] },
+    { $defs: { expr: { anyOf: [{ type: 'number' }, { type: 'object', properties: { op: { enum: ['+', '*'] }, args: { type: 'array', items: { $ref: '#/$defs/expr' }, minItems: 2, maxItems: 2 } }, required: ['op', 'args'], additionalProperties: false }] } }, $ref: '#/$defs/expr' },
+    { $defs: { a: { type: 'object', properties: { b: { $ref: '#/$defs/b' } } }, b: { type: 'array', items: { $ref: '#/$defs/a' } } }, $ref: '#/$defs/a' },
+    { type: 'array', prefixItems: [{ const: 'GET' }, { type: 'string', format: 'uri' }, { type: 'object' }], items: { type: 'integer' }, minItems: 2, maxItems: 5 },
+    { type: 'array', items: { anyOf: [{ type: 'string', format: 'ipv4' }, { type: 'string', format: 'ipv6' }] }, minItems: 1, maxItems: 3 },
+    ...['date-time', 'date', 'time', 'duration', 'uuid', 'ipv4', 'ipv6', 'email', 'hostname', 'uri'].map((format) => ({ type: 'array', items: { type: 'string', format }, minItems: 2, maxItems: 4 })),
+    { type: 'object', properties: Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`field_${i}`, { type: ['integer', 'null'] }])) },
+    { type: 'string', minLength: 30, maxLength: 40 },
+    { type: 'string', format: 'date', pattern: '^20[0-9]{2}-' },
+];
