@@ -45,5 +45,8 @@ err_code constrain_check(const grammar_cursor *cursor, err_detail *detail)
     if (err == ERR_UNSUPPORTED) {
         return err_set(detail, err, "the model's vocabulary cannot write what the schema wants");
     }
+    if (err == ERR_OK && cursor && grammar_cursor_state(cursor) == GRAMMAR_REFUSED) {
+        return err_set(detail, ERR_INTERNAL, "the answer has left the form it must have");
+    }
     return err == ERR_OK ? err : err_set(detail, err, "no memory to follow the schema");
 }
