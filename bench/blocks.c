@@ -174,7 +174,7 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
         err = mtp_scratch_create(&b->mtp, b->m, b->c, 1, 1, detail);
     }
     if (err == ERR_OK) {
-        err = kv_pool_create(&b->pool, model_get_config(b->m), KV_BF16, draft,
+        err = kv_pool_create(&b->pool, model_get_config(b->m), KV_F16, draft,
                              kv_pool_blocks_for(N_CTX) * BLOCK_SEQS, b->c, detail);
     }
     for (int i = 0; err == ERR_OK && i < BLOCK_SEQS; i++) {

@@ -126,6 +126,23 @@ enum { KV_AHEAD = 4096, KV_LINE = 64 };
 
 /* ---- dot ---- */
 
+/* Terms i .. i+15 of the block. */
+static ALWAYS_INLINE void kv_dot_step(const kv_job *job, vec acc[KV_R][KV_N], const float *q,
+                                      const unsigned char *rows, size_t i, const size_t nr, const size_t nn,
+                                      const size_t size, kv_load_fn *load)
+{
+    vec qv[KV_R];
+    for (size_t r = 0; r < nr; r++) {
+        qv[r] = v_load(q + r * job->x_stride + i);
+    }
+    for (size_t j = 0; j < nn; j++) {
+        vec kv = load(rows + j * job->row_bytes + i * size);
+        for (size_t r = 0; r < nr; r++) {
+            acc[r][j] = v_fma(qv[r], kv, acc[r][j]);
+        }
+    }
+}
+
 /* nr queries from r on against nn keys from j on; nr, nn, size and fetch are constants of the caller. */
 static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, size_t j0, const size_t nr,
                                        const size_t nn, const size_t size, const bool fetch, kv_load_fn *load)
@@ -138,27 +155,24 @@ static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, size_t j0, 
             acc[r][j] = v_set1(0.0f);
         }
     }
-    for (size_t i = 0; i + LANES <= job->hd; i += LANES) {
-        vec qv[KV_R];
-        for (size_t r = 0; r < nr; r++) {
-            qv[r] = v_load(q + r * job->x_stride + i);
+    const size_t step = KV_LINE / size; /* numbers of a line */
+    size_t i = 0;
+    for (; i + step <= job->hd; i += step) {
+        for (size_t j = 0; fetch && j < nn; j++) {
+            __builtin_prefetch(rows + j * job->row_bytes + i * size + KV_AHEAD, 0, 2);
         }
-        for (size_t j = 0; j < nn; j++) {
-            const unsigned char *at = rows + j * job->row_bytes + i * size;
-            if (fetch && i * size % KV_LINE == 0) {
-                __builtin_prefetch(at + KV_AHEAD, 0, 2);
-            }
-            vec kv = load(at);
-            for (size_t r = 0; r < nr; r++) {
-                acc[r][j] = v_fma(qv[r], kv, acc[r][j]);
-            }
+        for (size_t k = 0; k < step; k += LANES) {
+            kv_dot_step(job, acc, q, rows, i + k, nr, nn, size, load);
         }
     }
-    const size_t done = job->hd / LANES * LANES, left = job->hd - done;
+    for (; i + LANES <= job->hd; i += LANES) {
+        kv_dot_step(job, acc, q, rows, i, nr, nn, size, load);
+    }
+    const size_t left = job->hd - i;
     for (size_t j = 0; left && j < nn; j++) {
-        vec kv = kv_load_last(rows + j * job->row_bytes + done * size, left, size, load);
+        vec kv = kv_load_last(rows + j * job->row_bytes + i * size, left, size, load);
         for (size_t r = 0; r < nr; r++) {
-            acc[r][j] = v_fma(v_load_n(q + r * job->x_stride + done, left, 0.0f), kv, acc[r][j]);
+            acc[r][j] = v_fma(v_load_n(q + r * job->x_stride + i, left, 0.0f), kv, acc[r][j]);
         }
     }
     float *out = job->out + r0 * job->out_stride + j0;
@@ -312,12 +326,22 @@ static void kv_widen_q8(float *out, const void *row, size_t hd)
 static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
                       const void *rows, size_t row_bytes, size_t n, size_t hd)
 {
-    const kv_job job = {out, q, rows, out_stride, q_stride, row_bytes, R, n, hd};
-    kv_dot_all(&job, 1, v_widen_i8);
-    for (size_t j = 0; j < n; j++) {
-        const float scale = kv_scale_of(job.rows + j * row_bytes, hd);
+    enum { KEYS = 64 };
+    float scales[KEYS];
+    for (size_t j0 = 0; j0 < n; j0 += KEYS) {
+        const unsigned char *first = (const unsigned char *)rows + j0 * row_bytes;
+        const size_t m = n - j0 < KEYS ? n - j0 : KEYS;
+        const kv_job job = {out + j0, q, first, out_stride, q_stride, row_bytes, R, m, hd};
+        kv_dot_all(&job, 1, v_widen_i8);
+        for (size_t j = 0; j < m; j++) {
+            scales[j] = kv_scale_of(first + j * row_bytes, hd);
+        }
         for (size_t r = 0; r < R; r++) {
-            out[r * out_stride + j] *= scale;
+            for (size_t j = 0; j < m; j += LANES) {
+                float *at = out + r * out_stride + j0 + j;
+                const size_t lanes = lanes_left(j, m);
+                v_store_n(at, v_mul(v_load_n(at, lanes, 0.0f), v_load_n(scales + j, lanes, 0.0f)), lanes);
+            }
         }
     }
 }

@@ -347,7 +347,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     set_film_limits(e, &opt->films);
     e->film_outer_pair = opt->film_outer_pair;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
-    e->cache_type = opt->exact ? KV_F32 : KV_BF16;
+    e->cache_type = opt->exact ? KV_F32 : KV_F16;
     err_code err = ERR_OK;
     char *full = realpath(opt->model_dir, NULL);
     if (!full || strlen(full) >= sizeof e->dir) {

@@ -56,7 +56,7 @@ static void fill(report *r, const model *m)
     add_bool(r, "mtp", "multi-token-prediction head", model_has_mtp(m));
     add_bool(r, "chat_template", "chat template", model_chat_template(m) != NULL);
     add_number(r, "state_bytes_4096", "state for 4096 tokens, bytes",
-               seq_state_bytes(c, KV_BF16, false, 4096));
+               seq_state_bytes(c, KV_F16, false, 4096));
     add_number(r, "state_bytes_4096_q8", "  with --cache-type q8", seq_state_bytes(c, KV_Q8, false, 4096));
     add_number(r, "state_bytes_4096_f32", "  with --cache-type f32", seq_state_bytes(c, KV_F32, false, 4096));
 }

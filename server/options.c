@@ -57,7 +57,7 @@ static const option_row ROWS[] = {
      "or a 32nd of the free memory]"},
     {"cache-type", 0, VALUE_TEXT, AT(cache_type), 0, 0, IN_ENGINE, "TYPE",
      "how keys and values are kept: f32, bf16, f16 or q8; smaller ones take less memory and time in long "
-     "conversations [bf16; f32 with --compute exact]"},
+     "conversations [f16; f32 with --compute exact]"},
     {"threads", 't', VALUE_INT, AT(threads), 1, 1024, IN_ENGINE, "N", "compute threads [one per core]"},
     {"batch-size", 'b', VALUE_INT, AT(batch_size), 16, 8192, IN_ENGINE, "N",
      "prompt tokens computed in one step [512]"},

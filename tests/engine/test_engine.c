@@ -471,7 +471,7 @@ static void test_cache_types(void)
     }
     cache_type = NULL;
     engine *e = open_engine(2, 64, 1);
-    CHECK_STR(engine_get_info(e)->cache_type, "bf16");
+    CHECK_STR(engine_get_info(e)->cache_type, "f16");
     engine_close(e);
     /* a layer's and the draft head's keys and values: two heads of 32 in each, for 2 x 2048 tokens */
     const uint64_t numbers = 2 * 2 * 2 * 32 * 2 * 2048;

@@ -98,7 +98,7 @@ static void test_least_recently_used(const tiny *t)
 int main(void)
 {
     CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
-    tiny t = tiny_open(1, ~0u, KV_BF16);
+    tiny t = tiny_open(1, ~0u, KV_F16);
     test_longest_prefix(&t);
     test_least_recently_used(&t);
     tiny_close(&t); /* every block was given back */

@@ -415,7 +415,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     engine *e = calloc(1, sizeof *e);
     e->opt = *opt;
     e->info = (engine_info){.model_name = "fake",
-                            .cache_type = "bf16",
+                            .cache_type = "f16",
                             .model_dir = "fake",
                             .family = "fake",
                             .compute = "none",

@@ -25,7 +25,7 @@ test('an idle server', async () => {
     assert.deepEqual(s.cache, { entries: 3, bytes: 3000, queries: 8, hits: 6, hit_rate: 0.75 });
     assert.deepEqual(s.mtp, { available: false, drafted: 40, accepted: 30, acceptance_rate: 0.75, parked_steps: 2 });
     assert.ok(s.memory.rss_bytes > 1e6);
-    assert.equal(s.memory.cache_type, 'bf16');
+    assert.equal(s.memory.cache_type, 'f16');
 });
 
 test('what runs, what waits, what is being prepared', async () => {
