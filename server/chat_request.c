@@ -327,7 +327,7 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
     if (err == ERR_OK) {
         err = tool_fields_read(r, root, TOOLS_NESTED, d);
     }
-    if (err == ERR_OK) {
+    if (err == ERR_OK && !r->in->form) { /* a call that is forced has a form of its own */
         err = response_format_read(r, json_get(root, "response_format"), "response_format", d);
     }
     return err == ERR_OK ? read_messages(r, root, info, d) : err;

@@ -14,13 +14,15 @@
 #include "engine/engine.h"
 #include "server/file_store.h"
 #include "server/request_fields.h"
+#include "server/tool_parser.h"
 
 typedef struct chat_request {
     chat_input *in;
     reply_options reply;
     file_store *files; /* set before parsing: where uploaded files are found, NULL: nowhere; and whose */
     uint64_t scope;
-    json_doc **docs; /* parsed tool-call arguments and the like; freed with the request */
+    const tool_form *form; /* set before parsing: how the model writes calls; NULL: it does not */
+    json_doc **docs;       /* parsed tool-call arguments and the like; freed with the request */
     size_t n_docs, cap_docs;
 } chat_request;
 

@@ -25,6 +25,7 @@ typedef struct prep_job {
     uint64_t id, scope;
     bytes body;
     engine *engine;
+    const tool_form *form;
     prep_ticket *ticket;
     loop_message *accepted,
         *prepared; /* taken at the start: without memory the answer must still be told something */
@@ -187,6 +188,7 @@ static void run_job(prep *p, prep_job *job)
     chat_request r;
     chat_request_init(&r);
     r.files = p->files;
+    r.form = job->form;
     r.scope = job->scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
     bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
@@ -276,7 +278,7 @@ void prep_destroy(prep *p)
 }
 
 err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes *body, engine *e,
-                     prep_ticket *t)
+                     const tool_form *form, prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
     if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
@@ -287,7 +289,8 @@ err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes
         return ERR_NOMEM;
     }
     bytes moved = *body;
-    *job = (prep_job){.prep = p, .kind = kind, .id = id, .scope = scope, .engine = e, .ticket = t};
+    *job =
+        (prep_job){.prep = p, .kind = kind, .id = id, .scope = scope, .engine = e, .form = form, .ticket = t};
     atomic_fetch_add(&t->refs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, id);
     job->prepared = loop_message_create(LOOP_PREPARED, id);

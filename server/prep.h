@@ -2,7 +2,7 @@
  *
  *     prep *p = prep_create(2, 32, 256 << 20, files, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
- *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, t);  // ERR_BUSY: answer 429
+ *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, form, t);  // ERR_BUSY: answer 429
  *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "server/file_store.h"
 #include "server/loop_message.h"
+#include "server/tool_parser.h"
 
 typedef struct prep prep;
 typedef struct prep_ticket prep_ticket; /* a shared "no longer wanted" flag of one job */
@@ -40,8 +41,9 @@ MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, fi
 /* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
 void prep_destroy(prep *p);
 
-/* Queues a job (scope: whose, see chat_input) and takes the body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
+/* Queues a job (scope: whose, see chat_input; form: how the model writes calls of tools, NULL: it does not) and takes the
+ * body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
 MUST_CHECK err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes *body, engine *e,
-                                prep_ticket *t);
+                                const tool_form *form, prep_ticket *t);
 
 #endif

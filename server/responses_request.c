@@ -360,7 +360,7 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
     if (err == ERR_OK) {
         err = tool_fields_read(r, root, TOOLS_FLAT, d);
     }
-    if (err == ERR_OK) {
+    if (err == ERR_OK && !r->in->form) { /* a call that is forced has a form of its own */
         err = response_format_read(r, json_get(json_get(root, "text"), "format"), "text.format", d);
     }
     return err == ERR_OK ? read_input(r, root, info, d) : err;

@@ -73,7 +73,7 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     }
     a->is_socket = c->is_socket;
     a->scope = c->scope;
-    err_code err = prep_submit(s->prep, kind, a->id, c->scope, body, s->engine, a->ticket);
+    err_code err = prep_submit(s->prep, kind, a->id, c->scope, body, s->engine, s->tool_form, a->ticket);
     if (err != ERR_OK) {
         serve_drop_answer(s, a);
         api_error_from(e, err, NULL);

@@ -104,9 +104,81 @@ static err_code copy_text(char **out, const json *v, err_detail *d)
     return ERR_OK;
 }
 
+/* One tool as it may be called; index: its place among the tools. */
+static bool spec_of_tool(chat_request *r, grammar_spec *out, const json *tool, size_t index,
+                         tool_layout layout)
+{
+    char path[ERR_PARAM_MAX];
+    const json *function = json_get(tool, "function");
+    request_path(path, layout == TOOLS_FLAT ? "tools[%zu].parameters" : "tools[%zu].function.parameters",
+                 index);
+    const char *kept = arena_strdup(r->in->arena, path, strlen(path));
+    return kept && r->form->write_spec(r->in->arena, out, json_str(json_get(function, "name"), ""),
+                                       json_get(function, "parameters"), kept);
+}
+
+/* The answer must be calls: of the tool named `only`, or (NULL) of any. */
+static err_code force_calls(chat_request *r, const char *only, tool_layout layout, err_detail *d)
+{
+    arena *a = r->in->arena;
+    size_t n = 0, index = 0;
+    grammar_spec *calls = arena_calloc(a, json_len(r->in->tools), sizeof *calls);
+    grammar_spec *form = arena_calloc(a, 4, sizeof *form);
+    bool ok = calls && form;
+    for (const json *t = ok ? json_child(r->in->tools) : NULL; t && ok; t = json_next(t), index++) {
+        const char *name = json_str(json_get(json_get(t, "function"), "name"), "");
+        if (!only || strcmp(only, name) == 0) {
+            ok = spec_of_tool(r, &calls[n++], t, index, layout);
+        }
+    }
+    if (!ok) {
+        return no_memory(d);
+    }
+    form[1] = (grammar_spec){.kind = SPEC_CHOICE, .items = calls, .n_items = n};
+    form[0] = form[1];
+    if (!r->reply.one_call && !only) {
+        const grammar_spec parts[] = {{.kind = SPEC_TEXT, .text = "\n"}, form[1]};
+        ok = tool_spec_sequence(a, &form[2], parts, 2);
+        form[0] = (grammar_spec){
+            .kind = SPEC_REPEAT, .items = &form[1], .n_items = 2, .min = 1, .max = GRAMMAR_MANY};
+    }
+    r->in->form = &form[0];
+    return ok ? ERR_OK : no_memory(d);
+}
+
+/* What tool_choice asks for. */
+typedef struct choice {
+    bool none, forced;
+    const char *only; /* forced: this tool alone; NULL: any */
+} choice;
+
+static err_code read_choice(choice *c, const json *v, const json *tools, tool_layout layout, err_detail *d)
+{
+    const char *mode = json_str(v, json_typeof(v) == JSON_NULL ? "auto" : "");
+    *c = (choice){.none = strcmp(mode, "none") == 0, .forced = strcmp(mode, "required") == 0};
+    if (json_is(v, JSON_OBJECT)) {
+        const json *function = layout == TOOLS_FLAT ? v : json_get(v, "function");
+        c->only = json_str(json_get(function, "name"), NULL);
+        c->forced = c->only && strcmp(json_str(json_get(v, "type"), ""), "function") == 0;
+    }
+    if (!c->none && !c->forced && strcmp(mode, "auto") != 0) {
+        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
+                             "tool_choice must be \"auto\", \"none\", \"required\" or name a function");
+    }
+    if (c->forced && !json_child(tools)) {
+        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
+                             "tool_choice asks for a call, but there are no tools");
+    }
+    if (c->only && !has_earlier(tools, NULL, c->only, layout)) {
+        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
+                             "tool_choice: no tool has the name %s", c->only);
+    }
+    return ERR_OK;
+}
+
 err_code tool_fields_read(chat_request *r, const json *root, tool_layout layout, err_detail *d)
 {
-    const json *tools = json_get(root, "tools"), *choice = json_get(root, "tool_choice");
+    const json *tools = json_get(root, "tools"), *wish = json_get(root, "tool_choice");
     bool parallel = true;
     err_code err = request_bool(&parallel, root, "parallel_tool_calls", d);
     r->reply.one_call = !parallel;
@@ -117,25 +189,29 @@ err_code tool_fields_read(chat_request *r, const json *root, tool_layout layout,
     if (err != ERR_OK) {
         return err;
     }
-    const char *mode = json_str(choice, json_typeof(choice) == JSON_NULL ? "auto" : "");
-    if (json_is(choice, JSON_OBJECT) || strcmp(mode, "required") == 0) {
-        return err_set_param(d, ERR_UNSUPPORTED, "tool_choice", "not_supported",
-                             "tool_choice may be \"auto\" or \"none\": calls cannot be forced");
-    }
-    if (strcmp(mode, "auto") != 0 && strcmp(mode, "none") != 0) {
-        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
-                             "tool_choice must be \"auto\" or \"none\"");
+    choice c;
+    err = read_choice(&c, wish, tools, layout, d);
+    if (err != ERR_OK) {
+        return err;
     }
     if (tools && (copy_text(&r->reply.tools_text, tools, d) != ERR_OK ||
-                  (choice && copy_text(&r->reply.tool_choice_text, choice, d) != ERR_OK))) {
+                  (wish && copy_text(&r->reply.tool_choice_text, wish, d) != ERR_OK))) {
         return no_memory(d);
     }
-    if (!json_child(tools) || strcmp(mode, "none") == 0) {
+    if (!json_child(tools) || c.none) {
         return ERR_OK;
     }
     r->in->tools = tools;
     if (layout == TOOLS_FLAT) {
         err = nest(r, &r->in->tools, tools, d);
     }
-    return err == ERR_OK ? tool_set_create(&r->reply.tools, r->in->tools, d) : err;
+    if (err == ERR_OK) {
+        err = tool_set_create(&r->reply.tools, r->in->tools, d);
+    }
+    if (err == ERR_OK && c.forced && !r->form) {
+        return err_set_param(
+            d, ERR_UNSUPPORTED, "tool_choice", "not_supported",
+            "this model's form of tool calls is not known (--tool-call-parser); calls cannot be forced");
+    }
+    return err == ERR_OK && c.forced ? force_calls(r, c.only, layout, d) : err;
 }

@@ -57,6 +57,17 @@ void tool_reader_deinit(tool_reader *r)
     bytes_deinit(&r->value);
 }
 
+bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, size_t n)
+{
+    grammar_spec *copy = arena_calloc(a, n, sizeof *copy);
+    if (!copy) {
+        return false;
+    }
+    memcpy(copy, parts, n * sizeof *copy);
+    *out = (grammar_spec){.kind = SPEC_SEQUENCE, .items = copy, .n_items = n};
+    return true;
+}
+
 tool_step tool_match(const char *text, size_t len, const char *marker)
 {
     size_t n = strlen(marker), shown = len < n ? len : n;

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
+#include "engine/chat.h"
 #include "server/reply_pieces.h"
 #include "server/tool_set.h"
 
@@ -63,6 +64,10 @@ struct tool_form {
     /* Takes what it understands from `held`, and adds arguments to r->out. TOOL_DONE: what is left in `held` lies behind
      * the call. Never TOOL_MORE unless the end is TOOL_GOES_ON. */
     tool_step (*body)(tool_reader *r, bytes *held, tool_end end);
+    /* A call as a grammar, for answers that must be one: `name` is the function's, `parameters` its schema (or NULL).
+     * Everything is taken from the arena; false without memory. */
+    bool (*write_spec)(arena *a, grammar_spec *out, const char *name, const json *parameters,
+                       const char *path);
 };
 
 extern const tool_form TOOL_FORM_XML, TOOL_FORM_HERMES;
@@ -78,6 +83,9 @@ void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *too
 void tool_reader_deinit(tool_reader *r);
 
 /* ---- for the forms ---- */
+
+/* A sequence of n parts, copied to the arena; false without memory. */
+bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, size_t n);
 
 /* Compares text[0..len) with a marker: TOOL_DONE if it starts with it, TOOL_MORE if it may, TOOL_NO. */
 tool_step tool_match(const char *text, size_t len, const char *marker);

@@ -288,6 +288,22 @@ static tool_step body(tool_reader *r, bytes *held, tool_end end)
     return step;
 }
 
+static bool write_spec(arena *a, grammar_spec *out, const char *name, const json *parameters,
+                       const char *path)
+{
+    bytes text;
+    bytes_init(&text, TOOL_NAME_BYTES * 2);
+    bytes_printf(&text, "\n%s%s>\n", FUNCTION, name);
+    const char *begin = text.failed ? NULL : arena_strdup(a, bytes_str(&text), text.len);
+    bytes_deinit(&text);
+    const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = CALL},
+                                  {.kind = SPEC_TEXT, .text = begin},
+                                  {.kind = SPEC_PARAMETERS, .schema = parameters, .path = path},
+                                  {.kind = SPEC_TEXT, .text = "</function>\n"},
+                                  {.kind = SPEC_MARKER, .text = CALL_CLOSE}};
+    return begin && tool_spec_sequence(a, out, parts, sizeof parts / sizeof parts[0]);
+}
+
 static const char *const SIGNS[] = {"<tool_call>", "<function=", "<parameter=", NULL};
 
 const tool_form TOOL_FORM_XML = {
@@ -296,4 +312,5 @@ const tool_form TOOL_FORM_XML = {
     .markers = {CALL, FUNCTION},
     .head = head,
     .body = body,
+    .write_spec = write_spec,
 };

@@ -87,6 +87,29 @@ test('an answer cut while it thinks says so', async () => {
     assert.deepEqual(response.output.map((item) => [item.type, item.status]), [['reasoning', 'incomplete']]);
 });
 
+test('a call that is asked for comes, behind the thoughts', async () => {
+    const question = 'Hello, how are you?';
+    for (const more of [{}, { enable_thinking: true }, { enable_thinking: true, reasoning_budget: 2 }, { mtp: false }]) {
+        const any = (await ask(question, { tools, tool_choice: 'required', parallel_tool_calls: false, ...more })).choices[0];
+        assert.equal(any.finish_reason, 'tool_calls');
+        assert.equal(any.message.tool_calls.length, 1);
+        assert.equal(Boolean(any.message.reasoning_content), Boolean(more.enable_thinking));
+        const one = (await ask(question, { tools, tool_choice: { type: 'function', function: { name: 'set_light' } }, ...more })).choices[0].message;
+        assert.deepEqual(one.tool_calls.map((call) => call.function.name), ['set_light']);
+        const values = JSON.parse(one.tool_calls[0].function.arguments);
+        assert.deepEqual(Object.keys(values), ['room', 'on']);
+        assert.equal(typeof values.on, 'boolean');
+    }
+    const flat = tools.map(({ function: f }) => ({ type: 'function', ...f }));
+    const response = (await post(server, '/v1/responses', { input: question, tools: flat, tool_choice: { type: 'function', name: 'set_timer' }, max_output_tokens: 120 })).json();
+    assert.deepEqual(response.output.map((item) => [item.type, item.name]), [['function_call', 'set_timer']]);
+    for (const choice of ['sometimes', { type: 'function', function: { name: 'fly' } }]) {
+        const reply = await post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: question }], tools, tool_choice: choice });
+        assert.equal(reply.status, 400);
+        assert.equal(reply.json().error.param, 'tool_choice');
+    }
+});
+
 test('the server ends', async () => assert.equal(await server.stop(), 0));
 
 await runTests();
