@@ -86,7 +86,7 @@ test('first paint and a long conversation: figures, and only what is in view is 
 test('an answer of 30 KB as it streams: how much of a core the page takes', async () => {
     const browser = await launch();
     const text = Array.from({ length: 150 }, (_, i) => `Paragraph ${i} with **bold**, \`code\` and a [link](https://example.org/${i}); then some words that make it as long as paragraphs of answers are, which is about two hundred letters.`).join('\n\n');
-    const server = await startMock({ delayMs: 33, scripted: { go: `say ${text.slice(0, 30_000)}` }, words: 16 });
+    const server = await startMock({ delayMs: 33, scripted: { go: `say ${text.slice(0, 30_000)}` }, words: 32 });
     const { page, context, done } = await openChat(browser, server.url);
     const session = await context.newCDPSession(page);
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
