@@ -56,8 +56,9 @@ void compute_free(compute *c, void *p); /* NULL allowed */
 /* out[t,:] = table[ids[t],:] as f32; table [V, D]; every id must be in range. */
 void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T);
 
-/* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype, exact widening to f32, f32 accumulation;
- * bias [N] or NULL. */
+/* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype; bias [N] or NULL. Floats: exact widening to f32, f32
+ * accumulation. Weights in blocks (quant.h): x is rounded to 8 bits with a scale every 32 columns, products are
+ * integers. */
 void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T);
 
 /* The same for up to NN_LINEAR_PARTS weights on one x, handed to the threads together: small products cost less. Each
@@ -75,6 +76,9 @@ void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const
 void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
 /* Whether with this context nn_linear_many gives a row the same bits whatever the other rows and T are. */
 bool nn_many_is_exact(const compute *c);
+
+/* The rows of w (f32, bf16 or f16) as rows of blocks, by all threads: out [N * quant_row_bytes(type, K)]. */
+void nn_quantize(compute *c, void *out, dtype type, const tensor *w);
 
 /* y[i] += x[i]. In place. */
 void nn_add(compute *c, float *y, const float *x, size_t n);

@@ -8,6 +8,7 @@
 
 #include "compute/context.h"
 #include "compute/gemm.h"
+#include "compute/quant.h"
 
 typedef struct linear_job {
     compute *c;
@@ -15,7 +16,8 @@ typedef struct linear_job {
     const float *x, *bias;
     const unsigned char *w;
     dtype type;
-    size_t T, N, K;
+    size_t T, N, K, row_bytes;
+    bool own;                      /* dot products; else BLAS */
     size_t n_per_task, t_per_task; /* output columns and rows of a task */
     size_t n_tasks;
 } linear_job;
@@ -51,7 +53,14 @@ static void dot_task(void *ctx, size_t task, size_t thread)
     (void)thread;
     const linear_job *job = ctx;
     tile at = find_tile(job, task);
-    const unsigned char *w = job->w + at.n0 * job->K * dtype_bytes(job->type);
+    const unsigned char *w = job->w + at.n0 * job->row_bytes;
+    if (dtype_is_quantized(job->type)) {
+        const unsigned char *x = (const unsigned char *)job->c->packed + at.t0 * quant_x_bytes(job->K);
+        job->c->ops->dot_q[job->type - DTYPE_Q8](job->out + at.t0 * job->N + at.n0, job->N, x, at.t1 - at.t0,
+                                                 w, at.n1 - at.n0, job->K);
+        add_bias(job, &at);
+        return;
+    }
     job->c->ops->dot_rows[job->type](job->out + at.t0 * job->N + at.n0, job->N, job->x + at.t0 * job->K,
                                      job->K, at.t1 - at.t0, w, job->K, at.n1 - at.n0, job->K);
     add_bias(job, &at);
@@ -80,7 +89,7 @@ static void blas_task(void *ctx, size_t task, size_t thread)
 static size_t dot_columns(const linear_job *job)
 {
     enum { LITTLE_BYTES = 1 << 15, STRETCH_BYTES = 1 << 20, TILE_BYTES = 1 << 16 };
-    const size_t row_bytes = job->K * dtype_bytes(job->type), bytes = job->N * row_bytes;
+    const size_t row_bytes = job->row_bytes, bytes = job->N * row_bytes;
     const size_t n_threads = compute_n_threads(job->c);
     if (job->T > NN_ROWS_EXACT) {
         return (TILE_BYTES / (row_bytes + 1) + 8) / 8 * 8;
@@ -91,10 +100,10 @@ static size_t dot_columns(const linear_job *job)
     return ((job->N + n_tasks - 1) / n_tasks + 7) / 8 * 8;
 }
 
-static void plan_job(linear_job *job, bool own)
+static void plan_job(linear_job *job)
 {
-    job->n_per_task = own ? dot_columns(job) : SLAB_N;
-    job->t_per_task = own ? DOT_T : SLAB_T;
+    job->n_per_task = job->own ? dot_columns(job) : SLAB_N;
+    job->t_per_task = job->own ? DOT_T : SLAB_T;
     job->n_tasks =
         (job->N + job->n_per_task - 1) / job->n_per_task * ((job->T + job->t_per_task - 1) / job->t_per_task);
 }
@@ -102,8 +111,6 @@ static void plan_job(linear_job *job, bool own)
 /* Several products that share x: one fork for all of them. */
 typedef struct group_job {
     linear_job jobs[NN_LINEAR_PARTS];
-    size_t n_jobs;
-    pool_fn *fn;
 } group_job;
 
 static void group_task(void *ctx, size_t task, size_t thread)
@@ -113,34 +120,67 @@ static void group_task(void *ctx, size_t task, size_t thread)
     while (task >= group->jobs[i].n_tasks) {
         task -= group->jobs[i++].n_tasks;
     }
-    group->fn(&group->jobs[i], task, thread);
+    (group->jobs[i].own ? dot_task : blas_task)(&group->jobs[i], task, thread);
 }
 
-void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
+/* Rows of x in 8 bits, which all parts share, go to the packed room. A few rows: not worth a fork. */
+static void quantize_rows(compute *c, const float *x, size_t T, size_t K)
 {
-    assert(n_parts <= NN_LINEAR_PARTS);
-    const bool own = T <= c->ops->dot_rows_best;
-    group_job group = {.n_jobs = n_parts, .fn = own ? dot_task : blas_task};
+    for (size_t t = 0; t < T; t++) {
+        quant_x row = quant_x_at(c->packed, K, t);
+        c->ops->quantize_x(&row, x + t * K, K);
+    }
+}
+
+static void multiply_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t row0,
+                           size_t T)
+{
+    group_job group = {0};
     size_t n_tasks = 0;
-    for (size_t i = 0; T > 0 && i < n_parts; i++) {
+    for (size_t i = 0; i < n_parts; i++) {
         const tensor *w = parts[i].w;
-        assert(w->type != DTYPE_OTHER && w->n_dims >= 2);
+        const size_t N = w->dims[0], K = tensor_len(w) / N;
         linear_job *job = &group.jobs[i];
         *job = (linear_job){.c = c,
-                            .out = parts[i].out,
-                            .x = x,
+                            .out = parts[i].out + row0 * N,
+                            .x = x + row0 * K,
                             .bias = parts[i].bias,
                             .w = w->data,
                             .type = w->type,
                             .T = T,
-                            .N = w->dims[0]};
-        if (job->N > 0) {
-            job->K = tensor_len(w) / job->N;
-            plan_job(job, own);
-            n_tasks += job->n_tasks;
-        }
+                            .N = N,
+                            .K = K,
+                            .row_bytes = tensor_row_bytes(w),
+                            .own = T <= c->ops->dot_rows_best || dtype_is_quantized(w->type)};
+        plan_job(job);
+        n_tasks += job->n_tasks;
     }
     pool_run(c->pool, group_task, &group, n_tasks);
+}
+
+void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
+{
+    linear_part used[NN_LINEAR_PARTS]; /* without empty ones */
+    size_t n = 0, K = 0, rows = T;
+    assert(n_parts <= NN_LINEAR_PARTS);
+    for (size_t i = 0; i < n_parts; i++) {
+        assert(parts[i].w->type != DTYPE_OTHER && parts[i].w->n_dims >= 2);
+        if (parts[i].w->dims[0] > 0) {
+            used[n++] = parts[i];
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (dtype_is_quantized(used[i].w->type)) {
+            K = tensor_len(used[i].w) / used[i].w->dims[0];
+            rows = min_size(T, sizeof(uint32_t) * PACKED_WORDS / quant_x_bytes(K));
+            assert(rows >= min_size(T, NN_ROWS_EXACT));
+        }
+    }
+    for (size_t row = 0; n > 0 && row < T; row += rows) {
+        const size_t now = min_size(rows, T - row);
+        quantize_rows(c, x + row * K, K ? now : 0, K);
+        multiply_group(c, used, n, x, row, now);
+    }
 }
 
 void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T)

@@ -25,7 +25,7 @@ static void embed_rows(const ops *o, const void *args, size_t begin, size_t end)
 
 void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T)
 {
-    assert(table->type != DTYPE_OTHER && table->n_dims >= 2);
+    assert(table->type < DTYPE_OTHER && table->n_dims >= 2);
     size_t D = tensor_len(table) / table->dims[0];
     embed_args args = {out, table, ids, D};
     nn_run_rows(c, embed_rows, &args, T, D);

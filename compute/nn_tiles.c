@@ -72,6 +72,24 @@ static size_t n_column_tasks(const linear_part *p)
     return (p->w->dims[0] + TILE_COLUMNS - 1) / TILE_COLUMNS;
 }
 
+/* n rows of w, from `rows` on, as f32: in `wide`, or where they are if they have that type. */
+static const void *widen_rows(const ops *o, float *wide, const tensor *w, const void *rows, size_t n,
+                              size_t K)
+{
+    if (dtype_is_quantized(w->type)) {
+        for (size_t i = 0; i < n; i++) {
+            o->widen_q[w->type - DTYPE_Q8](wide + i * K,
+                                           (const unsigned char *)rows + i * tensor_row_bytes(w), K);
+        }
+        return wide;
+    }
+    if (w->type != DTYPE_F32) {
+        o->widen[w->type](wide, rows, n * K);
+        return wide;
+    }
+    return rows;
+}
+
 static void tile_task(void *ctx, size_t task, size_t thread)
 {
     const tile_job *job = ctx;
@@ -82,10 +100,9 @@ static void tile_task(void *ctx, size_t task, size_t thread)
     const ops *o = job->c->ops;
     const size_t K = job->K, N = p->w->dims[0], n0 = task * TILE_COLUMNS, n = min_size(TILE_COLUMNS, N - n0);
     float *sums = nn_scratch(job->c, thread), *wide = sums + SUMS;
-    const void *w = (const unsigned char *)p->w->data + n0 * K * dtype_bytes(p->w->type);
-    if (!job->bf16 && p->w->type != DTYPE_F32) {
-        o->widen[p->w->type](wide, w, n * K);
-        w = wide;
+    const void *w = (const unsigned char *)p->w->data + n0 * tensor_row_bytes(p->w);
+    if (!job->bf16) {
+        w = widen_rows(o, wide, p->w, w, n, K);
     }
     for (size_t panel = 0; panel * TILE_ROWS < job->T; panel++) {
         const size_t t0 = panel * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t0);

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "compute/ops_kv.h"
+#include "compute/quant.h"
 #include "compute/tensor.h"
 
 /* out[t*out_stride + n] = sum_k x[t*x_stride + k] * w[n*w_stride + k] for T x N elements; strides
@@ -27,6 +28,13 @@
  * l+8, l+4, l+2, l+1 are added. */
 typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
                          const void *w, size_t w_stride, size_t N, size_t K);
+
+/* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of weights. Of each
+ * group of 64 columns lane l takes columns 4l .. 4l+3, as an integer; then lane += (float)integer * (w.scale * x.scale),
+ * fused, groups rising. For q4, lane b % 16 first takes w.minimum * x.sum of block b, sixteen blocks ahead of their
+ * groups. Lanes are added as in dot_rows. */
+typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
+                      size_t K);
 
 /* Rows of x that lie side by side in a packed panel. */
 enum { TILE_ROWS = 64 };
@@ -43,6 +51,14 @@ typedef struct ops {
     size_t dot_rows_best;
     /* Prompts and pictures take the tiles below; otherwise they go the same way as few rows. */
     bool tiles_best;
+
+    /* ---- blocks of 8 and 4 bits (quant.h); index type - DTYPE_Q8 ---- */
+
+    /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to nearest even. */
+    void (*quantize_x)(quant_x *out, const float *x, size_t K);
+    dot_q_fn *dot_q[2];
+    /* One row of weights as floats. */
+    void (*widen_q[2])(float *out, const void *row, size_t K);
 
     /* ---- tiles, for many rows ---- */
 
@@ -117,6 +133,7 @@ const ops *ops_select(unsigned flags);
 const ops *ops_generic(void);
 const ops *ops_avx2(void);
 const ops *ops_avx512(void);
-const ops *ops_avx512_bf16(void); /* needs BF16 too */
+const ops *ops_avx512_vnni(void); /* needs VNNI too */
+const ops *ops_avx512_bf16(void); /* needs VNNI and BF16 too */
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "compute/kernel.h"
 #include "compute/nn.h"
+#include "compute/ops_q.h"
 
 typedef struct vec {
     __m256 lo, hi;
@@ -272,6 +273,9 @@ const ops *ops_avx2(void)
                               .dot_rows_best = NN_ROWS_EXACT,
                               .tiles_best = true,
                               .kv = KV_OPS_SIMD,
+                              .quantize_x = quantize_x_avx2,
+                              .dot_q = {dot_q8_avx2, dot_q4_avx2},
+                              .widen_q = {widen_q8_avx2, widen_q4_avx2},
                               OPS_SIMD_MEMBERS};
     return &table;
 }

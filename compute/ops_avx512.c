@@ -5,6 +5,7 @@
 
 #include "compute/kernel.h"
 #include "compute/ops_bf16.h"
+#include "compute/ops_q.h"
 #include "compute/vec_avx512.h"
 
 /* 32 registers: up to 24 accumulators, 1 weight, 4 inputs. */
@@ -15,20 +16,28 @@ enum { KV_R = 4, KV_N = 4, KV_V = 4 };
 
 #include "compute/ops_kv_simd.h"
 
+/* The members that all tables of this file have in common. */
+#define OPS_512_MEMBERS                                                                                      \
+    OPS_SIMD_MEMBERS, .dot_rows_best = SIZE_MAX, .tiles_best = true, .kv = KV_OPS_SIMD,                      \
+                      .quantize_x = quantize_x_avx2, .widen_q = {widen_q8_avx2, widen_q4_avx2}
+
 const ops *ops_avx512(void)
 {
-    static const ops table = {
-        .name = "avx512", .dot_rows_best = SIZE_MAX, .tiles_best = true, .kv = KV_OPS_SIMD, OPS_SIMD_MEMBERS};
+    static const ops table = {.name = "avx512", OPS_512_MEMBERS, .dot_q = {dot_q8_avx2, dot_q4_avx2}};
+    return &table;
+}
+
+const ops *ops_avx512_vnni(void)
+{
+    static const ops table = {.name = "avx512+vnni", OPS_512_MEMBERS, .dot_q = {dot_q8_vnni, dot_q4_vnni}};
     return &table;
 }
 
 const ops *ops_avx512_bf16(void)
 {
-    static const ops table = {.name = "avx512+bf16",
-                              .dot_rows_best = SIZE_MAX,
-                              .tiles_best = true,
-                              .kv = KV_OPS_SIMD,
-                              OPS_SIMD_MEMBERS,
+    static const ops table = {.name = "avx512+vnni+bf16",
+                              OPS_512_MEMBERS,
+                              .dot_q = {dot_q8_vnni, dot_q4_vnni},
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_avx512_bf16};
     return &table;
@@ -37,6 +46,11 @@ const ops *ops_avx512_bf16(void)
 #else
 
 const ops *ops_avx512(void)
+{
+    return NULL;
+}
+
+const ops *ops_avx512_vnni(void)
 {
     return NULL;
 }

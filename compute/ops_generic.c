@@ -102,6 +102,111 @@ static void pack_bf16_generic(uint32_t *out, const float *x, size_t x_stride, si
     }
 }
 
+static float read_bf16(const unsigned char *at)
+{
+    uint16_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return bf16_to_f32(bits);
+}
+
+static void quantize_x_generic(quant_x *out, const float *x, size_t K)
+{
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    for (size_t b = 0; b < (n_blocks + 15) / 16 * 16; b++) {
+        const size_t k0 = b * QUANT_BLOCK, n = k0 < K ? (K - k0 < QUANT_BLOCK ? K - k0 : QUANT_BLOCK) : 0;
+        float most = 0;
+        for (size_t i = 0; i < n; i++) {
+            most = fmaxf(most, fabsf(x[k0 + i]));
+        }
+        float inverse = most > 0 ? 127.0f / most : 0;
+        int32_t sum = 0;
+        for (size_t i = 0; i < QUANT_BLOCK && b < n_blocks; i++) {
+            out->q[k0 + i] = (int8_t)(i < n ? rintf(x[k0 + i] * inverse) : 0.0f);
+            sum += out->q[k0 + i];
+            if (i % 4 == 3) {
+                const int8_t *four = &out->q[k0 + i - 3];
+                out->offset[(k0 + i) / 4] = -128 * (four[0] + four[1] + four[2] + four[3]);
+            }
+        }
+        out->scale[b] = most / 127.0f;
+        out->sum[b] = out->scale[b] * (float)sum;
+    }
+}
+
+/* Column k of a row: its stored number, less 128 for q8. */
+static int32_t stored_number(dtype type, const unsigned char *row, size_t k)
+{
+    if (type == DTYPE_Q8) {
+        return row[k] - 128;
+    }
+    unsigned both = row[k / 64 * 32 + k % 32];
+    return (int32_t)(k % 64 < 32 ? both & 15u : both >> 4);
+}
+
+static float dot_q_element(dtype type, const quant_x *x, const unsigned char *w, size_t K)
+{
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    const unsigned char *scales = w + (type == DTYPE_Q8 ? Kp : Kp / 2), *minima = scales + 2 * n_blocks;
+    float lane[LANES] = {0};
+    for (size_t b = 0; b < n_blocks; b += 2) {
+        for (size_t i = b; type == DTYPE_Q4 && b % 16 == 0 && i < n_blocks && i < b + 16; i++) {
+            lane[i % 16] = fmaf(read_bf16(minima + 2 * i), x->sum[i], lane[i % 16]);
+        }
+        for (size_t l = 0; l < LANES; l++) {
+            int32_t sum = 0;
+            for (size_t k = b * QUANT_BLOCK + 4 * l; k < b * QUANT_BLOCK + 4 * l + 4; k++) {
+                sum += stored_number(type, w, k) * x->q[k];
+            }
+            size_t block = b + l / 8;
+            lane[l] = fmaf((float)sum, read_bf16(scales + 2 * block) * x->scale[block], lane[l]);
+        }
+    }
+    return add_lanes(lane);
+}
+
+static void dot_q_generic(dtype type, float *out, size_t out_stride, const void *x, size_t T, const void *w,
+                          size_t N, size_t K)
+{
+    for (size_t t = 0; t < T; t++) {
+        const quant_x row = quant_x_at(x, K, t);
+        for (size_t n = 0; n < N; n++) {
+            const unsigned char *weights = (const unsigned char *)w + n * quant_row_bytes(type, K);
+            out[t * out_stride + n] = dot_q_element(type, &row, weights, K);
+        }
+    }
+}
+
+static void dot_q8_generic(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
+                           size_t K)
+{
+    dot_q_generic(DTYPE_Q8, out, out_stride, x, T, w, N, K);
+}
+
+static void dot_q4_generic(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
+                           size_t K)
+{
+    dot_q_generic(DTYPE_Q4, out, out_stride, x, T, w, N, K);
+}
+
+static void widen_q8_generic(float *out, const void *row, size_t K)
+{
+    const unsigned char *scales = (const unsigned char *)row + quant_columns(K);
+    for (size_t k = 0; k < K; k++) {
+        out[k] = read_bf16(scales + k / QUANT_BLOCK * 2) * (float)stored_number(DTYPE_Q8, row, k);
+    }
+}
+
+static void widen_q4_generic(float *out, const void *row, size_t K)
+{
+    const size_t Kp = quant_columns(K);
+    const unsigned char *scales = (const unsigned char *)row + Kp / 2,
+                        *minima = scales + Kp / QUANT_BLOCK * 2;
+    for (size_t k = 0; k < K; k++) {
+        const size_t at = k / QUANT_BLOCK * 2;
+        out[k] = fmaf(read_bf16(scales + at), (float)stored_number(DTYPE_Q4, row, k), read_bf16(minima + at));
+    }
+}
+
 static void tile_f32_generic(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
                              size_t K)
 {
@@ -335,6 +440,9 @@ const ops *ops_generic(void)
         .widen = {widen_f32_generic, widen_bf16_generic, widen_f16_generic},
         .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
         .dot_rows_best = NN_ROWS_EXACT,
+        .quantize_x = quantize_x_generic,
+        .dot_q = {dot_q8_generic, dot_q4_generic},
+        .widen_q = {widen_q8_generic, widen_q4_generic},
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_OTHER } dtype;
+/* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks (compute/quant.h). */
+typedef enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_OTHER, DTYPE_Q8, DTYPE_Q4 } dtype;
 
 enum { TENSOR_MAX_DIMS = 5 };
 
@@ -30,9 +31,17 @@ typedef struct tensor_source {
     void *ctx;
 } tensor_source;
 
-/* Bytes of one element; 0 for DTYPE_OTHER. */
+/* Bytes of one element; 0 for DTYPE_OTHER, DTYPE_Q8 and DTYPE_Q4. */
 size_t dtype_bytes(dtype type);
 const char *dtype_name(dtype type);
+
+static inline bool dtype_is_quantized(dtype type)
+{
+    return type == DTYPE_Q8 || type == DTYPE_Q4;
+}
+
+/* Bytes from a row of a matrix to the next (dims[0] rows, whatever the shape of one). type is not DTYPE_OTHER. */
+size_t tensor_row_bytes(const tensor *t);
 
 /* Product of dims. */
 size_t tensor_len(const tensor *t);

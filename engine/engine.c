@@ -261,6 +261,13 @@ static void set_info(engine *e)
     e->info.has_thinking = e->template && chat_template_has_variable(e->template, "enable_thinking");
 }
 
+/* ctx: the engine_options. A line a tenth of the way, and the loading page's bar. */
+static void report_quantizing(void *ctx, uint64_t done, uint64_t total)
+{
+    const engine_options *opt = ctx;
+    report_load(opt, "quantizing", total ? 0.5 * (double)done / (double)total : 0.0);
+}
+
 static err_code open_parts(engine *e, const engine_options *opt, err_detail *detail)
 {
     const compute_options co = {.n_threads = opt->n_threads, .cpu_mask = opt->cpu_mask, .fast = !opt->exact};
@@ -268,8 +275,17 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     if (err != ERR_OK) {
         return err;
     }
+    if (opt->n_threads > cpu_physical_cores()) {
+        log_warn("eng", "%zu compute threads on %zu cores: fewer would be faster", opt->n_threads,
+                 cpu_physical_cores());
+    }
+    if ((cpu_flags() & opt->cpu_mask & CPU_AVX2) == 0) {
+        log_warn("eng", "plain C kernels: without AVX2 answers are slow");
+    }
     report_load(opt, "text", 0.0);
-    const model_open_options mo = {0};
+    const model_open_options mo = {
+        .quantize = {
+            opt->layer_bits, opt->head_bits, e->compute, {report_quantizing, (void *)(uintptr_t)opt}}};
     err = model_open(&e->model, e->dir, &mo, detail);
     if (err != ERR_OK) {
         return err;

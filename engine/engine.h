@@ -46,6 +46,7 @@ typedef struct engine_options {
     bool no_draft;              /* never use the multi-token-prediction head */
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
+    int layer_bits, head_bits;  /* matrices are brought into blocks of 8 or 4 bits; 0: as stored */
     bool exact;                 /* prompts and pictures in float32 too; see compute_options.fast */
     int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */
     gen_params defaults;        /* from the command line; unset fields fall to generation_config.json */
@@ -62,6 +63,13 @@ bool engine_parse_cpu(const char *text, unsigned *mask);
 
 /* Whether options.cache_type may be that word. */
 bool engine_knows_cache_type(const char *text);
+
+/* "none", "q8" or "q4" to the bits of engine_options; false for another word. */
+bool engine_parse_quantize(const char *text, int *n_bits);
+
+/* Writes the checkpoint in dir as the new folder out_dir with weights in blocks. n_threads 0: physical cores. */
+MUST_CHECK err_code engine_convert(const char *dir, const char *out_dir, int layer_bits, int head_bits,
+                                   size_t n_threads, err_detail *detail);
 
 /* The word after which options.film_program must call engine_film_worker and exit with what it returns. */
 #define ENGINE_FILM_COMMAND "film-worker"

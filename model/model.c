@@ -107,6 +107,9 @@ err_code model_open(model **out, const char *dir, const model_open_options *opt,
             err = err_prefix(detail, err, "%s", dir);
         }
     }
+    if (!err && opt->quantize.c) {
+        err = quantized_open(&m->parts.quantized, m->parts.weights, &opt->quantize, detail);
+    }
     if (!err && !opt->weights_only) {
         err = open_tokenizer(m, detail);
     }
@@ -129,6 +132,7 @@ void model_close(model *m)
     chat_template_close(m->template);
     tokenizer_close(m->tok);
     weights_close(m->parts.weights);
+    quantized_close(m->parts.quantized);
     tensor_set_close(m->parts.tensors);
     free(m);
 }

@@ -13,12 +13,15 @@
 #include "compute/tensor.h"
 #include "text/chat_template.h"
 #include "model/config.h"
+#include "model/quantized.h"
 #include "text/tokenizer.h"
 
 typedef struct model model;
 
 typedef struct model_open_options {
     bool weights_only; /* no tokenizer and no template needed (benchmarks on random weights) */
+    /* Formats that matrices are brought into; c does the work and must outlive the model. c NULL: as stored. */
+    quantize_options quantize;
     /* Called with bytes done and total while weights are prepared; may be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
@@ -36,8 +39,8 @@ const char *model_dir(const model *m);
 const tokenizer *model_tokenizer(const model *m);         /* NULL if weights_only */
 const chat_template *model_chat_template(const model *m); /* NULL if the checkpoint has none */
 bool model_has_mtp(const model *m);
-uint64_t model_n_params(const model *m); /* text + head + mtp + vision tensors in the files */
-uint64_t model_weight_bytes(const model *m);
+uint64_t model_n_params(const model *m);     /* text + head + mtp + vision tensors in the files */
+uint64_t model_weight_bytes(const model *m); /* in the files */
 
 /* All tensors of the files, for the vision tower. Valid while the model is open. */
 tensor_source model_tensors(const model *m);

@@ -6,12 +6,14 @@
 #define PARLEY_MODEL_MODEL_PARTS_H
 
 #include "model/model.h"
+#include "model/quantized.h"
 #include "model/tensor_file.h"
 #include "model/weights.h"
 
 typedef struct model_parts {
     tensor_set *tensors;
     weights *weights;
+    quantized *quantized; /* matrices in blocks, made when the model was loaded; or NULL */
 } model_parts;
 
 const model_parts *model_get_parts(const model *m);

@@ -133,7 +133,7 @@ static void join(const layer_ctx *lc, mtp_scratch *sc, const weights *w, const m
 /* Rows begin .. end-1 of a matrix. */
 static tensor rows_of(const tensor *w, size_t begin, size_t end)
 {
-    const size_t row_bytes = w->dims[1] * dtype_bytes(w->type);
+    const size_t row_bytes = tensor_row_bytes(w);
     return (tensor){w->type,
                     2,
                     {end - begin, w->dims[1]},

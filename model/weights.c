@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "compute/quant.h"
 
-enum { NAME_MAX_BYTES = 256, WEIGHTS_ARENA_BYTES = 1 << 30 };
+/* LAYER_MATRICES: most that a layer keeps in blocks. */
+enum { NAME_MAX_BYTES = 256, WEIGHTS_ARENA_BYTES = 1 << 30, LAYER_MATRICES = 7 };
 
 /* Prefixes of the decoder's tensors: official, converted by MLX tools, text-only exports. */
 static const char *const PREFIXES[] = {"model.language_model.", "language_model.model.", "model."};
@@ -17,6 +19,8 @@ typedef struct loader {
     arena *memory;
     char prefix[NAME_MAX_BYTES]; /* "model.language_model.layers.3." */
     uint64_t n_params, n_bytes;
+    matrix_ref *matrices;
+    size_t n_matrices;
     err_detail *detail;
 } loader;
 
@@ -68,6 +72,50 @@ static err_code find_matrix(loader *ld, tensor *out, const char *suffix, int32_t
     return find_shaped(ld, out, suffix, (size_t[]){(size_t)rows, (size_t)cols}, 2);
 }
 
+/* Remembers a matrix that may be kept in blocks. */
+static err_code remember(loader *ld, tensor *at, const char *name, bool is_head)
+{
+    size_t n = strlen(name) + 1;
+    char *copy = arena_calloc(ld->memory, n, 1);
+    if (!copy) {
+        return err_set(ld->detail, ERR_NOMEM, "no memory for the table of weights");
+    }
+    memcpy(copy, name, n);
+    ld->matrices[ld->n_matrices++] = (matrix_ref){at, copy, is_head};
+    return ERR_OK;
+}
+
+/* Finds NAME.q8 or NAME.q4: bytes [rows, bytes of a row]. */
+static bool find_blocks(const loader *ld, tensor *out, const char *name, size_t rows, size_t cols)
+{
+    char full[2 * NAME_MAX_BYTES + 8];
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+        snprintf(full, sizeof full, "%s.%s", name, dtype_name(type));
+        if (tensor_set_find(ld->set, full, out) && out->n_dims == 2 && out->dims[0] == rows &&
+            out->bytes == rows * quant_row_bytes(type, cols)) {
+            out->type = type;
+            out->dims[1] = cols;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A matrix of a layer: as numbers or in blocks. */
+static err_code find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
+{
+    char name[2 * NAME_MAX_BYTES];
+    tensor t;
+    snprintf(name, sizeof name, "%s%s", ld->prefix, suffix);
+    if (tensor_set_find(ld->set, name, &t) || !find_blocks(ld, out, name, (size_t)rows, (size_t)cols)) {
+        err_code err = find_matrix(ld, out, suffix, rows, cols);
+        return err ? err : remember(ld, out, name, false);
+    }
+    ld->n_params += tensor_len(out);
+    ld->n_bytes += out->bytes;
+    return ERR_OK;
+}
+
 /* Widens a tensor to float32 in the arena, plus `shift` (1 for zero-centred norms). */
 static err_code widen(loader *ld, const float **out, const tensor *t, float shift)
 {
@@ -101,15 +149,15 @@ static err_code load_attention(loader *ld, attention_weights *w)
 {
     const model_config *cfg = ld->cfg;
     int32_t H = cfg->hidden_size, hd = cfg->head_dim;
-    err_code err = find_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", cfg->n_heads * 2 * hd, H);
+    err_code err = find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", cfg->n_heads * 2 * hd, H);
     if (!err) {
-        err = find_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
+        err = find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
     }
     if (!err) {
-        err = find_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", cfg->n_kv_heads * hd, H);
+        err = find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", cfg->n_kv_heads * hd, H);
     }
     if (!err) {
-        err = find_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
+        err = find_layer_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
     }
     if (!err) {
         err = find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", hd);
@@ -126,9 +174,9 @@ static err_code load_deltanet(loader *ld, deltanet_weights *w)
     int32_t H = cfg->hidden_size, nv = cfg->delta_n_v;
     int32_t value_width = nv * cfg->delta_dv, channels = 2 * cfg->delta_n_k * cfg->delta_dk + value_width;
     tensor conv;
-    err_code err = find_matrix(ld, &w->in_proj_qkv, "linear_attn.in_proj_qkv.weight", channels, H);
+    err_code err = find_layer_matrix(ld, &w->in_proj_qkv, "linear_attn.in_proj_qkv.weight", channels, H);
     if (!err) {
-        err = find_matrix(ld, &w->in_proj_z, "linear_attn.in_proj_z.weight", value_width, H);
+        err = find_layer_matrix(ld, &w->in_proj_z, "linear_attn.in_proj_z.weight", value_width, H);
     }
     if (!err) {
         err = find_matrix(ld, &w->in_proj_b, "linear_attn.in_proj_b.weight", nv, H);
@@ -137,7 +185,7 @@ static err_code load_deltanet(loader *ld, deltanet_weights *w)
         err = find_matrix(ld, &w->in_proj_a, "linear_attn.in_proj_a.weight", nv, H);
     }
     if (!err) {
-        err = find_matrix(ld, &w->out_proj, "linear_attn.out_proj.weight", H, value_width);
+        err = find_layer_matrix(ld, &w->out_proj, "linear_attn.out_proj.weight", H, value_width);
     }
     if (!err) {
         err = find_shaped(ld, &conv, "linear_attn.conv1d.weight",
@@ -161,12 +209,12 @@ static err_code load_deltanet(loader *ld, deltanet_weights *w)
 static err_code load_ffn(loader *ld, ffn_weights *w)
 {
     int32_t H = ld->cfg->hidden_size, I = ld->cfg->intermediate_size;
-    err_code err = find_matrix(ld, &w->gate, "mlp.gate_proj.weight", I, H);
+    err_code err = find_layer_matrix(ld, &w->gate, "mlp.gate_proj.weight", I, H);
     if (!err) {
-        err = find_matrix(ld, &w->up, "mlp.up_proj.weight", I, H);
+        err = find_layer_matrix(ld, &w->up, "mlp.up_proj.weight", I, H);
     }
     if (!err) {
-        err = find_matrix(ld, &w->down, "mlp.down_proj.weight", H, I);
+        err = find_layer_matrix(ld, &w->down, "mlp.down_proj.weight", H, I);
     }
     return err;
 }
@@ -202,15 +250,24 @@ static err_code find_prefix(loader *ld, const char **prefix)
 
 static err_code load_head(loader *ld, weights *w)
 {
+    static const char name[] = "lm_head.weight";
     const model_config *cfg = ld->cfg;
+    const size_t V = (size_t)cfg->vocab_size, H = (size_t)cfg->hidden_size;
     tensor t;
-    if (cfg->tie_word_embeddings) {
-        w->head = w->embed; /* some fine-tunes ship a copy: the table counts */
+    bool outer = tensor_set_find(ld->set, "language_model.lm_head.weight", &t);
+    ld->prefix[0] = '\0';
+    if (find_blocks(ld, &w->head, name, V, H)) {
+        ld->n_bytes += w->head.bytes;
+        ld->n_params += cfg->tie_word_embeddings ? 0 : tensor_len(&w->head);
         return ERR_OK;
     }
-    snprintf(ld->prefix, sizeof ld->prefix, "%s",
-             tensor_set_find(ld->set, "language_model.lm_head.weight", &t) ? "language_model." : "");
-    return find_matrix(ld, &w->head, "lm_head.weight", cfg->vocab_size, cfg->hidden_size);
+    if (cfg->tie_word_embeddings) {
+        w->head = w->embed; /* some fine-tunes ship a copy: the table counts */
+        return remember(ld, &w->head, name, true);
+    }
+    snprintf(ld->prefix, sizeof ld->prefix, "%s", outer ? "language_model." : "");
+    err_code err = find_matrix(ld, &w->head, name, cfg->vocab_size, cfg->hidden_size);
+    return err ? err : remember(ld, &w->head, name, true);
 }
 
 /* Whether the files hold a draft head: none of its tensors is "no", some without fc is a fault. */
@@ -224,7 +281,8 @@ static err_code detect_mtp(const loader *ld, bool *has, const char **prefix)
         size_t n = strlen(prefixes[i]);
         *prefix = prefixes[i];
         snprintf(name, sizeof name, "%sfc.weight", prefixes[i]);
-        if (tensor_set_find(ld->set, name, &t)) {
+        const size_t H = (size_t)ld->cfg->hidden_size;
+        if (tensor_set_find(ld->set, name, &t) || find_blocks(ld, &t, name, H, 2 * H)) {
             *has = true;
             return ERR_OK;
         }
@@ -249,7 +307,7 @@ static err_code load_mtp(loader *ld, weights *w)
         return err;
     }
     snprintf(ld->prefix, sizeof ld->prefix, "%s", prefix);
-    err = find_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
+    err = find_layer_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
     if (!err) {
         err = find_norm(ld, &mtp->embedding_norm, "pre_fc_norm_embedding.weight", H);
     }
@@ -335,11 +393,13 @@ err_code weights_open(weights **out, const model_config *cfg, const tensor_set *
     arena *memory = arena_create(WEIGHTS_ARENA_BYTES);
     weights *w = memory ? arena_calloc(memory, 1, sizeof *w) : NULL;
     layer_weights *layers = w ? arena_calloc(memory, (size_t)cfg->n_layers, sizeof *layers) : NULL;
-    if (!layers) {
+    const size_t n_matrices = ((size_t)cfg->n_layers + 1) * LAYER_MATRICES + 2; /* + draft layer, fc, head */
+    matrix_ref *matrices = layers ? arena_calloc(memory, n_matrices, sizeof *matrices) : NULL;
+    if (!matrices) {
         arena_destroy(memory);
         return err_set(detail, ERR_NOMEM, "no memory for the table of weights");
     }
-    loader ld = {.set = set, .cfg = cfg, .memory = memory, .detail = detail};
+    loader ld = {.set = set, .cfg = cfg, .memory = memory, .matrices = matrices, .detail = detail};
     w->memory = memory;
     w->layers = layers;
     err_code err = load_all(w, &ld, progress, progress_ctx);
@@ -347,6 +407,8 @@ err_code weights_open(weights **out, const model_config *cfg, const tensor_set *
         arena_destroy(memory);
         return err;
     }
+    w->matrices = matrices;
+    w->n_matrices = ld.n_matrices;
     w->n_params = ld.n_params;
     w->n_bytes = ld.n_bytes;
     *out = w;

@@ -4,7 +4,8 @@
  *     nn_linear(c, q, x, &w->layers[0].ffn.gate, NULL, n_rows);
  *     weights_close(w);
  *
- * Matrices stay in the mapped file, in their stored type. Norm weights, gates and convolution are few and read
+ * Matrices stay in the mapped file, in their stored type or in blocks as NAME.q8 or NAME.q4 (quantized.h).
+ * Norm weights, gates and convolution are few and read
  * every step: they are widened to float32 once, and zero-centred norms are kept as 1 + stored.
  * Letters: V vocab_size, H hidden_size, I intermediate_size, nh query heads, nkv key heads, hd head_dim,
  * nk, nv delta key and value heads, dk, dv their sizes, C = 2*nk*dk + nv*dv convolution channels.
@@ -66,6 +67,13 @@ typedef struct mtp_weights {
     const float *norm;           /* [H], 1 + stored */
 } mtp_weights;
 
+/* A matrix that may be kept in blocks (quantized.h): where it is used, and its name in the files. */
+typedef struct matrix_ref {
+    tensor *at;
+    const char *name;
+    bool is_head;
+} matrix_ref;
+
 typedef struct weights {
     tensor embed;            /* [V, H] */
     tensor head;             /* [V, H]; equal to embed when tied */
@@ -74,7 +82,9 @@ typedef struct weights {
     bool has_mtp;
     mtp_weights mtp;            /* if has_mtp */
     uint64_t n_params, n_bytes; /* of all tensors in the files that this model uses */
-    arena *memory;              /* holds the struct itself and everything widened */
+    matrix_ref *matrices;       /* [n_matrices]; a tied head is one of them, under the name it would have */
+    size_t n_matrices;
+    arena *memory; /* holds the struct itself and everything widened */
 } weights;
 
 /* Finds and checks everything. progress (may be NULL) is called with bytes done and total after every layer.

@@ -14,6 +14,10 @@ int command_serve(const options *o);
 int command_run(const options *o);
 int command_bench(const options *o);
 int command_inspect(const options *o);
+int command_convert(const options *o);
+
+/* --quantize and --quantize-head as bits of weights; false after printing what is wrong. */
+bool command_formats(const options *o, int *layer_bits, int *head_bits);
 
 /* Fills engine options from the command line; the event callback stays the caller's. False after printing what is
  * wrong. */

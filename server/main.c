@@ -50,6 +50,21 @@ int command_fail(err_code err, const err_detail *detail)
     }
 }
 
+bool command_formats(const options *o, int *layer_bits, int *head_bits)
+{
+    *layer_bits = *head_bits = 0;
+    if (o->quantize && !engine_parse_quantize(o->quantize, layer_bits)) {
+        fprintf(stderr, "parley: --quantize is \"%s\"; it takes none, q8 or q4\n", o->quantize);
+        return false;
+    }
+    *head_bits = *layer_bits ? 8 : 0; /* half of a small model is its head, and it feels 4 bits most */
+    if (o->quantize_head && !engine_parse_quantize(o->quantize_head, head_bits)) {
+        fprintf(stderr, "parley: --quantize-head is \"%s\"; it takes none, q8 or q4\n", o->quantize_head);
+        return false;
+    }
+    return true;
+}
+
 bool command_engine_options(engine_options *out, const options *o)
 {
     *out = (engine_options){
@@ -85,6 +100,9 @@ bool command_engine_options(engine_options *out, const options *o)
     out->defaults.think_tokens = (int32_t)o->reasoning_budget;
     if (o->cpu && !engine_parse_cpu(o->cpu, &out->cpu_mask)) {
         fprintf(stderr, "parley: --cpu is \"%s\"; it takes generic, avx2, avx512 or native\n", o->cpu);
+        return false;
+    }
+    if (!command_formats(o, &out->layer_bits, &out->head_bits)) {
         return false;
     }
     if (o->cache_type && !engine_knows_cache_type(o->cache_type)) {
@@ -133,6 +151,9 @@ int main(int argc, char **argv)
     if (o.command == COMMAND_VERSION) {
         printf("parley " PARLEY_VERSION "\n");
         return 0;
+    }
+    if (o.command == COMMAND_CONVERT) {
+        return command_convert(&o);
     }
     if (!prepare(&o)) {
         return OPTIONS_EXIT_USAGE;

@@ -22,7 +22,16 @@ typedef enum value_kind {
 } value_kind;
 
 /* Which commands take a flag. */
-enum { IN_SERVE = 1, IN_RUN = 2, IN_BENCH = 4, IN_INSPECT = 8, IN_ALL = 15, IN_ENGINE = 7, IN_ANSWER = 3 };
+enum {
+    IN_SERVE = 1,
+    IN_RUN = 2,
+    IN_BENCH = 4,
+    IN_INSPECT = 8,
+    IN_ALL = 15,
+    IN_CONVERT = 16,
+    IN_ENGINE = 7,
+    IN_ANSWER = 3
+};
 
 typedef struct option_row {
     const char *name; /* without dashes */
@@ -58,7 +67,8 @@ static const option_row ROWS[] = {
     {"cache-type", 0, VALUE_TEXT, AT(cache_type), 0, 0, IN_ENGINE, "TYPE",
      "how keys and values are kept: f32, bf16, f16 or q8; smaller ones take less memory and time in long "
      "conversations [f16; f32 with --compute exact]"},
-    {"threads", 't', VALUE_INT, AT(threads), 1, 1024, IN_ENGINE, "N", "compute threads [one per core]"},
+    {"threads", 't', VALUE_INT, AT(threads), 1, 1024, IN_ENGINE | IN_CONVERT, "N",
+     "compute threads [one per core]"},
     {"batch-size", 'b', VALUE_INT, AT(batch_size), 16, 8192, IN_ENGINE, "N",
      "prompt tokens computed in one step [512]"},
     {"mtp", 0, VALUE_SWITCH, AT(mtp), 0, 0, IN_ENGINE, NULL,
@@ -77,6 +87,12 @@ static const option_row ROWS[] = {
      "keep the vision tokens around a film as a whole, for models trained with them [off]"},
     {"cpu", 0, VALUE_TEXT, AT(cpu), 0, 0, IN_ENGINE, "LEVEL",
      "highest instruction set: generic, avx2, avx512, native [native]"},
+    {"quantize", 0, VALUE_TEXT, AT(quantize), 0, 0, IN_ENGINE | IN_CONVERT, "FORMAT",
+     "keep the layers' matrices in blocks of 8 or 4 bits: none, q8, q4; kept in the cache folder for the "
+     "next start "
+     "[none]"},
+    {"quantize-head", 0, VALUE_TEXT, AT(quantize_head), 0, 0, IN_ENGINE | IN_CONVERT, "FORMAT",
+     "the same for the logits head [q8 if --quantize is q8 or q4]"},
     {"compute", 0, VALUE_TEXT, AT(compute), 0, 0, IN_ENGINE, "HOW",
      "arithmetic of prompts and pictures: fast takes the processor's quickest way (activations may become "
      "bf16), "
@@ -147,6 +163,8 @@ static const command_row COMMANDS[] = {
      "how fast prompts and answers are computed here"},
     {"inspect", COMMAND_INSPECT, IN_INSPECT, "parley inspect [-m DIR] [--json]",
      "what a checkpoint holds and what it needs"},
+    {"convert", COMMAND_CONVERT, IN_CONVERT, "parley convert MODEL OUT --quantize q8|q4 [options]",
+     "a checkpoint folder with weights in blocks"},
     {"version", COMMAND_VERSION, 0, "parley version", "version of this program"},
 };
 
@@ -454,6 +472,10 @@ int options_parse(options *o, int argc, char **argv)
             }
         } else if (c->id == COMMAND_RUN && !o->prompt) {
             o->prompt = argv[at];
+        } else if (c->id == COMMAND_CONVERT && !o->convert_from) {
+            o->convert_from = argv[at];
+        } else if (c->id == COMMAND_CONVERT && !o->convert_to) {
+            o->convert_to = argv[at];
         } else {
             fprintf(stderr, "parley: \"%s\" is one word too many; %s\n", argv[at], c->usage);
             return OPTIONS_EXIT_USAGE;

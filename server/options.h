@@ -12,7 +12,14 @@
 
 enum { OPTIONS_MAX_FILES = 16, OPTIONS_EXIT_USAGE = 2 };
 
-typedef enum command { COMMAND_SERVE, COMMAND_RUN, COMMAND_BENCH, COMMAND_INSPECT, COMMAND_VERSION } command;
+typedef enum command {
+    COMMAND_SERVE,
+    COMMAND_RUN,
+    COMMAND_BENCH,
+    COMMAND_INSPECT,
+    COMMAND_CONVERT,
+    COMMAND_VERSION
+} command;
 
 typedef struct option_file {
     const char *path;
@@ -29,7 +36,7 @@ typedef struct options {
     const char *tool_call_parser;
     int64_t reasoning_budget; /* -1: no limit */
     int64_t ctx_size, parallel, queue, threads, batch_size;
-    const char *cpu, *compute;
+    const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type;
     bool mtp;
     int64_t max_video_mib, max_video_pixels, max_video_frames; /* 0: default */
@@ -58,6 +65,8 @@ typedef struct options {
     bool thinking;
     bool quiet;
     const char *prompt; /* the first word that is not a flag */
+    /* convert */
+    const char *convert_from, *convert_to;
     /* bench */
     int64_t bench_prompt, bench_predict, bench_repeat;
     bool json;

@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "compute/cpu.h"
 #include "compute/nn.h"
+#include "compute/quant.h"
 #include "tests/check.h"
 #include "tests/compute/rng.h"
 
@@ -29,16 +30,27 @@ typedef struct inputs {
     float *x, *w, *b, *qkv, *conv, *beta, *g, *state, *tail, *kernel, *angles;
     void *k[N_PAGES], *v[N_PAGES];
     uint16_t *w16;
+    tensor w8, w4;
 } inputs;
 
 /* Everything an operation writes, row by row where rows exist. */
 typedef struct outputs {
-    float *linear, *linear16, *many, *many16, *rms, *layer, *silu, *heads, *attention, *segments, *conv,
-        *delta, *gates;
+    float *linear, *linear16, *many, *many16, *q8, *q4, *many8, *rms, *layer, *silu, *heads, *attention,
+        *segments, *conv, *delta, *gates;
     float *states, *state, *chunked, *chunked_state, *tail;
 } outputs;
 
 static inputs in;
+
+static tensor quantized(dtype type)
+{
+    size_t bytes = N * quant_row_bytes(type, D);
+    unsigned char *rows = malloc(bytes);
+    for (size_t n = 0; n < N; n++) {
+        quant_weights(rows + n * quant_row_bytes(type, D), type, in.w + n * D, D);
+    }
+    return (tensor){type, 2, {N, D}, rows, bytes};
+}
 
 static void make_inputs(void)
 {
@@ -63,6 +75,8 @@ static void make_inputs(void)
     for (size_t i = 0; i < N * D; i++) {
         in.w16[i] = bf16_cut(in.w[i]);
     }
+    in.w8 = quantized(DTYPE_Q8);
+    in.w4 = quantized(DTYPE_Q4);
     for (size_t p = 0; p < N_PAGES; p++) {
         in.k[p] = rng_floats(PAGE * KV * HD, 2);
         in.v[p] = rng_floats(PAGE * KV * HD, 1);
@@ -75,6 +89,9 @@ static void make_outputs(outputs *o)
         .linear = rng_floats(MAX_T * N, 1),
         .linear16 = rng_floats(MAX_T * N, 1),
         .many = rng_floats(MAX_T * N, 1),
+        .q8 = rng_floats(MAX_T * N, 1),
+        .q4 = rng_floats(MAX_T * N, 1),
+        .many8 = rng_floats(MAX_T * N, 1),
         .many16 = rng_floats(MAX_T * N, 1),
         .rms = rng_floats(MAX_T * D, 1),
         .layer = rng_floats(MAX_T * D, 1),
@@ -98,8 +115,8 @@ static void make_outputs(outputs *o)
 
 static void free_outputs(outputs *o)
 {
-    free(o->many), free(o->many16), free(o->linear), free(o->linear16), free(o->rms), free(o->layer),
-        free(o->silu), free(o->heads);
+    free(o->many), free(o->many16), free(o->q8), free(o->q4), free(o->many8), free(o->linear),
+        free(o->linear16), free(o->rms), free(o->layer), free(o->silu), free(o->heads);
     free(o->attention), free(o->segments), free(o->conv), free(o->delta), free(o->gates), free(o->states);
     free(o->state), free(o->chunked), free(o->chunked_state), free(o->tail);
 }
@@ -120,6 +137,10 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
     nn_linear(c, o->linear16 + t0 * N, x, &w16, NULL, T);
     const linear_part parts[] = {{o->many + t0 * N, &w, in.b}, {o->many16 + t0 * N, &w16, in.b}};
     nn_linear_many(c, parts, 2, x, T);
+    const linear_part mixed[] = {{o->q8 + t0 * N, &in.w8, in.b}, {o->q4 + t0 * N, &in.w4, NULL}};
+    nn_linear_group(c, mixed, 2, x, T);
+    const linear_part eight = {o->many8 + t0 * N, &in.w8, NULL};
+    nn_linear_many(c, &eight, 1, x, T);
     nn_rmsnorm(c, o->rms + t0 * D, x, in.w, 1e-6f, T, D);
     nn_layernorm(c, o->layer + t0 * D, x, in.w, in.b, 1e-6f, T, D);
     memcpy(o->silu + t0 * D, x, T * D * sizeof(float));
@@ -177,6 +198,9 @@ static void check_threads(unsigned mask)
         SAME(linear16, MAX_T * N);
         SAME(many, MAX_T * N);
         SAME(many16, MAX_T * N);
+        SAME(q8, MAX_T * N);
+        SAME(q4, MAX_T * N);
+        SAME(many8, MAX_T * N);
         SAME(rms, MAX_T * D);
         SAME(layer, MAX_T * D);
         SAME(silu, MAX_T * D);
@@ -214,6 +238,9 @@ static void check_rows(unsigned mask)
         SAME(linear16, T * N);
         SAME(many, T * N);
         SAME(many16, T * N);
+        SAME(q8, T * N);
+        SAME(q4, T * N);
+        SAME(many8, T * N);
         SAME(rms, T * D);
         SAME(layer, T * D);
         SAME(silu, T * D);
@@ -242,6 +269,7 @@ static void check_many(unsigned mask)
     if (mask) { /* generic: one way for all numbers of rows, and BLAS behind it */
         SAME(many, MAX_T * N);
         SAME(many16, MAX_T * N);
+        SAME(many8, MAX_T * N);
     }
     for (size_t i = 0; i < MAX_T * N; i++) {
         CHECK_NEAR(a.many[i], a.linear[i], 1e-4);
@@ -249,6 +277,20 @@ static void check_many(unsigned mask)
                    0.15); /* 2^-9 of a sum of 100 products of up to 2 */
     }
     free_outputs(&a), free_outputs(&b);
+    compute_destroy(c);
+}
+
+/* Quantizing by all threads writes what one row at a time does. */
+static void check_quantize(void)
+{
+    compute *c = create(3, ~0u);
+    const tensor w = {DTYPE_F32, 2, {N, D}, in.w, N * D * 4}, *const formats[] = {&in.w8, &in.w4};
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+        unsigned char *rows = malloc(formats[i]->bytes);
+        nn_quantize(c, rows, formats[i]->type, &w);
+        CHECK(memcmp(rows, formats[i]->data, formats[i]->bytes) == 0);
+        free(rows);
+    }
     compute_destroy(c);
 }
 
@@ -293,6 +335,7 @@ int main(void)
             check_many(mask);
         }
     }
+    check_quantize();
     check_memory();
     CHECK_DONE();
 }

@@ -184,6 +184,65 @@ static void check_tiles(void)
     }
 }
 
+/* T rows of x against N rows of weights in blocks: the same bits in every table, and near the product of the floats. */
+static void quant_case(dtype type, size_t T, size_t N, size_t K)
+{
+    const size_t at = type - DTYPE_Q8, w_bytes = quant_row_bytes(type, K), x_bytes = quant_x_bytes(K);
+    float *x = rng_floats(T * K, 2), *w = rng_floats(N * K, 0.05f), *wide = malloc(2 * K * sizeof *wide);
+    unsigned char *rows = malloc(N * w_bytes), *p = calloc(T, x_bytes), *q = calloc(T, x_bytes);
+    memset(x, 0, (K < 40 ? K : 40) * sizeof *x); /* a block of zeros */
+    for (size_t n = 0; n < N; n++) {
+        quant_weights(rows + n * w_bytes, type, w + n * K, K);
+        vec->widen_q[at](wide, rows + n * w_bytes, K);
+        gen->widen_q[at](wide + K, rows + n * w_bytes, K);
+        CHECK(memcmp(wide, wide + K, K * sizeof *wide) == 0);
+        for (size_t k = 0; k < K; k++) {
+            CHECK_NEAR(wide[k], w[n * K + k], type == DTYPE_Q8 ? 0.05 / 250 : 0.1 / 29);
+        }
+    }
+    for (size_t t = 0; t < T; t++) {
+        quant_x a = quant_x_at(p, K, t), b = quant_x_at(q, K, t);
+        vec->quantize_x(&a, x + t * K, K);
+        gen->quantize_x(&b, x + t * K, K);
+    }
+    CHECK(memcmp(p, q, T * x_bytes) == 0);
+    float *a = guard(&out_a, T * (N + 1)), *b = guard(&out_b, T * (N + 1));
+    vec->dot_q[at](a, N + 1, p, T, rows, N, K);
+    gen->dot_q[at](b, N + 1, q, T, rows, N, K);
+    CHECK(memcmp(a, b, T * (N + 1) * sizeof *a) == 0);
+    check_guard(&out_a);
+    for (size_t t = 0; t < T; t++) {
+        gen->widen_q[at](wide, rows, K);
+        double sum = 0;
+        for (size_t k = 0; k < K; k++) {
+            sum += (double)wide[k] * (double)x[t * K + k];
+        }
+        CHECK_NEAR(a[t * (N + 1)], sum, 0.05 * 2.0 / 254 * sqrt((double)K) * 3); /* x is rounded too */
+    }
+    free(x), free(w), free(wide), free(rows), free(p), free(q);
+}
+
+static void check_quant(void)
+{
+    for (size_t i = 1; i < ARRAY_LEN(lengths); i++) {
+        quant_case(DTYPE_Q8, 1 + i % 8, 1 + rng_u32() % 10, lengths[i]);
+        quant_case(DTYPE_Q4, 1 + i % 8, 1 + rng_u32() % 10, lengths[i]);
+    }
+    quant_case(DTYPE_Q8, 3, 5, 1088);
+    quant_case(DTYPE_Q4, 5, 6, 1088);
+    /* Every number of a block is kept that can be: zeros, one outlier, numbers that are none. */
+    float w[64] = {NAN, INFINITY, 1e-30f, -3, 0, 2}, wide[64];
+    unsigned char row[80];
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+        quant_weights(row, type, w, 64);
+        vec->widen_q[type - DTYPE_Q8](wide, row, 64);
+        CHECK_NEAR(wide[0], 0, 0.2);
+        CHECK_NEAR(wide[1], 0, 0.2);
+        CHECK_NEAR(wide[3], -3, 0.02);
+        CHECK(type == DTYPE_Q4 || (wide[4] == 0 && wide[40] == 0));
+    }
+}
+
 static void mul_case(size_t M, size_t K, size_t N, size_t slack)
 {
     size_t as = K + slack, bs = N + slack, cs = N + 2 * slack;
@@ -387,6 +446,7 @@ static void check_table(void)
     check_dot();
     check_mul();
     check_tiles();
+    check_quant();
     check_unary("exp", vec->exp, gen->exp, 1e-44);
     check_unary("gelu_tanh", vec->gelu_tanh, gen->gelu_tanh, 2e-8);
     check_unary("gelu_erf", vec->gelu_erf, gen->gelu_erf, 1e-37);
@@ -439,6 +499,8 @@ int main(void)
         check_same_bits(ops_avx2(), ops_avx512());
     }
     if (has_avx512 && (cpu_flags() & CPU_AVX512_BF16) && ops_avx512_bf16()) {
+        vec = ops_avx512_vnni();
+        check_quant();
         vec = ops_avx512_bf16();
         CHECK(vec->tile_bf16 != NULL);
         check_tiles();

@@ -1,0 +1,18 @@
+/* ops_q: the vector kernels for blocks of 8 and 4 bits, for the tables in ops_avx2.c and ops_avx512.c alone. Any thread.
+ * Signatures and meaning: ops.h.
+ *
+ *     static const ops table = {..., .dot_q = {dot_q8_vnni, dot_q4_vnni}};
+ */
+#ifndef PARLEY_COMPUTE_OPS_Q_H
+#define PARLEY_COMPUTE_OPS_Q_H
+
+#include "compute/ops.h"
+
+void quantize_x_avx2(quant_x *out, const float *x, size_t K);
+void widen_q8_avx2(float *out, const void *row, size_t K);
+void widen_q4_avx2(float *out, const void *row, size_t K);
+
+dot_q_fn dot_q8_avx2, dot_q4_avx2; /* pairs of bytes multiplied to 16 bits */
+dot_q_fn dot_q8_vnni, dot_q4_vnni; /* AVX-512 VNNI: four of them to 32 */
+
+#endif

@@ -1,0 +1,125 @@
+/* Blocks of 8 and 4 bits with AVX-512 VNNI: a register holds a group of 64 columns. */
+#include "compute/ops_q.h"
+
+#if defined(__AVX512VNNI__)
+
+#include <string.h>
+
+#include "compute/kernel.h"
+#include "compute/vec_avx512.h"
+
+/* Rows of weights and of activations taken together. */
+enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16 };
+
+/* What a block of rows works on. */
+typedef struct q_job {
+    float *out;
+    size_t out_stride;
+    const unsigned char *w;
+    size_t row_bytes, Kp;
+    const void *x;
+    size_t K;
+} q_job;
+
+/* The bytes of a group: q8 as stored, q4 with the low halves before the high ones. */
+static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, size_t group)
+{
+    if (!q4) {
+        return _mm512_loadu_si512(w + group * QUANT_GROUP);
+    }
+    __m256i both = _mm256_loadu_si256((const void *)(w + group * QUANT_BLOCK));
+    __m512i wide = _mm512_inserti64x4(_mm512_castsi256_si512(both), _mm256_srli_epi16(both, 4), 1);
+    return _mm512_and_si512(wide, _mm512_set1_epi8(15));
+}
+
+/* nt x nn results from row t0 and row n0 on. Meanwhile the next nn rows of weights are asked for. */
+static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0, size_t n0, const size_t nt,
+                                     const size_t nn)
+{
+    const size_t n_blocks = job->Kp / QUANT_BLOCK, numbers = q4 ? job->Kp / 2 : job->Kp;
+    const unsigned char *w = job->w + n0 * job->row_bytes;
+    quant_x x[ROWS_T];
+    __m512 sum[ROWS_T][ROWS_N], scale[ROWS_T][ROWS_N];
+    for (size_t t = 0; t < nt; t++) {
+        x[t] = quant_x_at(job->x, job->K, t0 + t);
+        for (size_t n = 0; n < nn; n++) {
+            sum[t][n] = _mm512_setzero_ps();
+        }
+    }
+    for (size_t b = 0; b < n_blocks; b += SPAN_BLOCKS) {
+        const size_t left = n_blocks - b < SPAN_BLOCKS ? n_blocks - b : SPAN_BLOCKS;
+        for (size_t n = 0; n < nn; n++) {
+            const unsigned char *scales = w + n * job->row_bytes + numbers + 2 * b;
+            __m512 s = v_widen_bf16_n(scales, left);
+            for (size_t t = 0; t < nt; t++) {
+                scale[t][n] = _mm512_mul_ps(s, _mm512_loadu_ps(x[t].scale + b));
+                if (q4) {
+                    __m512 m = v_widen_bf16_n(scales + 2 * n_blocks, left);
+                    sum[t][n] = _mm512_fmadd_ps(m, _mm512_loadu_ps(x[t].sum + b), sum[t][n]);
+                }
+            }
+        }
+        __m512i place = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+        for (size_t g = b / 2; g < (b + left) / 2; g++) {
+            for (size_t n = 0; n < nn; n++) {
+                const unsigned char *row = w + n * job->row_bytes;
+                const __m512i bytes = load_group(q4, row, g);
+                __builtin_prefetch(row + nn * job->row_bytes + g * (q4 ? QUANT_BLOCK : QUANT_GROUP), 0, 2);
+                for (size_t t = 0; t < nt; t++) {
+                    __m512i start = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[t].offset + g * 16);
+                    __m512i products =
+                        _mm512_dpbusd_epi32(start, bytes, _mm512_loadu_si512(x[t].q + g * QUANT_GROUP));
+                    sum[t][n] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products),
+                                                _mm512_permutexvar_ps(place, scale[t][n]), sum[t][n]);
+                }
+            }
+            place = _mm512_add_epi32(place, _mm512_set1_epi32(2));
+        }
+    }
+    for (size_t t = 0; t < nt; t++) {
+        float *out = job->out + (t0 + t) * job->out_stride + n0;
+        for (size_t n = 0; n < nn; n++) {
+            out[n] = v_sum(sum[t][n]);
+        }
+    }
+}
+
+static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, size_t T, size_t n, const size_t nn)
+{
+    size_t t = 0;
+    for (; t + ROWS_T <= T; t += ROWS_T) {
+        dot_rows_q(q4, job, t, n, ROWS_T, nn);
+    }
+    if (T - t >= 2) {
+        dot_rows_q(q4, job, t, n, 2, nn);
+        t += 2;
+    }
+    if (T - t == 1) {
+        dot_rows_q(q4, job, t, n, 1, nn);
+    }
+}
+
+static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, size_t N)
+{
+    size_t n = 0;
+    for (; n + ROWS_N <= N; n += ROWS_N) {
+        dot_columns_q(q4, job, T, n, ROWS_N);
+    }
+    for (; n < N; n++) {
+        dot_columns_q(q4, job, T, n, 1);
+    }
+}
+
+void dot_q8_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q8, K), quant_columns(K), x, K};
+    dot_all_q(false, &job, T, N);
+}
+
+void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q4, K), quant_columns(K), x, K};
+    dot_all_q(true, &job, T, N);
+}
+
+#endif

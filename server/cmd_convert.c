@@ -1,0 +1,23 @@
+#include <stdio.h>
+
+#include "server/commands.h"
+
+int command_convert(const options *o)
+{
+    err_detail detail = {0};
+    int layer_bits = 0, head_bits = 0;
+    if (!o->convert_from || !o->convert_to) {
+        fprintf(stderr, "parley: convert needs a checkpoint folder and the folder to make: "
+                        "parley convert MODEL OUT --quantize q8\n");
+        return OPTIONS_EXIT_USAGE;
+    }
+    if (!command_formats(o, &layer_bits, &head_bits)) {
+        return OPTIONS_EXIT_USAGE;
+    }
+    err_code err =
+        engine_convert(o->convert_from, o->convert_to, layer_bits, head_bits, (size_t)o->threads, &detail);
+    if (err == ERR_OK) {
+        printf("%s is ready: parley -m %s\n", o->convert_to, o->convert_to);
+    }
+    return err == ERR_OK ? 0 : command_fail(err, &detail);
+}

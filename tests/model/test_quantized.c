@@ -1,0 +1,224 @@
+/* quantized: weights in blocks say the same whatever the threads, neighbours and chunks, and whether they come from the
+ * cache file, from memory or from a converted folder; damaged files are made anew. */
+#include "model/quantized.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "compute/cpu.h"
+#include "tests/model/tiny.h"
+
+enum { N_PROMPT = 150, STEPS = 4 };
+
+static int32_t ids[TINY_CTX];
+static char cache[256], cache_file[600];
+
+/* Logits of the prompt's last row and of a few steps behind it, given tokens: [STEPS + 1, V]; the caller frees. */
+static float *say(const tiny *t, int32_t chunk)
+{
+    float *out = malloc((STEPS + 1) * TINY_V * sizeof *out);
+    seq_state *s = tiny_seq(t);
+    const float *logits = NULL;
+    for (int32_t at = 0; at < N_PROMPT; at += chunk) {
+        logits = tiny_run(t, s, ids + at, N_PROMPT - at < chunk ? N_PROMPT - at : chunk, false, false);
+    }
+    memcpy(out, logits, TINY_V * sizeof *out);
+    for (int32_t i = 0; i < STEPS; i++) {
+        logits = tiny_run(t, s, ids + N_PROMPT + i, 1, true, false);
+        memcpy(out + (i + 1) * TINY_V, logits, TINY_V * sizeof *out);
+    }
+    seq_state_destroy(s);
+    return out;
+}
+
+static float *say_with(const char *dir, size_t n_threads, unsigned mask, int n_bits, bool fast)
+{
+    tiny t = tiny_open_as(&(tiny_options){dir, n_threads, mask, KV_BF16, n_bits, fast});
+    float *out = say(&t, N_PROMPT);
+    tiny_close(&t);
+    return out;
+}
+
+#define CHECK_SAID(expected, call)                                                                           \
+    do {                                                                                                     \
+        float *said_ = (call);                                                                               \
+        CHECK_SAME_FLOATS(said_, (expected), (STEPS + 1) * TINY_V);                                          \
+        free(said_);                                                                                         \
+    } while (0)
+
+/* The only file in the cache folder; its name goes to cache_file. */
+static int find_files(void)
+{
+    int n = 0;
+    char dir[300];
+    snprintf(dir, sizeof dir, "%s/parley", cache);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] != '.') {
+            snprintf(cache_file, sizeof cache_file, "%s/%s", dir, e->d_name);
+            n++;
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    return n;
+}
+
+static ino_t file_number(void)
+{
+    struct stat st = {0};
+    CHECK_INT(stat(cache_file, &st), 0);
+    return st.st_ino;
+}
+
+/* A file that is cut or holds something else is replaced; a good one is not. */
+static void test_file(const float *expected, int n_bits)
+{
+    CHECK_INT(find_files(), 1);
+    const ino_t first = file_number();
+    CHECK_SAID(expected, say_with(check_data("tiny"), 2, ~0u, n_bits, true));
+    CHECK(file_number() == first);
+    CHECK_INT(truncate(cache_file, 5000), 0);
+    CHECK_SAID(expected, say_with(check_data("tiny"), 2, ~0u, n_bits, true));
+    struct stat st = {0};
+    CHECK(stat(cache_file, &st) == 0 && st.st_size > 5000);
+    FILE *f = fopen(cache_file, "wb"); /* a good file of something else */
+    static const char other[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}x";
+    const uint64_t n = sizeof other - 2;
+    CHECK(f && fwrite(&n, 8, 1, f) == 1 && fwrite(other, sizeof other - 1, 1, f) == 1);
+    if (f) {
+        fclose(f);
+    }
+    CHECK_SAID(expected, say_with(check_data("tiny"), 2, ~0u, n_bits, true));
+    CHECK(stat(cache_file, &st) == 0 && st.st_size > 5000);
+    CHECK_INT(find_files(), 1);
+}
+
+static void test_format(int n_bits, const float *stored)
+{
+    char out[300];
+    err_detail d = {0};
+    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true});
+    float *expected = say(&t, N_PROMPT);
+    /* The prompt is near that of the stored weights; random weights magnify what rounding does to later tokens. */
+    CHECK(tiny_difference(expected, stored, TINY_V) < (n_bits == 8 ? 0.05 : 0.6));
+    CHECK(memcmp(expected, stored, (STEPS + 1) * TINY_V * sizeof *stored) != 0);
+    float *chunks = say(&t, 64);
+    CHECK(tiny_difference(chunks, expected, (STEPS + 1) * TINY_V) < 0.02);
+    free(chunks);
+    tiny_close(&t);
+    test_file(expected, n_bits);
+    CHECK_SAID(expected, say_with(check_data("tiny"), 1, ~0u, n_bits, true));
+    for (int exact = 0; exact < 2; exact++) {
+        float *one = say_with(check_data("tiny"), 1, ~0u, n_bits, exact == 0);
+        CHECK_SAID(one, say_with(check_data("tiny"), 3, ~0u, n_bits, exact == 0));
+        free(one);
+    }
+    float *generic = say_with(check_data("tiny"), 2, 0, n_bits, true);
+    CHECK(tiny_difference(generic, expected, (STEPS + 1) * TINY_V) <
+          0.1); /* a last bit may round elsewhere */
+    free(generic);
+
+    snprintf(out, sizeof out, "%s/converted%d", cache, n_bits);
+    compute *c = NULL;
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &d), d);
+    const quantize_options opt = {.layer_bits = n_bits, .head_bits = n_bits, .c = c};
+    CHECK_OK(model_convert(check_data("tiny"), out, &opt, &d), d);
+    CHECK_INT(model_convert(check_data("tiny"), out, &opt, &d), ERR_INVALID);
+    CHECK(strstr(d.text, out) != NULL);
+    CHECK_SAID(expected, say_with(out, 2, ~0u, 0, true));
+    CHECK_SAID(expected, say_with(out, 2, ~0u, n_bits, true)); /* already in blocks: left as they are */
+    snprintf(out, sizeof out, "%s/twice%d", cache, n_bits);
+    CHECK_INT(model_convert(check_data("tiny"), out, &(quantize_options){.c = c}, &d), ERR_INVALID);
+    compute_destroy(c);
+
+    setenv("XDG_CACHE_HOME", "/proc/none", 1); /* no folder can be made there */
+    CHECK_SAID(expected, say_with(check_data("tiny"), 2, ~0u, n_bits, true));
+    setenv("XDG_CACHE_HOME", cache, 1);
+    CHECK_INT(unlink(cache_file), 0);
+    free(expected);
+}
+
+/* Three sequences in one step, and one row of each alone. */
+static void test_batch(int n_bits)
+{
+    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true});
+    seq_state *s[3];
+    position at[3];
+    batch_run runs[3];
+    int32_t rows[] = {0, 1, 2}, tokens[3];
+    float *alone = malloc(3 * TINY_V * sizeof *alone);
+    err_detail d = {0};
+    for (int32_t i = 0; i < 3; i++) {
+        for (int pass = 0; pass < 2; pass++) {
+            s[i] = tiny_seq(&t);
+            (void)tiny_run(&t, s[i], ids + i, 20 + i, false, false);
+            if (pass == 0) {
+                memcpy(alone + i * TINY_V, tiny_run(&t, s[i], ids + 40 + i, 1, true, false),
+                       TINY_V * sizeof *alone);
+                seq_state_destroy(s[i]);
+            }
+        }
+        tokens[i] = ids[40 + i];
+        at[i] = (position){20 + i, 20 + i, 20 + i};
+        runs[i] = (batch_run){.seq = s[i], .first_row = i, .n_rows = 1, .exact_rows = true};
+    }
+    const batch b = {.n_rows = 3,
+                     .tokens = tokens,
+                     .positions = at,
+                     .runs = runs,
+                     .n_runs = 3,
+                     .logit_rows = rows,
+                     .n_logit_rows = 3};
+    CHECK_OK(decoder_forward(t.m, t.c, &b, t.sc, &d), d);
+    for (int32_t i = 0; i < 3; i++) {
+        CHECK_SAME_FLOATS(decoder_logits(t.sc, i), alone + i * TINY_V, TINY_V);
+        seq_state_destroy(s[i]);
+    }
+    free(alone);
+    tiny_close(&t);
+}
+
+/* What the test made, two levels deep. */
+static void remove_folders(void)
+{
+    static const char *const names[] = {"parley", "converted8", "converted4"};
+    char path[1200];
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", cache, names[i]);
+        DIR *d = opendir(path);
+        for (struct dirent *e; d && (e = readdir(d));) {
+            snprintf(path, sizeof path, "%s/%s/%s", cache, names[i], e->d_name);
+            unlink(path);
+        }
+        if (d) {
+            closedir(d);
+        }
+        snprintf(path, sizeof path, "%s/%s", cache, names[i]);
+        CHECK_INT(rmdir(path), 0);
+    }
+    CHECK_INT(rmdir(cache), 0);
+}
+
+int main(void)
+{
+    snprintf(cache, sizeof cache, "/tmp/parley_quantized_XXXXXX");
+    CHECK(mkdtemp(cache) != NULL);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    log_set_level(LOG_OFF);
+    CHECK(tiny_ids(ids, TINY_CTX) >= N_PROMPT + STEPS);
+    float *stored = say_with(check_data("tiny"), 2, ~0u, 0, true);
+    for (int n_bits = 8; n_bits >= 4; n_bits -= 4) {
+        test_format(n_bits, stored);
+        test_batch(n_bits);
+        CHECK_INT(find_files(), 1);
+        CHECK_INT(unlink(cache_file), 0);
+    }
+    free(stored);
+    remove_folders();
+    CHECK_DONE();
+}
