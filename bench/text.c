@@ -511,12 +511,12 @@ static err_code measure_gaps(bench *b, err_detail *detail)
         gen_request *talk = NULL, *prompt = NULL;
         answer *a = NULL, *p = NULL;
         engine_clear_cache(b->e);
-        err = engine_prepare_text(b->e, &talk, "Tell me", 7, false, &many, detail);
+        err = engine_prepare_text(b->e, &talk, "Tell me", 7, false, 0, &many, detail);
         if (err == ERR_OK) {
             err = make_words(b, &text, b->set.history, 7, detail);
         }
         if (err == ERR_OK) {
-            err = engine_prepare_text(b->e, &prompt, bytes_str(&text), text.len, false, &one, detail);
+            err = engine_prepare_text(b->e, &prompt, bytes_str(&text), text.len, false, 0, &one, detail);
         }
         bytes_deinit(&text);
         if (err != ERR_OK) {
