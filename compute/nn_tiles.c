@@ -2,8 +2,8 @@
  *
  * x is turned once into panels of TILE_ROWS rows and stays in the second cache. A task takes some columns of the output
  * for all rows: their weights are widened to f32 in scratch, or, where the processor multiplies bf16 faster and the
- * context is fast, taken as they lie in the checkpoint: each weight is broadcast against a panel, so packing them would
- * gain nothing. An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the
+ * context is fast, taken as they lie in the checkpoint: each weight is broadcast against a panel, so no order of them
+ * would save a load. An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the
  * other rows nor on how the work is cut. */
 #include "compute/nn.h"
 
