@@ -56,8 +56,10 @@ for (const view of /** @type {{phone: boolean, colorScheme: 'light'|'dark'}[]} *
         const estimate = page.locator('film-strip .estimate');
         await estimate.waitFor();
         assert.match(await estimate.innerText(), /about 8 frames, 224 tokens/);
-        await page.locator('film-strip select').selectOption('4');
+        await page.getByLabel('Frames a second').selectOption('4');
         await until(async () => /about 16 frames, 448 tokens/.test(await estimate.innerText()), 'another rate to cost more');
+        await page.getByLabel('At most').selectOption('8');
+        await until(async () => /about 8 frames, 224 tokens/.test(await estimate.innerText()), 'fewer frames to cost less');
         await shot('film-strip');
         await send(page, 'When does it change?');
         await until(() => buttons.count().then((n) => n === 3), 'the times of the answer');

@@ -194,7 +194,7 @@ test('a film shows its frames, is trimmed, and is answered about', { skip }, asy
     await until(async () => (await redAt()).every((x) => x >= 0), 'every frame to be drawn');
     const places = await redAt();
     assert.ok(places.every((x, i) => i === 0 || x > places[i - 1]), String(places));
-    await strip.locator('select').selectOption('1');
+    await strip.getByLabel('Frames a second').selectOption('1');
     await until(async () => (await strip.locator('canvas').count()) === 4, 'half of the frames to go');
     await strip.getByLabel('From').fill('2000');
     await until(async () => /From\s*2.0 s/.test(await strip.innerText()), 'the trim handle to be read');

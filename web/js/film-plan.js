@@ -6,14 +6,14 @@ const WORDS_A_PAIR = 8;
 /**
  * Seconds of the frames that the server will choose: evenly from the first to the last of the part.
  * @param {number} seconds length of the film
- * @param {{fps?: number, start_ms?: number, end_ms?: number}} chosen
+ * @param {{fps?: number, max_frames?: number, start_ms?: number, end_ms?: number}} chosen
  * @param {{fps: number, min_frames: number, max_frames: number}} model what the checkpoint says
  */
 export function frameTimes(seconds, chosen, model) {
     const start = (chosen.start_ms ?? 0) / 1000;
     const length = Math.max(0, Math.min(seconds, (chosen.end_ms ?? seconds * 1000) / 1000) - start);
     const wanted = Math.trunc(length * (chosen.fps ?? model.fps) + 1e-6);
-    const n = Math.min(Math.max(wanted, model.min_frames), model.max_frames);
+    const n = Math.min(Math.max(wanted, model.min_frames), chosen.max_frames ?? model.max_frames, model.max_frames);
     // The last frame begins before the end; how long it lasts the browser does not tell.
     const last = Math.max(0, length - 0.04);
     return Array.from({ length: n }, (_, i) => start + (n > 1 ? (i * last) / (n - 1) : 0));

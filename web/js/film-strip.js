@@ -1,12 +1,13 @@
 /**
  * <film-strip>: the frames of an attached film that the model will see, with their times; what can be chosen is how
- * many a second and which part. The choice is kept in `attachment.video` and sent with the film.
+ * many a second, how many at most, and which part. The choice is kept in `attachment.video` and sent with the film.
  */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { urlOf } from './attachments.js';
 import { filmTokens, frameTimes } from './film-plan.js';
 
 const RATES = [0.5, 1, 2, 4, 8];
+const COUNTS = [4, 8, 16, 32, 64, 128];
 /** More frames than these are counted but not drawn. */
 const DRAWN_MAX = 48;
 const SEEK_WAIT_MS = 2_000;
@@ -112,7 +113,7 @@ class FilmStrip extends LitElement {
         const { seconds, name, width, height } = this.attachment;
         if (!seconds) return nothing;
         const whole = Math.floor(seconds * 10) * 100;
-        const { fps, start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        const { fps, max_frames: most, start_ms: start = 0, end_ms: end = whole } = this.chosen;
         const tokens = filmTokens(width, height, this.times.length, this.rates);
         const step = Math.max(1, Math.ceil(this.times.length / DRAWN_MAX));
         const shown = this.times.filter((_, i) => i % step === 0);
@@ -120,6 +121,11 @@ class FilmStrip extends LitElement {
             <input type="range" min="0" max=${whole} step="100" .value=${String(value)}
                 aria-valuetext="${(value / 1000).toFixed(1)} seconds" @change=${(event) => this.#trim(event, isStart)} />
             <output>${(value / 1000).toFixed(1)} s</output></label>`;
+        const choice = (label, name, value, usual, options) => html`<label>${label}
+            <select @change=${(event) => this.#choose({ [name]: Number(event.target.value) || undefined })}>
+                <option value="" ?selected=${!value}>as the model likes (${usual})</option>
+                ${options.map((option) => html`<option value=${option} ?selected=${value === option}>${option}</option>`)}
+            </select></label>`;
         return html`<section class="film-strip" aria-label="What is shown of ${name}">
             <ol aria-label="${this.times.length} frames" tabindex="0">
                 ${shown.map(
@@ -127,12 +133,8 @@ class FilmStrip extends LitElement {
                 )}
             </ol>
             <div class="film-choice">
-                <label>Frames a second
-                    <select @change=${(event) => this.#choose({ fps: Number(event.target.value) || undefined })}>
-                        <option value="" ?selected=${!fps}>as the model likes (${this.rates.fps})</option>
-                        ${RATES.map((rate) => html`<option value=${rate} ?selected=${fps === rate}>${rate}</option>`)}
-                    </select>
-                </label>
+                ${choice('Frames a second', 'fps', fps, this.rates.fps, RATES)}
+                ${choice('At most', 'max_frames', most, this.rates.max_frames, COUNTS.filter((n) => n < this.rates.max_frames))}
                 ${handle('From', start, true)} ${handle('To', end, false)}
                 <span class="estimate">The model sees about ${this.times.length} frames${tokens ? `, ${tokens.toLocaleString('en')} tokens` : ''}.</span>
             </div>
