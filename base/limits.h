@@ -86,6 +86,11 @@ enum {
     LIMIT_KEEPALIVE_S = 10, /* SSE comment interval */
 };
 
+/* Conversations kept for previous_response_id, as JSON text */
+#define LIMIT_LINEAGE_BYTES     ((size_t)16 << 20)  /* one of them */
+#define LIMIT_LINEAGE_SUM_BYTES ((size_t)128 << 20) /* all */
+enum { LIMIT_LINEAGES = 1024, LIMIT_LINEAGE_S = 3600 };
+
 /* Checkpoint files */
 #define LIMIT_SAFETENSORS_HEADER_BYTES ((size_t)100 << 20)
 #define LIMIT_CONFIG_BYTES             ((size_t)16 << 20)

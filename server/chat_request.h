@@ -13,6 +13,7 @@
 #include "engine/chat.h"
 #include "engine/engine.h"
 #include "server/file_store.h"
+#include "server/lineage.h"
 #include "server/request_fields.h"
 #include "server/tool_parser.h"
 
@@ -21,6 +22,7 @@ typedef struct chat_request {
     reply_options reply;
     file_store *files; /* set before parsing: where uploaded files are found, NULL: nowhere; and whose */
     uint64_t scope;
+    lineage *lineage;      /* set before parsing: where earlier conversations are found; NULL: nowhere */
     const tool_form *form; /* set before parsing: how the model writes calls; NULL: it does not */
     json_doc **docs;       /* parsed tool-call arguments and the like; freed with the request */
     size_t n_docs, cap_docs;

@@ -39,6 +39,7 @@ struct prep {
     int n_threads;
     size_t max_bytes;
     file_store *files;
+    lineage *lineage;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
     atomic_bool stopping;
 };
@@ -161,6 +162,7 @@ static void run_query(prep *p, prep_job *job)
     chat_request r;
     chat_request_init(&r);
     r.files = p->files;
+    r.lineage = p->lineage;
     r.scope = job->scope;
     err_code err = is_cancelled(&run)
                        ? ERR_CANCELLED
@@ -188,6 +190,7 @@ static void run_job(prep *p, prep_job *job)
     chat_request r;
     chat_request_init(&r);
     r.files = p->files;
+    r.lineage = p->lineage;
     r.form = job->form;
     r.scope = job->scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
@@ -233,7 +236,7 @@ static void *worker(void *ctx)
 
 /* ---- lifetime ---- */
 
-prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
+prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files, lineage *conversations,
                   void (*post)(void *ctx, loop_message *m), void *ctx)
 {
     prep *p = calloc(1, sizeof *p);
@@ -244,6 +247,7 @@ prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *f
     p->ctx = ctx;
     p->max_bytes = max_bytes;
     p->files = files;
+    p->lineage = conversations;
     atomic_init(&p->n_bytes, 0);
     atomic_init(&p->stopping, false);
     p->jobs = mailbox_create(n_queue);

@@ -1,6 +1,6 @@
 /* prep: worker threads that turn request bodies into engine requests: parse, validate, decode media, render, tokenize.
  *
- *     prep *p = prep_create(2, 32, 256 << 20, files, post, ctx);
+ *     prep *p = prep_create(2, 32, 256 << 20, files, conversations, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
  *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, form, t);  // ERR_BUSY: answer 429
  *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "engine/engine.h"
 #include "server/file_store.h"
+#include "server/lineage.h"
 #include "server/loop_message.h"
 #include "server/tool_parser.h"
 
@@ -34,10 +35,10 @@ MUST_CHECK prep_ticket *prep_ticket_create(void);
 void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
 void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 
-/* At most n_queue jobs and max_bytes of bodies wait. files: where requests find uploaded files. post takes the message
- * over. NULL without memory or threads. */
+/* At most n_queue jobs and max_bytes of bodies wait. files and conversations: where requests find uploaded files and what
+ * they go on from. post takes the message over. NULL without memory or threads. */
 MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
-                             void (*post)(void *ctx, loop_message *m), void *ctx);
+                             lineage *conversations, void (*post)(void *ctx, loop_message *m), void *ctx);
 /* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
 void prep_destroy(prep *p);
 

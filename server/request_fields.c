@@ -12,6 +12,7 @@ void reply_options_init(reply_options *o)
     memset(o, 0, sizeof *o);
     o->temperature = o->top_p = NAN;
     o->max_tokens = -1;
+    bytes_init(&o->items, LIMIT_LINEAGE_BYTES);
 }
 
 void reply_options_deinit(reply_options *o)
@@ -23,6 +24,7 @@ void reply_options_deinit(reply_options *o)
     free(o->metadata);
     free(o->tools_text);
     free(o->tool_choice_text);
+    bytes_deinit(&o->items);
     tool_set_destroy(o->tools);
     reply_options_init(o);
 }

@@ -12,13 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "engine/chat.h"
 #include "engine/engine.h"
 #include "server/tool_set.h"
 
-enum { REQUEST_MODEL_MAX = 128, REQUEST_ID_MAX = 256, REQUEST_EVENT_ID_MAX = 64 };
+enum {
+    REQUEST_MODEL_MAX = 128,
+    REQUEST_ID_MAX = 256,
+    REQUEST_EVENT_ID_MAX = 64,
+    REQUEST_RESPONSE_ID_MAX = 48
+};
 
 /* What the reply of a request needs to know; outlives the parsed body. */
 typedef struct reply_options {
@@ -27,20 +33,23 @@ typedef struct reply_options {
     bool return_progress;
     bool timings_per_token;
     bool logprobs;
-    bool store, cancel_on_disconnect;        /* as asked for */
+    bool store;                              /* keep the conversation for previous_response_id */
+    bool store_given, cancel_on_disconnect;  /* as asked for; store_given: with the word itself */
     bool keep_on_disconnect;                 /* what follows from them: go on when the client is gone */
     char model[REQUEST_MODEL_MAX];           /* as asked for; "" if absent */
     char stream_id[REQUEST_ID_MAX + 1];      /* lane, WebSocket only */
     char event_id[REQUEST_EVENT_ID_MAX + 1]; /* the client's, echoed in errors */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
-    char *echo;                          /* text that goes before the answer, owned; NULL: none */
-    char *metadata;                      /* JSON object as text, owned; NULL: none */
-    double temperature, top_p;           /* as asked for, NAN if not: echoed by Responses */
-    int32_t max_tokens;                  /* as asked for, -1 if not */
-    char effort[16], summary[16];        /* of the reasoning, as asked for; "" if not */
-    tool_set *tools;                     /* that may be called, owned; NULL: none */
-    bool one_call;                       /* the answer ends behind its first call */
+    char *echo;                                /* text that goes before the answer, owned; NULL: none */
+    char *metadata;                            /* JSON object as text, owned; NULL: none */
+    double temperature, top_p;                 /* as asked for, NAN if not: echoed by Responses */
+    int32_t max_tokens;                        /* as asked for, -1 if not */
+    char previous_id[REQUEST_RESPONSE_ID_MAX]; /* previous_response_id, "" if not given */
+    bytes items;                               /* the conversation so far, to be kept (see lineage); owned */
+    char effort[16], summary[16];              /* of the reasoning, as asked for; "" if not */
+    tool_set *tools;                           /* that may be called, owned; NULL: none */
+    bool one_call;                             /* the answer ends behind its first call */
     char *tools_text, *tool_choice_text; /* JSON as it was sent, owned, echoed by Responses; NULL: not sent */
 } reply_options;
 

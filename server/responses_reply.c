@@ -187,19 +187,32 @@ void responses_reply_write(bytes *out, const responses_reply *r)
     write_number_or(out, "max_output_tokens",
                     r->opt->max_tokens > 0 ? (double)r->opt->max_tokens : (double)NAN, "null");
     bytes_printf(out, ",\"instructions\":null,\"metadata\":%s", r->opt->metadata ? r->opt->metadata : "{}");
+    const char *quote = r->opt->previous_id[0] ? "\"" : "";
     bytes_printf(
         out,
-        ",\"parallel_tool_calls\":%s,\"previous_response_id\":null,\"store\":%s,\"text\":{\"format\":{"
+        ",\"parallel_tool_calls\":%s,\"previous_response_id\":%s%s%s,\"store\":%s,\"text\":{\"format\":{"
         "\"type\":\"text\"}},\"tool_choice\":%s,\"tools\":",
-        r->opt->one_call ? "false" : "true", r->opt->keep_on_disconnect ? "true" : "false",
+        r->opt->one_call ? "false" : "true", quote, r->opt->previous_id[0] ? r->opt->previous_id : "null",
+        quote, r->opt->store ? "true" : "false",
         r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
     bytes_append_str(out, r->opt->tools_text ? r->opt->tools_text : "[]");
-    const char *quote = r->opt->effort[0] ? "\"" : "";
+    quote = r->opt->effort[0] ? "\"" : "";
     bytes_printf(out, ",\"reasoning\":{\"effort\":%s%s%s,", quote,
                  r->opt->effort[0] ? r->opt->effort : "null", quote);
     quote = r->opt->summary[0] ? "\"" : "";
     bytes_printf(out, "\"summary\":%s%s%s}", quote, r->opt->summary[0] ? r->opt->summary : "null", quote);
     bytes_append_str(out, ",\"truncation\":\"disabled\"}");
+}
+
+void responses_reply_append_output(bytes *out, const responses_reply *r)
+{
+    for (int i = 0; i < r->n_items; i++) {
+        const reply_item *item = &r->items[i];
+        if (item->kind != REPLY_CALL || !item->was_cut) {
+            bytes_append_char(out, ',');
+            write_item(out, r, item, true, item_status(r, item));
+        }
+    }
 }
 
 /* ---- events ---- */

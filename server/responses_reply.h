@@ -79,6 +79,8 @@ bool responses_reply_is_finished(const responses_reply *r);
 
 /* The response object as it stands. */
 void responses_reply_write(bytes *out, const responses_reply *r);
+/* Appends the output to a conversation (see lineage): ",{item},{item}", without calls that were cut short. */
+void responses_reply_append_output(bytes *out, const responses_reply *r);
 /* A response.snapshot event for a reader that lost its place; *next is the number it goes on with. */
 void responses_reply_snapshot(bytes *out, const responses_reply *r, int64_t *next);
 /* Ephemeral events, never logged. */

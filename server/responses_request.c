@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "server/call_ledger.h"
 #include "server/chat_normalize.h"
@@ -35,7 +36,7 @@ static bool is_lane_name(const char *text)
 static err_code read_identity(chat_request *r, const json *root, err_detail *d)
 {
     const char *event_id = "", *stream_id = NULL, *on_disconnect = "", *model = "";
-    bool store = false;
+    bool store = true;
     err_code err = request_string(&event_id, root, "event_id", REQUEST_EVENT_ID_MAX, d);
     if (err == ERR_OK) {
         snprintf(r->reply.event_id, sizeof r->reply.event_id, "%s", event_id);
@@ -60,6 +61,7 @@ static err_code read_identity(chat_request *r, const json *root, err_detail *d)
         err = request_bool(&store, root, "store", d);
     }
     r->reply.store = store;
+    r->reply.store_given = json_is_true(json_get(root, "store"));
     r->reply.cancel_on_disconnect = strcmp(on_disconnect, "cancel") == 0;
     if (err == ERR_OK) {
         err = request_string(&model, root, "model", sizeof r->reply.model - 1, d);
@@ -201,9 +203,79 @@ static err_code read_item(item_reader *reader, const json *item, const char *pat
     return err_set_param(d, ERR_UNSUPPORTED, inner, "unsupported_item_type", "%s is not understood", inner);
 }
 
+/* The items of the conversation that previous_response_id continues; *out stays NULL without one. */
+static err_code open_previous(chat_request *r, const json **out, const json *root, err_detail *d)
+{
+    const char *id = NULL;
+    json_doc *doc = NULL;
+    bytes text;
+    err_code err = request_string(&id, root, "previous_response_id", REQUEST_ID_MAX, d);
+    if (err != ERR_OK || !id) {
+        return err;
+    }
+    bytes_init(&text, LIMIT_LINEAGE_BYTES + 2);
+    bytes_append_char(&text, '[');
+    bool found = r->lineage && lineage_get(r->lineage, r->scope, id, clock_ms(), &text);
+    bytes_append_char(&text, ']');
+    if (!found) {
+        err = err_set_param(d, ERR_INVALID, "previous_response_id", "previous_response_not_found",
+                            "this response is unknown, was not stored or is gone; send the whole "
+                            "conversation in input");
+    } else if (text.failed) {
+        err = no_memory(d);
+    } else {
+        err = json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH + 1, d);
+    }
+    bytes_deinit(&text);
+    if (err == ERR_OK && !chat_request_keep(r, doc)) {
+        err = no_memory(d);
+    }
+    if (err == ERR_OK) {
+        snprintf(r->reply.previous_id, sizeof r->reply.previous_id, "%s", id);
+        *out = json_root(doc);
+    }
+    return err;
+}
+
+/* Writes the conversation so far, for the response that may continue it. One that is too long is not kept: then items
+ * are empty. */
+static void keep_items(chat_request *r, const json *previous, const json *input)
+{
+    bytes *out = &r->reply.items;
+    for (const json *v = json_child(previous); v; v = json_next(v)) {
+        json_write(out, v);
+        bytes_append_char(out, ',');
+    }
+    if (json_is(input, JSON_STRING)) {
+        bytes_append_str(out, "{\"role\":\"user\",\"content\":");
+        json_write(out, input);
+        bytes_append_char(out, '}');
+    }
+    for (const json *v = json_is(input, JSON_ARRAY) ? json_child(input) : NULL; v; v = json_next(v)) {
+        json_write(out, v);
+        bytes_append_str(out, json_next(v) ? "," : "");
+    }
+    if (out->failed) {
+        bytes_deinit(out);
+    }
+}
+
+static err_code read_items(item_reader *reader, const json *list, const char *name, err_detail *d)
+{
+    err_code err = ERR_OK;
+    size_t i = 0;
+    for (const json *v = json_child(list); v && err == ERR_OK; v = json_next(v)) {
+        char path[PATH_BYTES];
+        request_path(path, "%s[%zu]", name, i++);
+        err = read_item(reader, v, path, d);
+    }
+    return err;
+}
+
 static err_code read_input(chat_request *r, const json *root, const engine_info *info, err_detail *d)
 {
     const json *input = json_get(root, "input");
+    const json *previous = NULL;
     const char *instructions = NULL;
     bool is_string = json_is(input, JSON_STRING);
     size_t n = is_string ? 1 : json_is(input, JSON_ARRAY) ? json_len(input) : 0;
@@ -211,7 +283,16 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         return err_set_param(d, ERR_INVALID, "input", n ? "too_many_messages" : "missing_field",
                              "input must be a string or a list of 1 to %d items", LIMIT_MESSAGES);
     }
-    err_code err = request_string(&instructions, root, "instructions", LIMIT_BODY_BYTES, d);
+    err_code err = open_previous(r, &previous, root, d);
+    if (err == ERR_OK && n + json_len(previous) > LIMIT_MESSAGES) {
+        err = err_set_param(d, ERR_INVALID, "input", "too_many_messages",
+                            "input and the conversation before it have more than %d items", LIMIT_MESSAGES);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    n += json_len(previous);
+    err = request_string(&instructions, root, "instructions", LIMIT_BODY_BYTES, d);
     if (err != ERR_OK) {
         return err;
     }
@@ -229,18 +310,21 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         err = content_read(&reader.content, add_message(&reader, CHAT_SYSTEM), json_get(root, "instructions"),
                            "instructions", d);
     }
+    if (err == ERR_OK && previous) {
+        err = read_items(&reader, previous, "previous_response_id", d);
+    }
     if (is_string && err == ERR_OK) {
         err = content_read(&reader.content, add_message(&reader, CHAT_USER), input, "input", d);
     }
-    size_t i = 0;
-    for (const json *v = is_string ? NULL : json_child(input); v && err == ERR_OK; v = json_next(v)) {
-        char path[PATH_BYTES];
-        request_path(path, "input[%zu]", i++);
-        err = read_item(&reader, v, path, d);
+    if (!is_string && err == ERR_OK) {
+        err = read_items(&reader, input, "input", d);
     }
     if (err == ERR_OK) {
         call_ledger_sort(&reader.ledger);
         err = chat_normalize(r->in, d);
+    }
+    if (err == ERR_OK && r->lineage && r->reply.store) {
+        keep_items(r, previous, input);
     }
     return err == ERR_OK ? request_read_continue(r->in, root, d) : err;
 }
@@ -269,10 +353,6 @@ static err_code read_metadata(chat_request *r, const json *root, err_detail *d)
 
 static err_code check_supported(const json *root, err_detail *d)
 {
-    if (json_typeof(json_get(root, "previous_response_id")) != JSON_NULL) {
-        return err_set_param(d, ERR_NOT_FOUND, "previous_response_id", "previous_response_not_found",
-                             "earlier responses are not kept; send the whole conversation in input");
-    }
     if (json_is_true(json_get(root, "background"))) {
         return err_set_param(d, ERR_UNSUPPORTED, "background", "not_supported",
                              "background is not supported");

@@ -368,8 +368,10 @@ static err_code open_parts(serve *s, err_detail *d)
     s->inbox = mailbox_create(INBOX_MESSAGES);
     size_t max_bytes =
         INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
-    s->prep = s->inbox ? prep_create(opt->n_prep_threads, (size_t)opt->n_queue, max_bytes, s->files, post, s)
-                       : NULL;
+    s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
+    s->prep = s->inbox && s->lineage ? prep_create(opt->n_prep_threads, (size_t)opt->n_queue, max_bytes,
+                                                   s->files, s->lineage, post, s)
+                                     : NULL;
     if (!s->prep || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
                                  opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
@@ -439,6 +441,7 @@ static void close_parts(serve *s)
     id_table_deinit(&s->conns);
     uploads_deinit(&s->uploads);
     file_store_destroy(s->files);
+    lineage_destroy(s->lineage);
     access_deinit(&s->access);
 }
 

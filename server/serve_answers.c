@@ -137,6 +137,7 @@ static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
+    bytes_deinit(&a->opt.items);
     log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
              e->status, e->code);
     if (a->is_socket) {
@@ -200,6 +201,19 @@ static void finish_chat(serve *s, answer *a)
     bytes_deinit(&body);
 }
 
+/* The conversation with this answer, for a request that goes on from it. */
+static void keep_conversation(serve *s, answer *a)
+{
+    bytes *items = &a->opt.items;
+    if (items->len > 0 && a->finish != GEN_FINISH_ERROR) {
+        responses_reply_append_output(items, &a->reply);
+        if (!items->failed) {
+            lineage_put(s->lineage, a->scope, a->reply.id, items->data, items->len, clock_ms());
+        }
+    }
+    bytes_deinit(items);
+}
+
 static void finish_responses(serve *s, answer *a)
 {
     api_error e;
@@ -221,6 +235,7 @@ static void finish_responses(serve *s, answer *a)
         break;
     }
     responses_reply_finish(&a->reply, &result);
+    keep_conversation(s, a); /* before anybody hears that it is finished */
     conn *c = serve_conn(s, a->conn);
     if (c && !c->is_socket && !a->opt.stream && c->answer == a->id) {
         bytes body;
@@ -439,7 +454,7 @@ static void on_accepted(serve *s, answer *a, loop_message *m)
     }
     conn *c = serve_conn(s, a->conn);
     /* A plain socket has no way to come back for its answer; with the extensions coming back is the rule. */
-    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store;
+    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
     a->opt.keep_on_disconnect = can_return && !a->opt.cancel_on_disconnect;
     responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name);
     a->has_reply = true;

@@ -95,6 +95,7 @@ typedef struct serve {
     char model_name[REQUEST_MODEL_MAX];
     file_store *files;
     uploads uploads;
+    lineage *lineage;
     int64_t files_checked_s;
     id_table conns;
     id_table answers;

@@ -5,6 +5,7 @@
  *     !think    answer inside a think block first !fail       fail after some tokens
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
  *     !who      say the scope and the switches of the request
+ *     !recall   say the role and the text of every message
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
  *
@@ -129,6 +130,20 @@ static void write_answer(bytes *out, const char *said, int n_images)
     }
 }
 
+/* " role:text" of every message, without the words that steer. */
+static void write_messages(bytes *out, const chat_input *in)
+{
+    static const char *const ROLES[] = {
+        [CHAT_SYSTEM] = "system", [CHAT_USER] = "user", [CHAT_ASSISTANT] = "assistant", [CHAT_TOOL] = "tool"};
+    for (size_t i = 0; i < in->n_messages; i++) {
+        const chat_message *m = &in->messages[i];
+        bytes_printf(out, " %s:", ROLES[m->role]);
+        for (size_t k = 0; k < m->n_parts; k++) {
+            append_plain(out, m->parts[k].kind == CHAT_TEXT ? m->parts[k].text : "[picture]");
+        }
+    }
+}
+
 err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
                         err_detail *d)
 {
@@ -168,6 +183,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (strstr(said, "!who")) {
         bytes_printf(&text, " scope=%016llx mtp=%d cache=%d", (unsigned long long)in->scope,
                      !in->params.no_draft, !in->params.no_cache);
+    }
+    if (strstr(said, "!recall")) {
+        write_messages(&text, in);
     }
     bytes_append_char(&text, '\0');
     r->text = text.data;

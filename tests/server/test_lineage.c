@@ -1,0 +1,66 @@
+/* lineage: owners, bounds, age. */
+#include "server/lineage.h"
+
+#include "tests/check.h"
+
+static void put(lineage *l, const char *id, const char *items, double now_ms)
+{
+    lineage_put(l, 1, id, items, strlen(items), now_ms);
+}
+
+/* "" if it is not there. */
+static const char *get(lineage *l, uint64_t scope, const char *id, double now_ms)
+{
+    static char text[64];
+    bytes out;
+    bytes_init(&out, sizeof text - 1);
+    bool found = lineage_get(l, scope, id, now_ms, &out);
+    CHECK_INT(found, out.len > 0);
+    snprintf(text, sizeof text, "%s", bytes_str(&out));
+    bytes_deinit(&out);
+    return text;
+}
+
+static void test_owner_and_age(void)
+{
+    lineage *l = lineage_create(100, 4, 10);
+    CHECK(l);
+    put(l, "resp_a", "{1}", 0.0);
+    CHECK_STR(get(l, 1, "resp_a", 0.0), "{1}");
+    CHECK_STR(get(l, 2, "resp_a", 0.0), "");
+    CHECK_STR(get(l, 1, "resp_b", 0.0), "");
+    CHECK_STR(get(l, 1, "resp_a", 10000.0), "{1}");
+    CHECK_STR(get(l, 1, "resp_a", 10001.0), "");
+    lineage_destroy(l);
+    lineage_destroy(NULL);
+}
+
+static void test_bounds(void)
+{
+    lineage *l = lineage_create(10, 3, 10);
+    CHECK(l);
+    put(l, "a", "aaa", 0.0);
+    put(l, "b", "bbb", 0.0);
+    put(l, "c", "ccc", 0.0);
+    put(l, "d", "d", 0.0); /* one too many */
+    CHECK_STR(get(l, 1, "a", 0.0), "");
+    CHECK_STR(get(l, 1, "b", 0.0), "bbb");
+    put(l, "e", "eeeeeeeee", 0.0); /* leaves room for one byte */
+    CHECK_STR(get(l, 1, "c", 0.0), "");
+    CHECK_STR(get(l, 1, "d", 0.0), "d");
+    CHECK_STR(get(l, 1, "e", 0.0), "eeeeeeeee");
+    put(l, "f", "fffffffffff", 0.0); /* larger than everything together may be */
+    CHECK_STR(get(l, 1, "f", 0.0), "");
+    CHECK_STR(get(l, 1, "e", 0.0), "eeeeeeeee");
+    put(l, "g", "g", 10001.0); /* the others are too old */
+    CHECK_STR(get(l, 1, "e", 0.0), "");
+    CHECK_STR(get(l, 1, "g", 10001.0), "g");
+    lineage_destroy(l);
+}
+
+int main(void)
+{
+    test_owner_and_age();
+    test_bounds();
+    CHECK_DONE();
+}
