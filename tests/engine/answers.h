@@ -1,0 +1,97 @@
+/* answers: an engine for a test, and what its requests say. The engine thread puts events into a mailbox, the test's
+ * thread collects them.
+ *
+ *     answers_begin(); engine *e = answers_open(&(engine_options){.model_dir = ..., .n_ctx = 2048});
+ *     answers_submit(e, r, 7); answer a = {0}; answers_collect(&a, 7, 1); ... engine_close(e); answers_end();
+ */
+#ifndef PARLEY_TESTS_ENGINE_ANSWERS_H
+#define PARLEY_TESTS_ENGINE_ANSWERS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mailbox.h"
+#include "engine/engine.h"
+#include "tests/check.h"
+
+enum { ANSWER_IDS = 256, ANSWER_EVENTS = 8192, ANSWER_WAIT_MS = 60000 };
+
+/* What one request said. */
+typedef struct answer {
+    int32_t ids[ANSWER_IDS];
+    int32_t n;
+    gen_timings timings;
+} answer;
+
+static mailbox *answer_events;
+
+static inline void answers_begin(void)
+{
+    answer_events = mailbox_create(ANSWER_EVENTS);
+    if (!answer_events) {
+        exit(1);
+    }
+}
+
+static inline void answers_end(void)
+{
+    mailbox_destroy(answer_events, NULL);
+}
+
+static inline void answers_on_event(void *ctx, gen_event *ev)
+{
+    (void)ctx;
+    if (!mailbox_push(answer_events, ev)) {
+        check_fail(__FILE__, __LINE__, "the event mailbox is full");
+        gen_event_free(ev);
+    }
+}
+
+/* The options with all instruction sets, greedy defaults and our mailbox. Ends the test if the engine does not open. */
+static inline engine *answers_open(const engine_options *options)
+{
+    engine_options opt = *options;
+    opt.cpu_mask = ~0u;
+    opt.on_event = answers_on_event;
+    gen_params_init(&opt.defaults);
+    opt.defaults.temperature = 0.0f;
+    engine *e = NULL;
+    err_detail d = {0};
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    if (!e) {
+        exit(1);
+    }
+    return e;
+}
+
+static inline void answers_submit(engine *e, gen_request *r, uint64_t id)
+{
+    err_detail d = {0};
+    CHECK_OK(engine_submit(e, r, id, &d), d);
+}
+
+/* Collects events until `n` requests with ids first_id .. are done. */
+static inline void answers_collect(answer *answers, uint64_t first_id, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        void *message = NULL;
+        if (!mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS)) {
+            check_fail(__FILE__, __LINE__, "no event for a minute");
+            exit(1);
+        }
+        gen_event *ev = message;
+        answer *a = &answers[ev->request_id - first_id];
+        CHECK(ev->request_id >= first_id && ev->request_id < first_id + n);
+        if (ev->type == GEN_TOKENS) {
+            for (int32_t i = 0; i < ev->n_tokens && a->n < ANSWER_IDS; i++) {
+                a->ids[a->n++] = ev->tokens[i];
+            }
+        } else if (ev->type == GEN_DONE) {
+            a->timings = ev->timings;
+            done++;
+        }
+        gen_event_free(ev);
+    }
+}
+
+#endif
