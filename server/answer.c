@@ -125,12 +125,29 @@ static void release(answer *a, text_stream *stream, reply_kind kind, const bytes
     bytes_deinit(&shown);
 }
 
+/* White space in front of a call is looked through for stop strings, and not shown unless one ends the answer there. */
+static void release_blank(answer *a, const bytes *blank)
+{
+    bytes shown;
+    bytes_init(&shown, SIZE_MAX / 2);
+    text_stream_push(&a->content_stream, &shown, blank->data, blank->len);
+    text_stream_finish(&a->content_stream, &shown);
+    const size_t n_hidden = a->content_stream.stopped ? 0 : blank->len; /* it came out last */
+    reply_pieces_add(&a->pieces, REPLY_CONTENT, bytes_str(&shown),
+                     shown.len > n_hidden ? shown.len - n_hidden : 0);
+    bytes_deinit(&shown);
+}
+
 /* Moves what the parser found through the streams to the new pieces. What a stream holds back is text as soon as
  * something of another kind follows. */
 static void release_pieces(answer *a, bool is_end)
 {
     for (size_t i = 0; i < a->parser.pieces.n && !a->content_stream.stopped; i++) {
         const reply_piece *p = &a->parser.pieces.items[i];
+        if (p->kind == REPLY_BLANK) {
+            release_blank(a, &p->text);
+            continue;
+        }
         release(a, &a->reasoning_stream, REPLY_REASONING, p->kind == REPLY_REASONING ? &p->text : NULL,
                 p->kind != REPLY_REASONING);
         release(a, &a->content_stream, REPLY_CONTENT, p->kind == REPLY_CONTENT ? &p->text : NULL,

@@ -136,6 +136,8 @@ static tool_step find_call(reply_parser *p, bool is_end)
         return TOOL_NO;
     }
     if (step == TOOL_DONE) {
+        p->reader.blank = p->held.data;
+        p->reader.n_blank = p->seen;
         step = form->head(&p->reader, p->held.data + p->seen, p->held.len - p->seen, is_end, &used);
     }
     if (step == TOOL_DONE) {

@@ -6,7 +6,8 @@
  *
  * An answer thinks at its beginning or not at all: it starts inside a think block (the prompt ends in one), or its
  * first word is <think>. Later markers are plain text. White space at the edges of the reasoning and in front of the
- * content that follows it is dropped; so is white space around tool calls.
+ * content that follows it is dropped; so is white space behind tool calls. In front of a call it is a piece of its own
+ * kind.
  *
  * Calls are looked for only if the request has tools, and only in the content: at the beginning of a line or behind a
  * finished sentence, never inside a fenced code block. What does not turn out to be a call is text.

@@ -19,6 +19,7 @@
 typedef enum reply_kind {
     REPLY_REASONING,
     REPLY_CONTENT,
+    REPLY_BLANK,     /* white space in front of a call: never shown, but stop strings may lie in it */
     REPLY_CALL,      /* a call begins; the text is the function's name */
     REPLY_ARGUMENTS, /* of the call that began last: a piece of a JSON object's text */
     REPLY_CALL_END,  /* the call is whole; no text */

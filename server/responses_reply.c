@@ -403,6 +403,8 @@ void responses_reply_delta(responses_reply *r, const reply_pieces *pieces)
         case REPLY_CONTENT:
             add_text(r, p->kind, &p->text);
             break;
+        case REPLY_BLANK: /* never shown */
+            break;
         case REPLY_CALL:
             close_item(r, "completed");
             open_item(r, REPLY_CALL, &p->text);

@@ -107,6 +107,7 @@ void tool_begin(tool_reader *r, const char *name, size_t len)
     r->at_begin = true;
     r->depth = 0;
     bytes_clear(&r->value);
+    reply_pieces_add(r->out, REPLY_BLANK, r->blank, r->n_blank);
     reply_pieces_add(r->out, REPLY_CALL, name, len);
 }
 

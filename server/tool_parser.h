@@ -43,6 +43,8 @@ typedef struct tool_reader {
     const tool_set *tools;
     reply_pieces *out;
     const tool_def *tool; /* NULL: a name that is not among the tools */
+    const char *blank;    /* for head: the white space in front of the marker */
+    size_t n_blank;
     int state;
     unsigned kinds;   /* of the value being read */
     bytes value;      /* gathered until it is whole */
@@ -93,7 +95,7 @@ tool_step tool_match(const char *text, size_t len, const char *marker);
 size_t tool_open_end(const char *text, size_t len, const char *marker);
 /* Leading white space. */
 size_t tool_blank(const char *text, size_t len);
-/* Begins a call of this name and looks up its tool. */
+/* Begins a call of this name, behind the white space in front of it, and looks up its tool. */
 void tool_begin(tool_reader *r, const char *name, size_t len);
 void tool_arguments(tool_reader *r, const char *text, size_t len);
 /* Whether text can be the name of a function. */

@@ -107,6 +107,20 @@ test('stop strings hold for the text, not for arguments', async () => {
     assert.equal(stopped.finish_reason, 'stop');
 });
 
+test('stop strings may lie in the white space in front of a call', async () => {
+    for (const [before, stop, shown] of [['Hm.\n\n', '\n\n', 'Hm.'], ['Hm. \n', '\n', 'Hm. '], ['Hm.\n', 'm.\n', 'H'], ['\n', '\n', '']]) {
+        const said = `!raw ${before}${call('now')}`;
+        const whole = (await chat(server, said, { tools, stop })).json().choices[0];
+        assert.deepEqual([whole.message.content ?? '', whole.message.tool_calls, whole.finish_reason], [shown, undefined, 'stop']);
+        const streamed = assemble((await chat(server, said, { tools, stop, stream: true })).text);
+        assert.deepEqual(streamed, { content: shown, calls: [], finish: 'stop' });
+    }
+    /* the beginning of one that does not come is not shown either */
+    const open = (await chat(server, `!raw Hm.\n${call('now')}`, { tools, stop: ['\n\n', '.\nx'] })).json().choices[0];
+    assert.equal(open.message.content, 'Hm.');
+    assert.equal(open.message.tool_calls.length, 1);
+});
+
 test('Responses: items and events', async () => {
     const input = `!think !raw I look.\n${WEATHER}\n${call('now')}`;
     const whole = (await post(server, '/v1/responses', { input, tools: flat, tool_choice: 'auto' })).json();

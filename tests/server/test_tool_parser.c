@@ -244,6 +244,33 @@ static void test_hermes(void)
     hermes("<tool_call>\n<function=now>\n</function>", "C{<tool_call>\n<function=now>\n</function>}");
 }
 
+/* White space in front of a call is a piece of its own, however it was pushed; behind thoughts and calls there is none. */
+static void test_blank(void)
+{
+    static const char TEXT[] =
+        "<think>why</think>\n\nI look. \n\n<tool_call><function=now></function></tool_call>\n"
+        "<tool_call><function=now></function></tool_call>";
+    for (size_t step = 1; step < sizeof TEXT; step++) {
+        reply_parser p;
+        size_t n_blank = 0;
+        reply_parser_init(&p, &(reply_rules){.may_think = true, .form = &TOOL_FORM_XML, .tools = tools});
+        for (size_t at = 0; at < sizeof TEXT - 1; at += step) {
+            const size_t left = sizeof TEXT - 1 - at;
+            reply_parser_push(&p, TEXT + at, left < step ? left : step);
+        }
+        reply_parser_finish(&p, false);
+        for (size_t i = 0; i < p.pieces.n; i++) {
+            if (p.pieces.items[i].kind == REPLY_BLANK) {
+                n_blank++;
+                CHECK_STR(bytes_str(&p.pieces.items[i].text), " \n\n");
+                CHECK(i + 1 < p.pieces.n && p.pieces.items[i + 1].kind == REPLY_CALL);
+            }
+        }
+        CHECK_INT(n_blank, 1);
+        reply_parser_deinit(&p);
+    }
+}
+
 static void test_forms(void)
 {
     CHECK(tool_form_find("hermes") == &TOOL_FORM_HERMES);
@@ -268,6 +295,7 @@ int main(void)
     test_thinking();
     test_one_call();
     test_hermes();
+    test_blank();
     test_forms();
     tool_set_destroy(tools);
     CHECK_DONE();

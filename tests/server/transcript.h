@@ -2,6 +2,8 @@
  *
  *     R{reasoning}C{content}[name {"a":1}]      a call that is whole
  *     [name {"a":1!]                            a call that was cut
+ *
+ * White space in front of a call is left out.
  */
 #ifndef PARLEY_TESTS_SERVER_TRANSCRIPT_H
 #define PARLEY_TESTS_SERVER_TRANSCRIPT_H
@@ -10,9 +12,12 @@
 
 static inline void transcript_write(bytes *out, const reply_pieces *p)
 {
-    static const char *const BEFORE[] = {"R{", "C{", "[", " ", "]", "!]"};
-    static const char *const AFTER[] = {"}", "}", "", "", "", ""};
+    static const char *const BEFORE[] = {"R{", "C{", "", "[", " ", "]", "!]"};
+    static const char *const AFTER[] = {"}", "}", "", "", "", "", ""};
     for (size_t i = 0; i < p->n; i++) {
+        if (p->items[i].kind == REPLY_BLANK) {
+            continue;
+        }
         bytes_append_str(out, BEFORE[p->items[i].kind]);
         bytes_append(out, bytes_str(&p->items[i].text), p->items[i].text.len);
         bytes_append_str(out, AFTER[p->items[i].kind]);
