@@ -8,7 +8,7 @@
 
 const char *answer_kind_name(answer_kind kind)
 {
-    static const char *const NAMES[] = {"chat", "completion", "response", "query"};
+    static const char *const NAMES[] = {"chat", "completion", "message", "response", "query"};
     return NAMES[kind];
 }
 
@@ -27,7 +27,10 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
     a->ticket = ticket;
     a->created_ms = clock_ms();
     a->created_at = clock_unix_s();
-    hash_random_id(a->chat_id, sizeof a->chat_id, kind == ANSWER_COMPLETION ? "cmpl-" : "chatcmpl-");
+    hash_random_id(a->chat_id, sizeof a->chat_id,
+                   kind == ANSWER_COMPLETION ? "cmpl-"
+                   : kind == ANSWER_MESSAGES ? "msg_"
+                                             : "chatcmpl-");
     reply_options_init(&a->opt);
     reply_parser_init(&a->parser, &(reply_rules){0});
     reply_pieces_init(&a->pieces);

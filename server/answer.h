@@ -14,6 +14,7 @@
 
 #include "engine/engine.h"
 #include "server/chat_reply.h"
+#include "server/messages_reply.h"
 #include "server/prep.h"
 #include "server/reply_json.h"
 #include "server/reply_parser.h"
@@ -24,6 +25,7 @@
 typedef enum answer_kind {
     ANSWER_CHAT,
     ANSWER_COMPLETION,
+    ANSWER_MESSAGES,
     ANSWER_RESPONSES,
     ANSWER_QUERY /* about a text: the prep workers answer it */
 } answer_kind;
@@ -73,10 +75,11 @@ typedef struct answer {
     double phase_start_ms;
     uint32_t progress_version, stats_version;
 
-    /* Chat Completions and Completions */
+    /* Chat Completions, Completions and Messages */
     char chat_id[48];
     int64_t created_at;
     chat_reply_state chat;
+    messages_reply_state messages;
     reply_pieces whole; /* not streaming */
     bytes whole_logprobs;
     bytes sse; /* streaming: not yet pulled */
@@ -87,7 +90,7 @@ typedef struct answer {
     bool has_reply; /* reply is initialised */
 } answer;
 
-/* "chat", "completion", "response" or "query". */
+/* "chat", "completion", "message", "response" or "query". */
 const char *answer_kind_name(answer_kind kind);
 
 /* NULL without memory. */

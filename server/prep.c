@@ -9,6 +9,7 @@
 #include "base/mailbox.h"
 #include "server/chat_request.h"
 #include "server/completion_request.h"
+#include "server/messages_request.h"
 #include "server/responses_request.h"
 #include "server/text_queries.h"
 
@@ -130,6 +131,8 @@ static err_code parse(chat_request *r, completion_prompt *prompt, prep_job *job,
         return chat_request_parse(r, text, job->body.len, info, d);
     case PREP_COMPLETION:
         return completion_request_parse(r, prompt, text, job->body.len, info, d);
+    case PREP_MESSAGES:
+        return messages_request_parse(r, text, job->body.len, true, info, d);
     case PREP_RESPONSES:
         return responses_request_parse(r, text, job->body.len, false, info, d);
     default:
@@ -163,6 +166,7 @@ static void run_query(prep *p, prep_job *job)
     chat_request_init(&r);
     r.files = p->files;
     r.lineage = p->lineage;
+    r.form = job->form;
     r.scope = job->scope;
     err_code err = is_cancelled(&run)
                        ? ERR_CANCELLED

@@ -26,6 +26,7 @@ typedef struct prep_ticket prep_ticket; /* a shared "no longer wanted" flag of o
 typedef enum prep_kind {
     PREP_CHAT,       /* body of POST /v1/chat/completions */
     PREP_COMPLETION, /* body of POST /v1/completions */
+    PREP_MESSAGES,   /* body of POST /v1/messages */
     PREP_RESPONSES,  /* body of POST /v1/responses */
     PREP_EVENT,      /* a WebSocket message that should be response.create */
     PREP_QUERY       /* PREP_QUERY + a text_query: a question that these threads answer themselves */

@@ -9,6 +9,8 @@ static const route ROUTES[] = {
     {ROUTE_COUNT_CHAT, NET_POST, "/v1/chat/completions/input_tokens", "input_tokens", false, true, false},
     {ROUTE_COMPLETIONS, NET_POST, "/v1/completions", "completions", false, true, false},
     {ROUTE_COMPLETIONS, NET_POST, "/completions", "completions", false, true, false},
+    {ROUTE_MESSAGES, NET_POST, "/v1/messages", "messages", false, true, false},
+    {ROUTE_COUNT_MESSAGES, NET_POST, "/v1/messages/count_tokens", "input_tokens", false, true, false},
     {ROUTE_TOKENIZE, NET_POST, "/tokenize", "tokenize", false, true, false},
     {ROUTE_DETOKENIZE, NET_POST, "/detokenize", "detokenize", false, true, false},
     {ROUTE_APPLY_TEMPLATE, NET_POST, "/apply-template", "apply_template", false, true, false},
@@ -126,6 +128,11 @@ void router_allow(char *out, size_t cap, unsigned methods)
     if (n < cap) {
         snprintf(out + n, cap - n, "OPTIONS");
     }
+}
+
+bool router_is_messages(const route *r)
+{
+    return r && (r->id == ROUTE_MESSAGES || r->id == ROUTE_COUNT_MESSAGES);
 }
 
 const route *router_table(size_t *n)

@@ -20,6 +20,8 @@ typedef enum route_id {
     ROUTE_APPLY_TEMPLATE,
     ROUTE_COUNT_CHAT,      /* POST /v1/chat/completions/input_tokens */
     ROUTE_COUNT_RESPONSES, /* POST /v1/responses/input_tokens */
+    ROUTE_MESSAGES,
+    ROUTE_COUNT_MESSAGES, /* POST /v1/messages/count_tokens */
     ROUTE_RESPONSES,
     ROUTE_RESPONSES_SOCKET,
     ROUTE_RESPONSE,        /* GET /v1/responses/{id} */
@@ -67,6 +69,9 @@ router_match router_find(net_method method, const char *path, bool is_upgrade);
 
 /* "GET, HEAD, OPTIONS" for an Allow header. */
 void router_allow(char *out, size_t cap, unsigned methods);
+
+/* True for Anthropic's routes, whose errors have another shape. NULL allowed. */
+bool router_is_messages(const route *r);
 
 /* The table, for tests and documentation that walk every route. */
 const route *router_table(size_t *n);

@@ -63,6 +63,7 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     }
     answer_kind k = kind == PREP_CHAT         ? ANSWER_CHAT
                     : kind == PREP_COMPLETION ? ANSWER_COMPLETION
+                    : kind == PREP_MESSAGES   ? ANSWER_MESSAGES
                     : kind >= PREP_QUERY      ? ANSWER_QUERY
                                               : ANSWER_RESPONSES;
     answer *a = answer_create(k, ++s->next_answer, c->id);
@@ -117,6 +118,21 @@ static chat_reply_meta chat_meta(const serve *s, const answer *a)
         .model = a->opt.model[0] ? a->opt.model : s->model_name,
         .fingerprint = "parley-" PARLEY_VERSION,
         .include_usage = a->opt.include_usage,
+    };
+}
+
+static messages_reply_meta messages_meta(const serve *s, const answer *a)
+{
+    const char *stop = a->n_calls == 0 ? a->content_stream.stop : NULL;
+    return (messages_reply_meta){
+        .id = a->chat_id,
+        .model = a->opt.model[0] ? a->opt.model : s->model_name,
+        .stop_reason = a->finish == GEN_FINISH_LENGTH ? "max_tokens"
+                       : a->n_calls > 0               ? "tool_use"
+                       : stop                         ? "stop_sequence"
+                                                      : "end_turn",
+        .stop_sequence = stop,
+        .usage = answer_usage(a),
     };
 }
 
@@ -175,7 +191,7 @@ static void finish_chat(serve *s, answer *a)
             api_error_set(&e, 503, "cancelled", NULL, "the request was cancelled");
         }
         if (a->opt.stream) {
-            chat_reply_error(&a->sse, &e);
+            (a->kind == ANSWER_MESSAGES ? messages_reply_error : chat_reply_error)(&a->sse, &e);
             a->sse_end = true;
         } else if (c) {
             c->answer = 0;
@@ -183,17 +199,26 @@ static void finish_chat(serve *s, answer *a)
         }
         return;
     }
+    const messages_reply_meta message = messages_meta(s, a);
     if (a->opt.stream) {
-        (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
-            &a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+        if (a->kind == ANSWER_MESSAGES) {
+            messages_reply_last(&a->sse, &message, &a->messages);
+        } else {
+            (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
+                &a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+        }
         a->sse_end = true;
         return;
     }
     bytes body;
     bytes_init(&body, SIZE_MAX / 2);
-    (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
-        &body, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
-        answer_finish_reason(a), &usage, &a->timings);
+    if (a->kind == ANSWER_MESSAGES) {
+        messages_reply_whole(&body, &message, &a->whole);
+    } else {
+        (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
+            &body, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
+            answer_finish_reason(a), &usage, &a->timings);
+    }
     if (c) {
         c->answer = 0;
         serve_send_json(s, c, 200, &body, NULL);
@@ -262,7 +287,9 @@ static void flush_text(serve *s, answer *a, double now)
         chat_reply_meta meta = chat_meta(s, a);
         const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
         const gen_timings *timings = a->opt.timings_per_token ? &a->timings : NULL;
-        if (a->kind == ANSWER_COMPLETION) {
+        if (a->kind == ANSWER_MESSAGES) {
+            messages_reply_delta(&a->sse, &a->messages, &a->pieces);
+        } else if (a->kind == ANSWER_COMPLETION) {
             completion_reply_delta(&a->sse, &meta, &a->pieces, logprobs, timings);
             bytes_clear(&a->logprobs);
         } else if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs, timings)) {
@@ -385,6 +412,9 @@ static void begin_http_stream(serve *s, conn *c, answer *a)
     if (a->kind == ANSWER_CHAT) {
         chat_reply_meta meta = chat_meta(s, a);
         chat_reply_first(&a->sse, &meta);
+    } else if (a->kind == ANSWER_MESSAGES) {
+        messages_reply_meta meta = messages_meta(s, a);
+        messages_reply_first(&a->sse, &meta);
     }
     begin_stream(s, c);
 }

@@ -189,7 +189,7 @@ bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply
     if (c) {
         serve_drop_form(c);
     }
-    return serve_refuse(s, refusal, &e, NULL, c ? c->route->name : "unknown");
+    return serve_refuse(s, refusal, &e, NULL, c ? c->route : NULL);
 }
 
 /* ---- files ---- */

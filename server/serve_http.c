@@ -54,13 +54,18 @@ static void error_headers(char *out, size_t cap, const api_error *e, const char 
     }
 }
 
+static void write_error(bytes *out, const api_error *e, const route *to)
+{
+    (router_is_messages(to) ? messages_reply_error_body : api_error_write_body)(out, e);
+}
+
 void serve_send_error(serve *s, conn *c, const api_error *e)
 {
     char headers[128];
     bytes body;
     bytes_init(&body, 16384);
     error_headers(headers, sizeof headers, e, NULL);
-    api_error_write_body(&body, e);
+    write_error(&body, e, c->route);
     /* 499 is our word for a client that left; one that is still there gets a plain failure. */
     serve_send_json(s, c, e->status == 499 ? 503 : e->status, &body, headers);
     bytes_deinit(&body);
@@ -69,17 +74,17 @@ void serve_send_error(serve *s, conn *c, const api_error *e)
 /* ---- the head of a request ---- */
 
 /* A refusal must outlive on_head's frame: the loop thread has one. */
-bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const char *endpoint)
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to)
 {
     static _Thread_local char headers[256];
     static _Thread_local char text[2048];
     bytes body;
     bytes_init(&body, sizeof text - 1);
-    api_error_write_body(&body, e);
+    write_error(&body, e, to);
     snprintf(text, sizeof text, "%s", bytes_str(&body));
     bytes_deinit(&body);
     error_headers(headers, sizeof headers, e, allow);
-    metrics_request(&s->metrics, endpoint, e->status);
+    metrics_request(&s->metrics, to ? to->name : "unknown", e->status);
     *out = (net_reply){.status = e->status,
                        .content_type = "application/json",
                        .headers = headers,
@@ -120,36 +125,35 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
     *m = router_find(head->method, head->path, head->is_upgrade);
     bool is_public = (m->route && m->route->is_public) || head->method == NET_OPTIONS;
     int status = access_check(&s->access, head, is_public, &why);
-    const char *endpoint = m->route ? m->route->name : "unknown";
     if (status != 200) {
         const char *code = status == 401   ? "invalid_api_key"
                            : status == 421 ? "host_not_allowed"
                                            : "origin_not_allowed";
         api_error_set(&e, status, code, NULL, "%s", why);
-        return serve_refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
     }
     if (m->status == 405) {
         char allow[64];
         router_allow(allow, sizeof allow, m->allow);
         api_error_set(&e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
-        return serve_refuse(s, refusal, &e, allow, endpoint);
+        return serve_refuse(s, refusal, &e, allow, m->route);
     }
     if (m->status != 200) {
         api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
-        return serve_refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
     }
     if (m->route->takes_json && head->method == NET_POST && !is_json(head->content_type)) {
         api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
-        return serve_refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
     }
     if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
         api_error_set(&e, 400, "unsupported_protocol", NULL,
                       "the sub-protocol offered must be parley.v1, or none");
-        return serve_refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
     }
     if (head->is_upgrade && s->phase == SERVE_DRAINING) {
         api_error_set(&e, 503, "server_draining", NULL, "the server is shutting down");
-        return serve_refuse(s, refusal, &e, NULL, endpoint);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
     }
     return true;
 }
@@ -181,7 +185,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     if (!c) {
         api_error e;
         api_error_from(&e, ERR_NOMEM, NULL);
-        return serve_refuse(s, refusal, &e, NULL, m.route->name);
+        return serve_refuse(s, refusal, &e, NULL, m.route);
     }
     c->scope = access_scope(&s->access, head);
     c->route = m.route;
@@ -196,7 +200,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
     api_error e;
     if (m.route->takes_form && head->method == NET_POST && !serve_begin_form(s, c, head, &e)) {
-        return serve_refuse(s, refusal, &e, NULL, m.route->name);
+        return serve_refuse(s, refusal, &e, NULL, m.route);
     }
     return true;
 }
@@ -443,6 +447,12 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
     case ROUTE_COMPLETIONS:
         on_generate(s, c, PREP_COMPLETION, body);
         break;
+    case ROUTE_MESSAGES:
+        on_generate(s, c, PREP_MESSAGES, body);
+        break;
+    case ROUTE_COUNT_MESSAGES:
+        on_generate(s, c, PREP_QUERY + QUERY_COUNT_MESSAGES, body);
+        break;
     case ROUTE_RESPONSES:
         on_generate(s, c, PREP_RESPONSES, body);
         break;
@@ -528,7 +538,7 @@ static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
         bytes_append(out, a->sse.data, n);
         bytes_consume(&a->sse, n);
     } else if (!a->sse_end && keepalive_due(s, c)) {
-        bytes_append_str(out, ":\n\n");
+        bytes_append_str(out, a->kind == ANSWER_MESSAGES ? MESSAGES_REPLY_PING : ":\n\n");
     }
     return a->sse.len > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
 }

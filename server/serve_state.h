@@ -132,8 +132,8 @@ void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
 void serve_send_error(serve *s, conn *c, const api_error *e);
 
-/* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. */
-bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const char *endpoint);
+/* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL if unknown. */
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to);
 
 /* serve_files.c */
 /* on_head of a route that takes a form; false and *e if it is refused. */

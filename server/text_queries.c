@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "server/messages_request.h"
 #include "server/responses_request.h"
 
 /* ---- tokens of a text ---- */
@@ -114,15 +115,15 @@ static err_code apply_template(bytes *out, const chat_request *r, engine *e, err
     return err;
 }
 
-static err_code count_tokens(bytes *out, chat_request *r, engine *e, const prepare_hooks *hooks,
-                             err_detail *d)
+/* members: of the reply, in front of input_tokens. */
+static err_code count_tokens(bytes *out, const char *members, chat_request *r, engine *e,
+                             const prepare_hooks *hooks, err_detail *d)
 {
     gen_request *request = NULL;
     r->in->scope = r->scope;
     err_code err = engine_prepare(e, &request, r->in, hooks, d);
     if (err == ERR_OK) {
-        bytes_printf(out, "{\"object\":\"response.input_tokens\",\"input_tokens\":%d}",
-                     gen_request_get_info(request).n_prompt_tokens);
+        bytes_printf(out, "{%s\"input_tokens\":%d}", members, gen_request_get_info(request).n_prompt_tokens);
         gen_request_free(request);
     }
     return err;
@@ -131,6 +132,7 @@ static err_code count_tokens(bytes *out, chat_request *r, engine *e, const prepa
 err_code text_query_run(bytes *out, text_query query, chat_request *r, engine *e, const char *text,
                         size_t len, const prepare_hooks *hooks, err_detail *d)
 {
+    static const char OBJECT[] = "\"object\":\"response.input_tokens\",";
     const engine_info *info = engine_get_info(e);
     const json *root = NULL;
     err_code err = ERR_OK;
@@ -146,9 +148,12 @@ err_code text_query_run(bytes *out, text_query query, chat_request *r, engine *e
         return err == ERR_OK ? apply_template(out, r, e, d) : err;
     case QUERY_COUNT_CHAT:
         err = chat_request_parse(r, text, len, info, d);
-        return err == ERR_OK ? count_tokens(out, r, e, hooks, d) : err;
+        return err == ERR_OK ? count_tokens(out, OBJECT, r, e, hooks, d) : err;
+    case QUERY_COUNT_MESSAGES:
+        err = messages_request_parse(r, text, len, false, info, d);
+        return err == ERR_OK ? count_tokens(out, "", r, e, hooks, d) : err;
     default:
         err = responses_request_parse(r, text, len, false, info, d);
-        return err == ERR_OK ? count_tokens(out, r, e, hooks, d) : err;
+        return err == ERR_OK ? count_tokens(out, OBJECT, r, e, hooks, d) : err;
     }
 }

@@ -10,6 +10,7 @@ void text_stream_init(text_stream *s, char *const *stops, size_t n_stops)
     bytes_init(&s->held, SIZE_MAX / 2);
     s->stops = stops;
     s->n_stops = n_stops;
+    s->stop = NULL;
     s->stopped = false;
 }
 
@@ -38,23 +39,25 @@ static void release(text_stream *s, bytes *out, size_t n)
     bytes_consume(&s->held, n);
 }
 
-/* Finds the stop string that ends first, behind byte `from`; *start is where it begins. */
-static bool find_stop(const text_stream *s, size_t from, size_t *start)
+/* The stop string that ends first, behind byte `from`, or NULL; *start is where it begins. */
+static const char *find_stop(const text_stream *s, size_t from, size_t *start)
 {
     for (size_t end = from + 1; end <= s->held.len; end++) {
         size_t longest = 0;
+        const char *found = NULL;
         for (size_t i = 0; i < s->n_stops; i++) {
             size_t n = strlen(s->stops[i]);
             if (n <= end && n > longest && memcmp(s->held.data + end - n, s->stops[i], n) == 0) {
                 longest = n;
+                found = s->stops[i];
             }
         }
-        if (longest > 0) {
+        if (found) {
             *start = end - longest;
-            return true;
+            return found;
         }
     }
-    return false;
+    return NULL;
 }
 
 /* How many bytes at the end are the beginning of some stop string. */
@@ -82,7 +85,8 @@ void text_stream_push(text_stream *s, bytes *out, const char *data, size_t len)
     if (s->held.failed) {
         return;
     }
-    if (find_stop(s, from, &start)) {
+    s->stop = find_stop(s, from, &start);
+    if (s->stop) {
         release(s, out, start);
         bytes_clear(&s->held);
         s->stopped = true;

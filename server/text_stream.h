@@ -21,7 +21,8 @@ typedef struct text_stream {
     bytes held;
     char *const *stops; /* NUL-terminated, not empty; not owned */
     size_t n_stops;
-    bool stopped; /* a stop string was found: nothing more comes out */
+    const char *stop; /* the stop string that was found, one of stops; NULL: none */
+    bool stopped;     /* one was found: nothing more comes out */
 } text_stream;
 
 void text_stream_init(text_stream *s, char *const *stops, size_t n_stops);

@@ -81,6 +81,7 @@ static void test_holding(void)
     text_stream_push(&s, &out, "STOP", 4);
     text_stream_push(&s, &out, " more", 5);
     CHECK(s.stopped);
+    CHECK(s.stop == stops[0]);
     CHECK_STR(bytes_str(&out), "go START");
     text_stream_deinit(&s);
     bytes_deinit(&out);
