@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "engine/chat.h"
@@ -39,6 +40,7 @@ typedef struct reply_options {
     char model[REQUEST_MODEL_MAX];           /* as asked for; "" if absent */
     char stream_id[REQUEST_ID_MAX + 1];      /* lane, WebSocket only */
     char event_id[REQUEST_EVENT_ID_MAX + 1]; /* the client's, echoed in errors */
+    uint8_t body_hash[HASH_BYTES];           /* of a body with an event_id */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
     char *echo;                                /* text that goes before the answer, owned; NULL: none */

@@ -474,12 +474,56 @@ static void try_lanes(serve *s, uint64_t conn_id)
     }
 }
 
+/* The response that this message asked for when it was sent before: the same event_id and, as clients that know nothing
+ * of each other may count alike, the same bytes. NULL: there is none. */
+static answer *find_repeated(const serve *s, const answer *a)
+{
+    for (size_t i = 0; i < s->answers.cap && a->is_socket && a->opt.event_id[0]; i++) {
+        answer *b = id_table_at(&s->answers, i);
+        if (b && b != a && b->is_socket && b->has_reply && b->scope == a->scope &&
+            strcmp(b->opt.event_id, a->opt.event_id) == 0 &&
+            memcmp(b->opt.body_hash, a->opt.body_hash, HASH_BYTES) == 0 &&
+            a->created_ms - b->created_ms <= SERVE_REPEAT_S * 1000.0) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
+/* Lets the socket that asked for `a` read `earlier` instead, from its first event on; one that reads it already goes on
+ * where it is. */
+static void attach_repeated(serve *s, answer *a, const answer *earlier)
+{
+    uint64_t conn_id = a->conn;
+    conn *c = serve_conn(s, conn_id);
+    bool follows = !c;
+    for (int i = 0; c && i < c->n_readers; i++) {
+        follows |= c->readers[i].answer == earlier->id;
+    }
+    if (!follows && !serve_add_reader(c, earlier->id, 0)) {
+        api_error e;
+        api_error_set(&e, 429, "websocket_stream_limit_reached", NULL,
+                      "this socket follows too many responses");
+        serve_socket_error(s, c, &e, a->opt.event_id, a->opt.stream_id, earlier->reply.id);
+    } else if (!follows) {
+        s->metrics.ws_resumes++;
+        net_want_write(s->net, conn_id);
+    }
+    serve_drop_answer(s, a);
+    try_lanes(s, conn_id);
+}
+
 static void on_accepted(serve *s, answer *a, loop_message *m)
 {
     reply_options_deinit(&a->opt);
     a->opt = m->options;
     reply_options_init(&m->options);
     if (a->kind != ANSWER_RESPONSES) {
+        return;
+    }
+    const answer *earlier = find_repeated(s, a);
+    if (earlier) {
+        attach_repeated(s, a, earlier);
         return;
     }
     conn *c = serve_conn(s, a->conn);
@@ -615,23 +659,31 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
 
 /* ---- time ---- */
 
+/* When a finished answer is no longer needed. */
+static double expires_ms(const answer *a)
+{
+    double end = a->finished_ms + EVENT_LOG_TTL_S * 1000.0;
+    double repeat = a->created_ms + SERVE_REPEAT_S * 1000.0;
+    return a->is_socket && a->opt.event_id[0] && repeat > end ? repeat : end;
+}
+
 /* Finished answers stay for readers that come back, but neither for ever nor without bound. */
 static void expire(serve *s, double now)
 {
     size_t n_finished = 0;
-    answer *oldest = NULL;
+    answer *first = NULL;
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
         if (!a || a->state != ANSWER_FINISHED) {
             continue;
         }
         n_finished++;
-        if (!oldest || a->finished_ms < oldest->finished_ms) {
-            oldest = a;
+        if (!first || expires_ms(a) < expires_ms(first)) {
+            first = a;
         }
     }
-    if (oldest && (n_finished > SERVE_KEPT_ANSWERS || now - oldest->finished_ms > EVENT_LOG_TTL_S * 1000.0)) {
-        serve_drop_answer(s, oldest);
+    if (first && (n_finished > SERVE_KEPT_ANSWERS || now > expires_ms(first))) {
+        serve_drop_answer(s, first);
         expire(s, now);
     }
 }

@@ -38,6 +38,7 @@ enum {
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
     SERVE_KEPT_ANSWERS = 512,
+    SERVE_REPEAT_S = 600,    /* for so long a repeated event_id means the same response */
     SERVE_CHUNK_HEADER = 16, /* of a binary frame */
 };
 

@@ -173,6 +173,31 @@ test('an answer goes on without its socket and is picked up again', async () => 
     other.destroy();
 });
 
+test('a create that is sent again attaches to its response', async () => {
+    const first = await openExtended();
+    const message = create('!delay=1 once and only once', { event_id: 'again', stream_id: 's' });
+    first.send(message);
+    const created = await first.wait('response.created');
+    const large = create([{ role: 'user', content: `!len=20 ${'y'.repeat(18000)}` }], { event_id: 'large' }); // not parsed by the loop
+    first.send(large);
+    const { response_id: largeId } = await first.wait((m) => m.type === 'response.completed' && !m.stream_id);
+    first.destroy();
+    const second = await openExtended();
+    second.send(message);
+    const { response } = await second.wait('response.completed');
+    assert.equal(response.id, created.response.id);
+    const events = second.messages.filter((m) => m.sequence_number !== undefined);
+    assert.equal(events[0].sequence_number, 0);
+    assert.equal(checkOracle(events).text, 'You said: once and only once');
+    second.send(large);
+    assert.equal((await second.wait('response.completed')).response_id, largeId);
+    second.send(create('something else', { event_id: 'again', stream_id: 's' }));
+    const other = await second.wait('response.completed');
+    assert.notEqual(other.response_id, created.response.id);
+    assert.equal(other.response.output[0].content[0].text, 'You said: something else');
+    second.destroy();
+});
+
 test('an answer ends with its socket where asked, and on a strict socket', async () => {
     const strict = await Socket.open(server);
     strict.send(create('!len=8000 !delay=50'));
