@@ -40,6 +40,11 @@ enum {
     LIMIT_DFA_WORK = 20000000, /* steps of the construction: below a second */
 };
 
+/* Prefix cache */
+enum {
+    LIMIT_CACHED_PREFIXES = 4096, /* each request is compared with all of them */
+};
+
 /* Pictures (refused from the header, before memory is taken) */
 #define LIMIT_IMAGE_PIXELS     ((size_t)64 << 20)
 #define LIMIT_IMAGE_PIXELS_SUM ((size_t)128 << 20)

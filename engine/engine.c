@@ -12,7 +12,7 @@
 #include "compute/cpu.h"
 #include "engine/engine_private.h"
 
-enum { CACHE_DEFAULT_MIB = 1024, CACHE_MAX_ENTRIES = 256, VISION_CACHE_DEFAULT_MIB = 256 };
+enum { CACHE_DEFAULT_MIB = 1024, VISION_CACHE_DEFAULT_MIB = 256 };
 enum { N_CTX_DEFAULT_MAX = 32768, N_CTX_MIN = 256, PREFILL_CHUNK_DEFAULT = 512, N_PARALLEL_DEFAULT = 4 };
 
 static void report_load(const engine_options *opt, const char *stage, double fraction)
@@ -150,13 +150,17 @@ static err_code create_pool(engine *e, err_detail *detail)
     if (err != ERR_OK || e->cache_bytes == 0) {
         return err;
     }
-    size_t state = seq_state_bytes(cfg, e->cache_type, e->drafting, 1) - block_bytes;
-    if (state > e->cache_bytes / 2) {
-        log_warn("eng", "a prefix cache of %zu MiB cannot hold one state of this model (%zu MiB); it is off",
+    const size_t budget = e->cache_bytes / 2;
+    const size_t state = seq_state_bytes(cfg, e->cache_type, e->drafting, 1) - block_bytes;
+    if (state > budget) {
+        log_warn("eng",
+                 "--cache-ram is %zu MiB and one state of this model needs %zu MiB: no prompts are cached",
                  e->cache_bytes >> 20, (2 * state >> 20) + 1);
         return ERR_OK;
     }
-    e->cache = prefix_cache_create(e->cache_bytes / 2, CACHE_MAX_ENTRIES, cfg->hidden_size);
+    const size_t n_states = budget / state;
+    e->cache = prefix_cache_create(
+        budget, n_states < LIMIT_CACHED_PREFIXES ? n_states : LIMIT_CACHED_PREFIXES, cfg->hidden_size);
     if (!e->cache) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
     }

@@ -1,0 +1,93 @@
+/* The prefix cache of an engine: as many entries as its memory holds; a budget that is too small for one state is named at
+ * start and answers come all the same. */
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tests/engine/answers.h"
+
+enum { N_PROMPTS = 600, PROMPT_TOKENS = 4 };
+
+/* Asks for one token behind a prompt of its own and returns how many tokens of the prompt were cached. */
+static int32_t ask(engine *e, int32_t prompt, uint64_t id)
+{
+    int32_t ids[PROMPT_TOKENS];
+    gen_params p;
+    gen_params_init(&p);
+    p.max_tokens = 1;
+    p.ignore_eos = true;
+    gen_request *r = NULL;
+    answer a = {0};
+    err_detail d = {0};
+    for (int32_t i = 0; i < PROMPT_TOKENS; i++) {
+        ids[i] = 1 + (i == 0 ? prompt / 50 : prompt % 50);
+    }
+    CHECK_OK(engine_prepare_tokens(e, &r, ids, PROMPT_TOKENS, 0, &p, &d), d);
+    answers_submit(e, r, id);
+    answers_collect(&a, id, 1);
+    CHECK_INT(a.n, 1);
+    return a.timings.cache_n;
+}
+
+static void test_many_small_states(void)
+{
+    static char dir[4096];
+    snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    engine *e = answers_open(
+        &(engine_options){.model_dir = dir, .n_ctx = 256, .n_parallel = 1, .n_threads = 1, .cache_mib = 256});
+    for (int32_t i = 0; i < N_PROMPTS; i++) {
+        CHECK_INT(ask(e, i, (uint64_t)i + 1), 0);
+    }
+    engine_status st;
+    engine_get_status(e, &st);
+    CHECK(st.n_cache_entries >= N_PROMPTS);
+    CHECK(ask(e, 0, N_PROMPTS + 1) > 0); /* the first is still there */
+    engine_close(e);
+}
+
+/* Opens an engine and returns what it writes to standard error in said[size]. */
+static engine *open_and_listen(const engine_options *options, char *said, size_t size)
+{
+    FILE *f = tmpfile();
+    if (!f) {
+        exit(1);
+    }
+    fflush(stderr);
+    const int old = dup(STDERR_FILENO);
+    dup2(fileno(f), STDERR_FILENO);
+    engine *e = answers_open(options);
+    fflush(stderr);
+    dup2(old, STDERR_FILENO);
+    close(old);
+    rewind(f);
+    said[fread(said, 1, size - 1, f)] = '\0';
+    fclose(f);
+    return e;
+}
+
+static void test_too_small(void)
+{
+    static char dir[4096], said[8192];
+    snprintf(dir, sizeof dir, "%s/assets/seedling", PARLEY_SOURCE_DIR);
+    engine *e = open_and_listen(
+        &(engine_options){.model_dir = dir, .n_ctx = 256, .n_parallel = 1, .n_threads = 1, .cache_mib = 1},
+        said, sizeof said);
+    const char *warning = strstr(said, "--cache-ram is 1 MiB and one state");
+    CHECK(warning != NULL);
+    CHECK(warning && !strstr(warning + 1, "--cache-ram")); /* once */
+    for (uint64_t id = 1; id <= 2; id++) {
+        CHECK_INT(ask(e, 7, id), 0);
+    }
+    engine_close(e);
+}
+
+int main(void)
+{
+    if (!file_exists(check_data("tiny/config.json"))) {
+        CHECK_SKIP("tests/data/tiny is not in this checkout");
+    }
+    answers_begin();
+    test_many_small_states();
+    test_too_small();
+    answers_end();
+    CHECK_DONE();
+}
