@@ -49,7 +49,9 @@ static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
     bytes text;
     bytes_init(&text, SECRETS_MAX);
     err_code err = ERR_OK;
-    if (o->api_key_file) {
+    if (o->api_key && o->api_key_file) {
+        err = err_set(detail, ERR_INVALID, "--api-key and --api-key-file are both given; keep one of them");
+    } else if (o->api_key_file) {
         err = file_read(&text, o->api_key_file, detail);
     } else if (o->api_key) {
         bytes_append_str(&text, o->api_key);

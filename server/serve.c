@@ -142,7 +142,7 @@ static void on_loaded(serve *s, loop_message *m)
     s->loader_started = false;
     if (!m->engine) {
         log_error("load", "%s", m->detail.text[0] ? m->detail.text : err_name(m->code));
-        s->exit_code = m->code == ERR_NOMEM ? EXIT_MEMORY : EXIT_MODEL;
+        s->exit_code = m->code == ERR_NOMEM ? EXIT_MEMORY : m->code == ERR_INVALID ? EXIT_USAGE : EXIT_MODEL;
         s->done = true;
         return;
     }
