@@ -54,7 +54,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await check(page, 'answers, thoughts and a tool');
             server.options.holdAfter = 3;
             await send(page, 'long');
-            await page.getByText('word2').waitFor();
+            await page.locator('.answer').getByText('word2').first().waitFor();
             await page.getByLabel('Your message').fill('say later');
             await page.getByRole('button', { name: 'Send after this answer' }).click();
             server.send({ type: 'server.status', state: 'draining' });

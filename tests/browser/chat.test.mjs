@@ -160,7 +160,7 @@ test('stop ends the answer and keeps what was said', async () => {
     server.options.delayMs = 20;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word5').first().waitFor();
+    await page.locator('.answer').getByText('word5').first().waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     assert.match(await lastAnswer(page), /^word0 word1/);
     assert.equal(await page.getByText('You stopped this answer.').count(), 1);
@@ -174,7 +174,7 @@ test('Escape stops too', async () => {
     server.options.delayMs = 20;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word5').first().waitFor();
+    await page.locator('.answer').getByText('word5').first().waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('You stopped this answer.').waitFor();
     await done();
@@ -381,7 +381,7 @@ test('the page follows the end only while the reader is there', async () => {
     server.options.delayMs = 4;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word150').waitFor();
+    await page.locator('.answer').getByText('word150').first().waitFor();
     const scroller = page.locator('.transcript');
     const distance = () => scroller.evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight);
     // The text grows between a rendering and the scroll that follows it.
@@ -389,7 +389,7 @@ test('the page follows the end only while the reader is there', async () => {
     await scroller.hover();
     await page.mouse.wheel(0, -300);
     const top = await scroller.evaluate((e) => e.scrollTop);
-    await page.getByText('word300').waitFor();
+    await page.locator('.answer').getByText('word300').first().waitFor();
     const later = await scroller.evaluate((e) => e.scrollTop);
     assert.ok(Math.abs(later - top) < 310 && (await distance()) > 200, 'it stays where the reader went');
     await page.getByRole('button', { name: 'Latest' }).click();
@@ -471,7 +471,7 @@ test('two chats answer at once, and the list marks the one that runs', async () 
     server.options.delayMs = 10;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word5').first().waitFor();
+    await page.locator('.answer').getByText('word5').first().waitFor();
     await page.keyboard.press('Control+Shift+O');
     await page.locator('chat-welcome').waitFor();
     await send(page, 'say meanwhile');
@@ -592,14 +592,14 @@ test('what is gone on with survives a lost connection and a reload: nothing lost
     server.options.holdAfter = 50;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word49').waitFor();
+    await page.locator('.answer').getByText('word49').first().waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     server.options.holdAfter = 100;
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('word149').waitFor();
+    await page.locator('.answer').getByText('word149').first().waitFor();
     server.drop();
     server.options.holdAfter = 200;
-    await page.getByText('word249').waitFor();
+    await page.locator('.answer').getByText('word249').first().waitFor();
     await until(() => page.evaluate(async () => {
         const { History } = await import(new URL('js/history.js', document.baseURI).href);
         const history = await History.open();
@@ -608,7 +608,7 @@ test('what is gone on with survives a lost connection and a reload: nothing lost
     }), 'the half answer to be kept');
     await page.reload();
     server.options.holdAfter = Infinity;
-    await page.getByText('word399').waitFor();
+    await page.locator('.answer').getByText('word399').first().waitFor();
     assert.deepEqual((await lastAnswer(page)).split(/[\s.]+/).filter(Boolean), Array.from({ length: 400 }, (_, i) => `word${i}`));
     assert.equal(server.requests.length, 2);
     await done();

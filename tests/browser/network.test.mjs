@@ -50,7 +50,7 @@ test('an answer survives a reload', async () => {
     server.options.delayMs = 10;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word40').waitFor();
+    await page.locator('.answer').getByText('word40').first().waitFor();
     const kept = () => page.evaluate(async () => {
         const { History } = await import(new URL('js/history.js', document.baseURI).href);
         return JSON.stringify((await (await History.open()).list())[0] ?? '');
@@ -67,7 +67,7 @@ test('a server that forgot the answer: what was said stays, with words', async (
     server.options.forget = true;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word19').waitFor();
+    await page.locator('.answer').getByText('word19').first().waitFor();
     server.drop();
     await page.locator('.failure').waitFor();
     assert.match(await page.locator('.failure').innerText(), /no longer has the rest/);
@@ -90,7 +90,7 @@ test('without WebSocket it falls back to server-sent events by itself', async ()
     assert.match(await page.locator('.figures').innerText(), /89\.3 tokens\/s.*media route/s);
     server.options.delayMs = 20;
     await send(page, 'long');
-    await page.getByText('word5').first().waitFor();
+    await page.locator('.answer').getByText('word5').first().waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
     await until(() => server.cancels.includes('http'), 'the request to be given up');

@@ -88,7 +88,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await newChat();
         await page.getByRole('button', { name: 'Think', exact: true }).click();
         await send(page, 'Tell me a long story.');
-        await page.getByText('word39').waitFor();
+        await page.locator('.answer').getByText('word39').first().waitFor();
         await page.getByLabel('Your message').fill('And then?');
         await page.getByRole('button', { name: 'Send after this answer' }).click();
         await page.getByLabel('Your message').fill('Who was it?');

@@ -113,7 +113,7 @@ test('what the server does: charts grow, a request is listed and can be stopped'
     server.options.holdAfter = 20;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
-    await page.getByText('word19').waitFor();
+    await page.locator('.answer').getByText('word19').first().waitFor();
     await page.locator('.model-button').click();
     await page.getByRole('button', { name: 'What the server does' }).click();
     const dialog = page.locator('dialog#status');
