@@ -181,6 +181,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     if (!check_head(s, head, &m, refusal)) {
         return false;
     }
+    const bool is_first = !serve_conn(s, id);
     conn *c = conn_of(s, id);
     if (!c) {
         api_error e;
@@ -200,6 +201,10 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
     api_error e;
     if (m.route->takes_form && head->method == NET_POST && !serve_begin_form(s, c, head, &e)) {
+        /* A connection whose first head is refused was never announced: nobody else will close it. */
+        if (is_first) {
+            serve_on_close(s, id);
+        }
         return serve_refuse(s, refusal, &e, NULL, m.route);
     }
     return true;
