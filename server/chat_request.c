@@ -230,7 +230,7 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
 
 /* ---- the rest ---- */
 
-err_code chat_request_max_tokens(chat_request *r, const json *root, err_detail *d)
+static err_code read_max_tokens(chat_request *r, const json *root, err_detail *d)
 {
     int64_t a = -1, b = -1, predict = -1;
     err_code err = request_int(&a, root, "max_tokens", 1, INT32_MAX, d);
@@ -264,7 +264,7 @@ static err_code read_logprobs(chat_request *r, const json *root, err_detail *d)
     return err;
 }
 
-err_code chat_request_switches(chat_request *r, const json *root, err_detail *d)
+static err_code read_switches(chat_request *r, const json *root, err_detail *d)
 {
     int64_t n = 1;
     const json *options = json_get(root, "stream_options");
@@ -293,6 +293,15 @@ err_code chat_request_switches(chat_request *r, const json *root, err_detail *d)
     return err;
 }
 
+err_code chat_request_generation(chat_request *r, const json *root, const engine_info *info, err_detail *d)
+{
+    err_code err = read_switches(r, root, d);
+    if (err == ERR_OK) {
+        err = request_read_sampling(r->in, root, info, d);
+    }
+    return err == ERR_OK ? read_max_tokens(r, root, d) : err;
+}
+
 err_code chat_request_parse(chat_request *r, const char *text, size_t len, const engine_info *info,
                             err_detail *d)
 {
@@ -301,13 +310,7 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
     json_doc *kwargs = NULL;
     err_code err = chat_request_open(r, &root, text, len, d);
     if (err == ERR_OK) {
-        err = chat_request_switches(r, root, d);
-    }
-    if (err == ERR_OK) {
-        err = request_read_sampling(r->in, root, info, d);
-    }
-    if (err == ERR_OK) {
-        err = chat_request_max_tokens(r, root, d);
+        err = chat_request_generation(r, root, info, d);
     }
     if (err == ERR_OK) {
         err = read_logprobs(r, root, d);

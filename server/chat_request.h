@@ -40,10 +40,9 @@ MUST_CHECK bool chat_request_keep(chat_request *r, json_doc *doc);
 /* Parses the JSON text of a tool call's arguments to an object that lives as long as the request. */
 MUST_CHECK err_code chat_request_arguments(chat_request *r, const json **out, const json *value,
                                            const char *path, err_detail *d);
-/* max_tokens, max_completion_tokens and n_predict, which must not contradict each other. */
-MUST_CHECK err_code chat_request_max_tokens(chat_request *r, const json *root, err_detail *d);
-/* stream, stream_options, return_progress, timings_per_token, n, model. */
-MUST_CHECK err_code chat_request_switches(chat_request *r, const json *root, err_detail *d);
+/* What every generating body says: stream and its options, n, model, sampling, the length. */
+MUST_CHECK err_code chat_request_generation(chat_request *r, const json *root, const engine_info *info,
+                                            err_detail *d);
 /* Creates r->in and parses the body into it; *root is the body's object. */
 MUST_CHECK err_code chat_request_open(chat_request *r, const json **root, const char *text, size_t len,
                                       err_detail *d);

@@ -90,13 +90,7 @@ err_code completion_request_parse(chat_request *r, completion_prompt *prompt, co
     *prompt = (completion_prompt){0};
     err_code err = chat_request_open(r, &root, text, len, d);
     if (err == ERR_OK) {
-        err = chat_request_switches(r, root, d);
-    }
-    if (err == ERR_OK) {
-        err = request_read_sampling(r->in, root, info, d);
-    }
-    if (err == ERR_OK) {
-        err = chat_request_max_tokens(r, root, d);
+        err = chat_request_generation(r, root, info, d);
     }
     if (err == ERR_OK) {
         err = read_logprobs(r, root, d);
