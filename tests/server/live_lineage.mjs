@@ -85,4 +85,6 @@ test('a conversation above the bound is not kept', async () => {
     await checkUnknown(first.json().id);
 });
 
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
 await runTests();

@@ -156,4 +156,6 @@ test('a socket that is cut at any event resumes to the identical rest', async ()
     }));
 });
 
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
 await runTests();
