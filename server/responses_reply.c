@@ -15,10 +15,10 @@ static const char *status_name(response_status s)
     return NAMES[s];
 }
 
-void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model)
+void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model, size_t log_bytes)
 {
     memset(r, 0, sizeof *r);
-    event_log_init(&r->log, EVENT_LOG_BYTES);
+    event_log_init(&r->log, log_bytes);
     hash_random_id(r->id, sizeof r->id, "resp_");
     snprintf(r->model, sizeof r->model, "%s", model);
     r->opt = opt;

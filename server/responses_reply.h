@@ -1,7 +1,7 @@
 /* responses_reply: the numbered events of one response, written to its event log; and the response object itself. Loop
  * thread.
  *
- *     responses_reply r; responses_reply_init(&r, &options, "seedling");
+ *     responses_reply r; responses_reply_init(&r, &options, "seedling", EVENT_LOG_BYTES);
  *     responses_reply_created(&r);  responses_reply_in_progress(&r);
  *     responses_reply_delta(&r, &pieces);  ...
  *     responses_reply_finish(&r, &result);
@@ -64,7 +64,8 @@ typedef struct responses_reply {
     bytes line; /* the event being built */
 } responses_reply;
 
-void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model);
+/* log_bytes: what the log holds before its oldest events go. */
+void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model, size_t log_bytes);
 void responses_reply_deinit(responses_reply *r);
 
 /* Each writes its event once; later calls do nothing. */

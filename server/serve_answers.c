@@ -530,7 +530,8 @@ static void on_accepted(serve *s, answer *a, loop_message *m)
     /* A plain socket has no way to come back for its answer; with the extensions coming back is the rule. */
     bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
     a->opt.keep_on_disconnect = can_return && !a->opt.cancel_on_disconnect;
-    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name);
+    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
+                         s->opt->event_log_bytes);
     a->has_reply = true;
     responses_reply_created(&a->reply);
     if (c && c->is_socket) {

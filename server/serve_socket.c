@@ -234,6 +234,27 @@ static bool take_news(const serve *s, reader *r, const answer *a, bytes *out)
     return false;
 }
 
+/* Whether an earlier answer of the same lane has not been read to its end on this socket. */
+static bool is_behind(serve *s, const conn *c, const answer *a)
+{
+    for (int i = 0; i < c->n_readers; i++) {
+        const answer *b = id_table_get(&s->answers, c->readers[i].answer);
+        if (b && b->conn == a->conn && b->order < a->order &&
+            strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What may be sent before an earlier answer of the lane has ended: by these events a client learns the id to cancel. A
+ * plain client tells the answers of a socket apart by their order alone. */
+static bool may_overtake(const conn *c, const event_view *event)
+{
+    return c->is_extended &&
+           (strcmp(event->type, "response.created") == 0 || strcmp(event->type, "response.queued") == 0);
+}
+
 /* Takes the next message for this reader; *gone if it has read everything. */
 static bool take_from_reader(serve *s, conn *c, reader *r, bytes *out, bool *gone)
 {
@@ -243,7 +264,11 @@ static bool take_from_reader(serve *s, conn *c, reader *r, bytes *out, bool *gon
     if (*gone) {
         return false;
     }
-    switch (event_log_read(&a->reply.log, r->next_seq, &event)) {
+    const event_log_state state = event_log_read(&a->reply.log, r->next_seq, &event);
+    if (is_behind(s, c, a) && (state != EVENT_LOG_EVENT || !may_overtake(c, &event))) {
+        return false;
+    }
+    switch (state) {
     case EVENT_LOG_EVENT:
         bytes_append(out, event.text, event.len);
         r->next_seq++;
@@ -276,6 +301,7 @@ net_pull serve_socket_pull(serve *s, conn *c, bytes *out)
         bool found = take_from_reader(s, c, &c->readers[i], out, &gone);
         if (gone) {
             remove_reader(c, i);
+            tries = c->n_readers + 1; /* one that was tried may have waited for this one */
         } else {
             c->next_reader = i + 1;
         }

@@ -40,6 +40,8 @@ int main(int argc, char **argv)
             opt.max_body = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--max-message") == 0) {
             opt.max_ws_message = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--event-log") == 0) {
+            opt.event_log_bytes = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-dir") == 0) {
             opt.upload_dir = value;
         } else if (strcmp(name, "--max-upload") == 0) {

@@ -1,6 +1,7 @@
 /**
  * The promises of the event protocol over random conversations: numbers without gaps, deltas that make up the final text,
- * one end, lanes that do not mix, and the identical rest after a socket was cut. The seed is fixed; ORACLE_SEED changes it.
+ * one end, lanes that do not mix, the identical rest after a socket was cut, and a snapshot where the log is gone. The seed
+ * is fixed; ORACLE_SEED changes it.
  */
 import assert from 'node:assert/strict';
 import { Socket, runTests, startServer, test } from './client.mjs';
@@ -80,8 +81,16 @@ function checkOutcome(response, wanted) {
     if (wanted.call) assert.equal(response.output.find((item) => item.type === 'function_call').arguments, wanted.call);
 }
 
-async function openExtended() {
-    const ws = await Socket.open(server, { protocols: 'parley.v1' });
+/** Inside a lane no answer says anything before the one in front of it has ended, but that it exists. */
+function checkLane(messages, lane) {
+    const isEarly = (m) => m.type === 'response.created' || m.type === 'response.queued';
+    const own = messages.filter((m) => m.stream_id === lane && m.sequence_number !== undefined && !isEarly(m));
+    const runs = own.map((m) => m.response_id).filter((id, i, all) => id !== all[i - 1]);
+    assert.equal(runs.length, new Set(runs).size, `answers mix in the lane ${lane}`);
+}
+
+async function openExtended(to = server) {
+    const ws = await Socket.open(to, { protocols: 'parley.v1' });
     assert.ok(await ws.wait('session.created', WAIT_MS));
     return ws;
 }
@@ -113,6 +122,7 @@ async function converse(ws, random, mark, all) {
         assert.ok(list.every((m) => m.stream_id === one.lane));
         all.push(list);
     }
+    for (const lane of new Set(wanted.map((one) => one.lane))) checkLane(ws.messages, lane);
     for (const m of ws.messages) {
         assert.ok(!m.response_id || ids.includes(m.response_id), 'an event of somebody else');
         assert.notEqual(m.type, 'error', JSON.stringify(m));
@@ -154,6 +164,34 @@ test('a socket that is cut at any event resumes to the identical rest', async ()
     await Promise.all(answers.slice(-3).map(async (list) => {
         for (let k = -1; k < list.length - 1; k++) assert.deepEqual(await readRest(list[0].response_id, k), list.slice(k + 1));
     }));
+});
+
+test('a reader whose place in the log is gone gets a snapshot, and the rest behind it', async () => {
+    const small = await startServer(['--event-log', '8192']);
+    await small.ready();
+    const ws = await openExtended(small);
+    /* the first two events do not fit the log together */
+    ws.send({ type: 'response.create', input: '!think !len=8000 !delay=20', metadata: { padding: 'x'.repeat(5000) } });
+    assert.ok(await ws.wait('response.output_text.delta', WAIT_MS));
+    const id = ws.messages.find((m) => m.response_id).response_id;
+    const late = await openExtended(small);
+    late.send({ type: 'response.resume', response_id: id, starting_after: -1 });
+    const snapshot = await late.wait('response.snapshot', WAIT_MS);
+    assert.ok(await late.wait('response.output_text.delta', WAIT_MS));
+    ws.send({ type: 'response.cancel', response_id: id });
+    const end = await late.wait(isTerminal, WAIT_MS);
+    const [first, ...rest] = late.messages.filter((m) => m.sequence_number !== undefined);
+    assert.equal(first, snapshot);
+    rest.forEach((m, i) => assert.equal(m.sequence_number, snapshot.sequence_number + 1 + i));
+    assert.equal(rest.at(-1), end);
+    for (const [i, item] of end.response.output.entries()) {
+        const name = item.type === 'reasoning' ? 'reasoning_text' : 'output_text';
+        const before = snapshot.response.output[i]?.content[0].text ?? '';
+        assert.equal(before + joined(rest, `response.${name}.delta`, i), item.content[0].text);
+    }
+    ws.destroy();
+    late.destroy();
+    assert.equal(await small.stop(), 0);
 });
 
 test('the server ends', async () => assert.equal(await server.stop(), 0));

@@ -232,6 +232,32 @@ test('lanes run side by side, and one behind the other inside', async () => {
     ws.destroy();
 });
 
+/** The places of these responses in the order in which their events came, each run of one response counted once. */
+function runsOf(ws, ids, early = []) {
+    const list = ws.messages.filter((m) => m.sequence_number !== undefined && !early.includes(m.type));
+    return list.map((m) => ids.indexOf(m.response_id)).filter((place, i, all) => place !== all[i - 1]);
+}
+
+test('the events of a lane never mix', async () => {
+    const sent = ['one', 'two', 'three'];
+    for (const protocols of ['parley.v1', undefined]) {
+        const ws = await Socket.open(server, { protocols });
+        for (const input of sent) ws.send(create(`!think ${input} ${'x'.repeat(200)}`, { metadata: { input } }));
+        const ids = [];
+        for (const input of sent) ids.push((await ws.wait((m) => m.type === 'response.created' && m.response.metadata.input === input)).response.id);
+        for (const id of ids) await ws.wait((m) => m.type === 'response.completed' && m.response.id === id);
+        const early = protocols ? ['response.created', 'response.queued'] : [];
+        assert.deepEqual(runsOf(ws, ids, early), [0, 1, 2]);
+        ws.destroy();
+        if (!protocols) continue;
+        const late = await openExtended(); // all are over, and read at once
+        late.raw.send(Buffer.concat(ids.map((id) => Socket.frame(1, JSON.stringify({ type: 'response.resume', response_id: id })))));
+        for (const id of ids) await late.wait((m) => m.type === 'response.completed' && m.response.id === id);
+        assert.deepEqual(runsOf(late, ids, early), [0, 1, 2]);
+        late.destroy();
+    }
+});
+
 test('faults of a message keep the socket', async () => {
     const ws = await openExtended();
     const cases = [
