@@ -98,9 +98,15 @@ enum { LIMIT_LINEAGES = 1024, LIMIT_LINEAGE_S = 3600 };
 
 /* Checkpoint files */
 #define LIMIT_SAFETENSORS_HEADER_BYTES ((size_t)100 << 20)
-#define LIMIT_CONFIG_BYTES             ((size_t)16 << 20)
-#define LIMIT_TOKENIZER_BYTES          ((size_t)256 << 20)
-#define LIMIT_TEMPLATE_BYTES           ((size_t)4 << 20)
-#define LIMIT_RENDERED_BYTES           ((size_t)64 << 20)
+enum {
+    LIMIT_GGUF_VALUES = 65536,
+    LIMIT_GGUF_TENSORS = 262144,
+    LIMIT_GGUF_KEY = 65535,
+    LIMIT_GGUF_NAME = 255
+};
+#define LIMIT_CONFIG_BYTES    ((size_t)16 << 20)
+#define LIMIT_TOKENIZER_BYTES ((size_t)256 << 20)
+#define LIMIT_TEMPLATE_BYTES  ((size_t)4 << 20)
+#define LIMIT_RENDERED_BYTES  ((size_t)64 << 20)
 
 #endif

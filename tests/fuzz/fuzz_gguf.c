@@ -1,0 +1,80 @@
+/* GGUF: any file either opens with every value and tensor inside it, or is refused with a reason. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "model/gguf_file.h"
+#include "tests/fuzz/memory_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+/* Touches every byte: a view outside the file would crash. */
+static void touch(const void *data, size_t n)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += ((const uint8_t *)data)[i];
+    }
+    volatile unsigned used = sum;
+    (void)used;
+}
+
+static void check_value(const gguf_file *f, const gguf_value *v)
+{
+    const char *text = NULL;
+    const uint8_t *cursor = v->data;
+    uint64_t whole = 0;
+    int64_t element = 0;
+    size_t n = 0;
+    double number = 0;
+    bool truth = false;
+    must(gguf_find(f, v->key) == v && utf8_valid(v->key, strlen(v->key)));
+    if (v->type == GGUF_TEXT) {
+        for (uint64_t i = 0; i < v->n; i++) {
+            gguf_next_text(&cursor, &text, &n);
+            touch(text, n);
+        }
+    }
+    for (uint64_t i = 0; i < v->n && i < 1000; i++) {
+        bool is_int = gguf_int_at(v, i, &element), is_number = gguf_number_at(v, i, &number);
+        must(is_number || !is_int);
+    }
+    must(!gguf_int_at(v, v->n, &element) && !gguf_number_at(v, v->n, &number));
+    must(!gguf_uint(v, &whole) || !v->is_array);
+    must(!gguf_text(v, &text, &n) || utf8_valid(text, n));
+    must(!gguf_bool(v, &truth) || v->type == GGUF_BOOL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    gguf_file *file = NULL;
+    err_detail detail = {0};
+    if (gguf_file_open(&file, memory_file(data, size), &detail) != ERR_OK) {
+        must(file == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
+        return 0;
+    }
+    size_t sum = 0, part = 0, n_parts = 0;
+    for (size_t i = 0; i < gguf_n_values(file); i++) {
+        check_value(file, gguf_value_at(file, i));
+    }
+    for (size_t i = 0; i < gguf_file_count(file); i++) {
+        tensor t, found;
+        const char *type = NULL, *name = gguf_file_at(file, i, &t, &type);
+        must(name != NULL && type != NULL && t.n_dims >= 1 && t.n_dims <= 4);
+        must(gguf_file_find(file, name, &found) && found.data == t.data && found.bytes == t.bytes);
+        touch(t.data, t.bytes);
+        sum += t.bytes;
+    }
+    must(sum <= size); /* no overlap */
+    gguf_file_part(file, &part, &n_parts);
+    must(part < n_parts);
+    gguf_file_close(file);
+    return 0;
+}
