@@ -80,6 +80,12 @@ test('Responses over HTTP', async () => {
     const final = await stream.finalResponse();
     assert.equal(final.output[0].content[0].text, '[picture] You said: hi');
     assert.equal(text, '[picture] You said: hi');
+    const long = await client.responses.create({ model: 'fake', input: '!len=8000 !delay=30', store: true, stream: true });
+    for await (const event of long) {
+        if (event.type === 'response.created') await client.responses.cancel(event.response.id);
+        if (event.type === 'response.incomplete') text = event.response.status;
+    }
+    assert.equal(text, 'cancelled');
     const kept = await client.responses.create({ model: 'fake', input: 'keep me', store: true });
     assert.equal((await client.responses.retrieve(kept.id)).output[0].content[0].text, 'You said: keep me');
 });
