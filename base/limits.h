@@ -88,7 +88,8 @@ enum {
     LIMIT_HEADER_BYTES = 8192,
     LIMIT_HEADER_TIMEOUT_S = 10,
     LIMIT_BODY_TIMEOUT_S = 60,
-    LIMIT_KEEPALIVE_S = 10, /* SSE comment interval */
+    LIMIT_KEEPALIVE_S = 10,     /* SSE comment interval */
+    LIMIT_DRAIN_TIMEOUT_S = 30, /* --drain-timeout */
 };
 
 /* Conversations kept for previous_response_id, as JSON text */

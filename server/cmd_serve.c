@@ -125,19 +125,14 @@ int command_serve(const options *o)
     so.n_allowed_hosts = hosts.n;
     so.allowed_origins = origins.words;
     so.n_allowed_origins = origins.n;
-    if (o->max_body_mib) {
-        so.max_body = so.max_ws_message = (size_t)o->max_body_mib << 20;
-    }
+    so.max_body = so.max_ws_message = (size_t)o->max_body_mib << 20;
     so.upload_dir = o->upload_dir;
-    if (o->max_upload_mib) {
-        so.max_upload = (uint64_t)o->max_upload_mib << 20;
-    }
-    if (o->upload_quota_mib >= 0) {
-        so.upload_quota = (uint64_t)o->upload_quota_mib << 20;
-    }
-    if (o->upload_expire_min) {
-        so.upload_expire_s = o->upload_expire_min * 60;
-    }
+    so.max_upload = (uint64_t)o->max_upload_mib << 20;
+    so.upload_quota = (uint64_t)o->upload_quota_mib << 20;
+    so.upload_expire_s = o->upload_expire_min * 60;
+    so.drain_timeout_s = (int)o->drain_timeout;
+    so.no_ui = !o->ui;
+    so.quiet = o->quiet;
     code = serve_run(&so);
 out:
     free(keys.text);

@@ -16,11 +16,11 @@ int command_bench(const options *o);
 int command_inspect(const options *o);
 int command_convert(const options *o);
 
-/* --quantize and --quantize-head as bits of weights; false after printing what is wrong. */
+/* --quantize and --quantize-head as bits of weights; false if the engine does not know them. */
 bool command_formats(const options *o, int *layer_bits, int *head_bits);
 
-/* Fills engine options from the command line; the event callback stays the caller's. False after printing what is
- * wrong. */
+/* Fills engine options from the command line; the event callback stays the caller's. False if the engine does not know one
+ * of their words. */
 bool command_engine_options(engine_options *out, const options *o);
 
 /* Prints "parley: TEXT" and returns the exit code that belongs to err. */

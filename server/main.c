@@ -53,16 +53,12 @@ int command_fail(err_code err, const err_detail *detail)
 bool command_formats(const options *o, int *layer_bits, int *head_bits)
 {
     *layer_bits = *head_bits = 0;
-    if (o->quantize && !engine_parse_quantize(o->quantize, layer_bits)) {
-        fprintf(stderr, "parley: --quantize is \"%s\"; it takes none, q8 or q4\n", o->quantize);
-        return false;
-    }
+    bool is_known = engine_parse_quantize(o->quantize, layer_bits);
     *head_bits = *layer_bits ? 8 : 0; /* half of a small model is its head, and it feels 4 bits most */
-    if (o->quantize_head && !engine_parse_quantize(o->quantize_head, head_bits)) {
-        fprintf(stderr, "parley: --quantize-head is \"%s\"; it takes none, q8 or q4\n", o->quantize_head);
-        return false;
+    if (o->quantize_head) {
+        is_known = engine_parse_quantize(o->quantize_head, head_bits) && is_known;
     }
-    return true;
+    return is_known;
 }
 
 bool command_engine_options(engine_options *out, const options *o)
@@ -95,35 +91,20 @@ bool command_engine_options(engine_options *out, const options *o)
     out->defaults.top_p = (float)o->top_p;
     out->defaults.min_p = (float)o->min_p;
     out->defaults.repetition_penalty = (float)o->repeat_penalty;
+    out->defaults.presence_penalty = (float)o->presence_penalty;
+    out->defaults.frequency_penalty = (float)o->frequency_penalty;
     out->defaults.has_seed = o->has_seed;
     out->defaults.seed = (uint64_t)o->seed;
     out->defaults.think_tokens = (int32_t)o->reasoning_budget;
-    if (o->cpu && !engine_parse_cpu(o->cpu, &out->cpu_mask)) {
-        fprintf(stderr, "parley: --cpu is \"%s\"; it takes generic, avx2, avx512 or native\n", o->cpu);
-        return false;
-    }
-    if (!command_formats(o, &out->layer_bits, &out->head_bits)) {
-        return false;
-    }
-    if (o->cache_type && !engine_knows_cache_type(o->cache_type)) {
-        fprintf(stderr, "parley: --cache-type is \"%s\"; it takes f32, bf16, f16 or q8\n", o->cache_type);
-        return false;
-    }
-    out->exact = o->compute && strcmp(o->compute, "exact") == 0;
-    if (o->compute && !out->exact && strcmp(o->compute, "fast") != 0) {
-        fprintf(stderr, "parley: --compute is \"%s\"; it takes fast or exact\n", o->compute);
-        return false;
-    }
-    return true;
+    out->exact = strcmp(o->compute, "exact") == 0;
+    return engine_parse_cpu(o->cpu, &out->cpu_mask) && command_formats(o, &out->layer_bits, &out->head_bits);
 }
 
 /* Sets what every command needs; false after printing what is wrong. */
 static bool prepare(options *o)
 {
-    log_level level = o->command == COMMAND_SERVE ? LOG_INFO : LOG_WARN;
+    log_level level = o->verbose ? LOG_DEBUG : o->command == COMMAND_SERVE && !o->quiet ? LOG_INFO : LOG_WARN;
     if (o->log_level && !log_parse_level(o->log_level, &level)) {
-        fprintf(stderr, "parley: --log-level is \"%s\"; it takes debug, info, warn, error or off\n",
-                o->log_level);
         return false;
     }
     log_set_level(level);
@@ -138,6 +119,30 @@ static bool prepare(options *o)
     return true;
 }
 
+static int execute(options *o)
+{
+    if (o->command == COMMAND_VERSION) {
+        printf("parley " PARLEY_VERSION "\n");
+        return 0;
+    }
+    if (o->command == COMMAND_CONVERT) {
+        return command_convert(o);
+    }
+    if (!prepare(o)) {
+        return OPTIONS_EXIT_USAGE;
+    }
+    switch (o->command) {
+    case COMMAND_RUN:
+        return command_run(o);
+    case COMMAND_BENCH:
+        return command_bench(o);
+    case COMMAND_INSPECT:
+        return command_inspect(o);
+    default:
+        return command_serve(o);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], ENGINE_FILM_COMMAND) == 0) {
@@ -145,27 +150,9 @@ int main(int argc, char **argv)
     }
     options o;
     int code = options_parse(&o, argc, argv);
-    if (code >= 0) {
-        return code;
+    if (code < 0) {
+        code = execute(&o);
+        options_deinit(&o);
     }
-    if (o.command == COMMAND_VERSION) {
-        printf("parley " PARLEY_VERSION "\n");
-        return 0;
-    }
-    if (o.command == COMMAND_CONVERT) {
-        return command_convert(&o);
-    }
-    if (!prepare(&o)) {
-        return OPTIONS_EXIT_USAGE;
-    }
-    switch (o.command) {
-    case COMMAND_RUN:
-        return command_run(&o);
-    case COMMAND_BENCH:
-        return command_bench(&o);
-    case COMMAND_INSPECT:
-        return command_inspect(&o);
-    default:
-        return command_serve(&o);
-    }
+    return code;
 }

@@ -1,234 +1,15 @@
 #include "server/options.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "server/options_read.h"
+#include "server/options_text.h"
 
-typedef enum value_kind {
-    VALUE_TEXT,
-    VALUE_INT,
-    VALUE_NUMBER,
-    VALUE_SWITCH,
-    VALUE_SEED,
-    VALUE_PICTURE,
-    VALUE_FILM
-} value_kind;
-
-/* Which commands take a flag. */
-enum {
-    IN_SERVE = 1,
-    IN_RUN = 2,
-    IN_BENCH = 4,
-    IN_INSPECT = 8,
-    IN_ALL = 15,
-    IN_CONVERT = 16,
-    IN_ENGINE = 7,
-    IN_ANSWER = 3
-};
-
-typedef struct option_row {
-    const char *name; /* without dashes */
-    char letter;      /* 0: none */
-    value_kind kind;
-    size_t offset;     /* into options */
-    double min, max;   /* VALUE_INT, VALUE_SEED and VALUE_NUMBER */
-    unsigned commands; /* IN_* */
-    const char *value; /* shown in --help; NULL for switches */
-    const char *help;
-} option_row;
-
-#define AT(field) offsetof(options, field)
-
-static const option_row ROWS[] = {
-    {"model", 'm', VALUE_TEXT, AT(model), 0, 0, IN_ALL, "DIR",
-     "checkpoint folder [Seedling, the built-in demonstration model]"},
-    {"alias", 0, VALUE_TEXT, AT(alias), 0, 0, IN_SERVE, "NAME", "model name shown to clients [folder name]"},
-    {"chat-template-file", 0, VALUE_TEXT, AT(chat_template_file), 0, 0, IN_ANSWER, "FILE",
-     "Jinja chat template instead of the checkpoint's"},
-    {"tool-call-parser", 0, VALUE_TEXT, AT(tool_call_parser), 0, 0, IN_SERVE, "NAME",
-     "form of the model's tool calls: auto, none, qwen3_xml, hermes [auto: as its chat template shows]"},
-    {"ctx-size", 'c', VALUE_INT, AT(ctx_size), 256, 1 << 24, IN_ENGINE, "N",
-     "tokens a conversation may have [what the model and memory allow, at most 32768]"},
-    {"parallel", 0, VALUE_INT, AT(parallel), 1, 32, IN_SERVE, "N", "answers computed at the same time [4]"},
-    {"queue", 0, VALUE_INT, AT(queue), 1, 4096, IN_SERVE, "N", "requests that may wait; more get 429 [32]"},
-    {"cache-ram", 0, VALUE_INT, AT(cache_ram), 0, 1 << 20, IN_SERVE, "MIB",
-     "memory for states of earlier prompts; 0 keeps none [1024, or an eighth of the free memory]"},
-    {"vision-cache", 0, VALUE_INT, AT(vision_cache), 0, 1 << 20, IN_SERVE, "MIB",
-     "memory for encoded pictures and films, so that a second question about them is quick; 0 keeps none "
-     "[256, "
-     "or a 32nd of the free memory]"},
-    {"cache-type", 0, VALUE_TEXT, AT(cache_type), 0, 0, IN_ENGINE, "TYPE",
-     "how keys and values are kept: f32, bf16, f16 or q8; smaller ones take less memory and time in long "
-     "conversations [f16; f32 with --compute exact]"},
-    {"threads", 't', VALUE_INT, AT(threads), 1, 1024, IN_ENGINE | IN_CONVERT, "N",
-     "compute threads [one per core]"},
-    {"batch-size", 'b', VALUE_INT, AT(batch_size), 16, 8192, IN_ENGINE, "N",
-     "prompt tokens computed in one step [512]"},
-    {"mtp", 0, VALUE_SWITCH, AT(mtp), 0, 0, IN_ENGINE, NULL,
-     "let the model's multi-token-prediction head draft tokens; --no-mtp turns it off, answers stay the same "
-     "[on]"},
-    {"max-video-mib", 0, VALUE_INT, AT(max_video_mib), 1, 1 << 20, IN_ANSWER, "MIB", "largest film [512]"},
-    {"max-video-pixels", 0, VALUE_INT, AT(max_video_pixels), 256, 1 << 28, IN_ANSWER, "N",
-     "largest frame of a film, width times height [9437184, 4K]"},
-    {"max-video-duration", 0, VALUE_INT, AT(max_video_duration), 1, 360000, IN_ANSWER, "S",
-     "longest film, in seconds [3700]"},
-    {"max-video-frames", 0, VALUE_INT, AT(max_video_frames), 1, LIMIT_VIDEO_FRAMES_MAX, IN_ANSWER, "N",
-     "most frames of a film shown to the model, up to 768 [256]"},
-    {"max-video-time", 0, VALUE_INT, AT(max_video_time), 1, 3600, IN_ANSWER, "S",
-     "seconds that reading a film may take [60]"},
-    {"video-outer-pair", 0, VALUE_SWITCH, AT(video_outer_pair), 0, 0, IN_ANSWER, NULL,
-     "keep the vision tokens around a film as a whole, for models trained with them [off]"},
-    {"cpu", 0, VALUE_TEXT, AT(cpu), 0, 0, IN_ENGINE, "LEVEL",
-     "highest instruction set: generic, avx2, avx512, native [native]"},
-    {"quantize", 0, VALUE_TEXT, AT(quantize), 0, 0, IN_ENGINE | IN_CONVERT, "FORMAT",
-     "keep the layers' matrices in blocks of 8 or 4 bits: none, q8, q4; kept in the cache folder for the "
-     "next start "
-     "[none]"},
-    {"quantize-head", 0, VALUE_TEXT, AT(quantize_head), 0, 0, IN_ENGINE | IN_CONVERT, "FORMAT",
-     "the same for the logits head [q8 if --quantize is q8 or q4]"},
-    {"compute", 0, VALUE_TEXT, AT(compute), 0, 0, IN_ENGINE, "HOW",
-     "arithmetic of prompts and pictures: fast takes the processor's quickest way (activations may become "
-     "bf16), "
-     "exact the float32 products of the checks [fast]"},
-    {"n-predict", 'n', VALUE_INT, AT(n_predict), 1, 1 << 24, IN_ANSWER, "N",
-     "most tokens of an answer, if the request does not say [2048]"},
-    {"reasoning-budget", 0, VALUE_INT, AT(reasoning_budget), -1, 1 << 24, IN_ANSWER, "N",
-     "most tokens of a think block, if the request does not say; -1 is no limit [-1]"},
-    {"temp", 0, VALUE_NUMBER, AT(temperature), 0, 100, IN_ANSWER, "X",
-     "temperature; 0 takes the likeliest token [model's default]"},
-    {"top-k", 0, VALUE_INT, AT(top_k), 0, 1 << 24, IN_ANSWER, "N",
-     "keep the N likeliest tokens; 0 is off [model's default]"},
-    {"top-p", 0, VALUE_NUMBER, AT(top_p), 0, 1, IN_ANSWER, "X",
-     "keep tokens up to this probability mass [model's default]"},
-    {"min-p", 0, VALUE_NUMBER, AT(min_p), 0, 1, IN_ANSWER, "X",
-     "drop tokens below X times the likeliest [model's default]"},
-    {"repeat-penalty", 0, VALUE_NUMBER, AT(repeat_penalty), 0.01, 10, IN_ANSWER, "X",
-     "repetition penalty; 1 is off [model's default]"},
-    {"seed", 0, VALUE_SEED, AT(seed), 0, 9e15, IN_ANSWER, "N", "random seed [a new one for each answer]"},
-    {"host", 0, VALUE_TEXT, AT(host), 0, 0, IN_SERVE, "ADDRESS", "address to listen on [127.0.0.1]"},
-    {"port", 0, VALUE_INT, AT(port), 0, 65535, IN_SERVE, "N", "port to listen on; 0 takes a free one [8080]"},
-    {"api-key", 0, VALUE_TEXT, AT(api_key), 0, 0, IN_SERVE, "KEY",
-     "key that clients must send; better in a file"},
-    {"api-key-file", 0, VALUE_TEXT, AT(api_key_file), 0, 0, IN_SERVE, "FILE", "file with one key a line"},
-    {"allowed-hosts", 0, VALUE_TEXT, AT(allowed_hosts), 0, 0, IN_SERVE, "LIST",
-     "host names that browsers may use, with commas [localhost and addresses]"},
-    {"allowed-origins", 0, VALUE_TEXT, AT(allowed_origins), 0, 0, IN_SERVE, "LIST",
-     "web origins that may call the API, with commas [this server's own]"},
-    {"max-body", 0, VALUE_INT, AT(max_body_mib), 1, 1024, IN_SERVE, "MIB", "largest request [64]"},
-    {"max-upload", 0, VALUE_INT, AT(max_upload_mib), 1, 1 << 20, IN_SERVE, "MIB",
-     "largest uploaded file [1024]"},
-    {"upload-quota", 0, VALUE_INT, AT(upload_quota_mib), 0, 1 << 24, IN_SERVE, "MIB",
-     "disk that all uploaded files may take [4096]"},
-    {"upload-dir", 0, VALUE_TEXT, AT(upload_dir), 0, 0, IN_SERVE, "DIR",
-     "where uploaded files are kept while the server runs [TMPDIR, or /var/tmp]"},
-    {"upload-expire", 0, VALUE_INT, AT(upload_expire_min), 1, 1 << 20, IN_SERVE, "MINUTES",
-     "how long an uploaded file stays after its last use [60]"},
-    {"ui-dir", 0, VALUE_TEXT, AT(ui_dir), 0, 0, IN_SERVE, "DIR",
-     "serve the page from a folder (for its developers)"},
-    {"image", 'i', VALUE_PICTURE, AT(files), 0, 0, IN_RUN, "FILE", "a picture to ask about; may be repeated"},
-    {"video", 'v', VALUE_FILM, AT(files), 0, 0, IN_RUN, "FILE", "a film to ask about; may be repeated"},
-    {"system", 0, VALUE_TEXT, AT(system), 0, 0, IN_RUN, "TEXT", "system prompt"},
-    {"thinking", 0, VALUE_SWITCH, AT(thinking), 0, 0, IN_RUN, NULL,
-     "let the model think first; its thoughts go to standard error"},
-    {"quiet", 'q', VALUE_SWITCH, AT(quiet), 0, 0, IN_RUN, NULL, "print the answer alone"},
-    {"prompt-tokens", 'p', VALUE_INT, AT(bench_prompt), 1, 1 << 20, IN_BENCH, "N", "prompt length [512]"},
-    {"predict-tokens", 'n', VALUE_INT, AT(bench_predict), 1, 1 << 20, IN_BENCH, "N",
-     "tokens to generate [64]"},
-    {"repeat", 'r', VALUE_INT, AT(bench_repeat), 1, 1000, IN_BENCH, "N", "runs; the median is printed [3]"},
-    {"json", 0, VALUE_SWITCH, AT(json), 0, 0, IN_BENCH | IN_INSPECT, NULL, "print JSON instead of a table"},
-    {"log-level", 0, VALUE_TEXT, AT(log_level), 0, 0, IN_ALL, "LEVEL",
-     "debug, info, warn, error or off [info for serve, warn else]"},
-};
-
-typedef struct command_row {
-    const char *name;
-    command id;
-    unsigned bit;
-    const char *usage, *help;
-} command_row;
-
-static const command_row COMMANDS[] = {
-    {"serve", COMMAND_SERVE, IN_SERVE, "parley [serve] [-m DIR] [options]",
-     "browser chat, WebSocket and HTTP API"},
-    {"run", COMMAND_RUN, IN_RUN, "parley run [-m DIR] [--image FILE] [--video FILE] [options] \"QUESTION\"",
-     "one answer on the terminal"},
-    {"bench", COMMAND_BENCH, IN_BENCH, "parley bench [-m DIR] [options]",
-     "how fast prompts and answers are computed here"},
-    {"inspect", COMMAND_INSPECT, IN_INSPECT, "parley inspect [-m DIR] [--json]",
-     "what a checkpoint holds and what it needs"},
-    {"convert", COMMAND_CONVERT, IN_CONVERT, "parley convert MODEL OUT --quantize q8|q4 [options]",
-     "a checkpoint folder with weights in blocks"},
-    {"version", COMMAND_VERSION, 0, "parley version", "version of this program"},
-};
-
-/* ---- help ---- */
-
-static void print_overview(void)
-{
-    printf("Parley " PARLEY_VERSION
-           ": a multimodal chat server that runs on your own machine.\n\nCommands:\n");
-    for (size_t i = 0; i < ARRAY_LEN(COMMANDS); i++) {
-        printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].help);
-    }
-    printf("\nWith no command: serve. `parley COMMAND --help` lists a command's options.\n"
-           "Start now: parley        then open http://127.0.0.1:8080/\n");
-}
-
-/* Prints text in lines of at most `width` columns, later lines indented. */
-static void print_wrapped(const char *text, int indent, int width)
-{
-    int column = indent;
-    while (*text) {
-        int word = (int)strcspn(text, " ");
-        if (column + word > width && column > indent) {
-            printf("\n%*s", indent, "");
-            column = indent;
-        }
-        printf("%.*s", word, text);
-        column += word;
-        text += word;
-        if (*text == ' ') {
-            text++;
-            if (column < width) {
-                putchar(' ');
-                column++;
-            }
-        }
-    }
-    putchar('\n');
-}
-
-static void print_help(const command_row *c)
-{
-    enum { INDENT = 30, WIDTH = 79 };
-    printf("%s\n%s\n\nOptions (the environment variable of --some-flag is PARLEY_SOME_FLAG):\n", c->usage,
-           c->help);
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        const option_row *r = &ROWS[i];
-        if (!(r->commands & c->bit)) {
-            continue;
-        }
-        char letter[8] = "    ";
-        if (r->letter) {
-            snprintf(letter, sizeof letter, "-%c, ", r->letter);
-        }
-        int n = printf("  %s--%s %s", letter, r->name, r->value ? r->value : "");
-        if (n >= INDENT) {
-            printf("\n");
-            n = 0;
-        }
-        printf("%*s", INDENT - n, "");
-        print_wrapped(r->help, INDENT, WIDTH);
-    }
-    printf("  -h, --help                  this text\n");
-}
+enum { MEMORY_BYTES = 8 << 20, NAME_BYTES = 64 };
 
 /* ---- values ---- */
 
@@ -248,62 +29,153 @@ static bool parse_number(const char *text, double min, double max, double *out)
     return end != text && *end == '\0' && *out >= min && *out <= max;
 }
 
-static bool is_off(const char *text)
+static bool is_word_of(const char *words, const char *text)
 {
-    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0 || strcmp(text, "off") == 0;
+    const size_t len = strlen(text);
+    for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ') {
+        if (len > 0 && strcspn(w, " ") == len && memcmp(w, text, len) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Stores a value; on a wrong one prints what is allowed and returns false. `origin` names the flag or variable. */
-static bool store(options *o, const option_row *r, const char *text, const char *origin)
+static bool parse_switch(const char *text, bool *out)
 {
-    void *field = (char *)o + r->offset;
+    *out = is_word_of("1 true on yes", text);
+    return *out || is_word_of("0 false off no", text);
+}
+
+/* "first,second" in the options' memory; NULL without memory. */
+static const char *join(options *o, const char *first, const char *second)
+{
+    const size_t bytes_needed = strlen(first) + strlen(second) + 2;
+    char *joined = arena_alloc(o->memory, bytes_needed);
+    if (joined) {
+        snprintf(joined, bytes_needed, "%s,%s", first, second);
+    }
+    return joined;
+}
+
+static bool add_file(options *o, const option_row *r, const char *path, const char *origin)
+{
+    if (o->n_files == OPTIONS_MAX_FILES) {
+        fprintf(stderr, "parley: %s may be given %d times at most\n", origin, OPTIONS_MAX_FILES);
+        return false;
+    }
+    o->files[o->n_files++] = (option_file){.path = path, .is_film = r->kind == OPTION_FILM};
+    return true;
+}
+
+static bool refuse(const option_row *r, const char *text, const char *origin)
+{
+    fprintf(stderr, "parley: %s is \"%s\"; it takes ", origin, r->is_secret ? "..." : text);
+    if (r->kind == OPTION_SWITCH) {
+        fprintf(stderr, "on or off");
+    } else if (r->kind == OPTION_CHOICE) {
+        for (const char *w = r->choices; *w;) {
+            const size_t len = strcspn(w, " ");
+            const bool is_last = w[len] == '\0', is_first = w == r->choices;
+            fprintf(stderr, "%s%.*s", is_first ? "" : is_last ? " or " : ", ", (int)len, w);
+            w += len + !is_last;
+        }
+    } else if (r->kind == OPTION_NUMBER) {
+        fprintf(stderr, "a number from %g to %g", r->min, r->max);
+    } else {
+        fprintf(stderr, "a number from %.0f to %.0f", r->min, r->max);
+    }
+    fputc('\n', stderr);
+    return false;
+}
+
+bool options_store(options *o, const option_row *r, const char *text, option_source source,
+                   const char *origin)
+{
+    size_t n_rows;
+    void *field = (char *)o + r->at;
+    uint8_t *said = &o->sources[r - option_rows(&n_rows)];
+    const char **word = field;
     bool ok = true;
     switch (r->kind) {
-    case VALUE_TEXT:
-        *(const char **)field = text;
+    case OPTION_TEXT:
+        *word = text;
         break;
-    case VALUE_INT:
+    case OPTION_LIST:
+        *word = *word && *said == source && source == SOURCE_LINE ? join(o, *word, text) : text;
+        ok = *word != NULL;
+        break;
+    case OPTION_CHOICE:
+        ok = is_word_of(r->choices, text);
+        *word = text;
+        break;
+    case OPTION_INT:
         ok = parse_int(text, r->min, r->max, field);
         break;
-    case VALUE_SEED:
+    case OPTION_SEED:
         ok = parse_int(text, r->min, r->max, field);
         o->has_seed = ok;
         break;
-    case VALUE_NUMBER:
+    case OPTION_NUMBER:
         ok = parse_number(text, r->min, r->max, field);
         break;
-    case VALUE_SWITCH:
-        *(bool *)field = !is_off(text);
+    case OPTION_SWITCH:
+        ok = parse_switch(text, field);
         break;
-    case VALUE_PICTURE:
-    case VALUE_FILM:
-        if (o->n_files == OPTIONS_MAX_FILES) {
-            fprintf(stderr, "parley: %s may be given %d times at most\n", origin, OPTIONS_MAX_FILES);
-            return false;
-        }
-        o->files[o->n_files++] = (option_file){.path = text, .is_film = r->kind == VALUE_FILM};
-        break;
+    case OPTION_PICTURE:
+    case OPTION_FILM:
+        return add_file(o, r, text, origin);
     }
-    if (!ok) {
-        fprintf(stderr, "parley: %s is \"%s\"; it takes a number from %g to %g\n", origin, text, r->min,
-                r->max);
-    }
-    return ok;
+    *said = (uint8_t)source;
+    return ok || refuse(r, text, origin);
 }
 
-/* PARLEY_CTX_SIZE for ctx-size, and so on. */
-static bool read_environment(options *o, unsigned command_bit)
+static void set_standards(options *o, const command_row *c)
 {
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        const option_row *r = &ROWS[i];
-        char name[64];
-        int n = snprintf(name, sizeof name, "PARLEY_%s", r->name);
-        for (int k = 0; k < n; k++) {
-            name[k] = name[k] == '-' ? '_' : (char)toupper((unsigned char)name[k]);
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    *o = (options){.command = c->id, .memory = o->memory};
+    for (size_t i = 0; i < n; i++) {
+        void *field = (char *)o + rows[i].at;
+        switch (rows[i].kind) {
+        case OPTION_INT:
+        case OPTION_SEED:
+            *(int64_t *)field = (int64_t)rows[i].standard;
+            break;
+        case OPTION_NUMBER:
+            *(double *)field = rows[i].standard;
+            break;
+        case OPTION_SWITCH:
+            *(bool *)field = rows[i].standard != 0.0;
+            break;
+        case OPTION_TEXT:
+        case OPTION_LIST:
+        case OPTION_CHOICE:
+            *(const char **)field = rows[i].standard_text;
+            break;
+        default: /* pictures and films share one list, which is empty */
+            break;
         }
-        const char *value = getenv(name);
-        if (value && *value && (r->commands & command_bit) && r->kind != VALUE_PICTURE &&
-            r->kind != VALUE_FILM && !store(o, r, value, name)) {
+    }
+}
+
+/* ---- the environment ---- */
+
+static bool read_variable(options *o, const option_row *r, const char *row_name)
+{
+    char name[NAME_BYTES];
+    option_environment_name(name, sizeof name, row_name);
+    const char *value = getenv(name);
+    return !value || !*value || options_store(o, r, value, SOURCE_ENVIRONMENT, name);
+}
+
+static bool read_environment(options *o, const command_row *c)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (size_t i = 0; i < n; i++) {
+        const option_row *r = &rows[i];
+        if ((r->commands & c->bit) && r->place != PLACE_LINE &&
+            ((r->also && !read_variable(o, r, r->also)) || !read_variable(o, r, r->name))) {
             return false;
         }
     }
@@ -312,41 +184,9 @@ static bool read_environment(options *o, unsigned command_bit)
 
 /* ---- the command line ---- */
 
-/* How many single-character changes turn a into b, for short words. */
-static int edit_distance(const char *a, const char *b)
-{
-    int row[64];
-    int n = (int)strlen(b);
-    if (n >= (int)ARRAY_LEN(row)) {
-        return 99;
-    }
-    for (int j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (int i = 1; *a; i++, a++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (*a != b[j - 1]);
-            diagonal = row[j];
-            int shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shorter ? change : shorter;
-        }
-    }
-    return row[n];
-}
-
 static int unknown_option(const char *arg, const char *name, const command_row *c)
 {
-    const option_row *best = NULL;
-    int best_distance = 4;
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        int d = edit_distance(name, ROWS[i].name);
-        if ((ROWS[i].commands & c->bit) && d < best_distance) {
-            best_distance = d;
-            best = &ROWS[i];
-        }
-    }
+    const option_row *best = option_nearest(name, c->bit);
     fprintf(stderr, "parley: %s has no option %s", c->name, arg);
     if (best) {
         fprintf(stderr, "; did you mean --%s?", best->name);
@@ -355,131 +195,204 @@ static int unknown_option(const char *arg, const char *name, const command_row *
     return OPTIONS_EXIT_USAGE;
 }
 
-static const option_row *find_row(const char *name, size_t len, unsigned bit)
+/* An option of the command line, taken apart. */
+typedef struct line_option {
+    const option_row *row;
+    char *value; /* behind = or the letter; NULL: none */
+    bool is_negated;
+} line_option;
+
+static line_option find_long(char *arg, const command_row *c)
 {
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        if ((ROWS[i].commands & bit) && strlen(ROWS[i].name) == len && memcmp(ROWS[i].name, name, len) == 0) {
-            return &ROWS[i];
-        }
+    const char *name = arg + 2;
+    char *equals = strchr(arg, '=');
+    const size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    line_option found = {.row = option_find(name, len, c->bit), .value = equals ? equals + 1 : NULL};
+    if (!found.row && !equals && len > 3 && memcmp(name, "no-", 3) == 0) {
+        const option_row *r = option_find(name + 3, len - 3, c->bit);
+        found.is_negated = r && r->kind == OPTION_SWITCH && r->place != PLACE_LINE;
+        found.row = found.is_negated ? r : NULL;
     }
-    return NULL;
+    return found;
 }
 
-static const option_row *find_letter(char letter, unsigned bit)
+/* -m DIR, -mDIR, -np 4 */
+static line_option find_short(char *arg, const command_row *c)
 {
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        if ((ROWS[i].commands & bit) && ROWS[i].letter == letter) {
-            return &ROWS[i];
+    line_option found = {.row = option_find_letters(arg + 1, c->bit)};
+    if (!found.row) {
+        const char first[2] = {arg[1], '\0'};
+        found.row = option_find_letters(first, c->bit);
+        found.value = arg + 2;
+        if (found.row && found.row->kind == OPTION_SWITCH) {
+            found.row = NULL;
         }
     }
-    return NULL;
+    return found;
+}
+
+/* A copy for the program; what stood in argv, where every user can see it, is blanked. */
+static const char *hide(options *o, char *value)
+{
+    const size_t len = strlen(value);
+    const char *copy = arena_strdup(o->memory, value, len);
+    memset(value, 'x', len);
+    return copy;
 }
 
 /* Handles argv[*at] as an option of command c, perhaps with the next word as its value. -1: go on. */
-static int parse_option(options *o, const command_row *c, int argc, char **argv, int *at)
+static int parse_option(options *o, const command_row *c, int argc, char **argv, int *at, bool hides)
 {
-    const char *arg = argv[*at];
-    if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0) {
-        print_help(c);
-        return 0;
-    }
-    const bool is_long = arg[1] == '-';
-    const char *name = arg + (is_long ? 2 : 1);
-    const char *equals = is_long ? strchr(name, '=') : NULL;
-    const size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    const option_row *r = NULL;
-    bool negated = false;
-    if (is_long) {
-        r = find_row(name, len, c->bit);
-    } else if (len == 1) {
-        r = find_letter(name[0], c->bit);
-    }
-    if (!r && is_long && len > 3 && memcmp(name, "no-", 3) == 0) {
-        r = find_row(name + 3, len - 3, c->bit);
-        negated = r && r->kind == VALUE_SWITCH;
-        r = negated ? r : NULL;
-    }
+    char *arg = argv[*at];
+    char origin[NAME_BYTES + 8];
+    line_option found = arg[1] == '-' ? find_long(arg, c) : find_short(arg, c);
+    const option_row *r = found.row;
     if (!r) {
-        return unknown_option(arg, name, c);
+        return unknown_option(arg, arg + 1 + (arg[1] == '-'), c);
     }
-    const char *value = equals ? equals + 1 : negated ? "0" : "1";
-    if (r->kind != VALUE_SWITCH && !equals) {
-        if (*at + 1 >= argc) {
-            fprintf(stderr, "parley: %s needs a value: %s\n", arg, r->value);
+    snprintf(origin, sizeof origin, "--%s", r->name);
+    const char *value = found.value;
+    if (r->kind == OPTION_SWITCH) {
+        value = value ? value : found.is_negated ? "off" : "on";
+    } else {
+        char *given = found.value;
+        if (!given && *at + 1 >= argc) {
+            fprintf(stderr, "parley: %s needs a value: %s\n", arg, r->metavar);
             return OPTIONS_EXIT_USAGE;
         }
-        value = argv[++*at];
+        given = given ? given : argv[++*at];
+        value = r->is_secret && hides ? hide(o, given) : given;
     }
-    return store(o, r, value, arg) ? -1 : OPTIONS_EXIT_USAGE;
+    if (!value || !options_store(o, r, value, SOURCE_LINE, origin)) {
+        return OPTIONS_EXIT_USAGE;
+    }
+    if (o->help) {
+        options_print_help(c);
+        return 0;
+    }
+    return -1;
 }
 
-static const command_row *find_command(const char *name)
+/* A word that is no option. -1: go on. */
+static int take_word(options *o, const command_row *c, const char *text)
 {
-    for (size_t i = 0; i < ARRAY_LEN(COMMANDS); i++) {
-        if (strcmp(COMMANDS[i].name, name) == 0) {
-            return &COMMANDS[i];
+    for (int i = 0; i < c->n_words; i++) {
+        const char **word = (const char **)((char *)o + c->words[i]);
+        if (!*word) {
+            *word = text;
+            return -1;
         }
     }
-    return NULL;
+    fprintf(stderr, "parley: \"%s\" is one word too many; %s\n", text, c->usage);
+    return OPTIONS_EXIT_USAGE;
+}
+
+static int read_line(options *o, const command_row *c, int argc, char **argv, int at, bool hides)
+{
+    int code = -1;
+    for (bool flags = true; at < argc && code < 0; at++) {
+        if (flags && strcmp(argv[at], "--") == 0) {
+            flags = false;
+        } else if (flags && argv[at][0] == '-' && argv[at][1]) {
+            code = parse_option(o, c, argc, argv, &at, hides);
+        } else {
+            code = take_word(o, c, argv[at]);
+        }
+    }
+    return code;
+}
+
+/* The command, and in *at where its arguments begin; NULL after printing that there is none. */
+static const command_row *read_command(int argc, char **argv, int *at)
+{
+    const char *first = argc > 1 ? argv[1] : "";
+    *at = 1;
+    if (!first[0] || first[0] == '-') {
+        return option_find_command("serve");
+    }
+    const command_row *c = option_find_command(first);
+    *at = 2;
+    if (!c) {
+        fprintf(stderr, "parley: there is no command \"%s\"; parley --help lists them\n", first);
+    }
+    return c;
+}
+
+/* What an option asks for instead of the command. -1: nothing. */
+static int answer_questions(options *o, const command_row *c)
+{
+    if (o->version) {
+        o->command = COMMAND_VERSION;
+        return -1;
+    }
+    if (o->completion) {
+        options_print_completion(o->completion);
+        return 0;
+    }
+    if (c->id == COMMAND_MANUAL) {
+        const char *page = o->page ? o->page : "parley.1";
+        if (options_print_manual(page)) {
+            return 0;
+        }
+        fprintf(stderr, "parley: there is no page \"%s\"; %s\n", page, c->usage);
+        return OPTIONS_EXIT_USAGE;
+    }
+    return -1;
+}
+
+/* The line is read twice: first for its mistakes and for --config, then again over what that file says. */
+static int parse(options *o, const command_row *c, int argc, char **argv, int at)
+{
+    set_standards(o, c);
+    int code = read_line(o, c, argc, argv, at, false);
+    if (code < 0) {
+        code = answer_questions(o, c);
+    }
+    if (code >= 0 || o->version) {
+        return code;
+    }
+    const char *config = o->config;
+    set_standards(o, c);
+    o->config = config;
+    if ((!config && !read_variable(o, option_find("config", strlen("config"), IN_EVERY), "config")) ||
+        !options_read_config(o, c) || !read_environment(o, c)) {
+        return OPTIONS_EXIT_USAGE;
+    }
+    code = read_line(o, c, argc, argv, at, true);
+    if (code < 0 && o->print_config) {
+        options_print_config(o, c);
+        code = 0;
+    }
+    return code;
 }
 
 int options_parse(options *o, int argc, char **argv)
 {
-    *o = (options){.top_k = -1,
-                   .temperature = NAN,
-                   .top_p = NAN,
-                   .min_p = NAN,
-                   .repeat_penalty = NAN,
-                   .host = "127.0.0.1",
-                   .port = 8080,
-                   .mtp = true,
-                   .reasoning_budget = -1,
-                   .cache_ram = -1,
-                   .vision_cache = -1,
-                   .upload_quota_mib = -1,
-                   .bench_prompt = 512,
-                   .bench_predict = 64,
-                   .bench_repeat = 3};
-    int at = 1;
     const char *first = argc > 1 ? argv[1] : "";
-    const command_row *c = &COMMANDS[0];
+    int at;
+    o->memory = NULL;
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
-        print_overview();
+        options_print_overview();
         return 0;
     }
-    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
-        c = find_command("version");
-        at = argc;
-    } else if (argc > 1 && first[0] != '-') {
-        c = find_command(first);
-        at = 2;
-    }
+    const command_row *c = read_command(argc, argv, &at);
     if (!c) {
-        fprintf(stderr, "parley: there is no command \"%s\"; parley --help lists them\n", first);
         return OPTIONS_EXIT_USAGE;
     }
-    o->command = c->id;
-    if (!read_environment(o, c->bit)) {
-        return OPTIONS_EXIT_USAGE;
+    o->memory = arena_create(MEMORY_BYTES);
+    if (!o->memory) {
+        fprintf(stderr, "parley: there is not enough memory to start\n");
+        return 4;
     }
-    for (bool flags = true; at < argc; at++) {
-        if (flags && strcmp(argv[at], "--") == 0) {
-            flags = false;
-        } else if (flags && argv[at][0] == '-' && argv[at][1]) {
-            int code = parse_option(o, c, argc, argv, &at);
-            if (code >= 0) {
-                return code;
-            }
-        } else if (c->id == COMMAND_RUN && !o->prompt) {
-            o->prompt = argv[at];
-        } else if (c->id == COMMAND_CONVERT && !o->convert_from) {
-            o->convert_from = argv[at];
-        } else if (c->id == COMMAND_CONVERT && !o->convert_to) {
-            o->convert_to = argv[at];
-        } else {
-            fprintf(stderr, "parley: \"%s\" is one word too many; %s\n", argv[at], c->usage);
-            return OPTIONS_EXIT_USAGE;
-        }
+    int code = parse(o, c, argc, argv, at);
+    if (code >= 0) {
+        options_deinit(o);
     }
-    return -1;
+    return code;
+}
+
+void options_deinit(options *o)
+{
+    arena_destroy(o->memory);
+    o->memory = NULL;
 }

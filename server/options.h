@@ -1,8 +1,11 @@
-/* options: one table for every flag: parsing, environment and --help come from it. Main thread.
+/* options: what the command line, the environment and config files say, as one struct. Main thread.
  *
  *     options o; int code = options_parse(&o, argc, argv);   // prints and returns an exit code, or -1: go on
+ *     options_deinit(&o);                                    // after -1 only
  *
- * Precedence: command line, then environment (PARLEY_<FLAG>), then the model's own defaults, then built-in.
+ * Precedence: command line, then environment (PARLEY_<FLAG>), then config files, then the model's own defaults, then
+ * built-in. Config files are the one that --config names, or else /etc/parley/parley.conf and
+ * $XDG_CONFIG_HOME/parley/parley.conf (the latter wins). All options stand in one table, options_table.c.
  */
 #ifndef PARLEY_SERVER_OPTIONS_H
 #define PARLEY_SERVER_OPTIONS_H
@@ -10,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPTIONS_MAX_FILES = 16, OPTIONS_EXIT_USAGE = 2 };
+#include "base/arena.h"
+
+enum { OPTIONS_MAX_FILES = 16, OPTIONS_MAX_ROWS = 160, OPTIONS_EXIT_USAGE = 2 };
 
 typedef enum command {
     COMMAND_SERVE,
@@ -18,7 +23,8 @@ typedef enum command {
     COMMAND_BENCH,
     COMMAND_INSPECT,
     COMMAND_CONVERT,
-    COMMAND_VERSION
+    COMMAND_VERSION,
+    COMMAND_MANUAL
 } command;
 
 typedef struct option_file {
@@ -26,7 +32,10 @@ typedef struct option_file {
     bool is_film;
 } option_file;
 
-/* Strings point into argv or the environment. 0, NAN or NULL: not given. */
+/* Who said a value last. */
+typedef enum option_source { SOURCE_STANDARD, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE } option_source;
+
+/* Strings point into argv, the environment or `memory`. 0, -1, NAN or NULL, as the table says: not given. */
 typedef struct options {
     command command;
     /* model */
@@ -39,42 +48,55 @@ typedef struct options {
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type;
     bool mtp;
-    int64_t max_video_mib, max_video_pixels, max_video_frames; /* 0: default */
-    int64_t max_video_duration, max_video_time;                /* seconds; 0: default */
+    int64_t max_video_mib, max_video_pixels, max_video_frames;
+    int64_t max_video_duration, max_video_time; /* seconds */
     bool video_outer_pair;
     int64_t cache_ram, vision_cache; /* -1: not given */
     /* sampling */
     int64_t n_predict, top_k; /* top_k -1: not given */
-    double temperature, top_p, min_p, repeat_penalty;
+    double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
     bool has_seed;
     int64_t seed;
     /* server */
     const char *host;
     int64_t port;
+    int64_t drain_timeout; /* seconds */
     const char *api_key, *api_key_file;
+    bool insecure_no_key;
     const char *allowed_hosts, *allowed_origins;
     int64_t max_body_mib;
     const char *upload_dir;
-    int64_t max_upload_mib, upload_quota_mib; /* quota -1: not given */
+    int64_t max_upload_mib, upload_quota_mib;
     int64_t upload_expire_min;
     const char *ui_dir;
+    bool ui;
     /* run */
     option_file files[OPTIONS_MAX_FILES]; /* pictures and films in the order given */
     int n_files;
     const char *system;
     bool thinking;
-    bool quiet;
     const char *prompt; /* the first word that is not a flag */
     /* convert */
     const char *convert_from, *convert_to;
     /* bench */
     int64_t bench_prompt, bench_predict, bench_repeat;
     bool json;
+    /* manual */
+    const char *page;
     /* everywhere */
     const char *log_level;
+    bool quiet, verbose;
+    const char *config;
+    const char *completion;
+    bool print_config, help, version;
+    /* how it came about */
+    arena *memory;
+    uint8_t sources[OPTIONS_MAX_ROWS]; /* option_source of each row of the table */
 } options;
 
-/* Parses the command line. Returns -1 to go on, else the exit code (help was printed, or a mistake was named). */
+/* Parses the command line. Returns -1 to go on, else the exit code (help was printed, or a mistake was named). Secrets in
+ * argv are overwritten, so that the process list does not show them. */
 int options_parse(options *o, int argc, char **argv);
+void options_deinit(options *o);
 
 #endif

@@ -45,7 +45,7 @@ void serve_options_init(serve_options *opt)
     opt->n_queue = LIMIT_QUEUE;
     opt->body_timeout_s = LIMIT_BODY_TIMEOUT_S;
     opt->keepalive_s = LIMIT_KEEPALIVE_S;
-    opt->drain_timeout_s = 30;
+    opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
 }
 
 int64_t serve_started_at(void)

@@ -1,0 +1,289 @@
+#include "server/options_table.h"
+
+#include <math.h>
+
+#include "base/compiler.h"
+#include "base/limits.h"
+
+#define ROW(...)                                                                                             \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+#define AT(field) .at = offsetof(options, field)
+#define MIB       (1 << 20)
+
+static const option_row ROWS[] = {
+    /* ---- model ---- */
+    ROW(.name = "model", .letters = "m", .metavar = "DIR", AT(model), .commands = IN_MODEL,
+        .group = GROUP_MODEL, .help = "checkpoint folder",
+        .note = "Seedling, the built-in demonstration model",
+        .more = "A folder with config.json, tokenizer.json, the chat template and safetensors files, as "
+                "published."),
+    ROW(.name = "alias", .also = "served-model-name", .metavar = "NAME", AT(alias), .commands = IN_SERVE,
+        .group = GROUP_MODEL, .help = "model name shown to clients", .note = "folder name"),
+    ROW(.name = "chat-template-file", .metavar = "FILE", AT(chat_template_file), .commands = IN_ANSWER,
+        .group = GROUP_MODEL, .help = "Jinja chat template instead of the checkpoint's"),
+    ROW(.name = "tool-call-parser", .metavar = "NAME", AT(tool_call_parser), .commands = IN_SERVE,
+        .group = GROUP_MODEL, .help = "form of the model's tool calls: auto, none, qwen3_xml, hermes",
+        .note = "auto: as its chat template shows"),
+    ROW(.name = "ctx-size", .also = "max-model-len", .letters = "c", .metavar = "N", AT(ctx_size),
+        .kind = OPTION_INT, .min = 256, .max = 1 << 24, .commands = IN_ENGINE, .group = GROUP_MODEL,
+        .help = "tokens a conversation may have", .note = "what the model and memory allow, at most 32768",
+        .more = "The prompt and the answer count, pictures and films included. A longer request is refused, "
+                "never cut."),
+    ROW(.name = "quantize", .metavar = "FORMAT", AT(quantize), .kind = OPTION_CHOICE, .choices = "none q8 q4",
+        .commands = IN_ENGINE | IN_CONVERT, .group = GROUP_MODEL,
+        .help = "keep the layers' matrices in blocks of 8 or 4 bits: none, q8, q4", .standard_text = "none",
+        .more = "The blocks are kept in the cache folder ($XDG_CACHE_HOME or ~/.cache) for the next start."),
+    ROW(.name = "quantize-head", .metavar = "FORMAT", AT(quantize_head), .kind = OPTION_CHOICE,
+        .choices = "none q8 q4", .commands = IN_ENGINE | IN_CONVERT, .group = GROUP_MODEL,
+        .help = "the same for the logits head", .note = "q8 if --quantize is q8 or q4"),
+
+    /* ---- memory and speed ---- */
+    ROW(.name = "threads", .letters = "t", .metavar = "N", AT(threads), .kind = OPTION_INT, .min = 1,
+        .max = 1024, .commands = IN_ENGINE | IN_CONVERT, .group = GROUP_SPEED, .help = "compute threads",
+        .note = "one per core"),
+    ROW(.name = "parallel", .letters = "np", .metavar = "N", AT(parallel), .kind = OPTION_INT, .standard = 4,
+        .min = 1, .max = 32, .commands = IN_SERVE, .group = GROUP_SPEED,
+        .help = "answers computed at the same time"),
+    ROW(.name = "queue", .also = "max-queue", .metavar = "N", AT(queue), .kind = OPTION_INT,
+        .standard = LIMIT_QUEUE, .min = 1, .max = 4096, .commands = IN_SERVE, .group = GROUP_SPEED,
+        .help = "requests that may wait; more get 429"),
+    ROW(.name = "batch-size", .letters = "b", .metavar = "N", AT(batch_size), .kind = OPTION_INT,
+        .standard = 512, .min = 16, .max = 8192, .commands = IN_ENGINE, .group = GROUP_SPEED,
+        .help = "prompt tokens computed in one step"),
+    ROW(.name = "cache-ram", .metavar = "MIB", AT(cache_ram), .kind = OPTION_INT, .standard = -1, .max = MIB,
+        .commands = IN_SERVE, .group = GROUP_SPEED,
+        .help = "memory for states of earlier prompts; 0 keeps none",
+        .note = "1024, or an eighth of the free memory"),
+    ROW(.name = "vision-cache", .metavar = "MIB", AT(vision_cache), .kind = OPTION_INT, .standard = -1,
+        .max = MIB, .commands = IN_SERVE, .group = GROUP_SPEED,
+        .help = "memory for encoded pictures and films, so that a second question about them is quick; 0 "
+                "keeps none",
+        .note = "256, or a 32nd of the free memory"),
+    ROW(.name = "cache-type", .metavar = "TYPE", AT(cache_type), .kind = OPTION_CHOICE,
+        .choices = "f32 bf16 f16 q8", .commands = IN_ENGINE, .group = GROUP_SPEED,
+        .help = "how keys and values are kept: f32, bf16, f16, q8; smaller ones take less memory and time in "
+                "long "
+                "conversations",
+        .note = "f16; f32 with --compute exact"),
+    ROW(.name = "cpu", .metavar = "LEVEL", AT(cpu), .kind = OPTION_CHOICE,
+        .choices = "generic avx2 avx512 native", .commands = IN_ENGINE, .group = GROUP_SPEED,
+        .help = "highest instruction set: generic, avx2, avx512, native", .standard_text = "native"),
+    ROW(.name = "compute", .metavar = "HOW", AT(compute), .kind = OPTION_CHOICE, .choices = "fast exact",
+        .commands = IN_ENGINE, .group = GROUP_SPEED,
+        .help = "arithmetic of prompts and pictures: fast, exact", .standard_text = "fast",
+        .more =
+            "fast takes the processor's quickest way, where activations may become bf16; exact the float32 "
+            "products "
+            "of the checks."),
+    ROW(.name = "mtp", AT(mtp), .kind = OPTION_SWITCH, .standard = 1, .commands = IN_ENGINE,
+        .group = GROUP_SPEED, .help = "let the model's multi-token-prediction head draft tokens",
+        .more = "Answers are the same with and without it."),
+
+    /* ---- answers ---- */
+    ROW(.name = "n-predict", .letters = "n", .metavar = "N", AT(n_predict), .kind = OPTION_INT,
+        .standard = LIMIT_MAX_TOKENS_DEFAULT, .min = 1, .max = 1 << 24, .commands = IN_ANSWER,
+        .group = GROUP_ANSWER, .help = "most tokens of an answer, if the request does not say"),
+    ROW(.name = "reasoning-budget", .metavar = "N", AT(reasoning_budget), .kind = OPTION_INT, .standard = -1,
+        .min = -1, .max = 1 << 24, .commands = IN_ANSWER, .group = GROUP_ANSWER,
+        .help = "most tokens of a think block, if the request does not say; -1 is no limit"),
+    ROW(.name = "temp", .also = "temperature", .metavar = "X", AT(temperature), .kind = OPTION_NUMBER,
+        .standard = NAN, .max = 100, .commands = IN_ANSWER, .group = GROUP_ANSWER,
+        .help = "temperature; 0 takes the likeliest token", .note = "model's default"),
+    ROW(.name = "top-k", .metavar = "N", AT(top_k), .kind = OPTION_INT, .standard = -1, .max = 1 << 24,
+        .commands = IN_ANSWER, .group = GROUP_ANSWER, .help = "keep the N likeliest tokens; 0 is off",
+        .note = "model's default"),
+    ROW(.name = "top-p", .metavar = "X", AT(top_p), .kind = OPTION_NUMBER, .standard = NAN, .max = 1,
+        .commands = IN_ANSWER, .group = GROUP_ANSWER, .help = "keep tokens up to this probability mass",
+        .note = "model's default"),
+    ROW(.name = "min-p", .metavar = "X", AT(min_p), .kind = OPTION_NUMBER, .standard = NAN, .max = 1,
+        .commands = IN_ANSWER, .group = GROUP_ANSWER, .help = "drop tokens below X times the likeliest",
+        .note = "model's default"),
+    ROW(.name = "repeat-penalty", .metavar = "X", AT(repeat_penalty), .kind = OPTION_NUMBER, .standard = NAN,
+        .min = 0.01, .max = 10, .commands = IN_ANSWER, .group = GROUP_ANSWER,
+        .help = "repetition penalty; 1 is off", .note = "model's default"),
+    ROW(.name = "presence-penalty", .metavar = "X", AT(presence_penalty), .kind = OPTION_NUMBER,
+        .standard = NAN, .min = -2, .max = 2, .commands = IN_ANSWER, .group = GROUP_ANSWER,
+        .help = "taken off the logits of tokens that the answer has", .note = "model's default"),
+    ROW(.name = "frequency-penalty", .metavar = "X", AT(frequency_penalty), .kind = OPTION_NUMBER,
+        .standard = NAN, .min = -2, .max = 2, .commands = IN_ANSWER, .group = GROUP_ANSWER,
+        .help = "the same for each time they occur", .note = "model's default"),
+    ROW(.name = "seed", .metavar = "N", AT(seed), .kind = OPTION_SEED, .max = 9e15, .commands = IN_ANSWER,
+        .group = GROUP_ANSWER, .help = "random seed", .note = "a new one for each answer"),
+
+    /* ---- films ---- */
+    ROW(.name = "max-video-mib", .metavar = "MIB", AT(max_video_mib), .kind = OPTION_INT,
+        .standard = (double)(LIMIT_FILM_BYTES >> 20), .min = 1, .max = MIB, .commands = IN_ANSWER,
+        .group = GROUP_FILM, .help = "largest film"),
+    ROW(.name = "max-video-pixels", .metavar = "N", AT(max_video_pixels), .kind = OPTION_INT,
+        .standard = (double)LIMIT_FILM_PIXELS, .min = 256, .max = 1 << 28, .commands = IN_ANSWER,
+        .group = GROUP_FILM, .help = "largest frame of a film, width times height"),
+    ROW(.name = "max-video-duration", .metavar = "S", AT(max_video_duration), .kind = OPTION_INT,
+        .standard = LIMIT_FILM_DURATION_S, .min = 1, .max = 360000, .commands = IN_ANSWER,
+        .group = GROUP_FILM, .help = "longest film, in seconds"),
+    ROW(.name = "max-video-frames", .also = "video-max-frames", .metavar = "N", AT(max_video_frames),
+        .kind = OPTION_INT, .standard = LIMIT_VIDEO_FRAMES, .min = 1, .max = LIMIT_VIDEO_FRAMES_MAX,
+        .commands = IN_ANSWER, .group = GROUP_FILM,
+        .help = "most frames of a film shown to the model, up to 768"),
+    ROW(.name = "max-video-time", .metavar = "S", AT(max_video_time), .kind = OPTION_INT,
+        .standard = LIMIT_FILM_WALL_S, .min = 1, .max = 3600, .commands = IN_ANSWER, .group = GROUP_FILM,
+        .help = "seconds that reading a film may take"),
+    ROW(.name = "video-outer-pair", AT(video_outer_pair), .kind = OPTION_SWITCH, .commands = IN_ANSWER,
+        .group = GROUP_FILM,
+        .help = "keep the vision tokens around a film as a whole, for models trained with them"),
+
+    /* ---- server ---- */
+    ROW(.name = "host", .metavar = "ADDRESS", AT(host), .commands = IN_SERVE, .group = GROUP_SERVER,
+        .help = "address to listen on", .standard_text = "127.0.0.1"),
+    ROW(.name = "port", .metavar = "N", AT(port), .kind = OPTION_INT, .standard = 8080, .max = 65535,
+        .commands = IN_SERVE, .group = GROUP_SERVER, .help = "port to listen on; 0 takes a free one"),
+    ROW(.name = "max-body", .metavar = "MIB", AT(max_body_mib), .kind = OPTION_INT,
+        .standard = (double)(LIMIT_BODY_BYTES >> 20), .min = 1, .max = 1024, .commands = IN_SERVE,
+        .group = GROUP_SERVER, .help = "largest request"),
+    ROW(.name = "drain-timeout", .also = "shutdown-timeout", .metavar = "S", AT(drain_timeout),
+        .kind = OPTION_INT, .standard = LIMIT_DRAIN_TIMEOUT_S, .max = 86400, .commands = IN_SERVE,
+        .group = GROUP_SERVER,
+        .help = "seconds that running answers have when the server is told to stop; 0 cuts them",
+        .more = "SIGTERM or SIGINT: nothing new is accepted, /health says 503, answers end or are cut after "
+                "this time, "
+                "and the program exits with 0. A second signal ends it at once."),
+    ROW(.name = "ui", AT(ui), .kind = OPTION_SWITCH, .standard = 1, .commands = IN_SERVE,
+        .group = GROUP_SERVER, .help = "serve the browser chat"),
+    ROW(.name = "ui-dir", .metavar = "DIR", AT(ui_dir), .commands = IN_SERVE, .group = GROUP_SERVER,
+        .help = "serve the page from a folder (for its developers)"),
+
+    /* ---- access ---- */
+    ROW(.name = "api-key", .metavar = "KEY", AT(api_key), .kind = OPTION_LIST, .commands = IN_SERVE,
+        .group = GROUP_ACCESS, .is_secret = true, .help = "key that clients must send; better in a file",
+        .more =
+            "May be repeated, or hold several with commas. Each has at least 16 characters. On the command "
+            "line other "
+            "users of the machine may see it for a moment."),
+    ROW(.name = "api-key-file", .metavar = "FILE", AT(api_key_file), .commands = IN_SERVE,
+        .group = GROUP_ACCESS, .help = "file with one key a line"),
+    ROW(.name = "allowed-hosts", .metavar = "LIST", AT(allowed_hosts), .kind = OPTION_LIST,
+        .commands = IN_SERVE, .group = GROUP_ACCESS, .help = "host names that browsers may use, with commas",
+        .note = "localhost and addresses"),
+    ROW(.name = "allowed-origins", .also = "cors-origins", .metavar = "LIST", AT(allowed_origins),
+        .kind = OPTION_LIST, .commands = IN_SERVE, .group = GROUP_ACCESS,
+        .help = "web origins that may call the API, with commas", .note = "this server's own"),
+
+    /* ---- uploads ---- */
+    ROW(.name = "max-upload", .also = "max-upload-mb", .metavar = "MIB", AT(max_upload_mib),
+        .kind = OPTION_INT, .standard = (double)(LIMIT_UPLOAD_BYTES >> 20), .min = 1, .max = MIB,
+        .commands = IN_SERVE, .group = GROUP_UPLOAD, .help = "largest uploaded file"),
+    ROW(.name = "upload-quota", .metavar = "MIB", AT(upload_quota_mib), .kind = OPTION_INT,
+        .standard = (double)(LIMIT_UPLOAD_QUOTA >> 20), .max = 1 << 24, .commands = IN_SERVE,
+        .group = GROUP_UPLOAD, .help = "disk that all uploaded files may take"),
+    ROW(.name = "upload-dir", .metavar = "DIR", AT(upload_dir), .commands = IN_SERVE, .group = GROUP_UPLOAD,
+        .help = "where uploaded files are kept while the server runs", .note = "TMPDIR, or /var/tmp"),
+    ROW(.name = "upload-expire", .metavar = "MINUTES", AT(upload_expire_min), .kind = OPTION_INT,
+        .standard = LIMIT_UPLOAD_EXPIRE_S / 60, .min = 1, .max = MIB, .commands = IN_SERVE,
+        .group = GROUP_UPLOAD, .help = "how long an uploaded file stays after its last use"),
+
+    /* ---- one command's own ---- */
+    ROW(.name = "image", .letters = "i", .metavar = "FILE", AT(files), .kind = OPTION_PICTURE,
+        .place = PLACE_LINE, .commands = IN_RUN, .group = GROUP_COMMAND,
+        .help = "a picture to ask about; may be repeated"),
+    ROW(.name = "video", .letters = "v", .metavar = "FILE", AT(files), .kind = OPTION_FILM,
+        .place = PLACE_LINE, .commands = IN_RUN, .group = GROUP_COMMAND,
+        .help = "a film to ask about; may be repeated"),
+    ROW(.name = "system", .metavar = "TEXT", AT(system), .commands = IN_RUN, .group = GROUP_COMMAND,
+        .help = "system prompt"),
+    ROW(.name = "thinking", AT(thinking), .kind = OPTION_SWITCH, .commands = IN_RUN, .group = GROUP_COMMAND,
+        .help = "let the model think first; its thoughts go to standard error"),
+    ROW(.name = "prompt-tokens", .letters = "p", .metavar = "N", AT(bench_prompt), .kind = OPTION_INT,
+        .standard = 512, .min = 1, .max = MIB, .commands = IN_BENCH, .group = GROUP_COMMAND,
+        .help = "prompt length"),
+    ROW(.name = "predict-tokens", .letters = "n", .metavar = "N", AT(bench_predict), .kind = OPTION_INT,
+        .standard = 64, .min = 1, .max = MIB, .commands = IN_BENCH, .group = GROUP_COMMAND,
+        .help = "tokens to generate"),
+    ROW(.name = "repeat", .letters = "r", .metavar = "N", AT(bench_repeat), .kind = OPTION_INT, .standard = 3,
+        .min = 1, .max = 1000, .commands = IN_BENCH, .group = GROUP_COMMAND,
+        .help = "runs; the median is printed"),
+    ROW(.name = "json", AT(json), .kind = OPTION_SWITCH, .commands = IN_BENCH | IN_INSPECT,
+        .group = GROUP_COMMAND, .help = "print JSON instead of a table"),
+
+    /* ---- the program ---- */
+    ROW(.name = "log-level", .metavar = "LEVEL", AT(log_level), .kind = OPTION_CHOICE,
+        .choices = "debug info warn error off", .commands = IN_MODEL, .group = GROUP_PROGRAM,
+        .help = "least important lines that are logged: debug, info, warn, error, off",
+        .note = "info for serve, warn else"),
+    ROW(.name = "quiet", .letters = "q", AT(quiet), .kind = OPTION_SWITCH, .commands = IN_ANSWER,
+        .group = GROUP_PROGRAM, .help = "run: the answer alone; serve: no ready line, warnings only"),
+    ROW(.name = "verbose", .letters = "v", AT(verbose), .kind = OPTION_SWITCH, .commands = IN_SERVE,
+        .group = GROUP_PROGRAM, .help = "the same as --log-level debug"),
+    ROW(.name = "config", .metavar = "FILE", AT(config), .place = PLACE_NO_FILE,
+        .commands = IN_MODEL | IN_CONVERT, .group = GROUP_PROGRAM,
+        .help = "read this config file and no other; none: read no file",
+        .note = "/etc/parley/parley.conf, then $XDG_CONFIG_HOME/parley/parley.conf"),
+    ROW(.name = "print-config", AT(print_config), .kind = OPTION_SWITCH, .place = PLACE_LINE,
+        .commands = IN_MODEL | IN_CONVERT, .group = GROUP_PROGRAM,
+        .help = "print what all options are, as a config file without secrets, and exit"),
+    ROW(.name = "completion", .metavar = "SHELL", AT(completion), .kind = OPTION_CHOICE,
+        .choices = "bash zsh fish", .place = PLACE_LINE, .commands = IN_SERVE, .group = GROUP_PROGRAM,
+        .help = "print completions for a shell and exit: bash, zsh, fish"),
+    ROW(.name = "version", .letters = "V", AT(version), .kind = OPTION_SWITCH, .place = PLACE_LINE,
+        .commands = IN_EVERY, .group = GROUP_PROGRAM, .help = "print the version and exit"),
+    ROW(.name = "help", .letters = "h", AT(help), .kind = OPTION_SWITCH, .place = PLACE_LINE,
+        .commands = IN_EVERY, .group = GROUP_PROGRAM, .help = "print this text and exit"),
+};
+
+_Static_assert(ARRAY_LEN(ROWS) <= OPTIONS_MAX_ROWS, "options.sources is too short");
+
+static const command_row COMMANDS[] = {
+    {.name = "serve",
+     .id = COMMAND_SERVE,
+     .bit = IN_SERVE,
+     .usage = "parley [serve] [-m DIR] [options]",
+     .help = "browser chat, WebSocket and HTTP API"},
+    {.name = "run",
+     .id = COMMAND_RUN,
+     .bit = IN_RUN,
+     .usage = "parley run [-m DIR] [--image FILE] [--video FILE] [options] \"QUESTION\"",
+     .help = "one answer on the terminal",
+     .words = {offsetof(options, prompt)},
+     .n_words = 1},
+    {.name = "bench",
+     .id = COMMAND_BENCH,
+     .bit = IN_BENCH,
+     .usage = "parley bench [-m DIR] [options]",
+     .help = "how fast prompts and answers are computed here"},
+    {.name = "inspect",
+     .id = COMMAND_INSPECT,
+     .bit = IN_INSPECT,
+     .usage = "parley inspect [-m DIR] [--json]",
+     .help = "what a checkpoint holds and what it needs"},
+    {.name = "convert",
+     .id = COMMAND_CONVERT,
+     .bit = IN_CONVERT,
+     .usage = "parley convert MODEL OUT --quantize q8|q4 [options]",
+     .help = "a checkpoint folder with weights in blocks",
+     .words = {offsetof(options, convert_from), offsetof(options, convert_to)},
+     .n_words = 2},
+    {.name = "manual",
+     .id = COMMAND_MANUAL,
+     .bit = IN_MANUAL,
+     .usage = "parley manual [parley.1 | parley.conf.5 | options]",
+     .help = "the manual pages (roff), or a table of all options (Markdown)",
+     .words = {offsetof(options, page)},
+     .n_words = 1},
+    {.name = "version",
+     .id = COMMAND_VERSION,
+     .bit = IN_VERSION,
+     .usage = "parley version",
+     .help = "version of this program"},
+};
+
+const option_row *option_rows(size_t *n)
+{
+    *n = ARRAY_LEN(ROWS);
+    return ROWS;
+}
+
+const command_row *option_commands(size_t *n)
+{
+    *n = ARRAY_LEN(COMMANDS);
+    return COMMANDS;
+}
