@@ -77,6 +77,7 @@ static int conn_create(net *n, struct lws *wsi)
     c->id = ++n->next_id;
     c->net = n;
     c->wsi = wsi;
+    c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * 1000000000;
     bytes_init(&c->in, n->opt.max_body);
     bytes_init(&c->out, SIZE_MAX / 2);
     bytes_init(&c->piece, SIZE_MAX / 2);
@@ -296,7 +297,7 @@ err_code net_open(net **out, const net_options *opt, const net_callbacks *callba
                    (is_ipv6 ? 0 : LWS_SERVER_OPTION_DISABLE_IPV6);
     info.max_http_header_data = LIMIT_HEADER_BYTES;
     info.pt_serv_buf_size = 65536;
-    info.timeout_secs = GAP_TIMEOUT_S;
+    info.timeout_secs = (unsigned)(opt->body_timeout_s < GAP_TIMEOUT_S ? opt->body_timeout_s : GAP_TIMEOUT_S);
     info.fd_limit_per_thread = (unsigned)(opt->max_connections + FD_SPARE);
     info.retry_and_idle_policy = &IDLE_POLICY;
     n->context = lws_create_context(&info);

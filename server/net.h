@@ -6,7 +6,7 @@
  *
  * A connection is a uint64_t id, never reused; calls for an id that is gone do nothing. Above this header nobody
  * sees libwebsockets, so another transport could replace it. Guards that live here: one Host header, digits-only
- * Content-Length, no Transfer-Encoding, body size and deadline, no h2c, WebSocket message size, one write a callback.
+ * Content-Length or chunks and not both, body size and deadline, no h2c, WebSocket message size, one write a callback.
  * A body is gathered and handed over whole, unless on_head asks for its pieces (net_stream_body).
  */
 #ifndef PARLEY_SERVER_NET_H
@@ -103,6 +103,7 @@ typedef struct net_options {
     size_t max_inflight; /* bytes of all bodies and messages being read */
     int max_connections;
     int max_connections_per_address;
+    int header_timeout_s; /* from connecting to the end of the first head */
     int body_timeout_s;
 } net_options;
 

@@ -58,6 +58,8 @@ static const char *status_text(int status)
         return "Service Unavailable";
     case 504:
         return "Gateway Timeout";
+    case 505:
+        return "HTTP Version Not Supported";
     case 507:
         return "Insufficient Storage";
     default:
@@ -181,6 +183,9 @@ static int finish(net_conn *c)
 
 int net_http_writable(net_conn *c)
 {
+    if (c->is_chunked && c->phase != CONN_BODY) {
+        lws_set_timeout(c->wsi, NO_PENDING_TIMEOUT, 0); /* see hand_up_chunked */
+    }
     if (c->phase != CONN_REPLY && c->phase != CONN_STREAM) {
         return 0;
     }
@@ -240,6 +245,19 @@ static int refuse(net_conn *c, int status, const char *code, const char *message
     return 0;
 }
 
+/* White space around a value is no part of it; libwebsockets drops only the spaces in front. */
+static void trim(char *text)
+{
+    static const char space[] = " \t";
+    const size_t start = strspn(text, space);
+    size_t end = strlen(text);
+    while (end > start && strchr(space, text[end - 1])) {
+        end--;
+    }
+    memmove(text, text + start, end - start);
+    text[end - start] = '\0';
+}
+
 static void copy_header(net_conn *c, char *out, size_t cap, enum lws_token_indexes token)
 {
     out[0] = '\0';
@@ -248,6 +266,7 @@ static void copy_header(net_conn *c, char *out, size_t cap, enum lws_token_index
         out[0] = '?';
         out[1] = '\0';
     }
+    trim(out);
 }
 
 /* libwebsockets keeps each parameter apart, and would join them with commas. */
@@ -279,6 +298,7 @@ static void copy_custom_header(net_conn *c, char *out, size_t cap, const char *n
         out[0] = '?';
         out[1] = '\0';
     }
+    trim(out);
 }
 
 static const struct {
@@ -289,6 +309,50 @@ static const struct {
     {WSI_TOKEN_OPTIONS_URI, NET_OPTIONS}, {WSI_TOKEN_PUT_URI, NET_PUT},   {WSI_TOKEN_PATCH_URI, NET_PATCH},
     {WSI_TOKEN_DELETE_URI, NET_DELETE},
 };
+
+static bool has_control_character(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A token whose text libwebsockets has percent-decoded. */
+static bool is_decoded(int token)
+{
+    for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0]; i++) {
+        if (token == (int)METHODS[i].token) {
+            return true;
+        }
+    }
+    return token == WSI_TOKEN_HTTP_URI_ARGS;
+}
+
+/* Looks at the version and at every value that libwebsockets knows by name; values of unknown names it does not show. Returns
+ * 0, or the status to refuse the head with. */
+static int check_head(net_conn *c)
+{
+    char version[16] = "";
+    copy_header(c, version, sizeof version, WSI_TOKEN_HTTP);
+    c->http11 = strcmp(version, "HTTP/1.1") == 0;
+    if (!c->http11 && strcmp(version, "HTTP/1.0") != 0) {
+        return version[0] ? 505 : 400;
+    }
+    char *value = (char *)c->net->scratch;
+    for (int token = 0; token < WSI_TOKEN_COUNT; token++) {
+        const int n = lws_hdr_total_length(c->wsi, (enum lws_token_indexes)token);
+        if (n > 0 && !is_decoded(token) &&
+            (lws_hdr_copy(c->wsi, value, sizeof c->net->scratch, (enum lws_token_indexes)token) < n ||
+             has_control_character(value, (size_t)n))) {
+            return 400;
+        }
+    }
+    return 0;
+}
 
 /* Fills the head from libwebsockets' tables; false for a method we do not know. */
 static bool read_head(net_conn *c, net_head *h, const char *path, size_t path_len)
@@ -320,9 +384,6 @@ static bool read_head(net_conn *c, net_head *h, const char *path, size_t path_le
     copy_header(c, h->ws_protocols, sizeof h->ws_protocols, WSI_TOKEN_PROTOCOL);
     copy_custom_header(c, h->x_api_key, sizeof h->x_api_key, "x-api-key:");
     copy_custom_header(c, h->sec_fetch_site, sizeof h->sec_fetch_site, "sec-fetch-site:");
-    char version[16] = "";
-    copy_header(c, version, sizeof version, WSI_TOKEN_HTTP);
-    c->http11 = strlen(version) >= 8 && version[5] == '1' && version[7] == '1';
     c->head_only = h->method == NET_HEAD;
     return true;
 }
@@ -342,7 +403,7 @@ static void begin_request(net_conn *c)
     net_conn_drop_input(c);
     bytes_clear(&c->out);
     c->out_pos = 0;
-    c->close_after = c->body_unread = c->stream_end = c->streams_body = false;
+    c->close_after = c->body_unread = c->stream_end = c->streams_body = c->is_chunked = false;
     c->completions = 0;
     c->deadline_ns = 0;
     c->phase = CONN_IDLE;
@@ -353,20 +414,27 @@ static bool has_one_host(net_conn *c, const net_head *h)
     return h->host[0] && lws_hdr_fragment_length(c->wsi, WSI_TOKEN_HOST, 1) <= 0;
 }
 
-/* Checks what libwebsockets does not, before anything is read or believed. Returns 0 and fills *bytes_expected, or the
- * status to refuse with. */
+/* Checks what libwebsockets does not, before anything is read or believed. Returns 0 and fills *expected and c->is_chunked,
+ * or the status to refuse with. */
 static int check_body_headers(net_conn *c, const net_head *h, size_t *expected, bool *declared)
 {
-    char length[32];
+    char length[32], coding[32];
     *expected = 0;
     *declared = false;
+    const int n = lws_hdr_total_length(c->wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH);
+    /* For the others libwebsockets would read the body as the next request. */
+    const bool has_content = h->method == NET_POST || h->method == NET_PUT || h->method == NET_PATCH;
     if (lws_hdr_total_length(c->wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0) {
-        return 501;
+        copy_header(c, coding, sizeof coding, WSI_TOKEN_HTTP_TRANSFER_ENCODING);
+        if (n > 0 || !c->http11) {
+            return 400;
+        }
+        c->is_chunked = has_content && strcasecmp(coding, "chunked") == 0;
+        c->chunked = (net_chunked){0};
+        return c->is_chunked ? 0 : 501;
     }
-    int n = lws_hdr_total_length(c->wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH);
     if (n <= 0) {
-        bool needs = h->method == NET_POST || h->method == NET_PUT || h->method == NET_PATCH;
-        return needs ? 411 : 0;
+        return has_content ? 411 : 0;
     }
     if (n > 15 || lws_hdr_copy(c->wsi, length, sizeof length, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
         !only_digits(length)) {
@@ -384,6 +452,23 @@ static int hand_up(net_conn *c)
     c->net->cb.on_request(c->net->cb.ctx, c->id, &c->in);
     net_conn_drop_input(c);
     return 0;
+}
+
+/* The last chunk is read. libwebsockets believes that the body goes on (it takes one without Content-Length for 100 MiB), so
+ * the connection ends with the reply, and the timer for the rest must be taken back where it is not set again: in
+ * net_http_writable. */
+static int hand_up_chunked(net_conn *c)
+{
+    c->close_after = true;
+    c->body_unread = false;
+    lws_callback_on_writable(c->wsi);
+    return hand_up(c);
+}
+
+static int refuse_head(net_conn *c, int status)
+{
+    return status == 505 ? refuse(c, 505, "version_not_supported", "HTTP/1.1 and HTTP/1.0 are understood")
+                         : refuse(c, 400, "invalid_header", "the head of the request is malformed");
 }
 
 /* TRAP: on a kept-alive connection libwebsockets 4.1.6 answers an unknown Upgrade itself and then still calls us with
@@ -410,6 +495,11 @@ int net_http_confirm_upgrade(net_conn *c, char *upgrade)
     }
     h.is_upgrade = true;
     net_reply refusal = {0};
+    int bad = check_head(c);
+    if (bad) {
+        upgrade[0] = 'x';
+        return refuse_head(c, bad);
+    }
     if (!has_one_host(c, &h)) {
         upgrade[0] = 'x';
         return refuse(c, 400, "invalid_host", "exactly one Host header is needed");
@@ -430,13 +520,14 @@ static int refuse_body(net_conn *c, int status)
     switch (status) {
     case 501:
         return refuse(c, 501, "transfer_encoding_not_supported",
-                      "chunked request bodies are not supported; send Content-Length");
+                      "the only Transfer-Encoding understood is chunked, of POST, PUT and PATCH");
     case 411:
         return refuse(c, 411, "length_required", "send Content-Length");
     case 413:
         return refuse(c, 413, "body_too_large", "the body is larger than --max-body allows");
     default:
-        return refuse(c, 400, "invalid_content_length", "Content-Length must be one number of digits");
+        return refuse(c, 400, "invalid_content_length",
+                      "Content-Length must be one number of digits, without Transfer-Encoding");
     }
 }
 
@@ -460,13 +551,17 @@ int net_http_head(net_conn *c, const char *path, size_t len)
     }
     size_t expected;
     bool declared;
-    int bad = check_body_headers(c, &h, &expected, &declared);
+    int bad = check_head(c);
+    if (bad) {
+        return refuse_head(c, bad);
+    }
+    bad = check_body_headers(c, &h, &expected, &declared);
     if (bad) {
         return refuse_body(c, bad);
     }
-    h.has_body = expected > 0;
+    h.has_body = expected > 0 || c->is_chunked;
     h.body_bytes = expected;
-    c->body_unread = expected > 0;
+    c->body_unread = h.has_body;
     if (!has_one_host(c, &h)) {
         return refuse(c, 400, "invalid_host", "exactly one Host header is needed");
     }
@@ -477,6 +572,9 @@ int net_http_head(net_conn *c, const char *path, size_t len)
         return 0;
     }
     c->announced = c->in_request = true;
+    if (c->streams_body && c->is_chunked) {
+        return refuse_body(c, 411); /* what is streamed is large, and its room is set aside beforehand */
+    }
     if (!c->streams_body && expected > c->net->opt.max_body) {
         return refuse_body(c, 413);
     }
@@ -485,7 +583,7 @@ int net_http_head(net_conn *c, const char *path, size_t len)
     }
     char expect[32];
     copy_header(c, expect, sizeof expect, WSI_TOKEN_HTTP_EXPECT);
-    if (expected > 0 && strcasecmp(expect, "100-continue") == 0) {
+    if (h.has_body && strcasecmp(expect, "100-continue") == 0) {
         static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
         unsigned char *to = c->net->scratch + LWS_PRE;
         memcpy(to, go_on, sizeof go_on - 1);
@@ -494,13 +592,46 @@ int net_http_head(net_conn *c, const char *path, size_t len)
         }
     }
     /* libwebsockets calls BODY_COMPLETION for a body, and for an empty POST. */
-    if (expected > 0 || (declared && h.method == NET_POST)) {
+    if (h.has_body || (declared && h.method == NET_POST)) {
         c->phase = CONN_BODY;
         const int64_t more_s = c->streams_body ? (int64_t)(expected / STREAM_RATE) : 0;
         c->deadline_ns = clock_ns() + (c->net->opt.body_timeout_s + more_s) * 1000000000;
         return 0;
     }
     return hand_up(c);
+}
+
+static int receive(net_conn *c, const void *data, size_t len)
+{
+    if (!net_conn_receive(c, data, len, c->net->opt.max_body)) {
+        return refuse(c, 503, "server_busy", "no memory for this body; try again in a moment");
+    }
+    return 0;
+}
+
+static int receive_chunked(net_conn *c, const char *data, size_t len)
+{
+    while (len > 0 && c->phase == CONN_BODY) {
+        const void *piece;
+        size_t n;
+        const size_t used = net_chunked_next(&c->chunked, data, len, &piece, &n);
+        data += used;
+        len -= used;
+        int err = 0;
+        if (c->chunked.state == NET_CHUNKED_BAD) {
+            err = refuse(c, 400, "invalid_chunk", "the chunked body is malformed");
+        } else if (n > c->net->opt.max_body - c->in.len) {
+            err = refuse_body(c, 413);
+        } else if (n > 0) {
+            err = receive(c, piece, n);
+        } else if (c->chunked.state == NET_CHUNKED_DONE) {
+            err = hand_up_chunked(c);
+        }
+        if (err) {
+            return err;
+        }
+    }
+    return 0;
 }
 
 int net_http_body(net_conn *c, const void *data, size_t len)
@@ -517,10 +648,7 @@ int net_http_body(net_conn *c, const void *data, size_t len)
         }
         return 0;
     }
-    if (!net_conn_receive(c, data, len, c->net->opt.max_body)) {
-        return refuse(c, 503, "server_busy", "no memory for this body; try again in a moment");
-    }
-    return 0;
+    return c->is_chunked ? receive_chunked(c, data, len) : receive(c, data, len);
 }
 
 /* TRAP: libwebsockets 4.1.6 calls this again and again while bytes wait behind the body, as fast as the loop turns, and
@@ -529,6 +657,9 @@ int net_http_body(net_conn *c, const void *data, size_t len)
  * whole: then they may be the next request of a client that has read it, and are served when this one is finished. */
 int net_http_body_done(net_conn *c)
 {
+    if (c->is_chunked && c->phase == CONN_BODY) {
+        return refuse_body(c, 413); /* all that libwebsockets takes without Content-Length */
+    }
     c->body_unread = false;
     c->completions++;
     if (c->phase == CONN_DISCARD) {

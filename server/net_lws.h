@@ -9,6 +9,7 @@
 
 #include "server/id_table.h"
 #include "server/net.h"
+#include "server/net_chunked.h"
 
 enum { NET_WRITE_BYTES = 16384, NET_PEER_TEXT = 48 };
 
@@ -35,8 +36,10 @@ typedef struct net_conn {
     bool close_after;  /* end the connection after this reply */
     bool body_unread;  /* bytes of a refused body may still arrive */
     bool streams_body; /* its pieces are handed up as they come */
-    bool is_extended;  /* a socket that speaks parley.v1 */
-    int completions;   /* how often BODY_COMPLETION was seen for this request */
+    bool is_chunked;   /* the body's length is not announced */
+    net_chunked chunked;
+    bool is_extended; /* a socket that speaks parley.v1 */
+    int completions;  /* how often BODY_COMPLETION was seen for this request */
     bool stream_end;
     bytes in;          /* body or message so far */
     size_t in_counted; /* part of net.inflight */

@@ -43,6 +43,7 @@ void serve_options_init(serve_options *opt)
     opt->max_connections_per_address = LIMIT_CONNECTIONS_PER_ADDRESS;
     opt->n_prep_threads = 2;
     opt->n_queue = LIMIT_QUEUE;
+    opt->header_timeout_s = LIMIT_HEADER_TIMEOUT_S;
     opt->body_timeout_s = LIMIT_BODY_TIMEOUT_S;
     opt->keepalive_s = LIMIT_KEEPALIVE_S;
     opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
@@ -385,6 +386,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_inflight = max_bytes,
                                  .max_connections = opt->max_connections,
                                  .max_connections_per_address = opt->max_connections_per_address,
+                                 .header_timeout_s = opt->header_timeout_s,
                                  .body_timeout_s = opt->body_timeout_s};
     const net_callbacks callbacks = {.ctx = s,
                                      .on_head = serve_on_head,

@@ -39,6 +39,7 @@ typedef struct serve_options {
     int max_connections_per_address;
     int n_prep_threads;
     int n_queue; /* bodies waiting for a prep worker */
+    int header_timeout_s;
     int body_timeout_s;
     int keepalive_s; /* SSE comment interval */
     int drain_timeout_s;

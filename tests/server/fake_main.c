@@ -48,6 +48,8 @@ int main(int argc, char **argv)
             opt.max_upload = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-quota") == 0) {
             opt.upload_quota = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--header-timeout") == 0) {
+            opt.header_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--body-timeout") == 0) {
             opt.body_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--keepalive") == 0) {

@@ -74,8 +74,6 @@ test('pipelined bytes behind a body neither spin nor answer twice', async () => 
 
 test('bodies of unknown or impossible length', async () => {
     const cases = [
-        [postHead('Transfer-Encoding: chunked') + '5\r\nhello\r\n0\r\n\r\n', 501],
-        [postHead('Transfer-Encoding: chunked', 'Content-Length: 5') + '5\r\nhello\r\n0\r\n\r\n', 501],
         [postHead(), 411],
         [postHead('Content-Length: -1') + 'x', 400],
         [postHead('Content-Length: 5x') + 'hello', 400],
