@@ -80,6 +80,22 @@ enum {
     LIMIT_UPLOAD_WINDOW = 1 << 20,  /* sent and not acknowledged */
 };
 
+/* Chats that are kept (--history) */
+#define LIMIT_HISTORY_QUOTA      ((uint64_t)16 << 30) /* --history-quota: the database and its files */
+#define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */
+enum {
+    LIMIT_HISTORY_CHATS = 100000,    /* of one key */
+    LIMIT_HISTORY_MESSAGES = 20000,  /* of one chat */
+    LIMIT_HISTORY_ATTACHMENTS = 256, /* of one message */
+    LIMIT_HISTORY_TITLE_BYTES = 1024,
+    LIMIT_HISTORY_OPTIONS_BYTES = 1 << 20,
+    LIMIT_HISTORY_WORDS = 8, /* of a search */
+    LIMIT_HISTORY_WORD_BYTES = 256,
+    LIMIT_HISTORY_PAGE = 500,      /* chats of one list */
+    LIMIT_HISTORY_QUEUE = 64,      /* requests waiting; then 429 */
+    LIMIT_HISTORY_UNUSED_S = 3600, /* a file that no message names stays as long */
+};
+
 /* Connections and queues */
 enum {
     LIMIT_CONNECTIONS = 4096,

@@ -23,5 +23,6 @@ void loop_message_free(loop_message *m)
     gen_request_free(m->request);
     reply_options_deinit(&m->options);
     bytes_deinit(&m->reply);
+    history_reply_free(m->history);
     free(m);
 }

@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "server/api_error.h"
+#include "server/history.h"
 #include "server/request_fields.h"
 
 typedef enum loop_message_type {
@@ -20,7 +21,8 @@ typedef enum loop_message_type {
     LOOP_REPLIED,  /* from prep: reply answers a query */
     LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
     LOOP_LOADING,  /* from the loader: stage, fraction */
-    LOOP_LOADED    /* from the loader: engine, or NULL and error_code, detail */
+    LOOP_LOADED,   /* from the loader: engine, or NULL and error_code, detail */
+    LOOP_HISTORY   /* from the history: history */
 } loop_message_type;
 
 typedef struct loop_message {
@@ -37,13 +39,14 @@ typedef struct loop_message {
     char stage[48];
     double fraction;
     engine *engine;
+    history_reply *history;
     err_code code;
     err_detail detail;
 } loop_message;
 
 /* NULL without memory. */
 loop_message *loop_message_create(loop_message_type type, uint64_t id);
-/* Frees the message and what it still owns (event, options, request, reply). NULL allowed. */
+/* Frees the message and what it still owns (event, options, request, reply, history). NULL allowed. */
 void loop_message_free(loop_message *m);
 
 #endif

@@ -68,6 +68,8 @@ typedef struct options {
     const char *upload_dir;
     int64_t max_upload_mib, upload_quota_mib;
     int64_t upload_expire_min;
+    const char *history;
+    int64_t history_quota_mib;
     const char *ui_dir;
     bool ui;
     /* run */
@@ -84,7 +86,7 @@ typedef struct options {
     /* manual */
     const char *page;
     /* everywhere */
-    const char *log_level, *log_format, *log_file;
+    const char *log_level;
     bool quiet, verbose;
     const char *config;
     const char *completion;

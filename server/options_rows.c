@@ -161,11 +161,7 @@ static const option_row ROWS[] = {
             "line other "
             "users of the machine may see it for a moment."),
     ROW(.name = "api-key-file", .metavar = "FILE", AT(api_key_file), .commands = IN_SERVE,
-        .group = GROUP_ACCESS, .help = "file with one key a line",
-        .note = "api-key in $CREDENTIALS_DIRECTORY, if systemd put it there",
-        .more = "SIGHUP reads it again; what is under way goes on."),
-    ROW(.name = "insecure-no-key", AT(insecure_no_key), .kind = OPTION_SWITCH, .commands = IN_SERVE,
-        .group = GROUP_ACCESS, .help = "listen beyond this machine without asking for a key"),
+        .group = GROUP_ACCESS, .help = "file with one key a line"),
     ROW(.name = "allowed-hosts", .metavar = "LIST", AT(allowed_hosts), .kind = OPTION_LIST,
         .commands = IN_SERVE, .group = GROUP_ACCESS, .help = "host names that browsers may use, with commas",
         .note = "localhost and addresses"),
@@ -185,6 +181,17 @@ static const option_row ROWS[] = {
     ROW(.name = "upload-expire", .metavar = "MINUTES", AT(upload_expire_min), .kind = OPTION_INT,
         .standard = LIMIT_UPLOAD_EXPIRE_S / 60, .min = 1, .max = MIB, .commands = IN_SERVE,
         .group = GROUP_UPLOAD, .help = "how long an uploaded file stays after its last use"),
+
+    /* ---- chats that are kept ---- */
+    ROW(.name = "history", .metavar = "DIR", AT(history), .commands = IN_SERVE, .group = GROUP_HISTORY,
+        .help = "keep the chats of the page in this folder, for every device",
+        .note = "each browser keeps its own",
+        .more = "The folder is made if it is absent. It holds a database and the attached files; each saved "
+                "message "
+                "is on the disk before the page hears of it. Every API key sees its own chats alone."),
+    ROW(.name = "history-quota", .metavar = "MIB", AT(history_quota_mib), .kind = OPTION_INT,
+        .standard = (double)(LIMIT_HISTORY_QUOTA >> 20), .min = 1, .max = 1 << 24, .commands = IN_SERVE,
+        .group = GROUP_HISTORY, .help = "disk that all kept chats and their files may take"),
 
     /* ---- one command's own ---- */
     ROW(.name = "image", .letters = "i", .metavar = "FILE", AT(files), .kind = OPTION_PICTURE,
@@ -214,14 +221,6 @@ static const option_row ROWS[] = {
         .choices = "debug info warn error off", .commands = IN_MODEL, .group = GROUP_PROGRAM,
         .help = "least important lines that are logged: debug, info, warn, error, off",
         .note = "info for serve, warn else"),
-    ROW(.name = "log-format", .metavar = "FORMAT", AT(log_format), .kind = OPTION_CHOICE,
-        .choices = "text json", .standard_text = "text", .commands = IN_MODEL, .group = GROUP_PROGRAM,
-        .help = "form of the lines that are logged: text, json",
-        .more = "Text in the systemd journal has a priority and no time, as the journal has its own. There "
-                "are no colours."),
-    ROW(.name = "log-file", .metavar = "FILE", AT(log_file), .commands = IN_MODEL, .group = GROUP_PROGRAM,
-        .help = "append log lines to this file", .note = "standard error",
-        .more = "SIGHUP opens it again, for whoever rotates it."),
     ROW(.name = "quiet", .letters = "q", AT(quiet), .kind = OPTION_SWITCH, .commands = IN_ANSWER,
         .group = GROUP_PROGRAM, .help = "run: the answer alone; serve: no ready line, warnings only"),
     ROW(.name = "verbose", .letters = "v", AT(verbose), .kind = OPTION_SWITCH, .commands = IN_SERVE,

@@ -108,8 +108,9 @@ void option_environment_name(char *out, size_t cap, const char *name)
 
 const char *option_group_name(option_group group)
 {
-    static const char *const NAMES[] = {"Model",  "Memory and speed", "Answers",          "Films",  "Server",
-                                        "Access", "Uploaded files",   "For this command", "Program"};
+    static const char *const NAMES[] = {
+        "Model",          "Memory and speed", "Answers",          "Films",  "Server", "Access",
+        "Uploaded files", "Kept chats",       "For this command", "Program"};
     _Static_assert(ARRAY_LEN(NAMES) == OPTION_GROUPS, "a group without a name");
     return NAMES[group];
 }

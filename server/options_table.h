@@ -49,6 +49,7 @@ typedef enum option_group {
     GROUP_SERVER,
     GROUP_ACCESS,
     GROUP_UPLOAD,
+    GROUP_HISTORY,
     GROUP_COMMAND,
     GROUP_PROGRAM,
     OPTION_GROUPS

@@ -40,6 +40,15 @@ static const route ROUTES[] = {
     {ROUTE_UPLOAD_PART, NET_POST, "/v1/uploads/*/parts", "uploads_part", false, false, true},
     {ROUTE_UPLOAD_COMPLETE, NET_POST, "/v1/uploads/*/complete", "uploads_complete", false, true, false},
     {ROUTE_UPLOAD_CANCEL, NET_POST, "/v1/uploads/*/cancel", "uploads_cancel", false, false, false},
+    {ROUTE_HISTORY, NET_GET, "/v1/history", "history", false, false, false},
+    {ROUTE_HISTORY_CHATS, NET_GET, "/v1/history/chats", "history_list", false, false, false},
+    {ROUTE_HISTORY_CHAT, NET_GET | NET_PUT | NET_DELETE, "/v1/history/chats/*", "history_chat", false, true,
+     false},
+    {ROUTE_HISTORY_SEARCH, NET_POST, "/v1/history/search", "history_search", false, true, false},
+    {ROUTE_HISTORY_KEEP, NET_POST, "/v1/history/files", "history_files", false, true, false},
+    {ROUTE_HISTORY_FILE, NET_GET, "/v1/history/files/*", "history_files", false, false, false},
+    {ROUTE_HISTORY_EXPORT, NET_GET, "/v1/history/export", "history_export", false, false, false},
+    {ROUTE_HISTORY_IMPORT, NET_POST, "/v1/history/import", "history_import", false, true, false},
 };
 
 static const route SOCKET = {
@@ -97,7 +106,6 @@ router_match router_find(net_method method, const char *path, bool is_upgrade)
             return m;
         }
         m.status = 405;
-        m.route = &ROUTES[i];
         m.allow |= ROUTES[i].methods;
     }
     if (m.status == 404 && !is_api_path(path)) {

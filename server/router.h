@@ -44,7 +44,15 @@ typedef enum route_id {
     ROUTE_UPLOADS, /* POST /v1/uploads */
     ROUTE_UPLOAD_PART,
     ROUTE_UPLOAD_COMPLETE,
-    ROUTE_UPLOAD_CANCEL
+    ROUTE_UPLOAD_CANCEL,
+    ROUTE_HISTORY,        /* GET /v1/history */
+    ROUTE_HISTORY_CHATS,  /* GET /v1/history/chats */
+    ROUTE_HISTORY_CHAT,   /* GET, PUT, DELETE /v1/history/chats/{id} */
+    ROUTE_HISTORY_SEARCH, /* POST */
+    ROUTE_HISTORY_KEEP,   /* POST /v1/history/files */
+    ROUTE_HISTORY_FILE,   /* GET /v1/history/files/{sha256} */
+    ROUTE_HISTORY_EXPORT, /* GET */
+    ROUTE_HISTORY_IMPORT  /* POST */
 } route_id;
 
 typedef struct route {
@@ -59,7 +67,7 @@ typedef struct route {
 
 typedef struct router_match {
     int status;                 /* 200, 404, 405 */
-    const route *route;         /* when 200; when 405, one of this path */
+    const route *route;         /* when 200 */
     unsigned allow;             /* when 405 */
     char param[NET_HEADER_MAX]; /* the segment that '*' stood for, or "" */
 } router_match;

@@ -251,8 +251,7 @@ void serve_finish_form(serve *s, conn *c)
     }
 }
 
-/* The value of a parameter of the query; false if it is absent. */
-static bool query_value(const conn *c, const char *name, char *out, size_t cap)
+bool serve_query_value(const conn *c, const char *name, char *out, size_t cap)
 {
     const size_t n = strlen(name);
     for (const char *p = c->query; *p; p += strcspn(p, "&"), p += *p == '&') {
@@ -275,11 +274,11 @@ static void on_list(serve *s, conn *c)
 {
     char purpose[FILE_PURPOSE_MAX] = "", after[FILE_ID_MAX] = "", number[16] = "", order[8] = "";
     long limit = LIST_LIMIT, n = 0;
-    query_value(c, "purpose", purpose, sizeof purpose);
-    query_value(c, "after", after, sizeof after);
-    query_value(c, "order", order, sizeof order);
+    serve_query_value(c, "purpose", purpose, sizeof purpose);
+    serve_query_value(c, "after", after, sizeof after);
+    serve_query_value(c, "order", order, sizeof order);
     const bool newest_first = strcmp(order, "asc") != 0;
-    if (query_value(c, "limit", number, sizeof number)) {
+    if (serve_query_value(c, "limit", number, sizeof number)) {
         limit = strtol(number, NULL, 10);
         limit = limit < 1 ? 1 : limit > LIST_LIMIT ? LIST_LIMIT : limit;
     }

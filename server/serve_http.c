@@ -142,7 +142,8 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
         api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
         return serve_refuse(s, refusal, &e, NULL, m->route);
     }
-    if (m->route->takes_json && head->method == NET_POST && !is_json(head->content_type)) {
+    if (m->route->takes_json && (head->method == NET_POST || head->method == NET_PUT) &&
+        !is_json(head->content_type)) {
         api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
         return serve_refuse(s, refusal, &e, NULL, m->route);
     }
@@ -376,7 +377,7 @@ static void on_props(serve *s, conn *c)
     if (info->has_video) {
         serve_write_video(&body, info);
     }
-    bytes_append_str(&body, "}");
+    bytes_append_str(&body, s->history ? ",\"history\":true}" : ",\"history\":false}");
     serve_send_json(s, c, 200, &body, NULL);
     bytes_deinit(&body);
 }
@@ -518,6 +519,16 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
     case ROUTE_FILE_CONTENT:
         serve_on_files(s, c);
         break;
+    case ROUTE_HISTORY:
+    case ROUTE_HISTORY_CHATS:
+    case ROUTE_HISTORY_CHAT:
+    case ROUTE_HISTORY_SEARCH:
+    case ROUTE_HISTORY_KEEP:
+    case ROUTE_HISTORY_FILE:
+    case ROUTE_HISTORY_EXPORT:
+    case ROUTE_HISTORY_IMPORT:
+        serve_on_history(s, c, body);
+        break;
     case ROUTE_UPLOADS:
     case ROUTE_UPLOAD_COMPLETE:
     case ROUTE_UPLOAD_CANCEL:
@@ -608,7 +619,7 @@ static void leave_answer(serve *s, conn *c)
     serve_abandon_answers(s, c->id);
     serve_drop_form(c);
     serve_end_download(c);
-    c->answer = 0;
+    c->answer = c->history_ticket = 0;
     c->n_readers = 0;
     c->is_streaming = c->follows_log = false;
 }

@@ -136,7 +136,8 @@ static void write_capabilities(bytes *out, const serve *s)
     if (video && info && info->video_fps > 0) {
         serve_write_video(out, info);
     }
-    bytes_printf(out, ",\"tools\":false,\"thinking\":%s}", info && info->has_thinking ? "true" : "false");
+    bytes_printf(out, ",\"tools\":false,\"thinking\":%s,\"history\":%s}",
+                 info && info->has_thinking ? "true" : "false", s->history ? "true" : "false");
 }
 
 static void greet(serve *s, conn *c)

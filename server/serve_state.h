@@ -7,6 +7,7 @@
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
  * serve_socket_uploads.c  uploads over a WebSocket
+ * serve_history.c  chats that are kept
  * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
  */
 #ifndef PARLEY_SERVER_SERVE_STATE_H
@@ -23,7 +24,6 @@
 #include "server/id_table.h"
 #include "server/metrics.h"
 #include "server/net.h"
-#include "server/notify.h"
 #include "server/prep.h"
 #include "server/router.h"
 #include "server/serve.h"
@@ -70,6 +70,7 @@ typedef struct conn {
     form_reader *form;    /* a form that is being read */
     file_handle download; /* a file that is being sent; fd 0: none */
     uint64_t downloaded;
+    uint64_t history_ticket; /* the job of the history it waits for; 0: none */
     /* WebSocket */
     bool is_socket, is_extended;
     bytes frames; /* direct messages: u32 length, text, ... */
@@ -98,6 +99,8 @@ typedef struct serve {
     file_store *files;
     uploads uploads;
     lineage *lineage;
+    history *history;        /* NULL: chats are not kept */
+    uint64_t history_ticket; /* given out last */
     int64_t files_checked_s;
     id_table conns;
     id_table answers;
@@ -114,7 +117,6 @@ typedef struct serve {
     bool done;
     int exit_code;
     bool heeds_signals;
-    notify notify;
     atomic_bool stop_wanted; /* set by serve_thread_stop */
     atomic_bool closing;     /* the loop reads its mailbox no more */
 } serve;
@@ -189,6 +191,13 @@ void serve_ack_all(serve *s);
 /* serve_answers.c */
 /* Streams the events of a response to an HTTP connection, from number next_seq on. */
 void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq);
+
+/* The value of a parameter of the query; false if it is absent. */
+bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
+
+/* serve_history.c */
+void serve_on_history(serve *s, conn *c, bytes *body);
+void serve_on_history_reply(serve *s, history_reply *r);
 
 /* serve_status.c */
 void serve_on_slots(serve *s, conn *c);

@@ -50,6 +50,10 @@ int main(int argc, char **argv)
             opt.upload_quota = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--header-timeout") == 0) {
             opt.header_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--history") == 0) {
+            opt.history_dir = value;
+        } else if (strcmp(name, "--history-quota") == 0) {
+            opt.history_quota = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--body-timeout") == 0) {
             opt.body_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--keepalive") == 0) {
