@@ -1,11 +1,12 @@
 /* text: how fast the text path is on a model, through the engine's own door, beside the limits measured in the same run.
  *
- *     build/bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] [--history TOKENS] [--only PART]
- *                      [--json]
+ *     build/bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] [--history TOKENS] [--turn CASE]
+ *                      [--only PART] [--json]
  *
  * What is compared runs alternately in one process and medians of ratios are printed, because machines are noisy.
  * --prompts: one question a line, asked with the checkpoint's chat template and answered greedily to the end, with
- * and without drafts; the answers must be the same tokens. --history 0 leaves the second turn out.
+ * and without drafts; the answers must be the same tokens. --history 0 leaves the second turns out (bench/turns.h;
+ * --turn: one of them).
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "base/mailbox.h"
 #include "bench/blocks.h"
 #include "bench/stats.h"
+#include "bench/turns.h"
 #include "engine/engine.h"
 
 enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000, N_CTX = 16384 };
@@ -26,6 +28,7 @@ typedef struct settings {
     const char *dir, *prompts, *only;
     size_t n_threads;
     int rounds, n_tokens, history;
+    int turn; /* -1: all of turn_cases */
     bool json;
 } settings;
 
@@ -433,41 +436,75 @@ static err_code measure_questions(bench *b, err_detail *detail)
 
 /* ---- the second turn of a long conversation ---- */
 
-/* Time to the first token of a second turn: with what the first turn left in the cache, and from nothing. */
-static err_code measure_second_turn(bench *b, err_detail *detail)
+static err_code ask_turn(bench *b, const turn_case *c, int turn, const char *words, answer *said,
+                         err_detail *detail)
 {
-    bytes words;
-    bytes_init(&words, (size_t)16 << 20);
-    double cold[ROUNDS_MAX], warm[ROUNDS_MAX], ratio[ROUNDS_MAX];
-    const gen_params p =
-        greedy(8, false, true); /* an answer without drafts leaves nothing for the draft head */
-    const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
+    chat_input *in = NULL;
+    gen_request *r = NULL;
     answer *a = NULL;
-    int32_t cached = 0, computed = 0;
-    err_code err = make_words(b, &words, b->set.history, 99, detail);
-    const char *turns[] = {bytes_str(&words), "a red circle", "What is your name?"};
+    err_code err = turns_chat(&in, c, turn, words, detail);
+    if (err == ERR_OK) {
+        in->params = greedy(8, false, true); /* without drafts nothing would be left for the draft head */
+        err = engine_prepare(b->e, &r, in, &(prepare_hooks){0}, detail);
+    }
+    chat_input_destroy(in);
+    if (err == ERR_OK) {
+        err = submit(b, r, &a, detail);
+    }
+    if (err == ERR_OK) {
+        err = wait_for(b, 1, detail);
+        *said = *a;
+    }
+    return err;
+}
+
+/* Time to the first token of a second turn: with what the first turn left in the cache, and from nothing. */
+static err_code measure_turn(bench *b, const turn_case *c, const char *words, err_detail *detail)
+{
+    double cold[ROUNDS_MAX], warm[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
+    static answer with, without;
+    int n_same = 0;
+    err_code err = ERR_OK;
     for (int i = 0; err == ERR_OK && i < rounds; i++) {
         engine_clear_cache(b->e);
-        err = ask(b, turns, 1, &p, &a, detail);
+        err = ask_turn(b, c, 0, words, &with, detail);
         if (err == ERR_OK) {
-            err = ask(b, turns, 3, &p, &a, detail);
-            warm[i] = a->timings.ttft_ms;
-            cached = a->timings.cache_n;
-            computed = a->timings.prompt_n;
+            err = ask_turn(b, c, 1, words, &with, detail);
         }
         engine_clear_cache(b->e);
         if (err == ERR_OK) {
-            err = ask(b, turns, 3, &p, &a, detail);
-            cold[i] = a->timings.ttft_ms;
+            err = ask_turn(b, c, 1, words, &without, detail);
+        }
+        if (err == ERR_OK) {
+            warm[i] = with.timings.ttft_ms;
+            cold[i] = without.timings.ttft_ms;
             ratio[i] = cold[i] / warm[i];
+            n_same += with.n == without.n &&
+                      memcmp(with.tokens, without.tokens, (size_t)with.n * sizeof with.tokens[0]) == 0;
         }
     }
     if (err == ERR_OK) {
-        char note[96];
-        report(b, "second turn from nothing, first token", stats_median(cold, (size_t)rounds), "ms", 0, "");
-        snprintf(note, sizeof note, "%d tokens from the cache, %d computed", cached, computed);
-        report(b, "second turn with the cache, first token", stats_median(warm, (size_t)rounds), "ms",
-               stats_median(ratio, (size_t)rounds), note);
+        char note[128];
+        snprintf(note, sizeof note,
+                 "%.0f ms from nothing; %d tokens cached, %d computed; %d of %d answers the same",
+                 stats_median(cold, (size_t)rounds), with.timings.cache_n, with.timings.prompt_n, n_same,
+                 rounds);
+        report(b, c->name, stats_median(warm, (size_t)rounds), "ms", stats_median(ratio, (size_t)rounds),
+               note);
+    }
+    return err;
+}
+
+static err_code measure_second_turns(bench *b, err_detail *detail)
+{
+    bytes words;
+    bytes_init(&words, (size_t)16 << 20);
+    err_code err = make_words(b, &words, b->set.history, 99, detail);
+    for (size_t i = 0; err == ERR_OK && i < TURN_CASES; i++) {
+        if (b->set.turn < 0 || b->set.turn == (int)i) {
+            err = measure_turn(b, &turn_cases[i], bytes_str(&words), detail);
+        }
     }
     bytes_deinit(&words);
     return err;
@@ -610,7 +647,7 @@ static err_code measure_engine(bench *b, err_detail *detail)
         err = measure_questions(b, detail);
     }
     if (err == ERR_OK && wanted(b, "turns") && b->set.history > 0) {
-        err = measure_second_turn(b, detail);
+        err = measure_second_turns(b, detail);
     }
     if (err == ERR_OK && wanted(b, "gaps") && b->set.history > 0) {
         err = measure_gaps(b, detail);
@@ -622,13 +659,13 @@ static err_code measure_engine(bench *b, err_detail *detail)
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] "
-                    "[--history TOKENS] [--only PART] [--json]\n");
+                    "[--history TOKENS] [--turn CASE] [--only PART] [--json]\n");
     return 2;
 }
 
 static bool parse_arguments(settings *set, int argc, char **argv)
 {
-    *set = (settings){.dir = "assets/seedling", .rounds = 9, .n_tokens = 128, .history = 8192};
+    *set = (settings){.dir = "assets/seedling", .rounds = 9, .n_tokens = 128, .history = 8192, .turn = -1};
     for (int i = 1; i < argc; i++) {
         const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(flag, "--json") == 0) {
@@ -652,6 +689,8 @@ static bool parse_arguments(settings *set, int argc, char **argv)
             set->n_tokens = (int)strtol(value, NULL, 10);
         } else if (strcmp(flag, "--history") == 0) {
             set->history = (int)strtol(value, NULL, 10);
+        } else if (strcmp(flag, "--turn") == 0) {
+            set->turn = (int)strtol(value, NULL, 10);
         } else {
             return false;
         }

@@ -44,6 +44,9 @@ target_link_libraries(schema_walks PRIVATE parley_text)
 add_test(NAME text/schemas COMMAND ${CMAKE_SOURCE_DIR}/tests/text/schemas/run $<TARGET_FILE:schema_walks>)
 set_tests_properties(text/schemas PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS text)
 
+# The conversations that bench_text measures are also tested.
+target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
+
 # Programs that let allocations fail. Without a sanitizer alloc_fail.c takes malloc's place for every library;
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker.
 foreach(program test_alloc_fail test_alloc_fail_picture test_alloc_fail_model)
