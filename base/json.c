@@ -42,6 +42,8 @@ typedef struct scan {
     size_t pos;      /* where reading goes on; after a failure, where the fault is */
     size_t n_values; /* values seen so far, containers included */
     bool long_number;
+    bool has_nul; /* a string holds \u0000, the first at nul_pos */
+    size_t nul_pos;
     const char *fault; /* what is wrong at pos; NULL while all is well */
     bool over_limit;   /* the fault is a limit, not bad syntax */
 } scan;
@@ -115,8 +117,9 @@ static bool scan_escape(scan *s)
     if (!read_unit(s, s->pos, &unit)) {
         return fail(s, "\\u without four hexadecimal digits");
     }
-    if (unit == 0) {
-        return fail(s, "the character \\u0000, which is not allowed");
+    if (unit == 0 && !s->has_nul) {
+        s->has_nul = true;
+        s->nul_pos = s->pos;
     }
     if (unit >= 0xDC00 && unit <= 0xDFFF) {
         return fail(s, "half of a surrogate pair");
@@ -313,6 +316,7 @@ static bool scan_document(scan *s, size_t max_depth)
 static err_code report(const scan *s, err_detail *detail)
 {
     size_t line = 1, column = 1;
+    const bool is_json = !s->fault; /* and holds what our strings cannot */
     for (size_t i = 0; i < s->pos && i < s->len; i++) {
         unsigned char c = (unsigned char)s->text[i];
         if (c == '\n') {
@@ -322,8 +326,11 @@ static err_code report(const scan *s, err_detail *detail)
             column++;
         }
     }
-    return err_set_param(detail, s->over_limit ? ERR_LIMIT : ERR_INVALID, NULL, "invalid_json",
-                         "JSON is not valid: %s, at line %zu, column %zu", s->fault, line, column);
+    return err_set_param(detail, s->over_limit ? ERR_LIMIT : ERR_INVALID, NULL,
+                         is_json ? "unsupported_character" : "invalid_json", "%s%s, at line %zu, column %zu",
+                         is_json ? "a string holds the character \\u0000, which is not supported"
+                                 : "JSON is not valid: ",
+                         is_json ? "" : s->fault, line, column);
 }
 
 /* ---- numbers as they were written ---- */
@@ -420,6 +427,10 @@ err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_dep
     *out = NULL;
     scan s = {.text = text, .len = len};
     if (!scan_document(&s, max_depth < CJSON_DEPTH_MAX ? max_depth : CJSON_DEPTH_MAX)) {
+        return report(&s, detail);
+    }
+    if (s.has_nul) {
+        s.pos = s.nul_pos;
         return report(&s, detail);
     }
     err_code err = ERR_OK;

@@ -25,7 +25,8 @@ typedef struct cJSON json;        /* one value inside it; never freed alone */
 
 typedef enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_type;
 
-/* Parses text[0..len). ERR_INVALID with line and column, ERR_LIMIT if deeper than max_depth.
+/* Parses text[0..len). ERR_INVALID with line and column, ERR_LIMIT if deeper than max_depth; the name is invalid_json, or
+ * unsupported_character for a \\u0000 in JSON that is valid.
  * The caller frees *out with json_free. */
 MUST_CHECK err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth,
                                err_detail *detail);

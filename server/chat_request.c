@@ -56,9 +56,6 @@ err_code chat_request_open(chat_request *r, const json **root, const char *text,
     json_doc *doc = NULL;
     err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, d);
     if (err != ERR_OK) {
-        if (err != ERR_NOMEM && d) {
-            snprintf(d->name, sizeof d->name, "invalid_json");
-        }
         return err;
     }
     r->in = chat_input_create(ARENA_BYTES);
@@ -70,7 +67,7 @@ err_code chat_request_open(chat_request *r, const json **root, const char *text,
     gen_params_init(&r->in->params);
     *root = json_root(doc);
     if (!json_is(*root, JSON_OBJECT)) {
-        return err_set_param(d, ERR_INVALID, "", "invalid_json", "the body must be a JSON object");
+        return err_set_param(d, ERR_INVALID, "", "invalid_type", "the body must be a JSON object");
     }
     return ERR_OK;
 }

@@ -375,7 +375,7 @@ static err_code write_fields(bytes *out, const json *root, bool needs_max_tokens
 static err_code write_chat(bytes *out, const json *root, bool needs_max_tokens, err_detail *d)
 {
     if (!json_is(root, JSON_OBJECT)) {
-        return err_set_param(d, ERR_INVALID, "", "invalid_json", "the body must be a JSON object");
+        return err_set_param(d, ERR_INVALID, "", "invalid_type", "the body must be a JSON object");
     }
     err_code err = write_fields(out, root, needs_max_tokens, d);
     if (err == ERR_OK) {

@@ -175,9 +175,7 @@ void serve_on_uploads(serve *s, conn *c, const bytes *body)
         err = json_parse(&doc, bytes_str(body), body->len, LIMIT_JSON_DEPTH, &d);
         root = err == ERR_OK ? json_root(doc) : NULL;
         if (err == ERR_OK && !json_is(root, JSON_OBJECT)) {
-            err = err_set_param(&d, ERR_INVALID, "", "invalid_json", "the body must be a JSON object");
-        } else if (err != ERR_OK && err != ERR_NOMEM) {
-            snprintf(d.name, sizeof d.name, "invalid_json");
+            err = err_set_param(&d, ERR_INVALID, "", "invalid_type", "the body must be a JSON object");
         }
     }
     upload *up = c->route->id == ROUTE_UPLOADS ? NULL : uploads_find(&s->uploads, c->scope, c->param);

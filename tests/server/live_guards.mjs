@@ -181,7 +181,7 @@ test('bodies that are not what they say', async () => {
     const cases = [
         ['{', 'invalid_json'],
         ['', 'invalid_json'],
-        ['[]', 'invalid_json'],
+        ['[]', 'invalid_type'],
         ['nonsense', 'invalid_json'],
         [`${BODY}x`, 'invalid_json'],
         [Buffer.from('{"messages":[{"role":"user","content":"\xff\xfe"}]}', 'latin1'), 'invalid_json'],
