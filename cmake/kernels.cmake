@@ -7,6 +7,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-O3")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_q_avx2.c PROPERTIES
         COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_ggml_avx2.c PROPERTIES
+        COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_ggml_vnni.c PROPERTIES
+        COMPILE_OPTIONS
+        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-O3")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_q_vnni.c PROPERTIES
         COMPILE_OPTIONS
         "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-O3")

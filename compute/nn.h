@@ -53,11 +53,11 @@ void compute_free(compute *c, void *p); /* NULL allowed */
 
 /* ---- rows ---- */
 
-/* out[t,:] = table[ids[t],:] as f32; table [V, D]; every id must be in range. */
+/* out[t,:] = table[ids[t],:] as f32; table [V, D] of floats or of a GGUF file's blocks; every id must be in range. */
 void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T);
 
 /* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype; bias [N] or NULL. Floats: exact widening to f32, f32
- * accumulation. Weights in blocks (quant.h): x is rounded to 8 bits with a scale every 32 columns, products are
+ * accumulation. Weights in blocks (quant.h, ggml_blocks.h): x is rounded to 8 bits with a scale every 32 columns, products are
  * integers. */
 void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T);
 

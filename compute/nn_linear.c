@@ -56,8 +56,9 @@ static void dot_task(void *ctx, size_t task, size_t thread)
     const unsigned char *w = job->w + at.n0 * job->row_bytes;
     if (dtype_is_quantized(job->type)) {
         const unsigned char *x = (const unsigned char *)job->c->packed + at.t0 * quant_x_bytes(job->K);
-        job->c->ops->dot_q[job->type - DTYPE_Q8](job->out + at.t0 * job->N + at.n0, job->N, x, at.t1 - at.t0,
-                                                 w, at.n1 - at.n0, job->K);
+        dot_q_fn *dot = dtype_is_ggml(job->type) ? ggml_kernels_of(job->c->ops->ggml, job->type)->dot
+                                                 : job->c->ops->dot_q[job->type - DTYPE_Q8];
+        dot(job->out + at.t0 * job->N + at.n0, job->N, x, at.t1 - at.t0, w, at.n1 - at.n0, job->K);
         add_bias(job, &at);
         return;
     }

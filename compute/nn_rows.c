@@ -16,16 +16,18 @@ typedef struct embed_args {
 static void embed_rows(const ops *o, const void *args, size_t begin, size_t end)
 {
     const embed_args *a = args;
-    size_t row_bytes = a->D * dtype_bytes(a->table->type);
+    const size_t row_bytes = tensor_row_bytes(a->table);
+    const dtype type = a->table->type;
     for (size_t t = begin; t < end; t++) {
         const unsigned char *row = (const unsigned char *)a->table->data + (size_t)a->ids[t] * row_bytes;
-        o->widen[a->table->type](a->out + t * a->D, row, a->D);
+        (dtype_is_ggml(type) ? ggml_kernels_of(o->ggml, type)->widen : o->widen[type])(a->out + t * a->D, row,
+                                                                                       a->D);
     }
 }
 
 void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T)
 {
-    assert(table->type < DTYPE_OTHER && table->n_dims >= 2);
+    assert((table->type < DTYPE_OTHER || dtype_is_ggml(table->type)) && table->n_dims >= 2);
     size_t D = tensor_len(table) / table->dims[0];
     embed_args args = {out, table, ids, D};
     nn_run_rows(c, embed_rows, &args, T, D);

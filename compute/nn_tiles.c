@@ -76,6 +76,13 @@ static size_t n_column_tasks(const linear_part *p)
 static const void *widen_rows(const ops *o, float *wide, const tensor *w, const void *rows, size_t n,
                               size_t K)
 {
+    for (size_t i = 0; dtype_is_ggml(w->type) && i < n; i++) {
+        const unsigned char *row = (const unsigned char *)rows + i * tensor_row_bytes(w);
+        ggml_kernels_of(o->ggml, w->type)->widen(wide + i * K, row, K);
+    }
+    if (dtype_is_ggml(w->type)) {
+        return wide;
+    }
     if (dtype_is_quantized(w->type)) {
         for (size_t i = 0; i < n; i++) {
             o->widen_q[w->type - DTYPE_Q8](wide + i * K,

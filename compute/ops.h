@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compute/ops_ggml.h"
 #include "compute/ops_kv.h"
 #include "compute/quant.h"
 #include "compute/tensor.h"
@@ -78,6 +79,9 @@ typedef struct ops {
      * rounded inside a pair, and what becomes of numbers below 2^-126, is the instruction's own. */
     void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
                       size_t K);
+
+    /* ---- block types of GGUF files ---- */
+    const ggml_kernels *ggml; /* [GGML_TYPES] */
 
     /* ---- packed keys and values ---- */
     const kv_ops *kv; /* [KV_TYPES] */

@@ -273,6 +273,7 @@ const ops *ops_avx2(void)
                               .dot_rows_best = NN_ROWS_EXACT,
                               .tiles_best = true,
                               .kv = KV_OPS_SIMD,
+                              .ggml = ggml_kernels_avx2,
                               .quantize_x = quantize_x_avx2,
                               .dot_q = {dot_q8_avx2, dot_q4_avx2},
                               .widen_q = {widen_q8_avx2, widen_q4_avx2},

@@ -23,13 +23,17 @@ enum { KV_R = 4, KV_N = 4, KV_V = 4 };
 
 const ops *ops_avx512(void)
 {
-    static const ops table = {.name = "avx512", OPS_512_MEMBERS, .dot_q = {dot_q8_avx2, dot_q4_avx2}};
+    static const ops table = {
+        .name = "avx512", OPS_512_MEMBERS, .dot_q = {dot_q8_avx2, dot_q4_avx2}, .ggml = ggml_kernels_avx2};
     return &table;
 }
 
 const ops *ops_avx512_vnni(void)
 {
-    static const ops table = {.name = "avx512+vnni", OPS_512_MEMBERS, .dot_q = {dot_q8_vnni, dot_q4_vnni}};
+    static const ops table = {.name = "avx512+vnni",
+                              OPS_512_MEMBERS,
+                              .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .ggml = ggml_kernels_avx512_vnni};
     return &table;
 }
 
@@ -38,6 +42,7 @@ const ops *ops_avx512_bf16(void)
     static const ops table = {.name = "avx512+vnni+bf16",
                               OPS_512_MEMBERS,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_avx512_bf16};
     return &table;

@@ -446,6 +446,7 @@ const ops *ops_generic(void)
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,
+        .ggml = ggml_kernels_generic,
         .kv = KV_OPS_GENERIC,
         .mul_add = mul_add_generic,
         .transpose = transpose_generic,

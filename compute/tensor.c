@@ -3,47 +3,30 @@
 #include <assert.h>
 #include <string.h>
 
+#include "compute/ggml_blocks.h"
 #include "compute/half.h"
 #include "compute/quant.h"
 
 size_t dtype_bytes(dtype type)
 {
-    switch (type) {
-    case DTYPE_F32:
-        return 4;
-    case DTYPE_BF16:
-    case DTYPE_F16:
-        return 2;
-    case DTYPE_OTHER:
-    case DTYPE_Q8:
-    case DTYPE_Q4:
-        break;
-    }
-    return 0;
+    return type == DTYPE_F32 ? 4 : type < DTYPE_OTHER ? 2 : 0;
 }
 
 const char *dtype_name(dtype type)
 {
-    switch (type) {
-    case DTYPE_F32:
-        return "f32";
-    case DTYPE_BF16:
-        return "bf16";
-    case DTYPE_F16:
-        return "f16";
-    case DTYPE_Q8:
-        return "q8";
-    case DTYPE_Q4:
-        return "q4";
-    case DTYPE_OTHER:
-        break;
-    }
-    return "other";
+    static const char *const names[DTYPES] = {
+        "f32",  "bf16", "f16",  "other", "q8",   "q4",   "q8_0",   "q4_0",   "q4_1",  "q5_0",
+        "q5_1", "q2_k", "q3_k", "q4_k",  "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4",
+    };
+    return names[type];
 }
 
 size_t tensor_row_bytes(const tensor *t)
 {
     size_t K = t->dims[0] ? tensor_len(t) / t->dims[0] : 0;
+    if (dtype_is_ggml(t->type)) {
+        return ggml_row_bytes(t->type, K);
+    }
     return dtype_is_quantized(t->type) ? quant_row_bytes(t->type, K) : K * dtype_bytes(t->type);
 }
 

@@ -10,8 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks (compute/quant.h). */
-typedef enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_OTHER, DTYPE_Q8, DTYPE_Q4 } dtype;
+/* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks (compute/quant.h), and so are
+ * those from DTYPE_Q8_0 on, as GGUF files hold them (compute/ggml_blocks.h). */
+typedef enum dtype {
+    DTYPE_F32,
+    DTYPE_BF16,
+    DTYPE_F16,
+    DTYPE_OTHER,
+    DTYPE_Q8,
+    DTYPE_Q4,
+    DTYPE_Q8_0,
+    DTYPE_Q4_0,
+    DTYPE_Q4_1,
+    DTYPE_Q5_0,
+    DTYPE_Q5_1,
+    DTYPE_Q2_K,
+    DTYPE_Q3_K,
+    DTYPE_Q4_K,
+    DTYPE_Q5_K,
+    DTYPE_Q6_K,
+    DTYPE_IQ4_NL,
+    DTYPE_IQ4_XS,
+    DTYPE_MXFP4,
+    DTYPES
+} dtype;
 
 enum { TENSOR_MAX_DIMS = 5 };
 
@@ -31,13 +53,20 @@ typedef struct tensor_source {
     void *ctx;
 } tensor_source;
 
-/* Bytes of one element; 0 for DTYPE_OTHER, DTYPE_Q8 and DTYPE_Q4. */
+/* Bytes of one element; 0 for DTYPE_OTHER and all types of blocks. */
 size_t dtype_bytes(dtype type);
 const char *dtype_name(dtype type);
 
+/* Rows of blocks. */
 static inline bool dtype_is_quantized(dtype type)
 {
-    return type == DTYPE_Q8 || type == DTYPE_Q4;
+    return type > DTYPE_OTHER;
+}
+
+/* Blocks as in GGUF files. */
+static inline bool dtype_is_ggml(dtype type)
+{
+    return type >= DTYPE_Q8_0;
 }
 
 /* Bytes from a row of a matrix to the next (dims[0] rows, whatever the shape of one). type is not DTYPE_OTHER. */

@@ -30,21 +30,21 @@ typedef struct type_info {
 
 static const type_info TYPES[] = {
     [0] = {"F32", 1, 4, DTYPE_F32},           [1] = {"F16", 1, 2, DTYPE_F16},
-    [2] = {"Q4_0", 32, 18, DTYPE_OTHER},      [3] = {"Q4_1", 32, 20, DTYPE_OTHER},
-    [6] = {"Q5_0", 32, 22, DTYPE_OTHER},      [7] = {"Q5_1", 32, 24, DTYPE_OTHER},
-    [8] = {"Q8_0", 32, 34, DTYPE_OTHER},      [9] = {"Q8_1", 32, 36, DTYPE_OTHER},
-    [10] = {"Q2_K", 256, 84, DTYPE_OTHER},    [11] = {"Q3_K", 256, 110, DTYPE_OTHER},
-    [12] = {"Q4_K", 256, 144, DTYPE_OTHER},   [13] = {"Q5_K", 256, 176, DTYPE_OTHER},
-    [14] = {"Q6_K", 256, 210, DTYPE_OTHER},   [15] = {"Q8_K", 256, 292, DTYPE_OTHER},
+    [2] = {"Q4_0", 32, 18, DTYPE_Q4_0},       [3] = {"Q4_1", 32, 20, DTYPE_Q4_1},
+    [6] = {"Q5_0", 32, 22, DTYPE_Q5_0},       [7] = {"Q5_1", 32, 24, DTYPE_Q5_1},
+    [8] = {"Q8_0", 32, 34, DTYPE_Q8_0},       [9] = {"Q8_1", 32, 36, DTYPE_OTHER},
+    [10] = {"Q2_K", 256, 84, DTYPE_Q2_K},     [11] = {"Q3_K", 256, 110, DTYPE_Q3_K},
+    [12] = {"Q4_K", 256, 144, DTYPE_Q4_K},    [13] = {"Q5_K", 256, 176, DTYPE_Q5_K},
+    [14] = {"Q6_K", 256, 210, DTYPE_Q6_K},    [15] = {"Q8_K", 256, 292, DTYPE_OTHER},
     [16] = {"IQ2_XXS", 256, 66, DTYPE_OTHER}, [17] = {"IQ2_XS", 256, 74, DTYPE_OTHER},
     [18] = {"IQ3_XXS", 256, 98, DTYPE_OTHER}, [19] = {"IQ1_S", 256, 50, DTYPE_OTHER},
-    [20] = {"IQ4_NL", 32, 18, DTYPE_OTHER},   [21] = {"IQ3_S", 256, 110, DTYPE_OTHER},
-    [22] = {"IQ2_S", 256, 82, DTYPE_OTHER},   [23] = {"IQ4_XS", 256, 136, DTYPE_OTHER},
+    [20] = {"IQ4_NL", 32, 18, DTYPE_IQ4_NL},  [21] = {"IQ3_S", 256, 110, DTYPE_OTHER},
+    [22] = {"IQ2_S", 256, 82, DTYPE_OTHER},   [23] = {"IQ4_XS", 256, 136, DTYPE_IQ4_XS},
     [24] = {"I8", 1, 1, DTYPE_OTHER},         [25] = {"I16", 1, 2, DTYPE_OTHER},
     [26] = {"I32", 1, 4, DTYPE_OTHER},        [27] = {"I64", 1, 8, DTYPE_OTHER},
     [28] = {"F64", 1, 8, DTYPE_OTHER},        [29] = {"IQ1_M", 256, 56, DTYPE_OTHER},
     [30] = {"BF16", 1, 2, DTYPE_BF16},        [34] = {"TQ1_0", 256, 54, DTYPE_OTHER},
-    [35] = {"TQ2_0", 256, 66, DTYPE_OTHER},   [39] = {"MXFP4", 32, 17, DTYPE_OTHER},
+    [35] = {"TQ2_0", 256, 66, DTYPE_OTHER},   [39] = {"MXFP4", 32, 17, DTYPE_MXFP4},
 };
 
 typedef struct entry {

@@ -51,19 +51,8 @@ void writer_fill(unsigned char *data, const writer_entry *entries, size_t n, com
 
 static const char *stored_type(dtype type)
 {
-    switch (type) {
-    case DTYPE_F32:
-        return "F32";
-    case DTYPE_BF16:
-        return "BF16";
-    case DTYPE_F16:
-        return "F16";
-    case DTYPE_Q8:
-    case DTYPE_Q4:
-    case DTYPE_OTHER:
-        break;
-    }
-    return "U8";
+    static const char *const floats[] = {[DTYPE_F32] = "F32", [DTYPE_BF16] = "BF16", [DTYPE_F16] = "F16"};
+    return type < DTYPE_OTHER ? floats[type] : "U8";
 }
 
 /* The JSON header, padded so that the data begins on a cache line. Returns the bytes of data. */

@@ -1,0 +1,40 @@
+/* ops_ggml: kernels on the block types of GGUF files (ggml_blocks.h), one table for each set of instructions. Any thread.
+ *
+ *     ggml_kernels_of(o->ggml, w->type)->dot(out, N, x, T, w->data, N, K);
+ *
+ * ops_ggml_generic.c is the specification; the others give its bits.
+ */
+#ifndef PARLEY_COMPUTE_OPS_GGML_H
+#define PARLEY_COMPUTE_OPS_GGML_H
+
+#include "compute/ggml_blocks.h"
+#include "compute/quant.h"
+
+typedef struct ggml_kernels {
+    /* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of blocks. Sixteen lanes;
+     * of each 64 columns lane l takes columns 4l .. 4l+3. For every 256 columns, rising:
+     *   if 32 columns share a minimum: lane b += minimum of block b * x.sum of it, for eight blocks;
+     *   then for each 64 of them: if 16 columns share one: lane += (float)(sum of the four x.q) * (minimum * x.scale);
+     *   lane += (float)(sum of x.q * (u - zero)) * (scale * x.scale).
+     * Each += is fused. Lanes are added as in dot_rows (ops.h). */
+    void (*dot)(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K);
+    /* One row as floats. */
+    void (*widen)(float *out, const void *row, size_t K);
+} ggml_kernels;
+
+/* A table is an array [GGML_TYPES]. */
+static inline const ggml_kernels *ggml_kernels_of(const ggml_kernels *table, dtype type)
+{
+    return &table[type - DTYPE_Q8_0];
+}
+
+extern const ggml_kernels ggml_kernels_generic[GGML_TYPES];
+extern const ggml_kernels ggml_kernels_avx2[GGML_TYPES];        /* in builds for x86-64 alone */
+extern const ggml_kernels ggml_kernels_avx512_vnni[GGML_TYPES]; /* the same */
+
+/* One function of each type, for the files that make a table. */
+#define GGML_FOR_ALL(X)                                                                                      \
+    X(Q8_0)                                                                                                  \
+    X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
+
+#endif

@@ -1,0 +1,164 @@
+/* The block types of GGUF files with AVX2: products of bytes are sums of two in 16 bits, so where u may pass 127 the sign of
+ * a weight moves to the activation. */
+#include "compute/ops_ggml.h"
+
+#if defined(__AVX2__)
+
+#include "compute/ops_ggml_simd.h"
+
+enum { ROWS_T = 4, BLOCKS = GGML_SPAN / 32 };
+
+typedef struct lanes {
+    __m256 half[2]; /* blocks of even and of odd number */
+} lanes;
+
+static ALWAYS_INLINE float add_all(lanes a)
+{
+    __m256 b = _mm256_add_ps(a.half[0], a.half[1]);
+    __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+    c = _mm_add_ps(c, _mm_movehl_ps(c, c));
+    return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+}
+
+/* Eight sums of four x.q * (u - zero). */
+static ALWAYS_INLINE __m256 products_of(const dtype type, __m256i u, __m256i q, __m256i offset)
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+    if (zero_shift(type) == 0) {
+        const __m256i w = _mm256_xor_si256(u, _mm256_set1_epi8((char)0x80));
+        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w));
+        return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, ones));
+    }
+    __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(u, q), ones);
+    if (zero_shift(type) > 0) {
+        sum = _mm256_add_epi32(sum, _mm256_srai_epi32(offset, zero_shift(type)));
+    }
+    return _mm256_cvtepi32_ps(sum);
+}
+
+/* Numbers 0 .. 15 of a block's two parts, each for four lanes. */
+static ALWAYS_INLINE __m256 part_pair(const float *v)
+{
+    return _mm256_set_m128(_mm_set1_ps(v[1]), _mm_set1_ps(v[0]));
+}
+
+/* One block's share. s, m: [16] for parts of 16 columns, [8] for blocks of 32. */
+static ALWAYS_INLINE void add_block(const dtype type, lanes *sum, __m256i u, const quant_x *x, size_t at,
+                                    size_t b, const float *s, const float *m)
+{
+    const size_t block = at / 32 + b;
+    const __m256i offset = _mm256_loadu_si256((const void *)(x->offset + block * 8));
+    const __m256 x_scale = _mm256_set1_ps(x->scale[block]);
+    __m256 *half = &sum->half[b % 2];
+    if (type == DTYPE_Q2_K) { /* the offset is -128 times the sum */
+        __m256 sums =
+            _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_srai_epi32(offset, 7)));
+        *half = _mm256_fmadd_ps(sums, _mm256_mul_ps(part_pair(m + 2 * b), x_scale), *half);
+    }
+    const __m256 scale = is_part_16(type) ? part_pair(s + 2 * b) : _mm256_set1_ps(s[b]);
+    const __m256i q = _mm256_loadu_si256((const void *)(x->q + block * 32));
+    *half = _mm256_fmadd_ps(products_of(type, u, q, offset), _mm256_mul_ps(scale, x_scale), *half);
+}
+
+/* Results of one row of weights and nt of x. */
+static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_stride, const void *x, size_t t0,
+                                  const size_t nt, const uint8_t *w, size_t K)
+{
+    uint8_t room[SPAN_ROOM];
+    float s[16], m[16];
+    quant_x rows[ROWS_T];
+    lanes sum[ROWS_T];
+    for (size_t t = 0; t < nt; t++) {
+        rows[t] = quant_x_at(x, K, t0 + t);
+        sum[t].half[0] = sum[t].half[1] = _mm256_setzero_ps();
+    }
+    for (size_t at = 0; at < K; at += GGML_SPAN, w += span_bytes(type)) {
+        const uint8_t *span = whole_span(type, w, K - at, room);
+        ask_ahead(type, w);
+        const size_t left = (K - at + 63) / 64 * 2, n = left < BLOCKS ? left : BLOCKS;
+        const span_scales scales = scales_of(type, span);
+        for (size_t i = 0; i < 2; i++) {
+            _mm256_storeu_ps(s + 8 * i, scales.s[i]);
+            _mm256_storeu_ps(m + 8 * i, scales.m[i]);
+        }
+        for (size_t t = 0; has_minimum_32(type) && t < nt; t++) {
+            sum[t].half[0] =
+                _mm256_fmadd_ps(scales.m[0], _mm256_loadu_ps(rows[t].sum + at / 32), sum[t].half[0]);
+        }
+        for (size_t b = 0; b < n; b++) {
+            const __m256i u = block_codes(type, span, b);
+            for (size_t t = 0; t < nt; t++) {
+                add_block(type, &sum[t], u, &rows[t], at, b, s, m);
+            }
+        }
+    }
+    for (size_t t = 0; t < nt; t++) {
+        out[(t0 + t) * out_stride] = add_all(sum[t]);
+    }
+}
+
+static ALWAYS_INLINE void dot_rows(const dtype type, float *out, size_t out_stride, const void *x, size_t T,
+                                   const void *w, size_t N, size_t K)
+{
+    for (size_t n = 0; n < N; n++) {
+        const uint8_t *row = (const uint8_t *)w + n * ggml_row_bytes(type, K);
+        size_t t = 0;
+        for (; t + ROWS_T <= T; t += ROWS_T) {
+            dot_row(type, out + n, out_stride, x, t, ROWS_T, row, K);
+        }
+        for (; t < T; t++) {
+            dot_row(type, out + n, out_stride, x, t, 1, row, K);
+        }
+    }
+}
+
+/* ---- as floats ---- */
+
+static ALWAYS_INLINE void widen_block(const dtype type, float *out, const uint8_t *span, size_t b,
+                                      const float *s, const float *m)
+{
+    static const uint8_t zeros[] = {128, 0, 32, 16, 8, 4};
+    const float zero = zero_shift(type) < 0 ? 0.0f : zeros[zero_shift(type)];
+    uint8_t u[32];
+    _mm256_storeu_si256((void *)u, block_codes(type, span, b));
+    for (size_t i = 0; i < 32; i += 8) {
+        const size_t at = is_part_16(type) ? 2 * b + i / 16 : b;
+        __m256 value = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(u + i))));
+        value = _mm256_sub_ps(value, _mm256_set1_ps(zero));
+        _mm256_storeu_ps(out + i, _mm256_fmadd_ps(_mm256_set1_ps(s[at]), value, _mm256_set1_ps(m[at])));
+    }
+}
+
+static ALWAYS_INLINE void widen_row(const dtype type, float *out, const uint8_t *w, size_t K)
+{
+    uint8_t room[SPAN_ROOM];
+    float s[16], m[16];
+    for (size_t at = 0; at < K; at += GGML_SPAN, w += span_bytes(type)) {
+        const uint8_t *span = whole_span(type, w, K - at, room);
+        const span_scales scales = scales_of(type, span);
+        for (size_t i = 0; i < 2; i++) {
+            _mm256_storeu_ps(s + 8 * i, scales.s[i]);
+            _mm256_storeu_ps(m + 8 * i, scales.m[i]);
+        }
+        for (size_t b = 0; b < BLOCKS && at + b * 32 < K; b++) {
+            widen_block(type, out + at + b * 32, span, b, s, m);
+        }
+    }
+}
+
+#define DEFINE(NAME)                                                                                         \
+    static void dot_##NAME(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,  \
+                           size_t K)                                                                         \
+    {                                                                                                        \
+        dot_rows(DTYPE_##NAME, out, out_stride, x, T, w, N, K);                                              \
+    }                                                                                                        \
+    void widen_##NAME##_avx2(float *out, const void *row, size_t K)                                          \
+    {                                                                                                        \
+        widen_row(DTYPE_##NAME, out, row, K);                                                                \
+    }
+GGML_FOR_ALL(DEFINE)
+
+#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME##_avx2},
+const ggml_kernels ggml_kernels_avx2[GGML_TYPES] = {GGML_FOR_ALL(MEMBER)};
+
+#endif
