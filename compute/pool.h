@@ -24,7 +24,8 @@ MUST_CHECK pool *pool_create(size_t n_threads);
 void pool_destroy(pool *p); /* NULL allowed */
 size_t pool_n_threads(const pool *p);
 
-/* Calls fn for every task 0..n_tasks-1 and returns when all are done. A nested call runs serially. */
+/* Calls fn for every task 0..n_tasks-1 and returns when all are done. A nested call runs serially. On x86 tasks take
+ * floats below 2^-126 for zero and write them as zero. */
 void pool_run(pool *p, pool_fn *fn, void *ctx, size_t n_tasks);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "tests/check.h"
@@ -119,9 +120,43 @@ static void test_slow_worker(void)
     pool_destroy(c.pool);
 }
 
+static void halve_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    volatile float *x = ctx;
+    x[task] = x[task] * 0.5f;
+}
+
+/* Every thread takes numbers that are too small to be normal for zero, and the caller is what it was afterwards. */
+static void test_tiny_numbers(void)
+{
+    enum { TASKS = 64 };
+    volatile float x[TASKS];
+    float whole[TASKS];
+    pool *p = pool_create(3);
+    for (size_t i = 0; i < TASKS; i++) {
+        x[i] = 0x1p-126f;
+    }
+    pool_run(p, halve_task, (void *)(uintptr_t)x, TASKS);
+    for (size_t i = 0; i < TASKS; i++) {
+        whole[i] = x[i];
+    }
+#if defined(__x86_64__)
+    for (size_t i = 0; i < TASKS; i++) {
+        CHECK(whole[i] == 0.0f);
+    }
+#endif
+    x[0] = 0x1p-126f;
+    halve_task((void *)(uintptr_t)x, 0, 0);
+    whole[0] = x[0];
+    CHECK(whole[0] == 0x1p-127f);
+    pool_destroy(p);
+}
+
 int main(void)
 {
     test_each_once();
+    test_tiny_numbers();
     test_many_jobs();
     test_nested();
     test_slow_worker();
