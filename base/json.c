@@ -475,6 +475,21 @@ err_code json_parse_file(json_doc **out, const char *path, size_t max_bytes, err
     return err;
 }
 
+static err_code read_from_folder(void *ctx, const char *name, json_doc **out, err_detail *detail)
+{
+    char path[4096];
+    *out = NULL;
+    if (!file_join(path, sizeof path, ctx, name)) {
+        return err_set(detail, ERR_INVALID, "the path of %s is too long", name);
+    }
+    return file_exists(path) ? json_parse_file(out, path, LIMIT_CONFIG_BYTES, detail) : ERR_OK;
+}
+
+json_source json_folder(const char *dir)
+{
+    return (json_source){read_from_folder, (void *)(uintptr_t)dir, dir};
+}
+
 void json_free(json_doc *doc)
 {
     if (doc) {

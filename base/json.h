@@ -19,9 +19,9 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/json_source.h"
 
-typedef struct json_doc json_doc; /* owns a parsed document */
-typedef struct cJSON json;        /* one value inside it; never freed alone */
+typedef struct cJSON json; /* one value inside it; never freed alone */
 
 typedef enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_type;
 

@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (file_map_open(&map, b.path, &d) != ERR_OK || (b.fd = open(b.path, O_RDONLY | O_CLOEXEC)) < 0 ||
-        processor_config_load(&b.pc, "/nonexistent", &d) != ERR_OK) {
+        processor_config_load(&b.pc, json_folder("/nonexistent"), &d) != ERR_OK) {
         fprintf(stderr, "bench_film: %s cannot be read\n", b.path);
         return 1;
     }

@@ -183,7 +183,7 @@ static void segments(void *ctx)
     nn_attention_segments(b->c, b->out, b->x, cu, 1, 0.125f, 12, 64);
 }
 
-static const delta_shape SHAPE = {16, 16, 128, 128};
+static const delta_shape SHAPE = {16, 16, 128, 128, false};
 
 static void recurrent(void *ctx)
 {

@@ -166,10 +166,11 @@ void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const flo
 void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const float *a, const float *A_log,
                     const float *dt_bias, size_t T, size_t H);
 
-/* Shapes of a delta-rule call. Value head h uses key head h / (n_v / n_k). */
+/* Shapes of a delta-rule call. */
 typedef struct delta_shape {
     size_t n_k, n_v; /* key and value heads */
     size_t dk, dv;   /* head sizes */
+    bool tiled;      /* value head h uses key head h % n_k; otherwise h / (n_v / n_k) */
 } delta_shape;
 
 /* The operator, one sequence: conv [T, 2*n_k*dk + n_v*dv] holds q | k | v rows; q and k are L2-normalised here

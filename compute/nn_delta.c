@@ -114,7 +114,7 @@ static size_t conv_width(const delta_shape *s)
 static void load_qk(const delta_job *job, float *q, float *k, size_t h, size_t t0, size_t n)
 {
     const delta_shape *s = &job->s;
-    size_t key_head = h / (s->n_v / s->n_k), width = conv_width(s);
+    size_t key_head = s->tiled ? h % s->n_k : h / (s->n_v / s->n_k), width = conv_width(s);
     const float *row = job->conv + t0 * width + key_head * s->dk;
     float scale = 1.0f / sqrtf((float)s->dk);
     for (size_t r = 0; r < n; r++, row += width) {

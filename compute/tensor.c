@@ -30,6 +30,16 @@ size_t tensor_row_bytes(const tensor *t)
     return dtype_is_quantized(t->type) ? quant_row_bytes(t->type, K) : K * dtype_bytes(t->type);
 }
 
+tensor tensor_rows(const tensor *t, size_t begin, size_t end)
+{
+    const size_t row_bytes = tensor_row_bytes(t);
+    return (tensor){t->type,
+                    2,
+                    {end - begin, t->dims[1]},
+                    (const unsigned char *)t->data + begin * row_bytes,
+                    (end - begin) * row_bytes};
+}
+
 size_t tensor_len(const tensor *t)
 {
     size_t n = 1;

@@ -72,6 +72,9 @@ static inline bool dtype_is_ggml(dtype type)
 /* Bytes from a row of a matrix to the next (dims[0] rows, whatever the shape of one). type is not DTYPE_OTHER. */
 size_t tensor_row_bytes(const tensor *t);
 
+/* Rows begin .. end-1 of a matrix. */
+tensor tensor_rows(const tensor *t, size_t begin, size_t end);
+
 /* Product of dims. */
 size_t tensor_len(const tensor *t);
 

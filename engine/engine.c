@@ -57,10 +57,11 @@ static err_code open_vision(engine *e, err_detail *detail)
     if (!model_get_config(e->model)->has_vision) {
         return ERR_OK;
     }
-    tensor_source tensors = model_tensors(e->model);
-    err_code err = processor_config_load(&e->processor, e->dir, detail);
+    const tensor_source tensors = model_tensors(e->model);
+    const json_source docs = model_documents(e->model);
+    err_code err = processor_config_load(&e->processor, docs, detail);
     if (err == ERR_OK) {
-        err = vit_open(&e->vision, e->dir, &tensors, e->compute, detail);
+        err = vit_open(&e->vision, docs, &tensors, e->compute, detail);
     }
     if (err == ERR_OK &&
         vit_get_config(e->vision)->out_hidden_size != model_get_config(e->model)->hidden_size) {

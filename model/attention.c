@@ -1,4 +1,4 @@
-/* Gated full attention (docs/model.md B.3). */
+/* Full attention, with or without a gate on its output (docs/model.md B.3, A.5). */
 #include <math.h>
 
 #include "model/layers.h"
@@ -37,9 +37,9 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
     const model_config *cfg = lc->cfg;
     size_t T = lc->n_rows, nh = (size_t)cfg->n_heads, n_kv = (size_t)cfg->n_kv_heads,
            hd = (size_t)cfg->head_dim;
-    /* TRAP: q_proj interleaves per head: head h is [query hd | gate hd] */
-    size_t row = nh * 2 * hd, head = 2 * hd;
-    float *qg = lc->work;           /* [T, nh, 2, hd] */
+    /* TRAP: a gated q_proj interleaves per head: head h is [query hd | gate hd] */
+    size_t head = (cfg->attention_gate ? 2 : 1) * hd, row = nh * head;
+    float *qg = lc->work;           /* [T, nh, 2 or 1, hd] */
     float *mixed = qg + T * row;    /* [T, nh, hd] */
     float *k = mixed + T * nh * hd; /* [T, nkv, hd] */
     float *v = k + T * n_kv * hd;   /* [T, nkv, hd] */
@@ -63,6 +63,8 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
                                                                  row, head);
         }
     }
-    nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);
+    if (cfg->attention_gate) {
+        nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);
+    }
     layer_linear(lc, out, mixed, &w->o_proj);
 }

@@ -1,6 +1,6 @@
 /* config: model_config, the immutable recipe read from config.json and generation_config.json. Plain data.
  *
- *     model_config cfg; model_config_load(&cfg, "DIR", &detail);
+ *     model_config cfg; model_config_load(&cfg, json_folder("DIR"), &detail);
  *
  * Every number is validated here, so later code may multiply without fear. Names follow config.json.
  */
@@ -12,24 +12,36 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/json.h"
 
-enum { MODEL_MAX_LAYERS = 256, MODEL_MAX_STOP_IDS = 16 };
+enum { MODEL_MAX_LAYERS = 256, MODEL_MAX_STOP_IDS = 16, MODEL_MAX_EXPERTS_USED = 64 };
 
 typedef enum layer_kind { LAYER_DELTANET, LAYER_ATTENTION } layer_kind;
 
 typedef struct model_config {
-    char family[48]; /* model_type at the top level: "qwen3_5" */
-    int32_t vocab_size, hidden_size, intermediate_size, n_layers;
+    char family[48]; /* model_type at the top level: "qwen3_5_moe" */
+    int32_t vocab_size, hidden_size, n_layers;
+    int32_t intermediate_size; /* of the dense feed-forward part; 0 if every layer has experts */
     int32_t n_heads, n_kv_heads, head_dim;
     layer_kind layers[MODEL_MAX_LAYERS];
     int32_t n_attention_layers, n_deltanet_layers;
+    bool attention_gate;     /* q_proj holds for each head a query and the gate of its output */
+    bool zero_centred_norms; /* published as w and used as 1 + w */
+    /* experts; zeros if there are none */
+    bool has_experts[MODEL_MAX_LAYERS];
+    int32_t n_experts, n_experts_used, expert_size;
+    int32_t shared_expert_size; /* 0: there is none */
+    bool experts_turned;        /* experts in one tensor are published as [E, n_in, n_out] */
+    bool norm_expert_weights;   /* the weights of the experts used are divided by their sum */
     /* GatedDeltaNet */
     int32_t delta_n_k, delta_n_v, delta_dk, delta_dv, conv_kernel;
+    bool delta_tiled; /* value head h reads key head h % n_k, not h / (n_v / n_k); a property of the file */
     /* rotary positions */
     double rope_theta;
     int32_t rope_pairs;       /* head_dim * partial_rotary_factor / 2 */
     int32_t mrope_section[3]; /* T, H, W */
     bool mrope_interleaved;
+    bool rope_bf16; /* frequencies rounded to bf16; see model_open_options */
     float rms_norm_eps;
     bool tie_word_embeddings;
     int32_t max_position_embeddings;
@@ -38,16 +50,18 @@ typedef struct model_config {
     int32_t image_token_id, video_token_id, vision_start_token_id, vision_end_token_id;
     int32_t stop_ids[MODEL_MAX_STOP_IDS]; /* generation_config eos united with the tokenizer's eos */
     int32_t n_stop_ids;
-    char eos_token[64]; /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
-    bool has_vision;    /* a vision_config is present */
+    char eos_token[64];  /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
+    bool has_vision;     /* a vision_config is present */
+    int32_t n_deepstack; /* first layers behind which the vision tower's inner features are added */
     /* generation_config.json; has_* false where the file is silent */
     bool do_sample;
     float temperature, top_p, min_p, repetition_penalty;
     int32_t top_k;
 } model_config;
 
-/* Reads DIR/config.json and, if present, generation_config.json, tokenizer_config.json (eos). */
-MUST_CHECK err_code model_config_load(model_config *cfg, const char *dir, err_detail *detail);
+/* Reads config.json, by the reader of its family (family.h), and if present generation_config.json and
+ * tokenizer_config.json (eos). */
+MUST_CHECK err_code model_config_load(model_config *cfg, json_source docs, err_detail *detail);
 
 /* Whether the id ends an answer. */
 bool model_config_is_stop(const model_config *cfg, int32_t id);

@@ -199,11 +199,11 @@ static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_
 }
 
 /* h += ffn(norm(h)). */
-static void feed_forward(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w)
+static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w)
 {
     const size_t T = lc->n_rows, H = sc->hidden_size;
     nn_rmsnorm(sc->c, sc->x, h, w->post_norm, lc->cfg->rms_norm_eps, T, H);
-    ffn_forward(lc, sc->y, sc->x, &w->ffn);
+    feed_forward(lc, sc->y, sc->x, w);
     nn_add(sc->c, h, sc->y, T * H);
 }
 
@@ -285,7 +285,7 @@ static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
     rows = rows < MOST ? rows : MOST;
     if (w->kind == LAYER_ATTENTION && !sc->mixed) {
         const size_t width = (size_t)cfg->n_heads * (size_t)cfg->head_dim, H = sc->hidden_size;
-        const size_t weights_of_half = H * 3 * (width + (size_t)cfg->intermediate_size) / 2;
+        const size_t weights_of_half = H * 3 * (width + feed_forward_width(cfg, w)) / 2;
         const size_t attention = ATTENTION_IS_DEARER * 2 * width * (run->slot + run->n_rows);
         rows = rows * weights_of_half / (weights_of_half + attention) / LEAST * LEAST;
     }
@@ -310,7 +310,7 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small)
         lc.sin += first * (size_t)cfg->rope_pairs;
     }
     lc.n_spans = layer_spans(sc->spans, lc.runs, lc.n_runs);
-    sc->mixed ? feed_forward(&lc, sc, h, w) : mix(&lc, sc, h, w, sc->n_of_kind[w->kind]);
+    sc->mixed ? feed(&lc, sc, h, w) : mix(&lc, sc, h, w, sc->n_of_kind[w->kind]);
     sc->rows_done += lc.n_rows;
     if (sc->rows_done < sc->lc.n_rows) {
         return true;

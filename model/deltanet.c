@@ -7,20 +7,20 @@
 /* Scratch of one layer, all [T, ...]. */
 typedef struct delta_rows {
     float *u;        /* [T, C] inputs of the convolution */
-    float *conv;     /* [T, C] after convolution and silu: q | k | v */
     float *z;        /* [T, nv * dv] output gate */
-    float *o;        /* [T, nv * dv] */
+    float *conv;     /* [T, C] after convolution and silu: q | k | v */
+    float *o;        /* [T, nv * dv]; follows conv: both together hold a fused projection first */
     float *b, *a;    /* [T, nv] raw */
-    float *beta, *g; /* [T, nv] write strength, log decay */
+    float *beta, *g; /* [T, nv] write strength, log decay; the same for the fused b and a */
 } delta_rows;
 
 static delta_rows cut_work(float *work, size_t T, size_t C, size_t value_width, size_t n_v)
 {
     delta_rows d;
     d.u = work;
-    d.conv = d.u + T * C;
-    d.z = d.conv + T * C;
-    d.o = d.z + T * value_width;
+    d.z = d.u + T * C;
+    d.conv = d.z + T * value_width;
+    d.o = d.conv + T * C;
     d.b = d.o + T * value_width;
     d.a = d.b + T * n_v;
     d.beta = d.a + T * n_v;
@@ -52,18 +52,66 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_r
     }
 }
 
+/* A fused row holds for each key head its part of u's q, k and v and of z; takes them apart (docs/model.md B.4.5). */
+static void split_qkvz(float *u, float *z, const float *fused, const delta_shape *s)
+{
+    const size_t n_each = s->n_v / s->n_k, dk = s->dk, dv = n_each * s->dv;
+    for (size_t h = 0; h < s->n_k; h++, fused += 2 * dk + 2 * dv) {
+        memcpy(u + h * dk, fused, dk * sizeof *u);
+        memcpy(u + (s->n_k + h) * dk, fused + dk, dk * sizeof *u);
+        memcpy(u + 2 * s->n_k * dk + h * dv, fused + 2 * dk, dv * sizeof *u);
+        memcpy(z + h * dv, fused + 2 * dk + dv, dv * sizeof *z);
+    }
+}
+
+/* The same for b and a. */
+static void split_ba(float *b, float *a, const float *fused, const delta_shape *s)
+{
+    const size_t n_each = s->n_v / s->n_k;
+    for (size_t h = 0; h < s->n_k; h++, fused += 2 * n_each) {
+        memcpy(b + h * n_each, fused, n_each * sizeof *b);
+        memcpy(a + h * n_each, fused + n_each, n_each * sizeof *a);
+    }
+}
+
+/* u, z, b and a of all rows. */
+static void project(const layer_ctx *lc, const delta_rows *d, const float *x, const deltanet_weights *w,
+                    const delta_shape *s)
+{
+    const size_t value_width = s->n_v * s->dv, C = 2 * s->n_k * s->dk + value_width;
+    layer_part parts[NN_LINEAR_PARTS];
+    size_t n = 0;
+    if (w->qkvz_fused) {
+        parts[n++] = (layer_part){d->conv, &w->in_proj_qkvz};
+    } else {
+        parts[n++] = (layer_part){d->u, &w->in_proj_qkv};
+        parts[n++] = (layer_part){d->z, &w->in_proj_z};
+    }
+    if (w->ba_fused) {
+        parts[n++] = (layer_part){d->beta, &w->in_proj_ba};
+    } else {
+        parts[n++] = (layer_part){d->b, &w->in_proj_b};
+        parts[n++] = (layer_part){d->a, &w->in_proj_a};
+    }
+    layer_linear_group(lc, parts, n, x);
+    for (size_t t = 0; w->qkvz_fused && t < lc->n_rows; t++) {
+        split_qkvz(d->u + t * C, d->z + t * value_width, d->conv + t * (C + value_width), s);
+    }
+    for (size_t t = 0; w->ba_fused && t < lc->n_rows; t++) {
+        split_ba(d->b + t * s->n_v, d->a + t * s->n_v, d->beta + t * 2 * s->n_v, s);
+    }
+}
+
 void deltanet_forward(const layer_ctx *lc, float *out, const float *x, const deltanet_weights *w,
                       size_t delta_layer)
 {
     const model_config *cfg = lc->cfg;
     delta_shape s = {(size_t)cfg->delta_n_k, (size_t)cfg->delta_n_v, (size_t)cfg->delta_dk,
-                     (size_t)cfg->delta_dv};
+                     (size_t)cfg->delta_dv, cfg->delta_tiled};
     size_t T = lc->n_rows, value_width = s.n_v * s.dv, C = 2 * s.n_k * s.dk + value_width;
     delta_rows d = cut_work(lc->work, T, C, value_width, s.n_v);
 
-    const layer_part parts[] = {
-        {d.u, &w->in_proj_qkv}, {d.z, &w->in_proj_z}, {d.b, &w->in_proj_b}, {d.a, &w->in_proj_a}};
-    layer_linear_group(lc, parts, 4, x);
+    project(lc, &d, x, w, &s);
     nn_delta_gates(lc->c, d.beta, d.g, d.b, d.a, w->A_log, w->dt_bias, T, s.n_v);
     for (size_t r = 0; r < lc->n_runs; r++) {
         run_forward(lc, &lc->runs[r], &d, w, &s, delta_layer);

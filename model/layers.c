@@ -13,10 +13,10 @@ size_t layer_work_floats(const model_config *cfg, size_t rows)
     size_t kv_width = (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
     size_t value_width = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
     size_t channels = 2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk + value_width;
-    size_t attention = 3 * q_width + 2 * kv_width;
+    size_t attention = (cfg->attention_gate ? 3 : 2) * q_width + 2 * kv_width;
     size_t deltanet = 2 * channels + 2 * value_width + 4 * (size_t)cfg->delta_n_v;
     size_t ffn = 2 * (size_t)cfg->intermediate_size;
-    return rows * larger(larger(attention, deltanet), ffn);
+    return larger(rows * larger(larger(attention, deltanet), ffn), moe_work_floats(cfg, rows));
 }
 
 size_t layer_spans(row_span *spans, const layer_run *runs, size_t n_runs)

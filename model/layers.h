@@ -58,7 +58,7 @@ typedef struct layer_part {
 } layer_part;
 void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_parts, const float *x);
 
-/* out [T, H] = gated full attention of x [T, H]; keys and values of the rows are appended to the cache of kv_layer
+/* out [T, H] = full attention, gated or not, of x [T, H]; keys and values of the rows are appended to the cache of kv_layer
  * (the lengths in seq_state are the caller's to advance). docs/model.md B.3. */
 void attention_forward(const layer_ctx *lc, float *out, const float *x, const attention_weights *w,
                        size_t kv_layer);
@@ -71,7 +71,15 @@ void attention_store(const layer_ctx *lc, const float *x, const attention_weight
 void deltanet_forward(const layer_ctx *lc, float *out, const float *x, const deltanet_weights *w,
                       size_t delta_layer);
 
-/* out [T, H] = down(silu(gate(x)) * up(x)). docs/model.md B.5. */
+/* out [T, H] = the layer's feed-forward part of x [T, H]: down(silu(gate(x)) * up(x)), or the mixture of experts.
+ * docs/model.md B.5, B.6. */
+void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_weights *w);
+/* Columns of gate and up that one row goes through there. */
+size_t feed_forward_width(const model_config *cfg, const layer_weights *w);
+
+/* The two kinds; each has its file. */
 void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weights *w);
+void moe_forward(const layer_ctx *lc, float *out, const float *x, const moe_weights *w);
+size_t moe_work_floats(const model_config *cfg, size_t rows);
 
 #endif

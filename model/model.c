@@ -1,13 +1,10 @@
 #include "model/model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "model/model_parts.h"
 
 struct model {
@@ -15,100 +12,104 @@ struct model {
     model_parts parts;
     tokenizer *tok;
     chat_template *template;
-    char dir[4096];
 };
+
+/* Whether an id that the config names is one of the tokenizer's. */
+static err_code check_id(const model *m, int32_t id, const char *name, err_detail *detail)
+{
+    if (id < tokenizer_n_tokens(m->tok)) {
+        return ERR_OK;
+    }
+    return err_set(
+        detail, ERR_CORRUPT,
+        "%s: %s is %d, but the tokenizer ends at %d: it belongs to another model; take the one published "
+        "with these weights",
+        checkpoint_path(m->parts.checkpoint), name, id, tokenizer_n_tokens(m->tok) - 1);
+}
 
 static err_code open_tokenizer(model *m, err_detail *detail)
 {
-    char path[4096];
-    if (!file_join(path, sizeof path, m->dir, "tokenizer.json")) {
-        return err_set(detail, ERR_INVALID, "the path of the model folder is too long");
+    const model_config *cfg = &m->cfg;
+    err_code err = checkpoint_open_tokenizer(m->parts.checkpoint, &m->tok, detail);
+    if (!err && tokenizer_n_tokens(m->tok) > cfg->vocab_size) {
+        err = err_set(
+            detail, ERR_CORRUPT,
+            "%s: the tokenizer has ids up to %d, but the model knows %d: it belongs to another model; take "
+            "the one published with these weights",
+            checkpoint_path(m->parts.checkpoint), tokenizer_n_tokens(m->tok) - 1, cfg->vocab_size);
     }
-    err_code err = tokenizer_open(&m->tok, path, detail);
-    if (!err && m->cfg.eos_token[0] != '\0') {
-        model_config_add_stop(&m->cfg, tokenizer_added_id(m->tok, m->cfg.eos_token));
+    if (!err && cfg->has_vision) {
+        err = check_id(m, cfg->image_token_id, "image_token_id", detail);
+    }
+    for (int32_t i = 0; !err && i < cfg->n_stop_ids; i++) {
+        err = check_id(m, cfg->stop_ids[i], "eos_token_id", detail);
+    }
+    if (!err && cfg->eos_token[0] != '\0') {
+        model_config_add_stop(&m->cfg, tokenizer_added_id(m->tok, cfg->eos_token));
     }
     return err;
 }
 
-/* The template inside tokenizer_config.json: a text, or a list of {name, template} of which "default" counts.
- * Leaves `text` empty if there is none. */
-static err_code read_embedded_template(bytes *text, const char *dir, err_detail *detail)
-{
-    char path[4096];
-    json_doc *doc = NULL;
-    if (!file_join(path, sizeof path, dir, "tokenizer_config.json") || !file_exists(path)) {
-        return ERR_OK;
-    }
-    err_code err = json_parse_file(&doc, path, LIMIT_CONFIG_BYTES, detail);
-    if (err) {
-        return err;
-    }
-    const json *v = json_get(json_root(doc), "chat_template");
-    const char *found = json_str(v, NULL);
-    for (const json *item = json_is(v, JSON_ARRAY) ? json_child(v) : NULL; item && !found;
-         item = json_next(item)) {
-        if (strcmp(json_str(json_get(item, "name"), ""), "default") == 0) {
-            found = json_str(json_get(item, "template"), NULL);
-        }
-    }
-    if (found) {
-        bytes_append_str(text, found);
-    }
-    json_free(doc);
-    return ERR_OK;
-}
-
 static err_code open_template(model *m, err_detail *detail)
 {
-    char path[4096];
     bytes text;
-    err_code err = ERR_OK;
     bytes_init(&text, LIMIT_TEMPLATE_BYTES);
-    if (file_join(path, sizeof path, m->dir, "chat_template.jinja") && file_exists(path)) {
-        err = file_read(&text, path, detail);
-    } else {
-        err = read_embedded_template(&text, m->dir, detail);
-    }
+    err_code err = checkpoint_read_template(m->parts.checkpoint, &text, detail);
     if (!err && text.failed) {
-        err = err_set(detail, ERR_LIMIT, "%s: the chat template is too large", m->dir);
+        err = err_set(detail, ERR_LIMIT, "%s: the chat template is too large", model_dir(m));
     }
     if (!err && text.len > 0) {
         err = chat_template_compile(&m->template, bytes_str(&text), text.len, detail);
         if (err) {
-            err = err_prefix(detail, err, "chat template of %s", m->dir);
+            err = err_prefix(detail, err, "chat template of %s", model_dir(m));
         }
     }
     bytes_deinit(&text);
     return err;
 }
 
-err_code model_open(model **out, const char *dir, const model_open_options *opt, err_detail *detail)
+/* The config, and what of it depends on the form of the checkpoint. */
+static err_code read_config(model *m, err_detail *detail)
+{
+    const checkpoint *ck = m->parts.checkpoint;
+    err_code err = model_config_load(&m->cfg, checkpoint_documents(ck), detail);
+    m->cfg.delta_tiled = checkpoint_get_traits(ck)->value_heads_tiled;
+    if (!err && m->cfg.has_vision && !checkpoint_first(ck, "visual.")) {
+        log_warn(
+            "mod",
+            "%s: config.json describes a vision tower, but its tensors are not there (a conversion for text "
+            "alone?); pictures are refused",
+            model_dir(m));
+        m->cfg.has_vision = false;
+    }
+    return err;
+}
+
+static err_code open_weights(model *m, const model_open_options *opt, err_detail *detail)
+{
+    err_code err = weights_open(&m->parts.weights, &m->cfg, m->parts.checkpoint, opt->progress,
+                                opt->progress_ctx, detail);
+    if (err) {
+        return err_prefix(detail, err, "%s", model_dir(m));
+    }
+    return opt->quantize.c ? quantized_open(&m->parts.quantized, m->parts.weights, &opt->quantize, detail)
+                           : ERR_OK;
+}
+
+err_code model_open(model **out, const char *path, const model_open_options *opt, err_detail *detail)
 {
     *out = NULL;
     model *m = calloc(1, sizeof *m);
     if (!m) {
-        return err_set(detail, ERR_NOMEM, "no memory to open %s", dir);
+        return err_set(detail, ERR_NOMEM, "no memory to open %s", path);
     }
-    err_code err = ERR_OK;
-    if (snprintf(m->dir, sizeof m->dir, "%s", dir) >= (int)sizeof m->dir) {
-        err = err_set(detail, ERR_INVALID, "the path of the model folder is too long");
-    }
+    err_code err = checkpoint_open(&m->parts.checkpoint, path, detail);
     if (!err) {
-        err = model_config_load(&m->cfg, dir, detail);
+        err = read_config(m, detail);
     }
+    m->cfg.rope_bf16 = opt->rope_bf16;
     if (!err) {
-        err = tensor_set_open(&m->parts.tensors, dir, detail);
-    }
-    if (!err) {
-        err = weights_open(&m->parts.weights, &m->cfg, m->parts.tensors, opt->progress, opt->progress_ctx,
-                           detail);
-        if (err) {
-            err = err_prefix(detail, err, "%s", dir);
-        }
-    }
-    if (!err && opt->quantize.c) {
-        err = quantized_open(&m->parts.quantized, m->parts.weights, &opt->quantize, detail);
+        err = open_weights(m, opt, detail);
     }
     if (!err && !opt->weights_only) {
         err = open_tokenizer(m, detail);
@@ -133,7 +134,7 @@ void model_close(model *m)
     tokenizer_close(m->tok);
     weights_close(m->parts.weights);
     quantized_close(m->parts.quantized);
-    tensor_set_close(m->parts.tensors);
+    checkpoint_close(m->parts.checkpoint);
     free(m);
 }
 
@@ -149,7 +150,7 @@ const model_parts *model_get_parts(const model *m)
 
 const char *model_dir(const model *m)
 {
-    return m->dir;
+    return checkpoint_path(m->parts.checkpoint);
 }
 
 const tokenizer *model_tokenizer(const model *m)
@@ -167,6 +168,11 @@ bool model_has_mtp(const model *m)
     return m->parts.weights->has_mtp;
 }
 
+json_source model_documents(const model *m)
+{
+    return checkpoint_documents(m->parts.checkpoint);
+}
+
 uint64_t model_n_params(const model *m)
 {
     return m->parts.weights->n_params;
@@ -179,5 +185,5 @@ uint64_t model_weight_bytes(const model *m)
 
 tensor_source model_tensors(const model *m)
 {
-    return tensor_set_source(m->parts.tensors);
+    return checkpoint_tensors(m->parts.checkpoint);
 }

@@ -1,4 +1,4 @@
-/* model: one checkpoint folder, opened: config, mapped weights, tokenizer, chat template. Immutable after
+/* model: one checkpoint, opened: config, mapped weights, tokenizer, chat template. Immutable after
  * model_open, so any thread may read it. The three structs of this folder are model_config (recipe), model
  * (weights) and seq_state (one sequence's mutable state).
  *
@@ -20,6 +20,8 @@ typedef struct model model;
 
 typedef struct model_open_options {
     bool weights_only; /* no tokenizer and no template needed (benchmarks on random weights) */
+    /* For comparisons with a program that cast a model as a whole to bf16: its rotary frequencies were rounded with it. */
+    bool rope_bf16;
     /* Formats that matrices are brought into; c does the work and must outlive the model. c NULL: as stored. */
     quantize_options quantize;
     /* Called with bytes done and total while weights are prepared; may be NULL. */
@@ -27,10 +29,9 @@ typedef struct model_open_options {
     void *progress_ctx;
 } model_open_options;
 
-/* Opens DIR: config.json, generation_config.json, model.safetensors or its index, an mtp side file,
- * tokenizer.json, tokenizer_config.json, chat_template.jinja. ERR_NOT_FOUND names the missing file or tensor,
- * ERR_CORRUPT the damaged one, ERR_UNSUPPORTED the config field. The caller closes *out. */
-MUST_CHECK err_code model_open(model **out, const char *dir, const model_open_options *opt,
+/* Opens the checkpoint at `path` (checkpoint.h). ERR_NOT_FOUND names the missing file or tensor, ERR_CORRUPT the damaged
+ * one or what does not fit together, ERR_UNSUPPORTED the config field. The caller closes *out. */
+MUST_CHECK err_code model_open(model **out, const char *path, const model_open_options *opt,
                                err_detail *detail);
 void model_close(model *m); /* NULL allowed */
 
@@ -42,7 +43,8 @@ bool model_has_mtp(const model *m);
 uint64_t model_n_params(const model *m);     /* text + head + mtp + vision tensors in the files */
 uint64_t model_weight_bytes(const model *m); /* in the files */
 
-/* All tensors of the files, for the vision tower. Valid while the model is open. */
+/* All tensors by canonical name, and the documents, for the vision tower. Valid while the model is open. */
 tensor_source model_tensors(const model *m);
+json_source model_documents(const model *m);
 
 #endif

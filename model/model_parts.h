@@ -5,13 +5,13 @@
 #ifndef PARLEY_MODEL_MODEL_PARTS_H
 #define PARLEY_MODEL_MODEL_PARTS_H
 
+#include "model/checkpoint.h"
 #include "model/model.h"
 #include "model/quantized.h"
-#include "model/tensor_file.h"
 #include "model/weights.h"
 
 typedef struct model_parts {
-    tensor_set *tensors;
+    checkpoint *checkpoint;
     weights *weights;
     quantized *quantized; /* matrices in blocks, made when the model was loaded; or NULL */
 } model_parts;

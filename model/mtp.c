@@ -130,17 +130,6 @@ static void join(const layer_ctx *lc, mtp_scratch *sc, const weights *w, const m
     layer_linear(lc, sc->h, sc->pair, &w->mtp.fc);
 }
 
-/* Rows begin .. end-1 of a matrix. */
-static tensor rows_of(const tensor *w, size_t begin, size_t end)
-{
-    const size_t row_bytes = tensor_row_bytes(w);
-    return (tensor){w->type,
-                    2,
-                    {end - begin, w->dims[1]},
-                    (const unsigned char *)w->data + begin * row_bytes,
-                    (end - begin) * row_bytes};
-}
-
 /* Logits of n rows, for the ids that are guessed. */
 static void guess_logits(mtp_scratch *sc, const tensor *head, size_t n)
 {
@@ -152,7 +141,7 @@ static void guess_logits(mtp_scratch *sc, const tensor *head, size_t n)
         }
         return;
     }
-    const tensor first = rows_of(head, 0, GUESS_FIRST), last = rows_of(head, V - GUESS_LAST, V);
+    const tensor first = tensor_rows(head, 0, GUESS_FIRST), last = tensor_rows(head, V - GUESS_LAST, V);
     for (size_t i = 0; i < n; i++) {
         float *logits = sc->logits + i * V;
         const linear_part parts[] = {{logits, &first, NULL}, {logits + V - GUESS_LAST, &last, NULL}};
@@ -169,7 +158,7 @@ static void run_head(const layer_ctx *lc, mtp_scratch *sc, const weights *w, siz
     attention_forward(lc, sc->y, sc->x, &w->mtp.layer.attention, kv_layer);
     nn_add(sc->c, h, sc->y, n * H);
     nn_rmsnorm(sc->c, sc->x, h, w->mtp.layer.post_norm, eps, n, H);
-    ffn_forward(lc, sc->y, sc->x, &w->mtp.layer.ffn);
+    feed_forward(lc, sc->y, sc->x, &w->mtp.layer);
     nn_add(sc->c, h, sc->y, n * H);
     nn_rmsnorm(sc->c, sc->x, h, w->mtp.norm, eps, n, H);
     guess_logits(sc, &w->head, n);

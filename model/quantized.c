@@ -271,21 +271,22 @@ static bool is_replaced(const plan *p, const char *name)
     return false;
 }
 
-/* Every tensor of the set that the plan does not replace, then the plan's. */
-static err_code write_all(const tensor_set *set, const plan *p, const char *path, const quantize_options *opt,
+/* Every tensor of the checkpoint that the plan does not replace, then the plan's. */
+static err_code write_all(const checkpoint *ck, const plan *p, const char *path, const quantize_options *opt,
                           err_detail *detail)
 {
-    const size_t n_set = tensor_set_count(set);
+    const size_t n_set = checkpoint_count(ck);
     size_t n = 0;
     tensor *kept = calloc(n_set + 1, sizeof *kept);
     writer_entry *all = calloc(n_set + p->n + 1, sizeof *all);
     err_code err = kept && all ? ERR_OK : err_set(detail, ERR_NOMEM, "no memory for the list of tensors");
     for (size_t i = 0; err == ERR_OK && i < n_set; i++) {
-        const char *name = tensor_set_at(set, i, &kept[n]);
+        const char *name = checkpoint_at(ck, i)->stored;
+        kept[n] = checkpoint_at(ck, i)->view;
         if (is_replaced(p, name)) {
             continue;
         }
-        if (kept[n].type == DTYPE_OTHER) {
+        if (kept[n].type >= DTYPE_OTHER) {
             err =
                 err_set(detail, ERR_UNSUPPORTED,
                         "tensor %s is neither F32, BF16 nor F16: is the checkpoint converted already?", name);
@@ -310,14 +311,14 @@ err_code model_convert(const char *dir, const char *out_dir, const quantize_opti
     model_config cfg;
     char path[4096];
     plan p = {0};
-    tensor_set *set = NULL;
+    checkpoint *ck = NULL;
     weights *w = NULL;
-    err_code err = model_config_load(&cfg, dir, detail);
+    err_code err = checkpoint_open(&ck, dir, detail);
     if (err == ERR_OK) {
-        err = tensor_set_open(&set, dir, detail);
+        err = model_config_load(&cfg, checkpoint_documents(ck), detail);
     }
     if (err == ERR_OK) {
-        err = weights_open(&w, &cfg, set, NULL, NULL, detail);
+        err = weights_open(&w, &cfg, ck, NULL, NULL, detail);
     }
     if (err == ERR_OK) {
         err = make_plan(&p, w, opt, detail);
@@ -336,10 +337,10 @@ err_code model_convert(const char *dir, const char *out_dir, const quantize_opti
         err = copy_file(dir, out_dir, SIDE_FILES[i], detail);
     }
     if (err == ERR_OK) {
-        err = write_all(set, &p, path, opt, detail);
+        err = write_all(ck, &p, path, opt, detail);
     }
     free_plan(&p);
     weights_close(w);
-    tensor_set_close(set);
+    checkpoint_close(ck);
     return err;
 }

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "compute/half.h"
+
 /* Position along the axis that pair i reads. */
 static int32_t axis_position(const model_config *cfg, const position *p, int32_t pair)
 {
@@ -20,6 +22,9 @@ void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const 
     for (int32_t pair = 0; pair < cfg->rope_pairs; pair++) {
         /* float32 frequency and angle, as the reference forms them; long contexts see the same rounding */
         float frequency = 1.0f / (float)pow(cfg->rope_theta, (double)pair / (double)cfg->rope_pairs);
+        if (cfg->rope_bf16) {
+            frequency = bf16_to_f32(bf16_from_f32(frequency));
+        }
         for (size_t row = 0; row < n; row++) {
             float angle = (float)axis_position(cfg, &positions[row], pair) * frequency;
             cos_out[row * pairs + (size_t)pair] = cosf(angle);

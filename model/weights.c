@@ -4,20 +4,19 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "compute/quant.h"
+#include "base/compiler.h"
 
-/* LAYER_MATRICES: most that a layer keeps in blocks. */
-enum { NAME_MAX_BYTES = 256, WEIGHTS_ARENA_BYTES = 1 << 30, LAYER_MATRICES = 7 };
-
-/* Prefixes of the decoder's tensors: official, converted by MLX tools, text-only exports. */
-static const char *const PREFIXES[] = {"model.language_model.", "language_model.model.", "model."};
+/* LAYER_MATRICES: most that a layer keeps in blocks, besides three for every expert. */
+enum { NAME_MAX_BYTES = 256, LAYER_MATRICES = 7 };
 
 /* What a reading function needs: where tensors come from and where names begin. */
 typedef struct loader {
-    const tensor_set *set;
+    const checkpoint *ck;
     const model_config *cfg;
     arena *memory;
-    char prefix[NAME_MAX_BYTES]; /* "model.language_model.layers.3." */
+    char outer[NAME_MAX_BYTES]; /* what the file writes before the decoder's names: "model.language_model." */
+    char prefix[NAME_MAX_BYTES]; /* canonical: "layers.3." */
+    float norm_shift;            /* what zero-centred norms lack */
     uint64_t n_params, n_bytes;
     matrix_ref *matrices;
     size_t n_matrices;
@@ -33,38 +32,54 @@ static void append_shape(bytes *b, const size_t *dims, size_t n)
     bytes_append_char(b, ']');
 }
 
-static err_code wrong_shape(const loader *ld, const char *name, const size_t *want, size_t n_want,
-                            const tensor *found)
+static err_code wrong_shape(const loader *ld, const checkpoint_tensor *found, const size_t *want,
+                            size_t n_want)
 {
     bytes text;
     bytes_init(&text, ERR_TEXT_MAX);
     append_shape(&text, want, n_want);
     bytes_append_str(&text, " by config.json, but is ");
-    append_shape(&text, found->dims, (size_t)found->n_dims);
-    err_code err =
-        err_set(ld->detail, ERR_CORRUPT, "tensor %s should have the shape %s", name, bytes_str(&text));
+    append_shape(&text, found->view.dims, (size_t)found->view.n_dims);
+    err_code err = err_set(ld->detail, ERR_CORRUPT, "tensor %s should have the shape %s", found->stored,
+                           bytes_str(&text));
     bytes_deinit(&text);
     return err;
 }
 
-/* Finds prefix + suffix and checks type and shape. */
-static err_code find_shaped(loader *ld, tensor *out, const char *suffix, const size_t *dims, size_t n_dims)
+/* prefix + suffix; NULL if there is none. */
+static const checkpoint_tensor *look_up(const loader *ld, const char *suffix)
 {
     char name[2 * NAME_MAX_BYTES];
     snprintf(name, sizeof name, "%s%s", ld->prefix, suffix);
-    if (!tensor_set_find(ld->set, name, out)) {
-        return err_set(ld->detail, ERR_NOT_FOUND, "tensor %s is missing", name);
+    return checkpoint_find(ld->ck, name);
+}
+
+static err_code missing(const loader *ld, const char *suffix)
+{
+    return err_set(ld->detail, ERR_NOT_FOUND, "tensor %s%s%s is missing", ld->outer, ld->prefix, suffix);
+}
+
+/* Takes a tensor of numbers (not packed) of that shape. */
+static err_code take_shaped(loader *ld, tensor *out, const checkpoint_tensor *t, const size_t *dims,
+                            size_t n_dims)
+{
+    if ((size_t)t->view.n_dims != n_dims || memcmp(t->view.dims, dims, n_dims * sizeof *dims) != 0) {
+        return wrong_shape(ld, t, dims, n_dims);
     }
-    if ((size_t)out->n_dims != n_dims || memcmp(out->dims, dims, n_dims * sizeof *dims) != 0) {
-        return wrong_shape(ld, name, dims, n_dims, out);
-    }
-    if (out->type == DTYPE_OTHER) {
+    if (t->view.type >= DTYPE_OTHER) {
         return err_set(ld->detail, ERR_UNSUPPORTED,
-                       "tensor %s has a type that is not supported (F32, BF16, F16 are)", name);
+                       "tensor %s has a type that is not supported here (F32, BF16, F16 are)", t->stored);
     }
+    *out = t->view;
     ld->n_params += tensor_len(out);
     ld->n_bytes += out->bytes;
     return ERR_OK;
+}
+
+static err_code find_shaped(loader *ld, tensor *out, const char *suffix, const size_t *dims, size_t n_dims)
+{
+    const checkpoint_tensor *t = look_up(ld, suffix);
+    return t ? take_shaped(ld, out, t, dims, n_dims) : missing(ld, suffix);
 }
 
 static err_code find_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
@@ -75,48 +90,48 @@ static err_code find_matrix(loader *ld, tensor *out, const char *suffix, int32_t
 /* Remembers a matrix that may be kept in blocks. */
 static err_code remember(loader *ld, tensor *at, const char *name, bool is_head)
 {
-    size_t n = strlen(name) + 1;
-    char *copy = arena_calloc(ld->memory, n, 1);
+    char *copy = arena_strdup(ld->memory, name, strlen(name));
     if (!copy) {
         return err_set(ld->detail, ERR_NOMEM, "no memory for the table of weights");
     }
-    memcpy(copy, name, n);
     ld->matrices[ld->n_matrices++] = (matrix_ref){at, copy, is_head};
     return ERR_OK;
 }
 
-/* Finds NAME.q8 or NAME.q4: bytes [rows, bytes of a row]. */
-static bool find_blocks(const loader *ld, tensor *out, const char *name, size_t rows, size_t cols)
+/* Takes a packed matrix, whose last dimension may count padding; false if the shape is another. */
+static bool take_packed(loader *ld, tensor *out, const tensor *t, size_t rows, size_t cols)
 {
-    char full[2 * NAME_MAX_BYTES + 8];
-    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
-        snprintf(full, sizeof full, "%s.%s", name, dtype_name(type));
-        if (tensor_set_find(ld->set, full, out) && out->n_dims == 2 && out->dims[0] == rows &&
-            out->bytes == rows * quant_row_bytes(type, cols)) {
-            out->type = type;
-            out->dims[1] = cols;
-            return true;
-        }
+    tensor packed = *t;
+    packed.n_dims = 2;
+    packed.dims[0] = rows;
+    packed.dims[1] = cols;
+    if (!dtype_is_quantized(t->type) || t->n_dims < 2 || rows * tensor_row_bytes(&packed) != t->bytes) {
+        return false;
     }
-    return false;
-}
-
-/* A matrix of a layer: as numbers or in blocks. */
-static err_code find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
-{
-    char name[2 * NAME_MAX_BYTES];
-    tensor t;
-    snprintf(name, sizeof name, "%s%s", ld->prefix, suffix);
-    if (tensor_set_find(ld->set, name, &t) || !find_blocks(ld, out, name, (size_t)rows, (size_t)cols)) {
-        err_code err = find_matrix(ld, out, suffix, rows, cols);
-        return err ? err : remember(ld, out, name, false);
-    }
+    *out = packed;
     ld->n_params += tensor_len(out);
     ld->n_bytes += out->bytes;
-    return ERR_OK;
+    return true;
 }
 
-/* Widens a tensor to float32 in the arena, plus `shift` (1 for zero-centred norms). */
+/* A matrix of a layer: as numbers or packed. */
+static err_code take_layer_matrix(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows,
+                                  size_t cols)
+{
+    if (take_packed(ld, out, &t->view, rows, cols)) {
+        return ERR_OK;
+    }
+    err_code err = take_shaped(ld, out, t, (size_t[]){rows, cols}, 2);
+    return err ? err : remember(ld, out, t->stored, false);
+}
+
+static err_code find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
+{
+    const checkpoint_tensor *t = look_up(ld, suffix);
+    return t ? take_layer_matrix(ld, out, t, (size_t)rows, (size_t)cols) : missing(ld, suffix);
+}
+
+/* Widens a tensor to float32 in the arena, plus `shift`. */
 static err_code widen(loader *ld, const float **out, const tensor *t, float shift)
 {
     size_t n = tensor_len(t);
@@ -139,17 +154,18 @@ static err_code find_vector(loader *ld, const float **out, const char *suffix, i
     return err ? err : widen(ld, out, &t, shift);
 }
 
-/* A zero-centred norm: used as 1 + stored. */
+/* A norm that the family may publish zero-centred. */
 static err_code find_norm(loader *ld, const float **out, const char *suffix, int32_t n)
 {
-    return find_vector(ld, out, suffix, n, 1.0f);
+    return find_vector(ld, out, suffix, n, ld->norm_shift);
 }
 
 static err_code load_attention(loader *ld, attention_weights *w)
 {
     const model_config *cfg = ld->cfg;
     int32_t H = cfg->hidden_size, hd = cfg->head_dim;
-    err_code err = find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", cfg->n_heads * 2 * hd, H);
+    int32_t q_rows = cfg->n_heads * (cfg->attention_gate ? 2 : 1) * hd;
+    err_code err = find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", q_rows, H);
     if (!err) {
         err = find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
     }
@@ -168,22 +184,40 @@ static err_code load_attention(loader *ld, attention_weights *w)
     return err;
 }
 
+/* The projections into a GatedDeltaNet layer: four, or Qwen3-Next's two. */
+static err_code load_delta_inputs(loader *ld, deltanet_weights *w, int32_t channels, int32_t value_width)
+{
+    const int32_t H = ld->cfg->hidden_size, nv = ld->cfg->delta_n_v;
+    err_code err = ERR_OK;
+    w->qkvz_fused = look_up(ld, "linear_attn.in_proj_qkvz.weight") != NULL;
+    w->ba_fused = look_up(ld, "linear_attn.in_proj_ba.weight") != NULL;
+    if (w->qkvz_fused) {
+        err = find_layer_matrix(ld, &w->in_proj_qkvz, "linear_attn.in_proj_qkvz.weight",
+                                channels + value_width, H);
+    } else {
+        err = find_layer_matrix(ld, &w->in_proj_qkv, "linear_attn.in_proj_qkv.weight", channels, H);
+        if (!err) {
+            err = find_layer_matrix(ld, &w->in_proj_z, "linear_attn.in_proj_z.weight", value_width, H);
+        }
+    }
+    if (!err && w->ba_fused) {
+        err = find_matrix(ld, &w->in_proj_ba, "linear_attn.in_proj_ba.weight", 2 * nv, H);
+    } else if (!err) {
+        err = find_matrix(ld, &w->in_proj_b, "linear_attn.in_proj_b.weight", nv, H);
+        if (!err) {
+            err = find_matrix(ld, &w->in_proj_a, "linear_attn.in_proj_a.weight", nv, H);
+        }
+    }
+    return err;
+}
+
 static err_code load_deltanet(loader *ld, deltanet_weights *w)
 {
     const model_config *cfg = ld->cfg;
     int32_t H = cfg->hidden_size, nv = cfg->delta_n_v;
     int32_t value_width = nv * cfg->delta_dv, channels = 2 * cfg->delta_n_k * cfg->delta_dk + value_width;
     tensor conv;
-    err_code err = find_layer_matrix(ld, &w->in_proj_qkv, "linear_attn.in_proj_qkv.weight", channels, H);
-    if (!err) {
-        err = find_layer_matrix(ld, &w->in_proj_z, "linear_attn.in_proj_z.weight", value_width, H);
-    }
-    if (!err) {
-        err = find_matrix(ld, &w->in_proj_b, "linear_attn.in_proj_b.weight", nv, H);
-    }
-    if (!err) {
-        err = find_matrix(ld, &w->in_proj_a, "linear_attn.in_proj_a.weight", nv, H);
-    }
+    err_code err = load_delta_inputs(ld, w, channels, value_width);
     if (!err) {
         err = find_layer_matrix(ld, &w->out_proj, "linear_attn.out_proj.weight", H, value_width);
     }
@@ -206,23 +240,153 @@ static err_code load_deltanet(loader *ld, deltanet_weights *w)
     return err;
 }
 
-static err_code load_ffn(loader *ld, ffn_weights *w)
+/* NAMEgate_proj.weight and so on, where NAME is "mlp." or the shared expert's. */
+static err_code load_ffn(loader *ld, ffn_weights *w, const char *name, int32_t width)
 {
-    int32_t H = ld->cfg->hidden_size, I = ld->cfg->intermediate_size;
-    err_code err = find_layer_matrix(ld, &w->gate, "mlp.gate_proj.weight", I, H);
-    if (!err) {
-        err = find_layer_matrix(ld, &w->up, "mlp.up_proj.weight", I, H);
-    }
-    if (!err) {
-        err = find_layer_matrix(ld, &w->down, "mlp.down_proj.weight", H, I);
+    const struct {
+        const char *part;
+        tensor *out;
+        int32_t rows, cols;
+    } parts[] = {{"gate_proj", &w->gate, width, ld->cfg->hidden_size},
+                 {"up_proj", &w->up, width, ld->cfg->hidden_size},
+                 {"down_proj", &w->down, ld->cfg->hidden_size, width}};
+    char suffix[NAME_MAX_BYTES];
+    err_code err = ERR_OK;
+    for (size_t i = 0; !err && i < ARRAY_LEN(parts); i++) {
+        snprintf(suffix, sizeof suffix, "%s%s.weight", name, parts[i].part);
+        err = find_layer_matrix(ld, parts[i].out, suffix, parts[i].rows, parts[i].cols);
     }
     return err;
 }
 
+/* [E, cols, rows] as [E * rows, cols], in memory of its own. */
+static err_code turn_experts(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
+{
+    const size_t E = (size_t)ld->cfg->n_experts, size = dtype_bytes(t->view.type);
+    unsigned char *to = arena_alloc(ld->memory, t->view.bytes);
+    if (!to) {
+        return err_set(ld->detail, ERR_NOMEM, "no memory for the experts of %s (%zu MiB)", t->stored,
+                       t->view.bytes >> 20);
+    }
+    const unsigned char *from = t->view.data;
+    for (size_t e = 0; e < E; e++) {
+        for (size_t c = 0; c < cols; c++) {
+            for (size_t r = 0; r < rows; r++) {
+                memcpy(to + ((e * rows + r) * cols + c) * size, from + ((e * cols + c) * rows + r) * size,
+                       size);
+            }
+        }
+    }
+    *out = (tensor){t->view.type, 2, {E * rows, cols}, to, t->view.bytes};
+    return ERR_OK;
+}
+
+/* All experts' matrices in one tensor: [E, rows, cols], seen as [E * rows, cols] afterwards; packed, or turned the other
+ * way ([E, cols, rows], what Qwen3-VL publishes). */
+static err_code take_stack(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
+{
+    const size_t E = (size_t)ld->cfg->n_experts;
+    const size_t straight[3] = {E, rows, cols}, turned[3] = {E, cols, rows};
+    if (take_packed(ld, out, &t->view, E * rows, cols)) {
+        return ERR_OK;
+    }
+    const bool is_turned = t->view.n_dims == 3 && memcmp(t->view.dims, turned, sizeof turned) == 0 &&
+                           (rows != cols || ld->cfg->experts_turned);
+    err_code err = take_shaped(ld, out, t, is_turned ? turned : straight, 3);
+    if (!err && is_turned) {
+        err = turn_experts(ld, out, t, rows, cols);
+    }
+    if (err) {
+        return err;
+    }
+    out->n_dims = 2;
+    out->dims[0] = E * rows;
+    out->dims[1] = cols;
+    return remember(ld, out, t->stored, false);
+}
+
+/* n tensors for experts, in the arena. */
+static tensor *new_parts(loader *ld, size_t n, err_code *err)
+{
+    tensor *parts = arena_calloc(ld->memory, n, sizeof *parts);
+    *err = parts ? ERR_OK : err_set(ld->detail, ERR_NOMEM, "no memory for the table of experts");
+    return parts;
+}
+
+/* gate and up in one tensor: for each expert the rows of gate, then those of up. */
+static err_code load_fused_experts(loader *ld, moe_weights *w, const checkpoint_tensor *t)
+{
+    const size_t MI = (size_t)ld->cfg->expert_size, H = (size_t)ld->cfg->hidden_size;
+    err_code err = ERR_OK;
+    tensor *part = new_parts(ld, 1, &err);
+    if (!err) {
+        err = take_stack(ld, part, t, 2 * MI, H);
+    }
+    w->gate = (expert_matrices){part, true, MI, 2 * MI, 0};
+    w->up = (expert_matrices){part, true, MI, 2 * MI, MI};
+    return err;
+}
+
+/* One matrix of all experts: "mlp.experts.PART" for all, or "mlp.experts.E.PART.weight" for each. */
+static err_code load_expert_part(loader *ld, expert_matrices *m, const char *part, size_t rows, size_t cols)
+{
+    const size_t E = (size_t)ld->cfg->n_experts;
+    char suffix[NAME_MAX_BYTES];
+    snprintf(suffix, sizeof suffix, "mlp.experts.%s", part);
+    const checkpoint_tensor *stack = look_up(ld, suffix);
+    err_code err = ERR_OK;
+    tensor *parts = new_parts(ld, stack ? 1 : E, &err);
+    *m = (expert_matrices){parts, stack != NULL, rows, rows, 0};
+    if (!err && stack) {
+        return take_stack(ld, parts, stack, rows, cols);
+    }
+    for (size_t e = 0; !err && e < E; e++) {
+        snprintf(suffix, sizeof suffix, "mlp.experts.%zu.%s.weight", e, part);
+        err = find_layer_matrix(ld, &parts[e], suffix, (int32_t)rows, (int32_t)cols);
+    }
+    return err;
+}
+
+static err_code load_moe(loader *ld, moe_weights *w)
+{
+    const model_config *cfg = ld->cfg;
+    const size_t MI = (size_t)cfg->expert_size, H = (size_t)cfg->hidden_size;
+    const checkpoint_tensor *fused = look_up(ld, "mlp.experts.gate_up_proj");
+    err_code err = find_matrix(ld, &w->router, "mlp.gate.weight", cfg->n_experts, cfg->hidden_size);
+    if (!err && fused) {
+        err = load_fused_experts(ld, w, fused);
+    } else if (!err) {
+        err = load_expert_part(ld, &w->gate, "gate_proj", MI, H);
+        if (!err) {
+            err = load_expert_part(ld, &w->up, "up_proj", MI, H);
+        }
+    }
+    if (!err) {
+        err = load_expert_part(ld, &w->down, "down_proj", H, MI);
+    }
+    if (!err && cfg->shared_expert_size > 0) {
+        err = load_ffn(ld, &w->shared, "mlp.shared_expert.", cfg->shared_expert_size);
+        if (!err) {
+            err = find_matrix(ld, &w->shared_gate, "mlp.shared_expert_gate.weight", 1, cfg->hidden_size);
+        }
+    }
+    return err;
+}
+
+tensor expert_matrix(const expert_matrices *m, size_t expert)
+{
+    if (!m->stacked) {
+        return m->parts[expert];
+    }
+    const size_t begin = expert * m->stride + m->first;
+    return tensor_rows(m->parts, begin, begin + m->rows);
+}
+
 /* ld->prefix is the layer's. */
-static err_code load_layer(loader *ld, layer_weights *w, layer_kind kind)
+static err_code load_layer(loader *ld, layer_weights *w, layer_kind kind, bool has_experts)
 {
     w->kind = kind;
+    w->has_experts = has_experts;
     err_code err = find_norm(ld, &w->input_norm, "input_layernorm.weight", ld->cfg->hidden_size);
     if (!err) {
         err = find_norm(ld, &w->post_norm, "post_attention_layernorm.weight", ld->cfg->hidden_size);
@@ -230,84 +394,61 @@ static err_code load_layer(loader *ld, layer_weights *w, layer_kind kind)
     if (!err) {
         err = kind == LAYER_ATTENTION ? load_attention(ld, &w->attention) : load_deltanet(ld, &w->deltanet);
     }
-    return err ? err : load_ffn(ld, &w->ffn);
+    if (err) {
+        return err;
+    }
+    return has_experts ? load_moe(ld, &w->moe) : load_ffn(ld, &w->ffn, "mlp.", ld->cfg->intermediate_size);
 }
 
-/* Picks the prefix under which the embedding table is found. */
-static err_code find_prefix(loader *ld, const char **prefix)
+/* Learns what stands before the decoder's names in this file, for messages. */
+static err_code find_outer(loader *ld)
 {
-    char name[NAME_MAX_BYTES];
-    tensor t;
-    for (size_t i = 0; i < ARRAY_LEN(PREFIXES); i++) {
-        snprintf(name, sizeof name, "%sembed_tokens.weight", PREFIXES[i]);
-        if (tensor_set_find(ld->set, name, &t)) {
-            *prefix = PREFIXES[i];
-            return ERR_OK;
-        }
+    static const char name[] = "embed_tokens.weight";
+    const checkpoint_tensor *t = checkpoint_find(ld->ck, name);
+    if (!t) {
+        return err_set(
+            ld->detail, ERR_NOT_FOUND,
+            "tensor model.language_model.%s is missing; are these the weights of a language model?", name);
     }
-    return err_set(ld->detail, ERR_NOT_FOUND, "tensor %sembed_tokens.weight is missing", PREFIXES[0]);
+    const size_t n = strlen(t->stored), n_name = sizeof name - 1;
+    if (n > n_name && strcmp(t->stored + n - n_name, name) == 0) {
+        snprintf(ld->outer, sizeof ld->outer, "%.*s", (int)(n - n_name), t->stored);
+    }
+    return ERR_OK;
 }
 
 static err_code load_head(loader *ld, weights *w)
 {
     static const char name[] = "lm_head.weight";
     const model_config *cfg = ld->cfg;
-    const size_t V = (size_t)cfg->vocab_size, H = (size_t)cfg->hidden_size;
-    tensor t;
-    bool outer = tensor_set_find(ld->set, "language_model.lm_head.weight", &t);
-    ld->prefix[0] = '\0';
-    if (find_blocks(ld, &w->head, name, V, H)) {
-        ld->n_bytes += w->head.bytes;
-        ld->n_params += cfg->tie_word_embeddings ? 0 : tensor_len(&w->head);
+    const checkpoint_tensor *t = checkpoint_find(ld->ck, name);
+    if (t && take_packed(ld, &w->head, &t->view, (size_t)cfg->vocab_size, (size_t)cfg->hidden_size)) {
+        ld->n_params -= cfg->tie_word_embeddings ? tensor_len(&w->head) : 0;
         return ERR_OK;
     }
     if (cfg->tie_word_embeddings) {
         w->head = w->embed; /* some fine-tunes ship a copy: the table counts */
         return remember(ld, &w->head, name, true);
     }
-    snprintf(ld->prefix, sizeof ld->prefix, "%s", outer ? "language_model." : "");
+    ld->prefix[0] = ld->outer[0] = '\0';
     err_code err = find_matrix(ld, &w->head, name, cfg->vocab_size, cfg->hidden_size);
-    return err ? err : remember(ld, &w->head, name, true);
-}
-
-/* Whether the files hold a draft head: none of its tensors is "no", some without fc is a fault. */
-static err_code detect_mtp(const loader *ld, bool *has, const char **prefix)
-{
-    static const char *const prefixes[] = {"mtp.", "language_model.mtp."};
-    char name[NAME_MAX_BYTES];
-    tensor t;
-    *has = false;
-    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
-        size_t n = strlen(prefixes[i]);
-        *prefix = prefixes[i];
-        snprintf(name, sizeof name, "%sfc.weight", prefixes[i]);
-        const size_t H = (size_t)ld->cfg->hidden_size;
-        if (tensor_set_find(ld->set, name, &t) || find_blocks(ld, &t, name, H, 2 * H)) {
-            *has = true;
-            return ERR_OK;
-        }
-        for (size_t k = 0; k < tensor_set_count(ld->set); k++) {
-            const char *found = tensor_set_at(ld->set, k, &t);
-            if (strncmp(found, prefixes[i], n) == 0) {
-                return err_set(ld->detail, ERR_NOT_FOUND, "tensor %s is missing, although %s is there", name,
-                               found);
-            }
-        }
-    }
-    return ERR_OK;
+    return err ? err : remember(ld, &w->head, t->stored, true);
 }
 
 static err_code load_mtp(loader *ld, weights *w)
 {
-    int32_t H = ld->cfg->hidden_size;
-    const char *prefix = "";
-    mtp_weights *mtp = &w->mtp;
-    err_code err = ld->cfg->n_mtp_layers ? detect_mtp(ld, &w->has_mtp, &prefix) : ERR_OK;
-    if (err || !w->has_mtp) {
-        return err;
+    const int32_t H = ld->cfg->hidden_size;
+    const checkpoint_traits *traits = checkpoint_get_traits(ld->ck);
+    /* none of its tensors: there is no head; some without this one are a fault */
+    w->has_mtp = ld->cfg->n_mtp_layers > 0 && checkpoint_first(ld->ck, "mtp.") != NULL;
+    if (!w->has_mtp) {
+        return ERR_OK;
     }
-    snprintf(ld->prefix, sizeof ld->prefix, "%s", prefix);
-    err = find_layer_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
+    mtp_weights *mtp = &w->mtp;
+    ld->outer[0] = '\0';
+    ld->norm_shift = ld->cfg->zero_centred_norms && !traits->mtp_norms_hold_one ? 1.0f : 0.0f;
+    snprintf(ld->prefix, sizeof ld->prefix, "mtp.");
+    err_code err = find_layer_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
     if (!err) {
         err = find_norm(ld, &mtp->embedding_norm, "pre_fc_norm_embedding.weight", H);
     }
@@ -318,32 +459,30 @@ static err_code load_mtp(loader *ld, weights *w)
         err = find_norm(ld, &mtp->norm, "norm.weight", H);
     }
     if (!err) {
-        snprintf(ld->prefix, sizeof ld->prefix, "%slayers.0.", prefix);
-        err = load_layer(ld, &mtp->layer, LAYER_ATTENTION);
+        snprintf(ld->prefix, sizeof ld->prefix, "mtp.layers.0.");
+        err = load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0);
     }
     return err;
 }
 
-/* The vision tower's share of the counts: everything under its prefixes. */
+/* The vision tower's share of the counts. */
 static void count_vision(loader *ld)
 {
-    tensor t;
-    for (size_t i = 0; i < tensor_set_count(ld->set); i++) {
-        const char *name = tensor_set_at(ld->set, i, &t);
-        if (strncmp(name, "model.visual.", 13) == 0 || strncmp(name, "vision_tower.", 13) == 0) {
-            ld->n_params += tensor_len(&t);
-            ld->n_bytes += t.bytes;
+    static const char prefix[] = "visual.";
+    for (size_t i = 0; i < checkpoint_count(ld->ck); i++) {
+        const checkpoint_tensor *t = checkpoint_at(ld->ck, i);
+        if (strncmp(t->name, prefix, sizeof prefix - 1) == 0) {
+            ld->n_params += tensor_len(&t->view);
+            ld->n_bytes += t->view.bytes;
         }
     }
 }
 
-static uint64_t total_bytes(const tensor_set *set)
+static uint64_t total_bytes(const checkpoint *ck)
 {
     uint64_t sum = 0;
-    tensor t;
-    for (size_t i = 0; i < tensor_set_count(set); i++) {
-        tensor_set_at(set, i, &t);
-        sum += t.bytes;
+    for (size_t i = 0; i < checkpoint_count(ck); i++) {
+        sum += checkpoint_at(ck, i)->view.bytes;
     }
     return sum;
 }
@@ -352,20 +491,18 @@ static err_code load_all(weights *w, loader *ld, void (*progress)(void *ctx, uin
                          void *progress_ctx)
 {
     const model_config *cfg = ld->cfg;
-    const char *prefix = "";
-    uint64_t total = progress ? total_bytes(ld->set) : 0;
-    err_code err = find_prefix(ld, &prefix);
-    if (err) {
-        return err;
+    uint64_t total = progress ? total_bytes(ld->ck) : 0;
+    err_code err = find_outer(ld);
+    ld->norm_shift = cfg->zero_centred_norms && !checkpoint_get_traits(ld->ck)->norms_hold_one ? 1.0f : 0.0f;
+    if (!err) {
+        err = find_matrix(ld, &w->embed, "embed_tokens.weight", cfg->vocab_size, cfg->hidden_size);
     }
-    snprintf(ld->prefix, sizeof ld->prefix, "%s", prefix);
-    err = find_matrix(ld, &w->embed, "embed_tokens.weight", cfg->vocab_size, cfg->hidden_size);
     if (!err) {
         err = find_norm(ld, &w->final_norm, "norm.weight", cfg->hidden_size);
     }
     for (int32_t i = 0; !err && i < cfg->n_layers; i++) {
-        snprintf(ld->prefix, sizeof ld->prefix, "%slayers.%d.", prefix, i);
-        err = load_layer(ld, &w->layers[i], cfg->layers[i]);
+        snprintf(ld->prefix, sizeof ld->prefix, "layers.%d.", i);
+        err = load_layer(ld, &w->layers[i], cfg->layers[i], cfg->has_experts[i]);
         if (!err && progress) {
             progress(progress_ctx, ld->n_bytes, total);
         }
@@ -385,21 +522,27 @@ static err_code load_all(weights *w, loader *ld, void (*progress)(void *ctx, uin
     return err;
 }
 
-err_code weights_open(weights **out, const model_config *cfg, const tensor_set *set,
+/* How many matrices may be kept in blocks, at most. */
+static size_t most_matrices(const model_config *cfg)
+{
+    const size_t n_layers = (size_t)cfg->n_layers + 1, E = (size_t)cfg->n_experts; /* + the draft layer */
+    return n_layers * (LAYER_MATRICES + 3 * E) + 2;                                /* + fc, head */
+}
+
+err_code weights_open(weights **out, const model_config *cfg, const checkpoint *ck,
                       void (*progress)(void *ctx, uint64_t done, uint64_t total), void *progress_ctx,
                       err_detail *detail)
 {
     *out = NULL;
-    arena *memory = arena_create(WEIGHTS_ARENA_BYTES);
+    arena *memory = arena_create(SIZE_MAX / 2);
     weights *w = memory ? arena_calloc(memory, 1, sizeof *w) : NULL;
     layer_weights *layers = w ? arena_calloc(memory, (size_t)cfg->n_layers, sizeof *layers) : NULL;
-    const size_t n_matrices = ((size_t)cfg->n_layers + 1) * LAYER_MATRICES + 2; /* + draft layer, fc, head */
-    matrix_ref *matrices = layers ? arena_calloc(memory, n_matrices, sizeof *matrices) : NULL;
+    matrix_ref *matrices = layers ? arena_calloc(memory, most_matrices(cfg), sizeof *matrices) : NULL;
     if (!matrices) {
         arena_destroy(memory);
         return err_set(detail, ERR_NOMEM, "no memory for the table of weights");
     }
-    loader ld = {.set = set, .cfg = cfg, .memory = memory, .matrices = matrices, .detail = detail};
+    loader ld = {.ck = ck, .cfg = cfg, .memory = memory, .matrices = matrices, .detail = detail};
     w->memory = memory;
     w->layers = layers;
     err_code err = load_all(w, &ld, progress, progress_ctx);

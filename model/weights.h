@@ -1,14 +1,15 @@
 /* weights: a checkpoint's tensors as typed structs, found by name and checked by shape. Immutable after opening.
  *
- *     weights *w; weights_open(&w, &cfg, tensor_set, NULL, NULL, &detail);
+ *     weights *w; weights_open(&w, &cfg, checkpoint, NULL, NULL, &detail);
  *     nn_linear(c, q, x, &w->layers[0].ffn.gate, NULL, n_rows);
  *     weights_close(w);
  *
- * Matrices stay in the mapped file, in their stored type or in blocks as NAME.q8 or NAME.q4 (quantized.h).
+ * Matrices stay in the mapped file, in their stored type or packed in blocks (quantized.h).
  * Norm weights, gates and convolution are few and read
- * every step: they are widened to float32 once, and zero-centred norms are kept as 1 + stored.
+ * every step: they are widened to float32 once, and zero-centred norms are kept with their 1.
  * Letters: V vocab_size, H hidden_size, I intermediate_size, nh query heads, nkv key heads, hd head_dim,
- * nk, nv delta key and value heads, dk, dv their sizes, C = 2*nk*dk + nv*dv convolution channels.
+ * nk, nv delta key and value heads, dk, dv their sizes, C = 2*nk*dk + nv*dv convolution channels; E experts, MI and SI
+ * the widths of one of them and of the shared one.
  */
 #ifndef PARLEY_MODEL_WEIGHTS_H
 #define PARLEY_MODEL_WEIGHTS_H
@@ -20,54 +21,80 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "compute/tensor.h"
+#include "model/checkpoint.h"
 #include "model/config.h"
-#include "model/tensor_file.h"
 
 typedef struct attention_weights {
-    tensor q_proj;       /* [nh * 2 * hd, H]: for each head the query rows, then the gate rows */
+    tensor
+        q_proj; /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate rows */
     tensor k_proj;       /* [nkv * hd, H] */
     tensor v_proj;       /* [nkv * hd, H] */
     tensor o_proj;       /* [H, nh * hd] */
-    const float *q_norm; /* [hd], 1 + stored */
-    const float *k_norm; /* [hd], 1 + stored */
+    const float *q_norm; /* [hd], as it is used */
+    const float *k_norm; /* [hd], as it is used */
 } attention_weights;
 
 typedef struct deltanet_weights {
-    tensor in_proj_qkv;   /* [C, H]: q rows, k rows, v rows */
-    tensor in_proj_z;     /* [nv * dv, H] */
-    tensor in_proj_b;     /* [nv, H] */
-    tensor in_proj_a;     /* [nv, H] */
-    tensor out_proj;      /* [H, nv * dv] */
-    const float *conv;    /* [C, 4] */
-    const float *A_log;   /* [nv] */
+    bool qkvz_fused;    /* in_proj_qkvz is there, in_proj_qkv and in_proj_z are not */
+    bool ba_fused;      /* in_proj_ba is there, in_proj_b and in_proj_a are not */
+    tensor in_proj_qkv; /* [C, H]: q rows, k rows, v rows */
+    tensor in_proj_z;   /* [nv * dv, H] */
+    tensor in_proj_b;   /* [nv, H] */
+    tensor in_proj_a;   /* [nv, H] */
+    tensor
+        in_proj_qkvz;   /* [C + nv * dv, H]: for each key head its q, k, and the v and z of its value heads */
+    tensor in_proj_ba;  /* [2 * nv, H]: for each key head the b, then the a of its value heads */
+    tensor out_proj;    /* [H, nv * dv] */
+    const float *conv;  /* [C, 4] */
+    const float *A_log; /* [nv] */
     const float *dt_bias; /* [nv] */
     const float *norm;    /* [dv], as stored: this one is not zero-centred */
 } deltanet_weights;
 
+/* The dense feed-forward part, or the shared expert with SI for I. */
 typedef struct ffn_weights {
     tensor gate; /* [I, H] */
     tensor up;   /* [I, H] */
     tensor down; /* [H, I] */
 } ffn_weights;
 
+/* One matrix of every expert: cut out of one tensor that holds them all, or a tensor each. */
+typedef struct expert_matrices {
+    const tensor *parts; /* [1] if stacked, else [E] */
+    bool stacked;
+    size_t rows;          /* of one expert's matrix */
+    size_t stride, first; /* stacked: expert e's rows begin at e * stride + first */
+} expert_matrices;
+
+typedef struct moe_weights {
+    tensor router;            /* [E, H] */
+    expert_matrices gate, up; /* [MI, H] each */
+    expert_matrices down;     /* [H, MI] each */
+    ffn_weights shared;       /* if SI > 0 */
+    tensor shared_gate;       /* [1, H], if SI > 0 */
+} moe_weights;
+
 typedef struct layer_weights {
     layer_kind kind;
-    const float *input_norm;     /* [H], 1 + stored */
-    const float *post_norm;      /* [H], 1 + stored; applied to the input of the ffn */
+    const float *input_norm;     /* [H], as it is used */
+    const float *post_norm;      /* [H], as it is used; applied to the input of the ffn */
     attention_weights attention; /* if kind is LAYER_ATTENTION */
     deltanet_weights deltanet;   /* if kind is LAYER_DELTANET */
-    ffn_weights ffn;
+    bool has_experts;
+    ffn_weights ffn; /* unless has_experts */
+    moe_weights moe; /* if has_experts */
 } layer_weights;
 
 typedef struct mtp_weights {
-    const float *embedding_norm; /* [H], 1 + stored */
-    const float *hidden_norm;    /* [H], 1 + stored */
+    const float *embedding_norm; /* [H], as it is used */
+    const float *hidden_norm;    /* [H], as it is used */
     tensor fc;                   /* [H, 2H]: columns of the embedding, then of the hidden state */
     layer_weights layer;         /* always attention */
-    const float *norm;           /* [H], 1 + stored */
+    const float *norm;           /* [H], as it is used */
 } mtp_weights;
 
-/* A matrix that may be kept in blocks (quantized.h): where it is used, and its name in the files. */
+/* A matrix that may be kept in blocks (quantized.h): where it is used, and its name in the files. All experts of a layer
+ * may be one. */
 typedef struct matrix_ref {
     tensor *at;
     const char *name;
@@ -77,7 +104,7 @@ typedef struct matrix_ref {
 typedef struct weights {
     tensor embed;            /* [V, H] */
     tensor head;             /* [V, H]; equal to embed when tied */
-    const float *final_norm; /* [H], 1 + stored */
+    const float *final_norm; /* [H], as it is used */
     layer_weights *layers;   /* [n_layers] */
     bool has_mtp;
     mtp_weights mtp;            /* if has_mtp */
@@ -89,10 +116,13 @@ typedef struct weights {
 
 /* Finds and checks everything. progress (may be NULL) is called with bytes done and total after every layer.
  * ERR_NOT_FOUND names a missing tensor, ERR_CORRUPT one of wrong shape with the shape expected and found,
- * ERR_UNSUPPORTED one of a type that layers cannot compute with. The set must outlive the weights. */
-MUST_CHECK err_code weights_open(weights **out, const model_config *cfg, const tensor_set *set,
+ * ERR_UNSUPPORTED one of a type that layers cannot compute with. The checkpoint must outlive the weights. */
+MUST_CHECK err_code weights_open(weights **out, const model_config *cfg, const checkpoint *ck,
                                  void (*progress)(void *ctx, uint64_t done, uint64_t total),
                                  void *progress_ctx, err_detail *detail);
 void weights_close(weights *w); /* NULL allowed */
+
+/* The matrix of one expert. */
+tensor expert_matrix(const expert_matrices *m, size_t expert);
 
 #endif

@@ -318,8 +318,8 @@ int main(int argc, char **argv)
     cx.cfg = model_get_config(cx.m);
     if (cx.cfg->has_vision) {
         tensor_source tensors = model_tensors(cx.m);
-        require(processor_config_load(&cx.pc, argv[1], &d), &d);
-        require(vit_open(&cx.encoder, argv[1], &tensors, cx.c, &d), &d);
+        require(processor_config_load(&cx.pc, model_documents(cx.m), &d), &d);
+        require(vit_open(&cx.encoder, model_documents(cx.m), &tensors, cx.c, &d), &d);
     }
     for (const json *v = json_child(json_root(doc)); v; v = json_next(v)) {
         counts[ask(&cx, v, ++number)]++;

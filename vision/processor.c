@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/size.h"
@@ -131,17 +130,13 @@ static err_code read_video_section(processor_config *pc, const json *section, co
 typedef err_code read_section(processor_config *pc, const json *section, const char *where,
                               err_detail *detail);
 
-/* Reads DIR/name if it exists: its member `key`, or its root if key is NULL. */
-static err_code read_file(processor_config *pc, const char *dir, const char *name, const char *key,
-                          read_section *read, err_detail *detail)
+/* Reads the document if there is one: its member `key`, or its root if key is NULL. */
+static err_code read_document(processor_config *pc, json_source docs, const char *name, const char *key,
+                              read_section *read, err_detail *detail)
 {
-    char path[4096];
     json_doc *doc = NULL;
-    if (!file_join(path, sizeof path, dir, name) || !file_exists(path)) {
-        return ERR_OK;
-    }
-    err_code err = json_parse_file(&doc, path, LIMIT_CONFIG_BYTES, detail);
-    if (!err) {
+    err_code err = docs.read(docs.ctx, name, &doc, detail);
+    if (!err && doc) {
         const json *root = json_root(doc);
         const json *section = key ? json_get(root, key) : root;
         if (section) {
@@ -152,7 +147,7 @@ static err_code read_file(processor_config *pc, const char *dir, const char *nam
     return err;
 }
 
-err_code processor_config_load(processor_config *pc, const char *dir, err_detail *detail)
+err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail)
 {
     *pc = (processor_config){
         .patch_size = 16,
@@ -179,7 +174,7 @@ err_code processor_config_load(processor_config *pc, const char *dir, err_detail
     };
     err_code err = ERR_OK;
     for (size_t i = 0; i < ARRAY_LEN(PLACES) && !err; i++) {
-        err = read_file(pc, dir, PLACES[i].file, PLACES[i].key, PLACES[i].read, detail);
+        err = read_document(pc, docs, PLACES[i].file, PLACES[i].key, PLACES[i].read, detail);
     }
     if (!err && pc->video_min_frames > pc->video_max_frames) {
         err = err_set(detail, ERR_INVALID, "the film settings' \"min_frames\" is above \"max_frames\"");

@@ -1,7 +1,7 @@
 /* processor: from pixels to the patch rows that the vision encoder reads, exactly as the checkpoint's processor
  * config says (smart_resize, antialiased bicubic, normalisation, patch order). Prep worker threads.
  *
- *     processor_config pc; processor_config_load(&pc, "DIR", &detail);
+ *     processor_config pc; processor_config_load(&pc, json_folder("DIR"), &detail);
  *     patches p; processor_image(&p, &pc, &img, &detail);   patches_deinit(&p);
  */
 #ifndef PARLEY_VISION_PROCESSOR_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/json_source.h"
 #include "vision/image.h"
 
 typedef struct processor_config {
@@ -23,9 +24,9 @@ typedef struct processor_config {
     float mean[3], std[3];
 } processor_config;
 
-/* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json from DIR; fields that
- * are absent get the values of Qwen3.5's released files. */
-MUST_CHECK err_code processor_config_load(processor_config *pc, const char *dir, err_detail *detail);
+/* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json; fields that are absent get
+ * the values of Qwen3.5's released files. */
+MUST_CHECK err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail);
 
 /* Patch rows of one picture or film. */
 typedef struct patches {

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/size.h"
@@ -71,16 +70,15 @@ typedef struct config_field {
     int32_t max;
 } config_field;
 
-static err_code read_config(vit_config *vc, const char *dir, err_detail *detail)
+static err_code read_config(vit_config *vc, json_source docs, err_detail *detail)
 {
-    char path[4096];
     json_doc *doc = NULL;
-    if (!file_join(path, sizeof path, dir, "config.json")) {
-        return err_set(detail, ERR_INVALID, "the checkpoint's path is too long");
-    }
-    err_code err = json_parse_file(&doc, path, LIMIT_CONFIG_BYTES, detail);
+    err_code err = docs.read(docs.ctx, "config.json", &doc, detail);
     if (err) {
         return err;
+    }
+    if (!doc) {
+        return err_set(detail, ERR_NOT_FOUND, "%s: there is no config.json", docs.where);
     }
     const config_field fields[] = {
         {"depth", &vc->depth, 0, 1024},
@@ -269,7 +267,7 @@ static const char *find_prefix(const tensor_source *tensors)
     return tensors->find(tensors->ctx, "visual.patch_embed.proj.weight", &t) ? "visual." : "model.visual.";
 }
 
-err_code vit_open(vit **out, const char *dir, const tensor_source *tensors, compute *c, err_detail *detail)
+err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, compute *c, err_detail *detail)
 {
     *out = NULL;
     vit *v = calloc(1, sizeof *v);
@@ -277,7 +275,7 @@ err_code vit_open(vit **out, const char *dir, const tensor_source *tensors, comp
         return err_set(detail, ERR_NOMEM, "not enough memory for the vision encoder");
     }
     v->c = c;
-    err_code err = read_config(&v->config, dir, detail);
+    err_code err = read_config(&v->config, docs, detail);
     if (!err) {
         err = check_config(&v->config, &v->side, detail);
     }

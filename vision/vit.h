@@ -1,7 +1,7 @@
 /* vit: the vision encoder: patch rows to embedding rows of the language model. Weights are immutable; a call runs on
  * the engine thread.
  *
- *     vit *v; vit_open(&v, "DIR/config.json", tensors, compute, &detail);
+ *     vit *v; vit_open(&v, json_folder("DIR"), tensors, compute, &detail);
  *     vit_encode(v, c, out, rows, t, h, w, &detail);
  *
  * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may be encoded in
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/json_source.h"
 #include "compute/nn.h"
 
 typedef struct vit vit;
@@ -29,9 +30,9 @@ typedef struct vit_config {
     bool rope_bf16;
 } vit_config;
 
-/* Reads vision_config from DIR/config.json and finds the tensors (`model.visual.`...). Errors name the field or
+/* Reads vision_config from config.json and finds the tensors (`model.visual.`...). Errors name the field or
  * tensor. The source must outlive the encoder. */
-MUST_CHECK err_code vit_open(vit **out, const char *dir, const tensor_source *tensors, compute *c,
+MUST_CHECK err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, compute *c,
                              err_detail *detail);
 void vit_close(vit *v); /* NULL allowed */
 const vit_config *vit_get_config(const vit *v);

@@ -241,7 +241,8 @@ static void delta_naive(double *out, double *state, const float *conv, const flo
     double *q = doubles(s->dk), *k = doubles(s->dk);
     for (size_t t = 0; t < T; t++) {
         for (size_t h = 0; h < s->n_v; h++) {
-            const float *rq = conv + t * width + h / (s->n_v / s->n_k) * s->dk, *rk = rq + s->n_k * s->dk;
+            const float *rq = conv + t * width + (s->tiled ? h % s->n_k : h / (s->n_v / s->n_k)) * s->dk,
+                        *rk = rq + s->n_k * s->dk;
             const float *v = conv + t * width + 2 * s->n_k * s->dk + h * s->dv;
             double *S = state + h * s->dk * s->dv, qq = 1e-6, kk = 1e-6;
             for (size_t i = 0; i < s->dk; i++) {
@@ -316,7 +317,8 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
 static void test_delta(void)
 {
     static const size_t lengths[] = {1, 3, 63, 64, 65, 200};
-    const delta_shape shapes[] = {{2, 4, 24, 40}, {1, 1, 128, 128}, {2, 2, 17, 70}};
+    const delta_shape shapes[] = {
+        {2, 4, 24, 40, false}, {1, 1, 128, 128, false}, {2, 2, 17, 70, false}, {2, 6, 16, 24, true}};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         delta_case(&shapes[0], lengths[i], 200);
         delta_case(&shapes[1], lengths[i], 1 + lengths[i] / 3);

@@ -126,7 +126,7 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
 {
     tensor w = {DTYPE_F32, 2, {N, D}, in.w, N * D * 4}, w16 = {DTYPE_BF16, 2, {N, D}, in.w16, N * D * 2};
     kv_pages kv = {in.k, in.v, PAGE, KV_F32};
-    delta_shape s = {NK, NV, DK, DV};
+    delta_shape s = {NK, NV, DK, DV, false};
     const float *x = in.x + t0 * D, *qkv = in.qkv + t0 * 3 * H * HD;
     float *heads = o->heads + t0 * 3 * H * HD, *states[32];
     for (size_t t = 0; t < 32; t++) {
@@ -164,7 +164,7 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
 static void run_whole(compute *c, outputs *o)
 {
     static const int32_t cu[] = {0, 130, MAX_T};
-    delta_shape s = {NK, NV, DK, DV};
+    delta_shape s = {NK, NV, DK, DV, false};
     nn_attention_segments(c, o->segments, in.qkv, cu, 2, 0.2f, H, HD);
     nn_delta_chunked(c, o->chunked, o->chunked_state, in.conv, in.beta, in.g, &s, MAX_T);
 }

@@ -36,8 +36,14 @@ static bool sane(int32_t n)
 
 static void check(const model_config *c)
 {
-    must(sane(c->vocab_size) && sane(c->hidden_size) && sane(c->intermediate_size));
     must(c->n_layers > 0 && c->n_layers <= MODEL_MAX_LAYERS);
+    must(sane(c->vocab_size) && sane(c->hidden_size));
+    for (int32_t i = 0; i < c->n_layers; i++) {
+        must(c->has_experts[i] ? sane(c->n_experts) && sane(c->expert_size) : sane(c->intermediate_size));
+    }
+    must(c->n_experts_used >= 0 && c->n_experts_used <= c->n_experts &&
+         c->n_experts_used <= MODEL_MAX_EXPERTS_USED);
+    must(c->shared_expert_size >= 0 && c->n_deepstack >= 0 && c->n_deepstack <= c->n_layers);
     must(c->n_attention_layers + c->n_deltanet_layers == c->n_layers);
     must(sane(c->n_heads) && sane(c->n_kv_heads) && c->n_heads % c->n_kv_heads == 0 && sane(c->head_dim));
     if (c->n_deltanet_layers > 0) {
@@ -69,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memory_file(data, size);
     model_config cfg;
     err_detail detail = {0};
-    if (model_config_load(&cfg, folder, &detail) != ERR_OK) {
+    if (model_config_load(&cfg, json_folder(folder), &detail) != ERR_OK) {
         must(detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
         return 0;
     }

@@ -32,7 +32,7 @@ static err_code load(model_config *cfg, const char *rope, const char *extra, err
                  rope, extra);
     write_file("config.json", bytes_str(&text));
     bytes_deinit(&text);
-    return model_config_load(cfg, folder, d);
+    return model_config_load(cfg, json_folder(folder), d);
 }
 
 static void test_released_form(void)
@@ -126,11 +126,11 @@ static void test_other_families(void)
     model_config cfg;
     err_detail d = {0};
     write_file("config.json", "{\"model_type\":\"llama\"}");
-    CHECK_INT(model_config_load(&cfg, folder, &d), ERR_UNSUPPORTED);
+    CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_UNSUPPORTED);
     CHECK(strstr(d.text, "llama") != NULL);
     write_file("config.json", "{\"model_type\":");
-    CHECK_INT(model_config_load(&cfg, folder, &d), ERR_INVALID);
-    CHECK_INT(model_config_load(&cfg, "/nonexistent", &d), ERR_NOT_FOUND);
+    CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_INVALID);
+    CHECK_INT(model_config_load(&cfg, json_folder("/nonexistent"), &d), ERR_NOT_FOUND);
 }
 
 int main(void)
@@ -142,7 +142,7 @@ int main(void)
     test_generation_config();
     test_faults();
     test_other_families();
-    CHECK_OK(model_config_load(&cfg, check_data("tiny"), &d), d);
+    CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
     CHECK_INT(cfg.hidden_size, 64);
     CHECK_INT(cfg.n_mtp_layers, 1);
     CHECK(cfg.has_vision);

@@ -7,11 +7,11 @@ int main(void)
 {
     char dir[4096];
     const char *shared = check_shared_dir();
-    static const char *const sets[] = {"qwen3_5", "qwen3_5_tied"};
+    static const char *const sets[] = {"qwen3_5", "qwen3_5_tied", "qwen3_5_moe", "qwen3_next", "qwen3"};
     if (!shared) {
         CHECK_SKIP("the full reference outputs are not beside the checkout");
     }
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         snprintf(dir, sizeof dir, "%s/reference/%s", shared, sets[i]);
         CHECK_INT(tool_run("check_reference", dir, "native"), 0);
     }

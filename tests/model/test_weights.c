@@ -3,12 +3,13 @@
 #include "tests/check.h"
 
 #include <stdint.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/file.h"
+#include "model/checkpoint.h"
 #include "model/model.h"
-#include "model/tensor_file.h"
 #include "model/weights.h"
 
 static char folder[] = "/tmp/parley_weights_XXXXXX";
@@ -58,11 +59,11 @@ static void write_changed(const char *name, const char *from, const char *to)
 
 static err_code open_changed(const model_config *cfg, weights **w, err_detail *d)
 {
-    tensor_set *set = NULL;
-    CHECK_OK(tensor_set_open(&set, folder, d), *d);
-    err_code err = set ? weights_open(w, cfg, set, NULL, NULL, d) : ERR_INTERNAL;
+    checkpoint *ck = NULL;
+    CHECK_OK(checkpoint_open(&ck, folder, d), *d);
+    err_code err = ck ? weights_open(w, cfg, ck, NULL, NULL, d) : ERR_INTERNAL;
     weights_close(*w);
-    tensor_set_close(set);
+    checkpoint_close(ck);
     return err;
 }
 
@@ -151,7 +152,7 @@ static void test_values(void)
     float stored[2];
     uint64_t progress[2] = {0, 0};
     weights *w = NULL;
-    tensor_set *set = NULL;
+    checkpoint *ck = NULL;
     model_config cfg;
     err_detail d = {0};
     model_open_options options = {.weights_only = true, .progress = count_progress, .progress_ctx = progress};
@@ -164,29 +165,49 @@ static void test_values(void)
     model_close(m);
     model_close(NULL);
 
-    CHECK_OK(model_config_load(&cfg, check_data("tiny"), &d), d);
-    CHECK_OK(tensor_set_open(&set, check_data("tiny"), &d), d);
-    CHECK_OK(weights_open(&w, &cfg, set, NULL, NULL, &d), d);
-    CHECK(tensor_set_find(set, L0 "input_layernorm.weight", &raw));
+    CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
+    CHECK_OK(checkpoint_open(&ck, check_data("tiny"), &d), d);
+    CHECK_OK(weights_open(&w, &cfg, ck, NULL, NULL, &d), d);
+    const tensor_source source = checkpoint_tensors(ck);
+    CHECK(source.find(source.ctx, "layers.0.input_layernorm.weight", &raw));
     tensor_to_f32(stored, &raw, 0, 2);
     CHECK_NEAR(w->layers[0].input_norm[1], 1.0f + stored[1], 0);
-    CHECK(tensor_set_find(set, L0 "linear_attn.norm.weight", &raw));
+    CHECK(source.find(source.ctx, "layers.0.linear_attn.norm.weight", &raw));
     tensor_to_f32(stored, &raw, 0, 2);
     CHECK_NEAR(w->layers[0].deltanet.norm[1], stored[1], 0); /* this one is not zero-centred */
     CHECK(w->head.data == w->embed.data);
     CHECK_INT(w->layers[3].kind, LAYER_ATTENTION);
     weights_close(w);
     weights_close(NULL);
-    tensor_set_close(set);
+    checkpoint_close(ck);
+}
+
+/* Copies the tiny checkpoint's config.json into the folder. */
+static void write_config(void)
+{
+    char path[4096];
+    bytes text;
+    err_detail d = {0};
+    bytes_init(&text, 1 << 20);
+    CHECK_OK(file_read(&text, check_data("tiny/config.json"), &d), d);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(text.data, 1, text.len, f) == text.len);
+    CHECK(f && fclose(f) == 0);
+    bytes_deinit(&text);
 }
 
 static void test_broken_folders(void)
 {
+    char path[4096];
     model *m = NULL;
     err_detail d = {0};
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    CHECK_INT(unlink(path), 0);
     CHECK_INT(model_open(&m, "/nonexistent", &(model_open_options){0}, &d), ERR_NOT_FOUND);
     CHECK(strstr(d.text, "config.json") != NULL);
     CHECK_INT(model_open(&m, folder, &(model_open_options){0}, &d), ERR_NOT_FOUND);
+    CHECK(strstr(d.text, "model.safetensors") != NULL);
     CHECK(m == NULL);
 }
 
@@ -195,7 +216,8 @@ int main(void)
     model_config cfg;
     err_detail d = {0};
     CHECK(mkdtemp(folder) != NULL);
-    CHECK_OK(model_config_load(&cfg, check_data("tiny"), &d), d);
+    write_config();
+    CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
     test_changed_files(&cfg);
     test_head(&cfg);
     test_values();

@@ -146,7 +146,7 @@ static void check_sample(const sample *s)
     seen frames = {.turned = s->turned};
     int32_t indices[MAX_FRAMES], n = 0, n_wrong = 0;
     double times[MAX_FRAMES];
-    CHECK_OK(processor_config_load(&pc, "/nonexistent", &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder("/nonexistent"), &d), d);
     film *f = open_film(&m, s->name);
     if (f) {
         const film_info *info = film_get_info(f);
@@ -187,7 +187,7 @@ static void test_variable_rate(void)
     seen frames = {0};
     int32_t indices[MAX_FRAMES], n = 0;
     double times[MAX_FRAMES];
-    CHECK_OK(processor_config_load(&pc, "/nonexistent", &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder("/nonexistent"), &d), d);
     film *f = open_film(&m, "h264_variable.mp4");
     if (f) {
         const film_info *info = film_get_info(f);
@@ -214,7 +214,7 @@ static void test_requests(void)
     file_map m = {0};
     int32_t indices[MAX_FRAMES], n = 0;
     double times[MAX_FRAMES];
-    CHECK_OK(processor_config_load(&pc, "/nonexistent", &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder("/nonexistent"), &d), d);
     film *f = open_film(&m, "h264_faststart.mp4");
     const film_info *info = film_get_info(f);
     /* one second from 1.0 s: frames 30..59 */

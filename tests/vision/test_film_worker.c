@@ -138,7 +138,7 @@ static err_code show(seen *s, const char *name, const char *command, double wall
     processor_config pc;
     *d = (err_detail){0};
     snprintf(relative, sizeof relative, "films/%s", name);
-    CHECK_OK(processor_config_load(&pc, "/nonexistent", d), *d);
+    CHECK_OK(processor_config_load(&pc, json_folder("/nonexistent"), d), *d);
     CHECK_OK(file_map_open(&m, check_data(relative), d), *d);
     film_job job = {.source = {.data = m.data, .bytes = m.bytes, .fd = -1},
                     .limits = film_limits_default(),

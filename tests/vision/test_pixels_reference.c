@@ -69,7 +69,7 @@ static size_t check_pictures(const char *dir, const char *name, const char *cons
     if (!file_exists(path)) {
         return 0;
     }
-    CHECK_OK(processor_config_load(&pc, dir, &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
     CHECK(safetensors_open(&f, path) && safetensors_find(&f, "pixel_values", &expected) && expected.data);
     size_t at = 0;
     for (size_t i = 0; i < n_files; i++) {
@@ -103,7 +103,7 @@ static size_t check_film(const char *dir, const char *name)
     if (!file_exists(path)) {
         return 0;
     }
-    CHECK_OK(processor_config_load(&pc, dir, &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
     CHECK(safetensors_open(&f, path) && safetensors_find(&f, "pixel_values_videos", &expected));
     CHECK_OK(processor_sample_frames(&pc, FILM_FRAMES, 4.0, 2.0, 0, indices, FILM_FRAMES, &n, &d), d);
     for (int32_t i = 0; i < n; i++) {

@@ -11,7 +11,7 @@ static processor_config defaults(void)
 {
     processor_config pc;
     err_detail d = {0};
-    CHECK_OK(processor_config_load(&pc, "/nonexistent", &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder("/nonexistent"), &d), d);
     return pc;
 }
 
@@ -216,7 +216,7 @@ static void test_config(void)
     write_config(
         dir, "video_preprocessor_config.json",
         "{\"size\":{\"shortest_edge\":7,\"longest_edge\":70},\"fps\":3,\"min_frames\":2,\"max_frames\":9}");
-    CHECK_OK(processor_config_load(&pc, dir, &d), d);
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
     CHECK_INT(pc.image_min_pixels, 100);
     CHECK_INT(pc.image_max_pixels, 6000);
     CHECK_INT(pc.video_min_pixels, 7);
@@ -235,7 +235,7 @@ static void test_config(void)
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         write_config(dir, "preprocessor_config.json", BAD[i]);
-        CHECK_INT(processor_config_load(&pc, dir, &d), ERR_INVALID);
+        CHECK_INT(processor_config_load(&pc, json_folder(dir), &d), ERR_INVALID);
         CHECK(d.text[0] != '\0');
     }
     static const char *const NAMES[] = {"preprocessor_config.json", "video_preprocessor_config.json"};

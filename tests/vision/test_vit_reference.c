@@ -123,7 +123,7 @@ static void check_bad_weights(const char *dir, safetensors *weights, compute *c)
         tensor_source source = {.find = find_spoiled, .ctx = &s};
         err_detail d = {0};
         vit *v = NULL;
-        CHECK_INT(vit_open(&v, dir, &source, c, &d), s.missing ? ERR_NOT_FOUND : ERR_INVALID);
+        CHECK_INT(vit_open(&v, json_folder(dir), &source, c, &d), s.missing ? ERR_NOT_FOUND : ERR_INVALID);
         CHECK(strstr(d.text, s.name) != NULL);
         CHECK(v == NULL);
     }
@@ -144,7 +144,7 @@ static size_t check_set(const char *dir)
     tensor_source source = {.find = safetensors_find, .ctx = &weights};
     CHECK(safetensors_open(&weights, path));
     CHECK_OK(compute_create(&s.c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &d), d);
-    CHECK_OK(vit_open(&s.v, dir, &source, s.c, &d), d);
+    CHECK_OK(vit_open(&s.v, json_folder(dir), &source, s.c, &d), d);
     printf("%s\n", strrchr(dir, '/') + 1);
     for (size_t i = 0; s.v && i < ARRAY_LEN(CASES); i++) {
         n_cases += check_case(&s, CASES[i]);

@@ -1,0 +1,65 @@
+/* config_read: the parts that a family's config reader is put together from. Each reads its fields, checks them against
+ * bounds far above every released model, so that products of dimensions stay inside size_t and int32_t, and names the
+ * field and the file in its error. Loading thread.
+ *
+ *     err = config_read_sizes(cfg, in, &(config_defaults){.head_dim = 256});
+ */
+#ifndef PARLEY_MODEL_CONFIG_READ_H
+#define PARLEY_MODEL_CONFIG_READ_H
+
+#include "base/json.h"
+#include "model/config.h"
+
+enum {
+    CONFIG_MAX_WIDTH = 1 << 20, /* hidden, intermediate */
+    CONFIG_MAX_VOCAB = 1 << 24,
+    CONFIG_MAX_HEADS = 4096,
+    CONFIG_MAX_HEAD_DIM = 4096,
+    CONFIG_MAX_EXPERTS = 4096,
+    CONFIG_MAX_CONTEXT = 1 << 26,
+};
+
+/* Where fields are looked for: an object, and the file it came from, for messages. */
+typedef struct config_section {
+    const json *object;
+    const char *path;
+    err_detail *detail;
+} config_section;
+
+/* An integer in [min, max]; absent or null gives the fallback (INT32_MIN: the field is required). */
+MUST_CHECK err_code config_read_int(int32_t *out, const config_section *s, const char *name, int32_t min,
+                                    int32_t max, int32_t fallback);
+/* A finite number in [min, max]; absent or null gives the fallback (NAN: the field is required). */
+MUST_CHECK err_code config_read_number(double *out, const config_section *s, const char *name, double min,
+                                       double max, double fallback);
+/* A text that, where present, must be one of the two words. */
+MUST_CHECK err_code config_expect_word(const config_section *s, const char *name, const char *word,
+                                       const char *other);
+/* A flag that must not be set. */
+MUST_CHECK err_code config_refuse_flag(const config_section *s, const char *name);
+
+/* What a family takes for fields that its files may leave out. */
+typedef struct config_defaults {
+    int32_t head_dim;
+    double rotary_share;      /* partial_rotary_factor */
+    int32_t mrope_section[3]; /* {0}: positions of text alone, unless the file says otherwise */
+} config_defaults;
+
+/* Vocabulary, widths, layers, heads, context, epsilon. */
+MUST_CHECK err_code config_read_sizes(model_config *cfg, const config_section *text,
+                                      const config_defaults *d);
+/* layer_types, or where it is absent: every `interval`-th layer is attention (full_attention_interval overrides the
+ * number, which is not 0); 1: all are. */
+MUST_CHECK err_code config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
+MUST_CHECK err_code config_read_deltanet(model_config *cfg, const config_section *text);
+MUST_CHECK err_code config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
+/* The dense width, which is required unless every layer has experts. After config_read_experts. */
+MUST_CHECK err_code config_read_dense(model_config *cfg, const config_section *text);
+/* Experts of all layers but those of mlp_only_layers, every decoder_sparse_step-th (absent: all). shared: there is a
+ * shared expert beside them. norm_topk_prob has no part in it. */
+MUST_CHECK err_code config_read_experts(model_config *cfg, const config_section *text, bool shared);
+/* How many layers the draft head has, under that name; at most 1 is supported. */
+MUST_CHECK err_code config_read_mtp(model_config *cfg, const config_section *text, const char *name,
+                                    int32_t fallback);
+
+#endif

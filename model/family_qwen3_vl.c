@@ -1,0 +1,43 @@
+/* Qwen3-VL: Qwen3's layers with M-RoPE on the whole head, and a vision tower whose inner layers also reach the decoder's
+ * first ones (DeepStack); dense or with experts. docs/model.md A.5, C.2. */
+#include <string.h>
+
+#include "model/family.h"
+
+static err_code read(model_config *cfg, const config_section *top, const config_section *text)
+{
+    const config_defaults defaults = {.head_dim = 128, .rotary_share = 1.0, .mrope_section = {24, 20, 20}};
+    err_code err = config_read_sizes(cfg, text, &defaults);
+    if (!err) {
+        err = config_read_layers(cfg, text, 1);
+    }
+    if (!err && strncmp(cfg->family, "qwen3_vl_moe", strlen("qwen3_vl_moe")) == 0) {
+        cfg->norm_expert_weights = true; /* no field says so: it is not a choice here */
+        cfg->experts_turned = true;
+        err = config_read_experts(cfg, text, false);
+    }
+    if (!err) {
+        err = config_read_dense(cfg, text);
+    }
+    if (!err) {
+        err = config_read_rope(cfg, text, &defaults);
+    }
+    if (err) {
+        return err;
+    }
+    const json *vision = json_get(top->object, "vision_config");
+    const size_t n = json_len(json_get(vision, "deepstack_visual_indexes"));
+    if (n > (size_t)cfg->n_layers) {
+        return err_set(top->detail, ERR_INVALID,
+                       "%s: \"deepstack_visual_indexes\" names %zu layers; the decoder has %d", top->path, n,
+                       cfg->n_layers);
+    }
+    cfg->n_deepstack = (int32_t)n;
+    return ERR_OK;
+}
+
+const family FAMILY_QWEN3_VL = {
+    .model_types =
+        (const char *const[]){"qwen3_vl", "qwen3_vl_text", "qwen3_vl_moe", "qwen3_vl_moe_text", NULL},
+    .read = read,
+};
