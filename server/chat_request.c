@@ -9,6 +9,7 @@
 #include "server/call_ledger.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
+#include "server/other_fields.h"
 #include "server/response_format.h"
 #include "server/tool_fields.h"
 #include "server/video_fields.h"
@@ -306,6 +307,9 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
     const char *effort = NULL;
     json_doc *kwargs = NULL;
     err_code err = chat_request_open(r, &root, text, len, d);
+    if (err == ERR_OK) {
+        err = other_fields_check(root, OTHER_CHAT, d);
+    }
     if (err == ERR_OK) {
         err = chat_request_generation(r, root, info, d);
     }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "server/other_fields.h"
+
 /* At most this many alternatives a token, as OpenAI's completions allow. */
 enum { TOP_LOGPROBS_MAX = 5 };
 
@@ -89,6 +91,9 @@ err_code completion_request_parse(chat_request *r, completion_prompt *prompt, co
     const json *root = NULL;
     *prompt = (completion_prompt){0};
     err_code err = chat_request_open(r, &root, text, len, d);
+    if (err == ERR_OK) {
+        err = other_fields_check(root, OTHER_COMPLETION, d);
+    }
     if (err == ERR_OK) {
         err = chat_request_generation(r, root, info, d);
     }

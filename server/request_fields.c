@@ -22,6 +22,7 @@ void reply_options_deinit(reply_options *o)
     }
     free(o->echo);
     free(o->metadata);
+    free(o->text_options);
     free(o->tools_text);
     free(o->tool_choice_text);
     bytes_deinit(&o->items);

@@ -45,6 +45,7 @@ typedef struct reply_options {
     size_t n_stops;
     char *echo;                                /* text that goes before the answer, owned; NULL: none */
     char *metadata;                            /* JSON object as text, owned; NULL: none */
+    char *text_options;                        /* "text" of Responses likewise */
     double temperature, top_p;                 /* as asked for, NAN if not: echoed by Responses */
     int32_t max_tokens;                        /* as asked for, -1 if not */
     char previous_id[REQUEST_RESPONSE_ID_MAX]; /* previous_response_id, "" if not given */

@@ -34,6 +34,7 @@ void responses_reply_deinit(responses_reply *r)
     for (int i = 0; i < r->n_items; i++) {
         bytes_deinit(&r->items[i].name);
         bytes_deinit(&r->items[i].text);
+        bytes_deinit(&r->items[i].logprobs);
     }
     free(r->items);
     bytes_deinit(&r->error_json);
@@ -51,6 +52,13 @@ static void write_text(bytes *out, const char *name, const bytes *text)
 {
     bytes_printf(out, ",\"%s\":", name);
     bytes_append_json(out, bytes_str(text), text->len);
+}
+
+static void write_logprobs(bytes *out, const bytes *entries)
+{
+    bytes_append_str(out, ",\"logprobs\":[");
+    bytes_append(out, entries->data, entries->len);
+    bytes_append_char(out, ']');
 }
 
 /* How the text of an item is named. Reasoning stands in the item's content, or, if the request asked for a summary, in
@@ -92,7 +100,11 @@ static void write_part(bytes *out, const responses_reply *r, const reply_item *i
 {
     bytes_printf(out, "{\"type\":\"%s\"", names_of(r, item->kind)->part);
     write_text(out, "text", &item->text);
-    bytes_append_str(out, item->kind == REPLY_REASONING ? "}" : ",\"annotations\":[],\"logprobs\":[]}");
+    if (item->kind != REPLY_REASONING) {
+        bytes_append_str(out, ",\"annotations\":[]");
+        write_logprobs(out, &item->logprobs);
+    }
+    bytes_append_char(out, '}');
 }
 
 static void write_parts(bytes *out, const responses_reply *r, const reply_item *item, const char *name,
@@ -188,14 +200,16 @@ void responses_reply_write(bytes *out, const responses_reply *r)
                     r->opt->max_tokens > 0 ? (double)r->opt->max_tokens : (double)NAN, "null");
     bytes_printf(out, ",\"instructions\":null,\"metadata\":%s", r->opt->metadata ? r->opt->metadata : "{}");
     const char *quote = r->opt->previous_id[0] ? "\"" : "";
-    bytes_printf(
-        out,
-        ",\"parallel_tool_calls\":%s,\"previous_response_id\":%s%s%s,\"store\":%s,\"text\":{\"format\":{"
-        "\"type\":\"text\"}},\"tool_choice\":%s,\"tools\":",
-        r->opt->one_call ? "false" : "true", quote, r->opt->previous_id[0] ? r->opt->previous_id : "null",
-        quote, r->opt->store ? "true" : "false",
-        r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
+    bytes_printf(out,
+                 ",\"parallel_tool_calls\":%s,\"previous_response_id\":%s%s%s,\"store\":%s,\"tool_choice\":%"
+                 "s,\"tools\":",
+                 r->opt->one_call ? "false" : "true", quote,
+                 r->opt->previous_id[0] ? r->opt->previous_id : "null", quote,
+                 r->opt->store ? "true" : "false",
+                 r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
     bytes_append_str(out, r->opt->tools_text ? r->opt->tools_text : "[]");
+    bytes_append_str(out, ",\"text\":");
+    bytes_append_str(out, r->opt->text_options ? r->opt->text_options : "{\"format\":{\"type\":\"text\"}}");
     quote = r->opt->effort[0] ? "\"" : "";
     bytes_printf(out, ",\"reasoning\":{\"effort\":%s%s%s,", quote,
                  r->opt->effort[0] ? r->opt->effort : "null", quote);
@@ -340,6 +354,7 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
     *item = (reply_item){.kind = kind, .open = true};
     bytes_init(&item->name, SIZE_MAX / 2);
     bytes_init(&item->text, SIZE_MAX / 2);
+    bytes_init(&item->logprobs, SIZE_MAX / 2);
     hash_random_id(item->id, sizeof item->id, PREFIXES[kind]);
     if (kind == REPLY_CALL) {
         hash_random_id(item->call_id, sizeof item->call_id, "call_");
@@ -366,7 +381,9 @@ static void close_item(responses_reply *r, const char *status)
         write_text(line, "name", &item->name);
     }
     write_text(line, item->kind == REPLY_CALL ? "arguments" : "text", &item->text);
-    bytes_append_str(line, item->kind == REPLY_CONTENT ? ",\"logprobs\":[]" : "");
+    if (item->kind == REPLY_CONTENT) {
+        write_logprobs(line, &item->logprobs);
+    }
     end_event(r, names->done);
     if (names->part) {
         part_event(r, item, names->part_done);
@@ -374,7 +391,8 @@ static void close_item(responses_reply *r, const char *status)
     item_event(r, item, "response.output_item.done", true, status);
 }
 
-static void add_text(responses_reply *r, reply_kind kind, const bytes *text)
+/* logprobs: see responses_reply_delta. */
+static void add_text(responses_reply *r, reply_kind kind, const bytes *text, bytes *logprobs)
 {
     reply_item *item = open_last(r, kind);
     if (!item && kind != REPLY_CALL) {
@@ -389,11 +407,16 @@ static void add_text(responses_reply *r, reply_kind kind, const bytes *text)
     bytes *line = begin_event(r, type);
     write_place(r, line, item);
     write_text(line, "delta", text);
-    bytes_append_str(line, kind == REPLY_CONTENT ? ",\"logprobs\":[]" : "");
+    if (kind == REPLY_CONTENT) {
+        write_logprobs(line, logprobs);
+        bytes_append_str(&item->logprobs, item->logprobs.len > 0 && logprobs->len > 0 ? "," : "");
+        bytes_append(&item->logprobs, logprobs->data, logprobs->len);
+        bytes_clear(logprobs);
+    }
     end_event(r, type);
 }
 
-void responses_reply_delta(responses_reply *r, const reply_pieces *pieces)
+void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs)
 {
     for (size_t i = 0; i < pieces->n && !r->log.closed; i++) {
         const reply_piece *p = &pieces->items[i];
@@ -401,7 +424,7 @@ void responses_reply_delta(responses_reply *r, const reply_pieces *pieces)
         switch (p->kind) {
         case REPLY_REASONING:
         case REPLY_CONTENT:
-            add_text(r, p->kind, &p->text);
+            add_text(r, p->kind, &p->text, logprobs);
             break;
         case REPLY_BLANK: /* never shown */
             break;
@@ -410,7 +433,7 @@ void responses_reply_delta(responses_reply *r, const reply_pieces *pieces)
             open_item(r, REPLY_CALL, &p->text);
             break;
         case REPLY_ARGUMENTS:
-            add_text(r, REPLY_CALL, &p->text);
+            add_text(r, REPLY_CALL, &p->text, logprobs);
             break;
         case REPLY_CALL_END:
         case REPLY_CALL_CUT:

@@ -3,7 +3,7 @@
  *
  *     responses_reply r; responses_reply_init(&r, &options, "seedling", EVENT_LOG_BYTES);
  *     responses_reply_created(&r);  responses_reply_in_progress(&r);
- *     responses_reply_delta(&r, &pieces);  ...
+ *     responses_reply_delta(&r, &pieces, &logprobs);  ...
  *     responses_reply_finish(&r, &result);
  *     ... readers follow r.log ...   responses_reply_deinit(&r);
  *
@@ -28,6 +28,7 @@ typedef struct reply_item {
     char call_id[48]; /* REPLY_CALL */
     bytes name;       /* of the function */
     bytes text;       /* or the arguments */
+    bytes logprobs;   /* of its tokens, "{..},{..}" */
     bool open;        /* added, not done */
     bool was_cut;     /* the answer ended inside of it */
 } reply_item;
@@ -72,8 +73,9 @@ void responses_reply_deinit(responses_reply *r);
 void responses_reply_created(responses_reply *r);
 void responses_reply_queued(responses_reply *r, int32_t position);
 void responses_reply_in_progress(responses_reply *r);
-/* What is new since the last call. Each run of text of one kind and each call is an item. */
-void responses_reply_delta(responses_reply *r, const reply_pieces *pieces);
+/* What is new since the last call. Each run of text of one kind and each call is an item. logprobs, the entries of new
+ * content tokens, go out with the first content and are cleared then. */
+void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs);
 /* Closes the open items and writes the terminal event. */
 void responses_reply_finish(responses_reply *r, const response_result *result);
 bool responses_reply_is_finished(const responses_reply *r);

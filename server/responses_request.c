@@ -10,11 +10,12 @@
 #include "server/call_ledger.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
+#include "server/other_fields.h"
 #include "server/response_format.h"
 #include "server/tool_fields.h"
 #include "server/video_fields.h"
 
-enum { PATH_BYTES = ERR_PARAM_MAX, METADATA_BYTES = 16384 };
+enum { PATH_BYTES = ERR_PARAM_MAX, METADATA_BYTES = 16384, TEXT_OPTIONS_BYTES = 4 << 20 };
 
 static err_code no_memory(err_detail *d)
 {
@@ -331,33 +332,48 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
 
 /* ---- the rest ---- */
 
-static err_code read_metadata(chat_request *r, const json *root, err_detail *d)
+/* Copies an object's text, to be echoed. */
+static err_code copy_object(char **out, const json *root, const char *name, int max_bytes, err_detail *d)
 {
-    const json *metadata = json_get(root, "metadata");
-    if (json_typeof(metadata) == JSON_NULL) {
+    const json *object = json_get(root, name);
+    if (json_typeof(object) == JSON_NULL) {
         return ERR_OK;
     }
     bytes text;
-    bytes_init(&text, METADATA_BYTES);
-    if (json_is(metadata, JSON_OBJECT)) {
-        json_write(&text, metadata);
+    bytes_init(&text, (size_t)max_bytes);
+    if (json_is(object, JSON_OBJECT)) {
+        json_write(&text, object);
     }
     if (text.failed || text.len == 0) {
         bytes_deinit(&text);
-        return err_set_param(d, ERR_INVALID, "metadata", "invalid_value",
-                             "metadata must be an object of at most %d bytes", METADATA_BYTES);
+        return err_set_param(d, ERR_INVALID, name, "invalid_value",
+                             "%s must be an object of at most %d bytes", name, max_bytes);
     }
-    r->reply.metadata = text.data; /* handed over */
+    *out = text.data; /* handed over */
     return ERR_OK;
 }
 
-static err_code check_supported(const json *root, err_detail *d)
+static bool is_included(const json *root, const char *name)
 {
-    if (json_is_true(json_get(root, "background"))) {
-        return err_set_param(d, ERR_UNSUPPORTED, "background", "not_supported",
-                             "background is not supported");
+    for (const json *v = json_child(json_get(root, "include")); v; v = json_next(v)) {
+        if (strcmp(json_str(v, ""), name) == 0) {
+            return true;
+        }
     }
-    return ERR_OK;
+    return false;
+}
+
+static err_code read_logprobs(chat_request *r, const json *root, err_detail *d)
+{
+    int64_t n_top = 0;
+    err_code err = request_int(&n_top, root, "top_logprobs", 0, LIMIT_TOP_LOGPROBS, d);
+    r->reply.logprobs = is_included(root, "message.output_text.logprobs");
+    if (err == ERR_OK && n_top > 0 && !r->reply.logprobs) {
+        err = err_set_param(d, ERR_INVALID, "top_logprobs", "invalid_value",
+                            "top_logprobs needs \"message.output_text.logprobs\" in include");
+    }
+    r->in->params.n_top_logprobs = r->reply.logprobs ? (int32_t)n_top : -1;
+    return err;
 }
 
 static err_code read_effort(chat_request *r, const json *root, err_detail *d)
@@ -368,8 +384,10 @@ static err_code read_effort(chat_request *r, const json *root, err_detail *d)
     if (json_typeof(reasoning) != JSON_NULL && !json_is(reasoning, JSON_OBJECT)) {
         return err_set_param(d, ERR_INVALID, "reasoning", "invalid_type", "reasoning must be an object");
     }
+    const char *param = "reasoning.effort";
     err_code err = request_string(&effort, reasoning, "effort", 16, d);
     if (err == ERR_OK && !effort) {
+        param = "reasoning_effort";
         err = request_string(&effort, root, "reasoning_effort", 16, d);
     }
     if (err == ERR_OK) {
@@ -381,7 +399,7 @@ static err_code read_effort(chat_request *r, const json *root, err_detail *d)
                             "reasoning.summary must be auto, concise or detailed");
     }
     if (err == ERR_OK) {
-        err = request_read_thinking(r->in, &kwargs, root, effort, "reasoning.effort", d);
+        err = request_read_thinking(r->in, &kwargs, root, effort, param, d);
     }
     if (err == ERR_OK) {
         snprintf(r->reply.effort, sizeof r->reply.effort, "%s", effort ? effort : "");
@@ -410,7 +428,7 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
                             "a message of this size must be response.create");
     }
     if (err == ERR_OK) {
-        err = check_supported(root, d);
+        err = other_fields_check(root, OTHER_RESPONSES, d);
     }
     if (err == ERR_OK) {
         err = request_bool(&r->reply.stream, root, "stream", d);
@@ -435,7 +453,13 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
         err = request_read_stop(&r->reply, root, d);
     }
     if (err == ERR_OK) {
-        err = read_metadata(r, root, d);
+        err = copy_object(&r->reply.metadata, root, "metadata", METADATA_BYTES, d);
+    }
+    if (err == ERR_OK) {
+        err = copy_object(&r->reply.text_options, root, "text", TEXT_OPTIONS_BYTES, d);
+    }
+    if (err == ERR_OK) {
+        err = read_logprobs(r, root, d);
     }
     if (err == ERR_OK) {
         err = read_effort(r, root, d);

@@ -106,6 +106,7 @@ router_match router_find(net_method method, const char *path, bool is_upgrade)
             return m;
         }
         m.status = 405;
+        m.route = &ROUTES[i];
         m.allow |= ROUTES[i].methods;
     }
     if (m.status == 404 && !is_api_path(path)) {

@@ -282,7 +282,7 @@ static void flush_text(serve *s, answer *a, double now)
     }
     a->last_flush_ms = now;
     if (a->kind == ANSWER_RESPONSES) {
-        responses_reply_delta(&a->reply, &a->pieces);
+        responses_reply_delta(&a->reply, &a->pieces, &a->logprobs);
     } else if (a->opt.stream) {
         chat_reply_meta meta = chat_meta(s, a);
         const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;

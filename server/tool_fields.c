@@ -11,28 +11,63 @@ static err_code no_memory(err_detail *d)
     return err_set(d, ERR_NOMEM, "no memory for this request");
 }
 
+static const json *function_of(const json *tool, tool_layout layout)
+{
+    return layout == TOOLS_FLAT ? tool : json_get(tool, "function");
+}
+
+static const char *name_of(const json *tool, tool_layout layout)
+{
+    return json_str(json_get(function_of(tool, layout), "name"), "");
+}
+
+/* Whether the list has a tool of this name in front of `until` (NULL: anywhere). */
+static bool has_tool(const json *tools, const json *until, const char *name, tool_layout layout)
+{
+    for (const json *t = json_child(tools); t != until; t = json_next(t)) {
+        if (strcmp(name_of(t, layout), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Templates expect a function's fields in "function". */
-static err_code nest(chat_request *r, const json **out, const json *tools, err_detail *d)
+static void write_nested(bytes *out, const json *tool)
+{
+    bool is_first = true;
+    bytes_append_str(out, "{\"type\":\"function\",\"function\":{");
+    for (const json *v = json_child(tool); v; v = json_next(v)) {
+        if (strcmp(json_key(v), "type") == 0 || strcmp(json_key(v), "strict") == 0) {
+            continue;
+        }
+        bytes_append_str(out, is_first ? "" : ",");
+        bytes_append_json(out, json_key(v), strlen(json_key(v)));
+        bytes_append_char(out, ':');
+        json_write(out, v);
+        is_first = false;
+    }
+    bytes_append_str(out, "}}");
+}
+
+/* The tools as templates expect them: those that are `allowed` (NULL: all). */
+static err_code rewrite(chat_request *r, const json **out, const json *tools, const json *allowed,
+                        tool_layout layout, err_detail *d)
 {
     bytes text;
     json_doc *doc = NULL;
     bytes_init(&text, LIMIT_BODY_BYTES);
     bytes_append_char(&text, '[');
     for (const json *t = json_child(tools); t; t = json_next(t)) {
-        bytes_append_str(&text, text.len > 1 ? ",{\"type\":\"function\",\"function\":{"
-                                             : "{\"type\":\"function\",\"function\":{");
-        bool is_first = true;
-        for (const json *v = json_child(t); v; v = json_next(v)) {
-            if (strcmp(json_key(v), "type") == 0 || strcmp(json_key(v), "strict") == 0) {
-                continue;
-            }
-            bytes_append_str(&text, is_first ? "" : ",");
-            bytes_append_json(&text, json_key(v), strlen(json_key(v)));
-            bytes_append_char(&text, ':');
-            json_write(&text, v);
-            is_first = false;
+        if (allowed && !has_tool(allowed, NULL, name_of(t, layout), layout)) {
+            continue;
         }
-        bytes_append_str(&text, "}}");
+        bytes_append_str(&text, text.len > 1 ? "," : "");
+        if (layout == TOOLS_FLAT) {
+            write_nested(&text, t);
+        } else {
+            json_write(&text, t);
+        }
     }
     bytes_append_char(&text, ']');
     err_code err = text.failed ? no_memory(d) : json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH, d);
@@ -44,21 +79,6 @@ static err_code nest(chat_request *r, const json **out, const json *tools, err_d
     return err;
 }
 
-static const json *function_of(const json *tool, tool_layout layout)
-{
-    return layout == TOOLS_FLAT ? tool : json_get(tool, "function");
-}
-
-static bool has_earlier(const json *tools, const json *until, const char *name, tool_layout layout)
-{
-    for (const json *t = json_child(tools); t != until; t = json_next(t)) {
-        if (strcmp(json_str(json_get(function_of(t, layout), "name"), ""), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static err_code check_tools(const json *tools, tool_layout layout, err_detail *d)
 {
     if (!json_is(tools, JSON_ARRAY) || json_len(tools) > LIMIT_TOOLS) {
@@ -68,7 +88,7 @@ static err_code check_tools(const json *tools, tool_layout layout, err_detail *d
     size_t i = 0;
     for (const json *t = json_child(tools); t; t = json_next(t), i++) {
         char path[ERR_PARAM_MAX];
-        const char *name = json_str(json_get(function_of(t, layout), "name"), "");
+        const char *name = name_of(t, layout);
         request_path(path, "tools[%zu]", i);
         if (strcmp(json_str(json_get(t, "type"), ""), "function") != 0) {
             return err_set_param(d, ERR_INVALID, path, "invalid_value",
@@ -82,7 +102,7 @@ static err_code check_tools(const json *tools, tool_layout layout, err_detail *d
                                  "%s needs a name of letters, digits and _ - . : /, at most %d", path,
                                  TOOL_NAME_BYTES);
         }
-        if (has_earlier(tools, t, name, layout)) {
+        if (has_tool(tools, t, name, layout)) {
             return err_set_param(d, ERR_INVALID, path, "invalid_value", "%s: two tools have the name %s",
                                  path, name);
         }
@@ -104,12 +124,17 @@ static err_code copy_text(char **out, const json *v, err_detail *d)
     return ERR_OK;
 }
 
-/* One tool as it may be called; index: its place among the tools. */
-static bool spec_of_tool(chat_request *r, grammar_spec *out, const json *tool, size_t index,
+/* One tool as it may be called; sent: the tools of the request, in which errors say its place. */
+static bool spec_of_tool(chat_request *r, grammar_spec *out, const json *tool, const json *sent,
                          tool_layout layout)
 {
     char path[ERR_PARAM_MAX];
+    size_t index = 0;
     const json *function = json_get(tool, "function");
+    for (const json *t = json_child(sent); t && strcmp(name_of(t, layout), name_of(tool, TOOLS_NESTED)) != 0;
+         t = json_next(t)) {
+        index++;
+    }
     request_path(path, layout == TOOLS_FLAT ? "tools[%zu].parameters" : "tools[%zu].function.parameters",
                  index);
     const char *kept = arena_strdup(r->in->arena, path, strlen(path));
@@ -118,17 +143,17 @@ static bool spec_of_tool(chat_request *r, grammar_spec *out, const json *tool, s
 }
 
 /* The answer must be calls: of the tool named `only`, or (NULL) of any. */
-static err_code force_calls(chat_request *r, const char *only, tool_layout layout, err_detail *d)
+static err_code force_calls(chat_request *r, const char *only, const json *sent, tool_layout layout,
+                            err_detail *d)
 {
     arena *a = r->in->arena;
-    size_t n = 0, index = 0;
+    size_t n = 0;
     grammar_spec *calls = arena_calloc(a, json_len(r->in->tools), sizeof *calls);
     grammar_spec *form = arena_calloc(a, 4, sizeof *form);
     bool ok = calls && form;
-    for (const json *t = ok ? json_child(r->in->tools) : NULL; t && ok; t = json_next(t), index++) {
-        const char *name = json_str(json_get(json_get(t, "function"), "name"), "");
-        if (!only || strcmp(only, name) == 0) {
-            ok = spec_of_tool(r, &calls[n++], t, index, layout);
+    for (const json *t = ok ? json_child(r->in->tools) : NULL; t && ok; t = json_next(t)) {
+        if (!only || strcmp(only, name_of(t, TOOLS_NESTED)) == 0) {
+            ok = spec_of_tool(r, &calls[n++], t, sent, layout);
         }
     }
     if (!ok) {
@@ -149,27 +174,54 @@ static err_code force_calls(chat_request *r, const char *only, tool_layout layou
 /* What tool_choice asks for. */
 typedef struct choice {
     bool none, forced;
-    const char *only; /* forced: this tool alone; NULL: any */
+    const char *only;    /* forced: this tool alone; NULL: any */
+    const json *allowed; /* a list of tools, beside which there are none; NULL: all */
 } choice;
+
+/* {"type":"allowed_tools"}, in Chat Completions inside of an object of that name: some of the tools, in a mode. */
+static err_code read_allowed(choice *c, const json *v, const json *tools, tool_layout layout, err_detail *d)
+{
+    const json *wish = layout == TOOLS_FLAT ? v : json_get(v, "allowed_tools");
+    const char *mode = json_str(json_get(wish, "mode"), "");
+    c->allowed = json_get(wish, "tools");
+    c->forced = strcmp(mode, "required") == 0;
+    if ((!c->forced && strcmp(mode, "auto") != 0) || !json_is(c->allowed, JSON_ARRAY) ||
+        !json_child(c->allowed)) {
+        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
+                             "allowed_tools needs a mode (\"auto\" or \"required\") and a list of tools");
+    }
+    for (const json *t = json_child(c->allowed); t; t = json_next(t)) {
+        if (!has_tool(tools, NULL, name_of(t, layout), layout)) {
+            return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
+                                 "allowed_tools: no tool has the name %s", name_of(t, layout));
+        }
+    }
+    return ERR_OK;
+}
 
 static err_code read_choice(choice *c, const json *v, const json *tools, tool_layout layout, err_detail *d)
 {
     const char *mode = json_str(v, json_typeof(v) == JSON_NULL ? "auto" : "");
     *c = (choice){.none = strcmp(mode, "none") == 0, .forced = strcmp(mode, "required") == 0};
+    if (strcmp(json_str(json_get(v, "type"), ""), "allowed_tools") == 0) {
+        return read_allowed(c, v, tools, layout, d);
+    }
     if (json_is(v, JSON_OBJECT)) {
         const json *function = layout == TOOLS_FLAT ? v : json_get(v, "function");
         c->only = json_str(json_get(function, "name"), NULL);
         c->forced = c->only && strcmp(json_str(json_get(v, "type"), ""), "function") == 0;
     }
     if (!c->none && !c->forced && strcmp(mode, "auto") != 0) {
-        return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
-                             "tool_choice must be \"auto\", \"none\", \"required\" or name a function");
+        return err_set_param(
+            d, ERR_INVALID, "tool_choice", "invalid_value",
+            "tool_choice must be \"auto\", \"none\", \"required\", name a function or be of type "
+            "allowed_tools");
     }
     if (c->forced && !json_child(tools)) {
         return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
                              "tool_choice asks for a call, but there are no tools");
     }
-    if (c->only && !has_earlier(tools, NULL, c->only, layout)) {
+    if (c->only && !has_tool(tools, NULL, c->only, layout)) {
         return err_set_param(d, ERR_INVALID, "tool_choice", "invalid_value",
                              "tool_choice: no tool has the name %s", c->only);
     }
@@ -202,8 +254,8 @@ err_code tool_fields_read(chat_request *r, const json *root, tool_layout layout,
         return ERR_OK;
     }
     r->in->tools = tools;
-    if (layout == TOOLS_FLAT) {
-        err = nest(r, &r->in->tools, tools, d);
+    if (layout == TOOLS_FLAT || c.allowed) {
+        err = rewrite(r, &r->in->tools, tools, c.allowed, layout, d);
     }
     if (err == ERR_OK) {
         err = tool_set_create(&r->reply.tools, r->in->tools, d);
@@ -213,5 +265,5 @@ err_code tool_fields_read(chat_request *r, const json *root, tool_layout layout,
             d, ERR_UNSUPPORTED, "tool_choice", "not_supported",
             "this model's form of tool calls is not known (--tool-call-parser); calls cannot be forced");
     }
-    return err == ERR_OK && c.forced ? force_calls(r, c.only, layout, d) : err;
+    return err == ERR_OK && c.forced ? force_calls(r, c.only, tools, layout, d) : err;
 }

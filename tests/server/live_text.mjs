@@ -72,6 +72,28 @@ test('a raw prompt is continued: whole, streamed, with its echo, with logprobs',
     assert.ok(tops.every((top) => Object.keys(top).length >= 1));
 });
 
+test('logprobs of a response are those of the chat, whole and streamed', async () => {
+    const wanted = (await ask('/v1/chat/completions', { messages: [{ role: 'user', content: 'é?' }], logprobs: true, top_logprobs: 1 })).choices[0].logprobs.content;
+    assert.equal(wanted.length, Buffer.byteLength('You said: é?'));
+    const body = { input: 'é?', include: ['message.output_text.logprobs'], top_logprobs: 1 };
+    const whole = (await ask('/v1/responses', body)).output[0].content[0];
+    assert.deepEqual(whole.logprobs, wanted);
+    const list = events((await post(server, '/v1/responses', { ...body, stream: true })).text).map((text) => JSON.parse(text));
+    const of = (type) => list.filter((event) => event.type === `response.${type}`);
+    assert.deepEqual(of('output_text.delta').flatMap((event) => event.logprobs), wanted);
+    assert.deepEqual(of('output_text.done')[0].logprobs, wanted);
+    assert.deepEqual(of('content_part.done')[0].part.logprobs, wanted);
+    assert.deepEqual((await ask('/v1/responses', { input: 'é?' })).output[0].content[0].logprobs, []);
+    assert.equal((await ask('/v1/responses', { input: 'a', top_logprobs: 1 }, 400)).error.param, 'top_logprobs');
+});
+
+test('the options of the text are echoed', async () => {
+    const text = { format: { type: 'json_object' }, verbosity: 'low' };
+    assert.deepEqual((await ask('/v1/responses', { input: '!raw {}', text })).text, text);
+    assert.deepEqual((await ask('/v1/responses', { input: 'a' })).text, { format: { type: 'text' } });
+    assert.equal((await ask('/v1/responses', { input: 'a', text: 'b' }, 400)).error.param, 'text');
+});
+
 test('wrong fields of a completion are named', async () => {
     for (const [body, param] of [
         [{}, 'prompt'], [{ prompt: 3 }, 'prompt'], [{ prompt: [1, 'a'] }, 'prompt'], [{ prompt: ['a', 'b'] }, 'prompt'],

@@ -103,6 +103,9 @@ test('a call that is asked for comes, behind the thoughts', async () => {
     const flat = tools.map(({ function: f }) => ({ type: 'function', ...f }));
     const response = (await post(server, '/v1/responses', { input: question, tools: flat, tool_choice: { type: 'function', name: 'set_timer' }, max_output_tokens: 120 })).json();
     assert.deepEqual(response.output.map((item) => [item.type, item.name]), [['function_call', 'set_timer']]);
+    const allowed = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'set_light' }] };
+    const limited = (await post(server, '/v1/responses', { input: 'Set a timer of five minutes', tools: flat, tool_choice: allowed, parallel_tool_calls: false, max_output_tokens: 120 })).json();
+    assert.deepEqual(limited.output.map((item) => [item.type, item.name]), [['function_call', 'set_light']]);
     for (const choice of ['sometimes', { type: 'function', function: { name: 'fly' } }]) {
         const reply = await post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: question }], tools, tool_choice: choice });
         assert.equal(reply.status, 400);

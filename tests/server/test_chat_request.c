@@ -399,8 +399,56 @@ static void test_thinking(void)
     }
 }
 
+#define FLAT(name)   "{\"type\":\"function\",\"name\":\"" name "\"}"
+#define NESTED(name) "{\"type\":\"function\",\"function\":{\"name\":\"" name "\"}}"
+
+static void check_allowed(const char *body, bool responses, const char *want)
+{
+    chat_request r;
+    err_detail d;
+    char names[32] = "";
+    CHECK_OK(parse(&r, body, responses, &d), d);
+    for (const json *t = json_child(r.in->tools); t; t = json_next(t)) {
+        strncat(names, json_str(json_get(json_get(t, "function"), "name"), "?"), 8);
+    }
+    CHECK_STR(names, want);
+    chat_request_deinit(&r);
+}
+
+static void test_allowed_tools(void)
+{
+    static const char *const BAD[] = {"{\"mode\":\"auto\",\"tools\":[" NESTED("d") "]}",
+                                      "{\"mode\":\"auto\",\"tools\":[]}",
+                                      "{\"mode\":\"any\",\"tools\":[" NESTED("a") "]}",
+                                      "{\"mode\":\"auto\",\"tools\":[1]}",
+                                      "{\"mode\":\"auto\"}",
+                                      "7"};
+    check_allowed(
+        ASKED "{\"role\":\"user\",\"content\":\"b\"}],\"tools\":[" NESTED("a") "," NESTED("b") "," NESTED(
+            "c") "],\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+                 "\"tools\":[" NESTED("c") "," NESTED("a") "]}}}",
+        false, "ac");
+    check_allowed("{\"input\":\"x\",\"tools\":[" FLAT("a") "," FLAT(
+                      "b") "],\"tool_choice\":{\"type\":\"allowed_tools\","
+                           "\"mode\":\"auto\",\"tools\":[" FLAT("b") "]}}",
+                  true, "b");
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        char body[512];
+        chat_request r;
+        err_detail d;
+        snprintf(body, sizeof body,
+                 ASKED "{\"role\":\"user\",\"content\":\"b\"}],\"tools\":[" NESTED(
+                     "a") "],\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":%s}}",
+                 BAD[i]);
+        CHECK_INT(parse(&r, body, false, &d), ERR_INVALID);
+        CHECK_STR(d.param, "tool_choice");
+        chat_request_deinit(&r);
+    }
+}
+
 int main(void)
 {
+    test_allowed_tools();
     test_tool_history();
     test_thinking();
     test_normalisation();
