@@ -13,6 +13,7 @@
 #include "compute/cpu.h"
 #include "compute/nn.h"
 #include "compute/pool.h"
+#include "compute/quant.h"
 
 enum { ROUNDS = 15, D = 1024, FF = 3584, BIG_N = 131072, PREFILL = 512, PATCHES = 4096 };
 
@@ -138,6 +139,29 @@ static void bench_linear(bench *b, const uint16_t *weights)
     b->T = b->step = PATCHES;
     snprintf(name, sizeof name, "linear bf16 [768, 3072], %d rows", PATCHES);
     row(name, best(linear, b), 0, 2.0 * PATCHES * 768 * 3072);
+}
+
+/* Prompts and single rows on weights in blocks. */
+static void bench_blocks(bench *b, void *weights)
+{
+    static const size_t sizes[][2] = {{FF, D}, {D, FF}};
+    char name[80];
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const size_t N = sizes[i][0], K = sizes[i][1];
+            unsigned char *to = weights;
+            for (size_t n = 0; n < N; n++, to += quant_row_bytes(type, K)) {
+                quant_weights(to, type, b->x + n % 64 * K, K);
+            }
+            b->w = (tensor){type, 2, {N, K}, weights, N * quant_row_bytes(type, K)};
+            b->T = b->step = PREFILL;
+            snprintf(name, sizeof name, "linear %s [%zu, %zu], %zu rows", dtype_name(type), N, K, b->T);
+            row(name, best(linear, b), 0, 2.0 * (double)b->T * (double)N * (double)K);
+            b->T = b->step = 1;
+            snprintf(name, sizeof name, "linear %s [%zu, %zu], 1 row", dtype_name(type), N, K);
+            row(name, best(linear, b), (double)b->w.bytes, 0);
+        }
+    }
 }
 
 enum { H = 8, KV = 2, HD = 256, PAGE = 64, SLOTS = 8192 };
@@ -279,6 +303,7 @@ int main(int argc, char **argv)
     bench_linear(&b, weights);
     bench_attention(&b);
     bench_rest(&b);
+    bench_blocks(&b, weights);
     compute_free(b.c, weights);
     compute_free(b.c, b.x);
     compute_free(b.c, b.out);

@@ -1,10 +1,13 @@
 /* Linear layers for many rows, in tiles.
  *
- * x is turned once into panels of TILE_ROWS rows and stays in the second cache. A task takes some columns of the output
- * for all rows: their weights are widened to f32 in scratch, or, where the processor multiplies bf16 faster and the
- * context is fast, taken as they lie in the checkpoint: each weight is broadcast against a panel, so no order of them
- * would save a load. An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the
- * other rows nor on how the work is cut. */
+ * x is turned once into panels of TILE_ROWS rows, a group of panels at a time so that they stay in the second cache. A
+ * task takes some columns of the output for all rows of the group. What it multiplies with depends on the weights:
+ *   floats: they are widened to f32 in scratch; or, where the processor multiplies bf16 faster, taken as they lie in the
+ *     checkpoint: each weight is broadcast against a panel, so no order of them would save a load;
+ *   blocks of 8 and 4 bits: x is rounded to 8 bits as for few rows (quant.h), products are integers; 4 bits are unpacked
+ *     to bytes in scratch, 8 bits are taken as they lie.
+ * An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the other rows nor on how
+ * the work is cut. */
 #include "compute/nn.h"
 
 #include <assert.h>
@@ -12,57 +15,193 @@
 
 #include "compute/context.h"
 
-/* Columns of a task; columns of x at a time, so that a panel's share stays in the first cache (f32) or comes from the
- * second in long stretches (bf16). */
-enum { TILE_COLUMNS = 48, K_BLOCK_F32 = 128, K_BLOCK_BF16 = 1024, SUMS = TILE_COLUMNS * TILE_ROWS };
+/* Columns of a task; columns of x at a time, so that a panel's share stays in the first cache (f32, 8 bits) or comes
+ * from the second in long stretches (bf16). */
+enum {
+    TILE_COLUMNS = 48,
+    K_BLOCK_F32 = 128,
+    K_BLOCK_BF16 = 1024,
+    BLOCKS_Q = 8,
+    SUMS = TILE_COLUMNS * TILE_ROWS,
+};
+
+/* Words of packed panels that are multiplied one after the other, if they are not fewer than two panels. */
+enum { GROUP_WORDS = 3 << 16 };
+
+/* What x becomes. */
+typedef enum panel_type { PANEL_F32, PANEL_BF16, PANEL_Q, PANEL_TYPES } panel_type;
 
 typedef struct tile_job {
     compute *c;
     const linear_part *parts;
     const float *x;
-    bool bf16;
+    panel_type type;
     size_t K, row0, T; /* rows row0 .. row0+T-1 of x are packed */
 } tile_job;
 
-/* 32-bit words of a packed panel. */
-static size_t panel_words(const tile_job *job)
+static size_t n_blocks_q(size_t K)
 {
-    return job->K / (job->bf16 ? 2 : 1) * TILE_ROWS;
+    return quant_columns(K) / QUANT_BLOCK;
+}
+
+/* 32-bit words of a packed panel. */
+static size_t panel_words(panel_type type, size_t K)
+{
+    if (type == PANEL_Q) {
+        return n_blocks_q(K) * (sizeof(tile_q_block) / sizeof(uint32_t));
+    }
+    return K / (type == PANEL_BF16 ? 2 : 1) * TILE_ROWS;
+}
+
+/* ---- x ---- */
+
+/* SIDE rows at a time are rounded as quant_x in `rows`; their bytes change places as squares of words. */
+enum { SIDE = 16 };
+
+static void pack_q(const ops *o, tile_q_block *panel, float *rows, const float *x, size_t T, size_t K)
+{
+    enum { WORDS = QUANT_GROUP / 4, HALF = WORDS / 2 };
+    const size_t n_blocks = n_blocks_q(K), stride = quant_x_bytes(K) / sizeof(float);
+    if (T % SIDE != 0) {
+        memset(panel, 0, n_blocks * sizeof *panel);
+    }
+    for (size_t t0 = 0; t0 < T; t0 += SIDE) {
+        const size_t n = min_size(SIDE, T - t0);
+        for (size_t i = 0; i < n; i++) {
+            quant_x row = quant_x_at(rows, K, i);
+            o->quantize_x(&row, x + (t0 + i) * K, K);
+            for (size_t b = 0; b < n_blocks; b++) {
+                int32_t offset = 0;
+                for (size_t j = 0; j < QUANT_BLOCK / 4; j++) {
+                    offset += row.offset[b * (QUANT_BLOCK / 4) + j];
+                }
+                panel[b].offset[t0 + i] = offset;
+                panel[b].scale[t0 + i] = row.scale[b];
+                panel[b].sum[t0 + i] = row.sum[b];
+            }
+        }
+        for (size_t b = 0; b < n_blocks; b += 2) {
+            float square[WORDS][SIDE];
+            o->transpose(square[0], SIDE, rows + b * HALF, stride, n, WORDS);
+            for (size_t j = 0; j < WORDS; j++) {
+                memcpy(&panel[b + j / HALF].q[j % HALF][t0], square[j], n * sizeof(float));
+            }
+        }
+    }
 }
 
 static void pack_task(void *ctx, size_t task, size_t thread)
 {
-    (void)thread;
     const tile_job *job = ctx;
     const size_t K = job->K, t = task * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t);
+    const size_t words = panel_words(job->type, K);
     const float *x = job->x + (job->row0 + t) * K;
-    uint32_t *panel = job->c->packed + task * panel_words(job);
-    if (job->bf16) {
+    uint32_t *panel = job->c->packed + task * words;
+    if (job->type == PANEL_Q) {
+        pack_q(job->c->ops, (tile_q_block *)(void *)panel, nn_scratch(job->c, thread), x, T, K);
+        return;
+    }
+    if (job->type == PANEL_BF16) {
         job->c->ops->pack_bf16(panel, x, K, T, K);
         return;
     }
     if (T % 16 != 0) {
-        memset(panel, 0, panel_words(job) * sizeof *panel);
+        memset(panel, 0, words * sizeof *panel);
     }
     job->c->ops->transpose((float *)(void *)panel, TILE_ROWS, x, K, T, K);
 }
 
-/* sums of n columns of w [n, K], f32 or bf16 as the job says, for one panel. */
-static void multiply_panel(const tile_job *job, float *sums, const void *w, size_t panel, size_t n)
+/* ---- weights ---- */
+
+/* Some rows of a matrix as the tiles want them. */
+typedef struct tile_weights {
+    const void *rows; /* PANEL_F32, PANEL_BF16 */
+    tile_q_rows q;    /* PANEL_Q */
+} tile_weights;
+
+/* Floats of scratch that the rows of a task take at most. */
+static size_t weight_floats(panel_type type, size_t K)
+{
+    /* PANEL_Q: bytes of 4-bit numbers, scales and minima */
+    return TILE_COLUMNS * (type == PANEL_Q ? quant_columns(K) / 4 + 2 * n_blocks_q(K) : K);
+}
+
+/* n rows of blocks: scales and minima as floats, numbers of 4 bits as bytes. */
+static tile_q_rows unpack_rows(const ops *o, float *scratch, const tensor *w, const unsigned char *rows,
+                               size_t n, size_t K)
+{
+    const size_t n_blocks = n_blocks_q(K), columns = quant_columns(K), row_bytes = tensor_row_bytes(w);
+    const bool q4 = w->type == DTYPE_Q4;
+    float *scale = scratch, *minimum = scale + n * n_blocks;
+    uint8_t *u = (uint8_t *)(minimum + n * n_blocks);
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *row = rows + i * row_bytes, *scales = row + (q4 ? columns / 2 : columns);
+        o->widen[DTYPE_BF16](scale + i * n_blocks, scales, n_blocks);
+        if (q4) {
+            o->widen[DTYPE_BF16](minimum + i * n_blocks, scales + 2 * n_blocks, n_blocks);
+            o->unpack_q4(u + i * columns, row, K);
+        }
+    }
+    return (tile_q_rows){.u = q4 ? u : rows,
+                         .u_stride = q4 ? columns : row_bytes,
+                         .scale = scale,
+                         .minimum = q4 ? minimum : NULL,
+                         .stride = n_blocks};
+}
+
+/* n rows of w from row n0 on. */
+static tile_weights load_rows(const tile_job *job, float *scratch, const tensor *w, size_t n0, size_t n)
+{
+    const ops *o = job->c->ops;
+    const unsigned char *rows = (const unsigned char *)w->data + n0 * tensor_row_bytes(w);
+    if (job->type == PANEL_Q) {
+        return (tile_weights){.q = unpack_rows(o, scratch, w, rows, n, job->K)};
+    }
+    if (job->type == PANEL_BF16 || w->type == DTYPE_F32) {
+        return (tile_weights){.rows = rows};
+    }
+    if (dtype_is_ggml(w->type)) {
+        for (size_t i = 0; i < n; i++) {
+            ggml_kernels_of(o->ggml, w->type)
+                ->widen(scratch + i * job->K, rows + i * tensor_row_bytes(w), job->K);
+        }
+        return (tile_weights){.rows = scratch};
+    }
+    o->widen[w->type](scratch, rows, n * job->K);
+    return (tile_weights){.rows = scratch};
+}
+
+/* ---- products ---- */
+
+/* sums of n rows of weights for one panel. */
+static void multiply_panel(const tile_job *job, float *sums, const tile_weights *w, size_t panel, size_t n)
 {
     const ops *o = job->c->ops;
     const size_t K = job->K, T = min_size(TILE_ROWS, job->T - panel * TILE_ROWS);
-    const uint32_t *x = job->c->packed + panel * panel_words(job);
+    const uint32_t *x = job->c->packed + panel * panel_words(job->type, K);
     memset(sums, 0, n * TILE_ROWS * sizeof *sums);
-    if (job->bf16) {
+    if (job->type == PANEL_Q) {
+        const size_t n_blocks = n_blocks_q(K);
+        for (size_t b = 0; b < n_blocks; b += BLOCKS_Q) {
+            const tile_q_rows q = {.u = w->q.u + b * QUANT_BLOCK,
+                                   .u_stride = w->q.u_stride,
+                                   .scale = w->q.scale + b,
+                                   .minimum = w->q.minimum ? w->q.minimum + b : NULL,
+                                   .stride = w->q.stride};
+            o->tile_q(sums, (const tile_q_block *)(const void *)x + b, &q, T, n,
+                      min_size(BLOCKS_Q, n_blocks - b));
+        }
+        return;
+    }
+    if (job->type == PANEL_BF16) {
         for (size_t k = 0; k < K; k += K_BLOCK_BF16) {
-            o->tile_bf16(sums, x + k / 2 * TILE_ROWS, (const uint16_t *)w + k, K, T, n,
+            o->tile_bf16(sums, x + k / 2 * TILE_ROWS, (const uint16_t *)w->rows + k, K, T, n,
                          min_size(K_BLOCK_BF16, K - k));
         }
         return;
     }
     for (size_t k = 0; k < K; k += K_BLOCK_F32) {
-        o->tile_f32(sums, (const float *)(const void *)x + k * TILE_ROWS, (const float *)w + k, K, T, n,
+        o->tile_f32(sums, (const float *)(const void *)x + k * TILE_ROWS, (const float *)w->rows + k, K, T, n,
                     min_size(K_BLOCK_F32, K - k));
     }
 }
@@ -70,31 +209,6 @@ static void multiply_panel(const tile_job *job, float *sums, const void *w, size
 static size_t n_column_tasks(const linear_part *p)
 {
     return (p->w->dims[0] + TILE_COLUMNS - 1) / TILE_COLUMNS;
-}
-
-/* n rows of w, from `rows` on, as f32: in `wide`, or where they are if they have that type. */
-static const void *widen_rows(const ops *o, float *wide, const tensor *w, const void *rows, size_t n,
-                              size_t K)
-{
-    for (size_t i = 0; dtype_is_ggml(w->type) && i < n; i++) {
-        const unsigned char *row = (const unsigned char *)rows + i * tensor_row_bytes(w);
-        ggml_kernels_of(o->ggml, w->type)->widen(wide + i * K, row, K);
-    }
-    if (dtype_is_ggml(w->type)) {
-        return wide;
-    }
-    if (dtype_is_quantized(w->type)) {
-        for (size_t i = 0; i < n; i++) {
-            o->widen_q[w->type - DTYPE_Q8](wide + i * K,
-                                           (const unsigned char *)rows + i * tensor_row_bytes(w), K);
-        }
-        return wide;
-    }
-    if (w->type != DTYPE_F32) {
-        o->widen[w->type](wide, rows, n * K);
-        return wide;
-    }
-    return rows;
 }
 
 static void tile_task(void *ctx, size_t task, size_t thread)
@@ -105,16 +219,13 @@ static void tile_task(void *ctx, size_t task, size_t thread)
         task -= n_column_tasks(p++);
     }
     const ops *o = job->c->ops;
-    const size_t K = job->K, N = p->w->dims[0], n0 = task * TILE_COLUMNS, n = min_size(TILE_COLUMNS, N - n0);
-    float *sums = nn_scratch(job->c, thread), *wide = sums + SUMS;
-    const void *w = (const unsigned char *)p->w->data + n0 * tensor_row_bytes(p->w);
-    if (!job->bf16) {
-        w = widen_rows(o, wide, p->w, w, n, K);
-    }
+    const size_t N = p->w->dims[0], n0 = task * TILE_COLUMNS, n = min_size(TILE_COLUMNS, N - n0);
+    float *sums = nn_scratch(job->c, thread);
+    const tile_weights w = load_rows(job, sums + SUMS, p->w, n0, n);
     for (size_t panel = 0; panel * TILE_ROWS < job->T; panel++) {
         const size_t t0 = panel * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t0);
         float *out = p->out + (job->row0 + t0) * N + n0;
-        multiply_panel(job, sums, w, panel, n);
+        multiply_panel(job, sums, &w, panel, n);
         o->transpose(out, N, sums, TILE_ROWS, n, T);
         for (size_t t = 0; p->bias && t < T; t++) {
             o->add(out + t * N, p->bias + n0, n);
@@ -122,45 +233,57 @@ static void tile_task(void *ctx, size_t task, size_t thread)
     }
 }
 
-/* Rows that the room for packed panels holds; 0 if the layer is too wide for it or for the scratch. */
-static size_t rows_that_fit(size_t K)
+/* Rows of a group; 0 if the layer is too wide for the room or for the scratch. */
+static size_t group_rows(panel_type type, size_t K)
 {
-    bool fits = K > 0 && K <= (SCRATCH_FLOATS - SUMS) / TILE_COLUMNS;
-    return fits ? PACKED_WORDS / TILE_ROWS / K * TILE_ROWS : 0;
+    if (K == 0 || weight_floats(type, K) > SCRATCH_FLOATS - SUMS ||
+        SIDE * quant_x_bytes(K) > SCRATCH_FLOATS * sizeof(float)) {
+        return 0;
+    }
+    const size_t words = panel_words(type, K), wanted = GROUP_WORDS / words;
+    return min_size(wanted < 2 ? 2 : wanted, PACKED_WORDS / words) * TILE_ROWS;
 }
 
 /* Parts whose weights are multiplied alike. */
 static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T,
-                           size_t K, bool bf16)
+                           size_t K, panel_type type)
 {
-    tile_job job = {.c = c, .parts = parts, .x = x, .bf16 = bf16, .K = K};
+    tile_job job = {.c = c, .parts = parts, .x = x, .type = type, .K = K};
     size_t n_tasks = 0;
     for (size_t i = 0; i < n_parts; i++) {
         n_tasks += n_column_tasks(&parts[i]);
     }
     for (; n_tasks > 0 && job.row0 < T; job.row0 += job.T) {
-        job.T = min_size(T - job.row0, rows_that_fit(K));
+        job.T = min_size(T - job.row0, group_rows(type, K));
         pool_run(c->pool, pack_task, &job, (job.T + TILE_ROWS - 1) / TILE_ROWS);
         pool_run(c->pool, tile_task, &job, n_tasks);
     }
+}
+
+static panel_type panel_for(const compute *c, const tensor *w, size_t K)
+{
+    if (dtype_is_quantized(w->type)) {
+        return PANEL_Q;
+    }
+    return c->ops->tile_bf16 && w->type == DTYPE_BF16 && K % 2 == 0 ? PANEL_BF16 : PANEL_F32;
 }
 
 void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
 {
     assert(n_parts > 0 && n_parts <= NN_LINEAR_PARTS);
     const size_t N = parts[0].w->dims[0], K = N ? tensor_len(parts[0].w) / N : 0;
-    linear_part kinds[2][NN_LINEAR_PARTS]; /* f32, bf16 */
-    size_t n[2] = {0, 0};
-    if (!c->fast || !c->ops->tiles_best || rows_that_fit(K) == 0) {
+    linear_part types[PANEL_TYPES][NN_LINEAR_PARTS];
+    size_t n[PANEL_TYPES] = {0};
+    if (!c->fast || !c->ops->tiles_best || group_rows(PANEL_F32, K) == 0 || group_rows(PANEL_Q, K) == 0) {
         nn_linear_group(c, parts, n_parts, x, T);
         return;
     }
     for (size_t i = 0; i < n_parts; i++) {
-        bool bf16 = c->ops->tile_bf16 && parts[i].w->type == DTYPE_BF16 && K % 2 == 0;
-        kinds[bf16][n[bf16]++] = parts[i];
+        const panel_type type = panel_for(c, parts[i].w, K);
+        types[type][n[type]++] = parts[i];
     }
-    for (size_t i = 0; i < 2; i++) {
-        multiply_parts(c, kinds[i], n[i], x, T, K, i == 1);
+    for (panel_type type = PANEL_F32; type < PANEL_TYPES; type++) {
+        multiply_parts(c, types[type], n[type], x, T, K, type);
     }
 }
 

@@ -40,6 +40,23 @@ typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, co
 /* Rows of x that lie side by side in a packed panel. */
 enum { TILE_ROWS = 64 };
 
+/* One block of columns of a panel in 8 bits: the members of quant_x, rows side by side. */
+typedef struct tile_q_block {
+    uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
+    int32_t offset[TILE_ROWS];              /* -128 times the sum of the block's q */
+    float scale[TILE_ROWS], sum[TILE_ROWS];
+} tile_q_block;
+
+/* Rows of weights for tile_q: bytes, and a scale for every block. */
+typedef struct tile_q_rows {
+    const uint8_t *u;
+    size_t u_stride;
+    const float *scale;
+    const float
+        *minimum;  /* NULL: a weight is scale * (u - 128), as in q8; else scale * u + minimum, u <= 15 */
+    size_t stride; /* of scale and minimum */
+} tile_q_rows;
+
 typedef struct ops {
     const char *name;
 
@@ -79,6 +96,15 @@ typedef struct ops {
      * rounded inside a pair, and what becomes of numbers below 2^-126, is the instruction's own. */
     void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
                       size_t K);
+
+    /* The same in 8 bits, for weights in blocks. */
+
+    /* The numbers of a row of q4, a byte each. */
+    void (*unpack_q4)(uint8_t *out, const void *row, size_t K);
+    /* sums[n*TILE_ROWS + t] takes in n_blocks blocks of w[n] . x[t], rising: the integer sum of a block, as a float,
+     * times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. T counts in steps of 16. */
+    void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                   size_t n_blocks);
 
     /* ---- block types of GGUF files ---- */
     const ggml_kernels *ggml; /* [GGML_TYPES] */

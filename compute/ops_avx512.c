@@ -19,12 +19,16 @@ enum { KV_R = 4, KV_N = 4, KV_V = 4 };
 /* The members that all tables of this file have in common. */
 #define OPS_512_MEMBERS                                                                                      \
     OPS_SIMD_MEMBERS, .dot_rows_best = SIZE_MAX, .tiles_best = true, .kv = KV_OPS_SIMD,                      \
-                      .quantize_x = quantize_x_avx2, .widen_q = {widen_q8_avx2, widen_q4_avx2}
+                      .quantize_x = quantize_x_avx2, .widen_q = {widen_q8_avx2, widen_q4_avx2},              \
+                      .unpack_q4 = unpack_q4_avx2
 
 const ops *ops_avx512(void)
 {
-    static const ops table = {
-        .name = "avx512", OPS_512_MEMBERS, .dot_q = {dot_q8_avx2, dot_q4_avx2}, .ggml = ggml_kernels_avx2};
+    static const ops table = {.name = "avx512",
+                              OPS_512_MEMBERS,
+                              .dot_q = {dot_q8_avx2, dot_q4_avx2},
+                              .tile_q = tile_q_avx2,
+                              .ggml = ggml_kernels_avx2};
     return &table;
 }
 
@@ -33,6 +37,7 @@ const ops *ops_avx512_vnni(void)
     static const ops table = {.name = "avx512+vnni",
                               OPS_512_MEMBERS,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .tile_q = tile_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni};
     return &table;
 }
@@ -42,6 +47,7 @@ const ops *ops_avx512_bf16(void)
     static const ops table = {.name = "avx512+vnni+bf16",
                               OPS_512_MEMBERS,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .tile_q = tile_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_avx512_bf16};

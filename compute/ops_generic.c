@@ -238,6 +238,35 @@ static void tile_bf16_generic(float *sums, const uint32_t *x, const void *w, siz
     }
 }
 
+static void unpack_q4_generic(uint8_t *out, const void *row, size_t K)
+{
+    for (size_t k = 0; k < quant_columns(K); k++) {
+        out[k] = (uint8_t)stored_number(DTYPE_Q4, row, k);
+    }
+}
+
+static void tile_q_generic(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                           size_t n_blocks)
+{
+    for (size_t n = 0; n < N; n++) {
+        const uint8_t *u = w->u + n * w->u_stride;
+        for (size_t t = 0; t < T; t++) {
+            float *sum = &sums[n * TILE_ROWS + t];
+            for (size_t b = 0; b < n_blocks; b++) {
+                int32_t whole = 0;
+                for (size_t i = 0; i < QUANT_BLOCK; i++) {
+                    int8_t q = (int8_t)(x[b].q[i / 4][t] >> (i % 4 * 8));
+                    whole += (u[b * QUANT_BLOCK + i] - (w->minimum ? 0 : 128)) * q;
+                }
+                *sum = fmaf((float)whole, w->scale[n * w->stride + b] * x[b].scale[t], *sum);
+                if (w->minimum) {
+                    *sum = fmaf(w->minimum[n * w->stride + b], x[b].sum[t], *sum);
+                }
+            }
+        }
+    }
+}
+
 static void mul_add_generic(float *restrict c, size_t c_stride, const float *restrict a, size_t a_stride,
                             const float *restrict b, size_t b_stride, size_t M, size_t K, size_t N)
 {
@@ -446,6 +475,8 @@ const ops *ops_generic(void)
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,
+        .unpack_q4 = unpack_q4_generic,
+        .tile_q = tile_q_generic,
         .ggml = ggml_kernels_generic,
         .kv = KV_OPS_GENERIC,
         .mul_add = mul_add_generic,

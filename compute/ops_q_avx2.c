@@ -196,4 +196,97 @@ void dot_q4_avx2(float *out, size_t out_stride, const void *x, size_t T, const v
     dot_rows_q(true, out, out_stride, x, T, w, N, K);
 }
 
+/* ---- tiles ---- */
+
+void unpack_q4_avx2(uint8_t *out, const void *row, size_t K)
+{
+    const __m256i low = _mm256_set1_epi8(15);
+    const unsigned char *u = row;
+    for (size_t k = 0; k < K; k += QUANT_GROUP, u += QUANT_BLOCK, out += QUANT_GROUP) {
+        __m256i both = load_32(u);
+        _mm256_storeu_si256((void *)out, _mm256_and_si256(both, low));
+        _mm256_storeu_si256((void *)(out + QUANT_BLOCK), _mm256_and_si256(_mm256_srli_epi16(both, 4), low));
+    }
+}
+
+/* 4 sums, 4 accumulators of the present block, the weights, and what is left for products. */
+enum { TILE_N = 2, TILE_V = 2, TILE_SIDE = 8 };
+
+static ALWAYS_INLINE __m256i four_weights(const uint8_t *at)
+{
+    int32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return _mm256_set1_epi32(bits);
+}
+
+/* acc += products of a vector of x with the bytes u. Small ones (minima: u <= 15) add up in 16 bits over a block:
+ * 8 * 2 * 15 * 127 fits. */
+static ALWAYS_INLINE __m256i add_products(const bool minima, __m256i acc, __m256i u, __m256i x)
+{
+    if (minima) {
+        return _mm256_add_epi16(acc, _mm256_maddubs_epi16(u, x));
+    }
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(u), _mm256_sign_epi8(x, u));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_q_block *x, size_t t,
+                                     const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
+                                     const size_t nv)
+{
+    __m256 sum[TILE_N][TILE_V];
+    __m256i acc[TILE_N][TILE_V];
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            sum[n][v] = _mm256_loadu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE);
+        }
+    }
+    for (size_t b = 0; b < n_blocks; b++, x++) {
+        const uint8_t *u = w->u + n0 * w->u_stride + b * QUANT_BLOCK;
+        for (size_t n = 0; n < nn; n++) {
+            for (size_t v = 0; v < nv; v++) {
+                acc[n][v] = _mm256_setzero_si256();
+            }
+        }
+        for (size_t k = 0; k < QUANT_BLOCK / 4; k++) {
+            for (size_t n = 0; n < nn; n++) {
+                __m256i wv = four_weights(u + n * w->u_stride + 4 * k);
+                wv = minima ? wv : _mm256_xor_si256(wv, _mm256_set1_epi8((char)0x80));
+                for (size_t v = 0; v < nv; v++) {
+                    acc[n][v] = add_products(minima, acc[n][v], wv, load_32(&x->q[k][t + v * TILE_SIDE]));
+                }
+            }
+        }
+        for (size_t v = 0; v < nv; v++) {
+            const __m256 xs = _mm256_loadu_ps(&x->scale[t + v * TILE_SIDE]);
+            for (size_t n = 0; n < nn; n++) {
+                __m256i whole = minima ? _mm256_madd_epi16(acc[n][v], _mm256_set1_epi16(1)) : acc[n][v];
+                __m256 both = _mm256_mul_ps(xs, _mm256_set1_ps(w->scale[(n0 + n) * w->stride + b]));
+                sum[n][v] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole), both, sum[n][v]);
+            }
+        }
+        for (size_t v = 0; minima && v < nv; v++) {
+            const __m256 xs = _mm256_loadu_ps(&x->sum[t + v * TILE_SIDE]);
+            for (size_t n = 0; n < nn; n++) {
+                const __m256 m = _mm256_set1_ps(w->minimum[(n0 + n) * w->stride + b]);
+                sum[n][v] = _mm256_fmadd_ps(m, xs, sum[n][v]);
+            }
+        }
+    }
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            _mm256_storeu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE, sum[n][v]);
+        }
+    }
+}
+
+#include "compute/ops_q_tile.h"
+
+void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                 size_t n_blocks)
+{
+    w->minimum ? tile_q_blocks(true, sums, x, w, T, N, n_blocks)
+               : tile_q_blocks(false, sums, x, w, T, N, n_blocks);
+}
+
 #endif

@@ -122,4 +122,82 @@ void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const v
     dot_all_q(true, &job, T, N);
 }
 
+/* ---- tiles ---- */
+
+/* 24 accumulators of the present block, 4 inputs, 1 weight; the sums wait in the first cache. */
+enum { TILE_N = 6, TILE_V = 4, TILE_SIDE = 16 };
+
+static ALWAYS_INLINE __m512i four_weights(const uint8_t *at)
+{
+    int32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return _mm512_set1_epi32(bits);
+}
+
+/* TRAP: around the intrinsic, GCC 12 copies every accumulator twice, and then has no registers left. */
+static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(x));
+    return acc;
+}
+
+static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_q_block *x, size_t t,
+                                     const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
+                                     const size_t nv)
+{
+    const size_t u_stride = w->u_stride, stride = w->stride;
+    const uint8_t *u = w->u + n0 * u_stride;
+    const float *scale = w->scale + n0 * stride, *minimum = minima ? w->minimum + n0 * stride : NULL;
+    sums += n0 * TILE_ROWS + t;
+    for (size_t b = 0; b < n_blocks; b++, x++) {
+        __m512i acc[TILE_N][TILE_V];
+        for (size_t n = 0; n < nn; n++) {
+            for (size_t v = 0; v < nv; v++) {
+                acc[n][v] =
+                    minima ? _mm512_setzero_si512() : _mm512_loadu_si512(&x->offset[t + v * TILE_SIDE]);
+            }
+        }
+#pragma GCC unroll 1
+        for (size_t k = 0; k < QUANT_BLOCK / 4; k++) {
+            __m512i xv[TILE_V];
+            for (size_t v = 0; v < nv; v++) {
+                xv[v] = _mm512_loadu_si512(&x->q[k][t + v * TILE_SIDE]);
+            }
+            for (size_t n = 0; n < nn; n++) {
+                __m512i wv = four_weights(u + n * u_stride + 4 * k);
+                for (size_t v = 0; v < nv; v++) {
+                    acc[n][v] = add_products(acc[n][v], wv, xv[v]);
+                }
+            }
+        }
+        for (size_t v = 0; v < nv; v++) {
+            const __m512 xs = _mm512_loadu_ps(&x->scale[t + v * TILE_SIDE]);
+#pragma GCC unroll 8
+            for (size_t n = 0; n < nn; n++) {
+                float *at = sums + n * TILE_ROWS + v * TILE_SIDE;
+                __m512 both = _mm512_mul_ps(xs, _mm512_set1_ps(scale[n * stride]));
+                __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(acc[n][v]), both, _mm512_loadu_ps(at));
+                if (minima) {
+                    __m512 m = _mm512_set1_ps(minimum[n * stride]);
+                    sum = _mm512_fmadd_ps(m, _mm512_loadu_ps(&x->sum[t + v * TILE_SIDE]), sum);
+                }
+                _mm512_storeu_ps(at, sum);
+            }
+        }
+        __asm__ volatile("" ::: "memory"); /* sums stay in memory: the registers are for acc */
+        u += QUANT_BLOCK;
+        scale++;
+        minimum += minima ? 1 : 0;
+    }
+}
+
+#include "compute/ops_q_tile.h"
+
+void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                 size_t n_blocks)
+{
+    w->minimum ? tile_q_blocks(true, sums, x, w, T, N, n_blocks)
+               : tile_q_blocks(false, sums, x, w, T, N, n_blocks);
+}
+
 #endif

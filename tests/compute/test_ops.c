@@ -172,6 +172,43 @@ static void tile_case_bf16(size_t T, size_t N, size_t K, size_t slack)
     free(x), free(w), free(p), free(q), free(half);
 }
 
+/* A panel in 8 bits, full of any bytes, against rows of weights: the same bits in every table. */
+static void tile_case_q(bool minima, size_t T, size_t N, size_t n_blocks)
+{
+    const size_t columns = n_blocks * QUANT_BLOCK, slack = 5;
+    tile_q_block *x = malloc(n_blocks * sizeof *x);
+    uint8_t *u = malloc(N * (columns + slack));
+    float *scale = rng_floats(N * (n_blocks + 1), 1), *minimum = rng_floats(N * (n_blocks + 1), 1);
+    for (size_t b = 0; b < n_blocks; b++) {
+        rng_fill(x[b].scale, TILE_ROWS, 1);
+        rng_fill(x[b].sum, TILE_ROWS, 1);
+        for (size_t t = 0; t < TILE_ROWS; t++) {
+            int32_t sum = 0;
+            for (size_t i = 0; i < QUANT_BLOCK; i++) {
+                int q = t == 1 ? 127 : t == 2 ? -127 : (int)(rng_u32() % 255) - 127;
+                uint32_t byte = (uint32_t)(uint8_t)q << (i % 4 * 8);
+                x[b].q[i / 4][t] = i % 4 ? x[b].q[i / 4][t] | byte : byte;
+                sum += q;
+            }
+            x[b].offset[t] = -128 * sum;
+        }
+    }
+    for (size_t i = 0; i < N * (columns + slack); i++) {
+        u[i] = (uint8_t)(i < columns ? (minima ? 15 : 255) : minima ? rng_u32() % 16 : 1 + rng_u32() % 255);
+    }
+    const tile_q_rows w = {u, columns + slack, scale, minima ? minimum : NULL, n_blocks + 1};
+    float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
+    rng_fill(a, N * TILE_ROWS, 1);
+    memcpy(b, a, N * TILE_ROWS * sizeof *a);
+    vec->tile_q(a, x, &w, T, N, n_blocks);
+    gen->tile_q(b, x, &w, T, N, n_blocks);
+    for (size_t n = 0; n < N; n++) {
+        CHECK(memcmp(a + n * TILE_ROWS, b + n * TILE_ROWS, T * sizeof *a) == 0);
+    }
+    check_guard(&out_a);
+    free(x), free(u), free(scale), free(minimum);
+}
+
 static void check_tiles(void)
 {
     static const size_t rows[] = {1, 15, 16, 17, 48, 63, 64};
@@ -181,6 +218,7 @@ static void check_tiles(void)
         if (vec->tile_bf16 && K > 0) {
             tile_case_bf16(T, N, (K + 1) / 2 * 2, i % 3);
         }
+        tile_case_q(i % 2, T, N, i % 12);
     }
 }
 
@@ -206,6 +244,14 @@ static void quant_case(dtype type, size_t T, size_t N, size_t K)
         gen->quantize_x(&b, x + t * K, K);
     }
     CHECK(memcmp(p, q, T * x_bytes) == 0);
+    if (type == DTYPE_Q4) {
+        const size_t columns = quant_columns(K);
+        uint8_t *numbers = malloc(2 * columns);
+        vec->unpack_q4(numbers, rows, K);
+        gen->unpack_q4(numbers + columns, rows, K);
+        CHECK(memcmp(numbers, numbers + columns, columns) == 0);
+        free(numbers);
+    }
     float *a = guard(&out_a, T * (N + 1)), *b = guard(&out_b, T * (N + 1));
     vec->dot_q[at](a, N + 1, p, T, rows, N, K);
     gen->dot_q[at](b, N + 1, q, T, rows, N, K);
@@ -501,6 +547,7 @@ int main(void)
     if (has_avx512 && (cpu_flags() & CPU_AVX512_BF16) && ops_avx512_bf16()) {
         vec = ops_avx512_vnni();
         check_quant();
+        check_tiles();
         vec = ops_avx512_bf16();
         CHECK(vec->tile_bf16 != NULL);
         check_tiles();

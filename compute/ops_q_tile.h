@@ -1,0 +1,42 @@
+/* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included by the files that
+ * define the block:
+ *
+ *     enum { TILE_N = 3, TILE_V = 4, TILE_SIDE = 16 };   rows of weights, vectors of rows of x, rows of x in a vector
+ *     static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_q_block *x, size_t t,
+ *                                          const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
+ *                                          const size_t nv)
+ *         sums of rows n0 .. n0+nn-1 of w and of nv vectors from row t of x on
+ *     #include "compute/ops_q_tile.h"                    tile_q_blocks()
+ */
+#ifndef PARLEY_COMPUTE_OPS_Q_TILE_H
+#define PARLEY_COMPUTE_OPS_Q_TILE_H
+
+#include "compute/kernel.h"
+#include "compute/ops.h"
+
+/* All rows of weights against nv vectors. */
+static ALWAYS_INLINE void tile_vectors(const bool minima, float *sums, const tile_q_block *x, size_t t,
+                                       const tile_q_rows *w, size_t N, size_t n_blocks, const size_t nv)
+{
+    size_t n = 0;
+    for (; n + TILE_N <= N; n += TILE_N) {
+        tile_block(minima, sums, x, t, w, n, n_blocks, TILE_N, nv);
+    }
+    for (; n < N; n++) {
+        tile_block(minima, sums, x, t, w, n, n_blocks, 1, nv);
+    }
+}
+
+static ALWAYS_INLINE void tile_q_blocks(const bool minima, float *sums, const tile_q_block *x,
+                                        const tile_q_rows *w, size_t T, size_t N, size_t n_blocks)
+{
+    size_t t = 0;
+    for (; t + TILE_V * TILE_SIDE <= T; t += TILE_V * TILE_SIDE) {
+        tile_vectors(minima, sums, x, t, w, N, n_blocks, TILE_V);
+    }
+    for (; t < T; t += TILE_SIDE) {
+        tile_vectors(minima, sums, x, t, w, N, n_blocks, 1);
+    }
+}
+
+#endif
