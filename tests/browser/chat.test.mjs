@@ -459,11 +459,31 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     await page.locator('.queue li').first().getByRole('button', { name: 'Edit' }).click();
     assert.match(await field.inputValue(), /^say two and more/);
     assert.equal(await page.locator('.queue li').count(), 1);
+    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.locator('.tray .thumb img').waitFor();
+    await field.fill('What is it?');
+    await field.press('Enter');
+    await page.reload();
+    await page.locator('.queue li').nth(1).waitFor();
     assert.equal(server.requests.length, 1);
+    assert.equal(server.requests[0].body.store, false);
     server.options.holdAfter = Infinity;
-    await page.locator('.answer').getByText('three').waitFor();
+    await page.locator('.answer').getByText('three objects').waitFor();
     assert.equal(await page.locator('.queue li').count(), 0);
     assert.deepEqual(server.requests[1].body.input.map((item) => item.content[0].text), ['say one and', 'one and', 'say three']);
+    assert.match(server.requests[2].body.input.at(-1).content[0].image_url, /^data:image\/png;base64,iVBOR/);
+    await lastAnswer(page);
+    // Behind an answer that was stopped it waits until it is sent by hand.
+    server.options.holdAfter = 1;
+    await send(page, 'say four and');
+    await page.locator('.answer').getByText('four').waitFor();
+    await field.fill('say five');
+    await field.press('Enter');
+    await page.keyboard.press('Escape');
+    server.options.holdAfter = Infinity;
+    await page.locator('.queue').getByRole('button', { name: 'Send', exact: true }).click();
+    await page.locator('.answer').getByText('five').waitFor();
+    assert.equal(await page.locator('.queue li').count(), 0);
     await done();
 });
 

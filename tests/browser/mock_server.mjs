@@ -223,13 +223,14 @@ export async function startMock(given = {}) {
             `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n` +
                 'Sec-WebSocket-Protocol: parley.v1\r\n\r\n',
         );
-        const client = { socket, send: (event) => socket.writable && socket.write(frame(JSON.stringify(event))) };
+        const client = { socket, frozen: false, send: (event) => !client.frozen && socket.writable && socket.write(frame(JSON.stringify(event))) };
         sockets.add(client);
         socket.on('close', () => sockets.delete(client));
         socket.on('error', () => sockets.delete(client));
         let buffer = Buffer.alloc(0);
         const parts = [];
         socket.on('data', (data) => {
+            if (client.frozen) return;
             buffer = Buffer.concat([buffer, data]);
             for (let message; (message = unframe(buffer)); ) {
                 buffer = buffer.subarray(message.size);
@@ -368,6 +369,10 @@ export async function startMock(given = {}) {
         /** Cuts every WebSocket, as a lost network does. */
         drop() {
             for (const { socket } of sockets) socket.destroy();
+        },
+        /** Every open WebSocket goes dead without a word, as over the sleep of a device. */
+        freeze() {
+            for (const client of sockets) client.frozen = true;
         },
         send(event) {
             for (const client of sockets) client.send(event);

@@ -62,6 +62,42 @@ test('an answer survives a reload', async () => {
     await done();
 });
 
+test('after a sleep the dead socket is left at once, and the answer goes on', async () => {
+    server.options.holdAfter = 20;
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'long');
+    await page.locator('.answer').getByText('word19').first().waitFor();
+    server.freeze();
+    server.options.holdAfter = Infinity;
+    await page.evaluate(() => {
+        // What notices silence after a minute would help too: not here.
+        clearInterval(document.querySelector('parley-app').chat.connection.pingTimer);
+        const now = Date.now;
+        Date.now = () => now() + 3_600_000;
+    });
+    assert.deepEqual(words(await lastAnswer(page)), LONG);
+    assert.equal(server.requests.length, 1);
+    await done();
+});
+
+test('a question that was not sent yet goes out after a reload, once', async () => {
+    server.options.state = 'loading';
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'say hello');
+    await page.locator('.working-text', { hasText: 'Waiting for the server' }).waitFor();
+    await until(() => page.evaluate(async () => {
+        const { History } = await import(new URL('js/history.js', document.baseURI).href);
+        return (await (await History.open()).list()).length === 1;
+    }), 'the chat to be kept');
+    await page.reload();
+    await page.locator('.working-text', { hasText: 'Waiting for the server' }).waitFor();
+    server.options.state = 'ready';
+    server.send({ type: 'server.status', state: 'ready', progress: 1 });
+    assert.equal(await lastAnswer(page), 'hello');
+    assert.equal(server.requests.length, 1);
+    await done();
+});
+
 test('a server that forgot the answer: what was said stays, with words', async () => {
     server.options.holdAfter = 20;
     server.options.forget = true;

@@ -9,7 +9,7 @@ import { Connection } from './connection.js';
 import { History } from './history.js';
 import { addMessage, canContinue, newConversation, noteTool, optionFields, pathTo, shownPath, showBranch, toInput } from './store.js';
 import { Uploads } from './upload.js';
-import { throttleFrames } from './util.js';
+import { newId, throttleFrames } from './util.js';
 
 /**
  * @typedef {import('./store.js').Conversation} Conversation
@@ -19,7 +19,7 @@ import { throttleFrames } from './util.js';
 
 const SAVE_MS = 1_000;
 const SHOW_MS = 66; // at most 15 renderings a second
-const RESUME_MAX_AGE_MS = 6 * 60_000; // the server keeps a finished answer's log for five minutes
+const ASK_AGAIN_MS = 10 * 60_000; // as long as the server knows a question again by its id
 const UNDO_MS = 8_000;
 const SAVE_NOTICE_MS = 60_000;
 
@@ -64,8 +64,6 @@ export class Chat extends EventTarget {
         this.current = newConversation(settings.get('newChat'));
         /** Conversations that are shown or have a running answer. @type {Map<string, Conversation>} */
         this.live = new Map();
-        /** Messages that wait for a running answer, by conversation id. @type {Map<string, any[]>} */
-        this.queues = new Map();
         /** What is being written, by conversation id; 'new' for a chat without messages. @type {Map<string, any>} */
         this.drafts = new Map(Object.entries(readDrafts()).map(([id, text]) => [id, { text, attachments: [] }]));
         /** Running answers by message id. */
@@ -226,18 +224,31 @@ export class Chat extends EventTarget {
 
     /** Sends a message once the running answer is there. @param {string} text @param {Attachment[]} attachments */
     enqueue(text, attachments) {
-        this.queues.set(this.current.id, [...this.queue, { text, attachments }]);
         this.keepDraft('', []);
-        this.#tell('list');
+        this.#setQueue(this.current, [...this.queue, { text, attachments }]);
     }
 
-    /** What waits in the shown conversation. */
+    /** What waits in the shown conversation. It is kept with it. */
     get queue() {
-        return this.queues.get(this.current.id) ?? [];
+        return this.current.queue ?? [];
     }
 
+    /** @param {import('./store.js').Queued} entry */
     unqueue(entry) {
-        this.queues.set(this.current.id, this.queue.filter((other) => other !== entry));
+        this.#setQueue(this.current, this.queue.filter((other) => other !== entry));
+    }
+
+    /** Sends what was left waiting behind an answer that did not end well. @param {import('./store.js').Queued} entry */
+    sendQueued(entry) {
+        this.unqueue(entry);
+        this.send(entry.text, entry.attachments);
+    }
+
+    /** @param {Conversation} conversation @param {import('./store.js').Queued[]} queue */
+    #setQueue(conversation, queue) {
+        if (queue.length) conversation.queue = queue;
+        else delete conversation.queue;
+        this.#save(conversation);
         this.#tell('list');
     }
 
@@ -309,9 +320,10 @@ export class Chat extends EventTarget {
     continueAnswer(id) {
         const message = this.current.messages[id];
         if (!message || !canContinue(message)) return;
-        message.before = { text: message.text, reasoning: message.reasoning ?? '', at: Date.now() };
+        message.before = { text: message.text, reasoning: message.reasoning ?? '' };
         message.status = 'streaming';
         delete message.responseId;
+        delete message.askId;
         delete message.error;
         delete message.reason;
         this.#ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
@@ -339,6 +351,7 @@ export class Chat extends EventTarget {
      */
     async #ask(conversation, answer, path, more = {}) {
         this.live.set(conversation.id, conversation);
+        answer.askId ??= newId();
         this.progress.set(answer.id, { kind: 'waiting' });
         this.#tell('conversation');
         this.#save(conversation);
@@ -351,9 +364,10 @@ export class Chat extends EventTarget {
             return;
         }
         if (answer.status !== 'streaming') return;
-        const body = { ...optionFields(conversation.options), ...more, input, chat_template_kwargs: { enable_thinking: answer.thinking } };
+        // The whole branch goes along each time: the server need not keep the conversation.
+        const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (this.modelId) body.model = this.modelId;
-        this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink));
+        this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink, answer.askId));
     }
 
     /** One option of the shown chat; undefined: as the model likes it. @param {string} name @param {any} value */
@@ -397,10 +411,12 @@ export class Chat extends EventTarget {
         }
     }
 
-    /** After a reload: attaches to an answer that was running, or says that it is cut. */
+    /**
+     * After a reload: attaches to an answer that was running (the server says if it no longer has it), asks again what
+     * was not heard of, or says that the answer is cut.
+     */
     #pickUp(conversation, message) {
-        const asked = message.before?.at ?? message.created;
-        if (message.responseId && Date.now() - asked < RESUME_MAX_AGE_MS) {
+        if (message.responseId) {
             this.progress.set(message.id, { kind: 'lost' });
             this.#listen(
                 conversation,
@@ -410,11 +426,11 @@ export class Chat extends EventTarget {
             );
             return;
         }
-        delete message.before;
-        message.status = message.text ? 'stopped' : 'failed';
-        if (!message.text) message.error = { code: 'connection_lost', message: '' };
-        this.#save(conversation);
-        this.#tell('message', message.id);
+        if (!message.text && !message.reasoning && Date.now() - message.created < ASK_AGAIN_MS) {
+            this.#ask(conversation, message, pathTo(conversation, message.parent));
+            return;
+        }
+        this.#end(conversation, message, { status: 'failed', error: { code: 'connection_lost', message: '' } });
     }
 
     /**
@@ -532,9 +548,9 @@ export class Chat extends EventTarget {
         this.#tell('finished', message);
         this.#tell('list');
         // A stopped or failed answer leaves the queue to the user.
-        const [next, ...rest] = this.queues.get(conversation.id) ?? [];
+        const [next, ...rest] = conversation.queue ?? [];
         if (next && (message.status === 'done' || message.status === 'cut')) {
-            this.queues.set(conversation.id, rest);
+            this.#setQueue(conversation, rest);
             this.send(next.text, next.attachments, {}, conversation);
         }
     }

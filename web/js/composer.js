@@ -131,10 +131,13 @@ class ChatComposer extends LitElement {
                   </div>`
                 : nothing}
             ${this.queue.length
-                ? html`<ol class="queue" aria-label="Sent after this answer">
+                ? html`<ol class="queue" aria-label=${this.busy ? 'Sent after this answer' : 'Not sent yet'}>
                       ${this.queue.map(
                           (entry) => html`<li>
                               <span>${entry.text || entry.attachments[0]?.name}</span>
+                              ${this.busy
+                                  ? nothing
+                                  : html`<button type="button" class="quiet small" @click=${() => this.chat.sendQueued(entry)}>Send</button>`}
                               <button type="button" class="quiet small" @click=${() => this.#takeBack(entry)}>Edit</button>
                               <button type="button" class="quiet icon-only small" aria-label="Do not send this"
                                   @click=${() => this.chat.unqueue(entry)}>${icon('close')}</button>

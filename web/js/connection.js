@@ -36,20 +36,29 @@ const BACKOFF_MAX_MS = 15_000;
 const GREETING_MS = 8_000;
 const PING_MS = 20_000;
 const SILENCE_MS = 45_000;
+/** After a sleep, in another network or in a tab that comes back, the socket may be dead without saying so. */
+const PROBE_MS = 4_000;
+const WATCH_MS = 3_000;
 const LOST_MAX_MS = 120_000;
 const CANCEL_WAIT_MS = 4_000;
 const FALLBACK_RETRY_MS = 30_000;
+/** So many attempts in a row must fail while HTTP works: then WebSockets are blocked. Where one was open, the network is just bad. */
+const BLOCKED = 2;
+const BLOCKED_AFTER_OPEN = 5;
 const DEFAULT_TEXT_FRAME = 1 << 20;
 
 /** One answer on its way. Made by Connection.generate and Connection.resume. */
 export class Run {
-    /** @param {Connection} connection @param {object|null} body @param {(event: RunEvent) => void} sink */
-    constructor(connection, body, sink) {
+    /**
+     * @param {Connection} connection @param {object|null} body @param {(event: RunEvent) => void} sink
+     * @param {string} [id] the same one makes it the same question to the server
+     */
+    constructor(connection, body, sink, id = newId()) {
         this.connection = connection;
         this.body = body;
         this.sink = sink;
-        this.streamId = newId('s_');
-        this.eventId = newId('e_');
+        this.streamId = `s_${id}`;
+        this.eventId = `e_${id}`;
         /** @type {string|null} */
         this.responseId = null;
         this.lastSeq = -1;
@@ -107,16 +116,24 @@ export class Connection extends EventTarget {
         this.pingTimer = 0;
         this.lastHeard = 0;
         this.hearsPongs = false;
+        this.probeTimer = 0;
         /** Responses to cancel as soon as there is a socket. @type {Set<string>} */
         this.lateCancels = new Set();
     }
 
     start() {
-        addEventListener('online', () => this.retryNow());
+        addEventListener('online', () => this.wake());
+        addEventListener('pageshow', () => this.wake());
         addEventListener('offline', () => this.dispatchEvent(new Event('state')));
         document.addEventListener('visibilitychange', () => {
-            if (!document.hidden) this.retryNow();
+            if (!document.hidden) this.wake();
         });
+        let seen = Date.now();
+        setInterval(() => {
+            const now = Date.now();
+            if (now - seen > 4 * WATCH_MS) this.wake(); // the device slept
+            seen = now;
+        }, WATCH_MS);
         this.#open();
     }
 
@@ -141,6 +158,20 @@ export class Connection extends EventTarget {
         this.#open();
     }
 
+    /** Makes sure at once that the connection is alive: leaves a socket that says nothing to a ping. */
+    wake() {
+        if (this.state !== 'open') {
+            this.retryNow();
+            return;
+        }
+        const { socket, lastHeard } = this;
+        this.#ping();
+        clearTimeout(this.probeTimer);
+        this.probeTimer = setTimeout(() => {
+            if (this.hearsPongs && this.socket === socket && this.lastHeard === lastHeard) this.#leave();
+        }, PROBE_MS);
+    }
+
     /** @param {string} path @param {RequestInit} [init] */
     fetch(path, init = {}) {
         const headers = new Headers(init.headers);
@@ -150,10 +181,10 @@ export class Connection extends EventTarget {
 
     /**
      * Asks for an answer. `body` is a Responses request without `stream`.
-     * @param {object} body @param {(event: RunEvent) => void} sink
+     * @param {object} body @param {(event: RunEvent) => void} sink @param {string} [id] see Run
      */
-    generate(body, sink) {
-        const run = new Run(this, body, sink);
+    generate(body, sink, id) {
+        const run = new Run(this, body, sink, id);
         this.runs.add(run);
         if (this.state === 'fallback') this.#runOverHttp(run);
         else if (this.#takes) this.#sendCreate(run);
@@ -247,6 +278,7 @@ export class Connection extends EventTarget {
         this.server = greeting.server ?? null;
         clearInterval(this.pingTimer);
         this.pingTimer = setInterval(() => this.#ping(), PING_MS);
+        this.#ping();
         this.#setState('open');
         for (const id of this.lateCancels) this.#send({ type: 'response.cancel', response_id: id });
         this.lateCancels.clear();
@@ -266,14 +298,16 @@ export class Connection extends EventTarget {
     }
 
     #ping() {
-        if (this.hearsPongs && performance.now() - this.lastHeard > SILENCE_MS) {
-            // A dead socket may take minutes to say so: leave it.
-            const socket = this.socket;
-            this.#closed(socket);
-            socket?.close();
-            return;
-        }
-        this.#send({ type: 'ping', event_id: 'ping', t: Date.now() });
+        if (this.hearsPongs && performance.now() - this.lastHeard > SILENCE_MS) this.#leave();
+        else this.#send({ type: 'ping', event_id: 'ping', t: Date.now() });
+    }
+
+    /** A dead socket may take minutes to say so: leaves it, and opens another one. */
+    #leave() {
+        const socket = this.socket;
+        this.#closed(socket);
+        socket?.close();
+        this.retryNow();
     }
 
     /** @param {WebSocket|null} socket */
@@ -290,7 +324,7 @@ export class Connection extends EventTarget {
             if (!run.lostAt) run.emit({ kind: run.sent ? 'lost' : 'waiting' });
             this.#expireLost(run);
         }
-        if (this.failures >= 2) this.#probe();
+        if (this.failures >= BLOCKED) this.#probe();
         const base = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.failures - 1));
         const wait = this.state === 'fallback' ? FALLBACK_RETRY_MS : base * (0.7 + 0.6 * Math.random());
         this.retryAt = performance.now() + wait;
@@ -322,7 +356,7 @@ export class Connection extends EventTarget {
         if (this.state === 'open' || this.state === 'stopped') return;
         if (status === 401 || status === 403) this.#setState('unauthorised');
         else if (status === 503) this.#setState('loading');
-        else if (status >= 200 && status < 300) {
+        else if (status >= 200 && status < 300 && this.failures >= (this.session ? BLOCKED_AFTER_OPEN : BLOCKED)) {
             this.#setState('fallback');
             for (const run of [...this.runs]) {
                 if (run.abort) continue;

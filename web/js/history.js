@@ -13,6 +13,7 @@
  * @typedef {import('./store.js').Conversation} Conversation
  * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: searched, lower case
  */
+import { attachmentsOf } from './store.js';
 
 const NAME = 'parley';
 const VERSION = 1;
@@ -75,18 +76,15 @@ export class History {
         if (!this.db) return summary;
         const transaction = this.db.transaction(['conversations', 'summaries', 'media'], 'readwrite');
         const added = [];
-        const messages = {};
-        for (const message of Object.values(conversation.messages)) {
-            const attachments = message.attachments?.map(({ blob, ...rest }) => {
-                if (blob && !this.storedMedia.has(rest.id)) {
-                    transaction.objectStore('media').put({ id: rest.id, conversation: conversation.id, blob });
-                    added.push(rest.id);
-                }
-                return rest;
-            });
-            messages[message.id] = attachments ? { ...message, attachments } : message;
+        for (const { id, blob } of attachmentsOf(conversation)) {
+            if (!blob || this.storedMedia.has(id)) continue;
+            transaction.objectStore('media').put({ id, conversation: conversation.id, blob });
+            added.push(id);
         }
-        transaction.objectStore('conversations').put({ ...conversation, messages });
+        const bare = (one) => (one.attachments ? { ...one, attachments: one.attachments.map(({ blob, ...rest }) => rest) } : one);
+        const messages = Object.fromEntries(Object.values(conversation.messages).map((message) => [message.id, bare(message)]));
+        const queue = conversation.queue?.map(bare);
+        transaction.objectStore('conversations').put({ ...conversation, messages, ...(queue ? { queue } : {}) });
         transaction.objectStore('summaries').put(summary);
         await finished(transaction);
         for (const id of added) this.storedMedia.add(id);
@@ -99,9 +97,8 @@ export class History {
         const transaction = this.db.transaction(['conversations', 'media']);
         const conversation = await result(transaction.objectStore('conversations').get(id));
         if (!conversation) return null;
-        const wanted = Object.values(conversation.messages).flatMap((message) => message.attachments ?? []);
         await Promise.all(
-            wanted.map(async (attachment) => {
+            attachmentsOf(conversation).map(async (attachment) => {
                 const media = await result(transaction.objectStore('media').get(attachment.id));
                 if (media) {
                     attachment.blob = media.blob;
@@ -119,11 +116,9 @@ export class History {
         const transaction = this.db.transaction(['conversations', 'summaries', 'media'], 'readwrite');
         transaction.objectStore('conversations').delete(id);
         transaction.objectStore('summaries').delete(id);
-        for (const message of Object.values(conversation.messages)) {
-            for (const attachment of message.attachments ?? []) {
-                transaction.objectStore('media').delete(attachment.id);
-                this.storedMedia.delete(attachment.id);
-            }
+        for (const { id: media } of attachmentsOf(conversation)) {
+            transaction.objectStore('media').delete(media);
+            this.storedMedia.delete(media);
         }
         await finished(transaction);
     }

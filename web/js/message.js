@@ -179,7 +179,7 @@ class ChatMessage extends LitElement {
             : m.reasoningMs !== undefined
               ? `Thought for ${formatDuration(m.reasoningMs)}`
               : 'Thoughts';
-        return html`<details class="thinking ${now ? 'now' : ''}">
+        return html`<details class="thinking">
             <summary>${icon('thought')}<span>${label}</span>${icon('down')}</summary>
             <div class="prose thought" aria-live="off">
                 ${this.thought.update(m.reasoning ?? '', !now).map((token) => renderBlock(token))}
@@ -235,7 +235,7 @@ class ChatMessage extends LitElement {
         if (!progress) {
             const rate = this.message.timings?.predicted_per_second;
             return html`<div class="working">
-                <span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>
+                <span class="dots ${this.message.text ? 'steady' : ''}" aria-hidden="true"><i></i><i></i><i></i></span>
                 ${rate > 0 ? html`<span class="working-text">${formatRate(rate)} tokens/s</span>` : nothing}
             </div>`;
         }

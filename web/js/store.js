@@ -10,12 +10,13 @@
  * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
- *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string, at: number}}} Message
- *   before: what an answer held that is being gone on with.
+ *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string}} Message
+ *   before: what an answer held that is being gone on with; askId: by which the server knows the question again.
  * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
  *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
- *            messages: Record<string, Message>, options?: ChatOptions}} Conversation
+ *            messages: Record<string, Message>, options?: ChatOptions, queue?: Queued[]}} Conversation
+ * @typedef {{text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
  * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
  *            repeatPenalty?: number, presencePenalty?: number, maxTokens?: number, seed?: number}} ChatOptions
  *   what is missing is as the model likes it
@@ -83,6 +84,11 @@ export function addMessage(conversation, fields) {
     conversation.updated = Date.now();
     if (!conversation.title && message.role === 'user') conversation.title = titleOf(message);
     return message;
+}
+
+/** Every file of a conversation, those of questions that wait too. @param {Conversation} conversation @returns {Attachment[]} */
+export function attachmentsOf({ messages, queue = [] }) {
+    return [...Object.values(messages), ...queue].flatMap((one) => one.attachments ?? []);
 }
 
 /** The shown branch, first message first. @param {Conversation} conversation @returns {Message[]} */

@@ -91,23 +91,32 @@ export function blobToDataUri(blob) {
     });
 }
 
+/** What a rendering may take of the time between two: with a dear one (a long answer, a slow phone) they come less often. */
+const RENDER_SHARE = 1 / 16;
+const RENDER_MAX_MS = 250;
+
 /**
  * Calls fn at most once per interval, on an animation frame, and never loses the last call.
  * @param {() => void} fn
- * @param {number} intervalMs
+ * @param {number} intervalMs the shortest one
  */
 export function throttleFrames(fn, intervalMs) {
     let waiting = false;
     let last = 0;
+    let cost = 0;
     const run = () => {
         waiting = false;
         last = performance.now();
+        const begun = last;
         fn();
+        // A timer runs once the frame is laid out and painted, which takes longer than fn.
+        setTimeout(() => (cost = performance.now() - begun));
     };
     return () => {
         if (waiting) return;
         waiting = true;
-        const wait = Math.max(0, intervalMs - (performance.now() - last));
+        const interval = Math.max(intervalMs, Math.min(RENDER_MAX_MS, cost / RENDER_SHARE));
+        const wait = Math.max(0, interval - (performance.now() - last));
         // A hidden tab gets no animation frames: a timer alone keeps the text coming there.
         setTimeout(() => (document.hidden ? run() : requestAnimationFrame(run)), wait);
     };
