@@ -32,8 +32,15 @@ endif()
 enable_testing()
 add_executable(parley_fake tests/server/fake_main.c tests/server/fake_engine.c)
 target_link_libraries(parley_fake PRIVATE parley_server)
+
+# An echo behind the sockets' layer alone, for the conformance of its WebSocket frames.
+add_executable(net_echo tests/server/net_echo.c)
+target_link_libraries(net_echo PRIVATE parley_server)
+
 find_program(NODE node)
 if(NODE)
+    add_test(NAME server/ws_conformance COMMAND ${NODE} ${CMAKE_SOURCE_DIR}/tests/server/ws_conformance.mjs $<TARGET_FILE:net_echo>)
+    set_tests_properties(server/ws_conformance PROPERTIES TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
     file(GLOB live_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/live_*.mjs)
     foreach(script ${live_tests})
         get_filename_component(name ${script} NAME_WE)

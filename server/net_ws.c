@@ -51,6 +51,9 @@ int net_ws_writable(net_conn *c)
 {
     /* One message a callback. Its room is LWS_PRE bytes in front, which libwebsockets writes the frame header to. */
     static const char room[LWS_PRE];
+    if (lws_get_close_length(c->wsi) > 0) {
+        return 0; /* libwebsockets asks for more although a close frame was sent, and nothing may follow one */
+    }
     bytes_clear(&c->piece);
     bytes_append(&c->piece, room, sizeof room);
     net_pull pull = c->net->cb.on_writable(c->net->cb.ctx, c->id, &c->piece);
