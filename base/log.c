@@ -1,17 +1,36 @@
+#define _GNU_SOURCE /* dup3 */
 #include "base/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 4096, MESSAGE_MAX_BYTES = 2048 };
+#include "base/bytes.h"
+
+enum {
+    LINE_MAX_BYTES = 4096,
+    MESSAGE_MAX_BYTES = 2048,
+    JSON_MAX_BYTES = 16384,
+    TIME_BYTES = 64,
+    PATH_BYTES = 4096
+};
 
 /* Relaxed everywhere: a level change needs no order with other memory. */
 static _Atomic int current_level = LOG_INFO;
 
+/* Set before threads start. */
+static log_format current_format = LOG_TEXT;
+static int current_fd = STDERR_FILENO;
+static char current_path[PATH_BYTES]; /* "" for standard error */
+
+static const char *const LEVEL_WORDS[] = {"debug", "info", "warn", "error", "off"};
 static const char *const LEVEL_NAMES[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 
 void log_set_level(log_level level)
@@ -26,14 +45,62 @@ log_level log_get_level(void)
 
 bool log_parse_level(const char *text, log_level *out)
 {
-    static const char *const names[] = {"debug", "info", "warn", "error", "off"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(text, names[i]) == 0) {
+    for (size_t i = 0; i < ARRAY_LEN(LEVEL_WORDS); i++) {
+        if (strcmp(text, LEVEL_WORDS[i]) == 0) {
             *out = (log_level)i;
             return true;
         }
     }
     return false;
+}
+
+void log_set_format(log_format format)
+{
+    current_format = format;
+}
+
+bool log_is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat st;
+    char here[64];
+    if (!stream || fstat(STDERR_FILENO, &st) != 0) {
+        return false;
+    }
+    snprintf(here, sizeof here, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    return strcmp(here, stream) == 0;
+}
+
+static int open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+}
+
+err_code log_open(const char *path, err_detail *detail)
+{
+    if (strlen(path) >= sizeof current_path) {
+        return err_set(detail, ERR_INVALID, "the name of the log file is longer than %d bytes",
+                       PATH_BYTES - 1);
+    }
+    const int fd = open_file(path);
+    if (fd < 0) {
+        return err_set(detail, ERR_INVALID, "the log file %s cannot be opened: %s", path, strerror(errno));
+    }
+    snprintf(current_path, sizeof current_path, "%s", path);
+    current_fd = fd;
+    return ERR_OK;
+}
+
+void log_reopen(void)
+{
+    const int fd = current_path[0] ? open_file(current_path) : -1;
+    if (fd >= 0) {
+        /* The number stays, so that other threads need not be told. */
+        dup3(fd, current_fd, O_CLOEXEC);
+        close(fd);
+    } else if (current_path[0]) {
+        log_warn("log", "the log file cannot be opened again: %s", strerror(errno));
+    }
 }
 
 /* Copies text to out[0..cap) with control characters as \xNN, so that no message holds a line break.
@@ -68,6 +135,59 @@ static size_t escape(char *out, size_t cap, const char *text)
     return n;
 }
 
+/* "2026-11-20T12:07:01.123Z" */
+static size_t write_time(char *out, size_t cap)
+{
+    struct timespec now;
+    struct tm utc;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t n = strftime(out, cap, "%Y-%m-%dT%H:%M:%S", &utc);
+    return n + (size_t)snprintf(out + n, cap - n, ".%03dZ", (int)(now.tv_nsec / 1000000));
+}
+
+/* One write a line: lines of several threads never mix. A lost log line is not an error. */
+static void write_line(const char *line, size_t n)
+{
+    ssize_t written = write(current_fd, line, n);
+    (void)written;
+}
+
+static void write_text(log_level level, const char *area, const char *message)
+{
+    static const int PRIORITIES[] = {7, 6, 4, 3}; /* of syslog */
+    char line[LINE_MAX_BYTES];
+    size_t n;
+    if (current_format == LOG_JOURNAL) {
+        n = (size_t)snprintf(line, sizeof line, "<%d>", PRIORITIES[level]);
+    } else {
+        n = write_time(line, sizeof line);
+        n += (size_t)snprintf(line + n, sizeof line - n, " %s ", LEVEL_NAMES[level]);
+    }
+    n += escape(line + n, sizeof line - n - 2, area);
+    line[n++] = ' ';
+    n += escape(line + n, sizeof line - n - 1, message);
+    line[n++] = '\n';
+    write_line(line, n);
+}
+
+static void write_json(log_level level, const char *area, const char *message)
+{
+    char time[TIME_BYTES];
+    bytes line;
+    write_time(time, sizeof time);
+    bytes_init(&line, JSON_MAX_BYTES);
+    bytes_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"area\":", time, LEVEL_WORDS[level]);
+    bytes_append_json(&line, area, strlen(area));
+    bytes_append_str(&line, ",\"message\":");
+    bytes_append_json(&line, message, strlen(message));
+    bytes_append_str(&line, "}\n");
+    if (!line.failed) {
+        write_line(line.data, line.len);
+    }
+    bytes_deinit(&line);
+}
+
 void log_write(log_level level, const char *area, const char *format, ...)
 {
     if (level < log_get_level() || level < LOG_DEBUG || level >= LOG_OFF) {
@@ -78,21 +198,9 @@ void log_write(log_level level, const char *area, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-
-    struct timespec now;
-    struct tm utc;
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    char line[LINE_MAX_BYTES];
-    size_t n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &utc);
-    int m =
-        snprintf(line + n, sizeof line - n, ".%03dZ %s ", (int)(now.tv_nsec / 1000000), LEVEL_NAMES[level]);
-    n += (size_t)m;
-    n += escape(line + n, sizeof line - n - 2, area);
-    line[n++] = ' ';
-    n += escape(line + n, sizeof line - n - 1, message);
-    line[n++] = '\n';
-    /* One write per line: lines of several threads never mix. A lost log line is not an error. */
-    ssize_t written = write(STDERR_FILENO, line, n);
-    (void)written;
+    if (current_format == LOG_JSON) {
+        write_json(level, area, message);
+    } else {
+        write_text(level, area, message);
+    }
 }

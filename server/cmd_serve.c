@@ -9,7 +9,7 @@
 #include "server/serve.h"
 #include "server/tool_parser.h"
 
-enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16 };
+enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16, PATH_BYTES = 4096 };
 
 /* A list of words cut out of a text that the list owns. */
 typedef struct word_list {
@@ -43,21 +43,36 @@ static bool add_option(word_list *list, const char *text)
     return !text || add_words(list, text, strlen(text), ", ");
 }
 
-/* Keys from --api-key, or one a line from --api-key-file. */
+/* Where --api-key-file is, or what systemd's LoadCredential=api-key brought; NULL: neither. */
+static const char *key_file(const options *o, char *path, size_t cap)
+{
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    if (o->api_key || o->api_key_file || !folder) {
+        return o->api_key_file;
+    }
+    return file_join(path, cap, folder, "api-key") && file_exists(path) ? path : NULL;
+}
+
+/* Keys from --api-key, or one a line from a file. */
 static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
 {
+    char path[PATH_BYTES];
     bytes text;
     bytes_init(&text, SECRETS_MAX);
+    const char *file = key_file(o, path, sizeof path);
     err_code err = ERR_OK;
     if (o->api_key && o->api_key_file) {
         err = err_set(detail, ERR_INVALID, "--api-key and --api-key-file are both given; keep one of them");
-    } else if (o->api_key_file) {
-        err = file_read(&text, o->api_key_file, detail);
+    } else if (file) {
+        err = file_read(&text, file, detail);
     } else if (o->api_key) {
         bytes_append_str(&text, o->api_key);
     }
     if (err == ERR_OK && text.len && !add_words(keys, bytes_str(&text), text.len, "\r\n, ")) {
         err = err_set(detail, ERR_INVALID, "there are too many API keys; %d are possible", LIST_MAX);
+    }
+    if (err == ERR_OK && file && keys->n == 0) {
+        err = err_set(detail, ERR_INVALID, "%s holds no API key", file);
     }
     for (size_t i = 0; err == ERR_OK && i < keys->n; i++) {
         if (strlen(keys->words[i]) < KEY_MIN_CHARS) {
@@ -70,11 +85,60 @@ static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
     return err;
 }
 
+/* The keys while the server runs, and where they come from. */
+typedef struct key_ring {
+    const options *o;
+    word_list keys;
+} key_ring;
+
+/* serve_options.read_keys */
+static err_code read_keys_again(void *ctx, const char *const **keys, size_t *n, err_detail *detail)
+{
+    key_ring *ring = ctx;
+    word_list fresh = {0};
+    err_code err = read_keys(&fresh, ring->o, detail);
+    if (err == ERR_OK && fresh.n == 0 && ring->keys.n > 0) {
+        err = err_set(detail, ERR_INVALID, "there is no key any more");
+    }
+    if (err != ERR_OK) {
+        free(fresh.text);
+        return err;
+    }
+    free(ring->keys.text);
+    ring->keys = fresh;
+    *keys = ring->keys.words;
+    *n = ring->keys.n;
+    return ERR_OK;
+}
+
 static bool is_loopback(const char *host)
 {
     struct in_addr v4;
     return strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0 ||
            (inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
+}
+
+/* Whether nobody but this machine's users can reach the server without a key; says so if not. */
+static bool is_guarded(const options *o, size_t n_keys)
+{
+    if (is_loopback(o->host)) {
+        return true;
+    }
+    if (n_keys > 0) {
+        log_warn("srv", "keys and conversations travel unencrypted to %s; a proxy with TLS protects them",
+                 o->host);
+        return true;
+    }
+    if (o->insecure_no_key) {
+        log_warn("srv", "everybody who reaches %s can use this server", o->host);
+        return true;
+    }
+    fprintf(stderr,
+            "parley: everybody who reaches %s could use this server; ask for a key with --api-key-file FILE, "
+            "or say "
+            "--insecure-no-key\n",
+            o->host);
+    return false;
 }
 
 static bool is_tool_parser(const char *name)
@@ -84,7 +148,8 @@ static bool is_tool_parser(const char *name)
 
 int command_serve(const options *o)
 {
-    word_list keys = {0}, hosts = {0}, origins = {0};
+    key_ring ring = {.o = o};
+    word_list hosts = {0}, origins = {0};
     engine_options eo;
     serve_options so;
     err_detail detail = {0};
@@ -99,7 +164,7 @@ int command_serve(const options *o)
         return code;
     }
     so.tool_parser = o->tool_call_parser;
-    err_code err = read_keys(&keys, o, &detail);
+    err_code err = read_keys(&ring.keys, o, &detail);
     if (err != ERR_OK) {
         code = command_fail(err, &detail);
         goto out;
@@ -108,9 +173,8 @@ int command_serve(const options *o)
         fprintf(stderr, "parley: --allowed-hosts and --allowed-origins take at most %d names\n", LIST_MAX);
         goto out;
     }
-    if (!is_loopback(o->host) && keys.n == 0) {
-        log_warn("srv", "everybody who reaches %s can use this server; --api-key-file asks for a key",
-                 o->host);
+    if (!is_guarded(o, ring.keys.n)) {
+        goto out;
     }
     so.host = o->host;
     so.port = (int)o->port;
@@ -119,8 +183,10 @@ int command_serve(const options *o)
         eo.n_queue > so.n_queue ? eo.n_queue : so.n_queue; /* bodies wait before the engine's queue */
     so.alias = o->alias;
     so.ui_dir = o->ui_dir;
-    so.api_keys = keys.words;
-    so.n_api_keys = keys.n;
+    so.api_keys = ring.keys.words;
+    so.n_api_keys = ring.keys.n;
+    so.read_keys = read_keys_again;
+    so.read_keys_ctx = &ring;
     so.allowed_hosts = hosts.words;
     so.n_allowed_hosts = hosts.n;
     so.allowed_origins = origins.words;
@@ -137,7 +203,7 @@ int command_serve(const options *o)
     so.quiet = o->quiet;
     code = serve_run(&so);
 out:
-    free(keys.text);
+    free(ring.keys.text);
     free(hosts.text);
     free(origins.text);
     return code;

@@ -108,6 +108,14 @@ static bool prepare(options *o)
         return false;
     }
     log_set_level(level);
+    log_set_format(strcmp(o->log_format, "json") == 0 ? LOG_JSON
+                   : !o->log_file && log_is_journal() ? LOG_JOURNAL
+                                                      : LOG_TEXT);
+    err_detail detail;
+    if (o->log_file && log_open(o->log_file, &detail) != ERR_OK) {
+        fprintf(stderr, "parley: %s\n", detail.text);
+        return false;
+    }
     if (!o->model) {
         o->model = default_model();
     }

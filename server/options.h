@@ -86,7 +86,7 @@ typedef struct options {
     /* manual */
     const char *page;
     /* everywhere */
-    const char *log_level;
+    const char *log_level, *log_format, *log_file;
     bool quiet, verbose;
     const char *config;
     const char *completion;

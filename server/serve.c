@@ -22,11 +22,12 @@ enum {
     INBOX_MESSAGES = 65536,
     LINGER_MS = 3000, /* for close frames and the last replies */
     FLUSH_MS = 100,
+    DRAIN_SPARE_S = 30, /* to close what is open, behind the time of the answers */
     INFLIGHT_BODIES = 6
 };
 
 /* SIGINT or SIGTERM arrived; the loop's timer looks. Lock-free, so a handler may touch it. */
-static atomic_int signal_seen;
+static atomic_int signal_seen, reload_seen;
 
 void serve_options_init(serve_options *opt)
 {
@@ -157,6 +158,7 @@ static void on_loaded(serve *s, loop_message *m)
     snprintf(s->load_stage, sizeof s->load_stage, "ready");
     if (s->phase == SERVE_LOADING) {
         s->phase = SERVE_READY;
+        notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->model_name);
         if (!s->opt->quiet) {
             bool is_v6 = strchr(s->opt->host, ':') != NULL;
             bool is_any = strcmp(s->opt->host, "0.0.0.0") == 0 || strcmp(s->opt->host, "::") == 0;
@@ -179,6 +181,7 @@ static void on_wake(void *ctx)
         if (m->type == LOOP_LOADING) {
             snprintf(s->load_stage, sizeof s->load_stage, "%s", m->stage);
             s->load_fraction = m->fraction;
+            notify_send(&s->notify, "STATUS=Loading: %s, %.0f %%", s->load_stage, s->load_fraction * 100.0);
             serve_status_changed(s);
         } else if (m->type == LOOP_LOADED) {
             on_loaded(s, m);
@@ -226,6 +229,8 @@ static void begin_drain(serve *s, double now)
     log_info("srv", "shutting down: %d answers open", serve_count_open_answers(s));
     s->phase = SERVE_DRAINING;
     s->drain_until_ms = now + s->opt->drain_timeout_s * 1000.0;
+    notify_send(&s->notify, "STOPPING=1\nSTATUS=Ending: %d answers open\nEXTEND_TIMEOUT_USEC=%lld",
+                serve_count_open_answers(s), (s->opt->drain_timeout_s + DRAIN_SPARE_S) * 1000000LL);
     net_stop_listening(s->net);
     serve_status_changed(s);
 }
@@ -296,6 +301,32 @@ static void report_load(serve *s)
     }
 }
 
+/* SIGHUP */
+static void reload(serve *s)
+{
+    const serve_options *opt = s->opt;
+    const char *const *keys;
+    size_t n_keys;
+    access_rules rules;
+    err_detail d = {0};
+    log_reopen();
+    err_code err = opt->read_keys ? opt->read_keys(opt->read_keys_ctx, &keys, &n_keys, &d) : ERR_OK;
+    if (err == ERR_OK && opt->read_keys) {
+        if (access_init(&rules, keys, n_keys, opt->allowed_hosts, opt->n_allowed_hosts, opt->allowed_origins,
+                        opt->n_allowed_origins)) {
+            access_deinit(&s->access);
+            s->access = rules;
+        } else {
+            err = err_set(&d, ERR_NOMEM, "there is not enough memory");
+        }
+    }
+    if (err == ERR_OK) {
+        log_info("srv", "reloaded: the log file and the keys");
+    } else {
+        log_error("srv", "the keys stay as they were: %s", d.text);
+    }
+}
+
 static void on_timer(void *ctx)
 {
     serve *s = ctx;
@@ -304,6 +335,10 @@ static void on_timer(void *ctx)
     if (stops && s->phase != SERVE_DRAINING) {
         begin_drain(s, now);
     }
+    if (s->heeds_signals && atomic_exchange(&reload_seen, 0)) {
+        reload(s);
+    }
+    notify_tick(&s->notify, now, s->phase == SERVE_LOADING);
     int wait_ms = serve_tick_answers(s, now);
     const int upload_ms = serve_tick_uploads(s);
     wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
@@ -507,6 +542,10 @@ static int run(serve *s, void (*started)(void *ctx, serve *s, int port), void *c
 /* Any thread may be interrupted, also one that a library made before main; so a handler, not sigwait. */
 static void on_signal(int sig)
 {
+    if (sig == SIGHUP) {
+        atomic_store(&reload_seen, 1);
+        return;
+    }
     if (atomic_exchange(&signal_seen, 1)) {
         _exit(128 + sig);
     }
@@ -535,8 +574,11 @@ int serve_run(const serve_options *opt)
     action.sa_handler = on_signal;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    notify_open(&s->notify);
     serve_options copy = *opt; /* the context of on_started is not const */
     int code = run(s, on_started, &copy);
+    notify_close(&s->notify);
     free(s);
     return code;
 }

@@ -46,6 +46,10 @@ typedef struct serve_options {
     int keepalive_s; /* SSE comment interval */
     int drain_timeout_s;
     bool quiet; /* no ready line */
+    /* Called on the loop thread after SIGHUP: the keys that hold from now on, which live until the next call. On an error the
+     * old ones stay. NULL: keys do not change. */
+    err_code (*read_keys)(void *ctx, const char *const **keys, size_t *n, err_detail *detail);
+    void *read_keys_ctx;
     /* Called on the loop thread when the port is known; NULL allowed. For tests with port 0. */
     void (*on_listening)(void *ctx, int port);
     void *on_listening_ctx;
@@ -53,7 +57,8 @@ typedef struct serve_options {
 
 void serve_options_init(serve_options *opt); /* the defaults of base/limits.h, 127.0.0.1:8080 */
 
-/* Serves until SIGINT or SIGTERM (a second one ends the process at once). Returns the exit code: 0 after a clean end,
+/* Serves until SIGINT or SIGTERM (a second one ends the process at once); SIGHUP opens the log file again and reads the keys
+ * again. Returns the exit code: 0 after a clean end,
  * 1 failure, 2 bad address, 3 model missing or invalid, 4 no memory, 5 address in use. */
 int serve_run(const serve_options *opt);
 

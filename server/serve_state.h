@@ -24,6 +24,7 @@
 #include "server/id_table.h"
 #include "server/metrics.h"
 #include "server/net.h"
+#include "server/notify.h"
 #include "server/prep.h"
 #include "server/router.h"
 #include "server/serve.h"
@@ -117,6 +118,7 @@ typedef struct serve {
     bool done;
     int exit_code;
     bool heeds_signals;
+    notify notify;
     atomic_bool stop_wanted; /* set by serve_thread_stop */
     atomic_bool closing;     /* the loop reads its mailbox no more */
 } serve;

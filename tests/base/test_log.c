@@ -1,4 +1,4 @@
-/* log: levels, the form of a line, no forged lines, threads that do not mix. */
+/* log: levels, the forms of a line, no forged lines, threads that do not mix, files that are rotated. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "tests/check.h"
 
 static char path[] = "/tmp/parley_log_XXXXXX";
@@ -114,6 +115,74 @@ static void test_threads(bytes *out)
     CHECK_INT(count_lines(out), N * 300);
 }
 
+static void test_json(bytes *out)
+{
+    capture();
+    log_set_format(LOG_JSON);
+    log_warn("srv", "a \"quoted\" word\nand \\ \xC3\xA9 \xFF");
+    log_set_format(LOG_TEXT);
+    captured(out);
+    CHECK_INT(count_lines(out), 1);
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    CHECK_OK(json_parse(&doc, out->data, out->len, 4, &d), d);
+    const json *root = json_root(doc);
+    CHECK_STR(json_str(json_get(root, "level"), ""), "warn");
+    CHECK_STR(json_str(json_get(root, "area"), ""), "srv");
+    CHECK_STR(json_str(json_get(root, "message"), ""), "a \"quoted\" word\nand \\ \xC3\xA9 \xEF\xBF\xBD");
+    CHECK_INT(strlen(json_str(json_get(root, "time"), "")), strlen("2026-11-20T12:07:01.123Z"));
+    json_free(doc);
+}
+
+static void test_journal(bytes *out)
+{
+    struct stat st;
+    char here[64];
+    capture();
+    unsetenv("JOURNAL_STREAM");
+    CHECK(!log_is_journal());
+    CHECK(fstat(STDERR_FILENO, &st) == 0);
+    snprintf(here, sizeof here, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    setenv("JOURNAL_STREAM", here, 1);
+    CHECK(log_is_journal());
+    setenv("JOURNAL_STREAM", "8:1", 1);
+    CHECK(!log_is_journal());
+    log_set_format(LOG_JOURNAL);
+    log_info("srv", "one");
+    log_error("eng", "two");
+    log_set_format(LOG_TEXT);
+    captured(out);
+    CHECK_STR(bytes_str(out), "<6>srv one\n<3>eng two\n");
+}
+
+/* Last: from here on standard error gets no lines. */
+static void test_file(bytes *out)
+{
+    static char name[] = "/tmp/parley_log_file_XXXXXX";
+    char moved[64];
+    err_detail d = {0};
+    CHECK_INT(log_open("/nowhere/at/all", &d), ERR_INVALID);
+    CHECK(strstr(d.text, "/nowhere/at/all") != NULL);
+    int fd = mkstemp(name);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_OK(log_open(name, &d), d);
+    log_info("srv", "first");
+    snprintf(moved, sizeof moved, "%s.1", name);
+    CHECK(rename(name, moved) == 0);
+    log_info("srv", "second");
+    log_reopen();
+    log_info("srv", "third");
+    bytes_clear(out);
+    CHECK_OK(file_read(out, moved, &d), d);
+    CHECK(strstr(bytes_str(out), "first") && strstr(bytes_str(out), "second") && count_lines(out) == 2);
+    bytes_clear(out);
+    CHECK_OK(file_read(out, name, &d), d);
+    CHECK(strstr(bytes_str(out), "third") && count_lines(out) == 1);
+    remove(name);
+    remove(moved);
+}
+
 int main(void)
 {
     bytes out;
@@ -124,6 +193,9 @@ int main(void)
     test_levels(&out);
     test_forging(&out);
     test_threads(&out);
+    test_json(&out);
+    test_journal(&out);
+    test_file(&out);
     bytes_deinit(&out);
     remove(path);
     CHECK_DONE();
