@@ -262,7 +262,7 @@ static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts,
 
 static panel_type panel_for(const compute *c, const tensor *w, size_t K)
 {
-    if (dtype_is_quantized(w->type)) {
+    if (dtype_is_quantized(w->type) && !dtype_is_ggml(w->type)) {
         return PANEL_Q;
     }
     return c->ops->tile_bf16 && w->type == DTYPE_BF16 && K % 2 == 0 ? PANEL_BF16 : PANEL_F32;

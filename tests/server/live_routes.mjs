@@ -4,11 +4,14 @@
  * refused in the one shape of errors, or answered.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { chat, post, request, runTests, startServer, test } from './client.mjs';
 
 const KEY = { Authorization: 'Bearer the-key-of-this-test' };
-const server = await startServer(['--key', 'the-key-of-this-test']);
+const folder = await mkdtemp(join(tmpdir(), 'parley-routes-'));
+const server = await startServer(['--key', 'the-key-of-this-test', '--history', folder]);
 await server.ready();
 
 const source = await readFile(new URL('../../server/router.c', import.meta.url), 'utf8');
@@ -124,6 +127,9 @@ for (const [path, [good, fields]] of Object.entries(BODIES)) {
     });
 }
 
-test('the server ends', async () => assert.equal(await server.stop(), 0));
+test('the server ends', async () => {
+    assert.equal(await server.stop(), 0);
+    await rm(folder, { recursive: true });
+});
 
 await runTests();
