@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "server/chat_reply.h"
 #include "server/messages_reply.h"
+#include "server/net.h"
 #include "server/prep.h"
 #include "server/reply_json.h"
 #include "server/reply_parser.h"
@@ -44,8 +45,10 @@ typedef struct answer {
     uint64_t order; /* of arrival, for lanes */
     answer_kind kind;
     answer_state state;
-    bool is_socket; /* asked over a WebSocket */
-    bool cancelled; /* by the client */
+    bool is_socket;                          /* asked over a WebSocket */
+    bool cancelled;                          /* by the client */
+    bool is_accepted;                        /* the body is valid, and opt holds what it says */
+    char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request; /* ANSWER_READY */
@@ -82,7 +85,8 @@ typedef struct answer {
     messages_reply_state messages;
     reply_pieces whole; /* not streaming */
     bytes whole_logprobs;
-    bytes sse; /* streaming: not yet pulled */
+    bytes sse; /* streaming: what is kept of the text, from byte sse_base on; else the whole reply */
+    size_t sse_base;
     bool sse_end;
 
     /* Responses */

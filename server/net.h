@@ -31,7 +31,7 @@ typedef enum net_method {
     NET_OPTIONS = 64
 } net_method;
 
-enum { NET_PATH_MAX = 1024, NET_HEADER_MAX = 512 };
+enum { NET_PATH_MAX = 1024, NET_HEADER_MAX = 512, NET_REPEAT_KEY_MAX = 255 };
 
 /* The head of a request; strings are "" when absent and valid only during on_head. */
 typedef struct net_head {
@@ -47,7 +47,8 @@ typedef struct net_head {
     char if_none_match[128];
     char accept_encoding[128];
     char ws_protocols[NET_HEADER_MAX];
-    bool is_upgrade; /* asks for a WebSocket */
+    char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* Idempotency-Key; "?" if it is longer */
+    bool is_upgrade;                         /* asks for a WebSocket */
     bool has_body;
     uint64_t body_bytes; /* announced */
 } net_head;

@@ -46,6 +46,8 @@ static const char *status_text(int status)
         return "Unsupported Media Type";
     case 421:
         return "Misdirected Request";
+    case 422:
+        return "Unprocessable Content";
     case 426:
         return "Upgrade Required";
     case 429:
@@ -383,6 +385,7 @@ static bool read_head(net_conn *c, net_head *h, const char *path, size_t path_le
     copy_header(c, h->accept_encoding, sizeof h->accept_encoding, WSI_TOKEN_HTTP_ACCEPT_ENCODING);
     copy_header(c, h->ws_protocols, sizeof h->ws_protocols, WSI_TOKEN_PROTOCOL);
     copy_custom_header(c, h->x_api_key, sizeof h->x_api_key, "x-api-key:");
+    copy_custom_header(c, h->repeat_key, sizeof h->repeat_key, "idempotency-key:");
     copy_custom_header(c, h->sec_fetch_site, sizeof h->sec_fetch_site, "sec-fetch-site:");
     c->head_only = h->method == NET_HEAD;
     return true;

@@ -22,11 +22,8 @@ struct prep_ticket {
 
 typedef struct prep_job {
     prep *prep;
-    prep_kind kind;
-    uint64_t id, scope;
+    prep_order order;
     bytes body;
-    engine *engine;
-    const tool_form *form;
     prep_ticket *ticket;
     loop_message *accepted,
         *prepared; /* taken at the start: without memory the answer must still be told something */
@@ -113,7 +110,7 @@ static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t t
     }
     run->last_phase = phase;
     run->last_progress_ms = now;
-    loop_message *m = loop_message_create(LOOP_PROGRESS, run->job->id);
+    loop_message *m = loop_message_create(LOOP_PROGRESS, run->job->order.id);
     if (m) {
         m->phase = phase;
         m->processed = processed;
@@ -124,9 +121,9 @@ static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t t
 
 static err_code parse(chat_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
 {
-    const engine_info *info = engine_get_info(job->engine);
+    const engine_info *info = engine_get_info(job->order.engine);
     const char *text = bytes_str(&job->body);
-    switch (job->kind) {
+    switch (job->order.kind) {
     case PREP_CHAT:
         return chat_request_parse(r, text, job->body.len, info, d);
     case PREP_COMPLETION:
@@ -166,12 +163,12 @@ static void run_query(prep *p, prep_job *job)
     chat_request_init(&r);
     r.files = p->files;
     r.lineage = p->lineage;
-    r.form = job->form;
-    r.scope = job->scope;
+    r.form = job->order.form;
+    r.scope = job->order.scope;
     err_code err = is_cancelled(&run)
                        ? ERR_CANCELLED
-                       : text_query_run(&m->reply, (text_query)(job->kind - PREP_QUERY), &r, job->engine,
-                                        bytes_str(&job->body), job->body.len, &hooks, &d);
+                       : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
+                                        job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
     drop_body(job);
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -195,11 +192,14 @@ static void run_job(prep *p, prep_job *job)
     chat_request_init(&r);
     r.files = p->files;
     r.lineage = p->lineage;
-    r.form = job->form;
-    r.scope = job->scope;
+    r.form = job->order.form;
+    r.scope = job->order.scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
     bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
     err_code err = stops ? ERR_CANCELLED : parse(&r, &prompt, job, &d);
+    if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
+        hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
+    }
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -210,11 +210,11 @@ static void run_job(prep *p, prep_job *job)
     take_options(accepted, &r);
     job->accepted = NULL;
     p->post(p->ctx, accepted);
-    r.in->scope = job->scope;
+    r.in->scope = job->order.scope;
     err = is_cancelled(&run) ? ERR_CANCELLED
-          : job->kind == PREP_COMPLETION
-              ? completion_request_prepare(&prepared->request, &r, &prompt, job->engine, &d)
-              : engine_prepare(job->engine, &prepared->request, r.in, &hooks, &d);
+          : job->order.kind == PREP_COMPLETION
+              ? completion_request_prepare(&prepared->request, &r, &prompt, job->order.engine, &d)
+              : engine_prepare(job->order.engine, &prepared->request, r.in, &hooks, &d);
     if (err != ERR_OK) {
         prepared->request = NULL;
         refuse(&run, prepared, err, &d);
@@ -232,7 +232,7 @@ static void *worker(void *ctx)
     void *message;
     while (mailbox_pop(p->jobs, &message)) {
         const prep_job *job = message;
-        (job->kind >= PREP_QUERY ? run_query : run_job)(p, message);
+        (job->order.kind >= PREP_QUERY ? run_query : run_job)(p, message);
         job_free(message);
     }
     return NULL;
@@ -285,8 +285,7 @@ void prep_destroy(prep *p)
     free(p);
 }
 
-err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes *body, engine *e,
-                     const tool_form *form, prep_ticket *t)
+err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
     if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
@@ -297,11 +296,10 @@ err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes
         return ERR_NOMEM;
     }
     bytes moved = *body;
-    *job =
-        (prep_job){.prep = p, .kind = kind, .id = id, .scope = scope, .engine = e, .form = form, .ticket = t};
+    *job = (prep_job){.prep = p, .order = *order, .ticket = t};
     atomic_fetch_add(&t->refs, 1);
-    job->accepted = loop_message_create(LOOP_ACCEPTED, id);
-    job->prepared = loop_message_create(LOOP_PREPARED, id);
+    job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
+    job->prepared = loop_message_create(LOOP_PREPARED, order->id);
     if (!job->accepted || !job->prepared) {
         job_free(job);
         return ERR_NOMEM;

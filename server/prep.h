@@ -2,7 +2,7 @@
  *
  *     prep *p = prep_create(2, 32, 256 << 20, files, conversations, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
- *     err = prep_submit(p, PREP_CHAT, id, 0, &body, e, form, t);  // ERR_BUSY: answer 429
+ *     err = prep_submit(p, &(prep_order){.kind = PREP_CHAT, .id = id, .engine = e}, &body, t);  // ERR_BUSY: 429
  *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
@@ -43,9 +43,16 @@ MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, fi
 /* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
 void prep_destroy(prep *p);
 
-/* Queues a job (scope: whose, see chat_input; form: how the model writes calls of tools, NULL: it does not) and takes the
- * body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
-MUST_CHECK err_code prep_submit(prep *p, prep_kind kind, uint64_t id, uint64_t scope, bytes *body, engine *e,
-                                const tool_form *form, prep_ticket *t);
+/* What is to be done with a body. */
+typedef struct prep_order {
+    prep_kind kind;
+    uint64_t id, scope; /* scope: whose, see chat_input */
+    engine *engine;
+    const tool_form *form; /* how the model writes calls of tools; NULL: it does not */
+    bool hash_body;        /* wanted in the options, as it is for bodies with an event_id */
+} prep_order;
+
+/* Queues a job and takes the body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
+MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct reply_options {
     char model[REQUEST_MODEL_MAX];           /* as asked for; "" if absent */
     char stream_id[REQUEST_ID_MAX + 1];      /* lane, WebSocket only */
     char event_id[REQUEST_EVENT_ID_MAX + 1]; /* the client's, echoed in errors */
-    uint8_t body_hash[HASH_BYTES];           /* of a body with an event_id */
+    uint8_t body_hash[HASH_BYTES];           /* of a body that may come again, see prep_order */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
     char *echo;                                /* text that goes before the answer, owned; NULL: none */

@@ -420,9 +420,6 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
     if (err == ERR_OK) {
         err = read_identity(r, root, d);
     }
-    if (err == ERR_OK && r->reply.event_id[0]) {
-        hash_sha256(r->reply.body_hash, text, len);
-    }
     if (err == ERR_OK && is_event && strcmp(json_str(json_get(root, "type"), ""), "response.create") != 0) {
         err = err_set_param(d, ERR_INVALID, "type", "invalid_event",
                             "a message of this size must be response.create");

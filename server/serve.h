@@ -31,7 +31,7 @@ typedef struct serve_options {
     size_t n_allowed_origins;
     size_t max_body;                   /* bytes */
     size_t max_ws_message;             /* bytes */
-    size_t event_log_bytes;            /* of one response; older events are replaced by a snapshot */
+    size_t event_log_bytes;            /* kept of one response; older events are replaced by a snapshot */
     const char *upload_dir;            /* NULL: TMPDIR, or /var/tmp */
     uint64_t max_upload, upload_quota; /* bytes */
     int64_t upload_expire_s;

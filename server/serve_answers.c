@@ -10,16 +10,14 @@
 
 static void wake_followers(serve *s, const answer *a)
 {
-    conn *c = serve_conn(s, a->conn);
-    if (c && !c->is_socket) {
-        net_want_write(s->net, c->id);
-    }
     for (size_t i = 0; i < s->conns.cap; i++) {
-        const conn *other = id_table_at(&s->conns, i);
-        for (int k = 0; other && k < other->n_readers; k++) {
-            if (other->readers[k].answer == a->id) {
-                net_want_write(s->net, other->id);
-            }
+        const conn *c = id_table_at(&s->conns, i);
+        bool follows = c && !c->is_socket && c->answer == a->id;
+        for (int k = 0; c && k < c->n_readers; k++) {
+            follows = follows || c->readers[k].answer == a->id;
+        }
+        if (follows) {
+            net_want_write(s->net, c->id);
         }
     }
 }
@@ -74,7 +72,16 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     }
     a->is_socket = c->is_socket;
     a->scope = c->scope;
-    err_code err = prep_submit(s->prep, kind, a->id, c->scope, body, s->engine, s->tool_form, a->ticket);
+    if (!c->is_socket) {
+        snprintf(a->repeat_key, sizeof a->repeat_key, "%s", c->repeat_key);
+    }
+    const prep_order order = {.kind = kind,
+                              .id = a->id,
+                              .scope = c->scope,
+                              .engine = s->engine,
+                              .form = s->tool_form,
+                              .hash_body = a->repeat_key[0] != '\0'};
+    err_code err = prep_submit(s->prep, &order, body, a->ticket);
     if (err != ERR_OK) {
         serve_drop_answer(s, a);
         api_error_from(e, err, NULL);
@@ -146,10 +153,21 @@ static void engine_error(const answer *a, api_error *e)
 
 static void try_lanes(serve *s, uint64_t conn_id);
 
+/* Tells everybody who waits for this reply. */
+static void send_error_to_all(serve *s, const answer *a, const api_error *e)
+{
+    size_t i = 0;
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        if (!c->is_streaming) {
+            c->answer = 0;
+            serve_send_error(s, c, e);
+        }
+    }
+}
+
 /* The answer is over without having run: refused, or the queue was full. */
 static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
 {
-    conn *c = serve_conn(s, a->conn);
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
@@ -164,6 +182,7 @@ static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
             responses_reply_finish(&a->reply, &result);
             wake_followers(s, a);
         } else {
+            conn *c = serve_conn(s, conn_id);
             if (c && code != ERR_CANCELLED) {
                 serve_socket_error(s, c, e, a->opt.event_id, a->opt.stream_id, NULL);
             }
@@ -172,16 +191,50 @@ static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
         try_lanes(s, conn_id);
         return;
     }
-    if (c) {
-        c->answer = 0;
-        serve_send_error(s, c, e);
-    }
+    send_error_to_all(s, a, e);
     serve_drop_answer(s, a);
+}
+
+/* Once, as calls get their ids here. */
+static void write_whole(serve *s, answer *a)
+{
+    bytes *out = &a->sse;
+    const chat_reply_meta meta = chat_meta(s, a);
+    const messages_reply_meta message = messages_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    if (a->kind == ANSWER_RESPONSES) {
+        responses_reply_write(out, &a->reply);
+    } else if (a->kind == ANSWER_MESSAGES) {
+        messages_reply_whole(out, &message, &a->whole);
+    } else {
+        (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
+            out, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
+            answer_finish_reason(a), &usage, &a->timings);
+    }
+}
+
+void serve_send_whole(serve *s, conn *c, answer *a)
+{
+    if (a->sse.len == 0) {
+        write_whole(s, a);
+    }
+    c->answer = 0;
+    serve_send_json(s, c, 200, &a->sse, NULL);
+}
+
+/* Sends the reply that is not streamed to everybody who waits for it. */
+static void send_whole_to_all(serve *s, answer *a)
+{
+    size_t i = 0;
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        if (!c->is_streaming) {
+            serve_send_whole(s, c, a);
+        }
+    }
 }
 
 static void finish_chat(serve *s, answer *a)
 {
-    conn *c = serve_conn(s, a->conn);
     chat_reply_meta meta = chat_meta(s, a);
     reply_usage usage = answer_usage(a);
     api_error e;
@@ -190,18 +243,18 @@ static void finish_chat(serve *s, answer *a)
         if (a->finish == GEN_FINISH_CANCELLED) {
             api_error_set(&e, 503, "cancelled", NULL, "the request was cancelled");
         }
+        a->repeat_key[0] = '\0'; /* who asks again may have more luck */
         if (a->opt.stream) {
             (a->kind == ANSWER_MESSAGES ? messages_reply_error : chat_reply_error)(&a->sse, &e);
             a->sse_end = true;
-        } else if (c) {
-            c->answer = 0;
-            serve_send_error(s, c, &e);
+        } else {
+            send_error_to_all(s, a, &e);
         }
         return;
     }
-    const messages_reply_meta message = messages_meta(s, a);
     if (a->opt.stream) {
         if (a->kind == ANSWER_MESSAGES) {
+            const messages_reply_meta message = messages_meta(s, a);
             messages_reply_last(&a->sse, &message, &a->messages);
         } else {
             (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
@@ -210,20 +263,7 @@ static void finish_chat(serve *s, answer *a)
         a->sse_end = true;
         return;
     }
-    bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
-    if (a->kind == ANSWER_MESSAGES) {
-        messages_reply_whole(&body, &message, &a->whole);
-    } else {
-        (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
-            &body, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
-            answer_finish_reason(a), &usage, &a->timings);
-    }
-    if (c) {
-        c->answer = 0;
-        serve_send_json(s, c, 200, &body, NULL);
-    }
-    bytes_deinit(&body);
+    send_whole_to_all(s, a);
 }
 
 /* The conversation with this answer, for a request that goes on from it. */
@@ -259,16 +299,13 @@ static void finish_responses(serve *s, answer *a)
         result.status = RESPONSE_COMPLETED;
         break;
     }
+    if (result.status == RESPONSE_FAILED || result.status == RESPONSE_CANCELLED) {
+        a->repeat_key[0] = '\0'; /* who asks again may have more luck */
+    }
     responses_reply_finish(&a->reply, &result);
     keep_conversation(s, a); /* before anybody hears that it is finished */
-    conn *c = serve_conn(s, a->conn);
-    if (c && !c->is_socket && !a->opt.stream && c->answer == a->id) {
-        bytes body;
-        bytes_init(&body, SIZE_MAX / 2);
-        responses_reply_write(&body, &a->reply);
-        c->answer = 0;
-        serve_send_json(s, c, 200, &body, NULL);
-        bytes_deinit(&body);
+    if (!a->opt.stream) {
+        send_whole_to_all(s, a);
     }
 }
 
@@ -295,10 +332,7 @@ static void flush_text(serve *s, answer *a, double now)
         } else if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs, timings)) {
             bytes_clear(&a->logprobs); /* else they wait for their text */
         }
-        if (a->sse.len > SERVE_STREAM_QUEUE_BYTES) {
-            log_warn("srv", "req=%s the client does not read: cancelled", a->chat_id);
-            net_abort(s->net, a->conn); /* on_close cancels the answer */
-        }
+        serve_check_stream(s, a);
     } else {
         for (size_t i = 0; i < a->pieces.n; i++) {
             const reply_piece *p = &a->pieces.items[i];
@@ -372,7 +406,7 @@ static void on_event(serve *s, const gen_event *event)
     uint64_t conn_id = a->conn;
     if (a->kind != ANSWER_RESPONSES) {
         finish_chat(s, a);
-        if (!a->opt.stream) {
+        if (!a->opt.stream && !a->repeat_key[0]) {
             serve_drop_answer(s, a);
             return;
         }
@@ -403,12 +437,20 @@ void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq)
     begin_stream(s, c);
 }
 
-static void begin_http_stream(serve *s, conn *c, answer *a)
+void serve_begin_stream(serve *s, conn *c, const answer *a)
 {
     if (a->kind == ANSWER_RESPONSES) {
         serve_begin_follow(s, c, a, 0);
-        return;
+    } else {
+        c->sse_pos = 0;
+        begin_stream(s, c);
     }
+}
+
+/* For everybody who waits. */
+static void begin_streams(serve *s, answer *a)
+{
+    size_t i = 0;
     if (a->kind == ANSWER_CHAT) {
         chat_reply_meta meta = chat_meta(s, a);
         chat_reply_first(&a->sse, &meta);
@@ -416,7 +458,9 @@ static void begin_http_stream(serve *s, conn *c, answer *a)
         messages_reply_meta meta = messages_meta(s, a);
         messages_reply_first(&a->sse, &meta);
     }
-    begin_stream(s, c);
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        serve_begin_stream(s, c, a);
+    }
 }
 
 static void submit(serve *s, answer *a)
@@ -432,9 +476,8 @@ static void submit(serve *s, answer *a)
         return;
     }
     answer_begin(a, &info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
-    conn *c = serve_conn(s, a->conn);
-    if (c && !c->is_socket && a->opt.stream) {
-        begin_http_stream(s, c, a);
+    if (!a->is_socket && a->opt.stream) {
+        begin_streams(s, a);
     }
     wake_followers(s, a);
 }
@@ -474,62 +517,25 @@ static void try_lanes(serve *s, uint64_t conn_id)
     }
 }
 
-/* The response that this message asked for when it was sent before: the same event_id and, as clients that know nothing
- * of each other may count alike, the same bytes. NULL: there is none. */
-static answer *find_repeated(const serve *s, const answer *a)
-{
-    for (size_t i = 0; i < s->answers.cap && a->is_socket && a->opt.event_id[0]; i++) {
-        answer *b = id_table_at(&s->answers, i);
-        if (b && b != a && b->is_socket && b->has_reply && b->scope == a->scope &&
-            strcmp(b->opt.event_id, a->opt.event_id) == 0 &&
-            memcmp(b->opt.body_hash, a->opt.body_hash, HASH_BYTES) == 0 &&
-            a->created_ms - b->created_ms <= SERVE_REPEAT_S * 1000.0) {
-            return b;
-        }
-    }
-    return NULL;
-}
-
-/* Lets the socket that asked for `a` read `earlier` instead, from its first event on; one that reads it already goes on
- * where it is. */
-static void attach_repeated(serve *s, answer *a, const answer *earlier)
-{
-    uint64_t conn_id = a->conn;
-    conn *c = serve_conn(s, conn_id);
-    bool follows = !c;
-    for (int i = 0; c && i < c->n_readers; i++) {
-        follows |= c->readers[i].answer == earlier->id;
-    }
-    if (!follows && !serve_add_reader(c, earlier->id, 0)) {
-        api_error e;
-        api_error_set(&e, 429, "websocket_stream_limit_reached", NULL,
-                      "this socket follows too many responses");
-        serve_socket_error(s, c, &e, a->opt.event_id, a->opt.stream_id, earlier->reply.id);
-    } else if (!follows) {
-        s->metrics.ws_resumes++;
-        net_want_write(s->net, conn_id);
-    }
-    serve_drop_answer(s, a);
-    try_lanes(s, conn_id);
-}
-
 static void on_accepted(serve *s, answer *a, loop_message *m)
 {
     reply_options_deinit(&a->opt);
     a->opt = m->options;
     reply_options_init(&m->options);
-    if (a->kind != ANSWER_RESPONSES) {
+    const uint64_t conn_id = a->conn;
+    if (serve_attach_repeated(s, a)) {
+        try_lanes(s, conn_id);
         return;
     }
-    const answer *earlier = find_repeated(s, a);
-    if (earlier) {
-        attach_repeated(s, a, earlier);
+    a->is_accepted = true;
+    a->opt.keep_on_disconnect = a->repeat_key[0] != '\0';
+    if (a->kind != ANSWER_RESPONSES) {
         return;
     }
     conn *c = serve_conn(s, a->conn);
     /* A plain socket has no way to come back for its answer; with the extensions coming back is the rule. */
     bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
-    a->opt.keep_on_disconnect = can_return && !a->opt.cancel_on_disconnect;
+    a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
     responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
                          s->opt->event_log_bytes);
     a->has_reply = true;
@@ -643,7 +649,8 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
         if (!a || a->conn != conn_id) {
             continue;
         }
-        bool keep = a->has_reply && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
+        bool can_be_read = a->has_reply || (a->is_accepted && a->repeat_key[0]);
+        bool keep = can_be_read && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
         a->conn = keep ? a->conn : 0; /* kept ones still share their lanes */
         if (keep) {
             continue;
@@ -665,7 +672,8 @@ static double expires_ms(const answer *a)
 {
     double end = a->finished_ms + EVENT_LOG_TTL_S * 1000.0;
     double repeat = a->created_ms + SERVE_REPEAT_S * 1000.0;
-    return a->is_socket && a->opt.event_id[0] && repeat > end ? repeat : end;
+    const bool may_repeat = a->is_socket ? a->opt.event_id[0] : a->repeat_key[0];
+    return may_repeat && repeat > end ? repeat : end;
 }
 
 /* Finished answers stay for readers that come back, but neither for ever nor without bound. */

@@ -147,6 +147,11 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
         api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
         return serve_refuse(s, refusal, &e, NULL, m->route);
     }
+    if (strcmp(head->repeat_key, "?") == 0) {
+        api_error_set(&e, 400, "invalid_value", "Idempotency-Key", "Idempotency-Key may have %d bytes",
+                      NET_REPEAT_KEY_MAX);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
     if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
         api_error_set(&e, 400, "unsupported_protocol", NULL,
                       "the sub-protocol offered must be parley.v1, or none");
@@ -199,6 +204,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     memcpy(c->path, head->path, sizeof c->path);
     memcpy(c->query, head->query, sizeof c->query);
     memcpy(c->accept_encoding, head->accept_encoding, sizeof c->accept_encoding);
+    memcpy(c->repeat_key, head->repeat_key, sizeof c->repeat_key);
     memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
     api_error e;
     if (m.route->takes_form && head->method == NET_POST && !serve_begin_form(s, c, head, &e)) {
@@ -549,14 +555,11 @@ static bool keepalive_due(const serve *s, const conn *c)
 
 static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
 {
-    if (a->sse.len > 0) {
-        size_t n = a->sse.len < PULL_BYTES ? a->sse.len : PULL_BYTES;
-        bytes_append(out, a->sse.data, n);
-        bytes_consume(&a->sse, n);
-    } else if (!a->sse_end && keepalive_due(s, c)) {
+    const size_t left = serve_take_stream(s, c, a, out, PULL_BYTES);
+    if (out->len == 0 && !a->sse_end && keepalive_due(s, c)) {
         bytes_append_str(out, a->kind == ANSWER_MESSAGES ? MESSAGES_REPLY_PING : ":\n\n");
     }
-    return a->sse.len > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
+    return left > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
 }
 
 static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)

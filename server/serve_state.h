@@ -4,6 +4,7 @@
  * serve_http.c     requests and replies, one function a route
  * serve_socket.c   WebSocket sessions
  * serve_answers.c  the way of an answer from a body to its last event
+ * serve_repeats.c  requests that are sent again, and who reads a reply
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
  * serve_socket_uploads.c  uploads over a WebSocket
@@ -40,7 +41,7 @@ enum {
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
     SERVE_KEPT_ANSWERS = 512,
-    SERVE_REPEAT_S = 600,    /* for so long a repeated event_id means the same response */
+    SERVE_REPEAT_S = 600,    /* for so long a repeated event_id or Idempotency-Key means the same answer */
     SERVE_CHUNK_HEADER = 16, /* of a binary frame */
 };
 
@@ -65,6 +66,8 @@ typedef struct conn {
     char accept_encoding[128], if_none_match[128];
     uint64_t scope;  /* of the key it came with (access_scope) */
     uint64_t answer; /* the answer it waits for, 0: none */
+    size_t sse_pos;  /* how much of its stream was taken */
+    char repeat_key[NET_REPEAT_KEY_MAX + 1];
     bool is_streaming;
     bool follows_log; /* a Responses stream: read[0] is its place */
     double started_ms, last_write_ms;
@@ -196,6 +199,21 @@ void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq);
 
 /* The value of a parameter of the query; false if it is absent. */
 bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
+
+/* Begins the stream of an answer that runs or has ended, with its first event. */
+void serve_begin_stream(serve *s, conn *c, const answer *a);
+/* Sends the reply of a finished answer that is not streamed. */
+void serve_send_whole(serve *s, conn *c, answer *a);
+
+/* serve_repeats.c */
+/* A valid request: if it was sent before, its sender goes on to that answer, and `a` is gone. */
+bool serve_attach_repeated(serve *s, answer *a);
+/* The HTTP connections that wait for the answer, one a call; *i begins with 0. NULL behind the last. */
+conn *serve_next_waiting(const serve *s, const answer *a, size_t *i);
+/* Something was added to a->sse: hangs up on those who do not read it. */
+void serve_check_stream(serve *s, answer *a);
+/* Appends at most max bytes of a->sse that this connection has not had; returns how many are left for it. */
+size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t max);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);
