@@ -26,6 +26,12 @@ typedef struct entry {
     blob *blob;
 } entry;
 
+/* What an owner takes of the quota. */
+typedef struct account {
+    uint64_t scope;
+    uint64_t used; /* bytes of blobs and reservations */
+} account;
+
 struct file_store {
     file_store_options opt;
     pthread_mutex_t lock;
@@ -33,7 +39,8 @@ struct file_store {
     size_t n_entries;                 /* {lock} */
     blob *blobs[LIMIT_FILE_CONTENTS]; /* {lock} in no order */
     size_t n_blobs;                   /* {lock} */
-    uint64_t used;                    /* {lock} bytes of blobs and reservations */
+    account *accounts;                /* {lock} of every owner that ever had something: there are few */
+    size_t n_accounts;                /* {lock} */
 };
 
 file_store *file_store_create(const file_store_options *opt)
@@ -54,12 +61,60 @@ const file_store_options *file_store_get_options(const file_store *fs)
 void file_store_usage(file_store *fs, uint64_t *n_bytes, size_t *n_files)
 {
     pthread_mutex_lock(&fs->lock);
-    *n_bytes = fs->used;
+    *n_bytes = 0;
+    for (size_t i = 0; i < fs->n_accounts; i++) {
+        *n_bytes += fs->accounts[i].used;
+    }
     *n_files = fs->n_entries;
     pthread_mutex_unlock(&fs->lock);
 }
 
+void file_store_usage_of(file_store *fs, uint64_t scope, uint64_t *n_bytes, size_t *n_files)
+{
+    *n_bytes = *n_files = 0;
+    pthread_mutex_lock(&fs->lock);
+    for (size_t i = 0; i < fs->n_accounts; i++) {
+        *n_bytes += fs->accounts[i].scope == scope ? fs->accounts[i].used : 0;
+    }
+    for (size_t i = 0; i < fs->n_entries; i++) {
+        *n_files += fs->entries[i]->file.facts.scope == scope;
+    }
+    pthread_mutex_unlock(&fs->lock);
+}
+
 /* ---- under the lock ---- */
+
+/* NULL if the owner never had anything. */
+static account *find_account(const file_store *fs, uint64_t scope)
+{
+    for (size_t i = 0; i < fs->n_accounts; i++) {
+        if (fs->accounts[i].scope == scope) {
+            return &fs->accounts[i];
+        }
+    }
+    return NULL;
+}
+
+/* The same, or a new one; NULL without memory. */
+static account *open_account(file_store *fs, uint64_t scope)
+{
+    account *a = find_account(fs, scope);
+    account *grown = a ? NULL : realloc(fs->accounts, (fs->n_accounts + 1) * sizeof *grown);
+    if (grown) {
+        fs->accounts = grown;
+        a = &grown[fs->n_accounts++];
+        *a = (account){.scope = scope};
+    }
+    return a;
+}
+
+static void pay_back(file_store *fs, uint64_t scope, uint64_t n_bytes)
+{
+    account *a = find_account(fs, scope);
+    if (a) {
+        a->used -= n_bytes;
+    }
+}
 
 static entry *find(const file_store *fs, uint64_t scope, const char *id, size_t *at)
 {
@@ -92,7 +147,7 @@ static void free_blob(file_store *fs, blob *b)
             break;
         }
     }
-    fs->used -= b->bytes;
+    pay_back(fs, b->scope, b->bytes);
     close(b->fd);
     free(b);
 }
@@ -143,12 +198,13 @@ void file_store_destroy(file_store *fs)
         remove_at(fs, fs->n_entries - 1);
     }
     pthread_mutex_destroy(&fs->lock);
+    free(fs->accounts);
     free(fs);
 }
 
 /* ---- the quota ---- */
 
-err_code file_store_reserve(file_store *fs, uint64_t n_bytes, err_detail *d)
+err_code file_store_reserve(file_store *fs, uint64_t scope, uint64_t n_bytes, err_detail *d)
 {
     if (n_bytes > fs->opt.max_bytes) {
         return err_set_param(d, ERR_LIMIT, NULL, "upload_too_large",
@@ -156,40 +212,45 @@ err_code file_store_reserve(file_store *fs, uint64_t n_bytes, err_detail *d)
                              (unsigned long long)fs->opt.max_bytes);
     }
     pthread_mutex_lock(&fs->lock);
-    const bool fits = fs->used <= fs->opt.quota && n_bytes <= fs->opt.quota - fs->used;
-    fs->used += fits ? n_bytes : 0;
+    account *a = open_account(fs, scope);
+    const bool fits = a && a->used <= fs->opt.quota && n_bytes <= fs->opt.quota - a->used;
+    if (fits) {
+        a->used += n_bytes;
+    }
     pthread_mutex_unlock(&fs->lock);
+    if (!a) {
+        return err_set(d, ERR_NOMEM, "no memory for an upload");
+    }
     return fits ? ERR_OK
-                : err_set_param(
-                      d, ERR_LIMIT, NULL, "upload_quota_exceeded",
-                      "the server's room for uploads is used up (--upload-quota); delete files, or wait "
-                      "until some expire");
+                : err_set_param(d, ERR_LIMIT, NULL, "upload_quota_exceeded",
+                                "your room for uploads is used up (--upload-quota); delete files, or wait "
+                                "until some expire");
 }
 
-void file_store_release(file_store *fs, uint64_t n_bytes)
+void file_store_release(file_store *fs, uint64_t scope, uint64_t n_bytes)
 {
     pthread_mutex_lock(&fs->lock);
-    fs->used -= n_bytes;
+    pay_back(fs, scope, n_bytes);
     pthread_mutex_unlock(&fs->lock);
 }
 
-err_code file_store_begin(file_store *fs, file_writer **out, uint64_t n_bytes, err_detail *d)
+err_code file_store_begin(file_store *fs, uint64_t scope, file_writer **out, uint64_t n_bytes, err_detail *d)
 {
     *out = NULL;
-    err_code err = file_store_reserve(fs, n_bytes, d);
+    err_code err = file_store_reserve(fs, scope, n_bytes, d);
     if (err == ERR_OK) {
         err = file_writer_create(out, fs->opt.dir, n_bytes, d);
         if (err != ERR_OK) {
-            file_store_release(fs, n_bytes);
+            file_store_release(fs, scope, n_bytes);
         }
     }
     return err;
 }
 
-void file_store_abort(file_store *fs, file_writer *w, uint64_t n_bytes)
+void file_store_abort(file_store *fs, uint64_t scope, file_writer *w, uint64_t n_bytes)
 {
     file_writer_destroy(w);
-    file_store_release(fs, n_bytes);
+    file_store_release(fs, scope, n_bytes);
 }
 
 /* ---- files ---- */
@@ -198,8 +259,9 @@ void file_store_abort(file_store *fs, file_writer *w, uint64_t n_bytes)
 static blob *take_blob(file_store *fs, int fd, const blob *facts, bool *was_known)
 {
     blob *b = find_blob(fs, facts->scope, facts->hash, facts->bytes);
+    account *a = find_account(fs, facts->scope); /* it was opened when room was set aside */
     *was_known = b != NULL;
-    if (!b && fs->n_blobs < LIMIT_FILE_CONTENTS) {
+    if (!b && a && fs->n_blobs < LIMIT_FILE_CONTENTS) {
         b = malloc(sizeof *b);
     }
     if (!b || *was_known) {
@@ -208,7 +270,7 @@ static blob *take_blob(file_store *fs, int fd, const blob *facts, bool *was_know
     }
     *b = *facts;
     b->fd = fd;
-    fs->used += b->bytes;
+    a->used += b->bytes;
     fs->blobs[fs->n_blobs++] = b;
     return b;
 }
@@ -222,7 +284,7 @@ err_code file_store_add(file_store *fs, file_writer *w, uint64_t n_bytes, const 
     const int fd = file_writer_finish(w, b.hash);
     bool was_known = false;
     pthread_mutex_lock(&fs->lock);
-    fs->used -= n_bytes;
+    pay_back(fs, facts->scope, n_bytes);
     blob *kept = take_blob(fs, fd, &b, &was_known);
     entry *e = kept ? add_entry(fs, kept, facts) : NULL;
     if (e) {

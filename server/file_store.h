@@ -1,10 +1,10 @@
-/* file_store: the files that clients uploaded: who owns each, its hash, how long it stays, how much disk all may take.
+/* file_store: the files that clients uploaded: who owns each, its hash, how long it stays, how much disk each owner may take.
  * Loop thread; file_store_open from any thread (one lock inside).
  *
  *     file_store *fs = file_store_create(&(file_store_options){.dir = "/var/tmp", .max_bytes = ..., ...});
- *     file_writer *w; file_store_begin(fs, &w, n_bytes, &detail);   // n_bytes of the quota are set aside
+ *     file_writer *w; file_store_begin(fs, scope, &w, n_bytes, &detail);   // n_bytes of the quota are set aside
  *     ... file_writer_add ...
- *     file_store_add(fs, w, n_bytes, &(file_facts){...}, &file, &detail);   // or file_store_abort(fs, w, n_bytes)
+ *     file_store_add(fs, w, n_bytes, &(file_facts){...}, &file, &detail);   // or file_store_abort(fs, scope, w, n_bytes)
  *     file_handle h; file_store_open(fs, scope, "file_...", &h);  ... close(h.fd);
  *
  * A file is seen by its owner only (scope: a hash of the API key). Equal contents of one owner are kept once, under as
@@ -28,7 +28,7 @@ typedef struct file_store file_store;
 typedef struct file_store_options {
     const char *dir;    /* must outlive the store */
     uint64_t max_bytes; /* of one file */
-    uint64_t quota;     /* bytes of all files and of what is on its way */
+    uint64_t quota;     /* bytes of all files of one owner and of what is on its way */
     int64_t expire_s;   /* after the last use */
 } file_store_options;
 
@@ -62,15 +62,17 @@ typedef struct file_handle {
 MUST_CHECK file_store *file_store_create(const file_store_options *opt);
 void file_store_destroy(file_store *fs); /* NULL allowed */
 const file_store_options *file_store_get_options(const file_store *fs);
-/* Bytes on disk and set aside, and the number of files. */
+/* Bytes on disk and set aside, and the number of files: of everybody, and of one owner. */
 void file_store_usage(file_store *fs, uint64_t *n_bytes, size_t *n_files);
+void file_store_usage_of(file_store *fs, uint64_t scope, uint64_t *n_bytes, size_t *n_files);
 
-/* Sets n_bytes aside. ERR_LIMIT: upload_too_large, upload_quota_exceeded. */
-MUST_CHECK err_code file_store_reserve(file_store *fs, uint64_t n_bytes, err_detail *detail);
-void file_store_release(file_store *fs, uint64_t n_bytes);
-/* Sets n_bytes aside and opens a file for them; file_store_add or file_store_abort ends both. */
-MUST_CHECK err_code file_store_begin(file_store *fs, file_writer **out, uint64_t n_bytes, err_detail *detail);
-void file_store_abort(file_store *fs, file_writer *w, uint64_t n_bytes);
+/* Sets n_bytes of the owner's quota aside. ERR_LIMIT: upload_too_large, upload_quota_exceeded; ERR_NOMEM. */
+MUST_CHECK err_code file_store_reserve(file_store *fs, uint64_t scope, uint64_t n_bytes, err_detail *detail);
+void file_store_release(file_store *fs, uint64_t scope, uint64_t n_bytes);
+/* Sets n_bytes aside and opens a file for them; file_store_add (with the same scope) or file_store_abort ends both. */
+MUST_CHECK err_code file_store_begin(file_store *fs, uint64_t scope, file_writer **out, uint64_t n_bytes,
+                                     err_detail *detail);
+void file_store_abort(file_store *fs, uint64_t scope, file_writer *w, uint64_t n_bytes);
 /* Takes a written file, also on failure (ERR_LIMIT: too_many_files; ERR_NOMEM). */
 MUST_CHECK err_code file_store_add(file_store *fs, file_writer *w, uint64_t n_bytes, const file_facts *facts,
                                    stored_file *out, err_detail *detail);

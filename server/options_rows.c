@@ -179,7 +179,7 @@ static const option_row ROWS[] = {
         .commands = IN_SERVE, .group = GROUP_UPLOAD, .help = "largest uploaded file"),
     ROW(.name = "upload-quota", .metavar = "MIB", AT(upload_quota_mib), .kind = OPTION_INT,
         .standard = (double)(LIMIT_UPLOAD_QUOTA >> 20), .max = 1 << 24, .commands = IN_SERVE,
-        .group = GROUP_UPLOAD, .help = "disk that all uploaded files may take"),
+        .group = GROUP_UPLOAD, .help = "disk that the uploaded files of a key may take"),
     ROW(.name = "upload-dir", .metavar = "DIR", AT(upload_dir), .commands = IN_SERVE, .group = GROUP_UPLOAD,
         .help = "where uploaded files are kept while the server runs", .note = "TMPDIR, or /var/tmp"),
     ROW(.name = "upload-expire", .metavar = "MINUTES", AT(upload_expire_min), .kind = OPTION_INT,

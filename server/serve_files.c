@@ -119,7 +119,7 @@ static err_code open_writer(form_reader *f, const net_head *head, err_detail *d)
         return up ? upload_part_begin(&f->s->uploads, up, &f->writer, d) : no_upload(d);
     }
     f->reserved = head->body_bytes < most ? head->body_bytes : most;
-    err_code err = file_store_begin(f->s->files, &f->writer, f->reserved, d);
+    err_code err = file_store_begin(f->s->files, f->facts.scope, &f->writer, f->reserved, d);
     f->reserved = err == ERR_OK ? f->reserved : 0;
     return err;
 }
@@ -136,7 +136,7 @@ void serve_drop_form(conn *c)
         upload_part_abort(up, f->writer);
         f->writer = NULL;
     }
-    file_store_abort(f->s->files, f->writer, f->reserved);
+    file_store_abort(f->s->files, f->facts.scope, f->writer, f->reserved);
     multipart_deinit(&f->m);
     bytes_deinit(&f->text);
     free(f);

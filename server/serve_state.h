@@ -197,9 +197,6 @@ void serve_ack_all(serve *s);
 /* Streams the events of a response to an HTTP connection, from number next_seq on. */
 void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq);
 
-/* The value of a parameter of the query; false if it is absent. */
-bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
-
 /* Begins the stream of an answer that runs or has ended, with its first event. */
 void serve_begin_stream(serve *s, conn *c, const answer *a);
 /* Sends the reply of a finished answer that is not streamed. */
@@ -214,6 +211,9 @@ conn *serve_next_waiting(const serve *s, const answer *a, size_t *i);
 void serve_check_stream(serve *s, answer *a);
 /* Appends at most max bytes of a->sse that this connection has not had; returns how many are left for it. */
 size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t max);
+
+/* serve_files.c: the value of a parameter of the query; false if it is absent. */
+bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);

@@ -233,7 +233,7 @@ void serve_on_status(serve *s, conn *c)
     write_mtp(&body, &status, s->info);
     uint64_t n_bytes = 0;
     size_t n_files = 0;
-    file_store_usage(s->files, &n_bytes, &n_files);
+    file_store_usage_of(s->files, c->scope, &n_bytes, &n_files);
     bytes_printf(&body, ",\"uploads\":{\"files\":%zu,\"bytes\":%" PRIu64 ",\"quota\":%" PRIu64 "}", n_files,
                  n_bytes, file_store_get_options(s->files)->quota);
     bytes_append_char(&body, '}');

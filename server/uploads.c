@@ -33,9 +33,9 @@ static void release_content(uploads *us, upload *up)
         return;
     }
     if (up->status == UPLOAD_ASSEMBLING) {
-        file_store_release(us->files, up->bytes); /* of the copy */
+        file_store_release(us->files, up->facts.scope, up->bytes); /* of the copy */
     }
-    file_store_abort(us->files, up->writer, up->bytes);
+    file_store_abort(us->files, up->facts.scope, up->writer, up->bytes);
     up->writer = NULL;
     for (size_t i = 0; i < up->n_parts; i++) {
         close(up->parts[i].fd);
@@ -100,7 +100,7 @@ err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint6
         return err_set_param(d, ERR_LIMIT, NULL, "too_many_uploads",
                              "too many uploads are on their way; finish or cancel some");
     }
-    err_code err = file_store_reserve(us->files, n_bytes, d);
+    err_code err = file_store_reserve(us->files, facts->scope, n_bytes, d);
     if (err != ERR_OK) {
         return err;
     }
@@ -110,7 +110,7 @@ err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint6
         err = file_writer_create(&up->writer, file_store_get_options(us->files)->dir, n_bytes, d);
     }
     if (err != ERR_OK) {
-        file_store_release(us->files, n_bytes);
+        file_store_release(us->files, facts->scope, n_bytes);
         free(up);
         return err;
     }
@@ -309,7 +309,7 @@ err_code uploads_assemble(uploads *us, upload *up, const char *const *ids, size_
     }
     err_code err = read_order(up, ids, n, d);
     if (err == ERR_OK) {
-        err = file_store_begin(us->files, &up->writer, up->bytes, d);
+        err = file_store_begin(us->files, up->facts.scope, &up->writer, up->bytes, d);
     }
     if (err == ERR_OK) {
         up->status = UPLOAD_ASSEMBLING;
@@ -342,7 +342,7 @@ err_code uploads_step(uploads *us, upload *up, bool *done, err_detail *d)
         err = copy_slice(up, d);
     }
     if (err != ERR_OK) {
-        file_store_abort(us->files, up->writer, up->bytes);
+        file_store_abort(us->files, up->facts.scope, up->writer, up->bytes);
         up->writer = NULL;
         up->status = UPLOAD_PENDING;
         return err;

@@ -22,7 +22,8 @@
 #include "base/limits.h"
 #include "engine/engine.h"
 
-enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, CACHED = 3 };
+/* LONG: answers of so many characters, without a delay, come in events that are as large as events can be. */
+enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, LONG = 20000, CACHED = 3 };
 
 struct gen_request {
     gen_request_info info;
@@ -312,7 +313,8 @@ static bool step(engine *e, gen_request *r)
         return true;
     }
     gen_event *event = new_event(r, GEN_TOKENS);
-    while (event->n_tokens < TOKENS_PER_EVENT && r->done < limit) {
+    const int32_t most = r->len >= LONG && r->delay_ms == 0 ? GEN_EVENT_TOKENS : TOKENS_PER_EVENT;
+    while (event->n_tokens < most && r->done < limit) {
         event->tokens[event->n_tokens++] = (unsigned char)r->text[r->done++];
     }
     if (r->n_top >= 0) {
