@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,36 +110,6 @@ static err_code read_keys_again(void *ctx, const char *const **keys, size_t *n, 
     return ERR_OK;
 }
 
-static bool is_loopback(const char *host)
-{
-    struct in_addr v4;
-    return strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0 ||
-           (inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
-}
-
-/* Whether nobody but this machine's users can reach the server without a key; says so if not. */
-static bool is_guarded(const options *o, size_t n_keys)
-{
-    if (is_loopback(o->host)) {
-        return true;
-    }
-    if (n_keys > 0) {
-        log_warn("srv", "keys and conversations travel unencrypted to %s; a proxy with TLS protects them",
-                 o->host);
-        return true;
-    }
-    if (o->insecure_no_key) {
-        log_warn("srv", "everybody who reaches %s can use this server", o->host);
-        return true;
-    }
-    fprintf(stderr,
-            "parley: everybody who reaches %s could use this server; ask for a key with --api-key-file FILE, "
-            "or say "
-            "--insecure-no-key\n",
-            o->host);
-    return false;
-}
-
 static bool is_tool_parser(const char *name)
 {
     return !name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 || tool_form_find(name);
@@ -149,7 +118,7 @@ static bool is_tool_parser(const char *name)
 int command_serve(const options *o)
 {
     key_ring ring = {.o = o};
-    word_list hosts = {0}, origins = {0};
+    word_list listening = {0}, hosts = {0}, origins = {0};
     engine_options eo;
     serve_options so;
     err_detail detail = {0};
@@ -169,14 +138,19 @@ int command_serve(const options *o)
         code = command_fail(err, &detail);
         goto out;
     }
-    if (!add_option(&hosts, o->allowed_hosts) || !add_option(&origins, o->allowed_origins)) {
-        fprintf(stderr, "parley: --allowed-hosts and --allowed-origins take at most %d names\n", LIST_MAX);
+    if (!add_option(&listening, o->host) || !add_option(&hosts, o->allowed_hosts) ||
+        !add_option(&origins, o->allowed_origins)) {
+        fprintf(stderr, "parley: --host, --allowed-hosts and --allowed-origins take at most %d names\n",
+                LIST_MAX);
         goto out;
     }
-    if (!is_guarded(o, ring.keys.n)) {
+    if (o->check) {
+        code = command_check(&eo);
         goto out;
     }
-    so.host = o->host;
+    so.hosts = listening.words;
+    so.n_hosts = listening.n;
+    so.allows_no_key = o->insecure_no_key;
     so.port = (int)o->port;
     so.engine = &eo;
     so.n_queue =
@@ -204,6 +178,7 @@ int command_serve(const options *o)
     code = serve_run(&so);
 out:
     free(ring.keys.text);
+    free(listening.text);
     free(hosts.text);
     free(origins.text);
     return code;

@@ -15,6 +15,9 @@ int command_run(const options *o);
 int command_bench(const options *o);
 int command_inspect(const options *o);
 int command_convert(const options *o);
+int command_health(const options *o);
+/* What `parley serve --check` does; the event callback is set here. */
+int command_check(engine_options *eo);
 
 /* --quantize and --quantize-head as bits of weights; false if the engine does not know them. */
 bool command_formats(const options *o, int *layer_bits, int *head_bits);

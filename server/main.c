@@ -136,6 +136,9 @@ static int execute(options *o)
     if (o->command == COMMAND_CONVERT) {
         return command_convert(o);
     }
+    if (o->command == COMMAND_HEALTH) {
+        return command_health(o);
+    }
     if (!prepare(o)) {
         return OPTIONS_EXIT_USAGE;
     }

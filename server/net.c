@@ -1,20 +1,16 @@
 #include "server/net.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netdb.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/net_lws.h"
 
-enum { WATCHDOG_MS = 500, GAP_TIMEOUT_S = 20, KEEPALIVE_S = 30, FD_SPARE = 64 };
+enum { WATCHDOG_MS = 500, GAP_TIMEOUT_S = 20, KEEPALIVE_S = 30, FD_SPARE = 64, ACCEPTS = 16 };
 
 net_conn *net_conn_of(struct lws *wsi)
 {
@@ -67,9 +63,9 @@ static int conn_create(net *n, struct lws *wsi)
     if (!c) {
         return -1;
     }
-    lws_get_peer_simple(wsi, c->peer, sizeof c->peer);
-    if (n->stopped || n->n_conns >= n->opt.max_connections ||
-        connections_of(n, c->peer) >= n->opt.max_connections_per_address) {
+    memcpy(c->peer, n->accepting, sizeof c->peer);
+    if (n->n_conns >= n->opt.max_connections ||
+        (!n->accepting_unix && connections_of(n, c->peer) >= n->opt.max_connections_per_address)) {
         log_warn("net", "connection refused: limit reached (%d open)", n->n_conns);
         free(c);
         return -1;
@@ -88,6 +84,23 @@ static int conn_create(net *n, struct lws *wsi)
     n->n_conns++;
     lws_set_opaque_user_data(wsi, c);
     return 0;
+}
+
+/* A listening socket is readable: takes what waits, a few at a time. */
+static void accept_waiting(net *n, const struct lws *listening)
+{
+    size_t i = 0;
+    while (i < n->listeners.n && n->listening[i] != listening) {
+        i++;
+    }
+    for (int k = 0; k < ACCEPTS && i < n->listeners.n; k++) {
+        int fd = listeners_accept(&n->listeners, i, n->accepting);
+        if (fd < 0) {
+            return;
+        }
+        n->accepting_unix = n->listeners.items[i].is_unix;
+        lws_adopt_socket_vhost(n->vhost, fd); /* calls conn_create; closes what it cannot take */
+    }
 }
 
 static void conn_closed(net_conn *c)
@@ -160,6 +173,10 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
         }
         return 0;
     }
+    if (reason == LWS_CALLBACK_RAW_RX_FILE) {
+        accept_waiting(n, wsi);
+        return 0;
+    }
     if (reason == LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED) {
         return conn_create(n, wsi);
     }
@@ -167,7 +184,7 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
     if (c) {
         return on_connection_event(c, reason, in, len);
     }
-    /* Only the listening socket has no connection; a request without one must not be served. */
+    /* Only the listening sockets have no connection; a request without one must not be served. */
     return reason == LWS_CALLBACK_HTTP || reason == LWS_CALLBACK_HTTP_CONFIRM_UPGRADE ||
                    reason == LWS_CALLBACK_ESTABLISHED
                ? -1
@@ -236,88 +253,78 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
 
 /* ---- opening and closing ---- */
 
-/* Binds once on trial: libwebsockets would not say why it could not. */
-static err_code check_address(const net_options *opt, bool *is_ipv6, err_detail *detail)
+static err_code open_listeners(net *n, err_detail *detail)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
-    struct addrinfo *info = NULL;
-    char port[16];
-    snprintf(port, sizeof port, "%d", opt->port);
-    if (getaddrinfo(opt->host, port, &hints, &info) != 0) {
-        return err_set(detail, ERR_INVALID, "host '%s' is not an IP address; try --host 127.0.0.1",
-                       opt->host);
+    const net_options *opt = &n->opt;
+    err_code err = listeners_inherit(&n->listeners, detail);
+    if (err == ERR_OK && n->listeners.n == 0) {
+        listeners_close(&n->listeners);
+        err = listeners_open(&n->listeners, opt->hosts, opt->n_hosts, opt->port, detail);
     }
-    err_code err = ERR_OK;
-    *is_ipv6 = info->ai_family == AF_INET6;
-    int fd = socket(info->ai_family, SOCK_STREAM, 0);
-    int on = 1;
-    if (fd < 0) {
-        err = err_set(detail, ERR_IO, "no socket: %s", strerror(errno));
-    } else if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-               bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, 1) != 0) {
-        err = errno == EADDRINUSE
-                  ? err_set(detail, ERR_BUSY, "port %d is in use; try --port %d", opt->port, opt->port + 1)
-                  : err_set(detail, ERR_IO, "cannot listen on %s port %d: %s", opt->host, opt->port,
-                            strerror(errno));
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    freeaddrinfo(info);
     return err;
 }
 
-err_code net_open(net **out, const net_options *opt, const net_callbacks *callbacks, err_detail *detail)
+static err_code open_context(net *n, err_detail *detail)
 {
-    *out = NULL;
-    bool is_ipv6 = false;
-    net_options numeric = *opt;
-    numeric.host = strcmp(opt->host, "localhost") == 0 ? "127.0.0.1" : opt->host;
-    err_code err = check_address(&numeric, &is_ipv6, detail);
-    if (err != ERR_OK) {
-        return err;
-    }
-    net *n = calloc(1, sizeof *n);
-    if (!n) {
-        return err_set(detail, ERR_NOMEM, "no memory for the server");
-    }
-    n->opt = numeric;
-    n->cb = *callbacks;
-    id_table_init(&n->conns);
-    lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
-
+    const net_options *opt = &n->opt;
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof info);
-    info.port = CONTEXT_PORT_NO_LISTEN;
+    info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.user = n;
     info.gid = -1;
     info.uid = -1;
-    info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8 |
-                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
-                   (is_ipv6 ? 0 : LWS_SERVER_OPTION_DISABLE_IPV6);
+    info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
     info.max_http_header_data = LIMIT_HEADER_BYTES;
     info.pt_serv_buf_size = 65536;
     info.timeout_secs = (unsigned)(opt->body_timeout_s < GAP_TIMEOUT_S ? opt->body_timeout_s : GAP_TIMEOUT_S);
     info.fd_limit_per_thread = (unsigned)(opt->max_connections + FD_SPARE);
     info.retry_and_idle_policy = &IDLE_POLICY;
     n->context = lws_create_context(&info);
-    if (!n->context) {
-        free(n);
-        return err_set(detail, ERR_IO, "the network layer could not start");
+    if (n->context) {
+        info.protocols = PROTOCOLS;
+        info.keepalive_timeout = KEEPALIVE_S;
+        n->vhost = lws_create_vhost(n->context, &info);
     }
-    info.port = opt->port;
-    info.iface = numeric.host;
-    info.protocols = PROTOCOLS;
-    info.keepalive_timeout = KEEPALIVE_S;
-    info.ka_time = 30;
-    info.ka_probes = 3;
-    info.ka_interval = 10;
-    n->vhost = lws_create_vhost(n->context, &info);
-    if (!n->vhost) {
+    return n->vhost ? ERR_OK : err_set(detail, ERR_IO, "the network layer could not start");
+}
+
+/* libwebsockets waits for connections on a copy of each listening socket, and closes that copy itself. */
+static err_code watch_listeners(net *n, err_detail *detail)
+{
+    for (size_t i = 0; i < n->listeners.n; i++) {
+        const lws_sock_file_fd_type fd = {.filefd = fcntl(n->listeners.items[i].fd, F_DUPFD_CLOEXEC, 0)};
+        n->listening[i] = fd.filefd < 0 ? NULL
+                                        : lws_adopt_descriptor_vhost(n->vhost, LWS_ADOPT_RAW_FILE_DESC, fd,
+                                                                     PROTOCOLS[0].name, NULL);
+        if (!n->listening[i]) {
+            return err_set(detail, ERR_IO, "the listening socket cannot be watched");
+        }
+    }
+    return ERR_OK;
+}
+
+err_code net_open(net **out, const net_options *opt, const net_callbacks *callbacks, err_detail *detail)
+{
+    *out = NULL;
+    net *n = calloc(1, sizeof *n);
+    if (!n) {
+        return err_set(detail, ERR_NOMEM, "no memory for the server");
+    }
+    n->opt = *opt;
+    n->cb = *callbacks;
+    id_table_init(&n->conns);
+    lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+    err_code err = open_listeners(n, detail);
+    if (err == ERR_OK) {
+        err = open_context(n, detail);
+    }
+    if (err == ERR_OK) {
+        err = watch_listeners(n, detail);
+    }
+    if (err != ERR_OK) {
         net_close(n);
-        return err_set(detail, ERR_BUSY, "port %d is in use; try --port %d", opt->port, opt->port + 1);
+        return err;
     }
-    n->port = opt->port ? opt->port : lws_get_vhost_listen_port(n->vhost);
     on_watchdog(&n->watchdog);
     *out = n;
     return ERR_OK;
@@ -330,14 +337,22 @@ void net_close(net *n)
     }
     lws_sul_cancel(&n->timer);
     lws_sul_cancel(&n->watchdog);
-    lws_context_destroy(n->context);
+    if (n->context) {
+        lws_context_destroy(n->context);
+    }
+    listeners_close(&n->listeners);
     id_table_deinit(&n->conns);
     free(n);
 }
 
+bool net_is_local(const net *n)
+{
+    return listeners_are_local(&n->listeners);
+}
+
 int net_port(const net *n)
 {
-    return n->port;
+    return n->listeners.port;
 }
 
 int net_connections(const net *n)
@@ -359,7 +374,11 @@ void net_wake(net *n)
 
 void net_stop_listening(net *n)
 {
-    n->stopped = true;
+    for (size_t i = 0; i < n->listeners.n; i++) {
+        lws_set_timeout(n->listening[i], PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+        n->listening[i] = NULL;
+    }
+    listeners_close(&n->listeners);
 }
 
 void net_want_write(net *n, uint64_t conn)

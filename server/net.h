@@ -96,8 +96,9 @@ typedef struct net_callbacks {
 } net_callbacks;
 
 typedef struct net_options {
-    const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
-    int port;         /* 0: any free one */
+    const char *const *hosts; /* "127.0.0.1", "0.0.0.0", "::1", "unix:/path"; see listeners_open */
+    size_t n_hosts;
+    int port; /* 0: any free one */
     size_t max_body;
     size_t max_message;
     size_t max_binary;   /* binary message; 0: none are taken */
@@ -108,13 +109,15 @@ typedef struct net_options {
     int body_timeout_s;
 } net_options;
 
-/* Listens. ERR_BUSY if the port is taken, ERR_INVALID for a bad address, ERR_IO. `callbacks` is copied. */
+/* Listens; on the sockets that the service manager hands over if there are some. ERR_BUSY if the port is taken, ERR_INVALID for a
+ * bad address, ERR_IO. `callbacks` is copied. */
 MUST_CHECK err_code net_open(net **out, const net_options *opt, const net_callbacks *callbacks,
                              err_detail *detail);
 /* Closes every connection (on_close is called for each) and the listening socket. NULL allowed. */
 void net_close(net *n);
 
-int net_port(const net *n);
+int net_port(const net *n);      /* 0: none, only socket files */
+bool net_is_local(const net *n); /* no other machine can reach it */
 int net_connections(const net *n);
 
 /* Serves what is ready, or waits until something is. */

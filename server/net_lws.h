@@ -8,10 +8,11 @@
 #include <stdatomic.h>
 
 #include "server/id_table.h"
+#include "server/listen.h"
 #include "server/net.h"
 #include "server/net_chunked.h"
 
-enum { NET_WRITE_BYTES = 16384, NET_PEER_TEXT = 48 };
+enum { NET_WRITE_BYTES = 16384 };
 
 typedef enum conn_phase {
     CONN_IDLE,    /* between requests */
@@ -27,7 +28,7 @@ typedef struct net_conn {
     uint64_t id;
     net *net;
     struct lws *wsi;
-    char peer[NET_PEER_TEXT];
+    char peer[LISTEN_PEER_MAX];
     conn_phase phase;
     bool announced;  /* on_head accepted a request of it: on_close is owed */
     bool in_request; /* on_head accepted the current one: on_done is owed */
@@ -62,8 +63,10 @@ struct net {
     uint64_t next_id;
     size_t inflight; /* bytes held in all `in` buffers */
     int n_conns;
-    int port;
-    bool stopped;
+    listeners listeners;
+    struct lws *listening[LISTENERS_MAX]; /* one each */
+    char accepting[LISTEN_PEER_MAX];      /* whose connection is being taken */
+    bool accepting_unix;
     atomic_bool wake_pending;
     lws_sorted_usec_list_t timer;
     int64_t timer_at_ns; /* 0: not set */

@@ -24,6 +24,7 @@ typedef enum command {
     COMMAND_INSPECT,
     COMMAND_CONVERT,
     COMMAND_VERSION,
+    COMMAND_HEALTH,
     COMMAND_MANUAL
 } command;
 
@@ -90,7 +91,7 @@ typedef struct options {
     bool quiet, verbose;
     const char *config;
     const char *completion;
-    bool print_config, help, version;
+    bool check, print_config, help, version;
     /* how it came about */
     arena *memory;
     uint8_t sources[OPTIONS_MAX_ROWS]; /* option_source of each row of the table */

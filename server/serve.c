@@ -22,6 +22,7 @@ enum {
     INBOX_MESSAGES = 65536,
     LINGER_MS = 3000, /* for close frames and the last replies */
     FLUSH_MS = 100,
+    URL_BYTES = 256,
     DRAIN_SPARE_S = 30, /* to close what is open, behind the time of the answers */
     INFLIGHT_BODIES = 6
 };
@@ -32,7 +33,9 @@ static atomic_int signal_seen, reload_seen;
 void serve_options_init(serve_options *opt)
 {
     memset(opt, 0, sizeof *opt);
-    opt->host = "127.0.0.1";
+    static const char *const LOCAL[] = {"127.0.0.1"};
+    opt->hosts = LOCAL;
+    opt->n_hosts = 1;
     opt->port = 8080;
     opt->max_body = LIMIT_BODY_BYTES;
     opt->max_ws_message = LIMIT_WS_MESSAGE_BYTES;
@@ -140,6 +143,20 @@ static const tool_form *choose_tool_form(const serve *s)
     return form;
 }
 
+/* Where to find the page: of the first host, in a form that a browser takes. */
+static void write_url(const serve *s, char *out, size_t cap)
+{
+    const char *host = s->opt->hosts[0];
+    const bool is_any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    const bool is_v6 = !is_any && strchr(host, ':');
+    if (net_port(s->net) == 0) {
+        snprintf(out, cap, "%s", host);
+    } else {
+        snprintf(out, cap, "http://%s%s%s:%d/", is_v6 ? "[" : "", is_any ? "127.0.0.1" : host,
+                 is_v6 ? "]" : "", net_port(s->net));
+    }
+}
+
 static void on_loaded(serve *s, loop_message *m)
 {
     pthread_join(s->loader, NULL);
@@ -160,11 +177,9 @@ static void on_loaded(serve *s, loop_message *m)
         s->phase = SERVE_READY;
         notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->model_name);
         if (!s->opt->quiet) {
-            bool is_v6 = strchr(s->opt->host, ':') != NULL;
-            bool is_any = strcmp(s->opt->host, "0.0.0.0") == 0 || strcmp(s->opt->host, "::") == 0;
-            printf("Parley is ready: http://%s%s%s:%d/  model %s, context %d, %s\n",
-                   is_v6 && !is_any ? "[" : "", is_any ? "127.0.0.1" : s->opt->host,
-                   is_v6 && !is_any ? "]" : "", net_port(s->net), s->model_name, s->info->n_ctx,
+            char url[URL_BYTES];
+            write_url(s, url, sizeof url);
+            printf("Parley is ready: %s  model %s, context %d, %s\n", url, s->model_name, s->info->n_ctx,
                    s->info->compute);
             fflush(stdout);
         }
@@ -420,6 +435,25 @@ static err_code open_history(serve *s, err_detail *d)
                            : err; /* that another holds the folder is a wrong option, not a taken port */
 }
 
+/* Other machines may not use the server without a key, unless that is asked for. */
+static err_code check_guarded(const serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    if (net_is_local(s->net)) {
+        return ERR_OK;
+    }
+    if (opt->n_api_keys > 0) {
+        log_warn("srv", "keys and conversations travel unencrypted; a proxy with TLS protects them");
+    } else if (opt->allows_no_key) {
+        log_warn("srv", "everybody who reaches this machine can use this server");
+    } else {
+        return err_set(d, ERR_INVALID,
+                       "everybody who reaches this machine could use this server; ask for a key with "
+                       "--api-key-file FILE, or say --insecure-no-key");
+    }
+    return ERR_OK;
+}
+
 static err_code open_parts(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
@@ -442,7 +476,8 @@ static err_code open_parts(serve *s, err_detail *d)
     if (err != ERR_OK) {
         return err;
     }
-    const net_options net_opt = {.host = opt->host,
+    const net_options net_opt = {.hosts = opt->hosts,
+                                 .n_hosts = opt->n_hosts,
                                  .port = opt->port,
                                  .max_body = opt->max_body,
                                  .max_message = opt->max_ws_message,
@@ -465,6 +500,10 @@ static err_code open_parts(serve *s, err_detail *d)
                                      .on_wake = on_wake,
                                      .on_timer = on_timer};
     err = net_open(&s->net, &net_opt, &callbacks, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    err = check_guarded(s, d);
     if (err != ERR_OK) {
         return err;
     }

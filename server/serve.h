@@ -15,8 +15,10 @@
 #include "engine/engine.h"
 
 typedef struct serve_options {
-    const char *host;             /* an IP address */
+    const char *const *hosts; /* IP addresses or "unix:/path"; see listeners_open */
+    size_t n_hosts;
     int port;                     /* 0: any free one */
+    bool allows_no_key;           /* other machines may use the server without a key */
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
     const char *alias;            /* name shown for the model; NULL: the folder's */
     const char

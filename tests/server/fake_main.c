@@ -17,7 +17,8 @@ int main(int argc, char **argv)
     engine_options engine_opt = {0};
     serve_options opt;
     const char *keys[8];
-    const char *hosts[8];
+    const char *hosts[8], *listening[9];
+    size_t n_listening = 0;
     serve_options_init(&opt);
     opt.port = 0;
     opt.engine = &engine_opt;
@@ -29,7 +30,9 @@ int main(int argc, char **argv)
         if (strcmp(name, "--port") == 0) {
             opt.port = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--host") == 0) {
-            opt.host = value;
+            listening[n_listening++] = value;
+            opt.hosts = listening;
+            opt.n_hosts = n_listening;
         } else if (strcmp(name, "--key") == 0) {
             keys[opt.n_api_keys++] = value;
         } else if (strcmp(name, "--allow-host") == 0) {

@@ -150,7 +150,9 @@ int main(void)
                                      .on_close = on_close,
                                      .on_wake = on_wake,
                                      .on_timer = on_timer};
-    const net_options options = {.host = "127.0.0.1",
+    static const char *const LOCAL[] = {"127.0.0.1"};
+    const net_options options = {.hosts = LOCAL,
+                                 .n_hosts = 1,
                                  .max_body = 1 << 16,
                                  .max_message = MESSAGE_MAX,
                                  .max_binary = MESSAGE_MAX,

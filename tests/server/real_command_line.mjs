@@ -43,7 +43,7 @@ const refused = (args, sentence, env) => {
     assert.equal(status, 2, stderr);
 };
 
-const COMMANDS = ['serve', 'run', 'bench', 'inspect', 'convert', 'manual', 'version'];
+const COMMANDS = ['serve', 'run', 'bench', 'inspect', 'convert', 'health', 'manual', 'version'];
 
 test('help fits 80 columns, comes on standard output and ends with 0', () => {
     for (const args of [['--help'], ['help'], ...COMMANDS.map((c) => [c, '--help']), ['serve', '-m', 'x', '-h']]) {
@@ -107,7 +107,7 @@ test('command line, then environment, then config file, then built-in', () => {
 });
 
 test('every option can be said in the environment and in a config file', () => {
-    for (const command of COMMANDS.slice(0, 5)) {
+    for (const command of COMMANDS.slice(0, 6)) {
         const before = configuration([command]);
         const keys = Object.keys(before).filter((key) => before[key].value !== null);
         const env = Object.fromEntries(keys.map((key) => [`PARLEY_${key.toUpperCase().replaceAll('-', '_')}`, before[key].value]));
@@ -215,7 +215,7 @@ test('completions work in bash; those for zsh and fish name every option', () =>
 test('manual pages name every option and groff has no complaint', () => {
     const pages = ['parley.1', 'parley.conf.5'].map((page) => parley(['manual', page]).stdout);
     const roff = (text) => text.replaceAll('-', '\\-');
-    for (const command of COMMANDS.slice(0, 5)) {
+    for (const command of COMMANDS.slice(0, 6)) {
         for (const key of Object.keys(configuration([command]))) {
             assert.ok(pages[0].includes(roff(`--${key}\\f`)), key);
             assert.ok(pages[1].includes(`\\fB${roff(key)}\\fR = `), key);

@@ -1,6 +1,6 @@
 /** The server as a service: log files and their rotation, keys that change, who may reach it without a key. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,12 +72,48 @@ test('beyond this machine nobody listens without a key', async () => {
     writeFileSync(join(folder, 'none'), '\n');
     refused(['--api-key-file', join(folder, 'none')], /none holds no API key/);
     const open = await start(['--host', '0.0.0.0', '--insecure-no-key']);
-    assert.match(open.err, /WARN srv everybody who reaches 0\.0\.0\.0 can use this server/);
+    assert.match(open.err, /WARN srv everybody who reaches this machine can use this server/);
     assert.equal(await open.stop(), 0);
     const closed = await start(['--host', '0.0.0.0', '--api-key', FIRST]);
     assert.match(closed.err, /WARN srv keys and conversations travel unencrypted/);
     assert.equal(await models(closed, FIRST), 200);
     assert.equal(await closed.stop(), 0);
+});
+
+const run = (args, more = {}) => spawnSync(PROGRAM, args, { encoding: 'utf8', env: { ...process.env, ...env, ...more }, timeout: 120000 });
+
+test('parley health asks the server that the same options would start', async () => {
+    const server = await start([]);
+    await server.ready();
+    const port = String(server.port);
+    for (const [args, more] of [
+        [['--port', port], {}],
+        [[], { PARLEY_PORT: port }],
+        [['--port', port, '--host', '0.0.0.0,::1'], {}],
+    ]) {
+        const { status, stdout, stderr } = run(['health', ...args], more);
+        assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: 'ok\n', stderr: '' });
+    }
+    assert.equal(await server.stop(), 0);
+    const gone = run(['health', '--port', port]);
+    assert.equal(gone.status, 1);
+    assert.match(gone.stderr, new RegExp(`parley: 127\\.0\\.0\\.1 port ${port}: Connection refused`));
+
+    const socket = join(folder, 'health.sock');
+    const child = spawn(PROGRAM, ['serve', '-m', model, '--threads', '1', '--host', `unix:${socket}`], { env: { ...process.env, ...env }, stdio: 'ignore' });
+    const exited = new Promise((resolve) => child.on('exit', resolve));
+    await eventually(async () => run(['health', '--host', `unix:${socket}`]).status, 0, 60000);
+    assert.match(run(['health', '--host', `unix:${socket}x`]).stderr, /health\.sockx: No such file or directory/);
+    child.kill('SIGTERM');
+    assert.equal(await exited, 0);
+});
+
+test('--check loads the model, computes a token and ends', () => {
+    const good = run(['--check', '-m', model, '--threads', '1']);
+    assert.equal(good.status, 0, good.stderr);
+    assert.match(good.stdout, /^ok: model tiny, context \d+, /);
+    assert.equal(run(['--check', '-m', '/nowhere']).status, 3);
+    assert.equal(run(['--check', '-m', model, '--ctx-size', '16000000']).status, 2);
 });
 
 await runTests();
