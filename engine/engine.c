@@ -63,11 +63,17 @@ static err_code open_vision(engine *e, err_detail *detail)
     if (err == ERR_OK) {
         err = vit_open(&e->vision, docs, &tensors, e->compute, detail);
     }
-    if (err == ERR_OK &&
-        vit_get_config(e->vision)->out_hidden_size != model_get_config(e->model)->hidden_size) {
+    const model_config *cfg = model_get_config(e->model);
+    if (err == ERR_OK && vit_get_config(e->vision)->out_hidden_size != cfg->hidden_size) {
         err =
             err_set(detail, ERR_CORRUPT, "vision_config.out_hidden_size is %d, but the text model is %d wide",
-                    vit_get_config(e->vision)->out_hidden_size, model_get_config(e->model)->hidden_size);
+                    vit_get_config(e->vision)->out_hidden_size, cfg->hidden_size);
+    }
+    if (err == ERR_OK && vit_get_config(e->vision)->n_deepstack != cfg->n_deepstack) {
+        err = err_set(
+            detail, ERR_UNSUPPORTED,
+            "vision_config.deepstack_visual_indexes names %d blocks, but in the family %s nothing reads them",
+            vit_get_config(e->vision)->n_deepstack, cfg->family);
     }
     return err;
 }
@@ -197,7 +203,8 @@ static err_code create_state(engine *e, err_detail *detail)
     }
     err_code err = ERR_OK;
     if (e->vision_cache_bytes) {
-        e->vision_cache = vision_cache_create(e->vision_cache_bytes, cfg->hidden_size);
+        e->vision_cache =
+            vision_cache_create(e->vision_cache_bytes, (int32_t)model_config_feature_width(cfg));
         if (!e->vision_cache) {
             return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
         }

@@ -227,7 +227,7 @@ static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *
     }
     if (n_rows) {
         r->embed_rows = malloc(n_rows * sizeof *r->embed_rows);
-        r->embeds = malloc(n_rows * (size_t)cfg->hidden_size * sizeof *r->embeds);
+        r->embeds = malloc(n_rows * model_config_feature_width(cfg) * sizeof *r->embeds);
         if (!r->embed_rows || !r->embeds) {
             return err_set(detail, ERR_NOMEM, "there is not enough memory for the pictures of this request");
         }

@@ -36,7 +36,7 @@ struct gen_request {
     position *positions; /* [prompt.len] */
     int32_t rope_delta;  /* position of cache slot n is n + rope_delta after the prompt */
     int32_t *embed_rows; /* prompt indices of the placeholders, ascending */
-    float *embeds;       /* [n_embed_rows, hidden_size], filled by the vision encoder */
+    float *embeds;       /* [n_embed_rows, model_config_feature_width], filled by the vision encoder */
     int32_t n_embed_rows;
     gen_media *media;
     size_t n_media;

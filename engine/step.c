@@ -546,7 +546,7 @@ static bool take_features(engine *e, slot *s, vision_cache *vc)
     if (!m->features) {
         return false;
     }
-    const size_t width = (size_t)e->info.n_embd;
+    const size_t width = model_config_feature_width(model_get_config(e->model));
     memcpy(s->req->embeds + (size_t)m->first_row * width, m->features->rows,
            (size_t)m->n_rows * width * sizeof *m->features->rows);
     s->timings.n_media_cached++;
@@ -567,7 +567,7 @@ static void vision_step(engine *e, slot *s)
     int32_t n = VISION_UNIT_PATCHES / frame;
     n = n < 1 ? 1 : n > left ? left : n;
     const size_t rows_per_frame = (size_t)(m->n_rows / p->t);
-    const size_t width = (size_t)e->info.n_embd;
+    const size_t width = model_config_feature_width(model_get_config(e->model));
     float *out = s->req->embeds + ((size_t)m->first_row + (size_t)s->frames_done * rows_per_frame) * width;
     const float *rows = p->rows + (size_t)s->frames_done * (size_t)frame * p->row_len;
     int64_t start = clock_ns();
@@ -629,7 +629,8 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
         .logit_rows = &logit_row,
         .n_logit_rows = begin + n == (int32_t)r->prompt.len ? 1 : 0,
         .embed_rows = e->chunk_rows,
-        .embeds = n_rows ? r->embeds + (size_t)first * (size_t)e->info.n_embd : NULL,
+        .embeds = n_rows ? r->embeds + (size_t)first * model_config_feature_width(model_get_config(e->model))
+                         : NULL,
         .n_embed_rows = n_rows,
     };
     s->chunk = n;

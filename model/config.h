@@ -63,6 +63,13 @@ typedef struct model_config {
  * tokenizer_config.json (eos). */
 MUST_CHECK err_code model_config_load(model_config *cfg, json_source docs, err_detail *detail);
 
+/* Floats of a row that the vision encoder gives for a placeholder: its embedding, then what is added behind each of the
+ * first n_deepstack layers. */
+static inline size_t model_config_feature_width(const model_config *cfg)
+{
+    return (size_t)cfg->hidden_size * (1 + (size_t)cfg->n_deepstack);
+}
+
 /* Whether the id ends an answer. */
 bool model_config_is_stop(const model_config *cfg, int32_t id);
 

@@ -104,7 +104,8 @@ err_code config_read_sizes(model_config *cfg, const config_section *text, const 
 }
 
 /* layer_types as it is in the file. */
-static err_code read_layer_types(model_config *cfg, const config_section *text, const json *types)
+static err_code read_layer_types(model_config *cfg, const config_section *text, const json *types,
+                                 bool all_attention)
 {
     int32_t i = 0;
     if (!json_is(types, JSON_ARRAY) || json_len(types) != (size_t)cfg->n_layers) {
@@ -115,7 +116,7 @@ static err_code read_layer_types(model_config *cfg, const config_section *text, 
         const char *kind = json_str(v, "");
         if (strcmp(kind, "full_attention") == 0) {
             cfg->layers[i] = LAYER_ATTENTION;
-        } else if (strcmp(kind, "linear_attention") == 0) {
+        } else if (strcmp(kind, "linear_attention") == 0 && !all_attention) {
             cfg->layers[i] = LAYER_DELTANET;
         } else {
             return err_set(text->detail, ERR_UNSUPPORTED, "%s: layer %d is of type \"%.40s\"", text->path, i,
@@ -128,7 +129,11 @@ static err_code read_layer_types(model_config *cfg, const config_section *text, 
 err_code config_read_layers(model_config *cfg, const config_section *text, int32_t interval)
 {
     const json *types = json_get(text->object, "layer_types");
-    err_code err = config_read_int(&interval, text, "full_attention_interval", 1, MODEL_MAX_LAYERS, interval);
+    const bool all_attention = interval == 1;
+    err_code err = ERR_OK;
+    if (!all_attention) {
+        err = config_read_int(&interval, text, "full_attention_interval", 1, MODEL_MAX_LAYERS, interval);
+    }
     if (err) {
         return err;
     }
@@ -136,7 +141,7 @@ err_code config_read_layers(model_config *cfg, const config_section *text, int32
         cfg->layers[i] = (i + 1) % interval == 0 ? LAYER_ATTENTION : LAYER_DELTANET;
     }
     if (types && !json_is(types, JSON_NULL)) {
-        err = read_layer_types(cfg, text, types);
+        err = read_layer_types(cfg, text, types, all_attention);
     }
     for (int32_t i = 0; i < cfg->n_layers; i++) {
         cfg->n_attention_layers += cfg->layers[i] == LAYER_ATTENTION;

@@ -48,8 +48,8 @@ typedef struct config_defaults {
 /* Vocabulary, widths, layers, heads, context, epsilon. */
 MUST_CHECK err_code config_read_sizes(model_config *cfg, const config_section *text,
                                       const config_defaults *d);
-/* layer_types, or where it is absent: every `interval`-th layer is attention (full_attention_interval overrides the
- * number, which is not 0); 1: all are. */
+/* layer_types, or where it is absent: every `interval`-th layer is attention, where full_attention_interval overrides the
+ * number. 1: all are, and no other kind is accepted. */
 MUST_CHECK err_code config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
 MUST_CHECK err_code config_read_deltanet(model_config *cfg, const config_section *text);
 MUST_CHECK err_code config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);

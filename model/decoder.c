@@ -22,6 +22,9 @@ struct decoder_scratch {
     float *logits;  /* [logit rows, V] */
     layer_run *runs;
     row_span *spans;
+    float *deep;        /* [rows, n_deepstack * H] what is added to media rows behind the first layers */
+    int32_t *deep_rows; /* [rows] which rows those are */
+    int32_t n_deep_rows;
     /* the forward that is under way */
     layer_ctx lc;
     int32_t *logit_rows; /* [max_logit_rows] */
@@ -58,6 +61,7 @@ static size_t lay_out(decoder_scratch *sc, float *memory, const model_config *cf
     sc->cos = take(memory, &used, rows * (size_t)cfg->rope_pairs);
     sc->sin = take(memory, &used, rows * (size_t)cfg->rope_pairs);
     sc->work = take(memory, &used, layer_work_floats(cfg, rows));
+    sc->deep = take(memory, &used, rows * H * (size_t)cfg->n_deepstack);
     sc->head_in = take(memory, &used, sc->max_logit_rows * H);
     sc->logits = take(memory, &used, sc->max_logit_rows * sc->vocab_size);
     return used;
@@ -75,7 +79,7 @@ size_t decoder_scratch_bytes(const model *m, int32_t max_rows, int32_t max_logit
 {
     decoder_scratch sc = describe(model_get_config(m), max_rows, max_logit_rows);
     return sizeof sc + lay_out(&sc, NULL, model_get_config(m)) * sizeof(float) +
-           sc.max_rows * (sizeof(layer_run) + sizeof(row_span));
+           sc.max_rows * (sizeof(layer_run) + sizeof(row_span) + sizeof(int32_t));
 }
 
 err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *c, int32_t max_rows,
@@ -94,8 +98,9 @@ err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *
         sc->runs = calloc(sc->max_rows, sizeof *sc->runs);
         sc->spans = calloc(sc->max_rows, sizeof *sc->spans);
         sc->logit_rows = calloc(sc->max_logit_rows + 1, sizeof *sc->logit_rows);
+        sc->deep_rows = calloc(sc->max_rows, sizeof *sc->deep_rows);
     }
-    if (!sc || !sc->memory || !sc->runs || !sc->spans || !sc->logit_rows) {
+    if (!sc || !sc->memory || !sc->runs || !sc->spans || !sc->logit_rows || !sc->deep_rows) {
         decoder_scratch_destroy(sc);
         return err_set(detail, ERR_NOMEM, "no memory for batches of %d rows (%zu bytes wanted)", max_rows,
                        decoder_scratch_bytes(m, max_rows, max_logit_rows));
@@ -114,6 +119,7 @@ void decoder_scratch_destroy(decoder_scratch *sc)
     free(sc->runs);
     free(sc->spans);
     free(sc->logit_rows);
+    free(sc->deep_rows);
     free(sc);
 }
 
@@ -168,13 +174,26 @@ static err_code check_batch(const batch *b, decoder_scratch *sc, err_detail *det
     return ERR_OK;
 }
 
-/* h = embedding rows; rows of media placeholders come from the vision encoder. */
-static void embed(const model_parts *parts, const batch *b, decoder_scratch *sc)
+/* h = embedding rows; rows of media placeholders come from the vision encoder, and what follows there in a row is kept
+ * for the first layers. */
+static void embed(const model_parts *parts, const model_config *cfg, const batch *b, decoder_scratch *sc)
 {
-    size_t H = sc->hidden_size;
+    const size_t H = sc->hidden_size, width = model_config_feature_width(cfg), n_deep = width - H;
     nn_embed(sc->c, sc->h, &parts->weights->embed, b->tokens, (size_t)b->n_rows);
-    for (int32_t i = 0; i < b->n_embed_rows; i++) {
-        memcpy(sc->h + (size_t)b->embed_rows[i] * H, b->embeds + (size_t)i * H, H * sizeof(float));
+    for (size_t i = 0; i < (size_t)b->n_embed_rows; i++) {
+        memcpy(sc->h + (size_t)b->embed_rows[i] * H, b->embeds + i * width, H * sizeof(float));
+        memcpy(sc->deep + i * n_deep, b->embeds + i * width + H, n_deep * sizeof(float));
+        sc->deep_rows[i] = b->embed_rows[i];
+    }
+    sc->n_deep_rows = b->n_embed_rows;
+}
+
+/* DeepStack: adds the tower's inner features to the media rows behind one of the first layers. */
+static void add_deepstack(const model_config *cfg, decoder_scratch *sc, int32_t layer)
+{
+    const size_t H = sc->hidden_size, n_deep = model_config_feature_width(cfg) - H;
+    for (size_t i = 0; layer < cfg->n_deepstack && i < (size_t)sc->n_deep_rows; i++) {
+        nn_add(sc->c, sc->h + (size_t)sc->deep_rows[i] * H, sc->deep + i * n_deep + (size_t)layer * H, H);
     }
 }
 
@@ -250,7 +269,7 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
                          .sin = sc->sin,
                          .work = sc->work};
     rope_tables(sc->cos, sc->sin, cfg, b->positions, sc->lc.n_rows);
-    embed(parts, b, sc);
+    embed(parts, cfg, b, sc);
     trace(sc, 0, sc->h, b->n_rows);
     return ERR_OK;
 }
@@ -321,8 +340,12 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small)
         return true;
     }
     sc->n_of_kind[w->kind]++;
-    if (++sc->n_layers_done < cfg->n_layers) {
+    const int32_t layer = sc->n_layers_done++;
+    if (sc->n_layers_done < cfg->n_layers) {
         trace(sc, sc->n_layers_done, sc->h, (int32_t)sc->lc.n_rows);
+    }
+    add_deepstack(cfg, sc, layer); /* the reference reports a layer's rows without it */
+    if (sc->n_layers_done < cfg->n_layers) {
         return true;
     }
     end_forward(parts, sc);

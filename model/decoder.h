@@ -42,7 +42,7 @@ typedef struct batch {
     const int32_t *logit_rows; /* rows whose logits are wanted, ascending */
     int32_t n_logit_rows;
     const int32_t *embed_rows; /* rows whose embedding is replaced, ascending (media placeholders) */
-    const float *embeds;       /* [n_embed_rows, hidden_size] */
+    const float *embeds;       /* [n_embed_rows, model_config_feature_width] */
     int32_t n_embed_rows;
 } batch;
 

@@ -179,11 +179,12 @@ static int32_t best_token(const float *logits, int32_t n)
 static int32_t encode_media(context *cx, const question *q, float *embeds, int32_t *rows)
 {
     err_detail d = {0};
-    size_t H = (size_t)cx->cfg->hidden_size, at = 0;
+    const size_t width = model_config_feature_width(cx->cfg);
+    size_t at = 0;
     int32_t n = 0;
     for (size_t i = 0; i < q->n_media; i++) {
         const patches *p = &q->media[i];
-        require(vit_encode(cx->encoder, cx->c, embeds + at * H, NULL, p->rows, p->t, p->h, p->w, &d), &d);
+        require(vit_encode(cx->encoder, cx->c, embeds + at * width, NULL, p->rows, p->t, p->h, p->w, &d), &d);
         at += (size_t)p->n_tokens;
     }
     for (size_t i = 0; i < q->ids.len; i++) {
@@ -213,7 +214,7 @@ static void answer(context *cx, const question *q, int32_t *out, int32_t n)
         n_features += (size_t)q->media[i].n_tokens;
     }
     position *positions = must(calloc((size_t)n_prompt, sizeof *positions));
-    float *embeds = must(calloc(n_features * (size_t)cx->cfg->hidden_size + 1, sizeof *embeds));
+    float *embeds = must(calloc(n_features * model_config_feature_width(cx->cfg) + 1, sizeof *embeds));
     int32_t *rows = must(calloc((size_t)n_prompt, sizeof *rows));
     if (q->n_media) {
         n_rows = encode_media(cx, q, embeds, rows);

@@ -87,7 +87,7 @@ typedef struct ref_case {
     int32_t n;
     position *positions;
     int32_t rope_delta;
-    float *embeds; /* [n_embed_rows, H]: media features in token order */
+    float *embeds; /* [n_embed_rows, model_config_feature_width]: media features in token order */
     int32_t *embed_rows;
     int32_t n_embed_rows;
     float *hidden; /* [n, H] after the final norm, whole prefill */
@@ -354,43 +354,68 @@ static void check_inputs(context *cx, const ref_case *rc)
     }
 }
 
+/* The reference's features as rows of ours: [n, H], then [n_deepstack, n, H] of the same rows; NULL if it has none. */
+static float *case_features(const context *cx, const ref_case *rc, const char *features, size_t *n)
+{
+    char deep[80];
+    tensor t, td;
+    const size_t H = (size_t)cx->cfg->hidden_size, width = model_config_feature_width(cx->cfg);
+    snprintf(deep, sizeof deep, "%s_deepstack", features);
+    float *main = case_floats(rc, features, &t), *inner = case_floats(rc, deep, &td);
+    float *out = NULL;
+    if (main && (inner != NULL) == (width > H)) {
+        *n = t.dims[0];
+        out = floats(*n * width);
+        for (size_t i = 0; i < *n; i++) {
+            memcpy(out + i * width, main + i * H, H * sizeof *out);
+            for (size_t k = 0; (k + 1) * H < width; k++) {
+                memcpy(out + i * width + (k + 1) * H, inner + (k * *n + i) * H, H * sizeof *out);
+            }
+        }
+    }
+    free(main);
+    free(inner);
+    return out;
+}
+
 /* Features of one kind ("image" or "video") from the reference's pixel values; appended to rc->embeds for the tokens
  * `pad`. Without an encoder the reference's own features are used. */
 static void encode_media(context *cx, ref_case *rc, const char *kind, const char *pixels,
                          const media_grid *grids, size_t n_grids, int32_t pad)
 {
     char features[64], last[64];
-    tensor tf, tl, tp;
+    tensor tl, tp;
     err_detail d = {0};
-    size_t H = (size_t)cx->cfg->hidden_size;
+    size_t width = model_config_feature_width(cx->cfg), n = 0;
     snprintf(features, sizeof features, "%s_features", kind);
     snprintf(last, sizeof last, "%s_features_last_hidden", kind);
-    float *reference = case_floats(rc, features, &tf), *reference_last = case_floats(rc, last, &tl);
+    float *reference = case_features(cx, rc, features, &n), *reference_last = case_floats(rc, last, &tl);
     float *rows = case_floats(rc, pixels, &tp);
     if (!reference) {
         free(reference_last);
         free(rows);
         return;
     }
-    float *ours = floats(tensor_len(&tf)), *ours_last = floats(reference_last ? tensor_len(&tl) : 0);
-    memcpy(ours, reference, tensor_len(&tf) * sizeof *ours);
+    float *ours = floats(n * width), *ours_last = floats(reference_last ? tensor_len(&tl) : 0);
+    memcpy(ours, reference, n * width * sizeof *ours);
     if (cx->encoder && rows && reference_last) {
         size_t merge = (size_t)vit_get_config(cx->encoder)->spatial_merge_size, at = 0;
         for (size_t g = 0; g < n_grids; g++) {
             const media_grid *grid = &grids[g];
-            require(vit_encode(cx->encoder, cx->c, ours + at / (merge * merge) * H,
+            require(vit_encode(cx->encoder, cx->c, ours + at / (merge * merge) * width,
                                ours_last + at * tl.dims[1], rows + at * tp.dims[1], grid->t, grid->h, grid->w,
                                &d),
                     &d);
             at += (size_t)grid->t * (size_t)grid->h * (size_t)grid->w;
         }
-        compare_floats(cx, rc, features, ours, reference, tensor_len(&tf));
+        compare_floats(cx, rc, features, ours, reference, n * width);
         compare_floats(cx, rc, last, ours_last, reference_last, tensor_len(&tl));
     }
-    for (int32_t i = 0, k = 0; i < rc->n && k < (int32_t)tf.dims[0]; i++) {
+    for (int32_t i = 0, k = 0; i < rc->n && k < (int32_t)n; i++) {
         if (rc->ids[i] == pad) {
             rc->embed_rows[rc->n_embed_rows] = i;
-            memcpy(rc->embeds + (size_t)rc->n_embed_rows++ * H, ours + (size_t)k++ * H, H * sizeof *ours);
+            memcpy(rc->embeds + (size_t)rc->n_embed_rows++ * width, ours + (size_t)k++ * width,
+                   width * sizeof *ours);
         }
     }
     free(ours);
@@ -403,14 +428,14 @@ static void encode_media(context *cx, ref_case *rc, const char *kind, const char
 /* embed_rows must ascend, but pictures and films were appended one kind after the other. */
 static void sort_embeds(const context *cx, ref_case *rc)
 {
-    size_t H = (size_t)cx->cfg->hidden_size, row_bytes = H * sizeof(float);
-    float *swap = floats(H);
+    size_t width = model_config_feature_width(cx->cfg), row_bytes = width * sizeof(float);
+    float *swap = floats(width);
     for (int32_t i = 1; i < rc->n_embed_rows; i++) {
         for (int32_t k = i; k > 0 && rc->embed_rows[k] < rc->embed_rows[k - 1]; k--) {
             int32_t r = rc->embed_rows[k];
             rc->embed_rows[k] = rc->embed_rows[k - 1];
             rc->embed_rows[k - 1] = r;
-            float *a = rc->embeds + (size_t)k * H, *b = a - H;
+            float *a = rc->embeds + (size_t)k * width, *b = a - width;
             memcpy(swap, a, row_bytes);
             memcpy(a, b, row_bytes);
             memcpy(b, swap, row_bytes);
@@ -466,7 +491,7 @@ static void prepare(context *cx, ref_case *rc)
     size_t n_images = read_grids(rc, "image_grid_thw", images),
            n_videos = read_grids(rc, "video_grid_thw", videos);
     int32_t merge = cx->encoder ? cx->pc.merge_size : 2;
-    rc->embeds = floats(n * (size_t)cx->cfg->hidden_size);
+    rc->embeds = floats(n * model_config_feature_width(cx->cfg));
     rc->embed_rows = must(calloc(n, sizeof *rc->embed_rows));
     rc->positions = must(calloc(n, sizeof *rc->positions));
     encode_media(cx, rc, "image", "pixel_values", images, n_images, cx->cfg->image_token_id);
@@ -514,7 +539,7 @@ static void forward_prompt(context *cx, const ref_case *rc, seq_state *seq, deco
                .logit_rows = logit_rows,
                .n_logit_rows = n_logits,
                .embed_rows = embed_rows,
-               .embeds = rc->embeds + (size_t)skip * (size_t)cx->cfg->hidden_size,
+               .embeds = rc->embeds + (size_t)skip * model_config_feature_width(cx->cfg),
                .n_embed_rows = taken};
     require(decoder_forward(cx->m, cx->c, &b, sc, &d), &d);
     free(logit_rows);

@@ -1,6 +1,7 @@
 /* The tower: patch embedding + interpolated position table, blocks of (attention inside a frame, MLP), then the merger
- * that turns merge x merge neighbouring patches into one row of the language model. Reference: Qwen3-VL's vision model
- * in Hugging Face transformers (modeling_qwen3_5), for DeepStack-free checkpoints.
+ * that turns merge x merge neighbouring patches into one row of the language model; with DeepStack, mergers of their own
+ * do the same behind some of the blocks. Reference: the vision models in Hugging Face transformers (modeling_qwen3_5,
+ * modeling_qwen3_vl).
  *
  * Frames are encoded one after another and rows in chunks of fixed size, so scratch stays small and a frame's result
  * cannot depend on the frames beside it.
@@ -37,6 +38,12 @@ typedef struct block_weights {
     linear_weights fc1, fc2;  /* [vi, vh], [vh, vi] */
 } block_weights;
 
+typedef struct merger_weights {
+    bool joins_first; /* the norm is over the patches of a block together [4*vh], not over each [vh] */
+    norm_weights norm;
+    linear_weights fc1, fc2; /* [4*vh, 4*vh], [out, 4*vh] */
+} merger_weights;
+
 /* Kept between calls, grown to the largest frame seen. */
 typedef struct scratch {
     size_t max_patches;
@@ -46,6 +53,7 @@ typedef struct scratch {
     float *cos, *sin; /* [patches, vd/2] */
     float *narrow;    /* [chunk rows, vh] */
     float *wide;      /* [chunk rows, max(vi, vh)]; also the merger's hidden rows */
+    float *merged;    /* [chunk tokens, out_hidden] */
 } scratch;
 
 struct vit {
@@ -55,9 +63,8 @@ struct vit {
     linear_weights patch_embed; /* [vh, 3 * temporal_patch * patch * patch] */
     const float *positions;     /* [side, side, vh] */
     int32_t side;
-    block_weights *blocks;                 /* [depth] */
-    norm_weights merger_norm;              /* [vh] */
-    linear_weights merger_fc1, merger_fc2; /* [4*vh, 4*vh], [out, 4*vh] */
+    block_weights *blocks; /* [depth] */
+    merger_weights merger, deepstack[VIT_MAX_DEEPSTACK];
     scratch s;
 };
 
@@ -69,6 +76,25 @@ typedef struct config_field {
     int32_t fallback; /* 0: the field must be there */
     int32_t max;
 } config_field;
+
+static err_code read_deepstack(vit_config *vc, const json *indexes, err_detail *detail)
+{
+    int64_t least = 0, block = 0;
+    if (json_len(indexes) > VIT_MAX_DEEPSTACK) {
+        return err_set(detail, ERR_UNSUPPORTED,
+                       "config.json: vision_config.deepstack_visual_indexes names more than %d blocks",
+                       VIT_MAX_DEEPSTACK);
+    }
+    for (const json *v = json_child(indexes); v; v = json_next(v), least = block + 1) {
+        if (!json_int(v, least, vc->depth - 1, &block)) {
+            return err_set(
+                detail, ERR_INVALID,
+                "config.json: vision_config.deepstack_visual_indexes must list rising numbers of blocks");
+        }
+        vc->deepstack[vc->n_deepstack++] = (int32_t)block;
+    }
+    return ERR_OK;
+}
 
 static err_code read_config(vit_config *vc, json_source docs, err_detail *detail)
 {
@@ -110,9 +136,8 @@ static err_code read_config(vit_config *vc, json_source docs, err_detail *detail
         err = err_set(detail, ERR_UNSUPPORTED,
                       "config.json: vision_config.hidden_act must be gelu_pytorch_tanh");
     }
-    if (!err && json_len(json_get(section, "deepstack_visual_indexes")) > 0) {
-        err = err_set(detail, ERR_UNSUPPORTED,
-                      "config.json: vision_config.deepstack_visual_indexes is not supported");
+    if (!err) {
+        err = read_deepstack(vc, json_get(section, "deepstack_visual_indexes"), detail);
     }
     vc->rope_theta = json_num(json_get(json_get(section, "rope_parameters"), "rope_theta"), 10000.0);
     if (!err && !(vc->rope_theta > 1)) {
@@ -246,18 +271,35 @@ static size_t merge_area(const vit_config *vc)
     return (size_t)vc->spatial_merge_size * (size_t)vc->spatial_merge_size;
 }
 
+static void load_merger(loader *l, merger_weights *m, const vit_config *vc, const char *name,
+                        bool joins_first)
+{
+    const size_t vh = (size_t)vc->hidden_size, merged = merge_area(vc) * vh;
+    char layer[LAYER_NAME_CHARS];
+    m->joins_first = joins_first;
+    (void)snprintf(layer, sizeof layer, "%s.norm", name);
+    load_norm(l, &m->norm, joins_first ? merged : vh, layer);
+    (void)snprintf(layer, sizeof layer, "%s.linear_fc1", name);
+    load_linear(l, &m->fc1, merged, merged, layer);
+    (void)snprintf(layer, sizeof layer, "%s.linear_fc2", name);
+    load_linear(l, &m->fc2, (size_t)vc->out_hidden_size, merged, layer);
+}
+
 static void load_weights(vit *v, loader *l)
 {
     const vit_config *vc = &v->config;
-    size_t vh = (size_t)vc->hidden_size, merged = merge_area(vc) * vh;
+    size_t vh = (size_t)vc->hidden_size;
+    char name[LAYER_NAME_CHARS / 2];
     load_linear(l, &v->patch_embed, vh, patch_dim(vc), "patch_embed.proj");
     v->positions = load_f32(l, (size_t)vc->n_position_embeddings, vh, "pos_embed", "weight");
     for (int32_t i = 0; i < vc->depth; i++) {
         load_block(l, &v->blocks[i], vc, i);
     }
-    load_norm(l, &v->merger_norm, vh, "merger.norm");
-    load_linear(l, &v->merger_fc1, merged, merged, "merger.linear_fc1");
-    load_linear(l, &v->merger_fc2, (size_t)vc->out_hidden_size, merged, "merger.linear_fc2");
+    load_merger(l, &v->merger, vc, "merger", false);
+    for (int32_t i = 0; i < vc->n_deepstack; i++) {
+        (void)snprintf(name, sizeof name, "deepstack_merger_list.%d", i);
+        load_merger(l, &v->deepstack[i], vc, name, true);
+    }
 }
 
 /* "model.visual." in released checkpoints, "visual." in exports without the outer model. */
@@ -302,7 +344,7 @@ err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, com
 
 static void scratch_free(compute *c, scratch *s)
 {
-    float *const parts[] = {s->x, s->qkv, s->attention, s->cos, s->sin, s->narrow, s->wide};
+    float *const parts[] = {s->x, s->qkv, s->attention, s->cos, s->sin, s->narrow, s->wide, s->merged};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         compute_free(c, parts[i]);
     }
@@ -321,6 +363,11 @@ void vit_close(vit *v)
 const vit_config *vit_get_config(const vit *v)
 {
     return &v->config;
+}
+
+size_t vit_row_width(const vit *v)
+{
+    return (size_t)v->config.out_hidden_size * (1 + (size_t)v->config.n_deepstack);
 }
 
 /* ---- encoding ---- */
@@ -344,7 +391,8 @@ static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
     bool ok = take(v->c, &s->x, n_patches, vh) && take(v->c, &s->qkv, n_patches, 3 * vh) &&
               take(v->c, &s->attention, n_patches, vh) && take(v->c, &s->cos, n_patches, half_head) &&
               take(v->c, &s->sin, n_patches, half_head) && take(v->c, &s->narrow, chunk, vh) &&
-              take(v->c, &s->wide, chunk, vi > vh ? vi : vh);
+              take(v->c, &s->wide, chunk, vi > vh ? vi : vh) &&
+              take(v->c, &s->merged, CHUNK_TOKENS, (size_t)vc->out_hidden_size);
     if (!ok) {
         scratch_free(v->c, s);
         return err_set(detail, ERR_NOMEM, "not enough memory to encode the picture");
@@ -476,18 +524,25 @@ static void mlp_branch(vit *v, compute *c, const block_weights *b, size_t n)
     }
 }
 
-/* out [n / merge^2, out_hidden]: normalise each patch FIRST, then join the patches of a block. */
-static void merge(vit *v, compute *c, float *out, size_t n)
+/* Part `part` of the rows out [n / merge^2, vit_row_width] from the n patches as they stand in x: the main merger
+ * normalises each patch FIRST, then joins the patches of a block; those of DeepStack join first. */
+static void merge(vit *v, compute *c, const merger_weights *m, float *out, size_t part, size_t n)
 {
     const vit_config *vc = &v->config;
     scratch *s = &v->s;
-    size_t vh = (size_t)vc->hidden_size, area = merge_area(vc), width = (size_t)vc->out_hidden_size;
+    const size_t vh = (size_t)vc->hidden_size, area = merge_area(vc), width = (size_t)vc->out_hidden_size;
+    const size_t joined = m->joins_first ? area : 1, row_width = vit_row_width(v);
     for (size_t at = 0; at < n;) {
         size_t rows = chunk_rows(vc, at, n), tokens = rows / area;
-        nn_layernorm(c, s->narrow, s->x + at * vh, v->merger_norm.w, v->merger_norm.b, NORM_EPS, rows, vh);
-        linear(c, s->wide, s->narrow, &v->merger_fc1, tokens);
+        nn_layernorm(c, s->narrow, s->x + at * vh, m->norm.w, m->norm.b, NORM_EPS, rows / joined,
+                     joined * vh);
+        linear(c, s->wide, s->narrow, &m->fc1, tokens);
         nn_gelu_erf(c, s->wide, rows * vh);
-        linear(c, out + at / area * width, s->wide, &v->merger_fc2, tokens);
+        linear(c, s->merged, s->wide, &m->fc2, tokens);
+        for (size_t t = 0; t < tokens; t++) {
+            memcpy(out + (at / area + t) * row_width + part * width, s->merged + t * width,
+                   width * sizeof *out);
+        }
         at += rows;
     }
 }
@@ -505,14 +560,18 @@ static void encode_frame(vit *v, compute *c, float *out, float *last_hidden, con
         nn_add(c, s->x + at * vh, s->narrow, count * vh);
         at += count;
     }
-    for (int32_t i = 0; i < vc->depth; i++) {
+    for (int32_t i = 0, k = 0; i < vc->depth; i++) {
         attention_branch(v, c, &v->blocks[i], n);
         mlp_branch(v, c, &v->blocks[i], n);
+        if (k < vc->n_deepstack && vc->deepstack[k] == i) {
+            merge(v, c, &v->deepstack[k], out, (size_t)k + 1, n);
+            k++;
+        }
     }
     if (last_hidden) {
         memcpy(last_hidden, s->x, n * vh * sizeof *last_hidden);
     }
-    merge(v, c, out, n);
+    merge(v, c, &v->merger, out, 0, n);
 }
 
 err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const float *rows, int32_t t,
@@ -530,7 +589,7 @@ err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const fl
     }
     fill_rotary(&v->s, vc, h, w);
     for (size_t i = 0; i < (size_t)t; i++) {
-        encode_frame(v, c, out + i * n / merge_area(vc) * (size_t)vc->out_hidden_size,
+        encode_frame(v, c, out + i * n / merge_area(vc) * vit_row_width(v),
                      last_hidden ? last_hidden + i * n * (size_t)vc->hidden_size : NULL,
                      rows + i * n * patch_dim(vc), h, w);
     }

@@ -20,10 +20,14 @@
 
 typedef struct vit vit;
 
+enum { VIT_MAX_DEEPSTACK = 16 };
+
 typedef struct vit_config {
     int32_t depth, hidden_size, intermediate_size, n_heads, out_hidden_size;
     int32_t in_channels, patch_size, temporal_patch_size, spatial_merge_size;
     int32_t n_position_embeddings; /* side * side */
+    /* DeepStack: blocks, rising, whose output also reaches the decoder */
+    int32_t n_deepstack, deepstack[VIT_MAX_DEEPSTACK];
     double rope_theta;
     /* TRAP: the reference keeps the tower's rotary frequencies in the checkpoint's type, so a bf16 checkpoint has
      * them rounded to bf16 even when everything else is computed in f32 */
@@ -37,7 +41,10 @@ MUST_CHECK err_code vit_open(vit **out, json_source docs, const tensor_source *t
 void vit_close(vit *v); /* NULL allowed */
 const vit_config *vit_get_config(const vit *v);
 
-/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, out_hidden_size]. last_hidden, if not NULL, receives the rows before
+/* Floats of an output row: out_hidden_size for the embedding, then as many for each of the n_deepstack blocks. */
+size_t vit_row_width(const vit *v);
+
+/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, vit_row_width]. last_hidden, if not NULL, receives the rows before
  * the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept inside.
  * ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
 MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const float *rows,

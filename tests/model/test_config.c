@@ -127,7 +127,10 @@ static void test_other_families(void)
     err_detail d = {0};
     write_file("config.json", "{\"model_type\":\"llama\"}");
     CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_UNSUPPORTED);
-    CHECK(strstr(d.text, "llama") != NULL);
+    CHECK(strstr(d.text, "llama") != NULL && strstr(d.text, "qwen3_vl_moe") != NULL);
+    write_file("config.json", "{}");
+    CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_UNSUPPORTED);
+    CHECK(strstr(d.text, "model_type") != NULL);
     write_file("config.json", "{\"model_type\":");
     CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_INVALID);
     CHECK_INT(model_config_load(&cfg, json_folder("/nonexistent"), &d), ERR_NOT_FOUND);

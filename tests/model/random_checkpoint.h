@@ -1,0 +1,320 @@
+/* random_checkpoint: small checkpoints of any family with random weights, written by the test itself.
+ *
+ *     char dir[64]; random_checkpoint_make(dir, CONFIG_TEXT, RANDOM_PER_EXPERT);   ... random_checkpoint_remove(dir);
+ *
+ * The numbers follow from the canonical name of the smallest part (one expert's gate_proj, one head's rows), so that the
+ * same config written in two forms is the same model.
+ */
+#ifndef PARLEY_TESTS_MODEL_RANDOM_CHECKPOINT_H
+#define PARLEY_TESTS_MODEL_RANDOM_CHECKPOINT_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compute/half.h"
+#include "model/config.h"
+#include "model/tensor_writer.h"
+#include "tests/check.h"
+
+enum {
+    RANDOM_PER_EXPERT = 1,  /* experts each by themselves; otherwise gate_up_proj and down_proj */
+    RANDOM_STACKED = 2,     /* gate_proj, up_proj, down_proj of all experts */
+    RANDOM_TURNED = 4,      /* gate_up_proj and down_proj as Qwen3-VL publishes them */
+    RANDOM_FUSED_DELTA = 8, /* in_proj_qkvz and in_proj_ba */
+    RANDOM_TEXT_ONLY = 16,  /* names begin with "model.", not with "model.language_model." */
+    RANDOM_TENSORS = 1024,
+};
+
+typedef struct random_writer {
+    const model_config *cfg;
+    unsigned forms;
+    char prefix[64]; /* of the layer, canonical */
+    tensor views[RANDOM_TENSORS];
+    writer_entry entries[RANDOM_TENSORS];
+    size_t n;
+} random_writer;
+
+/* n numbers in [centre - spread, centre + spread] that follow from the name. */
+static inline void random_fill(uint16_t *out, size_t n, const char *name, float centre, float spread)
+{
+    uint64_t state = 0xcbf29ce484222325u;
+    for (; *name; name++) {
+        state = (state ^ (unsigned char)*name) * 0x100000001b3u;
+    }
+    for (size_t i = 0; i < n; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        out[i] = bf16_from_f32(centre + spread * ((float)(state >> 40) * 0x1p-23f - 1.0f));
+    }
+}
+
+/* A new tensor under prefix + name; its numbers are to be filled in. */
+static inline uint16_t *random_add(random_writer *w, const char *prefix, const char *name, const size_t *dims,
+                                   int32_t n_dims)
+{
+    tensor *t = &w->views[w->n];
+    writer_entry *e = &w->entries[w->n++];
+    *t = (tensor){.type = DTYPE_BF16, .n_dims = n_dims};
+    memcpy(t->dims, dims, (size_t)n_dims * sizeof *dims);
+    t->bytes = tensor_len(t) * sizeof(uint16_t);
+    uint16_t *data = malloc(t->bytes);
+    if (!data || w->n == RANDOM_TENSORS) {
+        exit(1);
+    }
+    t->data = data;
+    e->from = t;
+    e->to = DTYPE_BF16;
+    const bool outer = strncmp(prefix, "mtp.", 4) == 0 || strcmp(name, "lm_head.weight") == 0;
+    snprintf(e->name, sizeof e->name, "%s%s%s",
+             outer                         ? ""
+             : w->forms & RANDOM_TEXT_ONLY ? "model."
+                                           : "model.language_model.",
+             prefix, name);
+    return data;
+}
+
+/* A matrix with numbers of its own. */
+static inline void random_matrix(random_writer *w, const char *name, size_t rows, size_t cols)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%s%s", w->prefix, name);
+    uint16_t *data = random_add(w, w->prefix, name, (size_t[]){rows, cols}, 2);
+    random_fill(data, rows * cols, full, 0, 1.7f / sqrtf((float)cols));
+}
+
+static inline void random_vector(random_writer *w, const char *name, size_t n, float centre, float spread)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%s%s", w->prefix, name);
+    random_fill(random_add(w, w->prefix, name, &n, 1), n, full, centre, spread);
+}
+
+static inline void random_norm(random_writer *w, const char *name, size_t n)
+{
+    random_vector(w, name, n, w->cfg->zero_centred_norms ? 0.0f : 1.0f, 0.2f);
+}
+
+/* One expert's part, [rows, cols]. */
+static inline void random_expert(const random_writer *w, uint16_t *out, size_t e, const char *part,
+                                 size_t rows, size_t cols)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%sexpert %zu %s", w->prefix, e, part);
+    random_fill(out, rows * cols, full, 0, 1.7f / sqrtf((float)cols));
+}
+
+static inline void random_turn(uint16_t *m, size_t rows, size_t cols)
+{
+    uint16_t *copy = malloc(rows * cols * sizeof *copy);
+    memcpy(copy, m, rows * cols * sizeof *copy);
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < cols; c++) {
+            m[c * rows + r] = copy[r * cols + c];
+        }
+    }
+    free(copy);
+}
+
+static inline void random_experts(random_writer *w)
+{
+    const size_t E = (size_t)w->cfg->n_experts, H = (size_t)w->cfg->hidden_size,
+                 MI = (size_t)w->cfg->expert_size;
+    const struct {
+        const char *part;
+        size_t rows, cols;
+    } parts[] = {{"gate_proj", MI, H}, {"up_proj", MI, H}, {"down_proj", H, MI}};
+    char name[64];
+    random_matrix(w, "mlp.gate.weight", E, H);
+    for (size_t p = 0; p < 3; p++) {
+        const size_t rows = parts[p].rows, cols = parts[p].cols;
+        uint16_t *stack = NULL;
+        if (w->forms & RANDOM_STACKED) {
+            snprintf(name, sizeof name, "mlp.experts.%s", parts[p].part);
+            stack = random_add(w, w->prefix, name, (size_t[]){E, rows, cols}, 3);
+        }
+        for (size_t e = 0; (w->forms & (RANDOM_STACKED | RANDOM_PER_EXPERT)) && e < E; e++) {
+            snprintf(name, sizeof name, "mlp.experts.%zu.%s.weight", e, parts[p].part);
+            uint16_t *to =
+                stack ? stack + e * rows * cols : random_add(w, w->prefix, name, (size_t[]){rows, cols}, 2);
+            random_expert(w, to, e, parts[p].part, rows, cols);
+        }
+    }
+    if (w->forms & (RANDOM_STACKED | RANDOM_PER_EXPERT)) {
+        return;
+    }
+    const bool turned = w->forms & RANDOM_TURNED;
+    uint16_t *in = random_add(w, w->prefix, "mlp.experts.gate_up_proj",
+                              turned ? (size_t[]){E, H, 2 * MI} : (size_t[]){E, 2 * MI, H}, 3);
+    uint16_t *back = random_add(w, w->prefix, "mlp.experts.down_proj",
+                                turned ? (size_t[]){E, MI, H} : (size_t[]){E, H, MI}, 3);
+    for (size_t e = 0; e < E; e++, in += 2 * MI * H, back += MI * H) {
+        random_expert(w, in, e, "gate_proj", MI, H);
+        random_expert(w, in + MI * H, e, "up_proj", MI, H);
+        random_expert(w, back, e, "down_proj", H, MI);
+        if (turned) {
+            random_turn(in, 2 * MI, H);
+            random_turn(back, H, MI);
+        }
+    }
+}
+
+static inline void random_ffn(random_writer *w, bool has_experts)
+{
+    const size_t H = (size_t)w->cfg->hidden_size, I = (size_t)w->cfg->intermediate_size,
+                 SI = (size_t)w->cfg->shared_expert_size;
+    if (!has_experts) {
+        random_matrix(w, "mlp.gate_proj.weight", I, H);
+        random_matrix(w, "mlp.up_proj.weight", I, H);
+        random_matrix(w, "mlp.down_proj.weight", H, I);
+        return;
+    }
+    random_experts(w);
+    if (SI > 0) {
+        random_matrix(w, "mlp.shared_expert.gate_proj.weight", SI, H);
+        random_matrix(w, "mlp.shared_expert.up_proj.weight", SI, H);
+        random_matrix(w, "mlp.shared_expert.down_proj.weight", H, SI);
+        random_matrix(w, "mlp.shared_expert_gate.weight", 1, H);
+    }
+}
+
+/* Rows of several parts of one head after the other, as the fused projections have them: parts [n] of `rows` rows a
+ * head. */
+static inline void random_fuse(random_writer *w, const char *name, const char *const *parts,
+                               const size_t *rows, const size_t *first, size_t n, size_t n_heads)
+{
+    const size_t H = (size_t)w->cfg->hidden_size;
+    size_t per_head = 0;
+    for (size_t p = 0; p < n; p++) {
+        per_head += rows[p];
+    }
+    uint16_t *out = random_add(w, w->prefix, name, (size_t[]){n_heads * per_head, H}, 2);
+    for (size_t p = 0, at = 0; p < n; at += rows[p++]) {
+        char full[128];
+        const size_t n_rows =
+            first[p] + n_heads * rows[p]; /* of the separate matrix, as far as it is needed */
+        uint16_t *whole = malloc(n_rows * H * sizeof *whole);
+        snprintf(full, sizeof full, "%s%s", w->prefix, parts[p]);
+        random_fill(whole, n_rows * H, full, 0, 1.7f / sqrtf((float)H));
+        for (size_t h = 0; h < n_heads; h++) {
+            memcpy(out + (h * per_head + at) * H, whole + (first[p] + h * rows[p]) * H,
+                   rows[p] * H * sizeof *out);
+        }
+        free(whole);
+    }
+}
+
+static inline void random_deltanet(random_writer *w)
+{
+    const model_config *c = w->cfg;
+    const size_t H = (size_t)c->hidden_size, nk = (size_t)c->delta_n_k, nv = (size_t)c->delta_n_v,
+                 dk = (size_t)c->delta_dk, dv = (size_t)c->delta_dv, C = 2 * nk * dk + nv * dv,
+                 each = nv / nk;
+    static const char qkv[] = "linear_attn.in_proj_qkv.weight", z[] = "linear_attn.in_proj_z.weight",
+                      b[] = "linear_attn.in_proj_b.weight", a[] = "linear_attn.in_proj_a.weight";
+    if (w->forms & RANDOM_FUSED_DELTA) {
+        random_fuse(w, "linear_attn.in_proj_qkvz.weight", (const char *const[]){qkv, qkv, qkv, z},
+                    (size_t[]){dk, dk, each * dv, each * dv}, (size_t[]){0, nk * dk, 2 * nk * dk, 0}, 4, nk);
+        random_fuse(w, "linear_attn.in_proj_ba.weight", (const char *const[]){b, a}, (size_t[]){each, each},
+                    (size_t[]){0, 0}, 2, nk);
+    } else {
+        random_matrix(w, qkv, C, H);
+        random_matrix(w, z, nv * dv, H);
+        random_matrix(w, b, nv, H);
+        random_matrix(w, a, nv, H);
+    }
+    random_fill(random_add(w, w->prefix, "linear_attn.conv1d.weight", (size_t[]){C, 1, 4}, 3), C * 4,
+                w->prefix, 0, 0.8f);
+    random_vector(w, "linear_attn.A_log", nv, 0.5f, 0.5f);
+    random_vector(w, "linear_attn.dt_bias", nv, 0, 1);
+    random_vector(w, "linear_attn.norm.weight", dv, 1, 0.2f);
+    random_matrix(w, "linear_attn.out_proj.weight", H, nv * dv);
+}
+
+static inline void random_layer(random_writer *w, layer_kind kind, bool has_experts)
+{
+    const model_config *c = w->cfg;
+    const size_t H = (size_t)c->hidden_size, nh = (size_t)c->n_heads, nkv = (size_t)c->n_kv_heads,
+                 hd = (size_t)c->head_dim;
+    random_norm(w, "input_layernorm.weight", H);
+    random_norm(w, "post_attention_layernorm.weight", H);
+    if (kind == LAYER_DELTANET) {
+        random_deltanet(w);
+    } else {
+        random_matrix(w, "self_attn.q_proj.weight", nh * hd * (c->attention_gate ? 2 : 1), H);
+        random_matrix(w, "self_attn.k_proj.weight", nkv * hd, H);
+        random_matrix(w, "self_attn.v_proj.weight", nkv * hd, H);
+        random_matrix(w, "self_attn.o_proj.weight", H, nh * hd);
+        random_norm(w, "self_attn.q_norm.weight", hd);
+        random_norm(w, "self_attn.k_norm.weight", hd);
+    }
+    random_ffn(w, has_experts);
+}
+
+static inline void random_text(const char *dir, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(text, 1, strlen(text), f) == strlen(text));
+    CHECK(f && fclose(f) == 0);
+}
+
+/* Makes a folder under /tmp, whose name goes to dir [64], with config.json and model.safetensors. */
+static inline void random_checkpoint_make(char *dir, const char *config, unsigned forms)
+{
+    model_config cfg;
+    err_detail d = {0};
+    char path[256];
+    snprintf(dir, 64, "/tmp/parley_random_XXXXXX");
+    CHECK(mkdtemp(dir) != NULL);
+    random_text(dir, "config.json", config);
+    CHECK_OK(model_config_load(&cfg, json_folder(dir), &d), d);
+    random_writer *w = calloc(1, sizeof *w);
+    if (!w || check_failures) {
+        exit(1);
+    }
+    w->cfg = &cfg;
+    w->forms = forms;
+    const size_t V = (size_t)cfg.vocab_size, H = (size_t)cfg.hidden_size;
+    random_matrix(w, "embed_tokens.weight", V, H);
+    random_norm(w, "norm.weight", H);
+    random_matrix(w, "lm_head.weight", V, H);
+    for (int32_t i = 0; i < cfg.n_layers; i++) {
+        snprintf(w->prefix, sizeof w->prefix, "layers.%d.", i);
+        random_layer(w, cfg.layers[i], cfg.has_experts[i]);
+    }
+    if (cfg.n_mtp_layers > 0) {
+        snprintf(w->prefix, sizeof w->prefix, "mtp.");
+        random_matrix(w, "fc.weight", H, 2 * H);
+        random_norm(w, "pre_fc_norm_embedding.weight", H);
+        random_norm(w, "pre_fc_norm_hidden.weight", H);
+        random_norm(w, "norm.weight", H);
+        snprintf(w->prefix, sizeof w->prefix, "mtp.layers.0.");
+        random_layer(w, LAYER_ATTENTION, cfg.n_experts > 0);
+    }
+    compute *c = NULL;
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(tensor_write(path, w->entries, w->n, c, &(load_progress){0}, &d), d);
+    compute_destroy(c);
+    for (size_t i = 0; i < w->n; i++) {
+        free((void *)(uintptr_t)w->views[i].data);
+    }
+    free(w);
+}
+
+static inline void random_checkpoint_remove(const char *dir)
+{
+    static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json",
+                                        "other.safetensors", "model.safetensors.index.json"};
+    char path[256];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        unlink(path);
+    }
+    CHECK_INT(rmdir(dir), 0);
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* random_families: one small config of each family, for random_checkpoint.h. Vocabulary and width are those of tiny.h. */
+#ifndef PARLEY_TESTS_MODEL_RANDOM_FAMILIES_H
+#define PARLEY_TESTS_MODEL_RANDOM_FAMILIES_H
+
+#include "tests/model/random_checkpoint.h"
+
+#define RANDOM_SIZES                                                                                         \
+    "\"vocab_size\":1888,\"hidden_size\":64,\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_"     \
+    "dim\":16,"                                                                                              \
+    "\"rms_norm_eps\":1e-6,\"max_position_embeddings\":4096,\"num_hidden_layers\":4"
+#define RANDOM_DELTA                                                                                         \
+    ",\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"linear_key_head_dim\":16,"                   \
+    "\"linear_value_head_dim\":16,\"layer_types\":[\"linear_attention\",\"full_attention\","                 \
+    "\"linear_attention\",\"full_attention\"]"
+#define RANDOM_MOE        ",\"num_experts\":6,\"num_experts_per_tok\":2,\"moe_intermediate_size\":24"
+#define RANDOM_ROPE(more) ",\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"default\"" more "}"
+
+typedef struct random_family {
+    const char *name;
+    unsigned forms;
+    const char *config;
+} random_family;
+
+static const random_family RANDOM_FAMILIES[] = {
+    {"qwen3_5", 0,
+     "{\"model_type\":\"qwen3_5\",\"text_config\":{" RANDOM_SIZES RANDOM_DELTA
+     ",\"intermediate_size\":80,\"mtp_num_hidden_layers\":1" RANDOM_ROPE(",\"mrope_section\":[1,1,0]") "}}"},
+    {"qwen3_5_moe", 0,
+     "{\"model_type\":\"qwen3_5_moe\",\"text_config\":{" RANDOM_SIZES RANDOM_DELTA RANDOM_MOE
+     ",\"shared_expert_intermediate_size\":40,\"mtp_num_hidden_layers\":1" RANDOM_ROPE(
+         ",\"mrope_section\":[1,1,0]") "}}"},
+    {"qwen3_5_moe_text", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"qwen3_5_moe_text\"," RANDOM_SIZES RANDOM_DELTA RANDOM_MOE
+     ",\"shared_expert_intermediate_size\":40,\"mtp_num_hidden_layers\":1" RANDOM_ROPE(
+         ",\"mrope_section\":[1,1,0]") "}"},
+    {"qwen3_next", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY | RANDOM_FUSED_DELTA,
+     "{\"model_type\":\"qwen3_next\"," RANDOM_SIZES RANDOM_DELTA RANDOM_MOE
+     ",\"shared_expert_intermediate_size\":40,\"intermediate_size\":80,\"mlp_only_layers\":[1],"
+     "\"norm_topk_prob\":true" RANDOM_ROPE("") "}"},
+    {"qwen3", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"qwen3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}"},
+    {"qwen3_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"qwen3_moe\"," RANDOM_SIZES RANDOM_MOE
+     ",\"intermediate_size\":80,\"decoder_sparse_step\":2,\"norm_topk_prob\":false" RANDOM_ROPE("") "}"},
+    {"qwen3_vl", 0,
+     "{\"model_type\":\"qwen3_vl\",\"vision_config\":{\"deepstack_visual_indexes\":[0,2]},\"text_config\":"
+     "{" RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE(",\"mrope_section\":[4,2,2]") "}}"},
+    {"qwen3_vl_moe", RANDOM_TURNED,
+     "{\"model_type\":\"qwen3_vl_moe\",\"vision_config\":{\"deepstack_visual_indexes\":[0,2]},\"text_"
+     "config\":{" RANDOM_SIZES RANDOM_MOE RANDOM_ROPE(",\"mrope_section\":[4,2,2]") "}}"},
+};
+
+#endif
