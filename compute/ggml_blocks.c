@@ -15,7 +15,8 @@ static const ggml_format FORMATS[GGML_TYPES] = {
     [DTYPE_Q3_K - DTYPE_Q8_0] = {256, 110, 4, 0},   [DTYPE_Q4_K - DTYPE_Q8_0] = {256, 144, 0, 32},
     [DTYPE_Q5_K - DTYPE_Q8_0] = {256, 176, 0, 32},  [DTYPE_Q6_K - DTYPE_Q8_0] = {256, 210, 32, 0},
     [DTYPE_IQ4_NL - DTYPE_Q8_0] = {32, 18, 128, 0}, [DTYPE_IQ4_XS - DTYPE_Q8_0] = {256, 136, 128, 0},
-    [DTYPE_MXFP4 - DTYPE_Q8_0] = {32, 17, 16, 0},
+    [DTYPE_MXFP4 - DTYPE_Q8_0] = {32, 17, 16, 0},   [DTYPE_AF4 - DTYPE_Q8_0] = {32, 20, 0, 32},
+    [DTYPE_AF8 - DTYPE_Q8_0] = {32, 40, 0, 32},
 };
 
 /* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
@@ -59,6 +60,12 @@ static void unpack_32(ggml_span *out, dtype type, const uint8_t *p, size_t b)
     if (type == DTYPE_Q4_1 || type == DTYPE_Q5_1) {
         minimum = half(p + 2);
         bits = p + 4;
+    } else if (type == DTYPE_AF4) {
+        scale = bf16_to_f32((uint16_t)word(p));
+        minimum = bf16_to_f32((uint16_t)word(p + 2));
+    } else if (type == DTYPE_AF8) {
+        memcpy(&scale, p, sizeof scale);
+        memcpy(&minimum, p + 4, sizeof minimum);
     }
     for (size_t j = 0; j < BLOCK; j++) {
         switch (type) {
@@ -75,7 +82,10 @@ static void unpack_32(ggml_span *out, dtype type, const uint8_t *p, size_t b)
         case DTYPE_MXFP4:
             u[j] = ggml_mxfp4_table[nibble(nibbles, j)];
             break;
-        default: /* q4_0, q4_1 */
+        case DTYPE_AF8:
+            u[j] = p[8 + j];
+            break;
+        default: /* q4_0, q4_1, af4 */
             u[j] = (uint8_t)nibble(nibbles, j);
         }
     }

@@ -1,4 +1,5 @@
-/* ggml_blocks: the block types of GGUF files, as this program reads them: what a row is made of. Any thread.
+/* ggml_blocks: the block types of GGUF files, as this program reads them, and two like them for MLX's affine groups: what a
+ * row is made of. Any thread.
  *
  *     size_t bytes = ggml_row_bytes(DTYPE_Q4_K, K);         K is a whole number of blocks
  *     ggml_span s; ggml_unpack(&s, DTYPE_Q4_K, row, 256);   the specification: columns 0 .. 255 of a row
@@ -25,6 +26,8 @@
  *     q5_k    f16 d, f16 m, u6 s[8], u6 t[8], u1 b[256], u4 q[256]       q + 16 * b, 0; d * s; -m * t
  *     q6_k    u4 q[256], u2 b[256], i8 s[16], f16 d                      q + 16 * b, 32; d * s         (16 columns)
  *     iq4_xs  f16 d, u2 t[8], u4 s[8], u4 q[256]                         as iq4_nl; d * (s + 16 * t - 32)
+ *     af4     bf16 d, bf16 m, nibbles as q4_0                            u, 0; d; m
+ *     af8     f32 d, f32 m, u8 q[32]                                     q, 0; d; m
  */
 #ifndef PARLEY_COMPUTE_GGML_BLOCKS_H
 #define PARLEY_COMPUTE_GGML_BLOCKS_H

@@ -33,8 +33,9 @@ extern const ggml_kernels ggml_kernels_avx2[GGML_TYPES];        /* in builds for
 extern const ggml_kernels ggml_kernels_avx512_vnni[GGML_TYPES]; /* the same */
 
 /* One function of each type, for the files that make a table. */
-#define GGML_FOR_ALL(X)                                                                                      \
+#define GGML_FOR_GGUF(X)                                                                                     \
     X(Q8_0)                                                                                                  \
     X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
+#define GGML_FOR_ALL(X) GGML_FOR_GGUF(X) X(AF4) X(AF8)
 
 #endif

@@ -29,6 +29,13 @@ static ALWAYS_INLINE __m256 products_of(const dtype type, __m256i u, __m256i q, 
         const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w));
         return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, ones));
     }
+    if (type == DTYPE_AF8) { /* two products of whole bytes may pass 16 bits: the upper bit goes by itself */
+        const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(u, 7), _mm256_set1_epi8(1));
+        const __m256i lower = _mm256_and_si256(u, _mm256_set1_epi8(127));
+        const __m256i sum_lower = _mm256_madd_epi16(_mm256_maddubs_epi16(lower, q), ones);
+        const __m256i sum_upper = _mm256_madd_epi16(_mm256_maddubs_epi16(upper, q), ones);
+        return _mm256_cvtepi32_ps(_mm256_add_epi32(sum_lower, _mm256_slli_epi32(sum_upper, 7)));
+    }
     __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(u, q), ones);
     if (zero_shift(type) > 0) {
         sum = _mm256_add_epi32(sum, _mm256_srai_epi32(offset, zero_shift(type)));

@@ -22,7 +22,8 @@ typedef struct span_scales {
 static ALWAYS_INLINE bool is_block_32(const dtype type)
 {
     return type == DTYPE_Q8_0 || type == DTYPE_Q4_0 || type == DTYPE_Q4_1 || type == DTYPE_Q5_0 ||
-           type == DTYPE_Q5_1 || type == DTYPE_IQ4_NL || type == DTYPE_MXFP4;
+           type == DTYPE_Q5_1 || type == DTYPE_IQ4_NL || type == DTYPE_MXFP4 || type == DTYPE_AF4 ||
+           type == DTYPE_AF8;
 }
 
 /* Whether 16 columns have a scale of their own. */
@@ -33,7 +34,8 @@ static ALWAYS_INLINE bool is_part_16(const dtype type)
 
 static ALWAYS_INLINE bool has_minimum_32(const dtype type)
 {
-    return type == DTYPE_Q4_1 || type == DTYPE_Q5_1 || type == DTYPE_Q4_K || type == DTYPE_Q5_K;
+    return type == DTYPE_Q4_1 || type == DTYPE_Q5_1 || type == DTYPE_Q4_K || type == DTYPE_Q5_K ||
+           type == DTYPE_AF4 || type == DTYPE_AF8;
 }
 
 static ALWAYS_INLINE size_t block_bytes(const dtype type)
@@ -42,7 +44,10 @@ static ALWAYS_INLINE size_t block_bytes(const dtype type)
     case DTYPE_Q8_0:
         return 34;
     case DTYPE_Q4_1:
+    case DTYPE_AF4:
         return 20;
+    case DTYPE_AF8:
+        return 40;
     case DTYPE_Q5_0:
         return 22;
     case DTYPE_Q5_1:
@@ -144,7 +149,10 @@ static ALWAYS_INLINE __m256i block_codes(const dtype type, const uint8_t *span, 
     case DTYPE_Q4_0:
         return load_nibbles(p + 2);
     case DTYPE_Q4_1:
+    case DTYPE_AF4:
         return load_nibbles(p + 4);
+    case DTYPE_AF8:
+        return load_32(p + 8);
     case DTYPE_Q5_0:
         return _mm256_or_si256(load_nibbles(p + 6), spread_bits(p + 2, 16));
     case DTYPE_Q5_1:
@@ -189,6 +197,27 @@ static ALWAYS_INLINE __m256 halves_of_blocks(const uint8_t *p, const size_t stri
     }
     return _mm256_cvtph_ps(_mm_setr_epi16((short)h[0], (short)h[1], (short)h[2], (short)h[3], (short)h[4],
                                           (short)h[5], (short)h[6], (short)h[7]));
+}
+
+/* The bf16 at p of eight blocks. */
+static ALWAYS_INLINE __m256 bf16_of_blocks(const uint8_t *p, const size_t stride)
+{
+    uint16_t h[8];
+    for (size_t b = 0; b < 8; b++) {
+        memcpy(&h[b], p + b * stride, sizeof h[b]);
+    }
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)h));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+/* The float at p of eight blocks. */
+static ALWAYS_INLINE __m256 floats_of_blocks(const uint8_t *p, const size_t stride)
+{
+    float f[8];
+    for (size_t b = 0; b < 8; b++) {
+        memcpy(&f[b], p + b * stride, sizeof f[b]);
+    }
+    return _mm256_loadu_ps(f);
 }
 
 /* 2^(e - 128): a number with that exponent, or for e of 0 and 1 one below the normal ones. */
@@ -290,6 +319,12 @@ static ALWAYS_INLINE span_scales scales_of(const dtype type, const uint8_t *span
     case DTYPE_Q5_1:
         return (span_scales){{halves_of_blocks(span, block_bytes(type)), none},
                              {halves_of_blocks(span + 2, block_bytes(type)), none}};
+    case DTYPE_AF4:
+        return (span_scales){{bf16_of_blocks(span, block_bytes(type)), none},
+                             {bf16_of_blocks(span + 2, block_bytes(type)), none}};
+    case DTYPE_AF8:
+        return (span_scales){{floats_of_blocks(span, block_bytes(type)), none},
+                             {floats_of_blocks(span + 4, block_bytes(type)), none}};
     case DTYPE_MXFP4:
         return (span_scales){{powers_of_blocks(span), none}, {none, none}};
     case DTYPE_Q2_K:
@@ -334,7 +369,7 @@ static ALWAYS_INLINE const uint8_t *whole_span(const dtype type, const uint8_t *
 GGML_FOR_ALL(DECLARE)
 #undef DECLARE
 
-/* Room for a span of 32-column blocks: of q8_0 at most. */
-enum { SPAN_ROOM = 8 * 34 };
+/* Room for a span of 32-column blocks: of af8 at most. */
+enum { SPAN_ROOM = 8 * 40 };
 
 #endif

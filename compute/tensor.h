@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 /* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks (compute/quant.h), and so are
- * those from DTYPE_Q8_0 on, as GGUF files hold them (compute/ggml_blocks.h). */
+ * those from DTYPE_Q8_0 on: as GGUF files hold them, and, from DTYPE_AF4 on, for what MLX tools make
+ * (compute/ggml_blocks.h). */
 typedef enum dtype {
     DTYPE_F32,
     DTYPE_BF16,
@@ -32,6 +33,8 @@ typedef enum dtype {
     DTYPE_IQ4_NL,
     DTYPE_IQ4_XS,
     DTYPE_MXFP4,
+    DTYPE_AF4,
+    DTYPE_AF8,
     DTYPES
 } dtype;
 
@@ -63,7 +66,7 @@ static inline bool dtype_is_quantized(dtype type)
     return type > DTYPE_OTHER;
 }
 
-/* Blocks as in GGUF files. */
+/* Blocks as in GGUF files, or like them. */
 static inline bool dtype_is_ggml(dtype type)
 {
     return type >= DTYPE_Q8_0;

@@ -61,6 +61,13 @@ static inline float pack_over(float x, float scale)
     return scale != 0 ? x / scale : 0;
 }
 
+static inline float pack_bf16(uint8_t *p, float value)
+{
+    const uint16_t bits = bf16_from_f32(value);
+    memcpy(p, &bits, sizeof bits);
+    return bf16_to_f32(bits);
+}
+
 /* A block of 32 columns. */
 static inline void pack_32(uint8_t *p, float *kept, dtype type, const float *w)
 {
@@ -84,6 +91,16 @@ static inline void pack_32(uint8_t *p, float *kept, dtype type, const float *w)
         p[0] = (uint8_t)(largest > 0 ? 128 + (int)ceilf(log2f(largest / 12)) : 0);
         d = ldexpf(1, p[0] - 128);
         break;
+    case DTYPE_AF4:
+        d = pack_bf16(p, (most - least) / 15);
+        m = pack_bf16(p + 2, least);
+        break;
+    case DTYPE_AF8:
+        d = (most - least) / 255;
+        m = least;
+        memcpy(p, &d, sizeof d);
+        memcpy(p + 4, &m, sizeof m);
+        break;
     default: /* q4_1, q5_1 */
         d = pack_half(p, (most - least) / (type == DTYPE_Q4_1 ? 15 : 31));
         m = pack_half(p + 2, least);
@@ -92,6 +109,7 @@ static inline void pack_32(uint8_t *p, float *kept, dtype type, const float *w)
     uint8_t *nibbles = p + (type == DTYPE_Q5_0    ? 6
                             : type == DTYPE_Q5_1  ? 8
                             : type == DTYPE_Q4_1  ? 4
+                            : type == DTYPE_AF4   ? 4
                             : type == DTYPE_MXFP4 ? 1
                                                   : 2);
     for (int j = 0; j < 32; j++) {
@@ -102,6 +120,11 @@ static inline void pack_32(uint8_t *p, float *kept, dtype type, const float *w)
             value = pack_round(x, -128, 127);
             p[2 + j] = (uint8_t)(value & 255);
             kept[j] = d * (float)value;
+            continue;
+        case DTYPE_AF8:
+            value = pack_round(x, 0, 255);
+            p[8 + j] = (uint8_t)value;
+            kept[j] = fmaf(d, (float)value, m);
             continue;
         case DTYPE_Q4_0:
             value = pack_round(x, -8, 7);
@@ -120,7 +143,7 @@ static inline void pack_32(uint8_t *p, float *kept, dtype type, const float *w)
             value = PACK_FP4[code];
             break;
         default:
-            value = code = pack_round(x, 0, type == DTYPE_Q4_1 ? 15 : 31);
+            value = code = pack_round(x, 0, type == DTYPE_Q5_1 ? 31 : 15);
         }
         if (code > 15) {
             five[j / 8] = (uint8_t)(five[j / 8] | 1 << j % 8);

@@ -156,7 +156,7 @@ static void test_known_bytes(void)
          {107.91778564453125, 43.1671142578125, -126.06048583984375, 20.33233642578125}},
     };
     static const size_t places[] = {0, 37, 130, 255};
-    uint8_t bytes[8 * 34];
+    uint8_t bytes[8 * 40];
     float wide[256];
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         const ggml_format *f = ggml_format_of(known[i].type);
@@ -189,7 +189,7 @@ static void test_known_bytes(void)
 /* The extremes of scales: powers of two below the normal numbers, and all bits set. */
 static void test_extremes(void)
 {
-    uint8_t bytes[8 * 34];
+    uint8_t bytes[8 * 40];
     float a[256], b[256];
     for (dtype type = DTYPE_Q8_0; type < DTYPES; type++) {
         for (int fill = 0; fill < 3; fill++) {
