@@ -9,6 +9,9 @@ endif()
 add_test(NAME scripts/install_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/install_test)
 set_tests_properties(scripts/install_test PROPERTIES LABELS lint TIMEOUT 60)
 
+add_test(NAME scripts/packaging_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/packaging_test ${CMAKE_BINARY_DIR})
+set_tests_properties(scripts/packaging_test PROPERTIES LABELS server TIMEOUT 120)
+
 option(PARLEY_FORMAT_CHECK "Fail the test `format` where clang-format 14 would change a file" ON)
 find_program(CLANG_FORMAT NAMES clang-format-14 clang-format)
 if(PARLEY_FORMAT_CHECK AND CLANG_FORMAT)

@@ -1,0 +1,30 @@
+# `cmake --install`: the program, Seedling, manual pages, completions, the systemd unit. Pages and completions are printed by
+# the program itself, from its table of options.
+include(GNUInstallDirs)
+
+set(printed_dir ${CMAKE_BINARY_DIR}/generated/printed)
+file(MAKE_DIRECTORY ${printed_dir})
+set(printed)
+function(parley_prints file)
+    add_custom_command(OUTPUT ${printed_dir}/${file} COMMAND parley ${ARGN} > ${printed_dir}/${file} DEPENDS parley VERBATIM)
+    set(printed ${printed} ${printed_dir}/${file} PARENT_SCOPE)
+endfunction()
+parley_prints(parley.1 manual parley.1)
+parley_prints(parley.conf.5 manual parley.conf.5)
+parley_prints(parley.bash --completion bash)
+parley_prints(_parley --completion zsh)
+parley_prints(parley.fish --completion fish)
+add_custom_target(printed ALL DEPENDS ${printed})
+
+configure_file(${CMAKE_SOURCE_DIR}/packaging/parley.service.in ${CMAKE_BINARY_DIR}/generated/parley.service @ONLY)
+
+install(TARGETS parley RUNTIME)
+install(DIRECTORY assets/seedling/ DESTINATION ${CMAKE_INSTALL_DATADIR}/parley/seedling)
+install(FILES ${printed_dir}/parley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${printed_dir}/parley.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+install(FILES ${printed_dir}/parley.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME parley)
+install(FILES ${printed_dir}/_parley DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${printed_dir}/parley.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${CMAKE_BINARY_DIR}/generated/parley.service DESTINATION lib/systemd/system)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY web/vendor/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})
