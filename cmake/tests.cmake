@@ -20,6 +20,11 @@ if(PARLEY_FORMAT_CHECK AND CLANG_FORMAT)
     set_tests_properties(format PROPERTIES LABELS lint TIMEOUT 120)
 endif()
 
+# Writes checkpoint folders as GGUF files; model/test_checkpoint_gguf runs it.
+add_executable(make_gguf ${CMAKE_SOURCE_DIR}/tests/model/make_gguf.c)
+target_compile_definitions(make_gguf PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_link_libraries(make_gguf PRIVATE parley_engine)
+
 # tests/fuzz/fuzz_NAME.c: a libFuzzer program in the preset fuzz; elsewhere the test fuzz/replay_NAME.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})

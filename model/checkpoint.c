@@ -18,7 +18,9 @@ struct checkpoint {
 
 err_code checkpoint_open(checkpoint **out, const char *path, err_detail *detail)
 {
-    return checkpoint_folder_open(out, path, detail);
+    const size_t n = strlen(path), n_suffix = strlen(".gguf");
+    const bool gguf = n > n_suffix && strcmp(path + n - n_suffix, ".gguf") == 0;
+    return (gguf ? checkpoint_gguf_open : checkpoint_folder_open)(out, path, detail);
 }
 
 err_code checkpoint_create(checkpoint **out, const checkpoint_form *form, void *self, const char *path,

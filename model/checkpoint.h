@@ -61,8 +61,8 @@ typedef struct checkpoint_form {
     void (*close)(void *self);
 } checkpoint_form;
 
-/* Opens the checkpoint at `path`. ERR_NOT_FOUND if there is none, ERR_CORRUPT names the damaged file or tensor. The
- * caller closes *out. */
+/* Opens the checkpoint at `path`: a file NAME.gguf, or a folder. ERR_NOT_FOUND if there is none, ERR_CORRUPT names the
+ * damaged file or tensor, ERR_UNSUPPORTED what is not known here. The caller closes *out. */
 MUST_CHECK err_code checkpoint_open(checkpoint **out, const char *path, err_detail *detail);
 void checkpoint_close(checkpoint *ck); /* NULL allowed */
 
@@ -103,5 +103,7 @@ MUST_CHECK err_code checkpoint_seal(checkpoint *ck, err_detail *detail);
 
 /* The folder form: config.json, safetensors, tokenizer.json, chat_template.jinja. */
 MUST_CHECK err_code checkpoint_folder_open(checkpoint **out, const char *dir, err_detail *detail);
+/* The GGUF form: a file, or one of its parts; the vision tower from an mmproj file in the same folder. */
+MUST_CHECK err_code checkpoint_gguf_open(checkpoint **out, const char *path, err_detail *detail);
 
 #endif

@@ -82,11 +82,6 @@ static err_code find_shaped(loader *ld, tensor *out, const char *suffix, const s
     return t ? take_shaped(ld, out, t, dims, n_dims) : missing(ld, suffix);
 }
 
-static err_code find_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
-{
-    return find_shaped(ld, out, suffix, (size_t[]){(size_t)rows, (size_t)cols}, 2);
-}
-
 /* Remembers a matrix that may be kept in blocks. */
 static err_code remember(loader *ld, tensor *at, const char *name, bool is_head)
 {
@@ -105,13 +100,26 @@ static bool take_packed(loader *ld, tensor *out, const tensor *t, size_t rows, s
     packed.n_dims = 2;
     packed.dims[0] = rows;
     packed.dims[1] = cols;
-    if (!dtype_is_quantized(t->type) || t->n_dims < 2 || rows * tensor_row_bytes(&packed) != t->bytes) {
+    /* TRAP: rows of a GGUF file's blocks have no padding: equal bytes could be another shape. */
+    const bool other_columns = dtype_is_ggml(t->type) && t->n_dims >= 2 && t->dims[t->n_dims - 1] != cols;
+    if (!dtype_is_quantized(t->type) || t->n_dims < 2 || other_columns ||
+        rows * tensor_row_bytes(&packed) != t->bytes) {
         return false;
     }
     *out = packed;
     ld->n_params += tensor_len(out);
     ld->n_bytes += out->bytes;
     return true;
+}
+
+/* A matrix that is never brought into our blocks: numbers, or the blocks of a GGUF file. */
+static err_code find_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
+{
+    const checkpoint_tensor *t = look_up(ld, suffix);
+    if (t && dtype_is_ggml(t->view.type) && take_packed(ld, out, &t->view, (size_t)rows, (size_t)cols)) {
+        return ERR_OK;
+    }
+    return find_shaped(ld, out, suffix, (size_t[]){(size_t)rows, (size_t)cols}, 2);
 }
 
 /* A matrix of a layer: as numbers or packed. */

@@ -80,6 +80,23 @@ err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
     return ERR_OK;
 }
 
+err_code tokenizer_open_json(tokenizer **out, const char *text, size_t len, const char *where,
+                             err_detail *detail)
+{
+    *out = NULL;
+    tokenizer *tok = malloc(sizeof *tok);
+    if (!tok) {
+        return err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
+    }
+    err_code err = tokenizer_json_read(&tok->parts, text, len, where, detail);
+    if (err) {
+        free(tok);
+        return err;
+    }
+    *out = tok;
+    return ERR_OK;
+}
+
 void tokenizer_close(tokenizer *tok)
 {
     if (tok) {

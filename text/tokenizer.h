@@ -31,6 +31,9 @@ MUST_CHECK err_code token_ids_push(token_ids *t, int32_t id);
 typedef enum tokenizer_mode { TOKENIZER_PLAIN, TOKENIZER_SPECIALS } tokenizer_mode;
 
 MUST_CHECK err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail);
+/* The same from the text of a tokenizer.json; `where` is what messages call it. */
+MUST_CHECK err_code tokenizer_open_json(tokenizer **out, const char *text, size_t len, const char *where,
+                                        err_detail *detail);
 void tokenizer_close(tokenizer *tok); /* NULL allowed */
 
 /* Appends the ids of text[0..len) to out. The text must be valid UTF-8 (ERR_INVALID). Guard characters (see

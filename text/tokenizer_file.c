@@ -313,6 +313,18 @@ static err_code read_root(tokenizer_parts *p, const json *root, err_detail *deta
     return err;
 }
 
+/* Takes over doc. */
+static err_code read_doc(tokenizer_parts *p, json_doc *doc, const char *where, err_detail *detail)
+{
+    err_code err = read_root(p, json_root(doc), detail);
+    json_free(doc);
+    if (err) {
+        tokenizer_parts_deinit(p);
+        return err_prefix(detail, err, "%s", where);
+    }
+    return ERR_OK;
+}
+
 err_code tokenizer_file_read(tokenizer_parts *p, const char *path, err_detail *detail)
 {
     json_doc *doc = NULL;
@@ -321,13 +333,19 @@ err_code tokenizer_file_read(tokenizer_parts *p, const char *path, err_detail *d
     if (err) {
         return err == ERR_INVALID ? ERR_CORRUPT : err;
     }
-    err = read_root(p, json_root(doc), detail);
-    json_free(doc);
+    return read_doc(p, doc, path, detail);
+}
+
+err_code tokenizer_json_read(tokenizer_parts *p, const char *text, size_t len, const char *where,
+                             err_detail *detail)
+{
+    json_doc *doc = NULL;
+    memset(p, 0, sizeof *p);
+    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, detail);
     if (err) {
-        tokenizer_parts_deinit(p);
-        return err_prefix(detail, err, "%s", path);
+        return err_prefix(detail, err == ERR_INVALID ? ERR_CORRUPT : err, "%s", where);
     }
-    return ERR_OK;
+    return read_doc(p, doc, where, detail);
 }
 
 void tokenizer_parts_deinit(tokenizer_parts *p)

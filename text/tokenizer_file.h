@@ -33,6 +33,9 @@ typedef struct tokenizer_parts {
 /* ERR_NOT_FOUND, ERR_CORRUPT (a member is missing or wrong), ERR_UNSUPPORTED (named), ERR_NOMEM. On
  * an error p is empty. */
 MUST_CHECK err_code tokenizer_file_read(tokenizer_parts *p, const char *path, err_detail *detail);
+/* The same from the text of such a file; `where` is what messages call it. */
+MUST_CHECK err_code tokenizer_json_read(tokenizer_parts *p, const char *text, size_t len, const char *where,
+                                        err_detail *detail);
 void tokenizer_parts_deinit(tokenizer_parts *p);
 
 #endif

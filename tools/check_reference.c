@@ -1,8 +1,9 @@
 /* check_reference: runs every DIR/cases/NAME.safetensors of a reference checkpoint against the engine.
  *
- *     build/check_reference DIR [generic|avx2|avx512|native]
+ *     build/check_reference DIR [generic|avx2|avx512|native [MODEL]]
  *
- * DIR is a checkpoint folder with cases/. A case holds input_ids and what a trusted implementation computed from
+ * DIR is a checkpoint folder with cases/; MODEL is the same model in another form (FILE.gguf), to be checked in its place. A
+ * case holds input_ids and what a trusted implementation computed from
  * them in float32; everything present is compared and printed as one row: case, what, worst difference, largest
  * reference value, verdict. Exit 0 only if all agree:
  *   - floats: max |ours - reference| <= 2e-3 * max |reference|;
@@ -769,14 +770,15 @@ int main(int argc, char **argv)
     err_detail d = {0};
     context cx = {0};
     compute_options options = {.n_threads = 0, .cpu_mask = ~0u};
-    if (argc < 2 || argc > 3 || (argc == 3 && !cpu_parse_level(argv[2], &options.cpu_mask))) {
-        fprintf(stderr, "usage: check_reference DIR [generic|avx2|avx512|native]\n");
+    if (argc < 2 || argc > 4 || (argc > 2 && !cpu_parse_level(argv[2], &options.cpu_mask))) {
+        fprintf(stderr, "usage: check_reference DIR [generic|avx2|avx512|native [MODEL]]\n");
         return 2;
     }
     cx.dir = argv[1];
     size_t n = list_cases(cx.dir, names);
     require(compute_create(&cx.c, &options, &d), &d);
-    require(model_open(&cx.m, cx.dir, &(model_open_options){.rope_bf16 = true}, &d), &d);
+    const char *path = argc > 3 ? argv[3] : cx.dir;
+    require(model_open(&cx.m, path, &(model_open_options){.rope_bf16 = true}, &d), &d);
     cx.cfg = model_get_config(cx.m);
     if (cx.cfg->has_vision) {
         tensor_source tensors = model_tensors(cx.m);

@@ -208,6 +208,10 @@ static const float *load_f32(loader *l, size_t n_rows, size_t n_cols, const char
 {
     tensor t = {0};
     load_matrix(l, &t, n_rows, n_cols, layer, kind);
+    if (!l->err && t.type > DTYPE_OTHER) {
+        l->err = err_set(l->detail, ERR_UNSUPPORTED, "tensor %s%s.%s must be F32, BF16 or F16", l->prefix,
+                         layer, kind);
+    }
     if (l->err) {
         return NULL;
     }

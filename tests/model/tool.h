@@ -9,18 +9,24 @@
 
 extern char **environ;
 
-/* Runs build/NAME with two arguments and returns its exit code, or -1. */
-static inline int tool_run(const char *name, const char *first, const char *second)
+/* Runs build/NAME with up to three arguments (NULL ends them) and returns its exit code, or -1. */
+static inline int tool_run_3(const char *name, const char *first, const char *second, const char *third)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", PARLEY_BUILD_DIR, name);
-    char *argv[] = {path, (char *)(uintptr_t)first, (char *)(uintptr_t)second, NULL};
+    char *argv[] = {path, (char *)(uintptr_t)first, (char *)(uintptr_t)second, (char *)(uintptr_t)third,
+                    NULL};
     pid_t pid;
     int status;
     if (posix_spawn(&pid, path, NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) != pid) {
         return -1;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static inline int tool_run(const char *name, const char *first, const char *second)
+{
+    return tool_run_3(name, first, second, NULL);
 }
 
 #endif
