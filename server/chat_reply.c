@@ -21,6 +21,21 @@ static void write_logprobs(bytes *out, const char *entries)
     }
 }
 
+/* The field or fields that hold the thoughts. */
+static void write_reasoning(bytes *out, const chat_reply_meta *m, const bytes *text)
+{
+    const char *field = m->reasoning_field ? m->reasoning_field : "content";
+    const bool both = strcmp(field, "both") == 0;
+    if (both || strcmp(field, "content") == 0) {
+        bytes_append_str(out, "\"reasoning_content\":");
+        bytes_append_json(out, bytes_str(text), text->len);
+    }
+    if (both || strcmp(field, "reasoning") == 0) {
+        bytes_append_str(out, both ? ",\"reasoning\":" : "\"reasoning\":");
+        bytes_append_json(out, bytes_str(text), text->len);
+    }
+}
+
 /* Begins a call: {"id":..,"type":"function","function":{"name":..,"arguments": */
 static void write_call_head(bytes *out, const bytes *name)
 {
@@ -86,8 +101,8 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
         bytes_append_json(out, bytes_str(&content), content.len);
     }
     if (reasoning.len > 0) {
-        bytes_append_str(out, ",\"reasoning_content\":");
-        bytes_append_json(out, bytes_str(&reasoning), reasoning.len);
+        bytes_append_char(out, ',');
+        write_reasoning(out, m, &reasoning);
     }
     out->failed = out->failed || content.failed || reasoning.failed;
     bytes_deinit(&content);
@@ -141,13 +156,12 @@ static void write_delta(bytes *out, const chat_reply_meta *m, const bytes *delta
 }
 
 /* The members of a delta; empty for a piece that needs no chunk. */
-static void write_piece(bytes *delta, chat_reply_state *state, const reply_piece *p)
+static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state *state, const reply_piece *p)
 {
     bytes text;
     switch (p->kind) {
     case REPLY_REASONING:
-        bytes_append_str(delta, "\"reasoning_content\":");
-        bytes_append_json(delta, bytes_str(&p->text), p->text.len);
+        write_reasoning(delta, m, &p->text);
         break;
     case REPLY_CONTENT:
         bytes_init(&text, SIZE_MAX / 2);
@@ -180,7 +194,7 @@ bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *st
     bytes_init(&delta, SIZE_MAX / 2);
     for (size_t i = 0; i < pieces->n; i++) {
         bool first_content = pieces->items[i].kind == REPLY_CONTENT && !sent;
-        write_piece(&delta, state, &pieces->items[i]);
+        write_piece(&delta, m, state, &pieces->items[i]);
         if (delta.len > 0) {
             write_delta(out, m, &delta, first_content ? logprobs : NULL, t);
         }

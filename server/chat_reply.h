@@ -22,7 +22,8 @@ typedef struct chat_reply_meta {
     int64_t created;
     const char *model;
     const char *fingerprint;
-    bool include_usage; /* every chunk says "usage":null, an extra one has it */
+    bool include_usage;          /* every chunk says "usage":null, an extra one has it */
+    const char *reasoning_field; /* "content" (or NULL): reasoning_content; "reasoning"; "both" */
 } chat_reply_meta;
 
 /* What earlier chunks of the same answer held. All zero at the beginning. */

@@ -133,6 +133,7 @@ int command_serve(const options *o)
         return code;
     }
     so.tool_parser = o->tool_call_parser;
+    so.reasoning_field = o->reasoning_field;
     err_code err = read_keys(&ring.keys, o, &detail);
     if (err != ERR_OK) {
         code = command_fail(err, &detail);

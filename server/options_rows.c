@@ -88,6 +88,11 @@ static const option_row ROWS[] = {
     ROW(.name = "reasoning-budget", .metavar = "N", AT(reasoning_budget), .kind = OPTION_INT, .standard = -1,
         .min = -1, .max = 1 << 24, .commands = IN_ANSWER, .group = GROUP_ANSWER,
         .help = "most tokens of a think block, if the request does not say; -1 is no limit"),
+    ROW(.name = "reasoning-field", .metavar = "NAME", AT(reasoning_field), .kind = OPTION_CHOICE,
+        .choices = "content reasoning both", .commands = IN_SERVE, .group = GROUP_ANSWER,
+        .help = "where a chat's thoughts stand: content, reasoning, both", .standard_text = "content",
+        .more = "content is the field reasoning_content, which most clients read; some read reasoning. A "
+                "client that reads both shows them twice."),
     ROW(.name = "temp", .also = "temperature", .metavar = "X", AT(temperature), .kind = OPTION_NUMBER,
         .standard = NAN, .max = 100, .commands = IN_ANSWER, .group = GROUP_ANSWER,
         .help = "temperature; 0 takes the likeliest token", .note = "model's default"),

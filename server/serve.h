@@ -22,8 +22,9 @@ typedef struct serve_options {
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
     const char *alias;            /* name shown for the model; NULL: the folder's */
     const char
-        *tool_parser;   /* a form's name (tool_parser.h), "none", or NULL or "auto": as the template says */
-    const char *ui_dir; /* NULL: the embedded page */
+        *tool_parser; /* a form's name (tool_parser.h), "none", or NULL or "auto": as the template says */
+    const char *reasoning_field; /* of chats: "content" (or NULL), "reasoning", "both" */
+    const char *ui_dir;          /* NULL: the embedded page */
     bool no_ui;
     const char *const *api_keys;
     size_t n_api_keys;

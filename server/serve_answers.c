@@ -125,6 +125,7 @@ static chat_reply_meta chat_meta(const serve *s, const answer *a)
         .model = a->opt.model[0] ? a->opt.model : s->model_name,
         .fingerprint = "parley-" PARLEY_VERSION,
         .include_usage = a->opt.include_usage,
+        .reasoning_field = s->opt->reasoning_field,
     };
 }
 

@@ -65,6 +65,8 @@ int main(int argc, char **argv)
             opt.drain_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--tool-call-parser") == 0) {
             opt.tool_parser = value;
+        } else if (strcmp(name, "--reasoning-field") == 0) {
+            opt.reasoning_field = value;
         } else if (strcmp(name, "--queue") == 0) {
             opt.n_queue = (int)strtol(value, NULL, 10);
         } else {

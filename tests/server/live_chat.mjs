@@ -116,6 +116,22 @@ test('a client that leaves frees its slot, streaming or not, running or queued o
     }
 });
 
+test('thoughts stand in the field that the server was told', async () => {
+    for (const [field, names] of [['content', ['reasoning_content']], ['reasoning', ['reasoning']], ['both', ['reasoning_content', 'reasoning']]]) {
+        const other = await startServer(['--reasoning-field', field]);
+        await other.ready();
+        const { message } = (await chat(other, '!think hello')).json().choices[0];
+        const { chunks } = joinChat((await chat(other, '!think hello', { stream: true })).text);
+        const deltas = chunks.flatMap((chunk) => chunk.choices).map((choice) => choice.delta);
+        for (const name of ['reasoning_content', 'reasoning']) {
+            const wanted = names.includes(name) ? 'Let me think.' : undefined;
+            assert.equal(message[name], wanted);
+            assert.equal(deltas.map((delta) => delta[name] ?? '').join(''), wanted ?? '');
+        }
+        assert.equal(await other.stop(), 0);
+    }
+});
+
 test('a slow reader is served whole and holds up nobody', async () => {
     const raw = rawSocket(server);
     const body = JSON.stringify({ messages: [{ role: 'user', content: '!len=100000' }], max_tokens: 100000, stream: true });
