@@ -35,9 +35,12 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             Object.assign(server.options, { holdAfter: Infinity, progressMs: 0, state: 'ready' });
             await page.locator('.sample').nth(2).waitFor();
             await check(page, 'welcome, with the introduction');
-            const files = page.locator('chat-composer input[type=file]');
+            const files = page.locator('chat-composer input[multiple]');
             await files.setInputFiles(join(SAMPLES, 'outlines.png'));
             await page.locator('.tray .thumb img').waitFor();
+            const camera = page.getByLabel('Take a picture');
+            assert.equal(await camera.count(), phone ? 1 : 0);
+            if (phone) assert.equal(await camera.getAttribute('capture'), 'environment');
             await files.setInputFiles({
                 name: 'report.pdf', mimeType: 'application/pdf', buffer: textPdf([['A page with letters enough to count as text, and then some more.']]),
             });

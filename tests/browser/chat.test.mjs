@@ -18,7 +18,7 @@ after(async () => {
     await server.close();
 });
 beforeEach(() => {
-    Object.assign(server.options, { delayMs: 4, progressMs: 0, hold: false, holdAfter: Infinity, modalities: ['text', 'image'], key: '' });
+    Object.assign(server.options, { delayMs: 4, progressMs: 0, hold: false, holdAfter: Infinity, modalities: ['text', 'image'], key: '', nContext: 32768 });
     server.requests.length = server.cancels.length = 0;
 });
 
@@ -27,7 +27,7 @@ const png = async () => ({
 });
 
 test('a question streams an answer, with its figures', async () => {
-    server.options.holdAfter = 2;
+    Object.assign(server.options, { holdAfter: 2, nContext: 160 });
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'say one two three four');
     const prose = page.locator('.answer > .prose');
@@ -39,6 +39,14 @@ test('a question streams an answer, with its figures', async () => {
     assert.match(figures, /89\.3 tokens\/s/);
     assert.match(figures, /first token 84 ms/);
     assert.match(figures, /text route/);
+    assert.match(figures, /33 % remembered/);
+    // While it goes on: the speed, and how full the context is.
+    server.options.holdAfter = 40;
+    await send(page, 'long');
+    await page.locator('.working-text', { hasText: '89.3 tokens/s' }).waitFor();
+    assert.match(await page.locator('.context').innerText(), /Context\s+85 %, nearly full: a new chat has room/);
+    await page.getByRole('button', { name: 'Stop the answer' }).click();
+    await page.getByText('You stopped this answer.').waitFor();
     await done();
 });
 
@@ -195,17 +203,22 @@ test('thinking is folded away with its duration', async () => {
 });
 
 test('progress has a bar and words for every phase', async () => {
-    server.options.progressMs = 500;
+    server.options.progressMs = 600_000; // the test tells the phases itself
     const { page, done } = await openChat(browser, server.url);
     await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
-    const words = page.locator('.working-text');
-    await words.filter({ hasText: 'Opening the picture' }).waitFor();
-    await words.filter({ hasText: /Looking at the picture · \d+ %/ }).waitFor();
-    await words.filter({ hasText: /Reading the conversation · \d+ of 300 tokens/ }).waitFor();
-    assert.equal(await page.locator('.working progress').count(), 1);
-    await lastAnswer(page);
+    await until(() => server.requests.length === 1, 'the question');
+    const told = async (phase, processed, total, hasText) => {
+        server.send({ type: 'response.progress', phase, processed, total, stream_id: server.requests[0].body.stream_id });
+        await page.locator('.working-text', { hasText }).waitFor();
+    };
+    await told('media_decode', 1, 1, 'Opening the picture');
+    await told('vision_encode', 6, 10, 'Looking at the picture · 60 %');
+    await told('prefill', 60, 300, 'Reading the conversation · 60 of 300 tokens');
+    assert.equal(await page.locator('.working progress').evaluate((bar) => bar.value), 0.2);
+    await page.getByRole('button', { name: 'Stop the answer' }).click();
+    await page.getByText('You stopped this answer.').waitFor();
     assert.equal(await page.locator('.working').count(), 0);
     await done();
 });
@@ -662,7 +675,7 @@ test('a call of a tool is shown with what it asked, what came of it, and goes al
 
 test('a PDF goes along as its text, or as pictures of its pages; a locked, a damaged or an unreadable one is refused in words', async () => {
     const { page, done } = await openChat(browser, server.url);
-    const choose = (name, buffer) => page.locator('chat-composer input[type=file]').setInputFiles({ name, mimeType: 'application/pdf', buffer });
+    const choose = (name, buffer) => page.locator('chat-composer input[multiple]').setInputFiles({ name, mimeType: 'application/pdf', buffer });
     const lines = ['The first line of the report says what it is about.', 'The second line says a little more than that.'];
     await choose('report.pdf', textPdf([lines, ['A second page, with enough letters on it to count as text.']]));
     await page.locator('.file-thumb', { hasText: 'report.pdf' }).waitFor();

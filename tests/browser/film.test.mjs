@@ -52,7 +52,7 @@ for (const view of /** @type {{phone: boolean, colorScheme: 'light'|'dark'}[]} *
         await send(page, `say ${times}`);
         await lastAnswer(page);
         assert.equal(await buttons.count(), 0); // no film was sent: words are words
-        await page.locator('chat-composer input[type=file]').setInputFiles(FILM);
+        await page.locator('chat-composer input[multiple]').setInputFiles(FILM);
         const estimate = page.locator('film-strip .estimate');
         await estimate.waitFor();
         assert.match(await estimate.innerText(), /about 8 frames, 224 tokens/);
@@ -80,17 +80,19 @@ test('what the server does with a film is told as it goes', async () => {
     const server = await startMock({ ...films, progressMs: 60_000 });
     const { page, done } = await openChat(browser, server.url);
     await page.locator('.dot.good').waitFor();
-    await page.locator('chat-composer input[type=file]').setInputFiles(FILM);
+    await page.locator('chat-composer input[multiple]').setInputFiles(FILM);
     await page.locator('film-strip .estimate').waitFor();
     await send(page, 'say done');
-    const tell = (phase, processed, total) =>
-        server.send({ type: 'response.progress', phase, processed, total, stream_id: server.requests.at(-1).body.stream_id });
+    const tell = (phase, processed, total, eta_ms) =>
+        server.send({ type: 'response.progress', phase, processed, total, eta_ms, stream_id: server.requests.at(-1).body.stream_id });
     const told = (text) => page.locator('.working-text', { hasText: text }).waitFor();
     await until(() => server.requests.length === 1, 'the question to be sent');
     tell('media_decode', 3, 8);
     await told('Opening the film · frame 3 of 8');
-    tell('vision_encode', 2, 4);
-    await told('Looking at the film · 50 %');
+    tell('vision_encode', 2, 4, 4_000);
+    await told('Looking at the film · 50 % · about 4 s left');
+    tell('prefill', 96, 224, 3_000);
+    await told('Reading the conversation · 96 of 224 tokens · about 3 s left');
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await done();
     await server.close();

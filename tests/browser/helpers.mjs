@@ -117,3 +117,17 @@ export async function transfer(page, selector, type, files) {
         { selector, type, files },
     );
 }
+
+/** Runs in the page: puts a conversation of 2,000 messages into the history. */
+export async function keepLong() {
+    const base = document.baseURI;
+    const { History } = await import(new URL('js/history.js', base).href);
+    const { addMessage, newConversation } = await import(new URL('js/store.js', base).href);
+    const conversation = newConversation();
+    for (let i = 0; i < 1000; i += 1) {
+        addMessage(conversation, { role: 'user', parent: conversation.head, text: `Question ${i}` });
+        addMessage(conversation, { role: 'assistant', parent: conversation.head, text: `Answer **${i}**\n\n- one\n- two\n\n\`\`\`js\nlet x = ${i};\n\`\`\`` });
+    }
+    await (await History.open()).save(conversation);
+    return conversation.id;
+}

@@ -69,6 +69,11 @@ test('tables, lists, tasks, code, quotation, formulas in one answer', async () =
     await prose.getByRole('button', { name: 'Copy' }).click();
     await prose.getByRole('button', { name: 'Copied' }).waitFor();
     assert.match(await page.evaluate(() => window.copied), /^def count[\s\S]+42\)$/);
+    const [saved] = await Promise.all([page.waitForEvent('download'), prose.getByRole('button', { name: 'Save this code' }).click()]);
+    assert.equal(saved.suggestedFilename(), 'code.py');
+    assert.match(await readFile(await saved.path(), 'utf8'), /^def count[\s\S]+42\)$/);
+    await prose.getByRole('button', { name: 'Wrap' }).click();
+    assert.equal(await prose.locator('pre').evaluate((pre) => getComputedStyle(pre).whiteSpace), 'pre-wrap');
     await done();
 });
 

@@ -163,7 +163,7 @@ export async function startMock(given = {}) {
 
     function timings(n, images) {
         return {
-            route: images ? 'media' : 'text', prompt_n: 96, cache_n: 0, prompt_ms: 42, predicted_n: n, predicted_ms: n * 11.2,
+            route: images ? 'media' : 'text', prompt_n: 64, cache_n: 32, prompt_ms: 42, predicted_n: n, predicted_ms: n * 11.2,
             predicted_per_second: 89.3, ttft_ms: images ? 310 : 84, media_ms: images ? 12 : 0, vision_ms: images ? 180 : 0,
             draft_n: 0, draft_n_accepted: 0,
         };
@@ -313,9 +313,10 @@ export async function startMock(given = {}) {
         if (options.progressMs) {
             const phases = images ? [['media_decode', images], ['vision_encode', 10], ['prefill', 300]] : [['prefill', 300]];
             for (const [phase, total] of phases) {
-                for (let step = 0; step <= 10 && !response.cancelled; step += 1) {
+                for (let step = 0; step <= 10 && !response.cancelled && !closed; step += 1) {
                     emit({ type: 'response.progress', phase, processed: Math.round((total * step) / 10), total, unit: 'tokens', elapsed_ms: 0, eta_ms: ((10 - step) * options.progressMs) / 10 }, true);
-                    await sleep(options.progressMs / 10);
+                    const end = Date.now() + options.progressMs / 10;
+                    while (!response.cancelled && !closed && Date.now() < end) await sleep(Math.min(20, options.progressMs / 10));
                 }
             }
         }

@@ -45,7 +45,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             bytes += savePng(join(out, `${name}.png`), await page.screenshot());
         };
         const attach = async (...names) => {
-            await page.locator('chat-composer input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
+            await page.locator('chat-composer input[multiple]').setInputFiles(names.map((name) => join(SAMPLES, name)));
             await page.locator('.tray .thumb img').nth(names.length - 1).waitFor();
         };
         const newChat = async () => {
@@ -120,13 +120,13 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await shot('rtl');
 
         await newChat();
-        await page.locator('chat-composer input[type=file]').setInputFiles({
+        await page.locator('chat-composer input[multiple]').setInputFiles({
             name: 'report.pdf', mimeType: 'application/pdf', buffer: textPdf([['A page with letters enough to count as text, and then some more.']]),
         });
         await page.getByRole('button', { name: /Show its pages/ }).waitFor();
         await shot('document');
         await page.getByRole('button', { name: 'Remove report.pdf' }).click();
-        await page.locator('chat-composer input[type=file]').setInputFiles({ name: 'song.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('ID3') });
+        await page.locator('chat-composer input[multiple]').setInputFiles({ name: 'song.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('ID3') });
         await page.locator('.refused').waitFor();
         await shot('refused');
         await page.getByRole('button', { name: 'Close this message' }).click();

@@ -178,7 +178,7 @@ test('without WebSocket the real server answers over server-sent events', { skip
 test('a film shows its frames, is trimmed, and is answered about', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await page.locator('.dot.good').waitFor();
-    await page.locator('chat-composer input[type=file]').setInputFiles(join(root, 'assets/samples/ball-moves.mp4'));
+    await page.locator('chat-composer input[multiple]').setInputFiles(join(root, 'assets/samples/ball-moves.mp4'));
     const strip = page.locator('film-strip');
     await strip.locator('canvas').nth(7).waitFor();
     assert.match(await strip.innerText(), /about 8 frames/);

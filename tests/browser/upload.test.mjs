@@ -83,7 +83,7 @@ async function openCounting(cut = Infinity, at = url) {
         };
     }, cut);
     const add = (data, name = 'ball.mp4') =>
-        chat.page.locator('chat-composer input[type=file]').setInputFiles({ name, mimeType: 'video/mp4', buffer: data });
+        chat.page.locator('chat-composer input[multiple]').setInputFiles({ name, mimeType: 'video/mp4', buffer: data });
     return { ...chat, add, sent: () => chat.page.evaluate(() => window.sent) };
 }
 const files = async () => (await (await fetch(`${url}v1/files`)).json()).data;

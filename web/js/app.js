@@ -21,8 +21,9 @@ import './welcome.js';
 const DEFAULT_MAX_IMAGES = 16;
 /** How films are sampled, where the server does not say it. */
 const DEFAULT_RATES = { fps: 2, min_frames: 4, max_frames: 256 };
-/** Messages in the document at once; earlier ones come on request. */
-const WINDOW = 120;
+/** Messages in the document at first; so many earlier ones are added when the reader comes near them. */
+const WINDOW = 80;
+const EARLIER = 24;
 /** From this part of the context on the page says so. */
 const NEARLY_FULL = 0.8;
 const NOTICE_MS = 6_000;
@@ -64,6 +65,10 @@ class ParleyApp extends LitElement {
     firstUpdated() {
         const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
         this.follower = new Follower(scroller, (pinned) => (this.pinned = pinned), () => this.settings.get('follow'));
+        this.nearEarlier = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#showEarlier(), {
+            root: scroller,
+            rootMargin: '1500px 0px 0px',
+        });
         new Announcer(this.chat);
         this.shownId = this.chat.current.id;
         this.settings.addEventListener('change', () => {
@@ -243,11 +248,12 @@ class ParleyApp extends LitElement {
 
     #messages(path) {
         const children = childrenByParent(this.chat.current);
+        const { busy } = this.chat;
         const from = Math.max(0, path.length - this.shown);
         return html`<section role="log" aria-live="off" aria-label="Conversation" class="messages">
             ${from > 0
-                ? html`<button type="button" class="plain earlier" @click=${() => (this.shown += WINDOW)}>
-                      Show ${Math.min(WINDOW, from)} earlier messages
+                ? html`<button type="button" class="plain earlier" @click=${() => this.#showEarlier()}>
+                      Show ${Math.min(EARLIER, from)} earlier messages
                   </button>`
                 : nothing}
             ${repeat(
@@ -261,9 +267,28 @@ class ParleyApp extends LitElement {
                         (other) => other.role === message.role,
                     )}
                     .last=${from + i === path.length - 1}
+                    .busy=${busy}
                 ></chat-message>`,
             )}
         </section>`;
+    }
+
+    /** Puts earlier messages above what is being read, without moving it. */
+    async #showEarlier() {
+        const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
+        const first = this.querySelector('chat-message');
+        const top = first?.getBoundingClientRect().top ?? 0;
+        this.shown += EARLIER;
+        await this.updateComplete;
+        if (first?.isConnected) scroller.scrollTop += first.getBoundingClientRect().top - top;
+    }
+
+    updated() {
+        const button = this.querySelector('.earlier');
+        if (button === this.watched) return;
+        this.watched = button;
+        this.nearEarlier?.disconnect();
+        if (button) this.nearEarlier?.observe(button);
     }
 
     #notice() {

@@ -183,6 +183,12 @@ class ChatComposer extends LitElement {
                         @change=${this.#chosen}
                     />
                 </label>
+                ${this.model.vision && isTouchDevice()
+                    ? html`<label class="button quiet icon-only" title="Take a picture">
+                          ${icon('camera')}
+                          <input type="file" class="offscreen" accept="image/*" capture="environment" aria-label="Take a picture" @change=${this.#chosen} />
+                      </label>`
+                    : nothing}
                 ${this.model.thinking
                     ? html`<button type="button" class="switch" aria-pressed=${thinking}
                           title="Let the model think before it answers"

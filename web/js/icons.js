@@ -7,6 +7,7 @@ const PATHS = {
     send: svg`<path d="M12 19V5M5.5 11.5 12 5l6.5 6.5" />`,
     stop: svg`<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" />`,
     picture: svg`<rect x="3.5" y="4.5" width="17" height="15" rx="3" /><circle cx="9" cy="10" r="1.6" /><path d="m4 17 4.6-4.2a1.5 1.5 0 0 1 2 0L15 17m-1.5-1.5 1.8-1.7a1.5 1.5 0 0 1 2 0L20.5 16.5" />`,
+    camera: svg`<path d="M4.500 8h3l1.500-2.500h6L16.500 8h3a1.500 1.500 0 0 1 1.500 1.500v8a1.500 1.500 0 0 1-1.500 1.500h-15A1.500 1.500 0 0 1 3 17.500v-8A1.500 1.500 0 0 1 4.500 8Z" /><circle cx="12" cy="13" r="3.400" />`,
     copy: svg`<rect x="9" y="9" width="11" height="11" rx="2.5" /><path d="M15 5.500A2.5 2.5 0 0 0 12.5 4h-6A2.5 2.5 0 0 0 4 6.500v6A2.5 2.5 0 0 0 5.5 15" />`,
     check: svg`<path d="m5 12.5 4.5 4.500L19 7.5" />`,
     again: svg`<path d="M19 12a7 7 0 1 1-2.050-4.950L19.5 9.500M19.5 4.500v5h-5" />`,
@@ -31,7 +32,6 @@ const PATHS = {
     keyboard: svg`<rect x="2.5" y="6.5" width="19" height="11" rx="2.5" /><path d="M6.5 10h.1M10 10h.1M13.5 10h.1M17 10h.1M8.5 14h7" />`,
     info: svg`<circle cx="12" cy="12" r="8.5" /><path d="M12 11v5M12 8v.1" />`,
     sum: svg`<rect x="5" y="3.5" width="14" height="17" rx="2.5" /><path d="M8.5 7.500h7M8.5 12h.1M12 12h.1M15.5 12h.1M8.5 16h.1M12 16h.1M15.5 16h.1" />`,
-    more: svg`<circle cx="6" cy="12" r="1" /><circle cx="12" cy="12" r="1" /><circle cx="18" cy="12" r="1" />`,
     tool: svg`<path d="M14.5 6.500a4 4 0 0 1 5-1l-3 3 .5 2 2 .5 3-3a4.5 4.5 0 0 1-6 5.500L9 20.500A2 2 0 0 1 5.5 17L13 10a4 4 0 0 1 1.5-3.500Z" />`,
 };
 

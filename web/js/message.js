@@ -15,8 +15,9 @@ class ChatMessage extends LitElement {
     static properties = {
         message: { attribute: false },
         chat: { attribute: false },
-        siblings: { attribute: false },
+        siblings: { attribute: false, hasChanged: (now, old) => now.length !== old?.length || now.some((one, i) => one !== old[i]) },
         last: { attribute: false },
+        busy: { attribute: false },
         copied: { state: true },
         editing: { state: true },
     };
@@ -30,6 +31,8 @@ class ChatMessage extends LitElement {
         /** @type {Message[]} */
         this.siblings = [];
         this.last = false;
+        /** Whether an answer of the conversation is on its way. */
+        this.busy = false;
         this.copied = '';
         this.editing = false;
         /** Pictures that the browser cannot show. @type {Set<string>} */
@@ -76,7 +79,7 @@ class ChatMessage extends LitElement {
                       ${this.#branches()}
                       ${text ? this.#copyButton('Copy the question') : nothing}
                       <button type="button" class="quiet icon-only" @click=${() => this.#edit()}
-                          aria-label="Edit the question" title="Edit and ask again" ?disabled=${this.chat.busy}>
+                          aria-label="Edit the question" title="Edit and ask again" ?disabled=${this.busy}>
                           ${icon('edit')}
                       </button>
                   </div>`}
@@ -257,7 +260,7 @@ class ChatMessage extends LitElement {
             ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
             <div class="actions">
                 ${this.last && canContinue(m)
-                    ? html`<button type="button" class="plain small continue" ?disabled=${this.chat.busy}
+                    ? html`<button type="button" class="plain small continue" ?disabled=${this.busy}
                           @click=${() => this.chat.continueAnswer(m.id)}>${icon('play')}Continue</button>`
                     : nothing}
                 ${this.#branches()}
@@ -265,12 +268,12 @@ class ChatMessage extends LitElement {
                 ${m.status === 'failed'
                     ? nothing
                     : html`<button type="button" class="quiet icon-only" aria-label="Answer again" title="Answer again"
-                          ?disabled=${this.chat.busy} @click=${() => this.chat.regenerate(m.id)}>
+                          ?disabled=${this.busy} @click=${() => this.chat.regenerate(m.id)}>
                           ${icon('again')}
                       </button>`}
                 ${m.text
                     ? html`<button type="button" class="quiet icon-only" aria-label="Edit the answer"
-                          title="Edit the answer" ?disabled=${this.chat.busy} @click=${() => this.#edit()}>
+                          title="Edit the answer" ?disabled=${this.busy} @click=${() => this.#edit()}>
                           ${icon('edit')}
                       </button>`
                     : nothing}
@@ -289,7 +292,7 @@ class ChatMessage extends LitElement {
                 <p><strong>${what}</strong> ${next}</p>
                 ${detail && detail !== what ? html`<p class="detail">${detail}</p>` : nothing}
                 <p class="failure-buttons">
-                    <button type="button" class="plain" ?disabled=${this.chat.busy}
+                    <button type="button" class="plain" ?disabled=${this.busy}
                         @click=${() => this.chat.regenerate(this.message.id)}>
                         ${icon('again')}Try again
                     </button>

@@ -118,6 +118,10 @@ export function figures(message) {
             title: t.route === 'media' ? 'Went through the vision encoder' : 'Text only, no vision encoder',
         });
     }
+    if (t.cache_n > 0) {
+        const share = Math.round((100 * t.cache_n) / (t.cache_n + (t.prompt_n ?? 0)));
+        list.push({ text: `${share} % remembered`, title: `${t.cache_n} tokens of the conversation were still in the server's cache` });
+    }
     if (t.draft_n > 0) {
         const accepted = Math.round(((t.draft_n_accepted ?? t.draft_accepted_n ?? 0) / t.draft_n) * 100);
         list.push({ text: `${accepted} % drafts kept`, title: 'Drafted tokens that the model agreed with' });
@@ -132,7 +136,6 @@ function phases(t) {
     if (t.media_ms > 0) parts.push(`opening pictures ${formatDuration(t.media_ms)}`);
     if (t.vision_ms > 0) parts.push(`looking ${formatDuration(t.vision_ms)}`);
     if (t.prompt_ms > 0) parts.push(`reading ${t.prompt_n ?? ''} tokens ${formatDuration(t.prompt_ms)}`);
-    if (t.cache_n > 0) parts.push(`${t.cache_n} tokens remembered`);
     return parts.join(', ');
 }
 
