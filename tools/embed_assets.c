@@ -1,7 +1,7 @@
 /* embed_assets: writes the files of the page as a C table (server/assets.h), gzipped where that is smaller. Runs at
  * build time.
  *
- *     embed_assets OUT.c ROOT FILE...        (FILE is relative to ROOT)
+ *     embed_assets OUT.c ROOT FILE...        (FILE is relative to ROOT; NAME=FILE gives it another name)
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -56,14 +56,16 @@ static void write_literal(FILE *f, const bytes *data)
 
 static int embed(FILE *f, bytes *table, const char *root, const char *name, int index)
 {
+    const char *equals = strchr(name, '=');
+    const int name_len = (int)(equals ? (size_t)(equals - name) : strlen(name));
     char path[4096], hex[2 * HASH_BYTES + 1];
     uint8_t hash[HASH_BYTES];
     err_detail detail = {0};
     bytes plain, packed;
     bytes_init(&plain, MAX_BYTES);
     bytes_init(&packed, MAX_BYTES);
-    int ok = file_join(path, sizeof path, root, name) && file_read(&plain, path, &detail) == ERR_OK &&
-             gzip_to(&packed, &plain);
+    int ok = file_join(path, sizeof path, root, equals ? equals + 1 : name) &&
+             file_read(&plain, path, &detail) == ERR_OK && gzip_to(&packed, &plain);
     if (!ok) {
         fprintf(stderr, "embed_assets: %s: %s\n", name, detail.text[0] ? detail.text : "cannot be packed");
     } else {
@@ -73,8 +75,8 @@ static int embed(FILE *f, bytes *table, const char *root, const char *name, int 
         fprintf(f, "static const char FILE_%d[] =", index);
         write_literal(f, is_gzip ? &packed : &plain);
         fputs(";\n", f);
-        bytes_printf(table, "    {\"/%s\", FILE_%d, sizeof FILE_%d - 1, %zu, %s, \"\\\"%s\\\"\"},\n", name,
-                     index, index, plain.len, is_gzip ? "true" : "false", hex);
+        bytes_printf(table, "    {\"/%.*s\", FILE_%d, sizeof FILE_%d - 1, %zu, %s, \"\\\"%s\\\"\"},\n",
+                     name_len, name, index, index, plain.len, is_gzip ? "true" : "false", hex);
     }
     bytes_deinit(&plain);
     bytes_deinit(&packed);
