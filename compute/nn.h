@@ -70,6 +70,16 @@ typedef struct linear_part {
 } linear_part;
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
 
+/* Products that share nothing but the moment (the experts of a few rows): all handed to the threads together. Each result is
+ * what nn_linear gives. Neighbours with the same x should follow one another: then it is rounded once. */
+typedef struct linear_item {
+    float *out; /* [T,N] */
+    const float *x;
+    const tensor *w;
+    size_t T; /* 1 .. NN_ROWS_EXACT */
+} linear_item;
+void nn_linear_each(compute *c, const linear_item *items, size_t n);
+
 /* The same for the rows of prompts and pictures. In a fast context a row's result depends neither on T nor on the other
  * rows, but it is not the one of nn_linear: terms are added in another order, and where the processor multiplies bf16
  * faster than f32, x is rounded to bf16 for weights of that type. In an exact context it is nn_linear_group. */

@@ -14,6 +14,7 @@ typedef struct linear_job {
     compute *c;
     float *out;
     const float *x, *bias;
+    const unsigned char *packed; /* for weights in blocks: rows of x in 8 bits */
     const unsigned char *w;
     dtype type;
     size_t T, N, K, row_bytes;
@@ -55,7 +56,7 @@ static void dot_task(void *ctx, size_t task, size_t thread)
     tile at = find_tile(job, task);
     const unsigned char *w = job->w + at.n0 * job->row_bytes;
     if (dtype_is_quantized(job->type)) {
-        const unsigned char *x = (const unsigned char *)job->c->packed + at.t0 * quant_x_bytes(job->K);
+        const unsigned char *x = job->packed + at.t0 * quant_x_bytes(job->K);
         dot_q_fn *dot = dtype_is_ggml(job->type) ? ggml_kernels_of(job->c->ops->ggml, job->type)->dot
                                                  : job->c->ops->dot_q[job->type - DTYPE_Q8];
         dot(job->out + at.t0 * job->N + at.n0, job->N, x, at.t1 - at.t0, w, at.n1 - at.n0, job->K);
@@ -109,26 +110,42 @@ static void plan_job(linear_job *job)
         (job->N + job->n_per_task - 1) / job->n_per_task * ((job->T + job->t_per_task - 1) / job->t_per_task);
 }
 
-/* Several products that share x: one fork for all of them. */
-typedef struct group_job {
-    linear_job jobs[NN_LINEAR_PARTS];
-} group_job;
-
+/* Several products: one fork for all of them. ctx: their jobs. */
 static void group_task(void *ctx, size_t task, size_t thread)
 {
-    group_job *group = ctx;
-    size_t i = 0;
-    while (task >= group->jobs[i].n_tasks) {
-        task -= group->jobs[i++].n_tasks;
+    linear_job *job = ctx;
+    while (task >= job->n_tasks) {
+        task -= job->n_tasks;
+        job++;
     }
-    (group->jobs[i].own ? dot_task : blas_task)(&group->jobs[i], task, thread);
+    (job->own ? dot_task : blas_task)(job, task, thread);
 }
 
-/* Rows of x in 8 bits, which all parts share, go to the packed room. A few rows: not worth a fork. */
-static void quantize_rows(compute *c, const float *x, size_t T, size_t K)
+/* A product with T rows of x; packed as in linear_job. */
+static linear_job make_job(compute *c, float *out, const tensor *w, const float *x, const void *packed,
+                           size_t T)
+{
+    const size_t N = w->dims[0];
+    linear_job job = {.c = c,
+                      .out = out,
+                      .x = x,
+                      .packed = packed,
+                      .w = w->data,
+                      .type = w->type,
+                      .T = T,
+                      .N = N,
+                      .K = tensor_len(w) / N,
+                      .row_bytes = tensor_row_bytes(w),
+                      .own = T <= c->ops->dot_rows_best || dtype_is_quantized(w->type)};
+    plan_job(&job);
+    return job;
+}
+
+/* Rows of x in 8 bits go to the packed room. A few rows: not worth a fork. */
+static void quantize_rows(compute *c, void *packed, const float *x, size_t T, size_t K)
 {
     for (size_t t = 0; t < T; t++) {
-        quant_x row = quant_x_at(c->packed, K, t);
+        quant_x row = quant_x_at(packed, K, t);
         c->ops->quantize_x(&row, x + t * K, K);
     }
 }
@@ -136,27 +153,16 @@ static void quantize_rows(compute *c, const float *x, size_t T, size_t K)
 static void multiply_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t row0,
                            size_t T)
 {
-    group_job group = {0};
+    linear_job jobs[NN_LINEAR_PARTS];
     size_t n_tasks = 0;
     for (size_t i = 0; i < n_parts; i++) {
         const tensor *w = parts[i].w;
         const size_t N = w->dims[0], K = tensor_len(w) / N;
-        linear_job *job = &group.jobs[i];
-        *job = (linear_job){.c = c,
-                            .out = parts[i].out + row0 * N,
-                            .x = x + row0 * K,
-                            .bias = parts[i].bias,
-                            .w = w->data,
-                            .type = w->type,
-                            .T = T,
-                            .N = N,
-                            .K = K,
-                            .row_bytes = tensor_row_bytes(w),
-                            .own = T <= c->ops->dot_rows_best || dtype_is_quantized(w->type)};
-        plan_job(job);
-        n_tasks += job->n_tasks;
+        jobs[i] = make_job(c, parts[i].out + row0 * N, w, x + row0 * K, c->packed, T);
+        jobs[i].bias = parts[i].bias;
+        n_tasks += jobs[i].n_tasks;
     }
-    pool_run(c->pool, group_task, &group, n_tasks);
+    pool_run(c->pool, group_task, jobs, n_tasks);
 }
 
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
@@ -179,7 +185,7 @@ void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const
     }
     for (size_t row = 0; n > 0 && row < T; row += rows) {
         const size_t now = min_size(rows, T - row);
-        quantize_rows(c, x + row * K, K ? now : 0, K);
+        quantize_rows(c, c->packed, x + row * K, K ? now : 0, K);
         multiply_group(c, used, n, x, row, now);
     }
 }
@@ -188,4 +194,37 @@ void nn_linear(compute *c, float *out, const float *x, const tensor *w, const fl
 {
     const linear_part part = {out, w, bias};
     nn_linear_group(c, &part, 1, x, T);
+}
+
+void nn_linear_each(compute *c, const linear_item *items, size_t n)
+{
+    enum { JOBS = 64 };
+    const size_t room = sizeof(uint32_t) * PACKED_WORDS;
+    for (size_t i = 0; i < n;) {
+        linear_job jobs[JOBS];
+        unsigned char *const packed = (unsigned char *)c->packed;
+        size_t n_jobs = 0, n_tasks = 0, used = 0, at = 0; /* at: where the present x lies */
+        for (; i < n && n_jobs < JOBS; i++) {
+            const linear_item *item = &items[i];
+            const size_t K = tensor_len(item->w) / item->w->dims[0];
+            assert(item->T > 0 && item->T <= NN_ROWS_EXACT && item->w->dims[0] > 0);
+            if (dtype_is_quantized(item->w->type)) {
+                const linear_job *before = n_jobs ? &jobs[n_jobs - 1] : NULL;
+                const bool again = before && dtype_is_quantized(before->type) && before->x == item->x &&
+                                   before->T == item->T && before->K == K;
+                const size_t bytes = item->T * quant_x_bytes(K);
+                if (!again && used + bytes > room) {
+                    break; /* one item fits always */
+                }
+                if (!again) {
+                    at = used;
+                    used += bytes;
+                    quantize_rows(c, packed + at, item->x, item->T, K);
+                }
+            }
+            jobs[n_jobs] = make_job(c, item->out, item->w, item->x, packed + at, item->T);
+            n_tasks += jobs[n_jobs++].n_tasks;
+        }
+        pool_run(c->pool, group_task, jobs, n_tasks);
+    }
 }

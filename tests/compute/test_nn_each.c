@@ -1,0 +1,88 @@
+/* nn_linear_each: many unlike products in one call give, bit for bit, what nn_linear gives each, on every kernel table and
+ * with any number of threads. */
+#include "base/compiler.h"
+#include "compute/cpu.h"
+#include "compute/nn.h"
+#include "compute/quant.h"
+#include "tests/check.h"
+#include "tests/compute/rng.h"
+
+enum { ITEMS = 150, MAX_N = 90, MAX_K = 200, KINDS = 4 };
+
+static const dtype TYPES[KINDS] = {DTYPE_F32, DTYPE_BF16, DTYPE_Q8, DTYPE_Q4};
+
+/* A matrix [N, K] of that type; its data is the caller's to free. */
+static tensor matrix(dtype type, size_t N, size_t K)
+{
+    tensor t = {type, 2, {N, K}, NULL, 0};
+    float *numbers = rng_floats(N * K, 1);
+    t.bytes = N * tensor_row_bytes(&t);
+    unsigned char *data = malloc(t.bytes);
+    CHECK(data != NULL);
+    for (size_t n = 0; data && n < N; n++) {
+        unsigned char *row = data + n * tensor_row_bytes(&t);
+        if (type == DTYPE_F32) {
+            memcpy(row, numbers + n * K, K * sizeof *numbers);
+        } else if (type == DTYPE_BF16) {
+            for (size_t k = 0; k < K; k++) {
+                const uint16_t bits = bf16_cut(numbers[n * K + k]);
+                memcpy(row + 2 * k, &bits, sizeof bits);
+            }
+        } else {
+            quant_weights(row, type, numbers + n * K, K);
+        }
+    }
+    free(numbers);
+    t.data = data;
+    return t;
+}
+
+static void test_with(size_t n_threads, unsigned mask, const linear_item *items, float *const *expected)
+{
+    compute *c = NULL;
+    err_detail d = {0};
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &d), d);
+    for (size_t i = 0; i < ITEMS; i++) {
+        const size_t n = items[i].T * items[i].w->dims[0];
+        nn_linear(c, expected[i], items[i].x, items[i].w, NULL, items[i].T);
+        memset(items[i].out, 0xff, n * sizeof *items[i].out);
+    }
+    nn_linear_each(c, items, ITEMS);
+    nn_linear_each(c, items, 0);
+    for (size_t i = 0; i < ITEMS; i++) {
+        CHECK(memcmp(items[i].out, expected[i], items[i].T * items[i].w->dims[0] * sizeof(float)) == 0);
+    }
+    compute_destroy(c);
+}
+
+int main(void)
+{
+    static tensor weights[ITEMS];
+    static linear_item items[ITEMS];
+    static float *expected[ITEMS];
+    float *x = rng_floats(NN_ROWS_EXACT * MAX_K, 2);
+    for (size_t i = 0; i < ITEMS; i++) {
+        const size_t K = 8 + rng_u32() % (MAX_K - 8), N = 1 + rng_u32() % MAX_N;
+        const bool like_before = i % 3 == 2; /* the same rows again: of the same type, or another */
+        weights[i] = matrix(TYPES[like_before && i % 2 ? (i - 1) % KINDS : i % KINDS], N,
+                            like_before ? weights[i - 1].dims[1] : K);
+        const size_t T = like_before ? items[i - 1].T : 1 + rng_u32() % NN_ROWS_EXACT;
+        const float *rows = like_before ? items[i - 1].x : x + rng_u32() % 50;
+        const size_t room = NN_ROWS_EXACT * MAX_K - 50;
+        items[i] = (linear_item){malloc(NN_ROWS_EXACT * MAX_N * sizeof(float)), rows, &weights[i],
+                                 T * weights[i].dims[1] <= room ? T : 1};
+        expected[i] = malloc(NN_ROWS_EXACT * MAX_N * sizeof(float));
+    }
+    static const unsigned masks[] = {0, CPU_AVX2, ~0u};
+    for (size_t i = 0; i < ARRAY_LEN(masks); i++) {
+        test_with(1, masks[i], items, expected);
+        test_with(3, masks[i], items, expected);
+    }
+    for (size_t i = 0; i < ITEMS; i++) {
+        free((void *)(uintptr_t)weights[i].data);
+        free(items[i].out);
+        free(expected[i]);
+    }
+    free(x);
+    CHECK_DONE();
+}
