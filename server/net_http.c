@@ -77,8 +77,9 @@ static void write_head(net_conn *c, int status, const char *content_type, const 
     gmtime_r(&now, &tm);
     strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
     hash_random_id(id, sizeof id, "req_");
-    bytes_printf(&c->out, "HTTP/1.1 %d %s\r\nDate: %s\r\nx-request-id: %s\r\n", status, status_text(status),
-                 date, id);
+    /* OpenAI's clients look for the one name, Anthropic's for the other. */
+    bytes_printf(&c->out, "HTTP/1.1 %d %s\r\nDate: %s\r\nx-request-id: %s\r\nrequest-id: %s\r\n", status,
+                 status_text(status), date, id, id);
     bytes_append_str(&c->out, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
     if (content_type) {
         bytes_printf(&c->out, "Content-Type: %s\r\n", content_type);

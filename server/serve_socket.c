@@ -136,7 +136,7 @@ static void write_capabilities(bytes *out, const serve *s)
     if (video && info && info->video_fps > 0) {
         serve_write_video(out, info);
     }
-    bytes_printf(out, ",\"tools\":false,\"thinking\":%s,\"history\":%s}",
+    bytes_printf(out, ",\"tools\":%s,\"thinking\":%s,\"history\":%s}", s->tool_form ? "true" : "false",
                  info && info->has_thinking ? "true" : "false", s->history ? "true" : "false");
 }
 

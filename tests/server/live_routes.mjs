@@ -26,6 +26,7 @@ function checkError(reply, status, where) {
     assert.equal(reply.status, status, `${where}: ${reply.text}`);
     assert.equal(reply.headers['content-type'], 'application/json', where);
     assert.match(reply.headers['x-request-id'], /^req_\w{16,}$/, where);
+    assert.equal(reply.headers['request-id'], reply.headers['x-request-id'], where);
     const body = reply.json();
     if (where.includes('/v1/messages')) {
         assert.deepEqual([Object.keys(body), body.type], [['type', 'error'], 'error'], where);

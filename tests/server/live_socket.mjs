@@ -57,6 +57,7 @@ test('parley.v1 greets, shows its state and progress, answers pings', async () =
     assert.equal(hello.session.protocol, 'parley.v1');
     assert.equal(hello.session.model, 'fake');
     assert.equal(hello.server.state, 'ready');
+    assert.equal(hello.capabilities.tools, true);
     assert.equal(hello.limits.max_text_frame, 200000);
     assert.ok(hello.capabilities.modalities.includes('image'));
     const status = await ws.wait('server.status');

@@ -15,6 +15,7 @@ test('messages, whole and streaming', async () => {
     const whole = await client.messages.create(body('hello wörld', { system: 'be kind' }));
     assert.deepEqual(whole.content, [{ type: 'text', text: 'You said: hello wörld' }]);
     assert.equal(whole.stop_reason, 'end_turn');
+    assert.match(whole._request_id, /^req_/);
     const pieces = [];
     const stream = client.messages.stream(body('!think hello', { thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 2000 })).on('text', (piece) => pieces.push(piece));
     const final = await stream.finalMessage();
