@@ -102,10 +102,12 @@ enum {
     LIMIT_CONNECTIONS_PER_ADDRESS = 256,
     LIMIT_QUEUE = 32, /* requests waiting; then 429 */
     LIMIT_HEADER_BYTES = 8192,
-    LIMIT_HEADER_TIMEOUT_S = 10,
+    LIMIT_HEADER_TIMEOUT_S = 10, /* --header-timeout */
     LIMIT_BODY_TIMEOUT_S = 60,
-    LIMIT_KEEPALIVE_S = 10,     /* SSE comment interval */
-    LIMIT_DRAIN_TIMEOUT_S = 30, /* --drain-timeout */
+    LIMIT_QUEUE_TIMEOUT_S = 600,    /* --queue-timeout: answers on a processor take minutes */
+    LIMIT_REQUEST_TIMEOUT_S = 3600, /* --request-timeout */
+    LIMIT_KEEPALIVE_S = 10,         /* --keepalive: SSE comment interval */
+    LIMIT_DRAIN_TIMEOUT_S = 30,     /* --drain-timeout */
 };
 
 /* Conversations kept for previous_response_id, as JSON text */

@@ -38,6 +38,13 @@ typedef enum answer_state {
     ANSWER_FINISHED   /* kept for readers that come back */
 } answer_state;
 
+/* Why the engine was told to stop before the answer's end. */
+typedef enum answer_timeout {
+    ANSWER_IN_TIME,
+    ANSWER_WAITED_TOO_LONG, /* in the queue */
+    ANSWER_TOOK_TOO_LONG
+} answer_timeout;
+
 typedef struct answer {
     uint64_t id;
     uint64_t conn;  /* who asked; 0 when gone */
@@ -45,8 +52,9 @@ typedef struct answer {
     uint64_t order; /* of arrival, for lanes */
     answer_kind kind;
     answer_state state;
-    bool is_socket;                          /* asked over a WebSocket */
-    bool cancelled;                          /* by the client */
+    bool is_socket; /* asked over a WebSocket */
+    bool cancelled; /* by the client */
+    answer_timeout timeout;
     bool is_accepted;                        /* the body is valid, and opt holds what it says */
     char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     prep_ticket *ticket;

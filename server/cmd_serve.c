@@ -166,7 +166,16 @@ int command_serve(const options *o)
     so.n_allowed_hosts = hosts.n;
     so.allowed_origins = origins.words;
     so.n_allowed_origins = origins.n;
-    so.max_body = so.max_ws_message = (size_t)o->max_body_mib << 20;
+    so.max_body = (size_t)o->max_body_mib << 20;
+    so.max_ws_message = o->max_ws_message_mib ? (size_t)o->max_ws_message_mib << 20 : so.max_body;
+    so.max_header = (size_t)o->max_header_kib << 10;
+    so.max_connections = (int)o->max_conns;
+    so.max_connections_per_address = (int)o->max_conns_per_ip;
+    so.header_timeout_s = (int)o->header_timeout;
+    so.body_timeout_s = (int)o->body_timeout;
+    so.queue_timeout_s = (int)o->queue_timeout;
+    so.request_timeout_s = (int)o->request_timeout;
+    so.keepalive_s = (int)o->keepalive;
     so.upload_dir = o->upload_dir;
     so.max_upload = (uint64_t)o->max_upload_mib << 20;
     so.upload_quota = (uint64_t)o->upload_quota_mib << 20;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "server/net_lws.h"
 
@@ -274,7 +273,7 @@ static err_code open_context(net *n, err_detail *detail)
     info.gid = -1;
     info.uid = -1;
     info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
-    info.max_http_header_data = LIMIT_HEADER_BYTES;
+    info.max_http_header_data = (unsigned short)opt->max_header;
     info.pt_serv_buf_size = 65536;
     info.timeout_secs = (unsigned)(opt->body_timeout_s < GAP_TIMEOUT_S ? opt->body_timeout_s : GAP_TIMEOUT_S);
     info.fd_limit_per_thread = (unsigned)(opt->max_connections + FD_SPARE);

@@ -101,7 +101,8 @@ typedef struct net_options {
     int port; /* 0: any free one */
     size_t max_body;
     size_t max_message;
-    size_t max_binary;   /* binary message; 0: none are taken */
+    size_t max_binary; /* binary message; 0: none are taken */
+    size_t max_header;
     size_t max_inflight; /* bytes of all bodies and messages being read */
     int max_connections;
     int max_connections_per_address;

@@ -62,7 +62,9 @@ typedef struct options {
     /* server */
     const char *host;
     int64_t port;
-    int64_t drain_timeout; /* seconds */
+    int64_t max_header_kib, max_ws_message_mib, max_conns, max_conns_per_ip;
+    int64_t header_timeout, body_timeout, queue_timeout, request_timeout, keepalive,
+        drain_timeout; /* seconds */
     const char *api_key, *api_key_file;
     bool insecure_no_key;
     const char *allowed_hosts, *allowed_origins;

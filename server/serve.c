@@ -50,6 +50,9 @@ void serve_options_init(serve_options *opt)
     opt->n_queue = LIMIT_QUEUE;
     opt->header_timeout_s = LIMIT_HEADER_TIMEOUT_S;
     opt->body_timeout_s = LIMIT_BODY_TIMEOUT_S;
+    opt->max_header = LIMIT_HEADER_BYTES;
+    opt->queue_timeout_s = LIMIT_QUEUE_TIMEOUT_S;
+    opt->request_timeout_s = LIMIT_REQUEST_TIMEOUT_S;
     opt->keepalive_s = LIMIT_KEEPALIVE_S;
     opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
 }
@@ -483,6 +486,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_message = opt->max_ws_message,
                                  .max_binary = LIMIT_UPLOAD_CHUNK + SERVE_CHUNK_HEADER,
                                  .max_inflight = max_bytes,
+                                 .max_header = opt->max_header,
                                  .max_connections = opt->max_connections,
                                  .max_connections_per_address = opt->max_connections_per_address,
                                  .header_timeout_s = opt->header_timeout_s,

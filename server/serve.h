@@ -34,6 +34,7 @@ typedef struct serve_options {
     size_t n_allowed_origins;
     size_t max_body;                   /* bytes */
     size_t max_ws_message;             /* bytes */
+    size_t max_header;                 /* bytes */
     size_t event_log_bytes;            /* kept of one response; older events are replaced by a snapshot */
     const char *upload_dir;            /* NULL: TMPDIR, or /var/tmp */
     uint64_t max_upload, upload_quota; /* bytes */
@@ -46,7 +47,9 @@ typedef struct serve_options {
     int n_queue; /* bodies waiting for a prep worker */
     int header_timeout_s;
     int body_timeout_s;
-    int keepalive_s; /* SSE comment interval */
+    int queue_timeout_s;   /* waiting for a place among the running answers */
+    int request_timeout_s; /* from the request to the answer's end */
+    int keepalive_s;       /* SSE comment interval */
     int drain_timeout_s;
     bool quiet; /* no ready line */
     /* Called on the loop thread after SIGHUP: the keys that hold from now on, which live until the next call. On an error the

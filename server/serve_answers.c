@@ -148,6 +148,16 @@ static messages_reply_meta messages_meta(const serve *s, const answer *a)
 static void engine_error(const answer *a, api_error *e)
 {
     err_detail d = {0};
+    if (a->timeout == ANSWER_WAITED_TOO_LONG) {
+        api_error_set(e, 503, "queue_timeout", NULL,
+                      "the request waited too long for its turn; try again later");
+        return;
+    }
+    if (a->timeout == ANSWER_TOOK_TOO_LONG) {
+        api_error_set(e, 504, "request_timeout", NULL,
+                      "the answer took longer than --request-timeout allows");
+        return;
+    }
     snprintf(d.text, sizeof d.text, "%s", a->error_text);
     api_error_from(e, a->error ? a->error : ERR_INTERNAL, &d);
 }
@@ -381,6 +391,9 @@ static void on_event(serve *s, const gen_event *event)
     if (event->type == GEN_PROGRESS) {
         on_progress(s, a);
         return;
+    }
+    if (is_last && a->timeout != ANSWER_IN_TIME && a->finish == GEN_FINISH_CANCELLED) {
+        a->finish = GEN_FINISH_ERROR;
     }
     a->cached = a->timings.cache_n;
     if (a->kind == ANSWER_RESPONSES) {
@@ -698,12 +711,33 @@ static void expire(serve *s, double now)
     }
 }
 
+/* Stops an answer that waits or takes too long; the engine's last event brings the error. */
+static void check_time(serve *s, answer *a, double now)
+{
+    const bool is_waiting = !a->started && a->first_token_ms <= 0.0;
+    if (a->timeout != ANSWER_IN_TIME) {
+        return;
+    }
+    if (is_waiting && now - a->submitted_ms > s->opt->queue_timeout_s * 1000.0) {
+        a->timeout = ANSWER_WAITED_TOO_LONG;
+    } else if (now - a->created_ms > s->opt->request_timeout_s * 1000.0) {
+        a->timeout = ANSWER_TOOK_TOO_LONG;
+    }
+    if (a->timeout != ANSWER_IN_TIME) {
+        engine_cancel(s->engine, a->id);
+    }
+}
+
 int serve_tick_answers(serve *s, double now)
 {
     int wait_ms = SERVE_TICK_MS;
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        if (!a || a->state != ANSWER_RUNNING || a->pieces.n == 0) {
+        if (!a || a->state != ANSWER_RUNNING) {
+            continue;
+        }
+        check_time(s, a, now);
+        if (a->pieces.n == 0) {
             continue;
         }
         double left = a->last_flush_ms + SERVE_FLUSH_MS - now;

@@ -51,6 +51,16 @@ int main(int argc, char **argv)
             opt.max_upload = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-quota") == 0) {
             opt.upload_quota = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-header") == 0) {
+            opt.max_header = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-conns") == 0) {
+            opt.max_connections = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--max-conns-per-ip") == 0) {
+            opt.max_connections_per_address = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--queue-timeout") == 0) {
+            opt.queue_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--request-timeout") == 0) {
+            opt.request_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--header-timeout") == 0) {
             opt.header_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--history") == 0) {

@@ -156,6 +156,7 @@ int main(void)
                                  .max_body = 1 << 16,
                                  .max_message = MESSAGE_MAX,
                                  .max_binary = MESSAGE_MAX,
+                                 .max_header = 8192,
                                  .max_inflight = (size_t)64 << 20,
                                  .max_connections = CONNECTIONS_MAX,
                                  .max_connections_per_address = CONNECTIONS_MAX,
