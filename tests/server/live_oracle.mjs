@@ -167,11 +167,11 @@ test('a socket that is cut at any event resumes to the identical rest', async ()
 });
 
 test('a reader whose place in the log is gone gets a snapshot, and the rest behind it', async () => {
-    const small = await startServer(['--event-log', '8192']);
+    const small = await startServer(['--event-log', '24576']);
     await small.ready();
     const ws = await openExtended(small);
-    /* the first two events do not fit the log together */
-    ws.send({ type: 'response.create', input: '!think !len=8000 !delay=20', metadata: { padding: 'x'.repeat(5000) } });
+    /* the first two events do not fit the log together; the last ones do */
+    ws.send({ type: 'response.create', input: '!think !len=8000 !delay=50', metadata: { padding: 'x'.repeat(15000) } });
     assert.ok(await ws.wait('response.output_text.delta', WAIT_MS));
     const id = ws.messages.find((m) => m.response_id).response_id;
     const late = await openExtended(small);

@@ -40,8 +40,8 @@ for (const [path, make] of PROTOCOLS) {
             const text = JSON.stringify(slow);
             raw.send(`POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${KEYS[0]}\r\nIdempotency-Key: c ${path} ${stream}\r\n` +
                 `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
-            if (stream) assert.ok(await raw.until((data) => data.includes('data: ')));
-            else await eventually(begun, before + 3);
+            if (stream) assert.ok(await raw.until((data) => data.includes('data: '), 60000));
+            else await eventually(begun, before + 3, 60000);
             raw.socket.destroy();
             const rest = await send(`c ${path} ${stream}`, path, slow);
             assert.equal(rest.status, 200);
@@ -119,14 +119,14 @@ test('an answer whose client has left can be cancelled', async () => {
     const text = JSON.stringify({ messages: said('!len=8000 !delay=50'), stream: true });
     raw.send(`POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${KEYS[0]}\r\nIdempotency-Key: l\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
-    assert.ok(await raw.until((data) => /"id":"chatcmpl-/.test(data)));
+    assert.ok(await raw.until((data) => /"id":"chatcmpl-/.test(data), 60000));
     assert.equal(parseReply(raw.data), null);
     const [id] = /chatcmpl-\w+/.exec(raw.data);
     raw.socket.destroy();
     const running = async () => (await request(server, { path: '/v1/status', headers: auth() })).json().running.length;
-    assert.equal(await running(), 1);
+    await eventually(running, 1, 60000); // it waits until its first token is there
     assert.equal((await request(server, { method: 'POST', path: `/v1/requests/${id}/cancel`, headers: auth(), body: '' })).status, 200);
-    await eventually(running, 0);
+    await eventually(running, 0, 60000);
 });
 
 test('the server ends', async () => assert.equal(await server.stop(), 0));

@@ -245,15 +245,15 @@ test('the events of a lane never mix', async () => {
         const ws = await Socket.open(server, { protocols });
         for (const input of sent) ws.send(create(`!think ${input} ${'x'.repeat(200)}`, { metadata: { input } }));
         const ids = [];
-        for (const input of sent) ids.push((await ws.wait((m) => m.type === 'response.created' && m.response.metadata.input === input)).response.id);
-        for (const id of ids) await ws.wait((m) => m.type === 'response.completed' && m.response.id === id);
+        for (const input of sent) ids.push((await ws.wait((m) => m.type === 'response.created' && m.response.metadata.input === input, 60000)).response.id);
+        for (const id of ids) await ws.wait((m) => m.type === 'response.completed' && m.response.id === id, 60000);
         const early = protocols ? ['response.created', 'response.queued'] : [];
         assert.deepEqual(runsOf(ws, ids, early), [0, 1, 2]);
         ws.destroy();
         if (!protocols) continue;
         const late = await openExtended(); // all are over, and read at once
         late.raw.send(Buffer.concat(ids.map((id) => Socket.frame(1, JSON.stringify({ type: 'response.resume', response_id: id })))));
-        for (const id of ids) await late.wait((m) => m.type === 'response.completed' && m.response.id === id);
+        for (const id of ids) await late.wait((m) => m.type === 'response.completed' && m.response.id === id, 60000);
         assert.deepEqual(runsOf(late, ids, early), [0, 1, 2]);
         late.destroy();
     }
