@@ -184,6 +184,7 @@ int command_serve(const options *o)
     so.history_quota = (uint64_t)o->history_quota_mib << 20;
     so.drain_timeout_s = (int)o->drain_timeout;
     so.no_ui = !o->ui;
+    so.strict_model = o->strict_model;
     so.quiet = o->quiet;
     code = serve_run(&so);
 out:

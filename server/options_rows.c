@@ -21,6 +21,8 @@ static const option_row ROWS[] = {
                 "published."),
     ROW(.name = "alias", .also = "served-model-name", .metavar = "NAME", AT(alias), .commands = IN_SERVE,
         .group = GROUP_MODEL, .help = "model name shown to clients", .note = "folder name"),
+    ROW(.name = "strict-model", AT(strict_model), .kind = OPTION_SWITCH, .commands = IN_SERVE,
+        .group = GROUP_MODEL, .help = "refuse requests that name another model"),
     ROW(.name = "chat-template-file", .metavar = "FILE", AT(chat_template_file), .commands = IN_ANSWER,
         .group = GROUP_MODEL, .help = "Jinja chat template instead of the checkpoint's"),
     ROW(.name = "tool-call-parser", .metavar = "NAME", AT(tool_call_parser), .commands = IN_SERVE,

@@ -531,12 +531,27 @@ static void try_lanes(serve *s, uint64_t conn_id)
     }
 }
 
+/* Refuses a request for another model, if the server is told to; then the answer is gone. */
+static bool refuse_model(serve *s, answer *a)
+{
+    if (!s->opt->strict_model || !a->opt.model[0] || strcmp(a->opt.model, s->model_name) == 0) {
+        return false;
+    }
+    api_error e;
+    api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
+    fail_answer(s, a, ERR_NOT_FOUND, &e);
+    return true;
+}
+
 static void on_accepted(serve *s, answer *a, loop_message *m)
 {
     reply_options_deinit(&a->opt);
     a->opt = m->options;
     reply_options_init(&m->options);
     const uint64_t conn_id = a->conn;
+    if (refuse_model(s, a)) {
+        return;
+    }
     if (serve_attach_repeated(s, a)) {
         try_lanes(s, conn_id);
         return;

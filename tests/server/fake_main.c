@@ -77,6 +77,8 @@ int main(int argc, char **argv)
             opt.tool_parser = value;
         } else if (strcmp(name, "--reasoning-field") == 0) {
             opt.reasoning_field = value;
+        } else if (strcmp(name, "--strict-model") == 0) {
+            opt.strict_model = strcmp(value, "on") == 0;
         } else if (strcmp(name, "--queue") == 0) {
             opt.n_queue = (int)strtol(value, NULL, 10);
         } else {

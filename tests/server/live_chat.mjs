@@ -116,6 +116,30 @@ test('a client that leaves frees its slot, streaming or not, running or queued o
     }
 });
 
+test('another model is refused where the server is strict', async () => {
+    const strict = await startServer(['--strict-model', 'on']);
+    await strict.ready();
+    const messages = [{ role: 'user', content: 'hello' }];
+    const bodies = [['/v1/chat/completions', { messages }], ['/v1/completions', { prompt: 'a' }], ['/v1/responses', { input: 'a' }], ['/v1/messages', { messages, max_tokens: 9 }]];
+    for (const [path, body] of bodies) {
+        for (const stream of [false, true]) {
+            const refused = await post(strict, path, { ...body, stream, model: 'other' });
+            assert.equal(refused.status, 404, path);
+            assert.match(refused.text, /no such model/);
+            assert.equal((await post(strict, path, { ...body, stream, model: 'fake' })).status, 200, path);
+        }
+    }
+    assert.deepEqual((await chat(strict, 'a', { model: 'other' })).json().error.code, 'model_not_found');
+    assert.equal((await chat(strict, 'a')).status, 200);
+    const ws = await Socket.open(strict);
+    ws.send({ type: 'response.create', input: 'a', model: 'other', event_id: 'e1' });
+    assert.equal((await ws.wait('error', 60000)).error.event_id, 'e1');
+    ws.send({ type: 'response.create', input: 'a', model: 'fake' });
+    assert.ok(await ws.wait('response.completed', 60000));
+    ws.destroy();
+    assert.equal(await strict.stop(), 0);
+});
+
 test('thoughts stand in the field that the server was told', async () => {
     for (const [field, names] of [['content', ['reasoning_content']], ['reasoning', ['reasoning']], ['both', ['reasoning_content', 'reasoning']]]) {
         const other = await startServer(['--reasoning-field', field]);
