@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { parseReply, rawSocket, runTests, sleep, startServer, test } from './client.mjs';
 
-const server = await startServer(['--allow-host', 'example.com', '--max-body', '20000', '--queue', '200']);
+const server = await startServer(['--allow-host', 'example.com', '--max-body', '20000', '--header-timeout', '60']);
 await server.ready();
 
 const WAIT = 'wait';

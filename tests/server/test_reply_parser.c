@@ -14,13 +14,15 @@ static void gather(bytes *out, const reply_pieces *p, reply_kind kind)
     }
 }
 
-static void check_cut(const char *text, size_t step, bool starts, bool may, const char *reasoning,
-                      const char *content)
+/* In a first push of `first` bytes and others of `step`. */
+static void check_cut(const char *text, size_t first, size_t step, bool starts, bool may,
+                      const char *reasoning, const char *content)
 {
     reply_parser p;
     reply_parser_init(&p, &(reply_rules){.starts_in_thinking = starts, .may_think = may});
     size_t len = strlen(text);
-    for (size_t i = 0; i < len; i += step) {
+    reply_parser_push(&p, text, first);
+    for (size_t i = first; i < len; i += step) {
         reply_parser_push(&p, text + i, len - i < step ? len - i : step);
     }
     reply_parser_finish(&p, false);
@@ -37,7 +39,10 @@ static void check_cut(const char *text, size_t step, bool starts, bool may, cons
 static void check(const char *text, bool starts, bool may, const char *reasoning, const char *content)
 {
     for (size_t step = 1; step <= strlen(text) + 1; step++) {
-        check_cut(text, step, starts, may, reasoning, content);
+        check_cut(text, 0, step, starts, may, reasoning, content);
+    }
+    for (size_t first = 0; first <= strlen(text); first++) {
+        check_cut(text, first, strlen(text) + 1, starts, may, reasoning, content);
     }
 }
 

@@ -19,6 +19,26 @@ static bool run(bytes *out, const char *text, size_t len, size_t step, char *con
     return stopped;
 }
 
+/* In two pushes, at every place. */
+static void check_splits(const char *text, size_t len, char *const *stops, size_t n_stops,
+                         const char *expected, bool expect_stop)
+{
+    for (size_t cut = 0; cut <= len; cut++) {
+        text_stream s;
+        bytes out;
+        bytes_init(&out, 1 << 20);
+        text_stream_init(&s, stops, n_stops);
+        text_stream_push(&s, &out, text, cut);
+        CHECK(utf8_valid(bytes_str(&out), out.len));
+        text_stream_push(&s, &out, text + cut, len - cut);
+        text_stream_finish(&s, &out);
+        CHECK_INT(s.stopped, expect_stop);
+        CHECK_STR(bytes_str(&out), expected);
+        text_stream_deinit(&s);
+        bytes_deinit(&out);
+    }
+}
+
 static void check_all_cuts(const char *text, size_t len, char *const *stops, size_t n_stops,
                            const char *expected, bool expect_stop)
 {
@@ -29,6 +49,7 @@ static void check_all_cuts(const char *text, size_t len, char *const *stops, siz
         CHECK_STR(bytes_str(&out), expected);
         bytes_deinit(&out);
     }
+    check_splits(text, len, stops, n_stops, expected, expect_stop);
 }
 
 #define ALL_CUTS(text, expected, stopped, ...)                                                               \

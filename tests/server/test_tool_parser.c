@@ -41,6 +41,13 @@ static void check_rules(const reply_rules *rules, const char *text, bool was_cut
         }
         bytes_deinit(&out);
     }
+    for (size_t cut = 1; cut < len; cut++) {
+        bytes out;
+        bytes_init(&out, 1 << 20);
+        transcript_parse_split(&out, rules, text, len, cut, was_cut);
+        CHECK_STR(bytes_str(&out), expected);
+        bytes_deinit(&out);
+    }
 }
 
 static void xml(const char *text, const char *expected)

@@ -53,4 +53,17 @@ static inline void transcript_parse(bytes *out, const reply_rules *rules, const 
     reply_parser_deinit(&p);
 }
 
+/* The same for two pushes. */
+static inline void transcript_parse_split(bytes *out, const reply_rules *rules, const char *text, size_t len,
+                                          size_t cut, bool was_cut)
+{
+    reply_parser p;
+    reply_parser_init(&p, rules);
+    reply_parser_push(&p, text, cut);
+    reply_parser_push(&p, text + cut, len - cut);
+    reply_parser_finish(&p, was_cut);
+    transcript_write(out, &p.pieces);
+    reply_parser_deinit(&p);
+}
+
 #endif
