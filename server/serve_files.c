@@ -251,18 +251,47 @@ void serve_finish_form(serve *s, conn *c)
     }
 }
 
-bool serve_query_value(const conn *c, const char *name, char *out, size_t cap)
+/* The text behind name= in the query and its length; NULL if there is none. */
+static const char *find_value(const conn *c, const char *name, size_t *len)
 {
     const size_t n = strlen(name);
     for (const char *p = c->query; *p; p += strcspn(p, "&"), p += *p == '&') {
-        const size_t len = strcspn(p, "&");
-        if (len > n && strncmp(p, name, n) == 0 && p[n] == '=' && len - n - 1 < cap) {
-            memcpy(out, p + n + 1, len - n - 1);
-            out[len - n - 1] = '\0';
-            return true;
+        *len = strcspn(p, "&");
+        if (*len > n && strncmp(p, name, n) == 0 && p[n] == '=') {
+            *len -= n + 1;
+            return p + n + 1;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool serve_query_value(const conn *c, const char *name, char *out, size_t cap)
+{
+    size_t len;
+    const char *value = find_value(c, name, &len);
+    if (!value || len >= cap) {
+        return false;
+    }
+    memcpy(out, value, len);
+    out[len] = '\0';
+    return true;
+}
+
+bool serve_query_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out)
+{
+    char text[24] = "", *end = NULL;
+    size_t len;
+    const char *value = find_value(c, name, &len);
+    if (!value) {
+        return true;
+    }
+    if (len == 0 || len >= sizeof text || (value[0] != '-' && !isdigit((unsigned char)value[0]))) {
+        return false;
+    }
+    memcpy(text, value, len);
+    const long long number = strtoll(text, &end, 10);
+    *out = number;
+    return *end == '\0' && number >= min && number <= max;
 }
 
 static bool is_listed(const stored_file *f, const char *purpose)

@@ -35,28 +35,15 @@ static history_verb verb_of(const conn *c)
     }
 }
 
-/* A number of the query; `fallback` without it. False if it is none, or not from min to max. */
-static bool read_number(const conn *c, const char *name, int64_t min, int64_t max, int64_t fallback,
-                        int64_t *out)
-{
-    char text[24] = "", *end = NULL;
-    *out = fallback;
-    if (!serve_query_value(c, name, text, sizeof text)) {
-        return true;
-    }
-    *out = strtoll(text, &end, 10);
-    return end != text && *end == '\0' && *out >= min && *out <= max;
-}
-
 static bool read_query(serve *s, conn *c, history_job *job)
 {
-    int64_t limit;
+    int64_t limit = LIMIT_HISTORY_PAGE;
     serve_query_value(c, "after", job->after, sizeof job->after);
-    if (!read_number(c, "limit", 1, LIMIT_HISTORY_PAGE, LIMIT_HISTORY_PAGE, &limit)) {
+    if (!serve_query_int(c, "limit", 1, LIMIT_HISTORY_PAGE, &limit)) {
         refuse(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 500");
         return false;
     }
-    if (!read_number(c, "since", 0, INT64_MAX, 0, &job->since)) {
+    if (!serve_query_int(c, "since", 0, INT64_MAX, &job->since)) {
         refuse(s, c, 400, "invalid_value", "since", "since must be a revision");
         return false;
     }

@@ -412,9 +412,15 @@ static bool follow_response(serve *s, conn *c, const answer *a)
     if (c->route->id != ROUTE_RESPONSE || !strstr(c->query, "stream=true")) {
         return false;
     }
-    const char *after = strstr(c->query, "starting_after=");
-    int64_t seen = after ? strtoll(after + strlen("starting_after="), NULL, 10) : -1;
-    serve_begin_follow(s, c, a, seen < 0 ? 0 : seen + 1);
+    int64_t seen = -1;
+    if (!serve_query_int(c, "starting_after", -1, INT32_MAX, &seen)) {
+        api_error e;
+        api_error_set(&e, 400, "invalid_value", "starting_after",
+                      "starting_after must be the number of an event, or -1 for all");
+        serve_send_error(s, c, &e);
+        return true;
+    }
+    serve_begin_follow(s, c, a, seen + 1);
     return true;
 }
 

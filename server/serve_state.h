@@ -214,6 +214,8 @@ size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t 
 
 /* serve_files.c: the value of a parameter of the query; false if it is absent. */
 bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
+/* The same for a whole number; *out stays as it is if it is absent. False if it is none, or outside min and max. */
+bool serve_query_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);
