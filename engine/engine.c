@@ -296,6 +296,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     report_load(opt, "text", 0.0);
     const model_open_options mo = {
+        .mmproj = opt->mmproj,
         .quantize = {
             opt->layer_bits, opt->head_bits, e->compute, {report_quantizing, (void *)(uintptr_t)opt}}};
     err = model_open(&e->model, e->dir, &mo, detail);

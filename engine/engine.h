@@ -31,6 +31,7 @@ typedef struct engine_film_limits {
 
 typedef struct engine_options {
     const char *model_dir;
+    const char *mmproj;        /* see model_open_options */
     const char *template_file; /* NULL: the checkpoint's own */
     int32_t n_ctx;             /* 0: the model's, at most 32768 */
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */

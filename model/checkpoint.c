@@ -1,8 +1,11 @@
 #include "model/checkpoint.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/file.h"
 
 enum { ARENA_BYTES_MAX = 1 << 30, NAME_IN_MESSAGE = 200 };
 
@@ -16,11 +19,59 @@ struct checkpoint {
     char path[4096];
 };
 
-err_code checkpoint_open(checkpoint **out, const char *path, err_detail *detail)
+static bool is_gguf_name(const char *path)
 {
     const size_t n = strlen(path), n_suffix = strlen(".gguf");
-    const bool gguf = n > n_suffix && strcmp(path + n - n_suffix, ".gguf") == 0;
-    return (gguf ? checkpoint_gguf_open : checkpoint_folder_open)(out, path, detail);
+    return n > n_suffix && strcmp(path + n - n_suffix, ".gguf") == 0;
+}
+
+/* The one GGUF model of a folder without config.json; false, and nothing said, if there is no such file. */
+static bool find_gguf(char *out, size_t cap, const char *dir, size_t *n_found)
+{
+    char path[4096];
+    DIR *d = opendir(dir);
+    *n_found = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const char *part = strstr(e->d_name, "-of-");
+        const bool later =
+            part && part - e->d_name >= 6 && strncmp(part - 6, "-00001", 6) != 0; /* part 2, 3 ... */
+        if (is_gguf_name(e->d_name) && !later && !strstr(e->d_name, "mmproj") &&
+            file_join(path, sizeof path, dir, e->d_name)) {
+            ++*n_found;
+            snprintf(out, cap, "%s", path);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    return *n_found > 0;
+}
+
+err_code checkpoint_open(checkpoint **out, const char *path, err_detail *detail)
+{
+    return checkpoint_open_with(out, path, NULL, detail);
+}
+
+err_code checkpoint_open_with(checkpoint **out, const char *path, const char *mmproj, err_detail *detail)
+{
+    char inside[4096];
+    size_t n_found = 0;
+    *out = NULL;
+    if (is_gguf_name(path)) {
+        return checkpoint_gguf_open(out, path, mmproj, detail);
+    }
+    if (!(file_join(inside, sizeof inside, path, "config.json") && file_exists(inside)) &&
+        find_gguf(inside, sizeof inside, path, &n_found)) {
+        return n_found == 1 ? checkpoint_gguf_open(out, inside, mmproj, detail)
+                            : err_set(detail, ERR_INVALID, "%s holds %zu GGUF models: name the file of one",
+                                      path, n_found);
+    }
+    if (mmproj) {
+        return err_set(detail, ERR_INVALID,
+                       "%s: a vision tower in a file of its own (--mmproj) goes with a GGUF file alone",
+                       mmproj);
+    }
+    return checkpoint_folder_open(out, path, detail);
 }
 
 err_code checkpoint_create(checkpoint **out, const checkpoint_form *form, void *self, const char *path,

@@ -61,9 +61,13 @@ typedef struct checkpoint_form {
     void (*close)(void *self);
 } checkpoint_form;
 
-/* Opens the checkpoint at `path`: a file NAME.gguf, or a folder. ERR_NOT_FOUND if there is none, ERR_CORRUPT names the
- * damaged file or tensor, ERR_UNSUPPORTED what is not known here. The caller closes *out. */
+/* Opens the checkpoint at `path`: a file NAME.gguf, a folder, or a folder with one GGUF model. ERR_NOT_FOUND if there is
+ * none, ERR_CORRUPT names the damaged file or tensor, ERR_UNSUPPORTED what is not known here. The caller closes *out. */
 MUST_CHECK err_code checkpoint_open(checkpoint **out, const char *path, err_detail *detail);
+/* The same with the file of a GGUF model's vision tower; NULL: looked for beside the model. ERR_INVALID if it does not
+ * belong to it. */
+MUST_CHECK err_code checkpoint_open_with(checkpoint **out, const char *path, const char *mmproj,
+                                         err_detail *detail);
 void checkpoint_close(checkpoint *ck); /* NULL allowed */
 
 const char *checkpoint_path(const checkpoint *ck);
@@ -103,7 +107,9 @@ MUST_CHECK err_code checkpoint_seal(checkpoint *ck, err_detail *detail);
 
 /* The folder form: config.json, safetensors, tokenizer.json, chat_template.jinja. */
 MUST_CHECK err_code checkpoint_folder_open(checkpoint **out, const char *dir, err_detail *detail);
-/* The GGUF form: a file, or one of its parts; the vision tower from an mmproj file in the same folder. */
-MUST_CHECK err_code checkpoint_gguf_open(checkpoint **out, const char *path, err_detail *detail);
+/* The GGUF form: a file, or one of its parts; the vision tower from the file mmproj or, if that is NULL, from a
+ * *mmproj*.gguf in the same folder. */
+MUST_CHECK err_code checkpoint_gguf_open(checkpoint **out, const char *path, const char *mmproj,
+                                         err_detail *detail);
 
 #endif

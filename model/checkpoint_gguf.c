@@ -338,6 +338,23 @@ static void find_vision(gguf_form *g)
     }
 }
 
+/* The file that was named. */
+static err_code take_vision(gguf_form *g, const char *path, err_detail *detail)
+{
+    if (snprintf(g->vision_path, sizeof g->vision_path, "%s", path) >= (int)sizeof g->vision_path) {
+        return err_set(detail, ERR_INVALID, "the path of the vision tower is too long");
+    }
+    err_code err = gguf_file_open(&g->vision, path, detail);
+    if (!err && !fits(g->vision, g)) {
+        err = err_set(detail, ERR_INVALID,
+                      "%s is no vision tower of %s: clip.projector_type must be qwen3vl_merger, and "
+                      "clip.vision.projection_dim "
+                      "the model's embedding_length",
+                      path, g->path);
+    }
+    return err;
+}
+
 /* ---- the form ---- */
 
 static gguf_config_source source_of(const gguf_form *g)
@@ -404,7 +421,7 @@ static void close_form(void *self)
 static const checkpoint_form GGUF = {read_document, open_tokenizer, read_template, close_form};
 
 /* Everything but the checkpoint itself. */
-static err_code open_form(gguf_form *g, const char *path, err_detail *detail)
+static err_code open_form(gguf_form *g, const char *path, const char *mmproj, err_detail *detail)
 {
     uint64_t n_draft = 0;
     if (snprintf(g->path, sizeof g->path, "%s", path) >= (int)sizeof g->path) {
@@ -415,20 +432,23 @@ static err_code open_form(gguf_form *g, const char *path, err_detail *detail)
         const gguf_config_source from = source_of(g);
         err = gguf_config_layers(&from, &g->n_layers, &n_draft, detail);
     }
+    if (!err && mmproj) {
+        return take_vision(g, mmproj, detail);
+    }
     if (!err) {
         find_vision(g);
     }
     return err;
 }
 
-err_code checkpoint_gguf_open(checkpoint **out, const char *path, err_detail *detail)
+err_code checkpoint_gguf_open(checkpoint **out, const char *path, const char *mmproj, err_detail *detail)
 {
     *out = NULL;
     gguf_form *g = calloc(1, sizeof *g);
     if (!g) {
         return err_set(detail, ERR_NOMEM, "no memory to open %s", path);
     }
-    err_code err = open_form(g, path, detail);
+    err_code err = open_form(g, path, mmproj, detail);
     if (err) {
         close_form(g);
         return err;

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "compute/quant.h"
 #include "model/model_parts.h"
 
 struct model {
@@ -103,7 +104,7 @@ err_code model_open(model **out, const char *path, const model_open_options *opt
     if (!m) {
         return err_set(detail, ERR_NOMEM, "no memory to open %s", path);
     }
-    err_code err = checkpoint_open(&m->parts.checkpoint, path, detail);
+    err_code err = checkpoint_open_with(&m->parts.checkpoint, path, opt->mmproj, detail);
     if (!err) {
         err = read_config(m, detail);
     }
@@ -181,6 +182,34 @@ uint64_t model_n_params(const model *m)
 uint64_t model_weight_bytes(const model *m)
 {
     return m->parts.weights->n_bytes;
+}
+
+uint64_t model_weight_bytes_as(const model *m, int layer_bits, int head_bits)
+{
+    const weights *w = m->parts.weights;
+    uint64_t n = w->n_bytes;
+    for (size_t i = 0; i < w->n_matrices; i++) {
+        const matrix_ref *ref = &w->matrices[i];
+        const int bits = ref->is_head ? head_bits : layer_bits;
+        const tensor *t = ref->at;
+        if (bits == 0 || dtype_is_quantized(t->type)) {
+            continue;
+        }
+        /* A tied head gets blocks of its own; the table stays. */
+        n -= ref->is_head && m->cfg.tie_word_embeddings ? 0 : t->bytes;
+        n += t->dims[0] * quant_row_bytes(bits == 8 ? DTYPE_Q8 : DTYPE_Q4, t->dims[1]);
+    }
+    return n;
+}
+
+uint64_t model_type_bytes(const model *m, dtype type)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < checkpoint_count(m->parts.checkpoint); i++) {
+        const tensor *t = &checkpoint_at(m->parts.checkpoint, i)->view;
+        n += t->type == type ? t->bytes : 0;
+    }
+    return n;
 }
 
 tensor_source model_tensors(const model *m)

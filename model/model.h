@@ -19,7 +19,8 @@
 typedef struct model model;
 
 typedef struct model_open_options {
-    bool weights_only; /* no tokenizer and no template needed (benchmarks on random weights) */
+    const char *mmproj; /* the file of a GGUF model's vision tower; NULL: looked for beside it */
+    bool weights_only;  /* no tokenizer and no template needed (benchmarks on random weights) */
     /* For comparisons with a program that cast a model as a whole to bf16: its rotary frequencies were rounded with it. */
     bool rope_bf16;
     /* Formats that matrices are brought into; c does the work and must outlive the model. c NULL: as stored. */
@@ -42,6 +43,10 @@ const chat_template *model_chat_template(const model *m); /* NULL if the checkpo
 bool model_has_mtp(const model *m);
 uint64_t model_n_params(const model *m);     /* text + head + mtp + vision tensors in the files */
 uint64_t model_weight_bytes(const model *m); /* in the files */
+/* What the weights would take with matrices in these formats (8, 4, or 0: as stored); those in blocks already stay. */
+uint64_t model_weight_bytes_as(const model *m, int layer_bits, int head_bits);
+/* Bytes of the tensors of a type. */
+uint64_t model_type_bytes(const model *m, dtype type);
 
 /* All tensors by canonical name, and the documents, for the vision tower. Valid while the model is open. */
 tensor_source model_tensors(const model *m);

@@ -314,6 +314,10 @@ err_code model_convert(const char *dir, const char *out_dir, const quantize_opti
     checkpoint *ck = NULL;
     weights *w = NULL;
     err_code err = checkpoint_open(&ck, dir, detail);
+    if (err == ERR_OK && !(file_join(path, sizeof path, dir, "config.json") && file_exists(path))) {
+        err = err_set(detail, ERR_UNSUPPORTED,
+                      "%s: folders with a config.json are converted; GGUF files are used as they are", dir);
+    }
     if (err == ERR_OK) {
         err = model_config_load(&cfg, checkpoint_documents(ck), detail);
     }

@@ -8,7 +8,7 @@ int command_inspect(const options *o)
     bytes out;
     err_detail detail = {0};
     bytes_init(&out, 1 << 20);
-    err_code err = inspect_model(&out, o->model, o->json, &detail);
+    err_code err = inspect_model(&out, o->model, o->mmproj, o->json, &detail);
     if (err == ERR_OK) {
         fputs(bytes_str(&out), stdout);
     }

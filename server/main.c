@@ -65,6 +65,7 @@ bool command_engine_options(engine_options *out, const options *o)
 {
     *out = (engine_options){
         .model_dir = o->model,
+        .mmproj = o->mmproj,
         .template_file = o->chat_template_file,
         .n_ctx = (int32_t)o->ctx_size,
         .n_parallel = o->command == COMMAND_SERVE ? (int32_t)o->parallel : 1,

@@ -14,11 +14,13 @@
 
 static const option_row ROWS[] = {
     /* ---- model ---- */
-    ROW(.name = "model", .letters = "m", .metavar = "DIR", AT(model), .commands = IN_MODEL,
-        .group = GROUP_MODEL, .help = "checkpoint folder",
+    ROW(.name = "model", .letters = "m", .metavar = "PATH", AT(model), .commands = IN_MODEL,
+        .group = GROUP_MODEL, .help = "checkpoint folder or GGUF file",
         .note = "Seedling, the built-in demonstration model",
         .more = "A folder with config.json, tokenizer.json, the chat template and safetensors files, as "
-                "published."),
+                "published; or a file NAME.gguf, of a model in parts any one."),
+    ROW(.name = "mmproj", .metavar = "FILE", AT(mmproj), .commands = IN_MODEL, .group = GROUP_MODEL,
+        .help = "vision tower of a GGUF model", .note = "a fitting *mmproj*.gguf in the model's folder"),
     ROW(.name = "alias", .also = "served-model-name", .metavar = "NAME", AT(alias), .commands = IN_SERVE,
         .group = GROUP_MODEL, .help = "model name shown to clients", .note = "folder name"),
     ROW(.name = "strict-model", AT(strict_model), .kind = OPTION_SWITCH, .commands = IN_SERVE,

@@ -522,7 +522,7 @@ static void write_vision_metadata(converter *c)
 
 static bool find_type(const char *name, dtype *type)
 {
-    for (dtype t = DTYPE_F32; t < DTYPES; t++) {
+    for (dtype t = DTYPE_F32; t <= DTYPE_MXFP4; t++) {
         if (strcmp(dtype_name(t), name) == 0 && (t < DTYPE_OTHER || dtype_is_ggml(t))) {
             *type = t;
             return true;

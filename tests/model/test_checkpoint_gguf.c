@@ -50,10 +50,52 @@ static void test_contents(void)
     CHECK_OK(model_open(&m, path_of("bf16.gguf"), &(model_open_options){0}, &d), d);
     CHECK(m && model_has_mtp(m) && model_get_config(m)->has_vision && model_get_config(m)->delta_tiled);
     model_close(m);
-    CHECK_INT(unlink(path_of("mmproj-bf16.gguf")), 0);
+    char vision[4096], elsewhere[4096];
+    snprintf(vision, sizeof vision, "%s", path_of("mmproj-bf16.gguf"));
+    snprintf(elsewhere, sizeof elsewhere, "%s", path_of("tower.gguf")); /* not found by its name */
+    CHECK_INT(rename(vision, elsewhere), 0);
+    CHECK_OK(model_open(&m, path_of("bf16.gguf"), &(model_open_options){.mmproj = elsewhere}, &d), d);
+    CHECK(m && model_get_config(m)->has_vision);
+    model_close(m);
+    m = NULL;
+    snprintf(vision, sizeof vision, "%s", path_of("bf16.gguf"));
+    CHECK_INT(model_open(&m, vision, &(model_open_options){.mmproj = vision}, &d), ERR_INVALID);
+    CHECK(strstr(d.text, "is no vision tower of") != NULL);
+    CHECK_INT(model_open(&m, check_data("tiny"), &(model_open_options){.mmproj = vision}, &d), ERR_INVALID);
+    CHECK(strstr(d.text, "--mmproj") != NULL);
     CHECK_OK(model_open(&m, path_of("bf16.gguf"), &(model_open_options){0}, &d), d);
     CHECK(m && !model_get_config(m)->has_vision);
     model_close(m);
+}
+
+static void begin_model(gguf_maker *m, const char *arch)
+{
+    maker_init(m);
+    maker_text(m, "general.architecture", arch);
+    maker_u32(m, "qwen3.block_count", 1);
+}
+
+/* A folder with one model, alone or in parts, is that model; of two, one must be named. */
+static void test_folders(void)
+{
+    char dir[4096];
+    gguf_maker m;
+    checkpoint *ck = NULL;
+    err_detail d = {0};
+    snprintf(dir, sizeof dir, "%s/models", folder);
+    CHECK_INT(mkdir(dir, 0755), 0);
+    for (uint32_t part = 0; part < 2; part++) {
+        begin_model(&m, "qwen3");
+        maker_u32(&m, "split.no", part);
+        maker_u32(&m, "split.count", 2);
+        maker_write(&m, path_of(part ? "models/m-00002-of-00002.gguf" : "models/m-00001-of-00002.gguf"));
+    }
+    CHECK_OK(checkpoint_open(&ck, dir, &d), d);
+    checkpoint_close(ck);
+    begin_model(&m, "qwen3");
+    maker_write(&m, path_of("models/other.gguf"));
+    CHECK_INT(checkpoint_open(&ck, dir, &d), ERR_INVALID);
+    CHECK(strstr(d.text, "holds 2 GGUF models") != NULL);
 }
 
 static void prompt_logits(float *out, const char *path)
@@ -90,13 +132,6 @@ static void test_blocks(void)
 /* ---- what is refused ---- */
 
 static const float FOUR[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-
-static void begin_model(gguf_maker *m, const char *arch)
-{
-    maker_init(m);
-    maker_text(m, "general.architecture", arch);
-    maker_u32(m, "qwen3.block_count", 1);
-}
 
 static void refuse(gguf_maker *m, err_code expected, const char *named)
 {
@@ -195,6 +230,7 @@ int main(void)
     CHECK(mkdtemp(folder) != NULL);
     test_reference();
     test_contents();
+    test_folders();
     test_blocks();
     test_template();
     test_refused();
