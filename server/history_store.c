@@ -82,7 +82,8 @@ err_code history_store_info(history_store *st, bytes *out, uint64_t scope, err_d
     query_bind_int(q, 1, (int64_t)scope);
     const int64_t n_chats = query_step(q) ? query_int(q, 0) : 0;
     const uint64_t used = database_used_bytes(st->db) + file_bytes(st);
-    bytes_printf(out, "{\"object\":\"history\",\"chats\":%lld,\"bytes\":%llu,\"quota\":%llu}",
+    bytes_printf(out,
+                 "{\"object\":\"history\",\"enabled\":true,\"chats\":%lld,\"bytes\":%llu,\"quota\":%llu}",
                  (long long)n_chats, (unsigned long long)used, (unsigned long long)st->quota);
     return history_end(st, ERR_OK, d);
 }

@@ -77,6 +77,14 @@ static bool find_upload(serve *s, conn *c, history_job *job, const bytes *body)
 
 void serve_on_history(serve *s, conn *c, bytes *body)
 {
+    if (!s->history && c->route->id == ROUTE_HISTORY) {
+        bytes off;
+        bytes_init(&off, 64);
+        bytes_append_str(&off, "{\"object\":\"history\",\"enabled\":false}");
+        serve_send_json(s, c, 200, &off, "Cache-Control: no-store\r\n");
+        bytes_deinit(&off);
+        return;
+    }
     if (!s->history) {
         refuse(s, c, 404, "history_off", NULL,
                "this server keeps no chats; it was started without --history");

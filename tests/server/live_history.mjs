@@ -205,7 +205,8 @@ test('a full history: 507, nothing lost, and room after deleting', async () => {
 test('without --history the server says so', async () => {
     const plain = await startServer([]);
     await plain.ready();
-    assert.equal((await request(plain, { path: '/v1/history' })).json().error.code, 'history_off');
+    assert.deepEqual((await request(plain, { path: '/v1/history' })).json(), { object: 'history', enabled: false });
+    assert.equal((await request(plain, { path: '/v1/history/chats' })).json().error.code, 'history_off');
     assert.equal((await post(plain, '/v1/history/search', { query: 'x' })).status, 404);
     assert.equal((await request(plain, { path: '/props' })).json().history, false);
     await plain.stop();

@@ -3,6 +3,7 @@ import { LitElement, html, nothing, repeat } from '../vendor/lit.js';
 import { readFiles } from './attachments.js';
 import { Chat } from './chat.js';
 import { backdrop, head, keysDialog, modelDialog, openDialog, pictureDialog } from './dialogs.js';
+import { openHistory } from './history.js';
 import { icon } from './icons.js';
 import { Announcer } from './live.js';
 import { Follower } from './scroll.js';
@@ -42,7 +43,7 @@ class ParleyApp extends LitElement {
     constructor() {
         super();
         this.settings = new Settings();
-        this.chat = new Chat({ settings: this.settings });
+        this.chat = new Chat({ settings: this.settings, openHistory });
         this.pinned = true;
         this.dragging = false;
         /** @type {import('./store.js').Attachment|null} */
@@ -369,7 +370,7 @@ class ParleyApp extends LitElement {
             return;
         }
         if (!(await this.chat.open(id))) {
-            this.#notify({ text: 'This chat is not kept in this browser.' });
+            this.#notify({ text: `This chat is not kept ${this.chat.history.remote ? 'on the server' : 'in this browser'}.` });
             history.replaceState(null, '', '#/');
         }
     }

@@ -48,15 +48,15 @@ function writeDrafts(drafts) {
 
 export class Chat extends EventTarget {
     /**
-     * @param {{connection?: Connection, settings: import('./settings.js').Settings, openHistory?: () => Promise<History>}} options
+     * @param {{connection?: Connection, settings: import('./settings.js').Settings, openHistory?: (chat: Chat) => Promise<any>}} options
      *   openHistory: where chats are kept; anything with History's list, save, load, remove and available does
      */
-    constructor({ connection, settings, openHistory = History.open }) {
+    constructor({ connection, settings, openHistory = () => History.open() }) {
         super();
         this.settings = settings;
         this.openHistory = openHistory;
         this.connection = connection ?? new Connection({ key: settings.get('apiKey') });
-        /** @type {History} */
+        /** @type {any} a History, or what openHistory gives */
         this.history = new History(null);
         /** @type {import('./history.js').Summary[]} */
         this.list = [];
@@ -75,13 +75,42 @@ export class Chat extends EventTarget {
         /** Chats whose answer came while another one was shown. @type {Set<string>} */
         this.unread = new Set();
         this.uploads = new Uploads(this.connection);
-        this.connection.addEventListener('state', () => this.#tell('connection'));
+        this.connection.addEventListener('state', () => {
+            // Whether the server keeps chats could not be asked before.
+            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.#openHistory();
+            this.#tell('connection');
+        });
     }
 
     async start() {
         this.connection.start();
-        this.history = await this.openHistory();
+        await this.#openHistory();
+    }
+
+    async #openHistory() {
+        this.history.unsure = false;
+        this.history = await this.openHistory(this);
         this.list = await this.history.list();
+        this.#tell('list');
+    }
+
+    /** Shows what other devices changed, where the chats are kept for all of them. */
+    async refresh() {
+        if (!this.history.remote) return;
+        const { current } = this;
+        const changed = current.head ? await this.history.refresh(current) : [];
+        this.list = (await this.history.list()).filter(({ id }) => !this.removed.has(id));
+        if (changed === null && current === this.current && !this.isRunning(current.id)) {
+            this.live.delete(current.id);
+            this.current = newConversation(this.settings.get('newChat'));
+            this.#tell('conversation');
+            this.#tell('notice', { text: 'This chat was deleted on another device.' });
+        }
+        for (const id of changed ?? []) {
+            const message = current.messages[id];
+            if (message.status === 'streaming' && !this.runs.has(id)) this.#pickUp(current, message);
+            this.#tell('message', id);
+        }
         this.#tell('list');
     }
 

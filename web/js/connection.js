@@ -439,6 +439,10 @@ export class Connection extends EventTarget {
             this.dispatchEvent(new Event('state'));
             return;
         }
+        if (event.type === 'history.changed') {
+            this.dispatchEvent(new CustomEvent('history', { detail: event }));
+            return;
+        }
         const ofUpload = event.type.startsWith('upload.') || event.upload_id || event.error?.event_id?.startsWith('u_');
         if (ofUpload) {
             this.dispatchEvent(new CustomEvent('upload', { detail: event }));

@@ -7,8 +7,8 @@
  *     const list = await history.list();        // newest first, without messages
  *     const conversation = await history.load(id);
  *
- * Another place to keep chats (a server) is a class with the same five verbs and `available`, given to Chat as
- * `openHistory`; what a chat is, store.js says.
+ * Another place to keep chats is a class with the same five verbs and `available`, given to Chat as `openHistory`; what a
+ * chat is, store.js says. history_server.js is one, fetched where the server says that it keeps chats.
  *
  * @typedef {import('./store.js').Conversation} Conversation
  * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: searched, lower case
@@ -43,9 +43,9 @@ export class History {
         this.storedMedia = new Set();
     }
 
-    static async open() {
+    static async open(name = NAME) {
         try {
-            const request = indexedDB.open(NAME, VERSION);
+            const request = indexedDB.open(name, VERSION);
             request.onupgradeneeded = () => {
                 request.result.createObjectStore('conversations', { keyPath: 'id' });
                 request.result.createObjectStore('summaries', { keyPath: 'id' });
@@ -122,6 +122,18 @@ export class History {
         }
         await finished(transaction);
     }
+}
+
+/** Where chats are kept: by the server, or here. @param {import('./chat.js').Chat} chat @returns {Promise<any>} */
+export async function openHistory(chat) {
+    const local = await History.open();
+    const reply = await chat.connection.fetch('v1/history').catch(() => null);
+    if (reply?.ok && (await reply.json().catch(() => ({}))).enabled) {
+        const { ServerHistory } = await import('./history_server.js');
+        return new ServerHistory(chat, local, await History.open('parley-outbox')).begin();
+    }
+    // Without a key, or without the server, it is not known yet.
+    return Object.assign(local, { unsure: !reply || (!reply.ok && reply.status !== 404) });
 }
 
 /** @param {Conversation} conversation @returns {Summary} */

@@ -20,6 +20,8 @@ const DEFAULTS = {
     sidebar: true,
     /** Whether the introduction was closed once. */
     introduced: false,
+    /** Whether the chats of this browser shall stay here although the server keeps chats. */
+    declinedMove: false,
 };
 
 export class Settings extends EventTarget {

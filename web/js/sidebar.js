@@ -36,7 +36,8 @@ class ChatSidebar extends LitElement {
 
     render() {
         const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
-        const found = this.chat.list.filter((entry) => words.every((word) => entry.text.includes(word)));
+        const { history } = this.chat;
+        const found = this.chat.list.filter((entry) => this.found?.has(entry.id) || words.every((word) => entry.text.includes(word)));
         return html`<div class="sidebar-head">
                 <a class="brand" href="#/" @click=${this.#new}>${logo()}<span>Parley</span></a>
                 <button type="button" class="quiet icon-only" aria-label="Hide the list of chats" title="Hide (Ctrl B)"
@@ -47,9 +48,16 @@ class ChatSidebar extends LitElement {
                 ? html`<label class="search">
                       ${icon('search')}
                       <input type="search" placeholder="Search chats" aria-label="Search chats" .value=${this.query}
-                          @input=${(event) => (this.query = event.target.value)} />
+                          @input=${(event) => this.#search(event.target.value)} />
                   </label>`
                 : nothing}
+            ${history.waiting?.size
+                ? html`<p class="list-note" role="status">
+                      ${history.trouble} ${history.waiting.size === 1 ? 'One chat waits' : `${history.waiting.size} chats wait`} in this
+                      browser until the server has ${history.waiting.size === 1 ? 'it' : 'them'}.
+                  </p>`
+                : nothing}
+            ${history.movable ? this.#offer(history) : nothing}
             <nav aria-label="Chats" class="chat-list">
                 ${groups(found).map(
                     ([name, entries]) =>
@@ -58,14 +66,40 @@ class ChatSidebar extends LitElement {
                 )}
                 ${this.chat.list.length === 0
                     ? html`<p class="list-note">
-                          ${this.chat.history.available
-                              ? 'Your chats will be listed here. They stay in this browser.'
+                          ${history.available
+                              ? `Your chats will be listed here. They ${history.remote ? 'are kept on the server' : 'stay in this browser'}.`
                               : 'This browser keeps no chats for this page.'}
                       </p>`
                     : found.length === 0
                       ? html`<p class="list-note">No chat has these words.</p>`
                       : nothing}
             </nav>`;
+    }
+
+    /** Chats of before the server kept them; once. */
+    #offer(history) {
+        const several = history.movable > 1;
+        return html`<p class="list-note">
+            ${several ? `${history.movable} chats are` : 'One chat is'} kept in this browser alone.
+            <button type="button" class="plain" @click=${() => history.move()}>Move to the server</button>
+            <button type="button" class="quiet" @click=${() => this.#declineMove()}>Not now</button>
+        </p>`;
+    }
+
+    #declineMove() {
+        this.chat.history.movable = 0;
+        this.chat.settings.set('declinedMove', true);
+        this.requestUpdate();
+    }
+
+    /** The server, where it keeps the chats, knows all their words. @param {string} query */
+    async #search(query) {
+        this.query = query;
+        const { history } = this.chat;
+        const found = query.trim() && history.search ? await history.search(query).catch(() => null) : null;
+        if (this.query !== query) return;
+        this.found = found;
+        this.requestUpdate();
     }
 
     #entry(entry) {
