@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JSON_TYPE, request, runTests, sleep, startServer, test } from './client.mjs';
+import { JSON_TYPE, eventually, request, runTests, sleep, startServer, test } from './client.mjs';
 
 const KILLS = Number(process.env.PARLEY_KILLS ?? 8);
 const CLIENTS = 4;
@@ -66,10 +66,12 @@ test('what was acknowledged survives being killed', async () => {
             assert.equal(await server.stop(), 0);
             break;
         }
+        const before = n_written;
         const writers = clients.map(async (_, i) => {
             while (await write(server, i)) n_written += 1;
         });
-        await sleep(20 + Math.random() * 120);
+        await eventually(() => n_written > before, true, 60_000); // however slow the machine is
+        await sleep(Math.random() * 120);
         server.child.kill('SIGKILL');
         await Promise.all([...writers, server.exited]);
     }

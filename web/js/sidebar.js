@@ -51,12 +51,7 @@ class ChatSidebar extends LitElement {
                           @input=${(event) => this.#search(event.target.value)} />
                   </label>`
                 : nothing}
-            ${history.waiting?.size
-                ? html`<p class="list-note" role="status">
-                      ${history.trouble} ${history.waiting.size === 1 ? 'One chat waits' : `${history.waiting.size} chats wait`} in this
-                      browser until the server has ${history.waiting.size === 1 ? 'it' : 'them'}.
-                  </p>`
-                : nothing}
+            ${history.waiting?.size ? html`<p class="list-note" role="status">${waitingWords(history)}</p>` : nothing}
             ${history.movable ? this.#offer(history) : nothing}
             <nav aria-label="Chats" class="chat-list">
                 ${groups(found).map(
@@ -159,6 +154,12 @@ class ChatSidebar extends LitElement {
     }
 }
 customElements.define('chat-sidebar', ChatSidebar);
+
+/** What the server does not have yet, and why. */
+function waitingWords({ trouble, waiting }) {
+    const one = waiting.size === 1;
+    return `${trouble} ${one ? 'One chat waits' : `${waiting.size} chats wait`} in this browser until the server has ${one ? 'it' : 'them'}.`;
+}
 
 /** @param {any[]} entries newest first @returns {[string, any[]][]} */
 function groups(entries) {
