@@ -505,7 +505,8 @@ static bool may_start(const serve *s, const answer *a)
     }
     for (size_t i = 0; i < s->answers.cap; i++) {
         const answer *b = id_table_at(&s->answers, i);
-        if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED) {
+        if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
+            b->kind == ANSWER_QUERY) {
             continue;
         }
         if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
@@ -598,7 +599,9 @@ static void on_prepared(serve *s, answer *a, loop_message *m)
 static void on_replied(serve *s, answer *a, const loop_message *m)
 {
     conn *c = serve_conn(s, a->conn);
-    if (c) {
+    if (c && c->is_socket) {
+        serve_socket_count(s, c, a->opt.event_id, &m->reply);
+    } else if (c) {
         c->answer = 0;
         serve_send_json(s, c, 200, &m->reply, NULL);
     }
@@ -634,7 +637,7 @@ void serve_handle_message(serve *s, loop_message *m)
         on_replied(s, a, m);
         break;
     case LOOP_REFUSED:
-        if (!a->has_reply) {
+        if (!a->has_reply && a->kind != ANSWER_QUERY) {
             reply_options_deinit(&a->opt);
             a->opt = m->options;
             reply_options_init(&m->options);

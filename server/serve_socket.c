@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/serve_state.h"
+#include "server/text_queries.h"
 
 /* ---- direct messages ---- */
 
@@ -346,6 +347,30 @@ static void on_create(serve *s, conn *c, const envelope *v, bytes *message)
     }
 }
 
+/* input_tokens.count: the question of POST /v1/responses/input_tokens. */
+static void on_count(serve *s, conn *c, const envelope *v, bytes *message)
+{
+    api_error e;
+    answer *a = serve_start_answer(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, message, &e);
+    if (a) {
+        snprintf(a->opt.event_id, sizeof a->opt.event_id, "%s", v->event_id ? v->event_id : "");
+    } else {
+        serve_socket_error(s, c, &e, v->event_id, v->stream_id, NULL);
+    }
+}
+
+void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *reply)
+{
+    bytes text;
+    bytes_init(&text, 4096);
+    bytes_append_str(&text, "{\"type\":\"input_tokens\"");
+    append_member(&text, "event_id", event_id);
+    bytes_printf(&text, ",\"n_ctx\":%d,", s->info->n_ctx);
+    bytes_append_str(&text, bytes_str(reply) + 1); /* behind its brace */
+    serve_queue_frame(s, c, &text);
+    bytes_deinit(&text);
+}
+
 /* The answer a message means: by response_id, by stream_id, or the only active one of this socket. */
 static answer *find_target(serve *s, conn *c, const envelope *v)
 {
@@ -355,7 +380,7 @@ static answer *find_target(serve *s, conn *c, const envelope *v)
     answer *found = NULL;
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        bool is_active = a && a->conn == c->id && a->state != ANSWER_FINISHED;
+        bool is_active = a && a->conn == c->id && a->state != ANSWER_FINISHED && a->kind != ANSWER_QUERY;
         if (!is_active || (v->stream_id && a->has_reply && strcmp(a->opt.stream_id, v->stream_id) != 0)) {
             continue;
         }
@@ -438,6 +463,8 @@ static void dispatch(serve *s, conn *c, const json *root, bytes *message)
         on_cancel(s, c, &v);
     } else if (c->is_extended && strcmp(v.type, "response.resume") == 0) {
         on_resume(s, c, &v, root);
+    } else if (c->is_extended && strcmp(v.type, "input_tokens.count") == 0) {
+        on_count(s, c, &v, message);
     } else if (c->is_extended && strcmp(v.type, "ping") == 0) {
         on_ping(s, c, &v, root);
     } else if (c->is_extended && serve_socket_upload(s, c, v.type, root, v.event_id)) {

@@ -178,6 +178,8 @@ void serve_queue_frame(serve *s, conn *c, const bytes *text);
 /* Queues an error event. answer may be NULL. */
 void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event_id, const char *stream_id,
                         const char *response_id);
+/* Sends the reply to input_tokens.count. */
+void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *reply);
 bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
 /* The server's state changed: every extended socket is told. */
 void serve_status_changed(serve *s);

@@ -259,6 +259,22 @@ test('the events of a lane never mix', async () => {
     }
 });
 
+test('tokens are counted beside answers, and in front of none', async () => {
+    const ws = await openExtended();
+    ws.send(create('!len=8000 !delay=50', { on_disconnect: 'cancel' }));
+    await ws.wait('response.output_text.delta', 60000);
+    ws.send({ type: 'input_tokens.count', event_id: 'count me', input: 'hello' });
+    assert.deepEqual({ ...(await ws.wait('input_tokens', 60000)) }, { type: 'input_tokens', event_id: 'count me', n_ctx: 20000, object: 'response.input_tokens', input_tokens: 9 });
+    ws.send({ type: 'input_tokens.count', event_id: 'not me', input: 7 });
+    const { error } = await ws.wait('error', 60000);
+    assert.deepEqual([error.param, error.event_id], ['input', 'not me']);
+    ws.send({ type: 'input_tokens.count', input: '!slowprep x' }); // does not count as an answer to cancel
+    ws.send({ type: 'response.cancel' });
+    assert.equal((await ws.wait('response.incomplete', 60000)).response.status, 'cancelled');
+    ws.destroy();
+    await eventually(() => metric(server, 'parley_answers_open'), 0, 60000);
+});
+
 test('faults of a message keep the socket', async () => {
     const ws = await openExtended();
     const cases = [
