@@ -109,7 +109,22 @@ static double linear_bytes(const tensor *const *list, size_t n)
     return sum;
 }
 
-/* What one decode step must read: every matrix of the text model, the head, and the delta states. */
+/* What one row reads of a feed-forward part: of experts those it uses. */
+static double ffn_bytes(const layer_weights *l, const model_config *cfg)
+{
+    const ffn_weights *f = l->has_experts ? &l->moe.shared : &l->ffn;
+    const tensor *dense[] = {&f->gate, &f->up, &f->down};
+    double sum = linear_bytes(dense, 3);
+    if (l->has_experts) {
+        const tensor one[] = {expert_matrix(&l->moe.gate, 0), expert_matrix(&l->moe.up, 0),
+                              expert_matrix(&l->moe.down, 0)};
+        sum += (double)(one[0].bytes + one[1].bytes + one[2].bytes) * cfg->n_experts_used;
+        sum += (double)l->moe.router.bytes;
+    }
+    return sum;
+}
+
+/* What one decode step of a row must read: every matrix of the text model that it uses, the head, and the delta states. */
 static double step_bytes(const model *m)
 {
     const weights *w = model_get_parts(m)->weights;
@@ -119,11 +134,11 @@ static double step_bytes(const model *m)
         const layer_weights *l = &w->layers[i];
         const attention_weights *a = &l->attention;
         const deltanet_weights *d = &l->deltanet;
-        const tensor *ffn[] = {&l->ffn.gate, &l->ffn.up, &l->ffn.down};
         const tensor *attention[] = {&a->q_proj, &a->k_proj, &a->v_proj, &a->o_proj};
-        const tensor *delta[] = {&d->in_proj_qkv, &d->in_proj_z, &d->in_proj_b, &d->in_proj_a, &d->out_proj};
-        sum += linear_bytes(ffn, 3);
-        sum += l->kind == LAYER_ATTENTION ? linear_bytes(attention, 4) : linear_bytes(delta, 5);
+        const tensor *delta[] = {&d->in_proj_qkv, &d->in_proj_z,    &d->in_proj_b, &d->in_proj_a,
+                                 &d->out_proj,    &d->in_proj_qkvz, &d->in_proj_ba};
+        sum += ffn_bytes(l, cfg);
+        sum += l->kind == LAYER_ATTENTION ? linear_bytes(attention, 4) : linear_bytes(delta, 7);
     }
     double state = (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv * sizeof(float);
     return sum + state * cfg->n_deltanet_layers;

@@ -1,7 +1,8 @@
 /* random_model: a checkpoint folder of a real Qwen3.5 shape with random weights, so that speed can be measured without
- * a download. What it says is noise; what it costs is real.
+ * a download. What it says is noise; what it costs is real. a3b has the layers of 35B-A3B, but four of them and a quarter
+ * of the experts: a token goes through as many of each layer.
  *
- *     build/random_model --shape 0.8b|2b|4b|9b|seedling [--seed N] OUT
+ *     build/random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] OUT
  *
  * Weights are bf16, normal with deviation 0.02 (norms as after initialisation), so that activations stay finite. The
  * tokenizer is the small one of the tests: ids beyond it exist in the head and are never produced.
@@ -25,18 +26,22 @@ typedef struct shape {
     int section[3], positions; /* rotary pairs of time, height, width */
     double theta;
     int vision_layers, vision_width, vision_ffn, vision_heads, vision_positions;
+    int experts, experts_used, expert_ffn; /* 0: dense; the shared expert is as wide as the others */
 } shape;
 
 static const shape SHAPES[] = {
-    {"0.8b", 248320, 1024,         24,     3584, 8,  2,   256,  16, 16,
-     128,    true,   {11, 11, 10}, 262144, 1e7,  12, 768, 3072, 12, 2304},
-    {"2b", 248320, 2048,         24,     6144, 8,  2,    256,  16, 16,
-     128,  true,   {11, 11, 10}, 262144, 1e7,  24, 1024, 4096, 16, 2304},
-    {"4b", 248320, 2560,         32,     9216, 16, 4,    256,  16, 32,
-     128,  true,   {11, 11, 10}, 262144, 1e7,  24, 1024, 4096, 16, 2304},
-    {"9b", 248320, 4096,         32,     12288, 16, 4,    256,  16, 32,
-     128,  false,  {11, 11, 10}, 262144, 1e7,   27, 1152, 4304, 16, 2304},
-    {"seedling", 3072, 384, 8, 832, 6, 2, 64, 6, 6, 64, true, {3, 3, 2}, 32768, 1e4, 8, 256, 1024, 4, 576},
+    {"0.8b",       248320, 1024, 24, 3584, 8,    2,  256,  16, 16, 128, true,
+     {11, 11, 10}, 262144, 1e7,  12, 768,  3072, 12, 2304, 0,  0,  0},
+    {"2b",         248320, 2048, 24, 6144, 8,    2,  256,  16, 16, 128, true,
+     {11, 11, 10}, 262144, 1e7,  24, 1024, 4096, 16, 2304, 0,  0,  0},
+    {"4b",         248320, 2560, 32, 9216, 16,   4,  256,  16, 32, 128, true,
+     {11, 11, 10}, 262144, 1e7,  24, 1024, 4096, 16, 2304, 0,  0,  0},
+    {"9b",         248320, 4096, 32, 12288, 16,   4,  256,  16, 32, 128, false,
+     {11, 11, 10}, 262144, 1e7,  27, 1152,  4304, 16, 2304, 0,  0,  0},
+    {"a3b",        65536,  2048, 4,  0,   16,   2,  256,  16, 32, 128, false,
+     {11, 11, 10}, 262144, 1e7,  12, 768, 3072, 12, 2304, 64, 8,  512},
+    {"seedling", 3072,  384, 8, 832, 6,    2, 64,  6, 6, 64, true,
+     {3, 3, 2},  32768, 1e4, 8, 256, 1024, 4, 576, 0, 0, 0},
 };
 
 /* How a tensor's values are drawn. */
@@ -114,6 +119,28 @@ static void add_deltanet(plan *p, const shape *s, const char *prefix)
     add(p, prefix, "linear_attn.out_proj.weight", NORMAL, s->width, values);
 }
 
+static void add_ffn(plan *p, const char *prefix, const char *name, int ffn, int width)
+{
+    char both[NAME_MAX_LEN];
+    snprintf(both, sizeof both, "%s%s", prefix, name);
+    add(p, both, "gate_proj.weight", NORMAL, ffn, width);
+    add(p, both, "up_proj.weight", NORMAL, ffn, width);
+    add(p, both, "down_proj.weight", NORMAL, width, ffn);
+}
+
+static void add_experts(plan *p, const shape *s, const char *prefix)
+{
+    const int ffn = s->expert_ffn;
+    add(p, prefix, "mlp.gate.weight", NORMAL, s->experts, s->width);
+    tensor_plan *in = add(p, prefix, "mlp.experts.gate_up_proj", NORMAL, s->experts, 2 * ffn);
+    tensor_plan *out = add(p, prefix, "mlp.experts.down_proj", NORMAL, s->experts, s->width);
+    in->dims[2] = (uint64_t)s->width;
+    out->dims[2] = (uint64_t)ffn;
+    in->n_dims = out->n_dims = 3;
+    add_ffn(p, prefix, "mlp.shared_expert.", ffn, s->width);
+    add(p, prefix, "mlp.shared_expert_gate.weight", NORMAL, 1, s->width);
+}
+
 static void add_layer(plan *p, const shape *s, const char *prefix, bool attention)
 {
     add(p, prefix, "input_layernorm.weight", ZEROS, s->width, 0);
@@ -123,9 +150,7 @@ static void add_layer(plan *p, const shape *s, const char *prefix, bool attentio
     } else {
         add_deltanet(p, s, prefix);
     }
-    add(p, prefix, "mlp.gate_proj.weight", NORMAL, s->ffn, s->width);
-    add(p, prefix, "mlp.up_proj.weight", NORMAL, s->ffn, s->width);
-    add(p, prefix, "mlp.down_proj.weight", NORMAL, s->width, s->ffn);
+    s->experts ? add_experts(p, s, prefix) : add_ffn(p, prefix, "mlp.", s->ffn, s->width);
 }
 
 static void add_text(plan *p, const shape *s)
@@ -305,15 +330,21 @@ static void write_config(const char *dir, const shape *s)
 {
     FILE *f = open_file(dir, "config.json");
     fprintf(f,
-            "{\"architectures\":[\"Qwen3_5ForConditionalGeneration\"],\"model_type\":\"qwen3_5\","
+            "{\"architectures\":[\"Qwen3_5ForConditionalGeneration\"],\"model_type\":\"%s\","
             "\"dtype\":\"bfloat16\",\"image_token_id\":1812,\"video_token_id\":1813,"
             "\"vision_start_token_id\":1809,\"vision_end_token_id\":1810,\"tie_word_embeddings\":%s,\n",
-            s->tied ? "true" : "false");
+            s->experts ? "qwen3_5_moe" : "qwen3_5", s->tied ? "true" : "false");
     fprintf(f,
             "\"text_config\":{\"model_type\":\"qwen3_5_text\",\"vocab_size\":%d,\"hidden_size\":%d,"
             "\"intermediate_size\":%d,\"num_hidden_layers\":%d,\"num_attention_heads\":%d,"
             "\"num_key_value_heads\":%d,\"head_dim\":%d,\"hidden_act\":\"silu\",\"attention_bias\":false,\n",
             s->vocab, s->width, s->ffn, s->layers, s->heads, s->kv_heads, s->head_dim);
+    if (s->experts) {
+        fprintf(f,
+                "\"num_experts\":%d,\"num_experts_per_tok\":%d,\"moe_intermediate_size\":%d,"
+                "\"shared_expert_intermediate_size\":%d,\n",
+                s->experts, s->experts_used, s->expert_ffn, s->expert_ffn);
+    }
     fprintf(f,
             "\"full_attention_interval\":4,\"linear_conv_kernel_dim\":4,\"linear_num_key_heads\":%d,"
             "\"linear_num_value_heads\":%d,\"linear_key_head_dim\":%d,\"linear_value_head_dim\":%d,"
@@ -401,7 +432,7 @@ int main(int argc, char **argv)
         }
     }
     if (!s || !dir || dir[0] == '-') {
-        fprintf(stderr, "usage: random_model --shape 0.8b|2b|4b|9b|seedling [--seed N] OUT\n");
+        fprintf(stderr, "usage: random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] OUT\n");
         return 2;
     }
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {

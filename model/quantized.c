@@ -260,15 +260,23 @@ static err_code copy_file(const char *dir, const char *out_dir, const char *name
     return err;
 }
 
-/* Whether the plan replaces the tensor of that name. */
-static bool is_replaced(const plan *p, const char *name)
+static int compare_names(const void *a, const void *b)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        if (strcmp(p->refs[i]->name, name) == 0) {
-            return true;
-        }
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of the tensors that the plan replaces, sorted: experts by themselves are tens of thousands. NULL without
+ * memory; the caller frees. */
+static const char **replaced_names(const plan *p)
+{
+    const char **names = calloc(p->n + 1, sizeof *names);
+    for (size_t i = 0; names && i < p->n; i++) {
+        names[i] = p->refs[i]->name;
     }
-    return false;
+    if (names) {
+        qsort(names, p->n, sizeof *names, compare_names);
+    }
+    return names;
 }
 
 /* Every tensor of the checkpoint that the plan does not replace, then the plan's. */
@@ -279,11 +287,13 @@ static err_code write_all(const checkpoint *ck, const plan *p, const char *path,
     size_t n = 0;
     tensor *kept = calloc(n_set + 1, sizeof *kept);
     writer_entry *all = calloc(n_set + p->n + 1, sizeof *all);
-    err_code err = kept && all ? ERR_OK : err_set(detail, ERR_NOMEM, "no memory for the list of tensors");
+    const char **replaced = replaced_names(p);
+    err_code err =
+        kept && all && replaced ? ERR_OK : err_set(detail, ERR_NOMEM, "no memory for the list of tensors");
     for (size_t i = 0; err == ERR_OK && i < n_set; i++) {
         const char *name = checkpoint_at(ck, i)->stored;
         kept[n] = checkpoint_at(ck, i)->view;
-        if (is_replaced(p, name)) {
+        if (bsearch(&name, replaced, p->n, sizeof *replaced, compare_names)) {
             continue;
         }
         if (kept[n].type >= DTYPE_OTHER) {
@@ -303,6 +313,7 @@ static err_code write_all(const checkpoint *ck, const plan *p, const char *path,
     }
     free(kept);
     free(all);
+    free(replaced);
     return err;
 }
 

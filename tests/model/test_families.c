@@ -206,6 +206,23 @@ static void check_format(const char *dir, int n_bits, bool fast)
     tiny_close(&t);
 }
 
+/* A folder that was converted says what the same blocks say when they are made in memory. */
+static void check_converted(const char *dir)
+{
+    char out[80];
+    compute *c = NULL;
+    err_detail d = {0};
+    snprintf(out, sizeof out, "%s_q8", dir);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(model_convert(dir, out, &(quantize_options){.layer_bits = 8, .head_bits = 8, .c = c}, &d), d);
+    compute_destroy(c);
+    float *made = say_with(dir, 2, 8, true), *read = say_with(out, 2, 0, true);
+    CHECK_SAME_FLOATS(read, made, SAID);
+    free(made);
+    free(read);
+    random_checkpoint_remove(out);
+}
+
 static void check_family(const random_family *f)
 {
     char dir[64];
@@ -216,6 +233,9 @@ static void check_family(const random_family *f)
     check_format(dir, 8, true);
     check_format(dir, 4, true);
     check_deepstack(dir);
+    if (f->forms & (RANDOM_FUSED_DELTA | RANDOM_TURNED)) { /* experts by themselves, and in one tensor */
+        check_converted(dir);
+    }
     if (check_failures != before) {
         fprintf(stderr, "  in the family %s\n", f->name);
     }
