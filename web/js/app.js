@@ -193,7 +193,7 @@ class ParleyApp extends LitElement {
                             .model=${model}
                         ></chat-composer>
                         <p class="small-print">
-                            ${model.name} can be wrong. Check what matters.
+                            <span class="doubt">${model.name} can be wrong. Check what matters.</span>
                             ${this.#context(path, model)}
                         </p>
                     </footer>
