@@ -323,7 +323,7 @@ err_code chat_request_parse(chat_request *r, const char *text, size_t len, const
         err = request_string(&effort, root, "reasoning_effort", 16, d);
     }
     if (err == ERR_OK) {
-        err = request_read_thinking(r->in, &kwargs, root, effort, "reasoning_effort", d);
+        err = request_read_thinking(r->in, &kwargs, root, r->template_kwargs, effort, "reasoning_effort", d);
     }
     if (kwargs && !chat_request_keep(r, kwargs) && err == ERR_OK) {
         err = err_set(d, ERR_NOMEM, "no memory for this request");

@@ -24,7 +24,9 @@ typedef struct chat_request {
     uint64_t scope;
     lineage *lineage;      /* set before parsing: where earlier conversations are found; NULL: nowhere */
     const tool_form *form; /* set before parsing: how the model writes calls; NULL: it does not */
-    json_doc **docs;       /* parsed tool-call arguments and the like; freed with the request */
+    const json *
+        template_kwargs; /* set before parsing: what the chat template hears if the request does not say; or NULL */
+    json_doc **docs; /* parsed tool-call arguments and the like; freed with the request */
     size_t n_docs, cap_docs;
 } chat_request;
 

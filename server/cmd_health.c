@@ -77,8 +77,7 @@ static int open_connection(const char *host, int64_t port)
 
 int command_health(const options *o)
 {
-    static const char REQUEST[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    char host[HOST_BYTES], where[HOST_BYTES + 24], piece[4096];
+    char host[HOST_BYTES], where[HOST_BYTES + 24], piece[4096], request[4096];
     first_host(host, sizeof host, o->host);
     snprintf(where, sizeof where, strncmp(host, "unix:", 5) == 0 ? "%s" : "%s port %lld", host,
              (long long)o->port);
@@ -88,7 +87,10 @@ int command_health(const options *o)
     }
     bytes reply;
     bytes_init(&reply, REPLY_BYTES);
-    ssize_t n = send(fd, REQUEST, sizeof REQUEST - 1, MSG_NOSIGNAL);
+    snprintf(request, sizeof request,
+             "GET %s/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+             o->api_prefix ? o->api_prefix : "");
+    ssize_t n = send(fd, request, strlen(request), MSG_NOSIGNAL);
     while (n > 0 && !reply.failed && (n = recv(fd, piece, sizeof piece, 0)) > 0) {
         bytes_append(&reply, piece, (size_t)n);
     }

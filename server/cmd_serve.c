@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "server/commands.h"
 #include "server/serve.h"
 #include "server/tool_parser.h"
 
-enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16, PATH_BYTES = 4096 };
+enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16, PATH_BYTES = 4096, PREFIX_MAX = 256 };
 
 /* A list of words cut out of a text that the list owns. */
 typedef struct word_list {
@@ -115,8 +117,51 @@ static bool is_tool_parser(const char *name)
     return !name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 || tool_form_find(name);
 }
 
+/* --chat-template-kwargs with --reasoning in it, as an object; *out is NULL if neither says anything. */
+static err_code read_template_kwargs(json_doc **out, const options *o, err_detail *detail)
+{
+    const char *given = o->chat_template_kwargs ? o->chat_template_kwargs : "{}";
+    const bool decides = strcmp(o->reasoning, "auto") != 0;
+    json_doc *doc = NULL;
+    *out = NULL;
+    if (!o->chat_template_kwargs && !decides) {
+        return ERR_OK;
+    }
+    err_code err = json_parse(&doc, given, strlen(given), LIMIT_JSON_DEPTH, NULL);
+    if (err != ERR_OK || !json_is(json_root(doc), JSON_OBJECT)) {
+        json_free(doc);
+        return err_set(detail, ERR_INVALID, "--chat-template-kwargs is no JSON object: {\"name\": value}");
+    }
+    if (!decides || json_get(json_root(doc), "enable_thinking")) {
+        *out = doc;
+        return ERR_OK;
+    }
+    bytes text;
+    bytes_init(&text, SECRETS_MAX);
+    bytes_printf(&text, "{\"enable_thinking\":%s", strcmp(o->reasoning, "on") == 0 ? "true" : "false");
+    for (const json *v = json_child(json_root(doc)); v; v = json_next(v)) {
+        bytes_append_char(&text, ',');
+        bytes_append_json(&text, json_key(v), strlen(json_key(v)));
+        bytes_append_char(&text, ':');
+        json_write(&text, v);
+    }
+    bytes_append_char(&text, '}');
+    json_free(doc);
+    err = text.failed ? err_set(detail, ERR_INVALID, "--chat-template-kwargs is too long")
+                      : json_parse(out, text.data, text.len, LIMIT_JSON_DEPTH, detail);
+    bytes_deinit(&text);
+    return err;
+}
+
+static bool is_prefix(const char *path)
+{
+    return !path || (path[0] == '/' && path[1] && path[strlen(path) - 1] != '/' &&
+                     strlen(path) < PREFIX_MAX && !path[strcspn(path, "?#% \r\n")]);
+}
+
 int command_serve(const options *o)
 {
+    json_doc *kwargs = NULL;
     key_ring ring = {.o = o};
     word_list listening = {0}, hosts = {0}, origins = {0};
     engine_options eo;
@@ -132,9 +177,17 @@ int command_serve(const options *o)
                 o->tool_call_parser, tool_form_names());
         return code;
     }
+    if (!is_prefix(o->api_prefix)) {
+        fprintf(stderr, "parley: --api-prefix is \"%s\"; it takes a path such as /parley\n", o->api_prefix);
+        return code;
+    }
+    so.path_prefix = o->api_prefix;
     so.tool_parser = o->tool_call_parser;
     so.reasoning_field = o->reasoning_field;
     err_code err = read_keys(&ring.keys, o, &detail);
+    if (err == ERR_OK) {
+        err = read_template_kwargs(&kwargs, o, &detail);
+    }
     if (err != ERR_OK) {
         code = command_fail(err, &detail);
         goto out;
@@ -184,10 +237,14 @@ int command_serve(const options *o)
     so.history_quota = (uint64_t)o->history_quota_mib << 20;
     so.drain_timeout_s = (int)o->drain_timeout;
     so.no_ui = !o->ui;
+    so.no_metrics = !o->metrics;
+    so.no_slots = !o->slots;
     so.strict_model = o->strict_model;
+    so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.quiet = o->quiet;
     code = serve_run(&so);
 out:
+    json_free(kwargs);
     free(ring.keys.text);
     free(listening.text);
     free(hosts.text);

@@ -24,6 +24,8 @@ static const char *status_text(int status)
         return "No Content";
     case 304:
         return "Not Modified";
+    case 308:
+        return "Permanent Redirect";
     case 400:
         return "Bad Request";
     case 401:

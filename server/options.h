@@ -69,6 +69,9 @@ typedef struct options {
         drain_timeout; /* seconds */
     const char *api_key, *api_key_file;
     bool insecure_no_key;
+    const char *api_prefix;
+    bool metrics, slots;
+    const char *reasoning, *chat_template_kwargs;
     const char *allowed_hosts, *allowed_origins;
     int64_t max_body_mib;
     const char *upload_dir;

@@ -97,6 +97,12 @@ static const option_row ROWS[] = {
         .help = "where a chat's thoughts stand: content, reasoning, both", .standard_text = "content",
         .more = "content is the field reasoning_content, which most clients read; some read reasoning. A "
                 "client that reads both shows them twice."),
+    ROW(.name = "reasoning", .metavar = "WHEN", AT(reasoning), .kind = OPTION_CHOICE,
+        .choices = "on off auto", .standard_text = "auto", .commands = IN_SERVE, .group = GROUP_ANSWER,
+        .help = "whether the model thinks first, if the request does not say: on, off, auto",
+        .more = "auto leaves it to the chat template."),
+    ROW(.name = "chat-template-kwargs", .metavar = "JSON", AT(chat_template_kwargs), .commands = IN_SERVE,
+        .group = GROUP_ANSWER, .help = "variables of the chat template, if the request does not say"),
     ROW(.name = "temp", .also = "temperature", .metavar = "X", AT(temperature), .kind = OPTION_NUMBER,
         .standard = NAN, .max = 100, .commands = IN_ANSWER, .group = GROUP_ANSWER,
         .help = "temperature; 0 takes the likeliest token", .note = "model's default"),
@@ -190,6 +196,14 @@ static const option_row ROWS[] = {
         .more = "SIGTERM or SIGINT: nothing new is accepted, /health says 503, answers end or are cut after "
                 "this time, "
                 "and the program exits with 0. A second signal ends it at once."),
+    ROW(.name = "api-prefix", .also = "root-path", .metavar = "PATH", AT(api_prefix),
+        .commands = IN_SERVE | IN_HEALTH, .group = GROUP_SERVER,
+        .help = "serve everything below this path, as behind a proxy that keeps it",
+        .more = "It begins with a slash and ends without one: /parley."),
+    ROW(.name = "metrics", AT(metrics), .kind = OPTION_SWITCH, .standard = 1, .commands = IN_SERVE,
+        .group = GROUP_SERVER, .help = "offer /metrics"),
+    ROW(.name = "slots", AT(slots), .kind = OPTION_SWITCH, .standard = 1, .commands = IN_SERVE,
+        .group = GROUP_SERVER, .help = "offer /slots"),
     ROW(.name = "ui", AT(ui), .kind = OPTION_SWITCH, .standard = 1, .commands = IN_SERVE,
         .group = GROUP_SERVER, .help = "serve the browser chat"),
     ROW(.name = "ui-dir", .metavar = "DIR", AT(ui_dir), .commands = IN_SERVE, .group = GROUP_SERVER,

@@ -164,6 +164,7 @@ static void run_query(prep *p, prep_job *job)
     r.files = p->files;
     r.lineage = p->lineage;
     r.form = job->order.form;
+    r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
     err_code err = is_cancelled(&run)
                        ? ERR_CANCELLED
@@ -193,6 +194,7 @@ static void run_job(prep *p, prep_job *job)
     r.files = p->files;
     r.lineage = p->lineage;
     r.form = job->order.form;
+    r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
     bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);

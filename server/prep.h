@@ -48,8 +48,9 @@ typedef struct prep_order {
     prep_kind kind;
     uint64_t id, scope; /* scope: whose, see chat_input */
     engine *engine;
-    const tool_form *form; /* how the model writes calls of tools; NULL: it does not */
-    bool hash_body;        /* wanted in the options, as it is for bodies with an event_id */
+    const json *template_kwargs; /* see chat_request; lives as long as prep */
+    const tool_form *form;       /* how the model writes calls of tools; NULL: it does not */
+    bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
 } prep_order;
 
 /* Queues a job and takes the body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */

@@ -286,12 +286,29 @@ static const effort_row *find_effort(const char *name)
     return NULL;
 }
 
-/* The template's variables with those that the request's own fields mean; kwargs win, they are the more specific. */
-static err_code write_kwargs(json_doc **doc, const json *kwargs, const bool *thinking, const char *effort,
-                             err_detail *d)
+/* Appends ,"key":value */
+static void write_member(bytes *text, const json *v)
+{
+    bytes_append_char(text, ',');
+    bytes_append_json(text, json_key(v), strlen(json_key(v)));
+    bytes_append_char(text, ':');
+    json_write(text, v);
+}
+
+/* The template's variables with those that the request's own fields mean; kwargs win, they are the more specific.
+ * `standard` has what counts where the request leaves something open. */
+static err_code write_kwargs(json_doc **doc, const json *kwargs, const json *standard, const bool *thinking,
+                             const char *effort, err_detail *d)
 {
     bytes text;
     bytes_init(&text, 1 << 20);
+    for (const json *v = json_child(standard); v; v = json_next(v)) {
+        const char *key = json_key(v);
+        if (!json_get(kwargs, key) && !(thinking && strcmp(key, "enable_thinking") == 0) &&
+            !(effort && strcmp(key, "reasoning_effort") == 0)) {
+            write_member(&text, v);
+        }
+    }
     if (thinking && !json_get(kwargs, "enable_thinking")) {
         bytes_printf(&text, ",\"enable_thinking\":%s", *thinking ? "true" : "false");
     }
@@ -299,13 +316,12 @@ static err_code write_kwargs(json_doc **doc, const json *kwargs, const bool *thi
         bytes_printf(&text, ",\"reasoning_effort\":\"%s\"", effort);
     }
     for (const json *v = json_child(kwargs); v; v = json_next(v)) {
-        bytes_append_char(&text, ',');
-        bytes_append_json(&text, json_key(v), strlen(json_key(v)));
-        bytes_append_char(&text, ':');
-        json_write(&text, v);
+        write_member(&text, v);
     }
     if (text.len > 0) {
         text.data[0] = '{';
+    } else {
+        bytes_append_char(&text, '{');
     }
     bytes_append_char(&text, '}');
     err_code err = text.failed ? err_set(d, ERR_LIMIT, "chat_template_kwargs is too large")
@@ -331,8 +347,8 @@ static err_code read_budget(gen_params *p, const json *root, const effort_row *e
     return ERR_OK;
 }
 
-err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root, const char *effort,
-                               const char *effort_param, err_detail *d)
+err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root, const json *standard,
+                               const char *effort, const char *effort_param, err_detail *d)
 {
     *doc = NULL;
     const json *kwargs = present(root, "chat_template_kwargs");
@@ -355,8 +371,9 @@ err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root,
     }
     thinking = thinking && (!row || row->thinks);
     in->template_kwargs = kwargs;
-    if (row || present(root, "enable_thinking")) {
-        err = write_kwargs(doc, kwargs, &thinking, row ? row->name : NULL, d);
+    const bool says = row || present(root, "enable_thinking");
+    if (says || standard) {
+        err = write_kwargs(doc, kwargs, standard, says ? &thinking : NULL, row ? row->name : NULL, d);
         in->template_kwargs = err == ERR_OK ? json_root(*doc) : NULL;
     }
     return err;

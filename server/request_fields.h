@@ -80,9 +80,10 @@ MUST_CHECK err_code request_read_stop(reply_options *o, const json *root, err_de
 MUST_CHECK err_code request_read_continue(chat_input *in, const json *root, err_detail *d);
 
 /* chat_template_kwargs, enable_thinking, reasoning_budget and the given effort ("none" turns thinking off, the others
- * on, the lower ones with a budget; NULL: not given) into in->template_kwargs and in->params. *doc is a document that the
- * caller frees after in; NULL if none was needed. */
+ * on, the lower ones with a budget; NULL: not given) into in->template_kwargs and in->params. standard: the template's variables where the
+ * request leaves them open, or NULL. *doc is a document that the caller frees after in; NULL if none was needed. */
 MUST_CHECK err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root,
-                                          const char *effort, const char *effort_param, err_detail *d);
+                                          const json *standard, const char *effort, const char *effort_param,
+                                          err_detail *d);
 
 #endif

@@ -399,7 +399,7 @@ static err_code read_effort(chat_request *r, const json *root, err_detail *d)
                             "reasoning.summary must be auto, concise or detailed");
     }
     if (err == ERR_OK) {
-        err = request_read_thinking(r->in, &kwargs, root, effort, param, d);
+        err = request_read_thinking(r->in, &kwargs, root, r->template_kwargs, effort, param, d);
     }
     if (err == ERR_OK) {
         snprintf(r->reply.effort, sizeof r->reply.effort, "%s", effort ? effort : "");

@@ -12,13 +12,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json.h"
 #include "engine/engine.h"
 
 typedef struct serve_options {
     const char *const *hosts; /* IP addresses or "unix:/path"; see listeners_open */
     size_t n_hosts;
-    int port;                     /* 0: any free one */
-    bool allows_no_key;           /* other machines may use the server without a key */
+    int port;                  /* 0: any free one */
+    const char *path_prefix;   /* "/ai": everything is below it; NULL: at the root */
+    bool no_metrics, no_slots; /* without these routes */
+    const json
+        *template_kwargs; /* an object: the chat template's variables if a request does not say; or NULL */
+    bool allows_no_key;   /* other machines may use the server without a key */
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
     const char *alias;            /* name shown for the model; NULL: the folder's */
     const char

@@ -80,6 +80,7 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
                               .scope = c->scope,
                               .engine = s->engine,
                               .form = s->tool_form,
+                              .template_kwargs = s->opt->template_kwargs,
                               .hash_body = a->repeat_key[0] != '\0'};
     err_code err = prep_submit(s->prep, &order, body, a->ticket);
     if (err != ERR_OK) {

@@ -118,11 +118,36 @@ static bool protocols_ok(const char *list)
     return false;
 }
 
+/* A path as the routes know it: without --api-prefix. "" if it is not below that. */
+static const char *own_path(const serve *s, const char *path)
+{
+    const char *prefix = s->opt->path_prefix;
+    const size_t n = prefix ? strlen(prefix) : 0;
+    return strncmp(path, prefix ? prefix : "", n) == 0 ? path + n : "";
+}
+
+/* The prefix alone: the page asks for its files relative to the slash behind it. */
+static bool redirect(serve *s, net_reply *refusal)
+{
+    snprintf(s->redirect, sizeof s->redirect, "Location: %s/\r\n", s->opt->path_prefix);
+    *refusal = (net_reply){.status = 308, .headers = s->redirect};
+    return false;
+}
+
+static bool is_hidden(const serve *s, const route *r)
+{
+    return r &&
+           ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots));
+}
+
 static bool check_head(serve *s, const net_head *head, router_match *m, net_reply *refusal)
 {
     api_error e;
     const char *why = "";
-    *m = router_find(head->method, head->path, head->is_upgrade);
+    *m = router_find(head->method, own_path(s, head->path), head->is_upgrade);
+    if (is_hidden(s, m->route)) {
+        *m = (router_match){.status = 404};
+    }
     bool is_public = (m->route && m->route->is_public) || head->method == NET_OPTIONS;
     int status = access_check(&s->access, head, is_public, &why);
     if (status != 200) {
@@ -137,6 +162,9 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
         router_allow(allow, sizeof allow, m->allow);
         api_error_set(&e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
         return serve_refuse(s, refusal, &e, allow, m->route);
+    }
+    if (s->opt->path_prefix && strcmp(head->path, s->opt->path_prefix) == 0) {
+        return redirect(s, refusal);
     }
     if (m->status != 200) {
         api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
@@ -201,7 +229,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->is_streaming = c->follows_log = false;
     c->started_ms = clock_ms();
     memcpy(c->param, m.param, sizeof c->param);
-    memcpy(c->path, head->path, sizeof c->path);
+    snprintf(c->path, sizeof c->path, "%s", own_path(s, head->path));
     memcpy(c->query, head->query, sizeof c->query);
     memcpy(c->accept_encoding, head->accept_encoding, sizeof c->accept_encoding);
     memcpy(c->repeat_key, head->repeat_key, sizeof c->repeat_key);

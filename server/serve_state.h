@@ -115,7 +115,8 @@ typedef struct serve {
     char load_stage[48];
     double load_fraction;
     bool was_busy;
-    uint32_t status_version; /* sockets that have seen less get a server.status */
+    char redirect[NET_PATH_MAX]; /* headers of a refusal that is being made */
+    uint32_t status_version;     /* sockets that have seen less get a server.status */
     double drain_until_ms;
     double close_until_ms; /* after the drain: until sockets had time for their close frame */
     bool done;

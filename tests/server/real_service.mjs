@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROGRAM, eventually, request, runTests, startServer, test } from './client.mjs';
+import { PROGRAM, Socket, eventually, post, request, runTests, startServer, test } from './client.mjs';
 
 const model = fileURLToPath(new URL('../data/tiny', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'parley-service-'));
@@ -114,6 +114,62 @@ test('--check loads the model, computes a token and ends', () => {
     assert.match(good.stdout, /^ok: model tiny, context \d+, /);
     assert.equal(run(['--check', '-m', '/nowhere']).status, 3);
     assert.equal(run(['--check', '-m', model, '--ctx-size', '16000000']).status, 2);
+});
+
+test('below a prefix, without metrics and slots, for one model by its name', async () => {
+    const server = await start(['--api-prefix', '/ai/chat', '--no-metrics', '--no-slots', '--strict-model', '--alias', 'mine']);
+    await eventually(async () => (await request(server, { path: '/ai/chat/health' })).status, 200, 60000);
+    const get = (path) => request(server, { path });
+    assert.equal((await get('/health')).status, 404);
+    assert.equal((await get('/ai/chatter/health')).status, 404);
+    assert.equal((await get('/ai/chat/v1/models')).json().data[0].id, 'mine');
+    for (const path of ['/ai/chat/metrics', '/ai/chat/slots']) assert.equal((await get(path)).status, 404, path);
+    const bare = await get('/ai/chat');
+    assert.equal(bare.status, 308);
+    assert.equal(bare.headers.location, '/ai/chat/');
+    assert.match((await get('/ai/chat/')).headers['content-type'], /^text\/html/);
+    const ws = await Socket.open(server, { protocols: 'parley.v1', path: '/ai/chat/v1/responses' });
+    assert.equal(ws.refused, undefined);
+    ws.destroy();
+    assert.equal((await Socket.open(server, { protocols: 'parley.v1' })).refused.status, 404);
+
+    const ask = (model) => post(server, '/ai/chat/v1/completions', { prompt: 'hello', max_tokens: 1, model });
+    assert.equal((await ask('mine')).status, 200);
+    assert.equal((await ask(undefined)).status, 200);
+    const foreign = await ask('theirs');
+    assert.equal(foreign.status, 404);
+    assert.deepEqual([foreign.json().error.param, foreign.json().error.code], ['model', 'model_not_found']);
+    assert.equal(run(['health', '--port', String(server.port), '--api-prefix', '/ai/chat']).status, 0);
+    assert.equal(run(['health', '--port', String(server.port)]).status, 1);
+    assert.equal(await server.stop(), 0);
+    for (const bad of ['ai', '/', '/ai/', '', '/a b', '/a?b']) {
+        const { status, stderr } = run(['serve', '-m', model, '--api-prefix', bad]);
+        assert.equal(status, 2, bad);
+        assert.match(stderr, /it takes a path such as \/parley/);
+    }
+});
+
+test('what the chat template hears if a request does not say', async () => {
+    const template = join(folder, 'template.jinja');
+    writeFileSync(template, "{{ messages[0].content }} {{ enable_thinking is defined and enable_thinking }} {{ mood | default('none') }}");
+    const prompts = async (args) => {
+        const server = await start(['--chat-template-file', template, ...args]);
+        await server.ready();
+        const bodies = [{}, { enable_thinking: true }, { enable_thinking: false }, { chat_template_kwargs: { mood: 'sad' } }];
+        const replies = [];
+        for (const body of bodies) replies.push((await post(server, '/apply-template', { messages: [{ role: 'user', content: 'a' }], ...body })).json().prompt);
+        assert.equal(await server.stop(), 0);
+        return replies;
+    };
+    assert.deepEqual(await prompts([]), ['a False none', 'a True none', 'a False none', 'a False sad']);
+    assert.deepEqual(await prompts(['--reasoning', 'on']), ['a True none', 'a True none', 'a False none', 'a True sad']);
+    assert.deepEqual(await prompts(['--reasoning', 'off', '--chat-template-kwargs', '{"mood":"glad"}']), ['a False glad', 'a True glad', 'a False glad', 'a False sad']);
+    assert.deepEqual(await prompts(['--chat-template-kwargs', '{"enable_thinking":true}']), ['a True none', 'a True none', 'a False none', 'a True sad']);
+    for (const bad of ['[]', '{', 'x', '']) {
+        const { status, stderr } = run(['serve', '-m', model, '--chat-template-kwargs', bad]);
+        assert.equal(status, 2, bad);
+        assert.match(stderr, /--chat-template-kwargs is no JSON object/);
+    }
 });
 
 await runTests();
