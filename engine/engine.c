@@ -374,6 +374,11 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->on_event_ctx = opt->on_event_ctx;
     e->film_program = opt->film_program;
     set_film_limits(e, &opt->films);
+    e->info.max_images =
+        opt->max_images > 0 && opt->max_images < LIMIT_IMAGES ? opt->max_images : LIMIT_IMAGES;
+    e->max_image_pixels = opt->max_image_pixels > 0 && (size_t)opt->max_image_pixels < LIMIT_IMAGE_PIXELS
+                              ? (size_t)opt->max_image_pixels
+                              : LIMIT_IMAGE_PIXELS;
     e->film_outer_pair = opt->film_outer_pair;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
     e->cache_type = opt->exact ? KV_F32 : KV_F16;

@@ -43,6 +43,8 @@ typedef struct engine_options {
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
     engine_film_limits films;
+    int32_t max_images;         /* pictures and films of a request, at most LIMIT_IMAGES; 0: as many */
+    int64_t max_image_pixels;   /* of one picture, at most LIMIT_IMAGE_PIXELS; 0: as many */
     bool film_outer_pair;       /* keep the vision_start and vision_end that a template puts around a film */
     bool no_draft;              /* never use the multi-token-prediction head */
     size_t n_threads;           /* 0: physical cores */
@@ -89,6 +91,7 @@ typedef struct engine_info {
     const char *compute;    /* instruction sets and threads */
     const char *cache_type; /* of keys and values */
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
+    int32_t max_images; /* pictures and films of a request */
     uint64_t n_params, weight_bytes, state_bytes;
     bool has_vision, has_video, has_mtp, has_template,
         has_thinking;          /* thinking: the template knows enable_thinking */

@@ -64,6 +64,7 @@ struct engine {
     const char *film_program;
     film_limits film_limits; /* what every film is read with, but for its cancelling */
     int32_t max_film_frames; /* shown to the model */
+    size_t max_image_pixels; /* of one picture */
     bool film_outer_pair;
     bool drafting; /* the model has a draft head and it may be used */
     void (*on_event)(void *ctx, gen_event *event);

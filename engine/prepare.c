@@ -60,7 +60,7 @@ static err_code prepare_picture(engine *e, gen_media *m, const chat_part *part, 
                                 err_detail *detail)
 {
     const size_t left = LIMIT_IMAGE_PIXELS_SUM - *pixels;
-    const image_limits limits = {.max_pixels = left < LIMIT_IMAGE_PIXELS ? left : LIMIT_IMAGE_PIXELS,
+    const image_limits limits = {.max_pixels = left < e->max_image_pixels ? left : e->max_image_pixels,
                                  .max_side = LIMIT_IMAGE_SIDE};
     image img = {0};
     err_code err = image_decode(&img, part->data, part->data_bytes, &limits, detail);
@@ -68,7 +68,7 @@ static err_code prepare_picture(engine *e, gen_media *m, const chat_part *part, 
         m->pixels = (size_t)img.width * (size_t)img.height;
         *pixels += m->pixels;
         err = processor_image(&m->patches, &e->processor, &img, detail);
-    } else if (err == ERR_LIMIT && left < LIMIT_IMAGE_PIXELS) {
+    } else if (err == ERR_LIMIT && left < e->max_image_pixels) {
         err = err_set_param(
             detail, ERR_LIMIT, NULL, "image_too_large",
             "the pictures of this request hold more than %zu megapixels together; send smaller ones",
@@ -159,10 +159,10 @@ static err_code prepare_media(engine *e, gen_request *r, const chat_input *in, c
                              "%s reads text only; load a model with a vision tower to send pictures",
                              e->info.model_name);
     }
-    if (total > LIMIT_IMAGES) {
+    if (total > (size_t)e->info.max_images) {
         return err_set_param(detail, ERR_LIMIT, "messages", "too_many_images",
                              "%zu pictures are in this conversation; at most %d are allowed", total,
-                             LIMIT_IMAGES);
+                             e->info.max_images);
     }
     r->media = calloc(total, sizeof *r->media);
     if (!r->media) {

@@ -138,9 +138,10 @@ static err_code begin_media(content_reader *r, chat_part *part, chat_part_kind k
                              is_image ? "image_not_supported" : "video_not_supported",
                              "this model cannot read %s", is_image ? "pictures" : "films");
     }
-    if (++r->n_media > LIMIT_IMAGES) {
+    const int max = r->info ? r->info->max_images : LIMIT_IMAGES;
+    if (++r->n_media > max) {
         return err_set_param(d, ERR_LIMIT, path, "too_many_images",
-                             "a request may hold at most %d pictures and films", LIMIT_IMAGES);
+                             "a request may hold at most %d pictures and films", max);
     }
     part->kind = kind;
     part->param = arena_strdup(r->in->arena, path, strlen(path));

@@ -78,6 +78,8 @@ bool command_engine_options(engine_options *out, const options *o)
         .n_threads = (size_t)o->threads,
         .cpu_mask = ~0u,
         .film_program = "/proc/self/exe",
+        .max_images = (int32_t)o->max_images,
+        .max_image_pixels = o->max_image_pixels,
         .films = {.max_bytes = o->max_video_mib << 20,
                   .max_pixels = o->max_video_pixels,
                   .max_frames = (int32_t)o->max_video_frames,

@@ -52,6 +52,7 @@ typedef struct options {
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type;
     bool mtp;
+    int64_t max_images, max_image_pixels;
     int64_t max_video_mib, max_video_pixels, max_video_frames;
     int64_t max_video_duration, max_video_time; /* seconds */
     bool video_outer_pair;

@@ -127,7 +127,13 @@ static const option_row ROWS[] = {
     ROW(.name = "seed", .metavar = "N", AT(seed), .kind = OPTION_SEED, .max = 9e15, .commands = IN_ANSWER,
         .group = GROUP_ANSWER, .help = "random seed", .note = "a new one for each answer"),
 
-    /* ---- films ---- */
+    /* ---- pictures and films ---- */
+    ROW(.name = "max-images", .metavar = "N", AT(max_images), .kind = OPTION_INT, .standard = LIMIT_IMAGES,
+        .min = 1, .max = LIMIT_IMAGES, .commands = IN_ANSWER, .group = GROUP_FILM,
+        .help = "most pictures and films of a request"),
+    ROW(.name = "max-image-pixels", .metavar = "N", AT(max_image_pixels), .kind = OPTION_INT,
+        .standard = (double)LIMIT_IMAGE_PIXELS, .min = 256, .max = (double)LIMIT_IMAGE_PIXELS,
+        .commands = IN_ANSWER, .group = GROUP_FILM, .help = "largest picture, width times height"),
     ROW(.name = "max-video-mib", .metavar = "MIB", AT(max_video_mib), .kind = OPTION_INT,
         .standard = (double)(LIMIT_FILM_BYTES >> 20), .min = 1, .max = MIB, .commands = IN_ANSWER,
         .group = GROUP_FILM, .help = "largest film"),

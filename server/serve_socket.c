@@ -166,8 +166,8 @@ static void greet(serve *s, conn *c)
                  "\"log_ttl_s\":%d,\"ping_ms\":20000}}",
                  s->opt->max_ws_message, s->opt->max_body / 4 * 3, LIMIT_UPLOADS_PER_KEY,
                  (unsigned long long)file_store_get_options(s->files)->max_bytes, LIMIT_UPLOAD_CHUNK,
-                 LIMIT_UPLOAD_WINDOW, SERVE_MAX_UNFINISHED, LIMIT_IMAGES, s->info ? s->info->n_ctx : 0,
-                 EVENT_LOG_TTL_S);
+                 LIMIT_UPLOAD_WINDOW, SERVE_MAX_UNFINISHED, s->info ? s->info->max_images : LIMIT_IMAGES,
+                 s->info ? s->info->n_ctx : 0, EVENT_LOG_TTL_S);
     serve_queue_frame(s, c, &text);
     bytes_deinit(&text);
 }

@@ -444,6 +444,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                             .n_vocab = 256,
                             .n_embd = 1,
                             .n_parallel = N_SLOTS,
+                            .max_images = opt->max_images > 0 ? opt->max_images : LIMIT_IMAGES,
                             .has_vision = true,
                             .has_template = true,
                             .template_text = "<tool_call> <function= <parameter=",

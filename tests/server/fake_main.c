@@ -51,6 +51,8 @@ int main(int argc, char **argv)
             opt.max_upload = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-quota") == 0) {
             opt.upload_quota = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-images") == 0) {
+            engine_opt.max_images = (int32_t)strtol(value, NULL, 10);
         } else if (strcmp(name, "--max-header") == 0) {
             opt.max_header = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--max-conns") == 0) {

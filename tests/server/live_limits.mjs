@@ -97,11 +97,13 @@ test('the time of an answer', async () => {
 });
 
 test('how much a request may hold', async () => {
-    const server = await startServer(['--max-message', '30000']);
+    const server = await startServer(['--max-message', '30000', '--max-images', '2']);
     await server.ready();
     const many = (n, item) => Array.from({ length: n }, () => item);
     const user = { role: 'user', content: 'a' };
     const part = { type: 'text', text: 'a' };
+    const png = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47]), Buffer.alloc(50), Buffer.from('IEND\0\0\0\0')]);
+    const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } };
     const tool = (i) => ({ type: 'function', function: { name: `f${i}` } });
     const bias = (n) => Object.fromEntries(many(n, 0).map((_, i) => [i % 256, 1]));
     const cases = [
@@ -113,6 +115,8 @@ test('how much a request may hold', async () => {
         [{ messages: [user], logit_bias: bias(256) }, 200],
         [{ messages: [user], tools: many(512, 0).map((_, i) => tool(i)) }, 200], [{ messages: [user], tools: many(513, 0).map((_, i) => tool(i)) }, 400, 'tools'],
         [{ messages: [user], n: 2 }, 400, 'n'],
+        [{ messages: [{ role: 'user', content: many(2, picture) }] }, 200],
+        [{ messages: [{ role: 'user', content: many(3, picture) }] }, 400, 'messages[0].content[2].image_url'],
     ];
     for (const [body, status, param] of cases) {
         const reply = await post(server, '/v1/chat/completions', body);

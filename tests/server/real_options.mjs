@@ -26,4 +26,13 @@ for (const [flag, range] of [['max-conns', '1 to 100000'], ['max-conns-per-ip', 
     refused(['serve', `--${flag}`, '0'], new RegExp(`--${flag} is "0"; it takes a number from ${range}`));
 }
 
+test('--max-image-pixels', () => {
+    const picture = fileURLToPath(new URL('../../assets/samples/color.png', import.meta.url));
+    const run = (pixels) => spawnSync(PROGRAM, ['run', '-n', '1', '--image', picture, '--max-image-pixels', pixels, 'what?'], { encoding: 'utf8', timeout: 120000 });
+    assert.equal(run('1000000').status, 0);
+    const { status, stderr } = run('256');
+    assert.notEqual(status, 0);
+    assert.match(stderr, /the picture is 320 x 240 pixels; that is more than/);
+});
+
 await runTests();
