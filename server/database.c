@@ -210,7 +210,7 @@ query *database_query(database *db, const char *sql)
 {
     for (int i = 0; i < db->n_queries; i++) {
         query *q = &db->queries[i];
-        if (q->sql == sql || strcmp(q->sql, sql) == 0) {
+        if (q->sql == sql) { /* constants: the same text elsewhere is only prepared twice */
             sqlite3_reset(q->statement);
             sqlite3_clear_bindings(q->statement);
             return q;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "server/database.h"
 #include "tests/check.h"
@@ -197,6 +198,26 @@ static void test_refused(void)
     CHECK_INT(history_store_list(st, &(bytes){.max = 999}, SCOPE, 5, "1-2", NULL, &d), ERR_INVALID);
     CHECK_STR(d.param, "after");
     CHECK_OK(history_store_check(st, &d), d);
+    history_store_close(st);
+}
+
+/* One message more than a chat may have: none of them is kept. */
+static void test_too_many_messages(void)
+{
+    history_store *st = open_store("many", (uint64_t)1 << 30);
+    chat_change change;
+    err_detail d = {0};
+    bytes text;
+    bytes_init(&text, 64 << 20);
+    bytes_append_str(&text, "{\"revision\":0,\"messages\":[");
+    for (int i = 0; i <= LIMIT_HISTORY_MESSAGES; i++) {
+        bytes_printf(&text, "%s{\"id\":\"m%d\",\"role\":\"user\",\"text\":\"\"}", i ? "," : "", i);
+    }
+    bytes_append_str(&text, "]}");
+    CHECK_INT(put(st, SCOPE, "c", bytes_str(&text), &change, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "chat_too_large");
+    CHECK_STR(get(st, SCOPE, "c", 0), "");
+    bytes_deinit(&text);
     history_store_close(st);
 }
 
@@ -644,6 +665,7 @@ int main(void)
     }
     test_chats();
     test_refused();
+    test_too_many_messages();
     test_search();
     test_pages();
     test_files();
