@@ -7,6 +7,7 @@
 #include "bench/stats.h"
 #include "compute/nn.h"
 #include "compute/pool.h"
+#include "model/cost.h"
 #include "model/decoder.h"
 #include "model/model_parts.h"
 #include "model/mtp.h"
@@ -98,52 +99,6 @@ static double ms_since(int64_t start)
     return (double)(clock_ns() - start) / 1e6;
 }
 
-/* ---- bytes ---- */
-
-static double linear_bytes(const tensor *const *list, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += (double)list[i]->bytes;
-    }
-    return sum;
-}
-
-/* What one row reads of a feed-forward part: of experts those it uses. */
-static double ffn_bytes(const layer_weights *l, const model_config *cfg)
-{
-    const ffn_weights *f = l->has_experts ? &l->moe.shared : &l->ffn;
-    const tensor *dense[] = {&f->gate, &f->up, &f->down};
-    double sum = linear_bytes(dense, 3);
-    if (l->has_experts) {
-        const tensor one[] = {expert_matrix(&l->moe.gate, 0), expert_matrix(&l->moe.up, 0),
-                              expert_matrix(&l->moe.down, 0)};
-        sum += (double)(one[0].bytes + one[1].bytes + one[2].bytes) * cfg->n_experts_used;
-        sum += (double)l->moe.router.bytes;
-    }
-    return sum;
-}
-
-/* What one decode step of a row must read: every matrix of the text model that it uses, the head, and the delta states. */
-static double step_bytes(const model *m)
-{
-    const weights *w = model_get_parts(m)->weights;
-    const model_config *cfg = model_get_config(m);
-    double sum = (double)w->head.bytes;
-    for (int32_t i = 0; i < cfg->n_layers; i++) {
-        const layer_weights *l = &w->layers[i];
-        const attention_weights *a = &l->attention;
-        const deltanet_weights *d = &l->deltanet;
-        const tensor *attention[] = {&a->q_proj, &a->k_proj, &a->v_proj, &a->o_proj};
-        const tensor *delta[] = {&d->in_proj_qkv, &d->in_proj_z,    &d->in_proj_b, &d->in_proj_a,
-                                 &d->out_proj,    &d->in_proj_qkvz, &d->in_proj_ba};
-        sum += ffn_bytes(l, cfg);
-        sum += l->kind == LAYER_ATTENTION ? linear_bytes(attention, 4) : linear_bytes(delta, 7);
-    }
-    double state = (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv * sizeof(float);
-    return sum + state * cfg->n_deltanet_layers;
-}
-
 /* ---- the rounds ---- */
 
 static void close_bench(bench *b)
@@ -175,7 +130,7 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
     if (err != ERR_OK) {
         return err;
     }
-    const double wanted = step_bytes(b->m);
+    const double wanted = model_costs(b->m, KV_F16).step_bytes;
     b->read_bytes =
         (wanted < (double)READ_BYTES_MAX ? (size_t)wanted : READ_BYTES_MAX) / READ_GRAIN * READ_GRAIN;
     b->buffer = compute_alloc(b->c, b->read_bytes + 1);
@@ -257,7 +212,7 @@ err_code blocks_measure(block_costs *out, const char *dir, size_t n_threads, int
         out->batch[BLOCK_SEQS] = stats_median(ratio[AT_EIGHT], n);
         out->draft = stats_median(ratio[AT_GUESS], n);
         out->read_gbs = (double)b.read_bytes / stats_median(ms[AT_READ], n) / 1e6;
-        out->step_bytes = step_bytes(b.m);
+        out->step_bytes = model_costs(b.m, KV_F16).step_bytes;
         out->step_gbs = out->step_bytes / out->step_ms / 1e6;
     }
     close_bench(&b);

@@ -40,6 +40,9 @@ typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, co
 /* Rows of x that lie side by side in a packed panel. */
 enum { TILE_ROWS = 64 };
 
+/* Multiplications and additions in a round of peak_f32 and peak_q: 12 vectors of 16 lanes. */
+enum { PEAK_VECTORS = 12, PEAK_F32_FLOPS = PEAK_VECTORS * 16 * 2, PEAK_Q_OPS = PEAK_VECTORS * 64 * 2 };
+
 /* One block of columns of a panel in 8 bits: the members of quant_x, rows side by side. */
 typedef struct tile_q_block {
     uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
@@ -108,6 +111,13 @@ typedef struct ops {
 
     /* ---- block types of GGUF files ---- */
     const ggml_kernels *ggml; /* [GGML_TYPES] */
+
+    /* ---- limits ---- */
+
+    /* PEAK_F32_FLOPS a round, on registers alone: the limit of everything above (limits.h). */
+    float (*peak_f32)(size_t rounds);
+    /* PEAK_Q_OPS a round; NULL without an instruction for dot products of bytes. */
+    int32_t (*peak_q)(size_t rounds);
 
     /* ---- packed keys and values ---- */
     const kv_ops *kv; /* [KV_TYPES] */

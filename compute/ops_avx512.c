@@ -38,6 +38,7 @@ const ops *ops_avx512_vnni(void)
                               OPS_512_MEMBERS,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
                               .tile_q = tile_q_vnni,
+                              .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni};
     return &table;
 }
@@ -48,6 +49,7 @@ const ops *ops_avx512_bf16(void)
                               OPS_512_MEMBERS,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
                               .tile_q = tile_q_vnni,
+                              .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_avx512_bf16};

@@ -267,6 +267,23 @@ static void tile_q_generic(float *sums, const tile_q_block *x, const tile_q_rows
     }
 }
 
+static float peak_f32_generic(size_t rounds)
+{
+    float acc[PEAK_VECTORS * LANES], sum = 0;
+    for (size_t i = 0; i < PEAK_VECTORS * LANES; i++) {
+        acc[i] = (float)(i / LANES);
+    }
+    for (size_t r = 0; r < rounds; r++) {
+        for (size_t i = 0; i < PEAK_VECTORS * LANES; i++) {
+            acc[i] = acc[i] * 0.5f + 1.0f;
+        }
+    }
+    for (size_t i = 0; i < PEAK_VECTORS * LANES; i++) {
+        sum += acc[i];
+    }
+    return sum;
+}
+
 static void mul_add_generic(float *restrict c, size_t c_stride, const float *restrict a, size_t a_stride,
                             const float *restrict b, size_t b_stride, size_t M, size_t K, size_t N)
 {
@@ -477,6 +494,7 @@ const ops *ops_generic(void)
         .tile_bf16 = tile_bf16_generic,
         .unpack_q4 = unpack_q4_generic,
         .tile_q = tile_q_generic,
+        .peak_f32 = peak_f32_generic,
         .ggml = ggml_kernels_generic,
         .kv = KV_OPS_GENERIC,
         .mul_add = mul_add_generic,

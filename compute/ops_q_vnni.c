@@ -200,4 +200,22 @@ void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_
                : tile_q_blocks(false, sums, x, w, T, N, n_blocks);
 }
 
+int32_t peak_q_vnni(size_t rounds)
+{
+    const __m512i x = _mm512_set1_epi8(1);
+    __m512i acc[PEAK_VECTORS];
+    for (size_t i = 0; i < PEAK_VECTORS; i++) {
+        acc[i] = _mm512_setzero_si512();
+    }
+    for (size_t r = 0; r < rounds; r++) {
+        for (size_t i = 0; i < PEAK_VECTORS; i++) {
+            acc[i] = add_products(acc[i], x, x);
+        }
+    }
+    for (size_t i = 1; i < PEAK_VECTORS; i++) {
+        acc[0] = _mm512_add_epi32(acc[0], acc[i]);
+    }
+    return _mm512_reduce_add_epi32(acc[0]);
+}
+
 #endif

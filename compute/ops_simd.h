@@ -651,6 +651,25 @@ static void delta_step(float *out, float *to, const float *S, size_t stride, con
     }
 }
 
+/* ---- limits ---- */
+
+static float peak_f32(size_t rounds)
+{
+    vec acc[PEAK_VECTORS], x = v_set1(0.5f), y = v_set1(1.0f);
+    for (size_t i = 0; i < PEAK_VECTORS; i++) {
+        acc[i] = v_set1((float)i);
+    }
+    for (size_t r = 0; r < rounds; r++) {
+        for (size_t i = 0; i < PEAK_VECTORS; i++) {
+            acc[i] = v_fma(acc[i], x, y);
+        }
+    }
+    for (size_t i = 1; i < PEAK_VECTORS; i++) {
+        acc[0] = v_add(acc[0], acc[i]);
+    }
+    return v_sum(acc[0]);
+}
+
 /* The members every vector table has in common. */
 #define OPS_SIMD_MEMBERS                                                                                     \
     .widen = {widen_row_f32, widen_row_bf16, widen_row_f16},                                                 \
@@ -658,6 +677,6 @@ static void delta_step(float *out, float *to, const float *S, size_t stride, con
     .transpose = transpose, .add = add, .scale = scale, .rmsnorm = rmsnorm, .rmsnorm_gated = rmsnorm_gated,  \
     .layernorm = layernorm, .l2norm = l2norm, .exp = exp_all, .silu_mul = silu_mul,                          \
     .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf, .rope = rope,                  \
-    .softmax_tile = softmax_tile, .conv_silu = conv_silu, .delta_step = delta_step
+    .peak_f32 = peak_f32, .softmax_tile = softmax_tile, .conv_silu = conv_silu, .delta_step = delta_step
 
 #endif

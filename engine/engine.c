@@ -1,16 +1,20 @@
 #include "engine/engine.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "compute/cpu.h"
+#include "compute/limits.h"
 #include "engine/engine_private.h"
+#include "model/cost.h"
 
 enum { CACHE_DEFAULT_MIB = 1024, VISION_CACHE_DEFAULT_MIB = 256 };
 enum { N_CTX_DEFAULT_MAX = 32768, N_CTX_MIN = 256, PREFILL_CHUNK_DEFAULT = 512, N_PARALLEL_DEFAULT = 4 };
@@ -254,6 +258,18 @@ static void set_info(engine *e)
     e->info.n_parallel = e->n_slots;
     e->info.n_params = model_n_params(e->model);
     e->info.weight_bytes = model_weight_bytes(e->model);
+    const model_cost cost = model_costs(e->model, e->cache_type);
+    e->info.step_bytes = cost.step_bytes;
+    e->info.slot_bytes = cost.slot_bytes;
+    e->info.layer_flops = cost.layer_flops;
+    e->info.head_flops = cost.head_flops;
+    e->info.slot_flops = cost.slot_flops;
+    if (e->vision) {
+        const vit_config *v = vit_get_config(e->vision);
+        const double D = v->hidden_size;
+        e->info.patch_flops = 2.0 * v->depth * (4.0 * D * D + 2.0 * D * v->intermediate_size);
+        e->info.patch_pair_flops = 4.0 * v->depth * D;
+    }
     e->info.has_vision = e->vision != NULL;
     e->info.has_video = e->vision && cfg->video_token_id >= 0 && cfg->vision_start_token_id >= 0 &&
                         cfg->vision_end_token_id >= 0;
@@ -310,6 +326,11 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     if (err != ERR_OK) {
         return err;
+    }
+    if (opt->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) {
+        log_warn("eng",
+                 "memory is not locked: %s; raise the limit (ulimit -l, or LimitMEMLOCK= of a service)",
+                 strerror(errno));
     }
     report_load(opt, "memory", 0.8);
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
@@ -489,4 +510,12 @@ void engine_get_status(engine *e, engine_status *out)
         out->n_vision_entries = s.n_entries;
         out->vision_cache_bytes = s.bytes;
     }
+}
+
+bool engine_measure_limits(const engine *e, engine_limits *out)
+{
+    compute_limits l;
+    const bool done = compute_measure(&l, e->compute, (size_t)e->info.step_bytes);
+    *out = (engine_limits){l.read_gbs, l.f32_gflops, l.q8_gops};
+    return done;
 }

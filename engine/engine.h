@@ -50,6 +50,7 @@ typedef struct engine_options {
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
     int layer_bits, head_bits;  /* matrices are brought into blocks of 8 or 4 bits; 0: as stored */
+    bool lock_memory;           /* what was once in memory stays there (mlockall); a refusal is a warning */
     bool exact;                 /* prompts and pictures in float32 too; see compute_options.fast */
     int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */
     gen_params defaults;        /* from the command line; unset fields fall to generation_config.json */
@@ -93,6 +94,10 @@ typedef struct engine_info {
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
     int32_t max_images; /* pictures and films of a request */
     uint64_t n_params, weight_bytes, state_bytes;
+    /* What answers take at least (model/cost.h): bytes a decode step reads, and for every token before it; multiplications
+     * and additions of a token in the layers, in the head, and with every token before it; of a picture's patch in the
+     * layers of the vision tower, and with every other patch of the picture. */
+    double step_bytes, slot_bytes, layer_flops, head_flops, slot_flops, patch_flops, patch_pair_flops;
     bool has_vision, has_video, has_mtp, has_template,
         has_thinking;          /* thinking: the template knows enable_thinking */
     const char *template_text; /* the chat template's source; NULL without one */
@@ -163,6 +168,13 @@ const char *engine_media_type(const uint8_t *head, size_t n);
 
 /* Forgets all cached prefixes and encoded pictures, at once or after the step that runs. Any thread. */
 void engine_clear_cache(engine *e);
+
+/* What this machine can do at most with the engine's threads (compute/limits.h). Only while nothing is being answered. */
+typedef struct engine_limits {
+    double read_gbs, f32_gflops, q8_gops;
+} engine_limits;
+
+MUST_CHECK bool engine_measure_limits(const engine *e, engine_limits *out);
 
 typedef struct engine_status {
     int32_t n_running, n_waiting;

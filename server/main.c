@@ -76,6 +76,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .vision_cache_mib = o->command == COMMAND_SERVE ? o->vision_cache : 0,
         .no_draft = !o->mtp,
         .n_threads = (size_t)o->threads,
+        .lock_memory = o->mlock,
         .cpu_mask = ~0u,
         .film_program = "/proc/self/exe",
         .max_images = (int32_t)o->max_images,

@@ -51,7 +51,7 @@ typedef struct options {
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type;
-    bool mtp;
+    bool mtp, mlock;
     int64_t max_images, max_image_pixels;
     int64_t max_video_mib, max_video_pixels, max_video_frames;
     int64_t max_video_duration, max_video_time; /* seconds */
@@ -92,6 +92,7 @@ typedef struct options {
     const char *convert_from, *convert_to;
     /* bench */
     int64_t bench_prompt, bench_predict, bench_repeat;
+    bool bench_full, csv;
     bool json;
     /* manual */
     const char *page;

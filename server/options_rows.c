@@ -71,6 +71,10 @@ static const option_row ROWS[] = {
                 "long "
                 "conversations",
         .note = "f16; f32 with --compute exact"),
+    ROW(.name = "mlock", AT(mlock), .kind = OPTION_SWITCH, .commands = IN_ENGINE, .group = GROUP_SPEED,
+        .help = "keep in memory what was once read or used: the system does not swap or drop it",
+        .more = "Needs a limit of locked memory that is large enough: `ulimit -l`, or LimitMEMLOCK= of a "
+                "service."),
     ROW(.name = "cpu", .metavar = "LEVEL", AT(cpu), .kind = OPTION_CHOICE,
         .choices = "generic avx2 avx512 native", .commands = IN_ENGINE, .group = GROUP_SPEED,
         .help = "highest instruction set: generic, avx2, avx512, native", .standard_text = "native"),
@@ -279,6 +283,11 @@ static const option_row ROWS[] = {
     ROW(.name = "repeat", .letters = "r", .metavar = "N", AT(bench_repeat), .kind = OPTION_INT, .standard = 3,
         .min = 1, .max = 1000, .commands = IN_BENCH, .group = GROUP_COMMAND,
         .help = "runs; the median is printed"),
+    ROW(.name = "full", AT(bench_full), .kind = OPTION_SWITCH, .commands = IN_BENCH, .group = GROUP_COMMAND,
+        .help = "also behind 2048, 8192 and 32768 tokens, with 2 to 16 answers at once, and a picture",
+        .more = "Takes minutes. Contexts that do not fit --ctx-size are left out."),
+    ROW(.name = "csv", AT(csv), .kind = OPTION_SWITCH, .commands = IN_BENCH, .group = GROUP_COMMAND,
+        .help = "print the rows as comma-separated values"),
     ROW(.name = "json", AT(json), .kind = OPTION_SWITCH, .commands = IN_BENCH | IN_INSPECT,
         .group = GROUP_COMMAND, .help = "print JSON instead of a table"),
 

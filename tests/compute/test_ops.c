@@ -486,8 +486,17 @@ static void check_delta(void)
     }
 }
 
+static void check_peaks(void)
+{
+    CHECK_NEAR(vec->peak_f32(100), 2.0 * PEAK_VECTORS * 16, 1e-3);
+    if (vec->peak_q) {
+        CHECK_INT(vec->peak_q(100), 100 * PEAK_Q_OPS / 2);
+    }
+}
+
 static void check_table(void)
 {
+    check_peaks();
     check_widen();
     check_dot();
     check_mul();

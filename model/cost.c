@@ -1,0 +1,68 @@
+#include "model/cost.h"
+
+#include "base/compiler.h"
+#include "model/model_parts.h"
+
+/* Takes a matrix in, if the layer has it: `times` of them are used. */
+static void add_matrix(model_cost *cost, const tensor *w, double times)
+{
+    if (w->bytes > 0) {
+        cost->step_bytes += times * (double)w->bytes;
+        cost->layer_flops += times * 2.0 * (double)tensor_len(w);
+    }
+}
+
+static void add_ffn(model_cost *cost, const ffn_weights *w)
+{
+    add_matrix(cost, &w->gate, 1);
+    add_matrix(cost, &w->up, 1);
+    add_matrix(cost, &w->down, 1);
+}
+
+static void add_moe(model_cost *cost, const moe_weights *w, double n_used)
+{
+    const expert_matrices *all[] = {&w->gate, &w->up, &w->down};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        const tensor one = expert_matrix(all[i], 0);
+        add_matrix(cost, &one, n_used);
+    }
+    add_matrix(cost, &w->router, 1);
+    add_matrix(cost, &w->shared_gate, 1);
+    add_ffn(cost, &w->shared);
+}
+
+static void add_layer(model_cost *cost, const layer_weights *l, const model_config *cfg)
+{
+    const attention_weights *a = &l->attention;
+    const deltanet_weights *d = &l->deltanet;
+    const tensor *attention[] = {&a->q_proj, &a->k_proj, &a->v_proj, &a->o_proj};
+    const tensor *delta[] = {&d->in_proj_qkv,  &d->in_proj_z,  &d->in_proj_b, &d->in_proj_a,
+                             &d->in_proj_qkvz, &d->in_proj_ba, &d->out_proj};
+    const bool is_attention = l->kind == LAYER_ATTENTION;
+    const tensor *const *list = is_attention ? attention : delta;
+    for (size_t i = 0; i < (is_attention ? ARRAY_LEN(attention) : ARRAY_LEN(delta)); i++) {
+        add_matrix(cost, list[i], 1);
+    }
+    if (is_attention) {
+        cost->slot_flops += 4.0 * cfg->n_heads * cfg->head_dim;
+    } else {
+        cost->step_bytes += (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv * sizeof(float);
+    }
+    l->has_experts ? add_moe(cost, &l->moe, cfg->n_experts_used) : add_ffn(cost, &l->ffn);
+}
+
+model_cost model_costs(const model *m, kv_type type)
+{
+    const weights *w = model_get_parts(m)->weights;
+    const model_config *cfg = model_get_config(m);
+    model_cost cost = {0};
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        add_layer(&cost, &w->layers[i], cfg);
+        if (w->layers[i].kind == LAYER_ATTENTION) {
+            cost.slot_bytes += 2.0 * cfg->n_kv_heads * (double)kv_row_bytes(type, (size_t)cfg->head_dim);
+        }
+    }
+    cost.step_bytes += (double)w->head.bytes;
+    cost.head_flops = 2.0 * (double)tensor_len(&w->head);
+    return cost;
+}

@@ -1,0 +1,27 @@
+/* The limits of the machine are numbers that a machine can have. */
+#include "compute/limits.h"
+
+#include "tests/check.h"
+
+static compute_limits measure(size_t n_threads, unsigned cpu_mask, size_t bytes)
+{
+    compute *c = NULL;
+    compute_limits l = {0};
+    err_detail detail = {0};
+    const compute_options co = {.n_threads = n_threads, .cpu_mask = cpu_mask};
+    CHECK_INT(compute_create(&c, &co, &detail), ERR_OK);
+    CHECK(compute_measure(&l, c, bytes));
+    compute_destroy(c);
+    return l;
+}
+
+int main(void)
+{
+    compute_limits l = measure(2, ~0u, (size_t)4 << 20);
+    CHECK(l.read_gbs > 0.001 && l.read_gbs < 1e5);
+    CHECK(l.f32_gflops > 0.001 && l.f32_gflops < 1e6);
+    CHECK(l.q8_gops >= 0 && l.q8_gops < 1e7);
+    l = measure(1, 0, 0); /* plain C, and nothing to read */
+    CHECK(l.f32_gflops > 0.001 && l.q8_gops == 0);
+    CHECK_DONE();
+}
