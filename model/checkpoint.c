@@ -7,7 +7,8 @@
 
 #include "base/file.h"
 
-enum { ARENA_BYTES_MAX = 1 << 30, NAME_IN_MESSAGE = 200 };
+enum { NAME_IN_MESSAGE = 200 };
+#define ARENA_BYTES_MAX ((size_t)1 << 40) /* tensors that a form converts may be all of a model */
 
 struct checkpoint {
     const checkpoint_form *form;

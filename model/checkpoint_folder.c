@@ -1,5 +1,6 @@
-/* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json, chat_template.jinja; and the same
- * with matrices in our blocks, as `parley convert` writes it (NAME.q8 or NAME.q4 in place of NAME). */
+/* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json, chat_template.jinja; the same with
+ * matrices in our blocks, as `parley convert` writes it (NAME.q8 or NAME.q4 in place of NAME); as MLX tools convert it
+ * (mlx.h); and with matrices in 8-bit floats (fp8.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "base/limits.h"
 #include "compute/quant.h"
 #include "model/checkpoint.h"
+#include "model/fp8.h"
+#include "model/mlx.h"
 #include "model/tensor_file.h"
 
 typedef struct folder {
@@ -74,17 +77,29 @@ static void recognise_blocks(char *name, tensor *t)
 
 static err_code add_tensors(checkpoint *ck, const folder *f, err_detail *detail)
 {
-    err_code err = ERR_OK;
+    const json_source documents = json_folder(f->dir);
+    mlx *m = NULL;
+    err_code err = mlx_open(&m, f->set, &documents, checkpoint_memory(ck), detail);
+    if (m) {
+        mlx_traits(m, checkpoint_traits_of(ck));
+    }
     for (size_t i = 0; !err && i < tensor_set_count(f->set); i++) {
         tensor t;
+        bool skip = false;
         const char *stored = tensor_set_at(f->set, i, &t);
         char *name = canonical_name(checkpoint_memory(ck), stored);
         if (!name) {
-            return err_set(detail, ERR_NOMEM, "no memory for the table of tensors");
+            err = err_set(detail, ERR_NOMEM, "no memory for the table of tensors");
+            break;
         }
         recognise_blocks(name, &t);
-        err = checkpoint_add(ck, name, stored, &t, detail);
+        err = m ? mlx_adapt(m, stored, name, &t, &skip, detail)
+                : fp8_adapt(f->set, i, checkpoint_memory(ck), &t, &skip, detail);
+        if (!err && !skip) {
+            err = checkpoint_add(ck, name, stored, &t, detail);
+        }
     }
+    mlx_close(m);
     return err;
 }
 

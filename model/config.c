@@ -12,13 +12,16 @@ static err_code refuse_unknown(const config_section *top, const config_section *
     static const char *const quantized[] = {"quantization", "quantization_config"};
     static const char *const flags[] = {"attention_bias", "layer_scale", "mtp_use_dedicated_embeddings"};
     for (size_t i = 0; i < ARRAY_LEN(quantized); i++) {
-        if (json_is(json_get(top->object, quantized[i]), JSON_OBJECT) ||
-            json_is(json_get(text->object, quantized[i]), JSON_OBJECT)) {
-            return err_set(
-                top->detail, ERR_UNSUPPORTED,
-                "%s: \"%s\": quantised checkpoints are not supported; take the original model and let "
-                "--quantize bring it into blocks",
-                top->path, quantized[i]);
+        const json *how = json_get(top->object, quantized[i]);
+        how = json_is(how, JSON_OBJECT) ? how : json_get(text->object, quantized[i]);
+        const char *method = json_str(json_get(how, "quant_method"), NULL);
+        if (json_is(how, JSON_OBJECT) &&
+            !(method ? strcmp(method, "fp8") == 0 : json_get(how, "bits") != NULL)) {
+            return err_set(top->detail, ERR_UNSUPPORTED,
+                           "%s: \"%s\": weights packed by \"%.40s\" are not supported (those of MLX, and fp8 "
+                           "in blocks, are); "
+                           "take the original model and let --quantize bring it into blocks",
+                           top->path, quantized[i], method ? method : "an unknown method");
         }
     }
     err_code err = config_expect_word(text, "hidden_act", "silu", "swish");

@@ -26,7 +26,7 @@ struct tensor_file {
 
 /* A set's entry points into one of its files. */
 typedef struct set_entry {
-    const char *name;
+    const char *name, *type_name;
     tensor view;
 } set_entry;
 
@@ -338,7 +338,7 @@ static err_code add_all(tensor_set *set, const tensor_file *f, err_detail *detai
 {
     err_code err = grow(set, f->n, detail);
     for (size_t i = 0; !err && i < f->n; i++) {
-        set->entries[set->n++] = (set_entry){f->entries[i].name, f->entries[i].view};
+        set->entries[set->n++] = (set_entry){f->entries[i].name, f->entries[i].type_name, f->entries[i].view};
     }
     return err;
 }
@@ -415,7 +415,7 @@ static err_code open_index(tensor_set *set, const char *dir, const char *index_p
                           json_key(v), shard);
             break;
         }
-        set->entries[set->n++] = (set_entry){e->name, e->view};
+        set->entries[set->n++] = (set_entry){e->name, e->type_name, e->view};
     }
     free(names);
     json_free(doc);
@@ -437,10 +437,32 @@ static err_code sort_entries(tensor_set *set, const char *dir, err_detail *detai
     return ERR_OK;
 }
 
+/* A draft head that was published by itself has names without their beginning. */
+static err_code name_draft_head(tensor_file *f, const char *path, err_detail *detail)
+{
+    static const char prefix[] = "mtp.";
+    tensor unused;
+    if (!tensor_file_find(f, "fc.weight", &unused)) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        const size_t n_bytes = sizeof prefix + strlen(f->entries[i].name);
+        char *name = malloc(n_bytes);
+        if (!name) {
+            return no_memory(detail, path);
+        }
+        snprintf(name, n_bytes, "%s%s", prefix, f->entries[i].name);
+        free(f->entries[i].name);
+        f->entries[i].name = name;
+    }
+    return ERR_OK;
+}
+
 /* The draft head's file, where a checkpoint keeps it apart. */
 static err_code open_side_file(tensor_set *set, const char *dir, err_detail *detail)
 {
-    static const char *const sides[] = {"model-mtp.safetensors", "mtp/weights.safetensors"};
+    static const char *const sides[] = {"model-mtp.safetensors", "mtp/weights.safetensors",
+                                        "mtp/model.safetensors"};
     char path[4096];
     tensor unused;
     if (tensor_set_find(set, "mtp.fc.weight", &unused)) {
@@ -449,6 +471,9 @@ static err_code open_side_file(tensor_set *set, const char *dir, err_detail *det
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
         if (file_join(path, sizeof path, dir, sides[i]) && file_exists(path)) {
             err_code err = add_file(set, path, detail);
+            if (!err) {
+                err = name_draft_head(set->files[set->n_files - 1], path, detail);
+            }
             if (!err) {
                 err = add_all(set, set->files[set->n_files - 1], detail);
             }
@@ -530,6 +555,11 @@ const char *tensor_set_at(const tensor_set *set, size_t index, tensor *out)
 {
     *out = set->entries[index].view;
     return set->entries[index].name;
+}
+
+const char *tensor_set_type_name(const tensor_set *set, size_t index)
+{
+    return set->entries[index].type_name;
 }
 
 static bool find_in_set(void *ctx, const char *name, tensor *out)

@@ -31,8 +31,8 @@ size_t tensor_file_count(const tensor_file *f);
 const char *tensor_file_at(const tensor_file *f, size_t index, tensor *out, const char **type_name);
 
 /* All files of a checkpoint folder: model.safetensors, or the shards named in model.safetensors.index.json (its
- * weight_map alone counts); and, if the draft head is not among them, model-mtp.safetensors or
- * mtp/weights.safetensors. ERR_NOT_FOUND if there is none of them. */
+ * weight_map alone counts); and, if the draft head is not among them, model-mtp.safetensors,
+ * mtp/weights.safetensors or mtp/model.safetensors, whose names may lack their "mtp.". ERR_NOT_FOUND if there is none of them. */
 typedef struct tensor_set tensor_set;
 
 MUST_CHECK err_code tensor_set_open(tensor_set **out, const char *dir, err_detail *detail);
@@ -40,6 +40,7 @@ void tensor_set_close(tensor_set *set); /* NULL allowed */
 bool tensor_set_find(const tensor_set *set, const char *name, tensor *out);
 size_t tensor_set_count(const tensor_set *set);
 const char *tensor_set_at(const tensor_set *set, size_t index, tensor *out);
+const char *tensor_set_type_name(const tensor_set *set, size_t index); /* "BF16", "F8_E4M3" */
 
 /* The set as the interface that layers and the vision encoder read. */
 tensor_source tensor_set_source(const tensor_set *set);
