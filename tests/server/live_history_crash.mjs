@@ -10,6 +10,7 @@ import { JSON_TYPE, eventually, request, runTests, sleep, startServer, test } fr
 
 const KILLS = Number(process.env.PARLEY_KILLS ?? 8);
 const CLIENTS = 4;
+const timeout = 120_000; // a machine that stands still for a while is no lost reply
 const dir = mkdtempSync(join(tmpdir(), 'parley-crash-'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 
@@ -26,7 +27,7 @@ async function write(server, i) {
     client.pending = { n, version };
     const message = { id: `m${n}`, parent: n ? `m${n - 1}` : null, role: 'user', text: textOf(i, n, version) };
     const reply = await request(server, {
-        method: 'PUT', path: `/v1/history/chats/c${i}`, headers: JSON_TYPE, body: JSON.stringify({ revision: client.revision, messages: [message] }),
+        timeout, method: 'PUT', path: `/v1/history/chats/c${i}`, headers: JSON_TYPE, body: JSON.stringify({ revision: client.revision, messages: [message] }),
     });
     if (reply.status !== 200) {
         assert.equal(reply.status, 0, reply.text);
@@ -41,7 +42,7 @@ async function write(server, i) {
 /** Reads a client's chat: all that was acknowledged, and at most the one write whose reply never came. */
 async function check(server, i) {
     const client = clients[i];
-    const reply = await request(server, { path: `/v1/history/chats/c${i}` });
+    const reply = await request(server, { timeout, path: `/v1/history/chats/c${i}` });
     if (reply.status === 404) {
         assert.equal(client.kept.length, 0);
         return;
@@ -70,7 +71,7 @@ test('what was acknowledged survives being killed', async () => {
         const writers = clients.map(async (_, i) => {
             while (await write(server, i)) n_written += 1;
         });
-        await eventually(() => n_written > before, true, 60_000); // however slow the machine is
+        await eventually(() => n_written > before, true, timeout);
         await sleep(Math.random() * 120);
         server.child.kill('SIGKILL');
         await Promise.all([...writers, server.exited]);
