@@ -1,23 +1,20 @@
 # Instruction-set flags of the kernel files; on other processors those files give no table.
-# TRAP: the block kernels count on -O3 to unroll their small loops.
+# TRAP: the block kernels count on -O3 to unroll their small loops. Under a sanitizer that would take minutes a file, so they
+# get -O2 there, and no checks for undefined behaviour, which the generic kernels, their specification, are under.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx2.c PROPERTIES
-        COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx512.c PROPERTIES
-        COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_q_avx2.c PROPERTIES
-        COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_ggml_avx2.c PROPERTIES
-        COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_ggml_vnni.c PROPERTIES
-        COMPILE_OPTIONS
-        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_q_vnni.c PROPERTIES
-        COMPILE_OPTIONS
-        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx512_bf16.c PROPERTIES
-        COMPILE_OPTIONS
-        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/vision/resize_avx2.c PROPERTIES
-        COMPILE_OPTIONS "-mavx2;-O3")
+    set(level -O3)
+    if(PARLEY_SANITIZE)
+        set(level -O2 -fno-sanitize=undefined)
+    endif()
+    set(avx2 -mavx2 -mfma -mf16c)
+    set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx2.c ${CMAKE_SOURCE_DIR}/compute/ops_q_avx2.c
+        ${CMAKE_SOURCE_DIR}/compute/ops_ggml_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2};${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx512.c
+        PROPERTIES COMPILE_OPTIONS "${avx512};${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_ggml_vnni.c ${CMAKE_SOURCE_DIR}/compute/ops_q_vnni.c
+        PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni;${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx512_bf16.c
+        PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/vision/resize_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-O3")
 endif()
