@@ -98,7 +98,7 @@ static void test_faults(void)
         {ROPE, ",\"attention_bias\":true", "attention_bias", ERR_UNSUPPORTED},
         {ROPE, ",\"hidden_act\":\"gelu\"", "hidden_act", ERR_UNSUPPORTED},
         {ROPE, ",\"output_gate_type\":\"sigmoid\"", "output_gate_type", ERR_UNSUPPORTED},
-        {ROPE, ",\"quantization\":{\"bits\":4}", "quantization", ERR_UNSUPPORTED},
+        {ROPE, ",\"quantization_config\":{\"quant_method\":\"gptq\"}", "gptq", ERR_UNSUPPORTED},
         {ROPE, ",\"mtp_num_hidden_layers\":2", "mtp_num_hidden_layers", ERR_UNSUPPORTED},
         {ROPE, ",\"rms_norm_eps\":-1", "rms_norm_eps", ERR_INVALID},
         {"\"x\":0", "", "rope_theta", ERR_INVALID},

@@ -86,7 +86,7 @@ static void test_changed_files(const model_config *cfg)
          ERR_NOT_FOUND},
         {"model.safetensors", "\"model.language_model.norm.weight\"", "\"x\"", "model.norm.weight",
          ERR_NOT_FOUND},
-        {"model.safetensors", "[160,1,4]", "[160,4,1]", "[160, 1, 4] by config.json, but is [160, 4, 1]",
+        {"model.safetensors", "[160,1,4]", "[160,2,2]", "[160, 1, 4] by config.json, but is [160, 2, 2]",
          ERR_CORRUPT},
         {"model.safetensors", "[1888,64]", "[64,1888]", "[1888, 64] by config.json, but is [64, 1888]",
          ERR_CORRUPT},

@@ -106,7 +106,7 @@ test('every error has its class, whole and streamed, in both APIs', async () => 
 test('a full queue is a RateLimitError, and the next request works', async () => {
     const controller = new AbortController();
     setMaxListeners(0, controller.signal);
-    const create = (content) => client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content }] }, { signal: controller.signal });
+    const create = (content) => client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content }] }, { signal: controller.signal, maxRetries: 0 });
     /* each lasts until it is aborted; four run, one waits, the rest is refused */
     const ends = Array.from({ length: 16 }, () => create('!len=8000 !delay=30').then(() => null, (error) => error));
     const refused = await Promise.race(ends);
