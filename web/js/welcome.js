@@ -49,7 +49,7 @@ class ChatWelcome extends LitElement {
         this.model = { name: 'Model', vision: true };
         /** Whether the introduction is open: at the first visit, and when it is asked for. */
         this.open = false;
-        /** @type {{files: string[], title?: string, question: string, thinking?: boolean}[]} */
+        /** A sample with a poster is a film. @type {{files: string[], poster?: string, title?: string, question: string, thinking?: boolean}[]} */
         this.samples = [];
     }
 
@@ -69,7 +69,9 @@ class ChatWelcome extends LitElement {
     }
 
     render() {
-        const samples = this.samples.filter((sample) => !sample.files.length || this.model.vision).slice(0, SHOWN);
+        const samples = this.samples
+            .filter((sample) => !sample.files.length || (sample.poster ? this.model.video : this.model.vision))
+            .slice(0, SHOWN);
         return html`<div class="welcome">
             ${logo()}
             <h2>${this.model.vision ? 'Show me something' : 'Ask me something'}</h2>
@@ -88,7 +90,7 @@ class ChatWelcome extends LitElement {
                               <button type="button" class="sample" @click=${() => this.#send(sample)}>
                                   <span class="sample-picture">
                                       ${sample.files.length
-                                          ? html`<img src="samples/${sample.files[0]}" alt="" />`
+                                          ? html`<img src="samples/${sample.poster ?? sample.files[0]}" alt="" />`
                                           : icon(sample.thinking ? 'sum' : 'thought')}
                                   </span>
                                   <span class="sample-words">
