@@ -61,6 +61,7 @@ async function openWire(lengths) {
         server.on('data', (data) => client.write(data));
         for (const one of [client, server]) one.on('close', end).on('error', end);
     });
+    wire.unref(); // a test that fails leaves it open
     await new Promise((resolve) => wire.listen(0, '127.0.0.1', () => resolve(undefined)));
     const { port } = /** @type {import('node:net').AddressInfo} */ (wire.address());
     return { at: `http://127.0.0.1:${port}/`, left, close: () => wire.close() };

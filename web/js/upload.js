@@ -113,6 +113,7 @@ class Upload {
 
     /** Waits for an event; fails with Lost when the socket goes. @param {(event: any) => boolean} test */
     #expect(test) {
+        if (this.isLost) return Promise.reject(new Lost());
         return new Promise((resolve, reject) => (this.waiting = { test, resolve, reject })).finally(() => (this.waiting = null));
     }
 
@@ -151,6 +152,7 @@ class Upload {
     }
 
     async #send() {
+        this.isLost = false;
         const begun = await this.#begin();
         if (begun.type === 'upload.completed') return this.#completed(begun);
         const limits = this.connection.session?.limits ?? {};
@@ -164,6 +166,7 @@ class Upload {
             while (at < this.blob.size && at + size - this.received <= window) {
                 const data = await this.blob.slice(at, at + size).arrayBuffer();
                 this.#check();
+                if (this.isLost) throw new Lost(); // while the file was read: the new socket knows no such handle
                 this.connection.sendBinary(chunk(handle, at, data));
                 at += data.byteLength;
             }
@@ -200,6 +203,7 @@ class Upload {
     }
 
     lost() {
+        this.isLost = true;
         this.waiting?.reject(new Lost());
     }
 }
