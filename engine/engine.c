@@ -489,6 +489,11 @@ void engine_cancel(engine *e, uint64_t id)
     inbox_cancel(e->inbox, id);
 }
 
+void engine_end_thinking(engine *e, uint64_t id)
+{
+    inbox_end_thinking(e->inbox, id);
+}
+
 void engine_clear_cache(engine *e)
 {
     if (e->vision_cache) {

@@ -153,6 +153,10 @@ MUST_CHECK err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_de
  * GEN_FINISH_CANCELLED if it was running or waiting. Any thread. */
 void engine_cancel(engine *e, uint64_t id);
 
+/* Closes the think block of a request at its next token, as a spent budget does, or as soon as it opens. Nothing happens to
+ * unknown and finished ids and to an answer that is past its thoughts. Any thread. */
+void engine_end_thinking(engine *e, uint64_t id);
+
 /* Raw bytes of a token (part of a character perhaps); special: a control token that is never shown.
  * NULL and 0 for ids without text. Any thread. */
 const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special);

@@ -9,7 +9,7 @@
 typedef struct entry {
     uint64_t id;
     gen_request *waiting; /* NULL once it runs */
-    bool cancelled;
+    bool cancelled, ends_thinking;
 } entry;
 
 struct inbox {
@@ -96,6 +96,25 @@ void inbox_cancel(inbox *in, uint64_t id)
         pthread_cond_signal(&in->changed);
     }
     pthread_mutex_unlock(&in->lock);
+}
+
+void inbox_end_thinking(inbox *in, uint64_t id)
+{
+    pthread_mutex_lock(&in->lock);
+    int32_t at = find(in, id);
+    if (at >= 0) {
+        in->entries[at].ends_thinking = true;
+    }
+    pthread_mutex_unlock(&in->lock);
+}
+
+bool inbox_ends_thinking(inbox *in, uint64_t id)
+{
+    pthread_mutex_lock(&in->lock);
+    int32_t at = find(in, id);
+    bool ends = at >= 0 && in->entries[at].ends_thinking;
+    pthread_mutex_unlock(&in->lock);
+    return ends;
 }
 
 void inbox_close(inbox *in)

@@ -25,6 +25,8 @@ void inbox_destroy(inbox *in);
 /* Hands r over; false if the queue is full or closed (r stays the caller's). */
 MUST_CHECK bool inbox_submit(inbox *in, gen_request *r);
 void inbox_cancel(inbox *in, uint64_t id);
+/* Notes that the request is to think no longer. */
+void inbox_end_thinking(inbox *in, uint64_t id);
 /* Refuses further requests and wakes the engine thread. */
 void inbox_close(inbox *in);
 
@@ -34,6 +36,8 @@ bool inbox_take(inbox *in, gen_request **r);
 bool inbox_take_cancelled(inbox *in, gen_request **r);
 /* Engine thread: whether the running request was cancelled, or the inbox closed. */
 bool inbox_is_cancelled(inbox *in, uint64_t id);
+/* Engine thread: whether the running request is to think no longer. */
+bool inbox_ends_thinking(inbox *in, uint64_t id);
 /* Engine thread: the running request is over. */
 void inbox_finish(inbox *in, uint64_t id);
 /* Ends the engine thread's sleep, or its next one. */

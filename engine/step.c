@@ -295,6 +295,17 @@ static void drop_cancelled(engine *e)
     }
 }
 
+/* Whoever waits for an answer may have had enough of its thoughts. */
+static void end_thoughts(engine *e)
+{
+    for (int32_t i = 0; i < e->n_slots; i++) {
+        slot *s = &e->slots[i];
+        if (s->req && inbox_ends_thinking(e->inbox, s->req->id)) {
+            think_end(&s->think);
+        }
+    }
+}
+
 /* ---- tokens ---- */
 
 static void watch_thinking(const engine *e, slot *s, int32_t id)
@@ -767,6 +778,7 @@ void *engine_thread(void *arg)
         drop_cancelled(e);
         if (!inbox_is_closed(e->inbox)) {
             admit(e);
+            end_thoughts(e);
         }
         if (!step(e) && !inbox_wait(e->inbox)) {
             break;

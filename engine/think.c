@@ -22,6 +22,11 @@ int32_t think_choose(think_watch *w, int32_t drawn, bool is_stop)
     return w->phase == THINK_CLOSING_IT ? w->close[w->n_closed] : drawn;
 }
 
+void think_end(think_watch *w)
+{
+    w->budget = 0;
+}
+
 static void watch_start(think_watch *w, char c)
 {
     if (w->n_matched == 0 && strchr(" \n\r\t", c) && c) {

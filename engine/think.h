@@ -44,6 +44,9 @@ void think_init(think_watch *w, bool starts_in_thinking, bool may_think, int32_t
 /* The token to say where the model drew `drawn`; is_stop: that would end the answer. */
 int32_t think_choose(think_watch *w, int32_t drawn, bool is_stop);
 
+/* The block has had enough: it is closed at the next token, or as soon as it opens. */
+void think_end(think_watch *w);
+
 /* A token with this text became part of the answer; len 0 for one that is never shown. */
 void think_accept(think_watch *w, const char *text, size_t len);
 

@@ -52,8 +52,9 @@ typedef struct answer {
     uint64_t order; /* of arrival, for lanes */
     answer_kind kind;
     answer_state state;
-    bool is_socket; /* asked over a WebSocket */
-    bool cancelled; /* by the client */
+    bool is_socket;     /* asked over a WebSocket */
+    bool cancelled;     /* by the client */
+    bool ends_thinking; /* the client has had enough of the thoughts */
     answer_timeout timeout;
     bool is_accepted;                        /* the body is valid, and opt holds what it says */
     char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */

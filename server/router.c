@@ -7,6 +7,7 @@ static const route ROUTES[] = {
     {ROUTE_CHAT_COMPLETIONS, NET_POST, "/v1/chat/completions", "chat_completions", false, true, false},
     {ROUTE_CHAT_COMPLETIONS, NET_POST, "/chat/completions", "chat_completions", false, true, false},
     {ROUTE_COUNT_CHAT, NET_POST, "/v1/chat/completions/input_tokens", "input_tokens", false, true, false},
+    {ROUTE_CHAT_CONTROL, NET_POST, "/v1/chat/completions/control", "chat_control", false, true, false},
     {ROUTE_COMPLETIONS, NET_POST, "/v1/completions", "completions", false, true, false},
     {ROUTE_COMPLETIONS, NET_POST, "/completions", "completions", false, true, false},
     {ROUTE_MESSAGES, NET_POST, "/v1/messages", "messages", false, true, false},

@@ -19,6 +19,7 @@ typedef enum route_id {
     ROUTE_DETOKENIZE,
     ROUTE_APPLY_TEMPLATE,
     ROUTE_COUNT_CHAT,      /* POST /v1/chat/completions/input_tokens */
+    ROUTE_CHAT_CONTROL,    /* POST /v1/chat/completions/control */
     ROUTE_COUNT_RESPONSES, /* POST /v1/responses/input_tokens */
     ROUTE_MESSAGES,
     ROUTE_COUNT_MESSAGES, /* POST /v1/messages/count_tokens */

@@ -490,6 +490,9 @@ static void submit(serve *s, answer *a)
         fail_answer(s, a, err, &e);
         return;
     }
+    if (a->ends_thinking) {
+        engine_end_thinking(s->engine, a->id);
+    }
     answer_begin(a, &info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
     if (!a->is_socket && a->opt.stream) {
         begin_streams(s, a);

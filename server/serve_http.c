@@ -543,6 +543,9 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
     case ROUTE_REQUEST_CANCEL:
         serve_on_cancel(s, c);
         break;
+    case ROUTE_CHAT_CONTROL:
+        serve_on_control(s, c, body);
+        break;
     case ROUTE_CACHE:
         serve_on_clear_cache(s, c);
         break;

@@ -407,6 +407,20 @@ static void on_cancel(serve *s, conn *c, const envelope *v)
     }
 }
 
+static void on_control(serve *s, conn *c, const envelope *v, const json *root)
+{
+    answer *a = find_target(s, c, v);
+    err_detail d = {0};
+    api_error e;
+    if (!a) {
+        fault(s, c, v, 404, "response_not_found", "response_id",
+              "there is no such response, or it is too old");
+    } else if (serve_control_answer(s, a, json_str(json_get(root, "action"), NULL), &d) != ERR_OK) {
+        api_error_from(&e, ERR_INVALID, &d);
+        serve_socket_error(s, c, &e, v->event_id, v->stream_id, v->response_id);
+    }
+}
+
 static void on_resume(serve *s, conn *c, const envelope *v, const json *root)
 {
     int64_t after = -1;
@@ -461,6 +475,8 @@ static void dispatch(serve *s, conn *c, const json *root, bytes *message)
         on_create(s, c, &v, message);
     } else if (strcmp(v.type, "response.cancel") == 0) {
         on_cancel(s, c, &v);
+    } else if (c->is_extended && strcmp(v.type, "response.control") == 0) {
+        on_control(s, c, &v, root);
     } else if (c->is_extended && strcmp(v.type, "response.resume") == 0) {
         on_resume(s, c, &v, root);
     } else if (c->is_extended && strcmp(v.type, "input_tokens.count") == 0) {

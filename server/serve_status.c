@@ -44,6 +44,53 @@ void serve_on_cancel(serve *s, conn *c)
     bytes_deinit(&body);
 }
 
+err_code serve_control_answer(serve *s, answer *a, const char *action, err_detail *d)
+{
+    if (!action || strcmp(action, "reasoning_end") != 0) {
+        return err_set_param(d, ERR_INVALID, "action", action ? "invalid_value" : "missing_field",
+                             "action must be \"reasoning_end\"");
+    }
+    a->ends_thinking = true;
+    if (a->state == ANSWER_RUNNING) {
+        engine_end_thinking(s->engine, a->id);
+    }
+    return ERR_OK;
+}
+
+void serve_on_control(serve *s, conn *c, const bytes *body)
+{
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    err_code err = json_parse(&doc, bytes_str(body), body->len, LIMIT_JSON_DEPTH, &d);
+    const json *root = err == ERR_OK ? json_root(doc) : NULL;
+    const char *id = json_str(json_get(root, "id"), NULL);
+    const char *action = json_str(json_get(root, "action"), NULL);
+    answer *a = id ? serve_find_answer(s, c->scope, id) : NULL;
+    if (err == ERR_OK && !id) {
+        err = err_set_param(&d, ERR_INVALID, "id", "missing_field",
+                            "id must name an answer: that of its chunks or of its response");
+    } else if (err == ERR_OK && !a) {
+        err = err_set_param(&d, ERR_NOT_FOUND, "id", "request_not_found", "no such request runs or waits");
+    } else if (err == ERR_OK) {
+        err = serve_control_answer(s, a, action, &d);
+    }
+    if (err != ERR_OK) {
+        api_error e;
+        api_error_from(&e, err, &d);
+        serve_send_error(s, c, &e);
+    } else {
+        bytes reply;
+        bytes_init(&reply, 16384);
+        bytes_append_str(&reply, "{\"id\":");
+        bytes_append_json(&reply, id, strlen(id));
+        bytes_append_str(&reply,
+                         ",\"object\":\"request.control\",\"action\":\"reasoning_end\",\"success\":true}");
+        serve_send_json(s, c, 200, &reply, NULL);
+        bytes_deinit(&reply);
+    }
+    json_free(doc);
+}
+
 void serve_on_clear_cache(serve *s, conn *c)
 {
     api_error e;

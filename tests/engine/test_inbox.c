@@ -56,6 +56,23 @@ static void test_cancel(void)
     inbox_destroy(in);
 }
 
+static void test_end_thinking(void)
+{
+    inbox *in = inbox_create(2, 1);
+    gen_request *r = NULL;
+    CHECK(inbox_submit(in, request(7)));
+    inbox_end_thinking(in, 9); /* unknown: nothing */
+    inbox_end_thinking(in, 7); /* while it waits */
+    CHECK(inbox_take(in, &r));
+    gen_request_free(r);
+    CHECK(inbox_ends_thinking(in, 7));
+    CHECK(!inbox_ends_thinking(in, 9));
+    CHECK(!inbox_is_cancelled(in, 7));
+    inbox_finish(in, 7);
+    CHECK(!inbox_ends_thinking(in, 7));
+    inbox_destroy(in);
+}
+
 static void *close_later(void *arg)
 {
     inbox_close(arg);
@@ -93,6 +110,7 @@ int main(void)
 {
     test_order_and_bound();
     test_cancel();
+    test_end_thinking();
     test_close_wakes();
     test_wake();
     CHECK_DONE();

@@ -74,6 +74,28 @@ static void test_budget(void)
     CHECK_INT(think_choose(&w, 5, false), 5);
 }
 
+static void test_told_to_end(void)
+{
+    think_watch w = start(true, true, -1);
+    say(&w, "hm");
+    think_end(&w);
+    check_closing(&w, 5, false);
+    think_end(&w); /* it is over: nothing happens */
+    CHECK_INT(think_choose(&w, 5, false), 5);
+    /* told before the block is there */
+    w = start(false, true, -1);
+    think_end(&w);
+    CHECK_INT(think_choose(&w, 5, false), 5);
+    say(&w, "<think>");
+    check_closing(&w, 6, false);
+    /* while it is being closed */
+    w = start(true, true, 0);
+    CHECK_INT(think_choose(&w, 5, false), CLOSE_IDS[0]);
+    say(&w, "x");
+    think_end(&w);
+    CHECK_INT(think_choose(&w, 5, false), CLOSE_IDS[1]);
+}
+
 static void test_end_inside(void)
 {
     think_watch w = start(true, true, -1);
@@ -89,6 +111,7 @@ int main(void)
 {
     test_phases();
     test_budget();
+    test_told_to_end();
     test_end_inside();
     CHECK_DONE();
 }

@@ -3,6 +3,7 @@
  *
  *     !len=N    answer with N characters          !delay=MS   wait between events
  *     !think    answer inside a think block first !fail       fail after some tokens
+ *     !think=N  with N characters of thoughts
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
  *     !who      say the scope and the switches of the request
  *     !recall   say the role and the text of every message
@@ -25,6 +26,9 @@
 /* LONG: answers of so many characters, without a delay, come in events that are as large as events can be. */
 enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, LONG = 20000, CACHED = 3 };
 
+/* How thoughts begin. */
+static const char OPENING[] = "<think>\nLet me think.";
+
 struct gen_request {
     gen_request_info info;
     char *text; /* the answer */
@@ -37,6 +41,7 @@ struct gen_request {
     size_t done;
     double submitted_ms, next_ms;
     bool started, cancelled;
+    bool ends_thinking; /* {lock} until the step that heeds it */
     gen_request *next;
 };
 
@@ -113,7 +118,11 @@ static void write_answer(bytes *out, const char *said, int n_images)
     int len = option(said, "!len", -1);
     const char *raw = strstr(said, "!raw ");
     if (strstr(said, "!think")) {
-        bytes_append_str(out, "<think>\nLet me think.\n</think>\n\n");
+        bytes_append_str(out, OPENING);
+        for (int i = option(said, "!think", 0); i > 1; i--) {
+            bytes_append_char(out, '.');
+        }
+        bytes_append_str(out, "\n</think>\n\n");
     }
     if (raw) {
         bytes_append_str(out, raw + 5);
@@ -288,6 +297,16 @@ static void send_progress(engine *e, const gen_request *r, gen_phase phase, int3
     send(e, event);
 }
 
+/* Leaves out the rest of the thoughts. */
+static void cut_thoughts(gen_request *r)
+{
+    char *close = strstr(r->text, "\n</think>");
+    if (close && close > r->text + r->done) {
+        memmove(r->text + r->done, close, strlen(close) + 1);
+        r->len = strlen(r->text);
+    }
+}
+
 /* One step of one request; true when it is over. */
 static bool step(engine *e, gen_request *r)
 {
@@ -367,6 +386,10 @@ static void *engine_thread(void *ctx)
             pthread_mutex_lock(&e->lock);
             continue;
         }
+        if (due->ends_thinking && due->done >= sizeof OPENING - 1) {
+            due->ends_thinking = false;
+            cut_thoughts(due);
+        }
         pthread_mutex_unlock(&e->lock);
         bool over = step(e, due);
         pthread_mutex_lock(&e->lock);
@@ -413,6 +436,15 @@ void engine_cancel(engine *e, uint64_t id)
         if (r->id == id) {
             r->cancelled = true;
         }
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+void engine_end_thinking(engine *e, uint64_t id)
+{
+    pthread_mutex_lock(&e->lock);
+    for (gen_request *r = e->list; r; r = r->next) {
+        r->ends_thinking = r->ends_thinking || r->id == id;
     }
     pthread_mutex_unlock(&e->lock);
 }

@@ -134,6 +134,42 @@ test('cancel while media are decoded', async () => {
     ws.destroy();
 });
 
+test('a control ends the thoughts of the response it names', async () => {
+    const ws = await openExtended();
+    ws.send(create('one !delay=30 !think=6000', { stream_id: 'a', max_output_tokens: 8000 }));
+    ws.send(create('two !delay=1 !think=400', { stream_id: 'b' }));
+    const created = await ws.wait((m) => m.type === 'response.created' && m.stream_id === 'a');
+    await ws.wait((m) => m.type === 'response.reasoning_text.delta' && m.stream_id === 'a');
+    const control = { type: 'response.control', response_id: created.response.id, action: 'reasoning_end' };
+    ws.send({ ...control, action: 'nonsense', event_id: 'c1' });
+    const refused = await ws.wait('error');
+    assert.deepEqual([refused.status, refused.error.code, refused.error.param, refused.error.event_id], [400, 'invalid_value', 'action', 'c1']);
+    ws.send({ ...control, response_id: 'resp_nothing' });
+    assert.equal((await ws.wait('error')).error.code, 'response_not_found');
+    ws.send(control);
+    ws.send(control);
+    for (const [lane, text] of [['a', 'You said: one '], ['b', 'You said: two ']]) {
+        await ws.wait((m) => m.type === 'response.completed' && m.stream_id === lane);
+        const answer = checkOracle(ws.messages.filter((m) => m.stream_id === lane));
+        assert.equal(answer.text, text);
+        assert.ok(lane === 'a' ? answer.reasoning.length < 5000 : answer.reasoning.length > 400, lane);
+    }
+    ws.send(control); /* it has ended: nothing happens */
+    ws.send({ type: 'ping', t: 'after' });
+    await ws.wait('pong');
+    assert.equal(await ws.wait('error', 1), null);
+    ws.destroy();
+});
+
+test('a strict socket knows no control', async () => {
+    const ws = await Socket.open(server);
+    ws.send({ type: 'response.control', response_id: 'resp_nothing', action: 'reasoning_end' });
+    ws.send(create('!len=5'));
+    await ws.wait('response.completed');
+    assert.equal(ws.messages.filter((m) => m.type === 'error').length, 0);
+    ws.destroy();
+});
+
 test('resume at every event gives the identical rest', async () => {
     const ws = await openExtended();
     ws.send(create('!delay=3 !think resume me please, this is a longer text'));

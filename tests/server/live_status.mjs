@@ -138,6 +138,31 @@ test('a key sees and stops its own requests only', async () => {
     assert.equal(await guarded.stop(), 0);
 });
 
+test('a control ends the thoughts, and the answer follows', async () => {
+    const control = (body, headers = {}) => post(server, '/v1/chat/completions/control', body, headers);
+    const thinking = chat(server, 'the answer !delay=30 !think=6000', { max_tokens: 8000 });
+    await eventually(async () => (await status()).running.filter((r) => r.tokens > 0).length, 1);
+    const [{ id }] = (await status()).running;
+    for (const [body, code, param, number] of [
+        [{ id, action: 'stop' }, 'invalid_value', 'action', 400], [{ id }, 'missing_field', 'action', 400], [{ id, action: 1 }, 'missing_field', 'action', 400],
+        [{ action: 'reasoning_end' }, 'missing_field', 'id', 400], [[], 'missing_field', 'id', 400], ['{', 'invalid_json', null, 400],
+        [{ id: 'chatcmpl-none', action: 'reasoning_end' }, 'request_not_found', 'id', 404]]) {
+        const reply = await control(body);
+        assert.equal(reply.status, number, reply.text);
+        assert.equal(reply.json().error.code, code);
+        assert.equal(reply.json().error.param, param);
+    }
+    for (let times = 0; times < 2; times++) {
+        const reply = await control({ id, action: 'reasoning_end' });
+        assert.deepEqual(reply.json(), { id, object: 'request.control', action: 'reasoning_end', success: true });
+    }
+    const { choices } = (await thinking).json();
+    assert.match(choices[0].message.reasoning_content, /^Let me think\.\.*$/);
+    assert.ok(choices[0].message.reasoning_content.length < 5000, 'without the control they are 6000 characters');
+    assert.equal(choices[0].message.content, 'You said: the answer ');
+    assert.equal((await control({ id, action: 'reasoning_end' })).status, 404, 'it is over');
+});
+
 test('while the model loads', async () => {
     const loading = await startServer([], { FAKE_LOAD_MS: '1000' });
     const s = await status(loading);

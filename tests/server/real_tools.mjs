@@ -2,7 +2,7 @@
  *  budget for thoughts, the same with and without drafts, alone and beside others. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { joinChat, post, runTests, startServer, test } from './client.mjs';
+import { Socket, joinChat, post, runTests, startServer, test } from './client.mjs';
 
 const model = fileURLToPath(new URL('../../assets/seedling', import.meta.url));
 const server = await startServer(['serve', '-m', model, '--port', '0', '-c', '2048', '-t', '1', '--temp', '0', '--cache-ram', '32', '--log-level', 'error']);
@@ -75,6 +75,31 @@ test('a budget changes nothing with drafts, in a batch, from the cache', async (
     for (const [question, more] of bodies) plain.push(text(await ask(question, { ...more, mtp: false, cache_prompt: false })));
     const drafted = await Promise.all(bodies.map(([question, more]) => ask(question, more)));
     assert.deepEqual(drafted.map(text), plain);
+});
+
+test('a control closes the thoughts like a budget', async () => {
+    const { tokens } = (await post(server, '/tokenize', { content: '<|im_end|><|endoftext|>' })).json();
+    const ws = await Socket.open(server, { protocols: 'parley.v1' });
+    const question = { type: 'response.create', input: 'Set a timer for 12 minutes.', max_output_tokens: 60, enable_thinking: true, stream_id: 'lane' };
+    const create = async (more) => {
+        ws.send({ ...question, ...more });
+        return (await ws.wait('response.created')).response.id;
+    };
+    const output = async (id) => {
+        const { response } = await ws.wait((m) => /completed|incomplete$/.test(m.type) && m.response_id === id, 60000);
+        return response.output.map(({ type, content }) => [type, content?.[0].text]);
+    };
+    /* The first does not end by itself, so what stands behind it in the lane waits when the control comes. */
+    const first = await create({ max_output_tokens: 1800, logit_bias: Object.fromEntries(tokens.map((id) => [id, -100])) });
+    const told = await create({});
+    const budgeted = await create({ reasoning_budget: 0 });
+    const free = await create({});
+    ws.send({ type: 'response.control', response_id: told, action: 'reasoning_end' });
+    ws.send({ type: 'response.cancel', response_id: first });
+    const expected = await output(budgeted);
+    assert.deepEqual(await output(told), expected);
+    assert.notDeepEqual(await output(free), expected);
+    ws.destroy();
 });
 
 test('an answer cut while it thinks says so', async () => {

@@ -37,6 +37,7 @@ static void test_routes(void)
         {NET_DELETE, "/metrics", 405, ROUTE_NONE},
         {NET_GET, "/v1/status", 200, ROUTE_STATUS},
         {NET_POST, "/v1/status", 405, ROUTE_NONE},
+        {NET_POST, "/v1/chat/completions/control", 200, ROUTE_CHAT_CONTROL},
         {NET_POST, "/v1/requests/req_1/cancel", 200, ROUTE_REQUEST_CANCEL},
         {NET_DELETE, "/v1/requests/req_1", 200, ROUTE_REQUEST_CANCEL},
         {NET_GET, "/v1/requests/req_1", 405, ROUTE_NONE},
