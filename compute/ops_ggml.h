@@ -38,4 +38,12 @@ extern const ggml_kernels ggml_kernels_avx512_vnni[GGML_TYPES]; /* the same */
     X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
 #define GGML_FOR_ALL(X) GGML_FOR_GGUF(X) X(AF4) X(AF8)
 
+/* The product of one type, from the including file's dot_rows. */
+#define GGML_DEFINE_DOT(NAME)                                                                                \
+    static void dot_##NAME(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,  \
+                           size_t K)                                                                         \
+    {                                                                                                        \
+        dot_rows(DTYPE_##NAME, out, out_stride, x, T, w, N, K);                                              \
+    }
+
 #endif

@@ -6,7 +6,7 @@
 
 #include "compute/ops_ggml_simd.h"
 
-enum { ROWS_T = 4, BLOCKS = GGML_SPAN / 32 };
+enum { BLOCKS = GGML_SPAN / 32 };
 
 typedef struct lanes {
     __m256 half[2]; /* blocks of even and of odd number */
@@ -104,21 +104,6 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
     }
 }
 
-static ALWAYS_INLINE void dot_rows(const dtype type, float *out, size_t out_stride, const void *x, size_t T,
-                                   const void *w, size_t N, size_t K)
-{
-    for (size_t n = 0; n < N; n++) {
-        const uint8_t *row = (const uint8_t *)w + n * ggml_row_bytes(type, K);
-        size_t t = 0;
-        for (; t + ROWS_T <= T; t += ROWS_T) {
-            dot_row(type, out + n, out_stride, x, t, ROWS_T, row, K);
-        }
-        for (; t < T; t++) {
-            dot_row(type, out + n, out_stride, x, t, 1, row, K);
-        }
-    }
-}
-
 /* ---- as floats ---- */
 
 static ALWAYS_INLINE void widen_block(const dtype type, float *out, const uint8_t *span, size_t b,
@@ -154,11 +139,7 @@ static ALWAYS_INLINE void widen_row(const dtype type, float *out, const uint8_t 
 }
 
 #define DEFINE(NAME)                                                                                         \
-    static void dot_##NAME(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,  \
-                           size_t K)                                                                         \
-    {                                                                                                        \
-        dot_rows(DTYPE_##NAME, out, out_stride, x, T, w, N, K);                                              \
-    }                                                                                                        \
+    GGML_DEFINE_DOT(NAME)                                                                                    \
     void widen_##NAME##_avx2(float *out, const void *row, size_t K)                                          \
     {                                                                                                        \
         widen_row(DTYPE_##NAME, out, row, K);                                                                \

@@ -75,11 +75,7 @@ static void widen_row(dtype type, float *out, const void *row, size_t K)
 }
 
 #define DEFINE(NAME)                                                                                         \
-    static void dot_##NAME(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,  \
-                           size_t K)                                                                         \
-    {                                                                                                        \
-        dot_rows(DTYPE_##NAME, out, out_stride, x, T, w, N, K);                                              \
-    }                                                                                                        \
+    GGML_DEFINE_DOT(NAME)                                                                                    \
     static void widen_##NAME(float *out, const void *row, size_t K)                                          \
     {                                                                                                        \
         widen_row(DTYPE_##NAME, out, row, K);                                                                \

@@ -372,4 +372,31 @@ GGML_FOR_ALL(DECLARE)
 /* Room for a span of 32-column blocks: of af8 at most. */
 enum { SPAN_ROOM = 8 * 40 };
 
+/* ---- rows of products, around each file's own dot_row ---- */
+
+enum { ROWS_T = 4 };
+
+/* Results of one row of weights and of nt <= ROWS_T rows of x from t0 on; the including file defines it. */
+static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_stride, const void *x, size_t t0,
+                                  const size_t nt, const uint8_t *w, size_t K);
+
+static ALWAYS_INLINE void dot_rows(const dtype type, float *out, size_t out_stride, const void *x, size_t T,
+                                   const void *w, size_t N, size_t K)
+{
+    for (size_t n = 0; n < N; n++) {
+        const uint8_t *row = (const uint8_t *)w + n * ggml_row_bytes(type, K);
+        size_t t = 0;
+        for (; t + ROWS_T <= T; t += ROWS_T) {
+            dot_row(type, out + n, out_stride, x, t, ROWS_T, row, K);
+        }
+        if (T - t >= 2) {
+            dot_row(type, out + n, out_stride, x, t, 2, row, K);
+            t += 2;
+        }
+        if (T - t == 1) {
+            dot_row(type, out + n, out_stride, x, t, 1, row, K);
+        }
+    }
+}
+
 #endif

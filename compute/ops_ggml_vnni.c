@@ -6,7 +6,7 @@
 #include "compute/ops_ggml_simd.h"
 #include "compute/vec_avx512.h"
 
-enum { ROWS_T = 4, GROUP = 64, GROUPS = GGML_SPAN / GROUP };
+enum { GROUP = 64, GROUPS = GGML_SPAN / GROUP };
 
 /* The columns of one span of a row of weights, for nt rows of x. */
 typedef struct span_work {
@@ -98,32 +98,7 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
     }
 }
 
-static ALWAYS_INLINE void dot_rows(const dtype type, float *out, size_t out_stride, const void *x, size_t T,
-                                   const void *w, size_t N, size_t K)
-{
-    for (size_t n = 0; n < N; n++) {
-        const uint8_t *row = (const uint8_t *)w + n * ggml_row_bytes(type, K);
-        size_t t = 0;
-        for (; t + ROWS_T <= T; t += ROWS_T) {
-            dot_row(type, out + n, out_stride, x, t, ROWS_T, row, K);
-        }
-        if (T - t >= 2) {
-            dot_row(type, out + n, out_stride, x, t, 2, row, K);
-            t += 2;
-        }
-        if (T - t == 1) {
-            dot_row(type, out + n, out_stride, x, t, 1, row, K);
-        }
-    }
-}
-
-#define DEFINE(NAME)                                                                                         \
-    static void dot_##NAME(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,  \
-                           size_t K)                                                                         \
-    {                                                                                                        \
-        dot_rows(DTYPE_##NAME, out, out_stride, x, T, w, N, K);                                              \
-    }
-GGML_FOR_ALL(DEFINE)
+GGML_FOR_ALL(GGML_DEFINE_DOT)
 
 #define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME##_avx2},
 const ggml_kernels ggml_kernels_avx512_vnni[GGML_TYPES] = {GGML_FOR_ALL(MEMBER)};

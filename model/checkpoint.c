@@ -140,7 +140,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const checkpoint_tensor *)a)->name, ((const checkpoint_tensor *)b)->name);
 }
 
-err_code checkpoint_seal(checkpoint *ck, err_detail *detail)
+/* Sorts the tensors by name. */
+static err_code sort_tensors(checkpoint *ck, err_detail *detail)
 {
     if (ck->n > 1) {
         qsort(ck->tensors, ck->n, sizeof *ck->tensors, compare_names);
@@ -154,6 +155,17 @@ err_code checkpoint_seal(checkpoint *ck, err_detail *detail)
                 ck->path, NAME_IN_MESSAGE, ck->tensors[i - 1].stored, NAME_IN_MESSAGE, ck->tensors[i].stored);
         }
     }
+    return ERR_OK;
+}
+
+err_code checkpoint_seal(checkpoint **out, checkpoint *ck, err_code added, err_detail *detail)
+{
+    const err_code err = added ? added : sort_tensors(ck, detail);
+    if (err) {
+        checkpoint_close(ck);
+        return err;
+    }
+    *out = ck;
     return ERR_OK;
 }
 

@@ -102,8 +102,9 @@ checkpoint_traits *checkpoint_traits_of(checkpoint *ck);
 /* Names and data must live as long as the checkpoint. ERR_NOMEM. */
 MUST_CHECK err_code checkpoint_add(checkpoint *ck, const char *name, const char *stored, const tensor *view,
                                    err_detail *detail);
-/* Ends the adding. ERR_CORRUPT if two tensors have one name: then the files are those of two models. */
-MUST_CHECK err_code checkpoint_seal(checkpoint *ck, err_detail *detail);
+/* Ends the adding, which went as `added` says, and hands the checkpoint out; after a failure, returned, it is closed.
+ * ERR_CORRUPT if two tensors have one name: then the files are those of two models. */
+MUST_CHECK err_code checkpoint_seal(checkpoint **out, checkpoint *ck, err_code added, err_detail *detail);
 
 /* The folder form: config.json, safetensors, tokenizer.json, chat_template.jinja. */
 MUST_CHECK err_code checkpoint_folder_open(checkpoint **out, const char *dir, err_detail *detail);

@@ -190,16 +190,9 @@ err_code checkpoint_folder_open(checkpoint **out, const char *dir, err_detail *d
     }
     checkpoint *ck = NULL;
     err = checkpoint_create(&ck, &FOLDER, f, dir, detail);
-    if (!err) {
-        err = add_tensors(ck, f, detail);
-    }
-    if (!err) {
-        err = checkpoint_seal(ck, detail);
-    }
     if (err) {
-        checkpoint_close(ck);
         return err;
     }
-    *out = ck;
-    return ERR_OK;
+    err = add_tensors(ck, f, detail);
+    return checkpoint_seal(out, ck, err, detail);
 }

@@ -465,13 +465,5 @@ err_code checkpoint_gguf_open(checkpoint **out, const char *path, const char *mm
     if (!err && g->vision) {
         err = add_vision(ck, g, detail);
     }
-    if (!err) {
-        err = checkpoint_seal(ck, detail);
-    }
-    if (err) {
-        checkpoint_close(ck);
-        return err;
-    }
-    *out = ck;
-    return ERR_OK;
+    return checkpoint_seal(out, ck, err, detail);
 }
