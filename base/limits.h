@@ -121,7 +121,8 @@ enum {
     LIMIT_GGUF_VALUES = 65536,
     LIMIT_GGUF_TENSORS = 262144,
     LIMIT_GGUF_KEY = 65535,
-    LIMIT_GGUF_NAME = 255
+    LIMIT_GGUF_NAME = 255,
+    LIMIT_CATALOG_MODELS = 1024 /* below --models-dir */
 };
 #define LIMIT_CONFIG_BYTES    ((size_t)16 << 20)
 #define LIMIT_TOKENIZER_BYTES ((size_t)256 << 20)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/catalog.h"
 #include "model/model.h"
 #include "model/seq_state.h"
 
@@ -83,6 +84,19 @@ static void fill(report *r, const model *m)
     add_number(r, "state_bytes_4096_f32", "  with --cache-type f32", seq_state_bytes(c, KV_F32, false, 4096));
 }
 
+static void write_json(bytes *out, const report *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const row *x = &r->rows[i];
+        bytes_printf(out, "%s\"%s\":", i ? "," : "", x->key);
+        if (x->is_number) {
+            bytes_append_str(out, x->text);
+        } else {
+            bytes_append_json(out, x->text, strlen(x->text));
+        }
+    }
+}
+
 err_code inspect_model(bytes *out, const char *path, const char *mmproj, bool as_json, err_detail *detail)
 {
     model *m = NULL;
@@ -93,20 +107,83 @@ err_code inspect_model(bytes *out, const char *path, const char *mmproj, bool as
     }
     report r = {0};
     fill(&r, m);
-    for (size_t i = 0; i < r.n; i++) {
-        const row *x = &r.rows[i];
-        if (!as_json) {
-            bytes_printf(out, "%-30s %s\n", x->label, x->text);
-            continue;
-        }
-        bytes_printf(out, "%s\"%s\":", i ? "," : "{", x->key);
-        if (x->is_number) {
-            bytes_append_str(out, x->text);
-        } else {
-            bytes_append_json(out, x->text, strlen(x->text));
-        }
+    if (as_json) {
+        bytes_append_char(out, '{');
+        write_json(out, &r);
+        bytes_append_str(out, "}\n");
     }
-    bytes_append_str(out, as_json ? "}\n" : "");
+    for (size_t i = 0; i < r.n && !as_json; i++) {
+        bytes_printf(out, "%-30s %s\n", r.rows[i].label, r.rows[i].text);
+    }
     model_close(m);
     return ERR_OK;
+}
+
+/* ---- a folder of models ---- */
+
+static double gigabytes(uint64_t n)
+{
+    return (double)n / 1e9;
+}
+
+static void write_line(bytes *out, const char *name, const model *m)
+{
+    bytes_printf(out, "%-40s %8.2f %8.2f %8.2f %8.2f %9d  %-6s %s\n", name, gigabytes(model_n_params(m)),
+                 gigabytes(model_weight_bytes(m)), gigabytes(model_weight_bytes_as(m, 8, 8)),
+                 gigabytes(model_weight_bytes_as(m, 4, 8)), model_get_config(m)->max_position_embeddings,
+                 model_get_config(m)->has_vision ? "yes" : "no", model_has_mtp(m) ? "yes" : "no");
+}
+
+static void inspect_one(bytes *out, const catalog *c, const catalog_model *entry, bool as_json)
+{
+    model *m = NULL;
+    err_detail why = {0};
+    const model_open_options opt = {0};
+    err_code err = entry->error;
+    if (err) {
+        snprintf(why.text, sizeof why.text, "%s", entry->reason);
+    } else {
+        err_detail d = {0};
+        err = model_open(&m, entry->path, &opt, &d);
+        catalog_hide_folder(c, why.text, sizeof why.text, d.text);
+    }
+    if (as_json) {
+        report r = {0};
+        bytes_append_str(out, "{\"name\":");
+        bytes_append_json(out, entry->name, strlen(entry->name));
+        bytes_append_char(out, ',');
+        if (err) {
+            bytes_append_str(out, "\"error\":");
+            bytes_append_json(out, why.text, strlen(why.text));
+        } else {
+            fill(&r, m);
+            write_json(out, &r);
+        }
+        bytes_append_char(out, '}');
+    } else if (err) {
+        bytes_printf(out, "%-40s cannot be loaded: %s\n", entry->name, why.text);
+    } else {
+        write_line(out, entry->name, m);
+    }
+    model_close(m);
+}
+
+err_code inspect_folder(bytes *out, const char *dir, bool as_json, err_detail *detail)
+{
+    catalog *c = NULL;
+    err_code err = catalog_open(&c, dir, detail);
+    if (!err && catalog_count(c) == 0) {
+        err = err_set(detail, ERR_NOT_FOUND, "%s holds no models", dir);
+    }
+    if (!err && !as_json) {
+        bytes_printf(out, "%-40s %8s %8s %8s %8s %9s  %-6s %s\n", "name", "params/G", "GB", "q8", "q4",
+                     "context", "vision", "mtp");
+    }
+    for (size_t i = 0; !err && i < catalog_count(c); i++) {
+        bytes_append_str(out, !as_json ? "" : i ? "," : "[");
+        inspect_one(out, c, catalog_at(c, i), as_json);
+    }
+    bytes_append_str(out, !err && as_json ? "]\n" : "");
+    catalog_close(c);
+    return err;
 }

@@ -1,6 +1,7 @@
 /* inspect: what a checkpoint (a folder or a GGUF file) holds, without starting an engine. Any thread.
  *
  *     inspect_model(&out, "DIR", NULL, as_json, &detail);
+ *     inspect_folder(&out, "MODELS", as_json, &detail);
  */
 #ifndef PARLEY_ENGINE_INSPECT_H
 #define PARLEY_ENGINE_INSPECT_H
@@ -14,5 +15,9 @@
  * missing or wrong. */
 MUST_CHECK err_code inspect_model(bytes *out, const char *path, const char *mmproj, bool as_json,
                                   err_detail *detail);
+
+/* The same for each model in a folder (engine/catalog.h): a line or an object of a list each. Those that cannot be loaded
+ * are there with the reason. ERR_NOT_FOUND if there is none. */
+MUST_CHECK err_code inspect_folder(bytes *out, const char *dir, bool as_json, err_detail *detail);
 
 #endif

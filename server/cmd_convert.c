@@ -14,8 +14,11 @@ int command_convert(const options *o)
     if (!command_formats(o, &layer_bits, &head_bits)) {
         return OPTIONS_EXIT_USAGE;
     }
-    err_code err =
-        engine_convert(o->convert_from, o->convert_to, layer_bits, head_bits, (size_t)o->threads, &detail);
+    const char *from = o->convert_from;
+    err_code err = command_find_model(o, &from, &detail);
+    if (err == ERR_OK) {
+        err = engine_convert(from, o->convert_to, layer_bits, head_bits, (size_t)o->threads, &detail);
+    }
     if (err == ERR_OK) {
         printf("%s is ready: parley -m %s\n", o->convert_to, o->convert_to);
     }

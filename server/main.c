@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/catalog.h"
 #include "server/commands.h"
 
 /* Seedling's folder: where it was installed, or assets/ beside the build folder. Static buffer; NULL if not found. */
@@ -31,6 +32,30 @@ static const char *default_model(void)
         }
     }
     return NULL;
+}
+
+err_code command_find_model(const options *o, const char **model, err_detail *detail)
+{
+    catalog *c = NULL;
+    if (!o->models_dir) {
+        return ERR_OK;
+    }
+    err_code err = catalog_open(&c, o->models_dir, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const catalog_model *found = *model ? catalog_find(c, *model) : NULL;
+    for (size_t i = 0; !*model && !found && i < catalog_count(c); i++) {
+        found = catalog_at(c, i)->error == ERR_OK ? catalog_at(c, i) : NULL;
+    }
+    if (found) {
+        *model = arena_strdup(o->memory, found->path, strlen(found->path));
+        err = *model ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+    } else if (*model && access(*model, F_OK) != 0) {
+        err = catalog_unknown(c, *model, detail);
+    }
+    catalog_close(c);
+    return err;
 }
 
 int command_fail(err_code err, const err_detail *detail)
@@ -104,6 +129,28 @@ bool command_engine_options(engine_options *out, const options *o)
     return engine_parse_cpu(o->cpu, &out->cpu_mask) && command_formats(o, &out->layer_bits, &out->head_bits);
 }
 
+/* The model that is meant; prints what is wrong and returns the exit code, or 0. */
+static int choose_model(options *o)
+{
+    err_detail detail = {0};
+    if (o->command == COMMAND_INSPECT && !o->model) {
+        o->model = o->models_dir;
+    }
+    const err_code err = command_find_model(o, &o->model, &detail);
+    if (err != ERR_OK) {
+        return command_fail(err, &detail);
+    }
+    if (!o->model) {
+        o->model = default_model();
+    }
+    if (!o->model) {
+        fprintf(stderr, "parley: the demonstration model (assets/seedling) is not beside this program; "
+                        "name a checkpoint folder with -m DIR\n");
+        return OPTIONS_EXIT_USAGE;
+    }
+    return 0;
+}
+
 /* Sets what every command needs; false after printing what is wrong. */
 static bool prepare(options *o)
 {
@@ -118,14 +165,6 @@ static bool prepare(options *o)
     err_detail detail;
     if (o->log_file && log_open(o->log_file, &detail) != ERR_OK) {
         fprintf(stderr, "parley: %s\n", detail.text);
-        return false;
-    }
-    if (!o->model) {
-        o->model = default_model();
-    }
-    if (!o->model) {
-        fprintf(stderr, "parley: the demonstration model (assets/seedling) is not beside this program; "
-                        "name a checkpoint folder with -m DIR\n");
         return false;
     }
     return true;
@@ -145,6 +184,10 @@ static int execute(options *o)
     }
     if (!prepare(o)) {
         return OPTIONS_EXIT_USAGE;
+    }
+    const int code = choose_model(o);
+    if (code) {
+        return code;
     }
     switch (o->command) {
     case COMMAND_RUN:

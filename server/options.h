@@ -41,6 +41,7 @@ typedef struct options {
     command command;
     /* model */
     const char *model;
+    const char *models_dir;
     const char *mmproj;
     const char *alias;
     const char *chat_template_file;

@@ -15,7 +15,7 @@
 static const option_row ROWS[] = {
     /* ---- model ---- */
     ROW(.name = "model", .letters = "m", .metavar = "PATH", AT(model), .commands = IN_MODEL,
-        .group = GROUP_MODEL, .help = "checkpoint folder or GGUF file",
+        .group = GROUP_MODEL, .help = "checkpoint folder or GGUF file, or a name below --models-dir",
         .note = "Seedling, the built-in demonstration model",
         .more = "A folder with config.json, tokenizer.json, the chat template and safetensors files, as "
                 "published; or a file NAME.gguf, of a model in parts any one."),
@@ -23,6 +23,11 @@ static const option_row ROWS[] = {
         .help = "vision tower of a GGUF model", .note = "a fitting *mmproj*.gguf in the model's folder"),
     ROW(.name = "alias", .also = "served-model-name", .metavar = "NAME", AT(alias), .commands = IN_SERVE,
         .group = GROUP_MODEL, .help = "model name shown to clients", .note = "folder name"),
+    ROW(.name = "models-dir", .metavar = "DIR", AT(models_dir), .commands = IN_MODEL | IN_CONVERT,
+        .group = GROUP_MODEL, .help = "folder of models, each of which -m may name",
+        .more =
+            "Checkpoint folders and GGUF files in it or one folder deeper (NAME, ORG/NAME). Without -m the "
+            "first that can be loaded is taken. /v1/models lists them all."),
     ROW(.name = "strict-model", AT(strict_model), .kind = OPTION_SWITCH, .commands = IN_SERVE,
         .group = GROUP_MODEL, .help = "refuse requests that name another model"),
     ROW(.name = "chat-template-file", .metavar = "FILE", AT(chat_template_file), .commands = IN_ANSWER,
@@ -349,8 +354,10 @@ static const command_row COMMANDS[] = {
     {.name = "inspect",
      .id = COMMAND_INSPECT,
      .bit = IN_INSPECT,
-     .usage = "parley inspect [-m DIR] [--json]",
-     .help = "what a checkpoint holds and what it needs"},
+     .usage = "parley inspect [PATH] [--json]",
+     .help = "what a checkpoint, or each model in a folder, holds and needs",
+     .words = {offsetof(options, model)},
+     .n_words = 1},
     {.name = "convert",
      .id = COMMAND_CONVERT,
      .bit = IN_CONVERT,

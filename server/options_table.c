@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/nearest.h"
 
 const command_row *option_find_command(const char *name)
 {
@@ -48,47 +49,13 @@ const option_row *option_find_letters(const char *letters, unsigned commands)
     return NULL;
 }
 
-/* How many single-character changes turn a into b, for short words. */
-static int edit_distance(const char *a, const char *b)
-{
-    int row[64];
-    int n = (int)strlen(b);
-    if (n >= (int)ARRAY_LEN(row)) {
-        return 99;
-    }
-    for (int j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (int i = 1; *a; i++, a++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (*a != b[j - 1]);
-            diagonal = row[j];
-            int shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shorter ? change : shorter;
-        }
-    }
-    return row[n];
-}
-
-/* As edit_distance; the beginning of a name means that name. */
-static int distance_to(const char *name, const char *row_name)
-{
-    if (!row_name) {
-        return 99;
-    }
-    const size_t len = strlen(name);
-    return len >= 3 && strncmp(row_name, name, len) == 0 ? 1 : edit_distance(name, row_name);
-}
-
 const option_row *option_nearest(const char *name, unsigned commands)
 {
     size_t n;
     const option_row *rows = option_rows(&n), *best = NULL;
     int best_distance = 4;
     for (size_t i = 0; i < n; i++) {
-        const int d = distance_to(name, rows[i].name), e = distance_to(name, rows[i].also);
+        const int d = nearest_distance(name, rows[i].name), e = nearest_distance(name, rows[i].also);
         const int nearest = d < e ? d : e;
         if ((rows[i].commands & commands) && nearest < best_distance) {
             best_distance = nearest;

@@ -1,0 +1,197 @@
+/* catalog: which folders and files are models, their names, damaged ones, what changes on the disk, and names that lead
+ * nowhere. */
+#include "engine/catalog.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "engine/inspect.h"
+#include "tests/check.h"
+#include "tests/model/tool.h"
+
+enum { PATH_BYTES = 4096 };
+
+static const char *in(const char *root, const char *name)
+{
+    static char paths[4][PATH_BYTES];
+    static int next;
+    char *path = paths[next++ % 4];
+    CHECK(snprintf(path, PATH_BYTES, "%.1000s/%.1000s", root, name) < PATH_BYTES);
+    return path;
+}
+
+/* The small checkpoint as a folder of links. */
+static void add_folder(const char *root, const char *name)
+{
+    const char *files[] = {"config.json", "model.safetensors", "model-mtp.safetensors", "tokenizer.json"};
+    CHECK_INT(mkdir(in(root, name), 0700), 0);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        char link_path[PATH_BYTES];
+        snprintf(link_path, sizeof link_path, "%.1000s/%.100s/%s", root, name, files[i]);
+        CHECK_INT(symlink(in(check_data("tiny"), files[i]), link_path), 0);
+    }
+}
+
+static void remove_all(const char *path)
+{
+    char child[PATH_BYTES];
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            snprintf(child, sizeof child, "%s/%s", path, e->d_name);
+            struct stat st;
+            if (lstat(child, &st) == 0 && S_ISDIR(st.st_mode)) {
+                remove_all(child);
+            } else {
+                CHECK_INT(unlink(child), 0);
+            }
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    CHECK_INT(rmdir(path), 0);
+}
+
+static void copy(const char *from, const char *to, long n_bytes)
+{
+    FILE *in_file = fopen(from, "rb"), *out = fopen(to, "wb");
+    CHECK(in_file && out);
+    for (int c; n_bytes-- > 0 && in_file && out && (c = fgetc(in_file)) != EOF;) {
+        fputc(c, out);
+    }
+    if (in_file) {
+        fclose(in_file);
+    }
+    if (out) {
+        CHECK_INT(fclose(out), 0);
+    }
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* Folders, a file with its vision tower, a damaged folder and file, side files alone, and what is none of these. */
+static void fill(const char *root)
+{
+    add_folder(root, "tiny");
+    CHECK_INT(mkdir(in(root, "org"), 0700), 0);
+    add_folder(root, "org/second");
+    CHECK_INT(tool_run_3("make_gguf", check_data("tiny"), in(root, "packed.gguf"), "q8_0"), 0);
+    CHECK_INT(rename(in(root, "mmproj-packed.gguf"), in(root, "eyes.gguf")),
+              0); /* known by its header alone */
+    CHECK_INT(mkdir(in(root, "org/alone"), 0700), 0);
+    copy(in(root, "packed.gguf"), in(root, "org/alone/some-file.gguf"), 1 << 24);
+    copy(in(root, "packed.gguf"), in(root, "short.gguf"), 100000);
+    copy(in(root, "packed.gguf"), in(root, "parts-00002-of-00003.gguf"), 1000);
+    CHECK_INT(mkdir(in(root, "empty"), 0700), 0);
+    CHECK_INT(mkdir(in(root, "bare"), 0700), 0);
+    write_text(in(root, "bare/config.json"), "{\"model_type\":\"qwen3_5\"}");
+    write_text(in(root, "notes.txt"), "not a model");
+    CHECK_INT(mkdir(in(root, ".hidden"), 0700), 0);
+    write_text(in(root, ".hidden/config.json"), "{}");
+    CHECK_INT(mkdir(in(root, "new\nline"), 0700), 0);
+    write_text(in(root, "new\nline/config.json"), "{}");
+}
+
+static void check_names(const catalog *c, const char *expected)
+{
+    bytes text;
+    bytes_init(&text, 1 << 16);
+    for (size_t i = 0; i < catalog_count(c); i++) {
+        const catalog_model *m = catalog_at(c, i);
+        bytes_printf(&text, "%s%s%s", i ? " " : "", m->name, m->error ? "!" : "");
+    }
+    CHECK_STR(bytes_str(&text), expected);
+    bytes_deinit(&text);
+}
+
+static void test_list(const catalog *c, const char *root)
+{
+    err_detail d = {0};
+    check_names(c, "bare! org/alone org/second packed short! tiny");
+    const catalog_model *m = catalog_find(c, "tiny");
+    CHECK(m && m->has_vision && m->has_mtp && m->context == 32768 && m->n_bytes > 1000000);
+    CHECK_STR(m ? m->family : "", "qwen3_5");
+    m = catalog_find(c, "packed");
+    CHECK(m && !m->has_vision && m->has_mtp); /* its vision tower has another name than *mmproj* */
+    m = catalog_find(c, "bare");
+    CHECK(m && strstr(m->reason, "config.json") && !strstr(m->reason, root));
+    m = catalog_find(c, "short");
+    CHECK(m && m->error == ERR_CORRUPT && strncmp(m->reason, "short.gguf", 10) == 0);
+    static const char *const NONE[] = {
+        "", ".", "..", "../tiny", "org", "org/../tiny", "/etc/passwd", "tiny/", ".hidden"};
+    for (size_t i = 0; i < ARRAY_LEN(NONE); i++) {
+        CHECK(catalog_find(c, NONE[i]) == NULL);
+    }
+    CHECK_INT(catalog_unknown(c, "secnod", &d), ERR_NOT_FOUND);
+    CHECK(strstr(d.text, "nearest are org/second"));
+}
+
+/* The list again: what is new, gone, made whole, or known to be wrong. */
+static void test_refresh(catalog *c, const char *root)
+{
+    catalog_set_error(c, "tiny", ERR_NOMEM, "too large");
+    copy(in(root, "packed.gguf"), in(root, "short.gguf"), 1 << 24);
+    copy(in(root, "eyes.gguf"), in(root, "mmproj-eyes.gguf"), 1 << 24);
+    add_folder(root, "zebra");
+    CHECK_INT(mkdir(in(root, "packed"), 0700), 0);
+    write_text(in(root, "packed/config.json"), "{}");
+    remove_all(in(root, "org/alone"));
+    catalog_refresh(c);
+    check_names(c, "bare! org/second packed! packed.gguf short tiny! zebra");
+    const catalog_model *m = catalog_find(c, "packed.gguf");
+    CHECK(m && m->has_vision);
+    CHECK_STR(catalog_find(c, "tiny")->reason, "too large");
+    CHECK_INT(unlink(in(root, "tiny/model-mtp.safetensors")), 0); /* the files changed: that may be over */
+    catalog_refresh(c);
+    m = catalog_find(c, "tiny");
+    CHECK(m && !m->error && !m->has_mtp);
+}
+
+static void test_inspect(const char *root)
+{
+    bytes out;
+    err_detail d = {0};
+    bytes_init(&out, 1 << 20);
+    CHECK_OK(inspect_folder(&out, root, false, &d), d);
+    CHECK(strstr(bytes_str(&out), "org/second ") && strstr(bytes_str(&out), "cannot be loaded: "));
+    bytes_clear(&out);
+    CHECK_OK(inspect_folder(&out, root, true, &d), d);
+    CHECK(strstr(bytes_str(&out), "{\"name\":\"bare\",\"error\":\"") &&
+          strstr(bytes_str(&out), "\"weight_bytes_q4\":"));
+    bytes_clear(&out);
+    CHECK_INT(inspect_folder(&out, in(root, "empty"), false, &d), ERR_NOT_FOUND);
+    bytes_deinit(&out);
+}
+
+int main(void)
+{
+    char root[] = "/tmp/parley_catalog_XXXXXX";
+    catalog *c = NULL;
+    err_detail d = {0};
+    log_set_level(LOG_OFF);
+    CHECK_INT(catalog_open(&c, "/nowhere", &d), ERR_NOT_FOUND);
+    CHECK(mkdtemp(root) != NULL);
+    fill(root);
+    CHECK_OK(catalog_open(&c, root, &d), d);
+    if (c) {
+        test_list(c, root);
+        test_refresh(c, root);
+        test_inspect(root);
+    }
+    remove_all(root);
+    const size_t n = c ? catalog_count(c) : 0;
+    if (c) {
+        catalog_refresh(c); /* the folder is gone: the old list stays */
+        CHECK(n > 0 && catalog_count(c) == n);
+    }
+    catalog_close(c);
+    CHECK_DONE();
+}
