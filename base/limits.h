@@ -107,7 +107,13 @@ enum {
     LIMIT_QUEUE_TIMEOUT_S = 600,    /* --queue-timeout: answers on a processor take minutes */
     LIMIT_REQUEST_TIMEOUT_S = 3600, /* --request-timeout */
     LIMIT_KEEPALIVE_S = 10,         /* --keepalive: SSE comment interval */
-    LIMIT_DRAIN_TIMEOUT_S = 30,     /* --drain-timeout */
+    LIMIT_WS_PING_S = 30,           /* --ws-ping: a socket that is silent for so long is pinged */
+    LIMIT_WS_PONG_S = 15,           /* ... and dropped if it stays silent */
+    LIMIT_BODY_RATE = 16 << 10,     /* --body-rate: bytes a second, behind the first seconds of a body */
+    LIMIT_BODY_RATE_AFTER_S = 5,
+    LIMIT_UNREAD_BYTES =
+        1 << 20,                /* --max-ws-queue: of messages, or of a stream, that a client does not read */
+    LIMIT_DRAIN_TIMEOUT_S = 30, /* --drain-timeout */
 };
 
 /* Conversations kept for previous_response_id, as JSON text */

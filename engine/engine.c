@@ -401,6 +401,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                               ? (size_t)opt->max_image_pixels
                               : LIMIT_IMAGE_PIXELS;
     e->film_outer_pair = opt->film_outer_pair;
+    e->share_cache = opt->share_cache;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
     e->cache_type = opt->exact ? KV_F32 : KV_F16;
     err_code err = ERR_OK;

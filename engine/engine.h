@@ -40,6 +40,7 @@ typedef struct engine_options {
     const char *cache_type;    /* keys and values: "f32", "bf16", "f16", "q8"; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
+    bool share_cache;         /* both caches are everybody's, whatever the scope of a request */
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
     engine_film_limits films;

@@ -66,6 +66,7 @@ struct engine {
     int32_t max_film_frames; /* shown to the model */
     size_t max_image_pixels; /* of one picture */
     bool film_outer_pair;
+    bool share_cache;
     bool drafting; /* the model has a draft head and it may be used */
     void (*on_event)(void *ctx, gen_event *event);
     void *on_event_ctx;

@@ -384,7 +384,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (!r) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
     }
-    r->scope = in->scope;
+    r->scope = e->share_cache ? 0 : in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
     const tokenizer *tok = model_tokenizer(e->model);
     err_code err = constrain_request(e, r, in, detail);
@@ -448,7 +448,7 @@ out:
 static err_code finish_raw(engine *e, gen_request **out, gen_request *r, err_code err, uint64_t scope,
                            const gen_params *params, err_detail *detail)
 {
-    r->scope = scope;
+    r->scope = e->share_cache ? 0 : scope;
     if (err == ERR_OK) {
         err = finish_request(e, r, params, detail);
     }

@@ -229,6 +229,10 @@ int command_serve(const options *o)
     so.queue_timeout_s = (int)o->queue_timeout;
     so.request_timeout_s = (int)o->request_timeout;
     so.keepalive_s = (int)o->keepalive;
+    so.ws_ping_s = (int)o->ws_ping;
+    so.body_rate = (size_t)o->body_rate_kib << 10;
+    so.max_unread = (size_t)o->max_ws_queue_kib << 10;
+    so.finish_on_disconnect = strcmp(o->on_disconnect, "finish") == 0;
     so.upload_dir = o->upload_dir;
     so.max_upload = (uint64_t)o->max_upload_mib << 20;
     so.upload_quota = (uint64_t)o->upload_quota_mib << 20;

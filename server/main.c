@@ -88,6 +88,7 @@ bool command_formats(const options *o, int *layer_bits, int *head_bits)
 
 bool command_engine_options(engine_options *out, const options *o)
 {
+    const bool caches = o->command == COMMAND_SERVE && strcmp(o->cache_scope, "none") != 0;
     *out = (engine_options){
         .model_dir = o->model,
         .mmproj = o->mmproj,
@@ -97,8 +98,9 @@ bool command_engine_options(engine_options *out, const options *o)
         .n_queue = (int32_t)o->queue,
         .prefill_chunk = (int32_t)o->batch_size,
         .cache_type = o->cache_type,
-        .cache_mib = o->command == COMMAND_SERVE ? o->cache_ram : 0,
-        .vision_cache_mib = o->command == COMMAND_SERVE ? o->vision_cache : 0,
+        .cache_mib = caches ? o->cache_ram : 0,
+        .vision_cache_mib = caches ? o->vision_cache : 0,
+        .share_cache = caches && strcmp(o->cache_scope, "all") == 0,
         .no_draft = !o->mtp,
         .n_threads = (size_t)o->threads,
         .lock_memory = o->mlock,

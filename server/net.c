@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "server/net_lws.h"
 
@@ -197,12 +198,6 @@ static const struct lws_protocols PROTOCOLS[] = {
     {0},
 };
 
-/* A peer that is silent for 20 s is pinged; one that stays silent is dropped at 45 s. */
-static const lws_retry_bo_t IDLE_POLICY = {
-    .secs_since_valid_ping = 20,
-    .secs_since_valid_hangup = 45,
-};
-
 static void on_lws_log(int level, const char *line)
 {
     size_t len = strlen(line);
@@ -236,6 +231,14 @@ void net_set_timer(net *n, int ms)
     lws_sul_schedule(n->context, 0, &n->timer, on_timer, (lws_usec_t)ms * 1000);
 }
 
+/* Whether a body drips: uploads are not looked at, whose deadline grows with their size. */
+static bool is_too_slow(const net_conn *c, int64_t now)
+{
+    const int64_t counted_ns = now - c->body_ns - (int64_t)LIMIT_BODY_RATE_AFTER_S * 1000000000;
+    return c->phase == CONN_BODY && !c->streams_body && counted_ns > 0 &&
+           (double)c->in.len < (double)c->net->opt.body_rate * (double)counted_ns / 1e9;
+}
+
 /* libwebsockets re-arms its body timer at every piece, so a dripping body would live for ever without this. */
 static void on_watchdog(lws_sorted_usec_list_t *sul)
 {
@@ -243,7 +246,7 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
     int64_t now = clock_ns();
     for (size_t i = 0; i < n->conns.cap; i++) {
         net_conn *c = id_table_at(&n->conns, i);
-        if (c && c->deadline_ns && now > c->deadline_ns) {
+        if (c && c->deadline_ns && (now > c->deadline_ns || is_too_slow(c, now))) {
             net_http_timeout(c);
         }
     }
@@ -277,7 +280,9 @@ static err_code open_context(net *n, err_detail *detail)
     info.pt_serv_buf_size = 65536;
     info.timeout_secs = (unsigned)(opt->body_timeout_s < GAP_TIMEOUT_S ? opt->body_timeout_s : GAP_TIMEOUT_S);
     info.fd_limit_per_thread = (unsigned)(opt->max_connections + FD_SPARE);
-    info.retry_and_idle_policy = &IDLE_POLICY;
+    n->idle_policy = (lws_retry_bo_t){.secs_since_valid_ping = (uint16_t)opt->ws_ping_s,
+                                      .secs_since_valid_hangup = (uint16_t)(opt->ws_ping_s + opt->ws_pong_s)};
+    info.retry_and_idle_policy = &n->idle_policy;
     n->context = lws_create_context(&info);
     if (n->context) {
         info.protocols = PROTOCOLS;

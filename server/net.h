@@ -108,6 +108,8 @@ typedef struct net_options {
     int max_connections_per_address;
     int header_timeout_s; /* from connecting to the end of the first head */
     int body_timeout_s;
+    size_t body_rate;         /* bytes a second that a body must bring behind its first seconds; 0: any */
+    int ws_ping_s, ws_pong_s; /* a silent socket is pinged after so long, and dropped so much later */
 } net_options;
 
 /* Listens; on the sockets that the service manager hands over if there are some. ERR_BUSY if the port is taken, ERR_INVALID for a

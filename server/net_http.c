@@ -601,7 +601,8 @@ int net_http_head(net_conn *c, const char *path, size_t len)
     if (h.has_body || (declared && h.method == NET_POST)) {
         c->phase = CONN_BODY;
         const int64_t more_s = c->streams_body ? (int64_t)(expected / STREAM_RATE) : 0;
-        c->deadline_ns = clock_ns() + (c->net->opt.body_timeout_s + more_s) * 1000000000;
+        c->body_ns = clock_ns();
+        c->deadline_ns = c->body_ns + (c->net->opt.body_timeout_s + more_s) * 1000000000;
         return 0;
     }
     return hand_up(c);

@@ -50,6 +50,7 @@ typedef struct net_conn {
     size_t body_bytes, body_pos;
     bytes piece;         /* the piece that on_writable fills */
     int64_t deadline_ns; /* 0: none */
+    int64_t body_ns;     /* when the body began */
     int close_code;      /* WebSocket: send this and end */
     char close_reason[64];
 } net_conn;
@@ -59,6 +60,7 @@ struct net {
     net_callbacks cb;
     struct lws_context *context;
     struct lws_vhost *vhost;
+    lws_retry_bo_t idle_policy;
     id_table conns;
     uint64_t next_id;
     size_t inflight; /* bytes held in all `in` buffers */

@@ -51,7 +51,7 @@ typedef struct options {
     int64_t reasoning_budget; /* -1: no limit */
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute, *quantize, *quantize_head;
-    const char *cache_type;
+    const char *cache_type, *cache_scope;
     bool mtp, mlock;
     int64_t max_images, max_image_pixels;
     int64_t max_video_mib, max_video_pixels, max_video_frames;
@@ -67,8 +67,10 @@ typedef struct options {
     const char *host;
     int64_t port;
     int64_t max_header_kib, max_ws_message_mib, max_conns, max_conns_per_ip;
-    int64_t header_timeout, body_timeout, queue_timeout, request_timeout, keepalive,
+    int64_t header_timeout, body_timeout, queue_timeout, request_timeout, keepalive, ws_ping,
         drain_timeout; /* seconds */
+    int64_t body_rate_kib, max_ws_queue_kib;
+    const char *on_disconnect;
     const char *api_key, *api_key_file;
     bool insecure_no_key;
     const char *api_prefix;

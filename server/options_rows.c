@@ -70,6 +70,12 @@ static const option_row ROWS[] = {
         .help = "memory for encoded pictures and films, so that a second question about them is quick; 0 "
                 "keeps none",
         .note = "256, or a 32nd of the free memory"),
+    ROW(.name = "cache-scope", .metavar = "WHO", AT(cache_scope), .kind = OPTION_CHOICE,
+        .choices = "key all none", .standard_text = "key", .commands = IN_SERVE, .group = GROUP_SPEED,
+        .help = "who may share earlier prompts and encoded pictures: key, all, none",
+        .more = "key: requests with the same API key. With all, somebody who guesses a prompt can tell from "
+                "the time whether "
+                "another key sent it. none keeps nothing."),
     ROW(.name = "cache-type", .metavar = "TYPE", AT(cache_type), .kind = OPTION_CHOICE,
         .choices = "f32 bf16 f16 q8", .commands = IN_ENGINE, .group = GROUP_SPEED,
         .help = "how keys and values are kept: f32, bf16, f16, q8; smaller ones take less memory and time in "
@@ -179,6 +185,10 @@ static const option_row ROWS[] = {
     ROW(.name = "max-ws-message", .metavar = "MIB", AT(max_ws_message_mib), .kind = OPTION_INT, .max = 1024,
         .commands = IN_SERVE, .group = GROUP_SERVER,
         .help = "largest message of a WebSocket; 0: as --max-body"),
+    ROW(.name = "max-ws-queue", .metavar = "KIB", AT(max_ws_queue_kib), .kind = OPTION_INT,
+        .standard = LIMIT_UNREAD_BYTES >> 10, .min = 64, .max = MIB, .commands = IN_SERVE,
+        .group = GROUP_SERVER,
+        .help = "what may wait for a client that does not read its socket or stream; then it is cut off"),
     ROW(.name = "max-header", .metavar = "KIB", AT(max_header_kib), .kind = OPTION_INT,
         .standard = LIMIT_HEADER_BYTES >> 10, .min = 2, .max = 16, .commands = IN_SERVE,
         .group = GROUP_SERVER, .help = "largest head of a request"),
@@ -195,6 +205,9 @@ static const option_row ROWS[] = {
     ROW(.name = "body-timeout", .metavar = "S", AT(body_timeout), .kind = OPTION_INT,
         .standard = LIMIT_BODY_TIMEOUT_S, .min = 1, .max = 3600, .commands = IN_SERVE, .group = GROUP_SERVER,
         .help = "seconds that a body may take; uploads get more by their size"),
+    ROW(.name = "body-rate", .metavar = "KIB", AT(body_rate_kib), .kind = OPTION_INT,
+        .standard = LIMIT_BODY_RATE >> 10, .max = MIB, .commands = IN_SERVE, .group = GROUP_SERVER,
+        .help = "KiB a second that a body must bring, its first 5 seconds apart; 0: any"),
     ROW(.name = "queue-timeout", .metavar = "S", AT(queue_timeout), .kind = OPTION_INT,
         .standard = LIMIT_QUEUE_TIMEOUT_S, .min = 1, .max = 86400, .commands = IN_SERVE,
         .group = GROUP_SERVER, .help = "seconds that a request may wait for its turn"),
@@ -204,6 +217,15 @@ static const option_row ROWS[] = {
     ROW(.name = "keepalive", .metavar = "S", AT(keepalive), .kind = OPTION_INT, .standard = LIMIT_KEEPALIVE_S,
         .min = 1, .max = 3600, .commands = IN_SERVE, .group = GROUP_SERVER,
         .help = "seconds of silence before a stream sends a comment"),
+    ROW(.name = "ws-ping", .metavar = "S", AT(ws_ping), .kind = OPTION_INT, .standard = LIMIT_WS_PING_S,
+        .min = 1, .max = 3600, .commands = IN_SERVE, .group = GROUP_SERVER,
+        .help = "seconds of silence before a WebSocket is pinged; 15 more and it is dropped"),
+    ROW(.name = "on-disconnect", .metavar = "WHAT", AT(on_disconnect), .kind = OPTION_CHOICE,
+        .choices = "cancel finish", .standard_text = "cancel", .commands = IN_SERVE, .group = GROUP_SERVER,
+        .help = "what becomes of an answer whose client leaves: cancel, finish",
+        .more = "finish computes it to its end, so that the same prompt is known the next time. What a "
+                "request says itself "
+                "(on_disconnect, store, Idempotency-Key) comes first."),
     ROW(.name = "drain-timeout", .also = "shutdown-timeout", .metavar = "S", AT(drain_timeout),
         .kind = OPTION_INT, .standard = LIMIT_DRAIN_TIMEOUT_S, .max = 86400, .commands = IN_SERVE,
         .group = GROUP_SERVER,

@@ -54,6 +54,10 @@ void serve_options_init(serve_options *opt)
     opt->queue_timeout_s = LIMIT_QUEUE_TIMEOUT_S;
     opt->request_timeout_s = LIMIT_REQUEST_TIMEOUT_S;
     opt->keepalive_s = LIMIT_KEEPALIVE_S;
+    opt->ws_ping_s = LIMIT_WS_PING_S;
+    opt->ws_pong_s = LIMIT_WS_PONG_S;
+    opt->body_rate = LIMIT_BODY_RATE;
+    opt->max_unread = LIMIT_UNREAD_BYTES;
     opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
 }
 
@@ -490,7 +494,10 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_connections = opt->max_connections,
                                  .max_connections_per_address = opt->max_connections_per_address,
                                  .header_timeout_s = opt->header_timeout_s,
-                                 .body_timeout_s = opt->body_timeout_s};
+                                 .body_timeout_s = opt->body_timeout_s,
+                                 .body_rate = opt->body_rate,
+                                 .ws_ping_s = opt->ws_ping_s,
+                                 .ws_pong_s = opt->ws_pong_s};
     const net_callbacks callbacks = {.ctx = s,
                                      .on_head = serve_on_head,
                                      .on_body = serve_on_body,

@@ -53,9 +53,13 @@ typedef struct serve_options {
     int n_queue; /* bodies waiting for a prep worker */
     int header_timeout_s;
     int body_timeout_s;
-    int queue_timeout_s;   /* waiting for a place among the running answers */
-    int request_timeout_s; /* from the request to the answer's end */
-    int keepalive_s;       /* SSE comment interval */
+    int queue_timeout_s;      /* waiting for a place among the running answers */
+    int request_timeout_s;    /* from the request to the answer's end */
+    int keepalive_s;          /* SSE comment interval */
+    int ws_ping_s, ws_pong_s; /* see net_options */
+    size_t body_rate;         /* see net_options */
+    size_t max_unread; /* bytes of messages, or of a stream, that wait for a client that does not read */
+    bool finish_on_disconnect; /* answers go on when their clients leave, unless a request says otherwise */
     int drain_timeout_s;
     bool quiet; /* no ready line */
     /* Called on the loop thread after SIGHUP: the keys that hold from now on, which live until the next call. On an error the

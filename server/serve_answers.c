@@ -420,8 +420,9 @@ static void on_event(serve *s, const gen_event *event)
     count_answer(s, a);
     uint64_t conn_id = a->conn;
     if (a->kind != ANSWER_RESPONSES) {
+        size_t i = 0;
         finish_chat(s, a);
-        if (!a->opt.stream && !a->repeat_key[0]) {
+        if (!a->repeat_key[0] && (!a->opt.stream || !serve_next_waiting(s, a, &i))) {
             serve_drop_answer(s, a);
             return;
         }
@@ -678,6 +679,13 @@ void serve_cancel_answer(serve *s, answer *a)
     }
 }
 
+/* --on-disconnect finish: nobody may ever read it, but its prompt is remembered. */
+static bool goes_on(const serve *s, const answer *a)
+{
+    return s->opt->finish_on_disconnect && a->kind != ANSWER_QUERY && a->state != ANSWER_FINISHED &&
+           !a->cancelled && !a->opt.cancel_on_disconnect;
+}
+
 void serve_abandon_answers(serve *s, uint64_t conn_id)
 {
     for (size_t i = 0; i < s->answers.cap; i++) {
@@ -687,6 +695,7 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
         }
         bool can_be_read = a->has_reply || (a->is_accepted && a->repeat_key[0]);
         bool keep = can_be_read && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
+        keep = keep || goes_on(s, a);
         a->conn = keep ? a->conn : 0; /* kept ones still share their lanes */
         if (keep) {
             continue;

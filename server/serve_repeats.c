@@ -128,7 +128,7 @@ void serve_check_stream(serve *s, answer *a)
 {
     size_t i = 0;
     for (const conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
-        if (a->sse_base + a->sse.len - c->sse_pos > SERVE_STREAM_QUEUE_BYTES) {
+        if (a->sse_base + a->sse.len - c->sse_pos > s->opt->max_unread) {
             log_warn("srv", "req=%s the client does not read: hung up", a->chat_id);
             net_abort(s->net, c->id); /* on_close cancels the answer, if it is nobody else's */
         }

@@ -14,7 +14,7 @@
 void serve_queue_frame(serve *s, conn *c, const bytes *text)
 {
     uint32_t len = (uint32_t)text->len;
-    if (text->failed || c->frames.len - c->frames_pos + text->len > SERVE_SOCKET_QUEUE_BYTES) {
+    if (text->failed || c->frames.len - c->frames_pos + text->len > s->opt->max_unread) {
         net_close_socket(s->net, c->id, 1008, "messages are not read");
         return;
     }

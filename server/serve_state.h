@@ -32,10 +32,8 @@
 #include "server/uploads.h"
 
 enum {
-    SERVE_MAX_READERS = 32,   /* responses one socket follows */
-    SERVE_MAX_UNFINISHED = 8, /* unfinished responses of one socket */
-    SERVE_SOCKET_QUEUE_BYTES = 1 << 20,
-    SERVE_STREAM_QUEUE_BYTES = 1 << 20,
+    SERVE_MAX_READERS = 32,            /* responses one socket follows */
+    SERVE_MAX_UNFINISHED = 8,          /* unfinished responses of one socket */
     SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
     SERVE_FLUSH_MS = 33,
     SERVE_STATS_MS = 500,

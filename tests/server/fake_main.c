@@ -71,6 +71,14 @@ int main(int argc, char **argv)
             opt.history_quota = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--body-timeout") == 0) {
             opt.body_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--body-rate") == 0) {
+            opt.body_rate = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--ws-ping") == 0) {
+            opt.ws_ping_s = opt.ws_pong_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--max-ws-queue") == 0) {
+            opt.max_unread = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--on-disconnect") == 0) {
+            opt.finish_on_disconnect = strcmp(value, "finish") == 0;
         } else if (strcmp(name, "--keepalive") == 0) {
             opt.keepalive_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--drain") == 0) {

@@ -130,7 +130,7 @@ test('how much a request may hold', async () => {
 });
 
 test('a socket that does not read what it asks for', async () => {
-    const server = await startServer();
+    const server = await startServer(['--max-ws-queue', '100000']);
     await server.ready();
     const ws = await Socket.open(server, { protocols: 'parley.v1' });
     await ws.wait('session.created');
@@ -140,6 +140,53 @@ test('a socket that does not read what it asks for', async () => {
     await eventually(() => ws.raw.socket.writableLength, 0, 60000);
     ws.raw.socket.resume();
     assert.equal(await ws.closed(60000), 1008);
+    assert.equal(await server.stop(), 0);
+});
+
+test('a socket that answers no ping', async () => {
+    const server = await startServer(['--ws-ping', '1']); // and dropped after another second
+    await server.ready();
+    const [deaf, alive] = [await Socket.open(server), await Socket.open(server)];
+    deaf.send({ type: 'response.create', input: LONG });
+    await deaf.wait('response.output_text.delta', 60000);
+    const answering = alive.wait('never', 120000); // it answers pings while it waits
+    assert.ok(await deaf.raw.untilClosed(60000), 'who answers no ping is gone'); // nothing reads its frames meanwhile
+    await eventually(() => metric(server, 'parley_requests_running'), 0, 20000);
+    assert.equal(alive.raw.closed, false);
+    alive.destroy();
+    await answering;
+    assert.equal(await server.stop(), 0);
+});
+
+test('a body that drips', async () => {
+    const server = await startServer(['--body-rate', '100000']);
+    await server.ready();
+    const raw = rawSocket(server);
+    raw.send(`POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`);
+    const drip = setInterval(() => raw.send(' '), 100);
+    assert.ok(await raw.until((d) => parseReply(d) !== null, 50000), 'long before --body-timeout');
+    clearInterval(drip);
+    assert.equal(parseReply(raw.data).status, 408);
+    assert.match(parseReply(raw.data).body.toString(), /body_timeout/);
+    raw.socket.destroy();
+    assert.equal(await server.stop(), 0);
+});
+
+test('--on-disconnect finish: an answer goes on when its client leaves, unless the request says otherwise', async () => {
+    const server = await startServer(['--on-disconnect', 'finish']);
+    await server.ready();
+    const body = JSON.stringify({ messages: [{ role: 'user', content: '!len=44 !delay=20' }], stream: true });
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const raw = rawSocket(server);
+    raw.send(head + body);
+    await raw.until((d) => d.includes('"content"'));
+    raw.socket.destroy();
+    const cancelling = await Socket.open(server);
+    cancelling.send({ type: 'response.create', input: LONG, on_disconnect: 'cancel' });
+    await cancelling.wait('response.output_text.delta', 60000);
+    cancelling.destroy();
+    await eventually(() => metric(server, 'parley_requests_running'), 0, 20000);
+    await eventually(() => / chat 200 .* gen=44 /.test(server.err), true, 20000);
     assert.equal(await server.stop(), 0);
 });
 

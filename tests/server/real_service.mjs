@@ -175,4 +175,24 @@ test('what the chat template hears if a request does not say', async () => {
     }
 });
 
+test('who shares the prompts that were read', async () => {
+    const keys = join(folder, 'two-keys');
+    writeFileSync(keys, `${FIRST}\n${SECOND}\n`);
+    const prompt = 'a prompt that is long enough to be kept '.repeat(20);
+    const cached = async (...args) => {
+        const server = await start(['--api-key-file', keys, ...args]);
+        await eventually(async () => (await request(server, { path: '/health' })).status, 200);
+        const found = [];
+        for (const key of [FIRST, FIRST, SECOND]) {
+            const reply = await post(server, '/v1/completions', { prompt, max_tokens: 1 }, { Authorization: `Bearer ${key}` });
+            found.push(reply.json().usage.prompt_tokens_details.cached_tokens > 0);
+        }
+        assert.equal(await server.stop(), 0);
+        return found;
+    };
+    assert.deepEqual(await cached(), [false, true, false]);
+    assert.deepEqual(await cached('--cache-scope', 'all'), [false, true, true]);
+    assert.deepEqual(await cached('--cache-scope', 'none'), [false, false, false]);
+});
+
 await runTests();
