@@ -5,15 +5,14 @@
 
 #include "base/clock.h"
 #include "bench/stats.h"
+#include "compute/limits.h"
 #include "compute/nn.h"
-#include "compute/pool.h"
 #include "model/cost.h"
 #include "model/decoder.h"
 #include "model/model_parts.h"
 #include "model/mtp.h"
 
 enum { HISTORY = 32, ROUNDS_MAX = 200, N_CTX = 4096, TOKEN = 65 };
-#define READ_BYTES_MAX ((size_t)512 << 20)
 
 typedef struct bench {
     model *m;
@@ -22,10 +21,9 @@ typedef struct bench {
     mtp_scratch *mtp;
     kv_pool *pool;
     seq_state *seqs[BLOCK_SEQS];
-    struct pool *readers;
-    uint64_t *buffer;
-    size_t read_bytes; /* what a step reads, so that a small model is compared with the caches it lives in */
-    uint64_t *sums;    /* [n_threads], so that the reads count */
+    size_t step_bytes;
+    compute_limits
+        limits; /* of the memory that a step reads, so that a small model is compared with its caches */
 } bench;
 
 /* ---- what is timed ---- */
@@ -78,22 +76,6 @@ static err_code guess(bench *b, err_detail *detail)
     return err;
 }
 
-enum { READ_TASKS = 64, READ_GRAIN = READ_TASKS * 64 };
-
-static void read_task(void *ctx, size_t task, size_t thread)
-{
-    bench *b = ctx;
-    const size_t words = b->read_bytes / sizeof(uint64_t) / READ_TASKS;
-    const uint64_t *from = b->buffer + task * words;
-    uint64_t sum[8] = {0};
-    for (size_t i = 0; i < words; i += 8) {
-        for (size_t j = 0; j < 8; j++) {
-            sum[j] += from[i + j];
-        }
-    }
-    b->sums[thread * 8] += sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
-}
-
 static double ms_since(int64_t start)
 {
     return (double)(clock_ns() - start) / 1e6;
@@ -110,10 +92,7 @@ static void close_bench(bench *b)
     mtp_scratch_destroy(b->mtp);
     decoder_scratch_destroy(b->sc);
     model_close(b->m);
-    pool_destroy(b->readers);
-    compute_free(b->c, b->buffer);
     compute_destroy(b->c);
-    free(b->sums);
 }
 
 static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_detail *detail)
@@ -123,21 +102,11 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
     if (err != ERR_OK) {
         return err;
     }
-    const size_t n = compute_n_threads(b->c);
-    b->readers = pool_create(n);
-    b->sums = calloc(n * 8, sizeof *b->sums);
     err = model_open(&b->m, dir, &(model_open_options){.weights_only = true}, detail);
     if (err != ERR_OK) {
         return err;
     }
-    const double wanted = model_costs(b->m, KV_F16).step_bytes;
-    b->read_bytes =
-        (wanted < (double)READ_BYTES_MAX ? (size_t)wanted : READ_BYTES_MAX) / READ_GRAIN * READ_GRAIN;
-    b->buffer = compute_alloc(b->c, b->read_bytes + 1);
-    if (!b->readers || !b->sums || !b->buffer) {
-        return err_set(detail, ERR_NOMEM, "no memory for the benchmark");
-    }
-    memset(b->buffer, 1, b->read_bytes); /* own pages: untouched ones all map to the same zeros */
+    b->step_bytes = (size_t)model_costs(b->m, KV_F16).step_bytes;
     err = decoder_scratch_create(&b->sc, b->m, b->c, NN_ROWS_EXACT, NN_ROWS_EXACT, detail);
     const bool draft = err == ERR_OK && model_has_mtp(b->m);
     if (draft) {
@@ -159,8 +128,8 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
     return err;
 }
 
-/* What a round measures: verify blocks of 1 to 4 rows, 4 and 8 sequences, a guess, a read. */
-enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, AT_READ, N_TIMES };
+/* What a round measures: verify blocks of 1 to 4 rows, 4 and 8 sequences, a guess. */
+enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, N_TIMES };
 
 static err_code measure_round(bench *b, double times[N_TIMES], err_detail *detail)
 {
@@ -180,10 +149,9 @@ static err_code measure_round(bench *b, double times[N_TIMES], err_detail *detai
         err = guess(b, detail);
         times[AT_GUESS] = ms_since(start);
     }
-    pool_run(b->readers, read_task, b, READ_TASKS);
-    int64_t start = clock_ns();
-    pool_run(b->readers, read_task, b, READ_TASKS);
-    times[AT_READ] = ms_since(start);
+    if (err == ERR_OK && !compute_measure(&b->limits, b->c, b->step_bytes)) {
+        err = err_set(detail, ERR_NOMEM, "no memory for the benchmark");
+    }
     return err;
 }
 
@@ -211,8 +179,8 @@ err_code blocks_measure(block_costs *out, const char *dir, size_t n_threads, int
         out->batch[BLOCK_SEQS / 2] = stats_median(ratio[AT_FOUR], n);
         out->batch[BLOCK_SEQS] = stats_median(ratio[AT_EIGHT], n);
         out->draft = stats_median(ratio[AT_GUESS], n);
-        out->read_gbs = (double)b.read_bytes / stats_median(ms[AT_READ], n) / 1e6;
-        out->step_bytes = model_costs(b.m, KV_F16).step_bytes;
+        out->read_gbs = b.limits.read_gbs;
+        out->step_bytes = (double)b.step_bytes;
         out->step_gbs = out->step_bytes / out->step_ms / 1e6;
     }
     close_bench(&b);

@@ -1,94 +1,78 @@
 #include "compute/limits.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "compute/context.h"
 
-enum { ROUNDS = 7, READ_TASKS = 64, PEAK_TASKS = 16, PEAK_ROUNDS = 5000, WORDS = 8 };
+enum { ROUNDS = 3, READ_TASKS = 256, PEAK_TASKS = 16, PEAK_ROUNDS = 20000, LINE_FLOATS = 16 };
 #define READ_BYTES_MAX ((size_t)512 << 20)
 
 typedef struct limits_job {
     const ops *ops;
-    const uint64_t *data;
-    size_t task_words;
-    uint64_t *sums; /* [n_threads * WORDS], so that the work counts */
+    const float *data;
+    size_t task_floats, streams;
+    float *sums; /* [n_threads * LINE_FLOATS], so that the work counts */
 } limits_job;
 
 static void read_task(void *ctx, size_t task, size_t thread)
 {
     const limits_job *job = ctx;
-    const uint64_t *from = job->data + task * job->task_words;
-    uint64_t sum[WORDS] = {0};
-    for (size_t i = 0; i < job->task_words; i += WORDS) {
-        for (size_t j = 0; j < WORDS; j++) {
-            sum[j] += from[i + j];
-        }
-    }
-    for (size_t j = 0; j < WORDS; j++) {
-        job->sums[thread * WORDS + j] += sum[j];
-    }
+    job->sums[thread * LINE_FLOATS] +=
+        job->ops->read(job->data + task * job->task_floats, job->task_floats, job->streams);
 }
 
 static void peak_f32_task(void *ctx, size_t task, size_t thread)
 {
     const limits_job *job = ctx;
-    float sum = job->ops->peak_f32(PEAK_ROUNDS);
-    uint32_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    job->sums[thread * WORDS] += bits + task;
+    (void)task;
+    job->sums[thread * LINE_FLOATS] += job->ops->peak_f32(PEAK_ROUNDS);
 }
 
 static void peak_q_task(void *ctx, size_t task, size_t thread)
 {
     const limits_job *job = ctx;
-    job->sums[thread * WORDS] += (uint64_t)job->ops->peak_q(PEAK_ROUNDS) + task;
+    (void)task;
+    job->sums[thread * LINE_FLOATS] += (float)job->ops->peak_q(PEAK_ROUNDS);
 }
 
-static int compare_doubles(const void *a, const void *b)
+/* Raises *best to `work`, in 10^9, over the seconds of the quickest round. */
+static void raise_rate(double *best, double work, pool *p, pool_fn *fn, limits_job *job, size_t n_tasks)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Median seconds of a round. */
-static double time_rounds(pool *p, pool_fn *fn, limits_job *job, size_t n_tasks)
-{
-    double seconds[ROUNDS];
-    pool_run(p, fn, job, n_tasks);
+    pool_run(p, fn, job, n_tasks); /* wakes the threads */
     for (size_t i = 0; i < ROUNDS; i++) {
-        struct timespec from, to;
-        clock_gettime(CLOCK_MONOTONIC, &from);
+        const int64_t start = clock_ns();
         pool_run(p, fn, job, n_tasks);
-        clock_gettime(CLOCK_MONOTONIC, &to);
-        seconds[i] = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+        const double rate = work / (1e-9 * (double)(clock_ns() - start));
+        *best = rate > *best ? rate : *best;
     }
-    qsort(seconds, ROUNDS, sizeof seconds[0], compare_doubles);
-    return seconds[ROUNDS / 2];
 }
 
-bool compute_measure(compute_limits *out, const compute *c, size_t bytes)
+bool compute_measure(compute_limits *best, const compute *c, size_t bytes)
 {
+    static const size_t streams[] = {1, 2, 4};
     const size_t n_threads = compute_n_threads(c);
     bytes = bytes < READ_BYTES_MAX ? bytes : READ_BYTES_MAX;
-    limits_job job = {.ops = c->ops, .task_words = bytes / sizeof(uint64_t) / READ_TASKS / WORDS * WORDS};
-    const size_t read_bytes = job.task_words * READ_TASKS * sizeof(uint64_t);
+    const size_t grains = bytes / sizeof(float) / READ_TASKS / READ_GRAIN;
+    limits_job job = {.ops = c->ops, .task_floats = (grains ? grains : 1) * READ_GRAIN};
+    const size_t read_bytes = job.task_floats * READ_TASKS * sizeof(float);
     pool *p = pool_create(n_threads);
-    uint64_t *data = compute_alloc(NULL, read_bytes + 1);
-    job.sums = calloc(n_threads * WORDS, sizeof *job.sums);
+    float *data = compute_alloc(NULL, read_bytes + 1);
+    job.sums = calloc(n_threads * LINE_FLOATS, sizeof *job.sums);
     job.data = data;
-    *out = (compute_limits){0};
     const bool ready = p && data && job.sums;
     if (ready) {
         memset(data, 1, read_bytes); /* pages of its own: untouched ones are all the same zeros */
-        out->read_gbs = (double)read_bytes / time_rounds(p, read_task, &job, READ_TASKS) * 1e-9;
-        const double f32 = time_rounds(p, peak_f32_task, &job, PEAK_TASKS);
-        out->f32_gflops = (double)PEAK_TASKS * PEAK_ROUNDS * PEAK_F32_FLOPS / f32 * 1e-9;
+        for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+            job.streams = streams[i];
+            raise_rate(&best->read_gbs, (double)read_bytes * 1e-9, p, read_task, &job, READ_TASKS);
+        }
+        const double peak_rounds = 1e-9 * PEAK_TASKS * PEAK_ROUNDS;
+        raise_rate(&best->f32_gflops, peak_rounds * PEAK_F32_FLOPS, p, peak_f32_task, &job, PEAK_TASKS);
         if (job.ops->peak_q) {
-            const double q = time_rounds(p, peak_q_task, &job, PEAK_TASKS);
-            out->q8_gops = (double)PEAK_TASKS * PEAK_ROUNDS * PEAK_Q_OPS / q * 1e-9;
+            raise_rate(&best->q8_gops, peak_rounds * PEAK_Q_OPS, p, peak_q_task, &job, PEAK_TASKS);
         }
     }
     free(job.sums);

@@ -43,6 +43,9 @@ enum { TILE_ROWS = 64 };
 /* Multiplications and additions in a round of peak_f32 and peak_q: 12 vectors of 16 lanes. */
 enum { PEAK_VECTORS = 12, PEAK_F32_FLOPS = PEAK_VECTORS * 16 * 2, PEAK_Q_OPS = PEAK_VECTORS * 64 * 2 };
 
+/* Floats that ops.read takes at least. */
+enum { READ_GRAIN = 256 };
+
 /* One block of columns of a panel in 8 bits: the members of quant_x, rows side by side. */
 typedef struct tile_q_block {
     uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
@@ -118,6 +121,9 @@ typedef struct ops {
     float (*peak_f32)(size_t rounds);
     /* PEAK_Q_OPS a round; NULL without an instruction for dot products of bytes. */
     int32_t (*peak_q)(size_t rounds);
+    /* The sum of n floats, read as `streams` (1, 2 or 4) stretches side by side: what waits for memory alone. n counts
+     * in steps of READ_GRAIN; memory is asked a page ahead, also behind the last float. */
+    float (*read)(const float *p, size_t n, size_t streams);
 
     /* ---- packed keys and values ---- */
     const kv_ops *kv; /* [KV_TYPES] */

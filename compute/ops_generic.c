@@ -284,6 +284,21 @@ static float peak_f32_generic(size_t rounds)
     return sum;
 }
 
+static float read_generic(const float *p, size_t n, size_t streams)
+{
+    float sum[LANES] = {0};
+    (void)streams;
+    for (size_t i = 0; i < n; i += LANES) {
+        for (size_t j = 0; j < LANES; j++) {
+            sum[j] += p[i + j];
+        }
+    }
+    for (size_t j = 1; j < LANES; j++) {
+        sum[0] += sum[j];
+    }
+    return sum[0];
+}
+
 static void mul_add_generic(float *restrict c, size_t c_stride, const float *restrict a, size_t a_stride,
                             const float *restrict b, size_t b_stride, size_t M, size_t K, size_t N)
 {
@@ -495,6 +510,7 @@ const ops *ops_generic(void)
         .unpack_q4 = unpack_q4_generic,
         .tile_q = tile_q_generic,
         .peak_f32 = peak_f32_generic,
+        .read = read_generic,
         .ggml = ggml_kernels_generic,
         .kv = KV_OPS_GENERIC,
         .mul_add = mul_add_generic,

@@ -670,6 +670,33 @@ static float peak_f32(size_t rounds)
     return v_sum(acc[0]);
 }
 
+static ALWAYS_INLINE float read_streams(const float *p, size_t n, const size_t streams)
+{
+    enum { STEP = 64, AHEAD = 1024 }; /* floats: four lines of a stream at a time, a page ahead */
+    const size_t part = n / streams;
+    vec sum[4];
+    for (size_t i = 0; i < 4; i++) {
+        sum[i] = v_set1(0.0f);
+    }
+    for (size_t at = 0; at < part; at += STEP) {
+        for (size_t s = 0; s < streams; s++) {
+            const float *from = p + s * part + at;
+            for (size_t i = 0; i < STEP / LANES; i++) {
+                __builtin_prefetch(from + i * LANES + AHEAD, 0, 2);
+                sum[i] = v_add(sum[i], v_load(from + i * LANES));
+            }
+        }
+    }
+    return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3])));
+}
+
+static float read_all(const float *p, size_t n, size_t streams)
+{
+    return streams == 1   ? read_streams(p, n, 1)
+           : streams == 2 ? read_streams(p, n, 2)
+                          : read_streams(p, n, 4);
+}
+
 /* The members every vector table has in common. */
 #define OPS_SIMD_MEMBERS                                                                                     \
     .widen = {widen_row_f32, widen_row_bf16, widen_row_f16},                                                 \
@@ -677,6 +704,7 @@ static float peak_f32(size_t rounds)
     .transpose = transpose, .add = add, .scale = scale, .rmsnorm = rmsnorm, .rmsnorm_gated = rmsnorm_gated,  \
     .layernorm = layernorm, .l2norm = l2norm, .exp = exp_all, .silu_mul = silu_mul,                          \
     .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf, .rope = rope,                  \
-    .peak_f32 = peak_f32, .softmax_tile = softmax_tile, .conv_silu = conv_silu, .delta_step = delta_step
+    .peak_f32 = peak_f32, .read = read_all, .softmax_tile = softmax_tile, .conv_silu = conv_silu,            \
+    .delta_step = delta_step
 
 #endif

@@ -518,10 +518,10 @@ void engine_get_status(engine *e, engine_status *out)
     }
 }
 
-bool engine_measure_limits(const engine *e, engine_limits *out)
+bool engine_measure_limits(const engine *e, engine_limits *best)
 {
-    compute_limits l;
+    compute_limits l = {best->read_gbs, best->f32_gflops, best->q8_gops};
     const bool done = compute_measure(&l, e->compute, (size_t)e->info.step_bytes);
-    *out = (engine_limits){l.read_gbs, l.f32_gflops, l.q8_gops};
+    *best = (engine_limits){l.read_gbs, l.f32_gflops, l.q8_gops};
     return done;
 }

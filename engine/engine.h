@@ -174,12 +174,13 @@ const char *engine_media_type(const uint8_t *head, size_t n);
 /* Forgets all cached prefixes and encoded pictures, at once or after the step that runs. Any thread. */
 void engine_clear_cache(engine *e);
 
-/* What this machine can do at most with the engine's threads (compute/limits.h). Only while nothing is being answered. */
+/* What this machine can do at most with the engine's threads (compute/limits.h). Only while nothing is being answered.
+ * Called again, it raises *best to what it finds: begin with zeros. */
 typedef struct engine_limits {
     double read_gbs, f32_gflops, q8_gops;
 } engine_limits;
 
-MUST_CHECK bool engine_measure_limits(const engine *e, engine_limits *out);
+MUST_CHECK bool engine_measure_limits(const engine *e, engine_limits *best);
 
 typedef struct engine_status {
     int32_t n_running, n_waiting;

@@ -20,6 +20,7 @@ typedef struct bench {
     engine *e;
     mailbox *events; /* gen_event, engine thread -> main thread */
     uint64_t n_requests;
+    engine_limits limits; /* raised between the measurements */
 } bench;
 
 static void on_event(void *ctx, gen_event *ev)
@@ -94,14 +95,24 @@ static err_code wait_done(bench *b, gen_timings *t, err_detail *detail)
     return err;
 }
 
-/* One run; *t receives its timings. */
+static err_code raise_limits(bench *b, err_detail *detail)
+{
+    return engine_measure_limits(b->e, &b->limits)
+               ? ERR_OK
+               : err_set(detail, ERR_NOMEM, "there is no memory to measure the machine's limits");
+}
+
+/* One run; *t receives its timings. The limits are measured before it. */
 static err_code run_once(bench *b, const bytes *text, int64_t n_predict, bool no_draft, gen_timings *t,
                          err_detail *detail)
 {
     const gen_params p = params_for(n_predict, no_draft);
     engine_clear_cache(b->e); /* or the second run would find its prompt computed */
     gen_request *r = NULL;
-    err_code err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail);
+    err_code err = raise_limits(b, detail);
+    if (err == ERR_OK) {
+        err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail);
+    }
     err = submit(b, r, err, detail);
     return err == ERR_OK ? wait_done(b, t, detail) : err;
 }
@@ -338,7 +349,8 @@ static err_code measure_picture(bench *b, bench_report *r, err_detail *detail)
         gen_request *request = NULL;
         gen_timings t = {0};
         engine_clear_cache(b->e);
-        err = prepare_picture(b, &request, &file, true, detail);
+        err = raise_limits(b, detail);
+        err = err == ERR_OK ? prepare_picture(b, &request, &file, true, detail) : err;
         err = submit(b, request, err, detail);
         err = err == ERR_OK ? wait_done(b, &t, detail) : err;
         ms[i] = t.vision_ms;
@@ -398,9 +410,6 @@ int command_bench(const options *o)
     b.eo.on_event = on_event;
     b.eo.on_event_ctx = &b;
     err = engine_open(&b.e, &b.eo, &detail);
-    if (err == ERR_OK && !engine_measure_limits(b.e, &r.limits)) {
-        err = err_set(&detail, ERR_NOMEM, "there is no memory to measure the machine's limits");
-    }
     if (err == ERR_OK) {
         err = measure_short(&b, &r, &detail);
     }
@@ -412,6 +421,7 @@ int command_bench(const options *o)
         r.model = info->model_name;
         r.compute = info->compute;
         r.n_params = (double)info->n_params;
+        r.limits = b.limits;
         bench_print(&r, o->json ? BENCH_JSON : o->csv ? BENCH_CSV : BENCH_TABLE);
     }
 out:

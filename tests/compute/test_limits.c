@@ -3,15 +3,20 @@
 
 #include "tests/check.h"
 
-static compute_limits measure(size_t n_threads, unsigned cpu_mask, size_t bytes)
+static void measure_into(compute_limits *l, size_t n_threads, unsigned cpu_mask, size_t bytes)
 {
     compute *c = NULL;
-    compute_limits l = {0};
     err_detail detail = {0};
     const compute_options co = {.n_threads = n_threads, .cpu_mask = cpu_mask};
     CHECK_INT(compute_create(&c, &co, &detail), ERR_OK);
-    CHECK(compute_measure(&l, c, bytes));
+    CHECK(compute_measure(l, c, bytes));
     compute_destroy(c);
+}
+
+static compute_limits measure(size_t n_threads, unsigned cpu_mask, size_t bytes)
+{
+    compute_limits l = {0};
+    measure_into(&l, n_threads, cpu_mask, bytes);
     return l;
 }
 
@@ -21,7 +26,10 @@ int main(void)
     CHECK(l.read_gbs > 0.001 && l.read_gbs < 1e5);
     CHECK(l.f32_gflops > 0.001 && l.f32_gflops < 1e6);
     CHECK(l.q8_gops >= 0 && l.q8_gops < 1e7);
-    l = measure(1, 0, 0); /* plain C, and nothing to read */
-    CHECK(l.f32_gflops > 0.001 && l.q8_gops == 0);
+    l = measure(1, 0, 0); /* plain C, and little to read */
+    CHECK(l.read_gbs > 0.001 && l.f32_gflops > 0.001 && l.q8_gops == 0);
+    l = (compute_limits){1e6, 1e7, 1e8}; /* limits are raised, never lowered */
+    measure_into(&l, 1, 0, 0);
+    CHECK(l.read_gbs == 1e6 && l.f32_gflops == 1e7 && l.q8_gops == 1e8);
     CHECK_DONE();
 }

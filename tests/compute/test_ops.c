@@ -494,9 +494,26 @@ static void check_peaks(void)
     }
 }
 
+/* Sums of small whole numbers: the same in any order. */
+static void check_read(void)
+{
+    static const size_t streams[] = {1, 2, 4};
+    enum { N = 5 * READ_GRAIN };
+    float *x = malloc(N * sizeof *x), sum = 0;
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)(i % 7);
+        sum += x[i];
+    }
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        CHECK(vec->read(x, N, streams[i]) == sum);
+    }
+    free(x);
+}
+
 static void check_table(void)
 {
     check_peaks();
+    check_read();
     check_widen();
     check_dot();
     check_mul();

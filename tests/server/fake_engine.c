@@ -546,10 +546,10 @@ err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t l
     return ERR_OK;
 }
 
-bool engine_measure_limits(const engine *e, engine_limits *out)
+bool engine_measure_limits(const engine *e, engine_limits *best)
 {
     (void)e;
-    *out = (engine_limits){.read_gbs = 1, .f32_gflops = 1};
+    *best = (engine_limits){.read_gbs = 1, .f32_gflops = 1};
     return true;
 }
 
