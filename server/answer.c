@@ -68,6 +68,11 @@ void answer_destroy(answer *a)
     free(a);
 }
 
+bool answer_streams_early(const answer *a)
+{
+    return a->kind == ANSWER_RESPONSES && !a->is_socket && a->opt.stream && a->opt.return_progress;
+}
+
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form)
 {
     a->info = *info;

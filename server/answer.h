@@ -111,6 +111,9 @@ MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);
 /* Releases everything; cancels a ticket and frees a request that was not submitted. */
 void answer_destroy(answer *a);
 
+/* Whether its stream begins once the request is understood, before its media are read: then what goes wrong later is an
+ * event of the stream, and no status. */
+bool answer_streams_early(const answer *a);
 /* The request was handed to the engine. form: how the model writes calls of tools; NULL: it does not. */
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
 /* Digests an event. True when it was the last one; then finish and timings are set and the held text released. */

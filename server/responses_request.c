@@ -431,6 +431,9 @@ err_code responses_request_parse(chat_request *r, const char *text, size_t len, 
         err = request_bool(&r->reply.stream, root, "stream", d);
     }
     if (err == ERR_OK) {
+        err = request_bool(&r->reply.return_progress, root, "return_progress", d);
+    }
+    if (err == ERR_OK) {
         err = request_read_sampling(r->in, root, info, d);
     }
     if (err == ERR_OK) {

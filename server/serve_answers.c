@@ -188,23 +188,24 @@ static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
              e->status, e->code);
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
-        if (a->has_reply) {
-            response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
-                                      .error = code == ERR_CANCELLED ? NULL : e};
-            responses_reply_finish(&a->reply, &result);
-            wake_followers(s, a);
-        } else {
-            conn *c = serve_conn(s, conn_id);
-            if (c && code != ERR_CANCELLED) {
-                serve_socket_error(s, c, e, a->opt.event_id, a->opt.stream_id, NULL);
-            }
-            serve_drop_answer(s, a);
-        }
-        try_lanes(s, conn_id);
-        return;
     }
-    send_error_to_all(s, a, e);
-    serve_drop_answer(s, a);
+    if (a->has_reply && (a->is_socket || answer_streams_early(a))) {
+        response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
+                                  .error = code == ERR_CANCELLED ? NULL : e};
+        responses_reply_finish(&a->reply, &result);
+        a->repeat_key[0] = '\0'; /* who asks again may have more luck */
+        wake_followers(s, a);
+    } else if (a->is_socket) {
+        conn *c = serve_conn(s, conn_id);
+        if (c && code != ERR_CANCELLED) {
+            serve_socket_error(s, c, e, a->opt.event_id, a->opt.stream_id, NULL);
+        }
+        serve_drop_answer(s, a);
+    } else {
+        send_error_to_all(s, a, e);
+        serve_drop_answer(s, a);
+    }
+    try_lanes(s, conn_id); /* of a socket */
 }
 
 /* Once, as calls get their ids here. */
@@ -495,7 +496,7 @@ static void submit(serve *s, answer *a)
         engine_end_thinking(s->engine, a->id);
     }
     answer_begin(a, &info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
-    if (!a->is_socket && a->opt.stream) {
+    if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
         begin_streams(s, a);
     }
     wake_followers(s, a);
@@ -575,6 +576,9 @@ static void on_accepted(serve *s, answer *a, loop_message *m)
                          s->opt->event_log_bytes);
     a->has_reply = true;
     responses_reply_created(&a->reply);
+    if (answer_streams_early(a)) {
+        begin_streams(s, a);
+    }
     if (c && c->is_socket) {
         if (!serve_add_reader(c, a->id, 0)) {
             log_warn("ws", "a socket follows too many responses");

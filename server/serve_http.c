@@ -599,6 +599,21 @@ static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
     return left > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
 }
 
+/* What a WebSocket is told between the numbered events, for a client that asked for it. */
+static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
+{
+    bytes event;
+    bytes_init(&event, SIZE_MAX / 2);
+    const char *type = serve_take_news(s, r, a, &event);
+    if (type) {
+        bytes_printf(out, "event: %s\ndata: ", type);
+        bytes_append(out, event.data, event.len);
+        bytes_append_str(out, "\n\n");
+    }
+    bytes_deinit(&event);
+    return type != NULL;
+}
+
 static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
 {
     reader *r = &c->readers[0];
@@ -619,6 +634,9 @@ static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
         case EVENT_LOG_END:
             return NET_PULL_END;
         default:
+            if (a->opt.return_progress && append_news(s, r, a, out)) {
+                break;
+            }
             if (out->len == 0 && keepalive_due(s, c)) {
                 bytes_append_str(out, ":\n\n");
             }

@@ -71,7 +71,7 @@ static void attach_http(serve *s, conn *c, const answer *a, answer *earlier)
         return;
     }
     c->answer = earlier->id;
-    if (earlier->state < ANSWER_RUNNING) {
+    if (earlier->state < ANSWER_RUNNING && !answer_streams_early(earlier)) {
         return; /* it begins with the others */
     }
     if (earlier->opt.stream) {

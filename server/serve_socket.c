@@ -211,11 +211,10 @@ static void remove_reader(conn *c, int i)
     c->readers[i] = c->readers[--c->n_readers];
 }
 
-/* Ephemeral news of an answer that runs: only the latest of each kind. */
-static bool take_news(const serve *s, reader *r, const answer *a, bytes *out)
+const char *serve_take_news(const serve *s, reader *r, const answer *a, bytes *out)
 {
     if (r->next_seq < 1 || a->state == ANSWER_FINISHED) {
-        return false;
+        return NULL;
     }
     if (r->progress_seen != a->progress_version) {
         r->progress_seen = a->progress_version;
@@ -225,15 +224,15 @@ static bool take_news(const serve *s, reader *r, const answer *a, bytes *out)
             double eta = can_tell ? elapsed / a->processed * (a->total - a->processed) : NAN;
             responses_reply_progress(out, &a->reply, a->phase, a->processed, a->total, a->cached, elapsed,
                                      eta);
-            return true;
+            return "response.progress";
         }
     }
     if (r->stats_seen != a->stats_version) {
         r->stats_seen = a->stats_version;
         responses_reply_stats(out, &a->reply, &a->timings, s->info->n_ctx);
-        return true;
+        return "response.stats";
     }
-    return false;
+    return NULL;
 }
 
 /* Whether an earlier answer of the same lane has not been read to its end on this socket. */
@@ -282,7 +281,7 @@ static bool take_from_reader(serve *s, conn *c, reader *r, bytes *out, bool *gon
         *gone = true;
         return false;
     default:
-        return c->is_extended && take_news(s, r, a, out);
+        return c->is_extended && serve_take_news(s, r, a, out);
     }
 }
 

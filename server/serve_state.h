@@ -180,6 +180,9 @@ void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event
 /* Sends the reply to input_tokens.count. */
 void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *reply);
 bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
+/* Appends what is ephemeral and this reader has not seen, only the latest of each kind: one event without a number. Its
+ * type, or NULL if nothing is new. */
+const char *serve_take_news(const serve *s, reader *r, const answer *a, bytes *out);
 /* The server's state changed: every extended socket is told. */
 void serve_status_changed(serve *s);
 /* Appends ,"video":{...}: how films are sampled and sized, from which a client can tell their tokens. */

@@ -41,6 +41,7 @@ const DEFAULTS = {
     state: 'ready',
     maxTextFrame: 64 << 20,
     forget: false, // answer response.resume with response_not_found
+    mute: false, // say nothing at all of an answer until it is false again
     hold: false, // stop before the first delta until `hold` is false again
     holdAfter: Infinity, // the same after this many deltas
     nContext: 32768,
@@ -52,7 +53,7 @@ export async function startMock(given = {}) {
     const options = { ...DEFAULTS, ...given };
     const sockets = new Set();
     const responses = new Map();
-    const requests = []; // every response.create and chat completion body, as they came
+    const requests = []; // {transport: 'ws' or 'http', body} of every question, as they came
     const cancels = [];
     const begun = Date.now();
     let closed = false;
@@ -97,7 +98,16 @@ export async function startMock(given = {}) {
             cancels.push(cancelled);
             return json(200, { id: cancelled, cancelled: true });
         }
-        if (url.pathname === '/v1/chat/completions' && request.method === 'POST') return completion(request, reply, json);
+        const [, named, verb] = /^\/v1\/responses(?:\/([\w-]+)(\/cancel)?)?$/.exec(url.pathname) ?? [];
+        if (named) {
+            const response = options.forget ? null : responses.get(named);
+            if (!response) return json(404, { error: { type: 'not_found_error', code: 'response_not_found', message: 'No such response' } });
+            if (!verb) return stream(response, reply, Number(url.searchParams.get('starting_after') ?? -1));
+            cancels.push(named);
+            response.cancelled = true;
+            return json(200, { id: named });
+        }
+        if (url.pathname === '/v1/responses' && request.method === 'POST') return ask(request, reply, json);
         if (url.pathname.startsWith('/v1/')) return json(404, { error: { message: 'not found' } });
         const path = normalize(url.pathname === '/' ? '/index.html' : decodeURIComponent(url.pathname));
         try {
@@ -169,42 +179,38 @@ export async function startMock(given = {}) {
         };
     }
 
-    async function completion(request, reply, json) {
+    // ---- responses over HTTP: the same log, read by another kind of client ----
+
+    /** What `create` and `drop` see of an HTTP client. @param {import('node:http').ServerResponse} reply */
+    function httpClient(reply) {
+        const client = {
+            socket: reply.socket,
+            send(event) {
+                if (!reply.headersSent) reply.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' });
+                reply.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+                if (/^response\.(completed|incomplete|failed)$/.test(event.type)) reply.end();
+            },
+        };
+        sockets.add(client);
+        reply.on('close', () => sockets.delete(client));
+        return client;
+    }
+
+    async function ask(request, reply, json) {
         let raw = '';
         for await (const chunk of request) raw += chunk;
         const body = JSON.parse(raw);
-        requests.push({ transport: 'http', body });
-        const asked = body.messages.findLast((message) => message.role === 'user');
-        const last = asked.content;
-        const text = typeof last === 'string' ? last : (last.findLast((part) => part.type === 'text')?.text ?? '');
-        const images = typeof last === 'string' ? 0 : last.filter((part) => /^(image|video)_url$/.test(part.type)).length;
-        const answer = await plan(text, images, body.chat_template_kwargs?.enable_thinking);
-        if (body.continue_final_message) goOn(answer, body.messages.at(-1).content ?? '', body.messages.at(-1).reasoning_content ?? '');
-        if (answer.error) return json(400, { error: { ...answer.error, type: 'invalid_request_error', param: null } });
-        reply.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' });
-        let open = true;
-        reply.on('close', () => {
-            if (!reply.writableFinished) cancels.push('http');
-            open = false;
-        });
-        const send = (fields, extra = {}) =>
-            reply.write(`data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: options.model, choices: [{ index: 0, ...fields }], ...extra })}\n\n`);
-        send({ delta: { role: 'assistant', content: '' } });
-        let count = 0;
-        for (const piece of pieces(answer.reasoning)) {
-            if (!open) return;
-            send({ delta: { reasoning_content: piece } });
-            await sleep(options.delayMs);
-        }
-        for (const piece of pieces(answer.text)) {
-            await held(count);
-            if (!open) return;
-            send({ delta: { content: piece } });
-            count += 1;
-            await sleep(options.delayMs);
-        }
-        send({ delta: {}, finish_reason: 'stop' }, { timings: timings(count, images) });
-        reply.end('data: [DONE]\n\n');
+        const client = httpClient(reply);
+        const toStream = client.send;
+        client.send = (event) => (event.type === 'error' && !reply.headersSent ? json(event.status, { error: event.error }) : toStream(event));
+        create(client, { ...body, event_id: request.headers['idempotency-key'] }, { transport: 'http', body });
+    }
+
+    function stream(response, reply, after) {
+        const client = httpClient(reply);
+        for (const logged of response.log) if (logged.sequence_number > after) client.send(logged);
+        reply.flushHeaders();
+        response.clients.add(client);
     }
 
     // ---- WebSocket ----
@@ -274,8 +280,8 @@ export async function startMock(given = {}) {
         } else client.send({ type: 'error', status: 400, error: { code: 'invalid_event', message: `Unknown type ${event.type}`, event_id: event.event_id } });
     }
 
-    async function create(client, event) {
-        requests.push({ transport: 'ws', body: event });
+    async function create(client, event, request = { transport: 'ws', body: event }) {
+        requests.push(request);
         const known = [...responses.values()].find((one) => one.eventId === event.event_id);
         if (known) {
             for (const logged of known.log) client.send(logged);
@@ -299,17 +305,18 @@ export async function startMock(given = {}) {
         const text = last.findLast((part) => part.type === 'input_text')?.text ?? '';
         const images = last.filter((part) => /^input_(image|video)$/.test(part.type)).length;
         const answer = await plan(text, images, event.chat_template_kwargs?.enable_thinking);
+        while (options.mute && !closed) await sleep(20);
         if (event.continue_final_message) {
             const said = event.input.at(-1);
             if (said.type === 'reasoning') goOn(answer, '', said.content[0].text);
             else goOn(answer, said.content[0].text, '');
         }
-        emit({ type: 'response.created', response: { id, status: 'in_progress' } });
         if (answer.error) {
             response.over = true;
             client.send({ type: 'error', status: 400, stream_id: event.stream_id, response_id: id, error: { ...answer.error, type: 'invalid_request_error', event_id: event.event_id } });
             return;
         }
+        emit({ type: 'response.created', response: { id, status: 'in_progress' } });
         if (options.progressMs) {
             const phases = images ? [['media_decode', images], ['vision_encode', 10], ['prefill', 300]] : [['prefill', 300]];
             for (const [phase, total] of phases) {
@@ -366,6 +373,8 @@ export async function startMock(given = {}) {
         options,
         requests,
         cancels,
+        /** How many answers were begun. */
+        begun: () => responses.size,
         sockets,
         /** Cuts every WebSocket, as a lost network does. */
         drop() {

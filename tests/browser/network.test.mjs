@@ -19,15 +19,17 @@ afterEach(() => server.close());
 const LONG = Array.from({ length: 400 }, (_, i) => `word${i}`);
 const words = (text) => text.split(/[\s.]+/).filter(Boolean);
 
-test('20 cuts at random points of answers: nothing lost, nothing twice', async () => {
-    server.options.delayMs = 1;
-    const { page, done } = await openChat(browser, server.url);
-    // The same numbers every time, so that a failure can be looked at.
-    let seed = 20;
+/** Points of an answer of 400 words, the same every time, so that a failure can be looked at. @param {number} seed */
+function randomCuts(seed, answers, each) {
     const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
-    const cuts = Array.from({ length: 4 }, () => Array.from({ length: 5 }, () => Math.floor(random() * 399)).sort((a, b) => a - b));
+    const cuts = Array.from({ length: answers }, () => Array.from({ length: each }, () => Math.floor(random() * 399)).sort((a, b) => a - b));
     cuts[0][0] = 0; // before the first word
-    cuts[3][4] = 399; // before the last
+    cuts.at(-1)[each - 1] = 399; // before the last
+    return cuts;
+}
+
+/** Asks for the long answer once for each list of points, and cuts the connection at each of them. */
+async function cutAt(page, cuts) {
     for (const points of cuts) {
         const at = (point) => Object.assign(server.options, { holdAfter: point || 1, hold: point === 0 });
         const sent = server.requests.length;
@@ -42,12 +44,35 @@ test('20 cuts at random points of answers: nothing lost, nothing twice', async (
         }
         assert.deepEqual(words(await lastAnswer(page)), LONG, `cut at ${points}`);
     }
-    assert.equal(server.requests.length, 4, 'no question was asked twice');
+    assert.equal(server.requests.length, cuts.length, 'no question was asked twice');
+}
+
+test('20 cuts at random points of answers: nothing lost, nothing twice', async () => {
+    server.options.delayMs = 1;
+    const { page, done } = await openChat(browser, server.url);
+    await cutAt(page, randomCuts(20, 4, 5));
     await done();
 });
 
-test('an answer survives a reload', async () => {
-    server.options.delayMs = 10;
+test('the same over server-sent events', async () => {
+    Object.assign(server.options, { delayMs: 1, upgrade: false });
+    const { page, done } = await openChat(browser, server.url);
+    await cutAt(page, randomCuts(41, 4, 3));
+    assert.ok(server.requests.every(({ transport }) => transport === 'http'));
+    // Cut before the first byte came, it is asked for again, and answered once.
+    server.options.mute = true;
+    await send(page, 'say only once');
+    await until(() => server.requests.length === 5, 'the question');
+    server.drop();
+    await until(() => server.requests.length === 6, 'the question again');
+    server.options.mute = false;
+    assert.equal(await lastAnswer(page), 'only once');
+    assert.equal(server.begun(), 5);
+    await done();
+});
+
+for (const [how, upgrade] of /** @type {const} */ ([['over a WebSocket', true], ['over server-sent events', false]])) test(`an answer survives a reload, ${how}`, async () => {
+    Object.assign(server.options, { delayMs: 10, upgrade });
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
     await page.locator('.answer').getByText('word40').first().waitFor();
@@ -121,7 +146,7 @@ test('without WebSocket it falls back to server-sent events by itself', async ()
     assert.match(await lastAnswer(page), /three objects/);
     assert.equal(server.requests.length, 1);
     assert.equal(server.requests[0].transport, 'http');
-    assert.match(server.requests[0].body.messages[0].content[0].image_url.url, /^data:image\/png/);
+    assert.match(server.requests[0].body.input[0].content[0].image_url, /^data:image\/png/);
     assert.match(await page.locator('.thinking summary').innerText(), /Thought for/);
     assert.match(await page.locator('.figures').innerText(), /89\.3 tokens\/s.*media route/s);
     server.options.delayMs = 20;
@@ -129,7 +154,7 @@ test('without WebSocket it falls back to server-sent events by itself', async ()
     await page.locator('.answer').getByText('word5').first().waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
-    await until(() => server.cancels.includes('http'), 'the request to be given up');
+    assert.equal(server.cancels.length, 1);
     await send(page, 'error context_length_exceeded');
     await page.getByText('longer than the model can read').first().waitFor();
     await done();

@@ -38,6 +38,8 @@ after(async () => {
     await new Promise((resolve) => server.on('exit', resolve));
 });
 
+const status = async () => (await (await fetch(new URL('v1/status', url))).json()).totals;
+
 test('the page comes up and knows the model', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await page.locator('.model-name', { hasText: 'Seedling' }).waitFor();
@@ -158,7 +160,7 @@ test('an answer goes on after the socket is cut', { skip }, async () => {
     await done();
 });
 
-test('without WebSocket the real server answers over server-sent events', { skip }, async () => {
+test('without WebSocket the real server answers over server-sent events, also over a reload and a cut', { skip }, async () => {
     const { page, context, done } = await openChat(browser, url);
     await context.addInitScript(() => {
         window.WebSocket = class {
@@ -173,6 +175,25 @@ test('without WebSocket the real server answers over server-sent events', { skip
     await send(page, 'Which object is the leftmost?');
     assert.match(await lastAnswer(page), /red ring/);
     assert.match(await page.locator('.figures').innerText(), /media route/);
+    const story = async (meanwhile) => {
+        await page.keyboard.press('Control+Shift+O');
+        await page.locator('chat-welcome').waitFor();
+        await send(page, 'Tell me a story about a sheep.');
+        await page.locator('.entry.current').waitFor(); // it is kept
+        await meanwhile();
+        return lastAnswer(page);
+    };
+    const whole = await story(() => {});
+    const { requests } = await status();
+    assert.equal(await story(() => page.reload()), whole);
+    // The first reply breaks off in its middle, as where a proxy gives up.
+    await page.route('**/v1/responses', async (route) => {
+        const reply = await route.fetch();
+        const body = await reply.text();
+        await route.fulfill({ response: reply, body: body.slice(0, body.length / 2) });
+    });
+    assert.equal(await story(() => {}), whole);
+    assert.equal((await status()).requests, requests + 2, 'nothing was answered twice');
     await done();
 });
 

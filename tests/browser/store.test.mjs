@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { addMessage, newConversation, pathTo, shownPath, showBranch, siblings, titleOf, toInput, toMarkdown } from '../../web/js/store.js';
-import { outputText, readEventStream, toChatCompletion } from '../../web/js/connection.js';
+import { outputText, readEventStream } from '../../web/js/connection.js';
 
 function small() {
     const conversation = newConversation();
@@ -56,25 +56,6 @@ test('input items: pictures before words, failed answers left out, neighbours jo
     ]);
 });
 
-test('a Responses body becomes a chat completion body', () => {
-    const body = toChatCompletion({
-        model: 'seedling', instructions: 'Be brief.', max_output_tokens: 9, temperature: 0,
-        input: [
-            { role: 'user', content: [{ type: 'input_image', image_url: 'data:x' }, { type: 'input_text', text: 'What?' }] },
-            { role: 'assistant', content: [{ type: 'output_text', text: 'A star.' }] },
-        ],
-    });
-    assert.deepEqual(body.messages, [
-        { role: 'system', content: 'Be brief.' },
-        { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:x' } }, { type: 'text', text: 'What?' }] },
-        { role: 'assistant', content: 'A star.' },
-    ]);
-    assert.equal(body.max_tokens, 9);
-    assert.equal(body.stream, true);
-    assert.equal(body.input, undefined);
-    assert.equal(body.max_output_tokens, undefined);
-});
-
 test('an event stream cut at every byte gives the same lines', async () => {
     const whole = 'data: {"a":"é"}\r\n\r\n: ping\n\ndata:{"b":2}\n\ndata: [DONE]\n\n';
     const bytes = new TextEncoder().encode(whole);
@@ -111,19 +92,19 @@ test('a conversation as Markdown', () => {
     assert.match(toMarkdown(conversation), /^# What is it\?\n\n## You\n\nWhat is it\?\n\n## Answer\n\nA cross\.\n$/);
 });
 
-test('the thoughts of an answer that is gone on with, and calls of tools, as a chat completion', async () => {
+test('the thoughts of an answer that is gone on with, and calls of tools whose results are known, go along', async () => {
     const { conversation, a } = small();
     a.reasoning = 'It has two bars.';
     a.tools = [{ id: 'f', callId: 'c', name: 'look', arguments: '{}', output: 'seen', at: 0 }, { id: 'g', callId: 'd', name: 'look', arguments: '{}', at: 0 }];
-    const { messages } = toChatCompletion({ input: await toInput(pathTo(conversation, a.id), async () => '') });
-    assert.deepEqual(messages.slice(1), [
-        { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }] },
-        { role: 'tool', tool_call_id: 'c', content: 'seen' },
-        { role: 'assistant', content: 'A cross.', reasoning_content: 'It has two bars.' },
+    const input = async () => (await toInput(pathTo(conversation, a.id), async () => '')).slice(1);
+    const thoughts = { type: 'reasoning', content: [{ type: 'reasoning_text', text: 'It has two bars.' }] };
+    assert.deepEqual(await input(), [
+        thoughts,
+        { type: 'function_call', call_id: 'c', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output: 'seen' },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'A cross.' }] },
     ]);
     a.text = '';
     a.tools = [];
-    assert.deepEqual(toChatCompletion({ input: await toInput(pathTo(conversation, a.id), async () => '') }).messages[1], {
-        role: 'assistant', content: null, reasoning_content: 'It has two bars.',
-    });
+    assert.deepEqual(await input(), [thoughts]);
 });

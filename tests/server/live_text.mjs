@@ -113,6 +113,35 @@ test('places', async () => {
     assert.equal((await request(server, { path: '/slots?fail_on_no_slot=1' })).status, 200);
 });
 
+test('with return_progress a response also tells what a socket hears, and its stream begins before its media are read', async () => {
+    const ask = async (input, more) => {
+        const reply = await post(server, '/v1/responses', JSON.stringify({ input, stream: true, store: true, ...more }));
+        assert.equal(reply.status, more.status ?? 200, reply.text);
+        return events(reply.text).map((text) => JSON.parse(text));
+    };
+    const told = await ask('!phases !delay=40 !len=90', { return_progress: true });
+    const progress = told.filter(({ type }) => type === 'response.progress');
+    assert.ok(progress.some(({ phase }) => phase === 'prefill'), JSON.stringify(progress));
+    assert.ok(told.some(({ type, timings }) => type === 'response.stats' && timings.predicted_n > 0));
+    const numbered = told.filter(({ sequence_number }) => sequence_number !== undefined);
+    assert.deepEqual(numbered.map(({ sequence_number }) => sequence_number), numbered.map((_, i) => i));
+    assert.equal(told.at(-1).type, 'response.completed');
+    assert.ok((await ask('!phases !len=90', {})).every(({ sequence_number }) => sequence_number !== undefined));
+    // What is damaged is told as an event here, and as a status to everybody else.
+    const picture = [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }] }];
+    const failed = await ask(picture, { return_progress: true });
+    assert.deepEqual(failed.map(({ type }) => type), ['response.created', 'response.failed']);
+    assert.equal(failed[1].response.error.code, 'image_parse_error');
+    await ask(picture, { status: 400 });
+    assert.equal((await post(server, '/v1/responses', JSON.stringify({ input: 'x', return_progress: 3 }))).json().error.param, 'return_progress');
+    // Asked for again while its media are still read, it is the same response.
+    const body = JSON.stringify({ input: '!slowprep hello', stream: true, return_progress: true });
+    const same = await Promise.all([1, 2].map(() => post(server, '/v1/responses', body, { 'Idempotency-Key': 'slow' })));
+    const ids = same.map(({ text }) => events(text).map((one) => JSON.parse(one)).filter(({ type }) => /created|completed/.test(type)).map(({ response }) => response.id));
+    assert.equal(new Set(ids.flat()).size, 1, JSON.stringify(ids));
+    assert.deepEqual(ids.map(({ length }) => length), [2, 2]);
+});
+
 test('a response is read again from every number on', async () => {
     const first = await post(server, '/v1/responses', JSON.stringify({ input: 'Hello there', stream: true }));
     const all = events(first.text).map((text) => JSON.parse(text));

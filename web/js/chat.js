@@ -353,6 +353,7 @@ export class Chat extends EventTarget {
         message.status = 'streaming';
         delete message.responseId;
         delete message.askId;
+        delete message.modelId;
         delete message.error;
         delete message.reason;
         this.#ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
@@ -381,6 +382,7 @@ export class Chat extends EventTarget {
     async #ask(conversation, answer, path, more = {}) {
         this.live.set(conversation.id, conversation);
         answer.askId ??= newId();
+        answer.modelId ??= this.modelId;
         this.progress.set(answer.id, { kind: 'waiting' });
         this.#tell('conversation');
         this.#save(conversation);
@@ -395,7 +397,7 @@ export class Chat extends EventTarget {
         if (answer.status !== 'streaming') return;
         // The whole branch goes along each time: the server need not keep the conversation.
         const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
-        if (this.modelId) body.model = this.modelId;
+        if (answer.modelId) body.model = answer.modelId;
         this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink, answer.askId));
     }
 

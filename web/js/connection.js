@@ -1,6 +1,7 @@
 /**
  * The protocol client: WebSocket `parley.v1` first, server-sent events when the upgrade fails (a proxy that does not
- * let WebSockets through). Both give the same events, so nothing above this file knows which one runs.
+ * let WebSockets through). Both bring the same numbered events, so nothing above this file knows which one runs, and an
+ * answer may begin over the one and go on over the other.
  *
  *     const connection = new Connection();
  *     connection.addEventListener('state', () => show(connection.state));
@@ -8,8 +9,8 @@
  *     const run = connection.generate(body, event => ...);   // event.kind: see RunEvent
  *     run.cancel();
  *
- * A run outlives the socket: after a drop it attaches again with `response.resume` and the last sequence number, so
- * that nothing is lost and nothing comes twice.
+ * A run outlives its connection: after a drop it attaches again with its response's id and the last sequence number, so
+ * that nothing is lost and nothing comes twice. One that has no id yet is asked for again under the same name.
  */
 import { newId } from './util.js';
 
@@ -47,6 +48,11 @@ const BLOCKED = 2;
 const BLOCKED_AFTER_OPEN = 5;
 const DEFAULT_TEXT_FRAME = 1 << 20;
 
+/** How long to wait before the next try, behind so many that failed. @param {number} failures */
+function backoff(failures) {
+    return Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** failures) * (0.7 + 0.6 * Math.random());
+}
+
 /** One answer on its way. Made by Connection.generate and Connection.resume. */
 export class Run {
     /**
@@ -65,8 +71,11 @@ export class Run {
         this.done = false;
         this.sent = false;
         this.lostAt = 0;
-        /** @type {AbortController|null} */
+        /** While a request of it is open over HTTP. @type {AbortController|null} */
         this.abort = null;
+        /** How often in a row HTTP failed it. */
+        this.tries = 0;
+        this.retryTimer = 0;
         this.cancelled = false;
     }
 
@@ -83,6 +92,7 @@ export class Run {
         if (event.kind === 'end') {
             this.done = true;
             this.connection.runs.delete(this);
+            clearTimeout(this.retryTimer);
         }
         this.sink(event);
     }
@@ -162,6 +172,7 @@ export class Connection extends EventTarget {
     wake() {
         if (this.state !== 'open') {
             this.retryNow();
+            if (this.state === 'fallback') this.#attachAll();
             return;
         }
         const { socket, lastHeard } = this;
@@ -186,10 +197,22 @@ export class Connection extends EventTarget {
     generate(body, sink, id) {
         const run = new Run(this, body, sink, id);
         this.runs.add(run);
-        if (this.state === 'fallback') this.#runOverHttp(run);
-        else if (this.#takes) this.#sendCreate(run);
-        else run.emit({ kind: 'waiting' });
+        if (!this.#takes) run.emit({ kind: 'waiting' });
+        this.#attach(run);
         return run;
+    }
+
+    /** Asks for a run, or for the rest of it, on the way there is; without one it waits. @param {Run} run */
+    #attach(run) {
+        clearTimeout(run.retryTimer);
+        if (this.state === 'fallback') this.#overHttp(run);
+        else if (this.state === 'open' && run.responseId) this.#sendResume(run);
+        else if (this.#takes) this.#sendCreate(run);
+    }
+
+    #attachAll() {
+        // One with an open request goes over HTTP and does not care.
+        for (const run of [...this.runs]) if (!run.abort) this.#attach(run);
     }
 
     /** Whether the server takes new questions now; if not, they wait here until it does. */
@@ -207,29 +230,31 @@ export class Connection extends EventTarget {
         run.sent = true;
         this.runs.add(run);
         run.emit({ kind: 'waiting' });
-        if (this.state === 'open') this.#sendResume(run);
-        else this.#expireLost(run);
+        this.#attach(run);
+        if (this.state !== 'open') this.#expireLost(run);
         return run;
     }
 
     /** @param {Run} run */
     cancelRun(run) {
-        if (run.abort) {
-            run.abort.abort();
+        const { responseId } = run;
+        if (responseId && (run.abort || this.state === 'fallback')) this.#cancelOverHttp(responseId);
+        else if (!run.abort && run.sent && this.state === 'open') {
+            this.#send({ type: 'response.cancel', ...(responseId ? { response_id: responseId } : { stream_id: run.streamId }) });
+        } else {
+            // Over HTTP its name is still to come: see #take.
+            if (responseId) this.lateCancels.add(responseId);
             run.emit({ kind: 'end', status: 'cancelled' });
-            return;
         }
-        if (!run.sent || this.state !== 'open') {
-            if (run.responseId) this.lateCancels.add(run.responseId);
+        setTimeout(() => {
             run.emit({ kind: 'end', status: 'cancelled' });
-            return;
-        }
-        this.#send(
-            run.responseId
-                ? { type: 'response.cancel', response_id: run.responseId }
-                : { type: 'response.cancel', stream_id: run.streamId },
-        );
-        setTimeout(() => run.emit({ kind: 'end', status: 'cancelled' }), CANCEL_WAIT_MS);
+            if (responseId) run.abort?.abort();
+        }, CANCEL_WAIT_MS);
+    }
+
+    /** @param {string} responseId */
+    #cancelOverHttp(responseId) {
+        this.fetch(`v1/responses/${responseId}/cancel`, { method: 'POST' }).catch(() => {});
     }
 
     // ---- the socket ----
@@ -282,11 +307,7 @@ export class Connection extends EventTarget {
         this.#setState('open');
         for (const id of this.lateCancels) this.#send({ type: 'response.cancel', response_id: id });
         this.lateCancels.clear();
-        for (const run of [...this.runs]) {
-            if (run.abort) continue; // it goes over HTTP and does not care
-            if (run.responseId) this.#sendResume(run);
-            else if (this.#takes) this.#sendCreate(run);
-        }
+        this.#attachAll();
     }
 
     #reopen() {
@@ -325,11 +346,15 @@ export class Connection extends EventTarget {
             this.#expireLost(run);
         }
         if (this.failures >= BLOCKED) this.#probe();
-        const base = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.failures - 1));
-        const wait = this.state === 'fallback' ? FALLBACK_RETRY_MS : base * (0.7 + 0.6 * Math.random());
-        this.retryAt = performance.now() + wait;
-        this.retryTimer = setTimeout(() => this.#open(), wait);
+        this.#openLater();
         if (this.state !== 'fallback') this.#setState('retrying');
+    }
+
+    #openLater() {
+        const wait = this.state === 'fallback' ? FALLBACK_RETRY_MS : backoff(this.failures - 1);
+        this.retryAt = performance.now() + wait;
+        clearTimeout(this.retryTimer);
+        this.retryTimer = setTimeout(() => this.#open(), wait);
     }
 
     /** Gives up on a run that could not be attached again for a long time. @param {Run} run */
@@ -353,16 +378,19 @@ export class Connection extends EventTarget {
         } catch {
             status = 0;
         }
-        if (this.state === 'open' || this.state === 'stopped') return;
+        const { state } = this;
+        if (state === 'open' || state === 'stopped') return;
         if (status === 401 || status === 403) this.#setState('unauthorised');
         else if (status === 503) this.#setState('loading');
-        else if (status >= 200 && status < 300 && this.failures >= (this.session ? BLOCKED_AFTER_OPEN : BLOCKED)) {
+        else if (status < 200 || status >= 300) {
+            if (state === 'fallback') this.#setState('retrying');
+        } else if (state !== 'fallback' && this.failures >= (this.session ? BLOCKED_AFTER_OPEN : BLOCKED)) {
             this.#setState('fallback');
-            for (const run of [...this.runs]) {
-                if (run.abort) continue;
-                if (!run.sent) this.#runOverHttp(run);
-            }
+            for (const id of this.lateCancels) this.#cancelOverHttp(id);
+            this.lateCancels.clear();
+            this.#attachAll();
         }
+        if (state === 'fallback' && this.state !== state && !this.socket) this.#openLater();
     }
 
     /** Says something that is no run: uploads. @param {object} message */
@@ -392,7 +420,7 @@ export class Connection extends EventTarget {
         const limit = this.session?.limits?.max_text_frame ?? DEFAULT_TEXT_FRAME;
         if (text.length * 1.02 > limit) {
             // Many pictures: the HTTP body may be larger than a frame.
-            this.#runOverHttp(run);
+            this.#overHttp(run);
             return;
         }
         run.sent = true;
@@ -449,14 +477,23 @@ export class Connection extends EventTarget {
             return;
         }
         const run = this.#runOf(event);
-        if (!run) return;
-        if (run.lostAt) {
-            run.lostAt = 0;
-            run.emit({ kind: 'resumed' });
-        }
+        if (run) this.#take(run, event);
+    }
+
+    /** @param {Run} run */
+    #found(run) {
+        if (!run.lostAt) return;
+        run.lostAt = 0;
+        run.emit({ kind: 'resumed' });
+    }
+
+    /** An event of a run, over the socket or over HTTP. @param {Run} run @param {any} event */
+    #take(run, event) {
+        this.#found(run);
         const responseId = event.response_id ?? event.response?.id;
         if (responseId && !run.responseId) {
             run.responseId = responseId;
+            if (run.cancelled && run.abort) this.#cancelOverHttp(responseId);
             run.emit({ kind: 'started', responseId });
         }
         if (typeof event.sequence_number === 'number' && event.type !== 'error') {
@@ -475,33 +512,55 @@ export class Connection extends EventTarget {
 
     // ---- HTTP ----
 
-    /** @param {Run} run */
-    async #runOverHttp(run) {
+    /**
+     * Asks for a run, or for what of it has not come yet, and reads its events. What is cut goes on by itself.
+     * @param {Run} run
+     */
+    async #overHttp(run) {
         run.sent = true;
-        run.abort = new AbortController();
-        let reply;
-        try {
-            reply = await this.fetch('v1/chat/completions', {
-                method: 'POST',
-                headers: { 'Content-Type': 'application/json' },
-                body: JSON.stringify(toChatCompletion(run.body)),
-                signal: run.abort.signal,
-            });
-        } catch {
-            run.fail('connection_lost', 'The server could not be reached.');
-            return;
-        }
+        const abort = (run.abort = new AbortController());
+        const isLost = await this.#readOverHttp(run, abort.signal).catch(() => true);
+        run.abort = null;
+        abort.abort();
+        if (!isLost || run.done) return;
+        if (!run.lostAt) run.emit({ kind: run.responseId ? 'lost' : 'waiting' });
+        this.#expireLost(run);
+        run.retryTimer = setTimeout(() => this.#attach(run), backoff(run.tries++));
+        if (this.state === 'fallback') this.#probe(); // is it this answer, or the whole server?
+    }
+
+    /** @param {Run} run @param {AbortSignal} signal @returns {Promise<boolean>} whether it is to be asked for again */
+    async #readOverHttp(run, signal) {
+        const reply = run.responseId
+            ? await this.fetch(`v1/responses/${run.responseId}?stream=true&starting_after=${run.lastSeq}`, { signal, cache: 'no-store' })
+            : await this.fetch('v1/responses', {
+                  method: 'POST',
+                  headers: { 'Content-Type': 'application/json', 'Idempotency-Key': run.eventId },
+                  body: JSON.stringify({ ...run.body, store: true, stream: true, return_progress: true }),
+                  signal,
+              });
         if (!reply.ok || !reply.body) {
             const error = (await reply.json().catch(() => null))?.error;
-            run.fail(error?.code ?? error?.type ?? `http_${reply.status}`, error?.message ?? '', reply.status);
-            return;
+            const code = error?.code ?? error?.type ?? `http_${reply.status}`;
+            // Nothing runs yet, or a proxy could not reach the server.
+            if (/^(model_loading|server_draining|http_50[234])$/.test(code)) {
+                run.sent = !!run.responseId;
+                return true;
+            }
+            if (code === 'idempotency_key_reused') {
+                run.eventId = newId('e_'); // after a reload it is asked with other words
+                return true;
+            }
+            run.fail(code, error?.message ?? '', reply.status);
+            return false;
         }
-        try {
-            await readEventStream(reply.body, chatChunks(run));
-        } catch {
-            run.fail('connection_lost', 'The connection broke in the middle of the answer.');
-        }
-        run.fail('connection_lost', 'The answer ended early.'); // no effect after an end
+        this.#found(run);
+        await readEventStream(reply.body, (data) => {
+            run.tries = 0;
+            this.#take(run, JSON.parse(data));
+            return run.done;
+        });
+        return true;
     }
 }
 
@@ -616,55 +675,6 @@ export function outputText(response) {
 }
 
 /**
- * A Responses body as a chat completion body.
- * @param {any} body
- */
-export function toChatCompletion(body) {
-    const { input, instructions, max_output_tokens: maxTokens, ...rest } = body;
-    const messages = instructions ? [{ role: 'system', content: instructions }] : [];
-    let thoughts = '';
-    for (const item of input) {
-        if (item.type === 'reasoning') {
-            thoughts = item.content[0].text;
-            continue;
-        }
-        if (item.type === 'function_call') {
-            const call = { id: item.call_id, type: 'function', function: { name: item.name, arguments: item.arguments } };
-            messages.push({ role: 'assistant', content: null, tool_calls: [call] });
-            continue;
-        }
-        if (item.type === 'function_call_output') {
-            messages.push({ role: 'tool', tool_call_id: item.call_id, content: item.output });
-            continue;
-        }
-        const parts = item.content.map((part) =>
-            part.type === 'input_image'
-                ? { type: 'image_url', image_url: { url: part.image_url } }
-                : part.type === 'input_video'
-                  ? { ...part, type: 'video_url', video_url: { url: part.video_url } }
-                  : { type: 'text', text: part.text },
-        );
-        const plain = parts.every((part) => part.type === 'text');
-        messages.push({
-            role: item.role,
-            content: plain ? parts.map((part) => part.text).join('\n') : parts,
-            ...(thoughts ? { reasoning_content: thoughts } : {}),
-        });
-        thoughts = '';
-    }
-    if (thoughts) messages.push({ role: 'assistant', content: null, reasoning_content: thoughts });
-    return {
-        ...rest,
-        messages,
-        ...(maxTokens ? { max_tokens: maxTokens } : {}),
-        stream: true,
-        stream_options: { include_usage: true },
-        return_progress: true,
-        timings_per_token: true,
-    };
-}
-
-/**
  * Feeds every `data:` line of an event stream to `onData`, until it returns true or the stream ends.
  * @param {ReadableStream<Uint8Array>} body @param {(data: string) => boolean} onData
  */
@@ -683,62 +693,4 @@ export async function readEventStream(body, onData) {
             if (line.startsWith('data:') && onData(line.slice(5).trimStart())) return;
         }
     }
-}
-
-/**
- * Turns chat completion chunks into RunEvents.
- * @param {Run} run
- * @returns {(data: string) => boolean} true at the end
- */
-function chatChunks(run) {
-    let finish = '';
-    let timings;
-    let usage;
-    /** @type {{id: string, callId: string, name: string, arguments: string}[]} */
-    const tools = [];
-    return (data) => {
-        if (data === '[DONE]') {
-            for (const tool of tools) run.emit({ kind: 'tool', ...tool });
-            const cut = finish === 'length';
-            run.emit({
-                kind: 'end',
-                status: cut ? 'incomplete' : 'completed',
-                reason: cut ? 'max_output_tokens' : undefined,
-                timings,
-                usage,
-            });
-            return true;
-        }
-        let chunk;
-        try {
-            chunk = JSON.parse(data);
-        } catch {
-            return false;
-        }
-        if (chunk.error) {
-            run.fail(chunk.error.code ?? chunk.error.type ?? 'server_error', chunk.error.message ?? '');
-            return true;
-        }
-        if (chunk.prompt_progress) {
-            const { processed = 0, total = 0, cache } = chunk.prompt_progress;
-            run.emit({ kind: 'progress', phase: 'prefill', processed, total, cached: cache, unit: 'tokens' });
-        }
-        const choice = chunk.choices?.[0];
-        const reasoning = choice?.delta?.reasoning_content ?? choice?.delta?.reasoning;
-        if (reasoning) run.emit({ kind: 'reasoning', delta: reasoning });
-        if (choice?.delta?.content) run.emit({ kind: 'text', delta: choice.delta.content });
-        for (const call of choice?.delta?.tool_calls ?? []) {
-            const id = call.id ?? `call_${call.index ?? 0}`;
-            const tool = (tools[call.index ?? 0] ??= { id, callId: id, name: '', arguments: '' });
-            tool.name += call.function?.name ?? '';
-            tool.arguments += call.function?.arguments ?? '';
-        }
-        if (choice?.finish_reason) finish = choice.finish_reason;
-        if (chunk.usage) usage = chunk.usage;
-        if (chunk.timings) {
-            timings = chunk.timings;
-            run.emit({ kind: 'stats', timings });
-        }
-        return false;
-    };
 }

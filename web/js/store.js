@@ -10,8 +10,10 @@
  * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
- *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string}} Message
- *   before: what an answer held that is being gone on with; askId: by which the server knows the question again.
+ *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string,
+ *            modelId?: string}} Message
+ *   before: what an answer held that is being gone on with; askId: by which the server knows the question again, if it
+ *   asks modelId in the same words.
  * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
  *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
