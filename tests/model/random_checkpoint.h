@@ -1,6 +1,6 @@
 /* random_checkpoint: small checkpoints of any family with random weights, written by the test itself.
  *
- *     char dir[64]; random_checkpoint_make(dir, CONFIG_TEXT, RANDOM_PER_EXPERT);   ... random_checkpoint_remove(dir);
+ *     char dir[64]; random_checkpoint_make(dir, CONFIG_TEXT, RANDOM_PER_EXPERT);
  *
  * The numbers follow from the canonical name of the smallest part (one expert's gate_proj, one head's rows), so that the
  * same config written in two forms is the same model.
@@ -16,6 +16,7 @@
 #include "model/config.h"
 #include "model/tensor_writer.h"
 #include "tests/check.h"
+#include "tests/folder.h"
 
 enum {
     RANDOM_PER_EXPERT = 1,  /* experts each by themselves; otherwise gate_up_proj and down_proj */
@@ -267,8 +268,7 @@ static inline void random_checkpoint_make(char *dir, const char *config, unsigne
     model_config cfg;
     err_detail d = {0};
     char path[256];
-    snprintf(dir, 64, "/tmp/parley_random_XXXXXX");
-    CHECK(mkdtemp(dir) != NULL);
+    folder_make(dir);
     random_text(dir, "config.json", config);
     CHECK_OK(model_config_load(&cfg, json_folder(dir), &d), d);
     random_writer *w = calloc(1, sizeof *w);
@@ -303,18 +303,6 @@ static inline void random_checkpoint_make(char *dir, const char *config, unsigne
         free((void *)(uintptr_t)w->views[i].data);
     }
     free(w);
-}
-
-static inline void random_checkpoint_remove(const char *dir)
-{
-    static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json",
-                                        "other.safetensors", "model.safetensors.index.json"};
-    char path[256];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        unlink(path);
-    }
-    CHECK_INT(rmdir(dir), 0);
 }
 
 #endif

@@ -50,7 +50,6 @@ static void test_missing_weights(void)
                   "the weights are missing, or of weights in several files the index");
     move(dir, "config.json", "model.safetensors.index.json");
     CHECK_REFUSED(dir, true, ERR_NOT_FOUND, "config.json: there is no such file");
-    random_checkpoint_remove(dir);
 }
 
 /* The second file is that of a wider model; or the same model's under other names. */
@@ -93,8 +92,6 @@ static void test_two_models(void)
             fprintf(stderr, "  case %zu: \"%s\"\n", i, d.text);
             CHECK(!"message");
         }
-        random_checkpoint_remove(dir);
-        random_checkpoint_remove(second);
     }
 }
 
@@ -117,7 +114,6 @@ static void test_tokenizers(void)
     CHECK_REFUSED(dir, false, ERR_NOT_FOUND, "tokenizer.json");
     copy_tokenizer(dir);
     CHECK_OK(open_folder(dir, false, &sees, &d), d);
-    random_checkpoint_remove(dir);
 
     random_checkpoint_make(dir,
                            "{\"model_type\":\"qwen3\"," RANDOM_SIZES
@@ -125,7 +121,6 @@ static void test_tokenizers(void)
                            RANDOM_TEXT_ONLY);
     copy_tokenizer(dir);
     CHECK_REFUSED(dir, false, ERR_CORRUPT, "it belongs to another model");
-    random_checkpoint_remove(dir);
 
     random_checkpoint_make(dir,
                            "{\"model_type\":\"qwen3\"," RANDOM_SIZES
@@ -133,7 +128,6 @@ static void test_tokenizers(void)
                            RANDOM_TEXT_ONLY);
     copy_tokenizer(dir);
     CHECK_REFUSED(dir, false, ERR_CORRUPT, "eos_token_id is 1887, but the tokenizer ends at");
-    random_checkpoint_remove(dir);
 }
 
 /* config.json tells of a tower that is not in the files: the model reads text. */
@@ -150,7 +144,6 @@ static void test_blind_conversion(void)
         0);
     CHECK_OK(open_folder(dir, true, &sees, &d), d);
     CHECK(!sees);
-    random_checkpoint_remove(dir);
 }
 
 int main(void)

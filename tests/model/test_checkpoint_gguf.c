@@ -9,8 +9,9 @@
 #include "model/checkpoint.h"
 #include "tests/model/gguf_maker.h"
 #include "tests/model/tool.h"
+#include "tests/folder.h"
 
-static char folder[] = "/tmp/parley_form_XXXXXX";
+static char folder[FOLDER_NAME];
 
 static const char *path_of(const char *name)
 {
@@ -227,7 +228,7 @@ static void test_refused_tokenizer(void)
 
 int main(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
+    folder_make(folder);
     test_reference();
     test_contents();
     test_folders();

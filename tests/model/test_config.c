@@ -4,8 +4,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "model/config.h"
+#include "tests/folder.h"
 
-static char folder[] = "/tmp/parley_config_XXXXXX";
+static char folder[FOLDER_NAME];
 
 static void write_file(const char *name, const char *text)
 {
@@ -140,7 +141,7 @@ int main(void)
 {
     model_config cfg;
     err_detail d = {0};
-    CHECK(mkdtemp(folder) != NULL);
+    folder_make(folder);
     test_released_form();
     test_generation_config();
     test_faults();

@@ -6,8 +6,9 @@
 #include "base/compiler.h"
 #include "model/family.h"
 #include "tests/model/random_families.h"
+#include "tests/folder.h"
 
-static char folder[] = "/tmp/parley_family_XXXXXX";
+static char folder[FOLDER_NAME];
 
 static err_code load(model_config *cfg, const char *text, err_detail *d)
 {
@@ -116,13 +117,12 @@ static void test_qwen3_vl(void)
 
 int main(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
+    folder_make(folder);
     test_qwen3_5();
     test_qwen3_next();
     test_qwen3();
     test_qwen3_vl();
     CHECK(family_find("qwen3_5_text") == &FAMILY_QWEN3_5);
     CHECK(family_find("") == NULL);
-    random_checkpoint_remove(folder);
     CHECK_DONE();
 }

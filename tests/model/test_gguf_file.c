@@ -6,8 +6,9 @@
 #include "base/compiler.h"
 #include "model/gguf_set.h"
 #include "tests/model/gguf_maker.h"
+#include "tests/folder.h"
 
-static char folder[] = "/tmp/parley_gguf_XXXXXX";
+static char folder[FOLDER_NAME];
 
 static const char *path_of(const char *name)
 {
@@ -508,7 +509,7 @@ static void test_parts(void)
 
 int main(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
+    folder_make(folder);
     test_good_file();
     test_unusual_files();
     test_broken_files();

@@ -11,9 +11,10 @@
 #include "compute/cpu.h"
 #include "compute/ops.h"
 #include "model/checkpoint.h"
+#include "tests/folder.h"
 
-static char root[] = "/tmp/parley_packed_XXXXXX";
-static char packed[64], plain[64];
+static char root[FOLDER_NAME];
+static char packed[FOLDER_NAME + 32], plain[FOLDER_NAME + 32];
 static const char *original; /* the folder that is packed */
 
 extern char **environ;
@@ -229,17 +230,16 @@ int main(int argc, char **argv)
     static char tiny_dir[4096];
     snprintf(tiny_dir, sizeof tiny_dir, "%s", check_data("tiny"));
     original = argc > 1 ? argv[1] : tiny_dir;
-    static char python[] = "python3", version[] = "--version", rm[] = "rm", recursively[] = "-r";
+    static char python[] = "python3", version[] = "--version";
     if (run((char *[]){python, version, NULL}) != 0) {
         printf("python3, which packs the folders, is not here\n");
         return 77;
     }
-    CHECK(mkdtemp(root) != NULL);
+    folder_make(root);
     test_affine(argc == 1);
     if (argc == 1) {
         test_fp8();
         test_bad_input();
     }
-    CHECK_INT(run((char *[]){rm, recursively, root, NULL}), 0);
     CHECK_DONE();
 }

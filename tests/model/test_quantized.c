@@ -10,11 +10,12 @@
 #include "base/log.h"
 #include "compute/cpu.h"
 #include "tests/model/tiny.h"
+#include "tests/folder.h"
 
 enum { N_PROMPT = 150, STEPS = 4 };
 
 static int32_t ids[TINY_CTX];
-static char cache[256], cache_file[600];
+static char cache[FOLDER_NAME], cache_file[600];
 
 /* Logits of the prompt's last row and of a few steps behind it, given tokens: [STEPS + 1, V]; the caller frees. */
 static float *say(const tiny *t, int32_t chunk)
@@ -183,31 +184,9 @@ static void test_batch(int n_bits)
     tiny_close(&t);
 }
 
-/* What the test made, two levels deep. */
-static void remove_folders(void)
-{
-    static const char *const names[] = {"parley", "converted8", "converted4"};
-    char path[1200];
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", cache, names[i]);
-        DIR *d = opendir(path);
-        for (struct dirent *e; d && (e = readdir(d));) {
-            snprintf(path, sizeof path, "%s/%s/%s", cache, names[i], e->d_name);
-            unlink(path);
-        }
-        if (d) {
-            closedir(d);
-        }
-        snprintf(path, sizeof path, "%s/%s", cache, names[i]);
-        CHECK_INT(rmdir(path), 0);
-    }
-    CHECK_INT(rmdir(cache), 0);
-}
-
 int main(void)
 {
-    snprintf(cache, sizeof cache, "/tmp/parley_quantized_XXXXXX");
-    CHECK(mkdtemp(cache) != NULL);
+    folder_make(cache);
     setenv("XDG_CACHE_HOME", cache, 1);
     log_set_level(LOG_OFF);
     CHECK(tiny_ids(ids, TINY_CTX) >= N_PROMPT + STEPS);
@@ -219,6 +198,5 @@ int main(void)
         CHECK_INT(unlink(cache_file), 0);
     }
     free(stored);
-    remove_folders();
     CHECK_DONE();
 }

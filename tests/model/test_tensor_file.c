@@ -7,8 +7,9 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "model/tensor_file.h"
+#include "tests/folder.h"
 
-static char folder[] = "/tmp/parley_tensors_XXXXXX";
+static char folder[FOLDER_NAME];
 
 static const char *path_of(const char *name)
 {
@@ -218,7 +219,7 @@ static void test_sets(void)
 
 int main(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
+    folder_make(folder);
     test_good_file();
     test_damaged_files();
     test_tiny_files();

@@ -11,8 +11,9 @@
 #include "model/checkpoint.h"
 #include "model/model.h"
 #include "model/weights.h"
+#include "tests/folder.h"
 
-static char folder[] = "/tmp/parley_weights_XXXXXX";
+static char folder[FOLDER_NAME];
 
 /* Where `part` first occurs in text[0..n), or NULL. */
 static const char *find_part(const char *text, size_t n, const char *part)
@@ -215,7 +216,7 @@ int main(void)
 {
     model_config cfg;
     err_detail d = {0};
-    CHECK(mkdtemp(folder) != NULL);
+    folder_make(folder);
     write_config();
     CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
     test_changed_files(&cfg);

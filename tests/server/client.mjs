@@ -108,7 +108,7 @@ export function parseReply(data, isHead = false) {
 }
 
 /** One request on a connection of its own. `raw` text replaces the head. */
-export async function request(server, { method = 'GET', path = '/', headers = {}, body, raw, timeout = 20000 } = {}) {
+export async function request(server, { method = 'GET', path = '/', headers = {}, body, raw, timeout = 120000 } = {}) {
     const socket = rawSocket(server);
     const data = body === undefined ? null : Buffer.isBuffer(body) ? body : Buffer.from(body);
     let head = raw;
@@ -266,7 +266,7 @@ export class Socket {
     }
 
     /** Waits for a message that fits and returns it; all before it stay in `messages`. */
-    async wait(test, ms = 10000) {
+    async wait(test, ms = 60000) {
         const wanted = typeof test === 'string' ? (m) => m.type === test : test;
         const end = Date.now() + ms;
         for (;;) {
@@ -282,7 +282,7 @@ export class Socket {
     }
 
     /** Waits for the end; returns the close code (0: none was sent). */
-    async closed(ms = 5000) {
+    async closed(ms = 30000) {
         const end = Date.now() + ms;
         while (!this.closeCode && !this.raw.closed && Date.now() < end) {
             await this.raw.until((d) => d.length > 0, 100);
@@ -325,7 +325,7 @@ export async function metric(server, name, headers = {}) {
 }
 
 /** Waits until the value is reached. */
-export async function eventually(get, expected, ms = 5000) {
+export async function eventually(get, expected, ms = 60000) {
     const end = Date.now() + ms;
     for (;;) {
         const value = await get();

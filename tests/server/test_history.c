@@ -1,10 +1,8 @@
 /* history_store: chats and their files in a folder. What was acknowledged is there after the process was killed at any
  * point; a full, damaged, newer or forbidden folder is said so and loses nothing. */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "server/history_store.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -16,11 +14,12 @@
 #include "base/log.h"
 #include "server/database.h"
 #include "tests/check.h"
+#include "tests/folder.h"
 
 enum { SCOPE = 7, KILLS = 10 /* PARLEY_KILLS: more of them */, PATH_BYTES = 512 };
 static const uint64_t QUOTA = (uint64_t)64 << 20;
 
-static char root[PATH_BYTES];
+static char root[FOLDER_NAME];
 
 static const char *folder(const char *name)
 {
@@ -650,19 +649,10 @@ static void test_start(void)
     }
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st, (void)kind, (void)where;
-    return remove(path);
-}
-
 int main(void)
 {
     log_set_level(LOG_OFF);
-    snprintf(root, sizeof root, "%s/parley-history-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (!mkdtemp(root)) {
-        CHECK_SKIP("no folder for temporary files");
-    }
+    folder_make(root);
     test_chats();
     test_refused();
     test_too_many_messages();
@@ -674,6 +664,5 @@ int main(void)
     test_disk_refuses();
     test_killed();
     test_start();
-    CHECK_INT(nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
     CHECK_DONE();
 }
