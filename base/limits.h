@@ -80,6 +80,14 @@ enum {
     LIMIT_UPLOAD_WINDOW = 1 << 20,  /* sent and not acknowledged */
 };
 
+/* Pictures and films that are fetched (--media-domains) */
+enum {
+    LIMIT_REMOTE_PICTURE_S = 5, /* for one, redirects included */
+    LIMIT_REMOTE_FILM_S = 30,
+    LIMIT_REMOTE_SUM_S = 60, /* for all of a request */
+    LIMIT_REMOTE_HOPS = 3,   /* redirects */
+};
+
 /* Chats that are kept (--history) */
 #define LIMIT_HISTORY_QUOTA      ((uint64_t)16 << 30) /* --history-quota: the database and its files */
 #define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */

@@ -18,7 +18,8 @@ set(program_sources ${server_sources})
 list(FILTER program_sources INCLUDE REGEX "/server/(main|(options|cmd)[a-z_]*)\\.c$")
 list(FILTER server_sources EXCLUDE REGEX "/server/(main|(options|cmd)[a-z_]*)\\.c$")
 add_library(parley_server STATIC ${server_sources} ${assets_c})
-target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS PkgConfig::ZLIB PkgConfig::SQLITE)
+target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS PkgConfig::ZLIB PkgConfig::SQLITE
+    PkgConfig::CURL)
 target_compile_options(parley_server PRIVATE -Wconversion)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/server/main.c)

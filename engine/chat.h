@@ -24,6 +24,7 @@ typedef enum chat_part_kind { CHAT_TEXT, CHAT_IMAGE, CHAT_VIDEO } chat_part_kind
 typedef struct chat_file {
     const uint8_t *data;
     size_t bytes;
+    const char *url; /* where the bytes are still to be brought from, before the engine sees them; or NULL */
 } chat_file;
 
 /* What of a film is shown; zeros: as the model's configuration says. */
@@ -31,7 +32,7 @@ typedef struct chat_video {
     double fps; /* frames a second shown */
     int32_t n_frames, min_frames, max_frames;
     double start_s, end_s;
-    const chat_file
+    chat_file
         *list; /* a film given as pictures, list_fps of them a second (0: the fps shown), instead of a file */
     size_t n_list;
     double list_fps;
@@ -49,6 +50,7 @@ typedef struct chat_part {
     int fd; /* CHAT_VIDEO: an open regular file with the same bytes (data may be NULL), so that they need no copy;
                0: none */
     const uint8_t *hash; /* [HASH_BYTES] SHA-256 of the file if it is known, else NULL */
+    const char *url;     /* as in chat_file */
     const char *param;   /* where it stood in the request, for errors: "messages[0].content[1]" */
 } chat_part;
 

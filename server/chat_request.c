@@ -207,7 +207,8 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
     if (!r->in->messages) {
         return err_set(d, ERR_NOMEM, "no memory for this request");
     }
-    content_reader reader = {.in = r->in, .info = info, .files = r->files, .scope = r->scope};
+    content_reader reader = {
+        .in = r->in, .info = info, .files = r->files, .scope = r->scope, .remote = r->remote};
     call_ledger ledger;
     err_code err = video_fields_body(&reader.video, root, d);
     if (err == ERR_OK) {

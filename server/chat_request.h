@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "server/file_store.h"
 #include "server/lineage.h"
+#include "server/remote_media.h"
 #include "server/request_fields.h"
 #include "server/tool_parser.h"
 
@@ -22,8 +23,9 @@ typedef struct chat_request {
     reply_options reply;
     file_store *files; /* set before parsing: where uploaded files are found, NULL: nowhere; and whose */
     uint64_t scope;
-    lineage *lineage;      /* set before parsing: where earlier conversations are found; NULL: nowhere */
-    const tool_form *form; /* set before parsing: how the model writes calls; NULL: it does not */
+    const remote_media *remote; /* set before parsing: what may be named by its address; NULL: nothing */
+    lineage *lineage;           /* set before parsing: where earlier conversations are found; NULL: nowhere */
+    const tool_form *form;      /* set before parsing: how the model writes calls; NULL: it does not */
     const json *
         template_kwargs; /* set before parsing: what the chat template hears if the request does not say; or NULL */
     json_doc **docs; /* parsed tool-call arguments and the like; freed with the request */

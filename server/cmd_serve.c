@@ -163,7 +163,7 @@ int command_serve(const options *o)
 {
     json_doc *kwargs = NULL;
     key_ring ring = {.o = o};
-    word_list listening = {0}, hosts = {0}, origins = {0};
+    word_list listening = {0}, hosts = {0}, origins = {0}, domains = {0};
     engine_options eo;
     serve_options so;
     err_detail detail = {0};
@@ -193,9 +193,11 @@ int command_serve(const options *o)
         goto out;
     }
     if (!add_option(&listening, o->host) || !add_option(&hosts, o->allowed_hosts) ||
-        !add_option(&origins, o->allowed_origins)) {
-        fprintf(stderr, "parley: --host, --allowed-hosts and --allowed-origins take at most %d names\n",
-                LIST_MAX);
+        !add_option(&origins, o->allowed_origins) || !add_option(&domains, o->media_domains)) {
+        fprintf(
+            stderr,
+            "parley: --host, --allowed-hosts, --allowed-origins and --media-domains take at most %d names\n",
+            LIST_MAX);
         goto out;
     }
     if (o->check) {
@@ -219,6 +221,9 @@ int command_serve(const options *o)
     so.n_allowed_hosts = hosts.n;
     so.allowed_origins = origins.words;
     so.n_allowed_origins = origins.n;
+    so.media_domains = domains.words;
+    so.n_media_domains = domains.n;
+    so.media_path = o->media_path;
     so.max_body = (size_t)o->max_body_mib << 20;
     so.max_ws_message = o->max_ws_message_mib ? (size_t)o->max_ws_message_mib << 20 : so.max_body;
     so.max_header = (size_t)o->max_header_kib << 10;
@@ -253,5 +258,6 @@ out:
     free(listening.text);
     free(hosts.text);
     free(origins.text);
+    free(domains.text);
     return code;
 }

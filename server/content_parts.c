@@ -98,7 +98,7 @@ out:
     return err;
 }
 
-/* Decodes the file of a data: URL. */
+/* Decodes the file of a data: URL; a remote one is only noted. */
 static err_code read_file(content_reader *r, chat_file *file, bool is_image, const char *url,
                           const char *path, err_detail *d)
 {
@@ -108,10 +108,15 @@ static err_code read_file(content_reader *r, chat_file *file, bool is_image, con
                              path, what);
     }
     size_t len = strlen(url);
+    err_code err = ERR_OK;
     switch (data_uri_classify(url, len)) {
     case DATA_URI_REMOTE:
-        return err_set_param(d, ERR_INVALID, path, "remote_media_disabled",
-                             "remote media are not fetched; send the %s as a data: URL", what);
+        err = remote_media_check(r->remote, url, is_image, path, d);
+        if (err == ERR_OK) {
+            file->url = arena_strdup(r->in->arena, url, len);
+            err = file->url ? ERR_OK : no_memory(d);
+        }
+        return err;
     case DATA_URI_UPLOAD:
         return err_set_param(d, ERR_UNSUPPORTED, path, "not_supported",
                              "an uploaded file can be a part of its own only");
@@ -119,8 +124,7 @@ static err_code read_file(content_reader *r, chat_file *file, bool is_image, con
         break;
     }
     err_detail inner = {0};
-    err_code err =
-        data_uri_decode(r->in->arena, &file->data, &file->bytes, url, len, LIMIT_BODY_BYTES, &inner);
+    err = data_uri_decode(r->in->arena, &file->data, &file->bytes, url, len, LIMIT_BODY_BYTES, &inner);
     if (err != ERR_OK) {
         return err_set_param(d, err, path, is_image ? "image_parse_error" : "video_parse_error", "%s: %s",
                              path, inner.text);
@@ -162,6 +166,7 @@ static err_code set_media(content_reader *r, chat_part *part, chat_part_kind kin
     part->data_bytes = m.file.bytes;
     part->fd = m.fd;
     part->hash = m.hash;
+    part->url = m.file.url;
     return err;
 }
 

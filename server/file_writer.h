@@ -1,4 +1,4 @@
-/* file_writer: a file on disk that is being written, with its SHA-256 so far. Loop thread.
+/* file_writer: a file on disk that is being written, with its SHA-256 so far. Any thread, one at a time.
  *
  *     file_writer *w; file_writer_create(&w, "/var/tmp", n_bytes, &detail);
  *     file_writer_add(w, data, n, &detail);                  // as the bytes arrive

@@ -54,6 +54,7 @@ typedef struct options {
     const char *cache_type, *cache_scope;
     bool mtp, mlock;
     int64_t max_images, max_image_pixels;
+    const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;
     int64_t max_video_duration, max_video_time; /* seconds */
     bool video_outer_pair;

@@ -169,6 +169,21 @@ static const option_row ROWS[] = {
         .group = GROUP_FILM,
         .help = "keep the vision tokens around a film as a whole, for models trained with them"),
 
+    ROW(.name = "media-domains", .also = "allowed-media-domains", .metavar = "HOST", AT(media_domains),
+        .kind = OPTION_LIST, .commands = IN_SERVE, .group = GROUP_FILM,
+        .help = "fetch pictures and films that requests name by http and https URLs from this host",
+        .note = "nothing is fetched",
+        .more =
+            "May be repeated, or hold several with commas: hosts, *.example.org for the hosts below one, and "
+            "addresses. A host is fetched from at public addresses only; redirects must stay among the "
+            "hosts. An address, and localhost, stand for themselves even where they are not public."),
+    ROW(.name = "media-path", .metavar = "DIR", AT(media_path), .commands = IN_SERVE, .group = GROUP_FILM,
+        .help = "read pictures and films that requests name by file: URLs below this folder",
+        .note = "none are read",
+        .more = "The URL holds the whole path, or the path inside the folder. Links are not followed. "
+                "Whoever may "
+                "use the server may show all of it to the model."),
+
     /* ---- server ---- */
     ROW(.name = "host", .metavar = "ADDRESS", AT(host), .kind = OPTION_LIST, .commands = IN_SERVE | IN_HEALTH,
         .group = GROUP_SERVER, .help = "address to listen on: an IP address, or unix:/path for a socket file",

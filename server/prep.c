@@ -38,6 +38,7 @@ struct prep {
     size_t max_bytes;
     file_store *files;
     lineage *lineage;
+    const remote_media *remote;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
     atomic_bool stopping;
 };
@@ -163,6 +164,7 @@ static void run_query(prep *p, prep_job *job)
     chat_request_init(&r);
     r.files = p->files;
     r.lineage = p->lineage;
+    r.remote = p->remote;
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
@@ -193,6 +195,7 @@ static void run_job(prep *p, prep_job *job)
     chat_request_init(&r);
     r.files = p->files;
     r.lineage = p->lineage;
+    r.remote = p->remote;
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
@@ -213,10 +216,12 @@ static void run_job(prep *p, prep_job *job)
     job->accepted = NULL;
     p->post(p->ctx, accepted);
     r.in->scope = job->order.scope;
-    err = is_cancelled(&run) ? ERR_CANCELLED
-          : job->order.kind == PREP_COMPLETION
-              ? completion_request_prepare(&prepared->request, &r, &prompt, job->order.engine, &d)
-              : engine_prepare(job->order.engine, &prepared->request, r.in, &hooks, &d);
+    err = is_cancelled(&run) ? ERR_CANCELLED : remote_media_bring(p->remote, r.in, &hooks, &d);
+    if (err == ERR_OK) {
+        err = job->order.kind == PREP_COMPLETION
+                  ? completion_request_prepare(&prepared->request, &r, &prompt, job->order.engine, &d)
+                  : engine_prepare(job->order.engine, &prepared->request, r.in, &hooks, &d);
+    }
     if (err != ERR_OK) {
         prepared->request = NULL;
         refuse(&run, prepared, err, &d);
@@ -243,7 +248,7 @@ static void *worker(void *ctx)
 /* ---- lifetime ---- */
 
 prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files, lineage *conversations,
-                  void (*post)(void *ctx, loop_message *m), void *ctx)
+                  const remote_media *remote, void (*post)(void *ctx, loop_message *m), void *ctx)
 {
     prep *p = calloc(1, sizeof *p);
     if (!p) {
@@ -254,6 +259,7 @@ prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *f
     p->max_bytes = max_bytes;
     p->files = files;
     p->lineage = conversations;
+    p->remote = remote;
     atomic_init(&p->n_bytes, 0);
     atomic_init(&p->stopping, false);
     p->jobs = mailbox_create(n_queue);

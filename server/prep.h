@@ -18,6 +18,7 @@
 #include "server/file_store.h"
 #include "server/lineage.h"
 #include "server/loop_message.h"
+#include "server/remote_media.h"
 #include "server/tool_parser.h"
 
 typedef struct prep prep;
@@ -37,9 +38,10 @@ void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
 void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 
 /* At most n_queue jobs and max_bytes of bodies wait. files and conversations: where requests find uploaded files and what
- * they go on from. post takes the message over. NULL without memory or threads. */
+ * they go on from; remote: what they may name by its address. post takes the message over. NULL without memory or threads. */
 MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
-                             lineage *conversations, void (*post)(void *ctx, loop_message *m), void *ctx);
+                             lineage *conversations, const remote_media *remote,
+                             void (*post)(void *ctx, loop_message *m), void *ctx);
 /* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
 void prep_destroy(prep *p);
 

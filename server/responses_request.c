@@ -302,7 +302,9 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         return no_memory(d);
     }
     item_reader reader = {
-        .r = r, .content = {.in = r->in, .info = info, .files = r->files, .scope = r->scope}, .cap = n + 1};
+        .r = r,
+        .content = {.in = r->in, .info = info, .files = r->files, .scope = r->scope, .remote = r->remote},
+        .cap = n + 1};
     err = call_ledger_init(&reader.ledger, r->in, n + 1, d);
     if (err == ERR_OK) {
         err = video_fields_body(&reader.content.video, root, d);

@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "server/fetch.h"
+#include "server/remote_host.h"
 #include "server/serve_state.h"
 
 enum {
@@ -20,7 +23,8 @@ enum {
     EXIT_MEMORY = 4,
     EXIT_PORT = 5,
     INBOX_MESSAGES = 65536,
-    LINGER_MS = 3000, /* for close frames and the last replies */
+    PREP_FETCHING_THREADS = 8, /* with --media-domains */
+    LINGER_MS = 3000,          /* for close frames and the last replies */
     FLUSH_MS = 100,
     URL_BYTES = 256,
     DRAIN_SPARE_S = 30, /* to close what is open, behind the time of the answers */
@@ -461,6 +465,35 @@ static err_code check_guarded(const serve *s, err_detail *d)
     return ERR_OK;
 }
 
+/* What requests may name by its address. A worker that waits for another host's bytes does no work of its own, so there are
+ * more of them then. */
+static err_code open_remote(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    struct stat st;
+    s->remote =
+        (remote_media){.domains = opt->media_domains,
+                       .n_domains = opt->n_media_domains,
+                       .folder = opt->media_path,
+                       .dir = file_store_get_options(s->files)->dir,
+                       .max_film = opt->engine->films.max_bytes > 0 ? (uint64_t)opt->engine->films.max_bytes
+                                                                    : LIMIT_FILM_BYTES};
+    for (size_t i = 0; i < opt->n_media_domains; i++) {
+        if (!remote_rule_is_valid(opt->media_domains[i])) {
+            return err_set(d, ERR_INVALID,
+                           "--media-domains: \"%s\" is no host; it takes hosts, *.hosts and addresses",
+                           opt->media_domains[i]);
+        }
+    }
+    if (opt->media_path && (stat(opt->media_path, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        return err_set(d, ERR_INVALID, "--media-path: there is no folder %s", opt->media_path);
+    }
+    s->fetch_started = opt->n_media_domains > 0 && fetch_start();
+    return s->fetch_started || opt->n_media_domains == 0
+               ? ERR_OK
+               : err_set(d, ERR_NOMEM, "no memory for fetching media");
+}
+
 static err_code open_parts(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
@@ -471,10 +504,15 @@ static err_code open_parts(serve *s, err_detail *d)
     s->inbox = mailbox_create(INBOX_MESSAGES);
     size_t max_bytes =
         INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
+    err = open_remote(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
     s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
-    s->prep = s->inbox && s->lineage ? prep_create(opt->n_prep_threads, (size_t)opt->n_queue, max_bytes,
-                                                   s->files, s->lineage, post, s)
-                                     : NULL;
+    s->prep = s->inbox && s->lineage
+                  ? prep_create(opt->n_media_domains ? PREP_FETCHING_THREADS : opt->n_prep_threads,
+                                (size_t)opt->n_queue, max_bytes, s->files, s->lineage, &s->remote, post, s)
+                  : NULL;
     if (!s->prep || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
                                  opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
@@ -560,6 +598,9 @@ static void close_parts(serve *s)
     uploads_deinit(&s->uploads);
     file_store_destroy(s->files);
     lineage_destroy(s->lineage);
+    if (s->fetch_started) {
+        fetch_stop();
+    }
     access_deinit(&s->access);
 }
 

@@ -38,11 +38,14 @@ typedef struct serve_options {
     size_t n_allowed_hosts;
     const char *const *allowed_origins;
     size_t n_allowed_origins;
-    size_t max_body;                   /* bytes */
-    size_t max_ws_message;             /* bytes */
-    size_t max_header;                 /* bytes */
-    size_t event_log_bytes;            /* kept of one response; older events are replaced by a snapshot */
-    const char *upload_dir;            /* NULL: TMPDIR, or /var/tmp */
+    size_t max_body;                  /* bytes */
+    size_t max_ws_message;            /* bytes */
+    size_t max_header;                /* bytes */
+    size_t event_log_bytes;           /* kept of one response; older events are replaced by a snapshot */
+    const char *upload_dir;           /* NULL: TMPDIR, or /var/tmp */
+    const char *const *media_domains; /* hosts that media may be fetched from (remote_host.h) */
+    size_t n_media_domains;
+    const char *media_path;            /* files below it may be named by file: URLs; NULL: none */
     uint64_t max_upload, upload_quota; /* bytes */
     int64_t upload_expire_s;
     const char *history_dir; /* NULL: chats are not kept */

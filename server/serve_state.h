@@ -100,6 +100,8 @@ typedef struct serve {
     char model_name[REQUEST_MODEL_MAX];
     file_store *files;
     uploads uploads;
+    remote_media remote;
+    bool fetch_started;
     lineage *lineage;
     history *history;        /* NULL: chats are not kept */
     uint64_t history_ticket; /* given out last */

@@ -37,6 +37,7 @@ WRAPPERS = {
     "libavutil/": ["vision/media_av*", "vision/film.c"],
     "libswscale/": ["vision/media_av*", "vision/film.c"],
     "webp/": ["vision/film_webp.c"],
+    "curl/": ["server/fetch.c"],
     "sqlite3": ["server/database.c"],
     "zlib": ["server/assets*", "tools/embed*"],
     "libwebsockets": ["server/http*", "server/ws*", "server/net*", "server/loop*"],

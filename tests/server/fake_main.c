@@ -17,13 +17,14 @@ int main(int argc, char **argv)
     engine_options engine_opt = {0};
     serve_options opt;
     const char *keys[8];
-    const char *hosts[8], *listening[9];
+    const char *hosts[8], *listening[9], *domains[8];
     size_t n_listening = 0;
     serve_options_init(&opt);
     opt.port = 0;
     opt.engine = &engine_opt;
     opt.api_keys = keys;
     opt.allowed_hosts = hosts;
+    opt.media_domains = domains;
     opt.on_listening = on_listening;
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
@@ -47,6 +48,12 @@ int main(int argc, char **argv)
             opt.event_log_bytes = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-dir") == 0) {
             opt.upload_dir = value;
+        } else if (strcmp(name, "--media-domain") == 0) {
+            domains[opt.n_media_domains++] = value;
+        } else if (strcmp(name, "--media-path") == 0) {
+            opt.media_path = value;
+        } else if (strcmp(name, "--max-film") == 0) {
+            engine_opt.films.max_bytes = (int64_t)strtoll(value, NULL, 10);
         } else if (strcmp(name, "--max-upload") == 0) {
             opt.max_upload = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-quota") == 0) {
