@@ -114,6 +114,7 @@ enum {
     LIMIT_BODY_TIMEOUT_S = 60,
     LIMIT_QUEUE_TIMEOUT_S = 600,    /* --queue-timeout: answers on a processor take minutes */
     LIMIT_REQUEST_TIMEOUT_S = 3600, /* --request-timeout */
+    LIMIT_STEP_TIMEOUT_S = 120,     /* --step-timeout */
     LIMIT_KEEPALIVE_S = 10,         /* --keepalive: SSE comment interval */
     LIMIT_WS_PING_S = 30,           /* --ws-ping: a socket that is silent for so long is pinged */
     LIMIT_WS_PONG_S = 15,           /* ... and dropped if it stays silent */

@@ -57,6 +57,11 @@ size_t compute_n_threads(const compute *c)
     return pool_n_threads(c->pool);
 }
 
+uint64_t compute_pulse(const compute *c)
+{
+    return pool_pulse(c->pool);
+}
+
 const char *compute_describe(const compute *c)
 {
     return c->description;

@@ -43,7 +43,8 @@ typedef struct compute_options {
 } compute_options;
 
 MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, err_detail *detail);
-void compute_destroy(compute *c); /* NULL allowed */
+void compute_destroy(compute *c);         /* NULL allowed */
+uint64_t compute_pulse(const compute *c); /* see pool_pulse */
 size_t compute_n_threads(const compute *c);
 const char *compute_describe(const compute *c); /* "avx512+vnni+bf16, 2 threads, OpenBLAS SkylakeX" */
 

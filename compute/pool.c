@@ -64,6 +64,8 @@ struct pool {
     atomic_bool caller_sleeps; /* changed under lock */
     pthread_mutex_t lock;
     pthread_cond_t work, done;
+    /* Jobs begun, and tasks done one after the other; written by pool_run alone. Relaxed: it orders nothing. */
+    _Atomic uint64_t n_begun;
 
     size_t n_threads;
     size_t n_started;
@@ -198,6 +200,18 @@ static void wait_for_tasks(pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+static void count_begun(pool *p)
+{
+    const uint64_t n = atomic_load_explicit(&p->n_begun, memory_order_relaxed);
+    atomic_store_explicit(&p->n_begun, n + 1, memory_order_relaxed);
+}
+
+uint64_t pool_pulse(const pool *p)
+{
+    return atomic_load_explicit(&p->n_begun, memory_order_relaxed) << 24 ^
+           atomic_load_explicit(&p->finished, memory_order_relaxed);
+}
+
 static void run_serially(pool_fn *fn, void *ctx, size_t n_tasks, size_t thread)
 {
     for (size_t task = 0; task < n_tasks; task++) {
@@ -219,8 +233,12 @@ void pool_run(pool *p, pool_fn *fn, void *ctx, size_t n_tasks)
     const unsigned outer_tiny = flush_tiny();
     current_pool = p;
     current_index = 0;
+    count_begun(p);
     if (p->n_threads == 1 || n_tasks == 1) {
-        run_serially(fn, ctx, n_tasks, 0);
+        for (size_t task = 0; task < n_tasks; task++) {
+            fn(ctx, task, 0);
+            count_begun(p);
+        }
     } else {
         p->fn = fn;
         p->ctx = ctx;

@@ -11,6 +11,7 @@
 #define PARLEY_COMPUTE_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -27,5 +28,8 @@ size_t pool_n_threads(const pool *p);
 /* Calls fn for every task 0..n_tasks-1 and returns when all are done. A nested call runs serially. On x86 tasks take
  * floats below 2^-126 for zero and write them as zero. */
 void pool_run(pool *p, pool_fn *fn, void *ctx, size_t n_tasks);
+
+/* A number that is another one after a task was done, so that somebody can tell slow work from none. Any thread. */
+uint64_t pool_pulse(const pool *p);
 
 #endif

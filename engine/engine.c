@@ -509,6 +509,7 @@ void engine_get_status(engine *e, engine_status *out)
     pthread_mutex_lock(&e->status_lock);
     *out = e->status;
     pthread_mutex_unlock(&e->status_lock);
+    out->pulse = compute_pulse(e->compute) + (out->n_steps << 48);
     inbox_count(e->inbox, &out->n_waiting, &out->n_running);
     if (e->vision_cache) {
         const vision_cache_stats s = vision_cache_get_stats(e->vision_cache);

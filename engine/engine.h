@@ -184,6 +184,7 @@ MUST_CHECK bool engine_measure_limits(const engine *e, engine_limits *best);
 
 typedef struct engine_status {
     int32_t n_running, n_waiting;
+    uint64_t pulse; /* while answers are computed it becomes another one all the time, however slow that is */
     uint64_t n_requests, n_prompt_tokens, n_generated_tokens, n_cached_tokens;
     uint64_t n_vision_encodes, n_steps;
     uint64_t n_vision_hits, n_vision_entries,

@@ -42,7 +42,8 @@ typedef enum answer_state {
 typedef enum answer_timeout {
     ANSWER_IN_TIME,
     ANSWER_WAITED_TOO_LONG, /* in the queue */
-    ANSWER_TOOK_TOO_LONG
+    ANSWER_TOOK_TOO_LONG,
+    ANSWER_STOOD_STILL /* the engine's thread does not come back */
 } answer_timeout;
 
 typedef struct answer {

@@ -229,6 +229,12 @@ static const option_row ROWS[] = {
     ROW(.name = "request-timeout", .metavar = "S", AT(request_timeout), .kind = OPTION_INT,
         .standard = LIMIT_REQUEST_TIMEOUT_S, .min = 1, .max = 864000, .commands = IN_SERVE,
         .group = GROUP_SERVER, .help = "seconds that an answer may take from its request to its end"),
+    ROW(.name = "step-timeout", .metavar = "S", AT(step_timeout), .kind = OPTION_INT,
+        .standard = LIMIT_STEP_TIMEOUT_S, .min = 1, .max = 86400, .commands = IN_SERVE, .group = GROUP_SERVER,
+        .help = "seconds that a computation may stand still before its answers are ended with an error",
+        .more = "Slow is not still: each small part that is computed counts. Until it goes on, /health says "
+                "503, new requests "
+                "are refused, and systemd's watchdog is not fed."),
     ROW(.name = "keepalive", .metavar = "S", AT(keepalive), .kind = OPTION_INT, .standard = LIMIT_KEEPALIVE_S,
         .min = 1, .max = 3600, .commands = IN_SERVE, .group = GROUP_SERVER,
         .help = "seconds of silence before a stream sends a comment"),

@@ -57,6 +57,7 @@ void serve_options_init(serve_options *opt)
     opt->max_header = LIMIT_HEADER_BYTES;
     opt->queue_timeout_s = LIMIT_QUEUE_TIMEOUT_S;
     opt->request_timeout_s = LIMIT_REQUEST_TIMEOUT_S;
+    opt->step_timeout_s = LIMIT_STEP_TIMEOUT_S;
     opt->keepalive_s = LIMIT_KEEPALIVE_S;
     opt->ws_ping_s = LIMIT_WS_PING_S;
     opt->ws_pong_s = LIMIT_WS_PONG_S;
@@ -313,15 +314,16 @@ static void wake_silent_streams(serve *s, double now)
     }
 }
 
-static void report_load(serve *s)
+static void look_at_engine(serve *s, double now)
 {
     engine_status status;
-    if (s->phase != SERVE_READY) {
+    if (!s->engine) {
         return;
     }
     engine_get_status(s->engine, &status);
+    serve_watch_engine(s, &status, now);
     bool is_busy = status.n_waiting > 0 || status.n_running >= s->info->n_parallel;
-    if (is_busy != s->was_busy) {
+    if (s->phase == SERVE_READY && is_busy != s->was_busy) {
         s->was_busy = is_busy;
         serve_status_changed(s);
     }
@@ -364,12 +366,14 @@ static void on_timer(void *ctx)
     if (s->heeds_signals && atomic_exchange(&reload_seen, 0)) {
         reload(s);
     }
-    notify_tick(&s->notify, now, s->phase == SERVE_LOADING);
+    if (!s->is_stalled) { /* else the service manager may decide to start anew */
+        notify_tick(&s->notify, now, s->phase == SERVE_LOADING);
+    }
     int wait_ms = serve_tick_answers(s, now);
     const int upload_ms = serve_tick_uploads(s);
     wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
     wake_silent_streams(s, now);
-    report_load(s);
+    look_at_engine(s, now);
     if (s->phase == SERVE_DRAINING) {
         drain(s, now);
         wait_ms = wait_ms < 20 ? wait_ms : 20;
@@ -588,6 +592,10 @@ static void close_parts(serve *s)
         }
     }
     id_table_deinit(&s->answers);
+    if (s->is_stalled && s->heeds_signals) {
+        log_error("srv", "the computation still stands still: the program ends without it");
+        _exit(EXIT_FAILED);
+    }
     engine_close(s->engine);
     s->engine = NULL;
     net_close(s->net);

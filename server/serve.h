@@ -58,6 +58,7 @@ typedef struct serve_options {
     int body_timeout_s;
     int queue_timeout_s;      /* waiting for a place among the running answers */
     int request_timeout_s;    /* from the request to the answer's end */
+    int step_timeout_s;       /* without any progress of a computation */
     int keepalive_s;          /* SSE comment interval */
     int ws_ping_s, ws_pong_s; /* see net_options */
     size_t body_rate;         /* see net_options */

@@ -41,19 +41,6 @@ void serve_drop_answer(serve *s, answer *a)
 
 /* ---- starting ---- */
 
-bool serve_is_ready(const serve *s, api_error *e)
-{
-    if (s->phase == SERVE_DRAINING) {
-        api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
-        return false;
-    }
-    if (!s->engine) {
-        api_error_set(e, 503, "model_loading", NULL, "Loading model");
-        return false;
-    }
-    return true;
-}
-
 answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e)
 {
     if (!serve_is_ready(s, e)) {
@@ -157,6 +144,11 @@ static void engine_error(const answer *a, api_error *e)
     if (a->timeout == ANSWER_TOOK_TOO_LONG) {
         api_error_set(e, 504, "request_timeout", NULL,
                       "the answer took longer than --request-timeout allows");
+        return;
+    }
+    if (a->timeout == ANSWER_STOOD_STILL) {
+        api_error_set(e, 504, "step_timeout", NULL,
+                      "the computation stood still for longer than --step-timeout allows");
         return;
     }
     snprintf(d.text, sizeof d.text, "%s", a->error_text);
@@ -485,6 +477,11 @@ static void submit(serve *s, answer *a)
     err_detail d = {0};
     gen_request_info info = gen_request_get_info(a->request);
     a->info = info;
+    api_error why;
+    if (s->is_stalled && !serve_is_ready(s, &why)) {
+        fail_answer(s, a, ERR_BUSY, &why);
+        return;
+    }
     err_code err = engine_submit(s->engine, a->request, a->id, &d);
     if (err != ERR_OK) {
         api_error e;

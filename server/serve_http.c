@@ -282,11 +282,13 @@ static void on_health(serve *s, conn *c)
 {
     bytes body;
     bytes_init(&body, 4096);
-    if (s->phase == SERVE_READY) {
+    if (s->phase == SERVE_READY && !s->is_stalled) {
         bytes_append_str(&body, "{\"status\":\"ok\"}");
         serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
     } else {
-        const char *text = s->phase == SERVE_LOADING ? "Loading model" : "Shutting down";
+        const char *text = s->phase == SERVE_LOADING ? "Loading model"
+                           : s->is_stalled           ? "A computation stands still"
+                                                     : "Shutting down";
         bytes_printf(
             &body,
             "{\"error\":{\"code\":503,\"message\":\"%s\",\"type\":\"unavailable_error\"},\"progress\":%.3f}",

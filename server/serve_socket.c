@@ -78,7 +78,7 @@ static const char *state_name(const serve *s)
     case SERVE_DRAINING:
         return "draining";
     default:
-        return s->was_busy ? "busy" : "ready";
+        return s->is_stalled ? "stalled" : s->was_busy ? "busy" : "ready";
     }
 }
 

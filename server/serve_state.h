@@ -9,6 +9,7 @@
  * serve_uploads.c  uploads in parts over HTTP
  * serve_socket_uploads.c  uploads over a WebSocket
  * serve_history.c  chats that are kept
+ * serve_watch.c    whether the engine can be used
  * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
  */
 #ifndef PARLEY_SERVER_SERVE_STATE_H
@@ -115,6 +116,9 @@ typedef struct serve {
     char load_stage[48];
     double load_fraction;
     bool was_busy;
+    uint64_t pulse;              /* of the engine, when it was looked at last */
+    double pulse_ms, stalled_ms; /* when that was, and for how long it has been the same */
+    bool is_stalled;             /* for longer than --step-timeout */
     char redirect[NET_PATH_MAX]; /* headers of a refusal that is being made */
     uint32_t status_version;     /* sockets that have seen less get a server.status */
     double drain_until_ms;
@@ -223,6 +227,12 @@ bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
 /* The same for a whole number; *out stays as it is if it is absent. False if it is none, or outside min and max. */
 bool serve_query_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);
 
+/* serve_watch.c */
+/* Why nothing can be started now: fills *e and returns false. */
+bool serve_is_ready(const serve *s, api_error *e);
+/* Ends all answers once the engine stands still for too long. */
+void serve_watch_engine(serve *s, const engine_status *status, double now);
+
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);
 void serve_on_history_reply(serve *s, history_reply *r);
@@ -250,7 +260,5 @@ answer *serve_find_response(serve *s, uint64_t scope, const char *response_id);
 /* Flushes gathered text, expires old answers; returns milliseconds until it wants to be called again. */
 int serve_tick_answers(serve *s, double now);
 void serve_drop_answer(serve *s, answer *a);
-/* Why nothing can be started now: fills *e and returns false. */
-bool serve_is_ready(const serve *s, api_error *e);
 
 #endif

@@ -268,7 +268,7 @@ void serve_on_status(serve *s, conn *c)
     bytes_init(&body, SIZE_MAX / 2);
     bytes_printf(
         &body, "{\"object\":\"status\",\"state\":\"%s\",\"version\":\"" PARLEY_VERSION "\",\"uptime_s\":%.3f",
-        PHASES[s->phase], (clock_ms() - s->started_ms) / 1000.0);
+        s->is_stalled ? "stalled" : PHASES[s->phase], (clock_ms() - s->started_ms) / 1000.0);
     write_model(&body, s);
     bytes_printf(&body, ",\"queue\":{\"running\":%d,\"waiting\":%d,\"slots\":%d}", status.n_running,
                  status.n_waiting, s->info ? s->info->n_parallel : 0);

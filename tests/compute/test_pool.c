@@ -128,6 +128,34 @@ static void halve_task(void *ctx, size_t task, size_t thread)
 }
 
 /* Every thread takes numbers that are too small to be normal for zero, and the caller is what it was afterwards. */
+static atomic_int n_beats; /* tasks that found the pulse of the one before changed */
+
+static void take_pulse(void *ctx, size_t task, size_t thread)
+{
+    static _Atomic uint64_t last;
+    (void)task;
+    (void)thread;
+    const uint64_t pulse = pool_pulse(ctx);
+    atomic_fetch_add(&n_beats, atomic_exchange(&last, pulse) != pulse);
+}
+
+static void test_pulse(void)
+{
+    for (size_t n_threads = 1; n_threads <= 2; n_threads++) {
+        pool *p = pool_create(n_threads);
+        const uint64_t before = pool_pulse(p);
+        CHECK(pool_pulse(p) == before);
+        atomic_store(&n_beats, 0);
+        pool_run(p, take_pulse, p, 1);
+        const uint64_t between = pool_pulse(p);
+        CHECK(between != before);
+        pool_run(p, take_pulse, p, 100);
+        CHECK(pool_pulse(p) != between);
+        CHECK(atomic_load(&n_beats) >= 10); /* also in the midst of a job */
+        pool_destroy(p);
+    }
+}
+
 static void test_tiny_numbers(void)
 {
     enum { TASKS = 64 };
@@ -160,6 +188,7 @@ int main(void)
     test_many_jobs();
     test_nested();
     test_slow_worker();
+    test_pulse();
     CHECK(pool_create(0) == NULL);
     pool_destroy(NULL);
     CHECK_DONE();

@@ -212,6 +212,8 @@ static void test_cancel(void)
 {
     engine *e = open_engine(1, 512, 1);
     answer a[3] = {0};
+    engine_status before;
+    engine_get_status(e, &before);
     submit(e, text_request(e, PROMPTS[0], 2000), 400);
     submit(e, text_request(e, PROMPTS[1], 2000), 401);
     submit(e, text_request(e, PROMPTS[2], 20), 402);
@@ -223,8 +225,11 @@ static void test_cancel(void)
     CHECK_INT(a[1].finish, GEN_FINISH_CANCELLED);
     CHECK_INT(a[2].finish, GEN_FINISH_LENGTH);
     CHECK_INT(a[2].n, 20);
-    engine_status st;
+    engine_status st, later;
     engine_get_status(e, &st);
+    engine_get_status(e, &later);
+    CHECK(st.pulse != before.pulse); /* it beat while there was something to compute, */
+    CHECK(later.pulse == st.pulse);  /* and stands while there is not */
     CHECK_INT(st.n_running, 0);
     CHECK_INT(st.n_waiting, 0);
     engine_close(e);

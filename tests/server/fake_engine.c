@@ -8,6 +8,7 @@
  *     !who      say the scope and the switches of the request
  *     !recall   say the role and the text of every message
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
+ *     !stuck    stand still after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
  *
  * A picture must start like a PNG and end with IEND, else it is "damaged".
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -34,7 +36,7 @@ struct gen_request {
     char *text; /* the answer */
     size_t len;
     int delay_ms;
-    bool fails, reports_queue, reports_phases;
+    bool fails, sticks, reports_queue, reports_phases;
     int32_t n_top;
     /* while running */
     uint64_t id;
@@ -210,6 +212,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
                                  .n_images = n_images};
     r->delay_ms = option(said, "!delay", 0);
     r->fails = strstr(said, "!fail") != NULL;
+    r->sticks = strstr(said, "!stuck") != NULL;
     r->reports_queue = strstr(said, "!queued") != NULL;
     r->reports_phases = strstr(said, "!phases") != NULL;
     r->n_top = in->params.n_top_logprobs;
@@ -318,6 +321,10 @@ static bool step(engine *e, gen_request *r)
             send_progress(e, r, GEN_PHASE_PREFILL, 128, 128);
         }
     }
+    for (const char *until = getenv("FAKE_STUCK_UNTIL"); r->sticks && r->done > 4;) {
+        r->sticks = until && access(until, F_OK) != 0;
+        sleep_ms(5);
+    }
     size_t limit = r->len < (size_t)r->info.max_tokens ? r->len : (size_t)r->info.max_tokens;
     bool failed = r->fails && r->done > 4;
     if (r->cancelled || failed || r->done >= limit) {
@@ -374,6 +381,7 @@ static void *engine_thread(void *ctx)
     pthread_mutex_lock(&e->lock);
     while (!e->closing || e->list) {
         double now = clock_ms();
+        e->status.pulse++;
         gen_request *due = NULL;
         int place = 0;
         for (gen_request *r = e->list; r && !due; r = r->next, place++) {

@@ -78,6 +78,8 @@ int main(int argc, char **argv)
             opt.history_quota = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--body-timeout") == 0) {
             opt.body_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--step-timeout") == 0) {
+            opt.step_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--body-rate") == 0) {
             opt.body_rate = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--ws-ping") == 0) {

@@ -1,6 +1,8 @@
 /** The limits of docs/limits.md that no other test goes beyond, and that the page names flags and tests that exist. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Socket, chat, eventually, joinChat, metric, parseReply, post, rawSocket, request, runTests, startServer, test } from './client.mjs';
 
 const root = new URL('../../', import.meta.url);
@@ -94,6 +96,49 @@ test('the time of an answer', async () => {
     assert.equal((await chat(server, 'ping')).status, 200);
     ws.destroy();
     assert.equal(await server.stop(), 0);
+});
+
+test('a computation that stands still', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-stuck-'));
+    const until = join(folder, 'goes-on');
+    const server = await startServer(['--step-timeout', '1'], { FAKE_STUCK_UNTIL: until });
+    await server.ready();
+    const watcher = await Socket.open(server, { protocols: 'parley.v1' });
+    const slow = await Socket.open(server);
+    slow.send({ type: 'response.create', input: LONG });
+    await slow.wait('response.output_text.delta', 60000);
+    const stream = rawSocket(server);
+    const body = JSON.stringify({ messages: [{ role: 'user', content: LONG }], stream: true });
+    stream.send(`POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await stream.until((d) => d.includes('"content"'), 60000);
+    const whole = await chat(server, '!len=100 !stuck');
+    assert.equal(whole.status, 504);
+    assert.equal(whole.json().error.code, 'step_timeout');
+    assert.ok(await stream.until((d) => d.includes('"code":"step_timeout"') && d.includes('\r\n0\r\n'), 20000), 'the stream ends with its error');
+    assert.ok(!stream.data.includes('[DONE]'));
+    assert.equal((await slow.wait('response.failed', 20000)).response.error.code, 'step_timeout');
+
+    assert.ok(await watcher.wait((m) => m.type === 'server.status' && m.state === 'stalled', 20000));
+    const health = await request(server, { path: '/health' });
+    assert.equal(health.status, 503);
+    assert.match(health.text, /A computation stands still/);
+    assert.equal((await request(server, { path: '/v1/status' })).json().state, 'stalled');
+    const refused = await chat(server, 'ping');
+    assert.equal(refused.status, 503);
+    assert.equal(refused.json().error.code, 'engine_stalled');
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+
+    writeFileSync(until, '');
+    await eventually(async () => (await request(server, { path: '/health' })).status, 200, 30000);
+    assert.ok(await watcher.wait((m) => m.type === 'server.status' && m.state !== 'stalled', 20000));
+    await eventually(() => metric(server, 'parley_requests_running'), 0, 20000);
+    assert.equal((await chat(server, 'ping')).json().choices[0].message.content, 'You said: ping');
+    for (const ws of [watcher, slow]) ws.destroy();
+    stream.socket.destroy();
+    rmSync(until);
+    assert.equal((await chat(server, '!len=100 !stuck')).status, 504);
+    assert.equal(await server.stop(), 1, 'it ends although nobody can wait for that thread');
+    rmSync(folder, { recursive: true });
 });
 
 test('how much a request may hold', async () => {

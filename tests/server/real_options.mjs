@@ -22,7 +22,7 @@ refused(['serve', '--cache-type', 'q5'], /--cache-type is "q5"; it takes f32, bf
 refused(['serve', '--host', '0.0.0.0', '--port', '0'], /everybody who reaches this machine could use this server/);
 refused(['serve', '--api-key', 'fifteen-letters'], /shorter than 16 characters/);
 for (const [flag, range] of [['max-conns', '1 to 100000'], ['max-conns-per-ip', '1 to 100000'], ['header-timeout', '1 to 3600'], ['body-timeout', '1 to 3600'],
-    ['queue-timeout', '1 to 86400'], ['request-timeout', '1 to 864000'], ['keepalive', '1 to 3600'], ['ws-ping', '1 to 3600'], ['max-ws-queue', '64 to 1048576'], ['max-header', '2 to 16']]) {
+    ['queue-timeout', '1 to 86400'], ['request-timeout', '1 to 864000'], ['keepalive', '1 to 3600'], ['step-timeout', '1 to 86400'], ['ws-ping', '1 to 3600'], ['max-ws-queue', '64 to 1048576'], ['max-header', '2 to 16']]) {
     refused(['serve', `--${flag}`, '0'], new RegExp(`--${flag} is "0"; it takes a number from ${range}`));
 }
 

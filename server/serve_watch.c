@@ -1,0 +1,69 @@
+/* Whether the engine can be used. Its thread may be stuck in a computation: nothing can stop that, but the answers can be
+ * ended towards their clients, new ones refused, and whoever watches the server told. When the thread comes back, it finds
+ * its requests cancelled and goes on with empty slots. */
+#include "base/log.h"
+#include "server/serve_state.h"
+
+/* A process that was stopped, or a machine that slept, did not compute either: a gap between two looks counts as this. */
+enum { LOOK_MS = 1000 };
+
+bool serve_is_ready(const serve *s, api_error *e)
+{
+    if (s->phase == SERVE_DRAINING) {
+        api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
+        return false;
+    }
+    if (!s->engine) {
+        api_error_set(e, 503, "model_loading", NULL, "Loading model");
+        return false;
+    }
+    if (s->is_stalled) {
+        api_error_set(e, 503, "engine_stalled", NULL,
+                      "a computation does not come to its end; try again later");
+        return false;
+    }
+    return true;
+}
+
+/* Ends everything that the engine has, as if it had failed. */
+static void end_answers(serve *s)
+{
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (!a || a->state != ANSWER_RUNNING) {
+            continue;
+        }
+        gen_event event = {.request_id = a->id,
+                           .type = GEN_DONE,
+                           .finish = GEN_FINISH_ERROR,
+                           .error = ERR_TIMEOUT,
+                           .timings = a->timings};
+        loop_message message = {.type = LOOP_EVENT, .id = a->id, .event = &event};
+        a->timeout = ANSWER_STOOD_STILL;
+        engine_cancel(s->engine, a->id);
+        serve_handle_message(s, &message);
+        i = (size_t)-1; /* the table may have moved: start again */
+    }
+}
+
+void serve_watch_engine(serve *s, const engine_status *status, double now)
+{
+    const bool moves = status->n_running == 0 || status->pulse != s->pulse;
+    const double passed = now - s->pulse_ms;
+    s->pulse = status->pulse;
+    s->pulse_ms = now;
+    s->stalled_ms = moves ? 0.0 : s->stalled_ms + (passed < LOOK_MS ? passed : LOOK_MS);
+    if (s->is_stalled && moves) {
+        log_warn("srv", "the computation goes on");
+        s->is_stalled = false;
+        notify_send(&s->notify, "STATUS=Ready: %s", s->model_name);
+        serve_status_changed(s);
+    } else if (!s->is_stalled && s->stalled_ms > s->opt->step_timeout_s * 1000.0) {
+        log_error("srv", "the computation stands still for %d s; its answers are ended",
+                  s->opt->step_timeout_s);
+        s->is_stalled = true;
+        notify_send(&s->notify, "STATUS=A computation stands still");
+        end_answers(s);
+        serve_status_changed(s);
+    }
+}
