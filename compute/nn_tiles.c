@@ -4,8 +4,8 @@
  * task takes some columns of the output for all rows of the group. What it multiplies with depends on the weights:
  *   floats: they are widened to f32 in scratch; or, where the processor multiplies bf16 faster, taken as they lie in the
  *     checkpoint: each weight is broadcast against a panel, so no order of them would save a load;
- *   blocks of 8 and 4 bits: x is rounded to 8 bits as for few rows (quant.h), products are integers; 4 bits are unpacked
- *     to bytes in scratch, 8 bits are taken as they lie.
+ *   blocks: x is rounded to 8 bits as for few rows (quant.h), products are integers; our own 8 bits are taken as they lie,
+ *     everything else is unpacked to bytes in scratch (but Q2_K, which goes the way of floats).
  * An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the other rows nor on how
  * the work is cut. */
 #include "compute/nn.h"
@@ -71,11 +71,12 @@ static void pack_q(const ops *o, tile_q_block *panel, float *rows, const float *
             quant_x row = quant_x_at(rows, K, i);
             o->quantize_x(&row, x + (t0 + i) * K, K);
             for (size_t b = 0; b < n_blocks; b++) {
-                int32_t offset = 0;
+                int32_t half[2] = {0, 0};
                 for (size_t j = 0; j < QUANT_BLOCK / 4; j++) {
-                    offset += row.offset[b * (QUANT_BLOCK / 4) + j];
+                    half[j / (QUANT_BLOCK / 8)] += row.offset[b * (QUANT_BLOCK / 4) + j];
                 }
-                panel[b].offset[t0 + i] = offset;
+                panel[b].offset[t0 + i] = half[0] + half[1];
+                panel[b].offset_first[t0 + i] = half[0];
                 panel[b].scale[t0 + i] = row.scale[b];
                 panel[b].sum[t0 + i] = row.sum[b];
             }
@@ -122,7 +123,7 @@ typedef struct tile_weights {
 /* Floats of scratch that the rows of a task take at most. */
 static size_t weight_floats(panel_type type, size_t K)
 {
-    /* PANEL_Q: bytes of 4-bit numbers, scales and minima */
+    /* PANEL_Q: bytes, and scales and minima or twice as many scales */
     return TILE_COLUMNS * (type == PANEL_Q ? quant_columns(K) / 4 + 2 * n_blocks_q(K) : K);
 }
 
@@ -149,13 +150,36 @@ static tile_q_rows unpack_rows(const ops *o, float *scratch, const tensor *w, co
                          .stride = n_blocks};
 }
 
+/* The same of a type in GGUF files. */
+static tile_q_rows unpack_ggml(const ops *o, float *scratch, const tensor *w, const unsigned char *rows,
+                               size_t n, size_t K)
+{
+    const bool halves = ggml_has_halves(w->type), minima = ggml_format_of(w->type)->minimum != 0;
+    const size_t n_blocks = n_blocks_q(K), stride = halves ? 2 * n_blocks : n_blocks;
+    float *scale = scratch, *minimum = scratch + n * n_blocks;
+    uint8_t *u = (uint8_t *)(scratch + 2 * n * n_blocks);
+    for (size_t i = 0; i < n; i++) {
+        ggml_kernels_of(o->ggml, w->type)
+            ->unpack(u + i * quant_columns(K), scale + i * stride, minimum + i * n_blocks,
+                     rows + i * tensor_row_bytes(w), K);
+    }
+    return (tile_q_rows){.u = u,
+                         .u_stride = quant_columns(K),
+                         .scale = scale,
+                         .minimum = minima ? minimum : NULL,
+                         .stride = stride,
+                         .wide = !ggml_is_small(w->type),
+                         .halves = halves};
+}
+
 /* n rows of w from row n0 on. */
 static tile_weights load_rows(const tile_job *job, float *scratch, const tensor *w, size_t n0, size_t n)
 {
     const ops *o = job->c->ops;
     const unsigned char *rows = (const unsigned char *)w->data + n0 * tensor_row_bytes(w);
     if (job->type == PANEL_Q) {
-        return (tile_weights){.q = unpack_rows(o, scratch, w, rows, n, job->K)};
+        return (tile_weights){
+            .q = (dtype_is_ggml(w->type) ? unpack_ggml : unpack_rows)(o, scratch, w, rows, n, job->K)};
     }
     if (job->type == PANEL_BF16 || w->type == DTYPE_F32) {
         return (tile_weights){.rows = rows};
@@ -185,9 +209,11 @@ static void multiply_panel(const tile_job *job, float *sums, const tile_weights 
         for (size_t b = 0; b < n_blocks; b += BLOCKS_Q) {
             const tile_q_rows q = {.u = w->q.u + b * QUANT_BLOCK,
                                    .u_stride = w->q.u_stride,
-                                   .scale = w->q.scale + b,
+                                   .scale = w->q.scale + (w->q.halves ? 2 * b : b),
                                    .minimum = w->q.minimum ? w->q.minimum + b : NULL,
-                                   .stride = w->q.stride};
+                                   .stride = w->q.stride,
+                                   .wide = w->q.wide,
+                                   .halves = w->q.halves};
             o->tile_q(sums, (const tile_q_block *)(const void *)x + b, &q, T, n,
                       min_size(BLOCKS_Q, n_blocks - b));
         }
@@ -262,7 +288,7 @@ static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts,
 
 static panel_type panel_for(const compute *c, const tensor *w, size_t K)
 {
-    if (dtype_is_quantized(w->type) && !dtype_is_ggml(w->type)) {
+    if (dtype_is_quantized(w->type) && !(dtype_is_ggml(w->type) && !ggml_has_tiles(w->type))) {
         return PANEL_Q;
     }
     return c->ops->tile_bf16 && w->type == DTYPE_BF16 && K % 2 == 0 ? PANEL_BF16 : PANEL_F32;

@@ -50,6 +50,7 @@ enum { READ_GRAIN = 256 };
 typedef struct tile_q_block {
     uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
     int32_t offset[TILE_ROWS];              /* -128 times the sum of the block's q */
+    int32_t offset_first[TILE_ROWS];        /* the same of its first 16 columns */
     float scale[TILE_ROWS], sum[TILE_ROWS];
 } tile_q_block;
 
@@ -61,6 +62,8 @@ typedef struct tile_q_rows {
     const float
         *minimum;  /* NULL: a weight is scale * (u - 128), as in q8; else scale * u + minimum, u <= 15 */
     size_t stride; /* of scale and minimum */
+    bool wide;     /* with minimum: u may pass 15 */
+    bool halves;   /* without: each 16 columns have a scale, two in a block */
 } tile_q_rows;
 
 typedef struct ops {
@@ -108,7 +111,8 @@ typedef struct ops {
     /* The numbers of a row of q4, a byte each. */
     void (*unpack_q4)(uint8_t *out, const void *row, size_t K);
     /* sums[n*TILE_ROWS + t] takes in n_blocks blocks of w[n] . x[t], rising: the integer sum of a block, as a float,
-     * times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. T counts in steps of 16. */
+     * times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. With halves, the first 16 columns of a block, then
+     * the others in the same way. T counts in steps of 16. */
     void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                    size_t n_blocks);
 

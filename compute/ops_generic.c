@@ -253,12 +253,15 @@ static void tile_q_generic(float *sums, const tile_q_block *x, const tile_q_rows
         for (size_t t = 0; t < T; t++) {
             float *sum = &sums[n * TILE_ROWS + t];
             for (size_t b = 0; b < n_blocks; b++) {
-                int32_t whole = 0;
-                for (size_t i = 0; i < QUANT_BLOCK; i++) {
-                    int8_t q = (int8_t)(x[b].q[i / 4][t] >> (i % 4 * 8));
-                    whole += (u[b * QUANT_BLOCK + i] - (w->minimum ? 0 : 128)) * q;
+                const size_t n_parts = w->halves ? 2 : 1, columns = QUANT_BLOCK / n_parts;
+                for (size_t part = b * n_parts; part < (b + 1) * n_parts; part++) {
+                    int32_t whole = 0;
+                    for (size_t i = part * columns; i < (part + 1) * columns; i++) {
+                        int8_t q = (int8_t)(x[b].q[i % QUANT_BLOCK / 4][t] >> (i % 4 * 8));
+                        whole += (u[i] - (w->minimum ? 0 : 128)) * q;
+                    }
+                    *sum = fmaf((float)whole, w->scale[n * w->stride + part] * x[b].scale[t], *sum);
                 }
-                *sum = fmaf((float)whole, w->scale[n * w->stride + b] * x[b].scale[t], *sum);
                 if (w->minimum) {
                     *sum = fmaf(w->minimum[n * w->stride + b], x[b].sum[t], *sum);
                 }

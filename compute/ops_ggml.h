@@ -20,12 +20,31 @@ typedef struct ggml_kernels {
     void (*dot)(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K);
     /* One row as floats. */
     void (*widen)(float *out, const void *row, size_t K);
+    /* One row for tile_q (ops.h): u [quant_columns(K)], and a scale and a minimum for each 32 columns of them; or, for types
+     * without minima, u + 128 - zero and scales alone, one for each 32 or 16 columns (ggml_has_halves). Not for Q2_K. */
+    void (*unpack)(uint8_t *u, float *scale, float *minimum, const void *row, size_t K);
 } ggml_kernels;
 
 /* A table is an array [GGML_TYPES]. */
 static inline const ggml_kernels *ggml_kernels_of(const ggml_kernels *table, dtype type)
 {
     return &table[type - DTYPE_Q8_0];
+}
+
+/* Whether tile_q takes rows of the type, and whether 16 columns then have a scale of their own. */
+static inline bool ggml_has_tiles(dtype type)
+{
+    return type != DTYPE_Q2_K;
+}
+static inline bool ggml_has_halves(dtype type)
+{
+    return type == DTYPE_Q3_K || type == DTYPE_Q6_K;
+}
+
+/* Whether no u passes 15. */
+static inline bool ggml_is_small(dtype type)
+{
+    return type == DTYPE_Q4_1 || type == DTYPE_Q4_K || type == DTYPE_AF4;
 }
 
 extern const ggml_kernels ggml_kernels_generic[GGML_TYPES];

@@ -138,15 +138,48 @@ static ALWAYS_INLINE void widen_row(const dtype type, float *out, const uint8_t 
     }
 }
 
+/* ---- for tiles ---- */
+
+static ALWAYS_INLINE void unpack_row(const dtype type, uint8_t *u, float *scale, float *minimum,
+                                     const uint8_t *w, size_t K)
+{
+    static const uint8_t to_128[] = {0, 128, 96, 112, 120, 124};
+    const uint8_t more = zero_shift(type) < 0 ? 0 : to_128[zero_shift(type)];
+    const size_t n_blocks = quant_columns(K) / 32, scales_a_block = ggml_has_halves(type) ? 2 : 1;
+    uint8_t room[SPAN_ROOM];
+    for (size_t at = 0; at < n_blocks; at += BLOCKS, w += span_bytes(type)) {
+        const size_t n = n_blocks - at < BLOCKS ? n_blocks - at : BLOCKS;
+        const uint8_t *span = whole_span(type, w, K - at * 32, room);
+        const span_scales scales = scales_of(type, span);
+        float s[16], m[16];
+        for (size_t i = 0; i < 2; i++) {
+            _mm256_storeu_ps(s + 8 * i, scales.s[i]);
+            _mm256_storeu_ps(m + 8 * i, scales.m[i]);
+        }
+        for (size_t b = 0; b < n; b++) {
+            const __m256i codes = _mm256_add_epi8(block_codes(type, span, b), _mm256_set1_epi8((char)more));
+            _mm256_storeu_si256((void *)(u + (at + b) * 32), codes);
+        }
+        memcpy(scale + at * scales_a_block, s, n * scales_a_block * sizeof *s);
+        if (has_minimum_32(type)) {
+            memcpy(minimum + at, m, n * sizeof *m);
+        }
+    }
+}
+
 #define DEFINE(NAME)                                                                                         \
     GGML_DEFINE_DOT(NAME)                                                                                    \
     void widen_##NAME##_avx2(float *out, const void *row, size_t K)                                          \
     {                                                                                                        \
         widen_row(DTYPE_##NAME, out, row, K);                                                                \
+    }                                                                                                        \
+    void unpack_##NAME##_avx2(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)           \
+    {                                                                                                        \
+        unpack_row(DTYPE_##NAME, u, scale, minimum, row, K);                                                 \
     }
 GGML_FOR_ALL(DEFINE)
 
-#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME##_avx2},
+#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME##_avx2, unpack_##NAME##_avx2},
 const ggml_kernels ggml_kernels_avx2[GGML_TYPES] = {GGML_FOR_ALL(MEMBER)};
 
 #endif

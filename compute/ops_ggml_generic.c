@@ -74,13 +74,35 @@ static void widen_row(dtype type, float *out, const void *row, size_t K)
     }
 }
 
+static void unpack_row(dtype type, uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
+{
+    const ggml_format *f = ggml_format_of(type);
+    const size_t columns = quant_columns(K), of_scale = ggml_has_halves(type) ? GGML_PART : BLOCK;
+    ggml_span s;
+    for (size_t at = 0; at < columns; at += GGML_SPAN) {
+        ggml_unpack(&s, type, (const uint8_t *)row + at / GGML_SPAN * ggml_span_bytes(f),
+                    span_columns(K, at));
+        for (size_t i = 0; i < span_columns(columns, at); i++) {
+            u[at + i] = (uint8_t)(s.u[i] + (f->minimum ? 0 : 128 - f->zero));
+            scale[(at + i) / of_scale] = s.scale[i / GGML_PART];
+            if (f->minimum) {
+                minimum[(at + i) / BLOCK] = s.minimum[i / GGML_PART];
+            }
+        }
+    }
+}
+
 #define DEFINE(NAME)                                                                                         \
     GGML_DEFINE_DOT(NAME)                                                                                    \
     static void widen_##NAME(float *out, const void *row, size_t K)                                          \
     {                                                                                                        \
         widen_row(DTYPE_##NAME, out, row, K);                                                                \
+    }                                                                                                        \
+    static void unpack_##NAME(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)           \
+    {                                                                                                        \
+        unpack_row(DTYPE_##NAME, u, scale, minimum, row, K);                                                 \
     }
 GGML_FOR_ALL(DEFINE)
 
-#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME},
+#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME, unpack_##NAME},
 const ggml_kernels ggml_kernels_generic[GGML_TYPES] = {GGML_FOR_ALL(MEMBER)};

@@ -365,7 +365,9 @@ static ALWAYS_INLINE const uint8_t *whole_span(const dtype type, const uint8_t *
 }
 
 /* ops_ggml_avx2.c. */
-#define DECLARE(NAME) void widen_##NAME##_avx2(float *out, const void *row, size_t K);
+#define DECLARE(NAME)                                                                                        \
+    void widen_##NAME##_avx2(float *out, const void *row, size_t K);                                         \
+    void unpack_##NAME##_avx2(uint8_t *u, float *scale, float *minimum, const void *row, size_t K);
 GGML_FOR_ALL(DECLARE)
 #undef DECLARE
 

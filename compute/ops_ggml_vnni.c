@@ -100,7 +100,7 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
 
 GGML_FOR_ALL(GGML_DEFINE_DOT)
 
-#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME##_avx2},
+#define MEMBER(NAME) [DTYPE_##NAME - DTYPE_Q8_0] = {dot_##NAME, widen_##NAME##_avx2, unpack_##NAME##_avx2},
 const ggml_kernels ggml_kernels_avx512_vnni[GGML_TYPES] = {GGML_FOR_ALL(MEMBER)};
 
 #endif

@@ -8,6 +8,9 @@
 
 #include "compute/ops.h"
 
+/* How the rows of tile_q (ops.h) are made: neither minima nor halves; minima, u <= 15; minima, any u; halves. */
+typedef enum tile_kind { TILE_PLAIN, TILE_MINIMA, TILE_WIDE, TILE_HALVES } tile_kind;
+
 void quantize_x_avx2(quant_x *out, const float *x, size_t K);
 void widen_q8_avx2(float *out, const void *row, size_t K);
 void widen_q4_avx2(float *out, const void *row, size_t K);

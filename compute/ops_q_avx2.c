@@ -219,21 +219,34 @@ static ALWAYS_INLINE __m256i four_weights(const uint8_t *at)
     return _mm256_set1_epi32(bits);
 }
 
-/* acc += products of a vector of x with the bytes u. Small ones (minima: u <= 15) add up in 16 bits over a block:
+/* acc += products of a vector of x with the bytes u, or u - 128. Small ones (u <= 15) add up in 16 bits over a block:
  * 8 * 2 * 15 * 127 fits. */
-static ALWAYS_INLINE __m256i add_products(const bool minima, __m256i acc, __m256i u, __m256i x)
+static ALWAYS_INLINE __m256i add_products(const bool small, __m256i acc, __m256i u, __m256i x)
 {
-    if (minima) {
+    if (small) {
         return _mm256_add_epi16(acc, _mm256_maddubs_epi16(u, x));
     }
     __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(u), _mm256_sign_epi8(x, u));
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_q_block *x, size_t t,
+/* The sum of a part in 32 bits. What was taken from u for add_products comes back: the offset is -128 times the sum of x. */
+static ALWAYS_INLINE __m256 whole_sum(const tile_kind kind, __m256i acc, const int32_t *offset)
+{
+    if (kind == TILE_MINIMA) {
+        acc = _mm256_madd_epi16(acc, _mm256_set1_epi16(1));
+    } else if (kind == TILE_WIDE) {
+        acc = _mm256_sub_epi32(acc, _mm256_loadu_si256((const void *)offset));
+    }
+    return _mm256_cvtepi32_ps(acc);
+}
+
+static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
                                      const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
                                      const size_t nv)
 {
+    const bool small = kind == TILE_MINIMA, minima = small || kind == TILE_WIDE;
+    const size_t n_parts = kind == TILE_HALVES ? 2 : 1, steps = QUANT_BLOCK / 4 / n_parts;
     __m256 sum[TILE_N][TILE_V];
     __m256i acc[TILE_N][TILE_V];
     for (size_t n = 0; n < nn; n++) {
@@ -241,37 +254,40 @@ static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_
             sum[n][v] = _mm256_loadu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE);
         }
     }
-    for (size_t b = 0; b < n_blocks; b++, x++) {
-        const uint8_t *u = w->u + n0 * w->u_stride + b * QUANT_BLOCK;
+    for (size_t i = 0; i < n_blocks * n_parts; i++) {
+        const size_t part = i % n_parts;
+        const uint8_t *u = w->u + n0 * w->u_stride + i * (QUANT_BLOCK / n_parts);
         for (size_t n = 0; n < nn; n++) {
             for (size_t v = 0; v < nv; v++) {
                 acc[n][v] = _mm256_setzero_si256();
             }
         }
-        for (size_t k = 0; k < QUANT_BLOCK / 4; k++) {
+        for (size_t k = 0; k < steps; k++) {
             for (size_t n = 0; n < nn; n++) {
                 __m256i wv = four_weights(u + n * w->u_stride + 4 * k);
-                wv = minima ? wv : _mm256_xor_si256(wv, _mm256_set1_epi8((char)0x80));
+                wv = small ? wv : _mm256_xor_si256(wv, _mm256_set1_epi8((char)0x80));
                 for (size_t v = 0; v < nv; v++) {
-                    acc[n][v] = add_products(minima, acc[n][v], wv, load_32(&x->q[k][t + v * TILE_SIDE]));
+                    const __m256i xv = load_32(&x->q[part * steps + k][t + v * TILE_SIDE]);
+                    acc[n][v] = add_products(small, acc[n][v], wv, xv);
                 }
             }
         }
         for (size_t v = 0; v < nv; v++) {
             const __m256 xs = _mm256_loadu_ps(&x->scale[t + v * TILE_SIDE]);
             for (size_t n = 0; n < nn; n++) {
-                __m256i whole = minima ? _mm256_madd_epi16(acc[n][v], _mm256_set1_epi16(1)) : acc[n][v];
-                __m256 both = _mm256_mul_ps(xs, _mm256_set1_ps(w->scale[(n0 + n) * w->stride + b]));
-                sum[n][v] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole), both, sum[n][v]);
+                __m256 whole = whole_sum(kind, acc[n][v], &x->offset[t + v * TILE_SIDE]);
+                __m256 both = _mm256_mul_ps(xs, _mm256_set1_ps(w->scale[(n0 + n) * w->stride + i]));
+                sum[n][v] = _mm256_fmadd_ps(whole, both, sum[n][v]);
             }
         }
         for (size_t v = 0; minima && v < nv; v++) {
             const __m256 xs = _mm256_loadu_ps(&x->sum[t + v * TILE_SIDE]);
             for (size_t n = 0; n < nn; n++) {
-                const __m256 m = _mm256_set1_ps(w->minimum[(n0 + n) * w->stride + b]);
+                const __m256 m = _mm256_set1_ps(w->minimum[(n0 + n) * w->stride + i]);
                 sum[n][v] = _mm256_fmadd_ps(m, xs, sum[n][v]);
             }
         }
+        x += part + 1 == n_parts;
     }
     for (size_t n = 0; n < nn; n++) {
         for (size_t v = 0; v < nv; v++) {
@@ -285,8 +301,7 @@ static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_
 void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks)
 {
-    w->minimum ? tile_q_blocks(true, sums, x, w, T, N, n_blocks)
-               : tile_q_blocks(false, sums, x, w, T, N, n_blocks);
+    tile_q_of(sums, x, w, T, N, n_blocks);
 }
 
 #endif

@@ -2,11 +2,11 @@
  * define the block:
  *
  *     enum { TILE_N = 3, TILE_V = 4, TILE_SIDE = 16 };   rows of weights, vectors of rows of x, rows of x in a vector
- *     static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_q_block *x, size_t t,
+ *     static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
  *                                          const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
  *                                          const size_t nv)
  *         sums of rows n0 .. n0+nn-1 of w and of nv vectors from row t of x on
- *     #include "compute/ops_q_tile.h"                    tile_q_blocks()
+ *     #include "compute/ops_q_tile.h"                    tile_q_of()
  */
 #ifndef PARLEY_COMPUTE_OPS_Q_TILE_H
 #define PARLEY_COMPUTE_OPS_Q_TILE_H
@@ -15,27 +15,41 @@
 #include "compute/ops.h"
 
 /* All rows of weights against nv vectors. */
-static ALWAYS_INLINE void tile_vectors(const bool minima, float *sums, const tile_q_block *x, size_t t,
+static ALWAYS_INLINE void tile_vectors(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
                                        const tile_q_rows *w, size_t N, size_t n_blocks, const size_t nv)
 {
     size_t n = 0;
     for (; n + TILE_N <= N; n += TILE_N) {
-        tile_block(minima, sums, x, t, w, n, n_blocks, TILE_N, nv);
+        tile_block(kind, sums, x, t, w, n, n_blocks, TILE_N, nv);
     }
     for (; n < N; n++) {
-        tile_block(minima, sums, x, t, w, n, n_blocks, 1, nv);
+        tile_block(kind, sums, x, t, w, n, n_blocks, 1, nv);
     }
 }
 
-static ALWAYS_INLINE void tile_q_blocks(const bool minima, float *sums, const tile_q_block *x,
+static ALWAYS_INLINE void tile_q_blocks(const tile_kind kind, float *sums, const tile_q_block *x,
                                         const tile_q_rows *w, size_t T, size_t N, size_t n_blocks)
 {
     size_t t = 0;
     for (; t + TILE_V * TILE_SIDE <= T; t += TILE_V * TILE_SIDE) {
-        tile_vectors(minima, sums, x, t, w, N, n_blocks, TILE_V);
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, TILE_V);
     }
     for (; t < T; t += TILE_SIDE) {
-        tile_vectors(minima, sums, x, t, w, N, n_blocks, 1);
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, 1);
+    }
+}
+
+static ALWAYS_INLINE void tile_q_of(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T,
+                                    size_t N, size_t n_blocks)
+{
+    if (w->halves) {
+        tile_q_blocks(TILE_HALVES, sums, x, w, T, N, n_blocks);
+    } else if (!w->minimum) {
+        tile_q_blocks(TILE_PLAIN, sums, x, w, T, N, n_blocks);
+    } else if (w->wide) {
+        tile_q_blocks(TILE_WIDE, sums, x, w, T, N, n_blocks);
+    } else {
+        tile_q_blocks(TILE_MINIMA, sums, x, w, T, N, n_blocks);
     }
 }
 

@@ -141,27 +141,42 @@ static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
     return acc;
 }
 
-static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_q_block *x, size_t t,
+/* What the accumulators of a part begin with. */
+static ALWAYS_INLINE __m512i first_offset(const tile_kind kind, const tile_q_block *x, size_t t, size_t part)
+{
+    if (kind == TILE_MINIMA || kind == TILE_WIDE) {
+        return _mm512_setzero_si512();
+    }
+    const __m512i all = _mm512_loadu_si512(&x->offset[t]);
+    if (kind == TILE_PLAIN) {
+        return all;
+    }
+    const __m512i first = _mm512_loadu_si512(&x->offset_first[t]);
+    return part == 0 ? first : _mm512_sub_epi32(all, first);
+}
+
+static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
                                      const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
                                      const size_t nv)
 {
-    const size_t u_stride = w->u_stride, stride = w->stride;
+    const bool minima = kind == TILE_MINIMA || kind == TILE_WIDE;
+    const size_t u_stride = w->u_stride, stride = w->stride, n_parts = kind == TILE_HALVES ? 2 : 1;
     const uint8_t *u = w->u + n0 * u_stride;
     const float *scale = w->scale + n0 * stride, *minimum = minima ? w->minimum + n0 * stride : NULL;
     sums += n0 * TILE_ROWS + t;
-    for (size_t b = 0; b < n_blocks; b++, x++) {
+    for (size_t i = 0; i < n_blocks * n_parts; i++) {
+        const size_t part = i % n_parts, steps = QUANT_BLOCK / 4 / n_parts;
         __m512i acc[TILE_N][TILE_V];
         for (size_t n = 0; n < nn; n++) {
             for (size_t v = 0; v < nv; v++) {
-                acc[n][v] =
-                    minima ? _mm512_setzero_si512() : _mm512_loadu_si512(&x->offset[t + v * TILE_SIDE]);
+                acc[n][v] = first_offset(kind, x, t + v * TILE_SIDE, part);
             }
         }
 #pragma GCC unroll 1
-        for (size_t k = 0; k < QUANT_BLOCK / 4; k++) {
+        for (size_t k = 0; k < steps; k++) {
             __m512i xv[TILE_V];
             for (size_t v = 0; v < nv; v++) {
-                xv[v] = _mm512_loadu_si512(&x->q[k][t + v * TILE_SIDE]);
+                xv[v] = _mm512_loadu_si512(&x->q[part * steps + k][t + v * TILE_SIDE]);
             }
             for (size_t n = 0; n < nn; n++) {
                 __m512i wv = four_weights(u + n * u_stride + 4 * k);
@@ -185,9 +200,10 @@ static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_
             }
         }
         __asm__ volatile("" ::: "memory"); /* sums stay in memory: the registers are for acc */
-        u += QUANT_BLOCK;
+        u += QUANT_BLOCK / n_parts;
         scale++;
         minimum += minima ? 1 : 0;
+        x += part + 1 == n_parts;
     }
 }
 
@@ -196,8 +212,7 @@ static ALWAYS_INLINE void tile_block(const bool minima, float *sums, const tile_
 void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks)
 {
-    w->minimum ? tile_q_blocks(true, sums, x, w, T, N, n_blocks)
-               : tile_q_blocks(false, sums, x, w, T, N, n_blocks);
+    tile_q_of(sums, x, w, T, N, n_blocks);
 }
 
 int32_t peak_q_vnni(size_t rounds)

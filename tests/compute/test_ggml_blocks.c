@@ -84,6 +84,38 @@ static void test_type(dtype type, size_t T, size_t N, size_t K)
     free(memory), free(packed);
 }
 
+/* Rows for tiles: each table gives the same bytes and scales, and they mean the numbers that were packed. */
+static void test_tile_rows(dtype type, size_t K)
+{
+    enum { MOST = 1344 };
+    uint8_t row[MOST * 2], u[MOST];
+    float w[MOST], kept[MOST], scale[MOST / 16], minimum[MOST / 32];
+    static uint8_t first_u[MOST];
+    static float first_scale[MOST / 16], first_minimum[MOST / 32];
+    const bool minima = ggml_format_of(type)->minimum != 0;
+    const size_t of_scale = ggml_has_halves(type) ? 16 : 32;
+    fill_row(w, K, 1);
+    ggml_pack(row, kept, type, w, K);
+    for (size_t i = 0; i < n_tables; i++) {
+        ggml_kernels_of(tables[i]->ggml, type)->unpack(u, scale, minimum, row, K);
+        for (size_t k = 0; k < K; k++) {
+            const float m = minima ? minimum[k / 32] : 0;
+            CHECK(fmaf(scale[k / of_scale], (float)(u[k] - (minima ? 0 : 128)), m) == kept[k]);
+            CHECK(!minima || !ggml_is_small(type) || u[k] <= 15);
+        }
+        for (size_t k = K; k < quant_columns(K); k++) { /* columns that x has zeros for */
+            CHECK(isfinite(scale[k / of_scale]) && (!minima || isfinite(minimum[k / 32])));
+        }
+        if (i == 0) {
+            memcpy(first_u, u, sizeof u);
+            memcpy(first_scale, scale, sizeof scale);
+            memcpy(first_minimum, minimum, sizeof minimum);
+        }
+        CHECK(memcmp(u, first_u, K) == 0 && memcmp(scale, first_scale, K / of_scale * sizeof *scale) == 0);
+        CHECK(!minima || memcmp(minimum, first_minimum, K / 32 * sizeof *minimum) == 0);
+    }
+}
+
 static void test_all_types(void)
 {
     static const size_t spans[] = {256, 512, 1280}, blocks[] = {32, 64, 96, 224, 256, 288, 544, 1056};
@@ -92,6 +124,9 @@ static void test_all_types(void)
         const size_t n = small ? ARRAY_LEN(blocks) : ARRAY_LEN(spans);
         for (size_t i = 0; i < n; i++) {
             test_type(type, 1 + i * 3 % MAX_T, 3 + i % 5, small ? blocks[i] : spans[i]);
+            if (ggml_has_tiles(type)) {
+                test_tile_rows(type, small ? blocks[i] : spans[i]);
+            }
         }
         test_type(type, MAX_T, MAX_N, 512);
     }

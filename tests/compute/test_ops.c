@@ -172,13 +172,14 @@ static void tile_case_bf16(size_t T, size_t N, size_t K, size_t slack)
     free(x), free(w), free(p), free(q), free(half);
 }
 
-/* A panel in 8 bits, full of any bytes, against rows of weights: the same bits in every table. */
-static void tile_case_q(bool minima, size_t T, size_t N, size_t n_blocks)
+/* A panel in 8 bits, full of any bytes, against rows of weights: the same bits in every table. other: with minima, any
+ * bytes; without, two scales a block. */
+static void tile_case_q(bool minima, bool other, size_t T, size_t N, size_t n_blocks)
 {
     const size_t columns = n_blocks * QUANT_BLOCK, slack = 5;
     tile_q_block *x = malloc(n_blocks * sizeof *x);
     uint8_t *u = malloc(N * (columns + slack));
-    float *scale = rng_floats(N * (n_blocks + 1), 1), *minimum = rng_floats(N * (n_blocks + 1), 1);
+    float *scale = rng_floats(N * (2 * n_blocks + 2), 1), *minimum = rng_floats(N * (n_blocks + 1), 1);
     for (size_t b = 0; b < n_blocks; b++) {
         rng_fill(x[b].scale, TILE_ROWS, 1);
         rng_fill(x[b].sum, TILE_ROWS, 1);
@@ -189,14 +190,22 @@ static void tile_case_q(bool minima, size_t T, size_t N, size_t n_blocks)
                 uint32_t byte = (uint32_t)(uint8_t)q << (i % 4 * 8);
                 x[b].q[i / 4][t] = i % 4 ? x[b].q[i / 4][t] | byte : byte;
                 sum += q;
+                x[b].offset_first[t] = i < QUANT_BLOCK / 2 ? -128 * sum : x[b].offset_first[t];
             }
             x[b].offset[t] = -128 * sum;
         }
     }
     for (size_t i = 0; i < N * (columns + slack); i++) {
-        u[i] = (uint8_t)(i < columns ? (minima ? 15 : 255) : minima ? rng_u32() % 16 : 1 + rng_u32() % 255);
+        const bool small = minima && !other;
+        u[i] = (uint8_t)(i < columns ? (small ? 15 : 255) : small ? rng_u32() % 16 : 1 + rng_u32() % 255);
     }
-    const tile_q_rows w = {u, columns + slack, scale, minima ? minimum : NULL, n_blocks + 1};
+    const tile_q_rows w = {.u = u,
+                           .u_stride = columns + slack,
+                           .scale = scale,
+                           .minimum = minima ? minimum : NULL,
+                           .stride = n_blocks + 1 + (other && !minima ? n_blocks : 0),
+                           .wide = minima && other,
+                           .halves = !minima && other};
     float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
     rng_fill(a, N * TILE_ROWS, 1);
     memcpy(b, a, N * TILE_ROWS * sizeof *a);
@@ -218,7 +227,7 @@ static void check_tiles(void)
         if (vec->tile_bf16 && K > 0) {
             tile_case_bf16(T, N, (K + 1) / 2 * 2, i % 3);
         }
-        tile_case_q(i % 2, T, N, i % 12);
+        tile_case_q(i % 2, i / 2 % 2, T, N, i % 12);
     }
 }
 
