@@ -1,5 +1,6 @@
 #include "model/gguf_tokenizer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -7,16 +8,36 @@
 /* As numbered in the file. */
 typedef enum token_kind { TOKEN_CONTROL = 3, TOKEN_ADDED = 4, TOKEN_UNUSED = 5 } token_kind;
 
-/* How text is cut before merging, by the name that tokenizer.ggml.pre has for it. TRAP: Qwen3.5 counts marks as letters,
- * which Qwen2 and Qwen3 do not. */
+/* How text is cut before merging, by the name that tokenizer.ggml.pre has for it: each pattern cuts the pieces of the one
+ * before. TRAP: Qwen3.5 counts marks as letters, which Qwen2 and Qwen3 do not. */
+enum { PATTERNS_MAX = 5 };
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define SPACES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-static const struct {
-    const char *name, *pattern;
-} SPLITS[] = {
-    {"qwen2", CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" SPACES},
-    {"qwen35", CONTRACTIONS
-     "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES},
+#define WORDS        CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+#define SIGNS        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" SPACES
+#define GPT2         "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define HAN_KANA     "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
+typedef struct split {
+    const char *name;
+    bool nfc;          /* text is composed first */
+    bool whole_tokens; /* a piece that is a token is taken whole, whatever the merges say */
+    const char *patterns[PATTERNS_MAX];
+} split;
+static const split SPLITS[] = {
+    {"qwen2", true, false, {WORDS "\\p{N}" SIGNS}},
+    {"qwen35",
+     true,
+     false,
+     {CONTRACTIONS
+      "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}},
+    {"llama-bpe", false, true, {WORDS "\\p{N}{1,3}" SIGNS}},
+    {"gpt-2", false, false, {GPT2}},
+    {"mpt", true, false, {GPT2}},
+    {"starcoder", false, false, {"\\p{N}", GPT2}},
+    {"refact", false, false, {"\\p{N}", GPT2}},
+    {"command-r", true, false, {"\\p{N}", GPT2}},
+    {"falcon", false, false, {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}},
+    {"deepseek-coder", false, false, {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", HAN_KANA, "\\p{N}"}},
 };
 
 /* What is written and read from, for messages. */
@@ -46,7 +67,7 @@ static const gguf_value *texts_of(const gguf_file *f, const char *key)
 }
 
 /* The splitting that the file names. */
-static err_code find_split(const job *j, const char **pattern)
+static err_code find_split(const job *j, const split **found)
 {
     const char *text = "";
     size_t n = 0;
@@ -59,14 +80,18 @@ static err_code find_split(const job *j, const char **pattern)
     }
     for (size_t i = 0; i < ARRAY_LEN(SPLITS); i++) {
         if (is_text(j->f, "tokenizer.ggml.pre", SPLITS[i].name)) {
-            *pattern = SPLITS[i].pattern;
+            *found = &SPLITS[i];
             return ERR_OK;
         }
     }
+    char known[200] = "";
+    for (size_t i = 0, at = 0; i < ARRAY_LEN(SPLITS); i++) {
+        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", SPLITS[i].name);
+    }
     bool given = gguf_text(gguf_find(j->f, "tokenizer.ggml.pre"), &text, &n);
     return err_set(j->detail, ERR_UNSUPPORTED,
-                   "%s: metadata tokenizer.ggml.pre is \"%.*s\"; \"qwen2\" and \"qwen35\" are supported",
-                   j->path, given && n < 60 ? (int)n : 0, text);
+                   "%s: metadata tokenizer.ggml.pre is \"%.*s\"; supported are %s", j->path,
+                   given && n < 60 ? (int)n : 0, text, known);
 }
 
 /* Token i's kind; without a list of them all are plain. */
@@ -130,11 +155,11 @@ static err_code append_merges(const job *j, const gguf_value *merges)
 err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, err_detail *detail)
 {
     const job j = {out, f, path, detail};
-    const char *pattern = "";
+    const split *how = NULL;
     const gguf_value *tokens = texts_of(f, "tokenizer.ggml.tokens"),
                      *merges = texts_of(f, "tokenizer.ggml.merges");
     const gguf_value *kinds = gguf_find(f, "tokenizer.ggml.token_type");
-    err_code err = find_split(&j, &pattern);
+    err_code err = find_split(&j, &how);
     if (!err && !tokens) {
         err = fault(&j, "tokenizer.ggml.tokens", "is missing or no list of texts");
     }
@@ -147,14 +172,18 @@ err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, e
     if (err) {
         return err;
     }
-    bytes_append_str(
-        out, "{\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":["
-             "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":");
-    bytes_append_json(out, pattern, strlen(pattern));
-    bytes_append_str(out, "}},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"
+    bytes_printf(out, "{\"normalizer\":%s,\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
+                 how->nfc ? "{\"type\":\"NFC\"}" : "null");
+    for (size_t i = 0; i < PATTERNS_MAX && how->patterns[i]; i++) {
+        bytes_append_str(out, "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":");
+        bytes_append_json(out, how->patterns[i], strlen(how->patterns[i]));
+        bytes_append_str(out, "}},");
+    }
+    bytes_append_str(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"
                           "\"decoder\":{\"type\":\"ByteLevel\"},\"added_tokens\":[");
     err = append_tokens(&j, tokens, kinds, true);
-    bytes_append_str(out, "],\"model\":{\"type\":\"BPE\",\"vocab\":{");
+    bytes_printf(out, "],\"model\":{\"type\":\"BPE\",\"ignore_merges\":%s,\"vocab\":{",
+                 how->whole_tokens ? "true" : "false");
     if (!err) {
         err = append_tokens(&j, tokens, kinds, false);
     }

@@ -120,11 +120,14 @@ static err_code encode_piece(void *ctx, const char *piece, size_t len, err_detai
         return err_set(detail, ERR_NOMEM, "no memory for the tokens");
     }
     int32_t *ids = job->out->ids + job->out->len;
+    size_t n = 0;
     for (size_t i = 0; i < len; i++) {
-        ids[i] = p->byte_ids[(unsigned char)piece[i]];
+        const int32_t id = p->byte_ids[(unsigned char)piece[i]];
+        ids[n] = id;
+        n += id >= 0;
     }
-    err_code err = bpe_encode(&p->bpe, &job->merge, ids, &len, detail);
-    job->out->len += err ? 0 : len;
+    err_code err = bpe_encode(&p->bpe, &job->merge, ids, &n, detail);
+    job->out->len += err ? 0 : n;
     return err;
 }
 

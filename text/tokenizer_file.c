@@ -165,6 +165,14 @@ static err_code measure(const json *entries, const json *added, size_t *n, int32
     return ERR_OK;
 }
 
+/* Published vocabularies were cut down to what their texts held: bytes that never stand in UTF-8 or begin the planes beyond the
+ * third, and control characters. */
+static bool may_be_missing(int byte)
+{
+    return byte == 0xc0 || byte == 0xc1 || byte > 0xf0 || byte == 0x7f ||
+           (byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r');
+}
+
 static err_code read_vocab(tokenizer_parts *p, const json *entries, err_detail *detail)
 {
     for (const json *e = json_child(entries); e; e = json_next(e)) {
@@ -181,7 +189,7 @@ static err_code read_vocab(tokenizer_parts *p, const json *entries, err_detail *
     for (int byte = 0; byte < 256; byte++) {
         char c = (char)byte;
         p->byte_ids[byte] = vocab_find(&p->vocab, &c, 1);
-        if (p->byte_ids[byte] < 0) {
+        if (p->byte_ids[byte] < 0 && !may_be_missing(byte)) {
             return err_set(detail, ERR_CORRUPT, "the vocabulary has no token for byte %d", byte);
         }
     }

@@ -21,7 +21,7 @@
 typedef struct tokenizer_parts {
     vocab vocab;
     bpe bpe;
-    int32_t byte_ids[256]; /* token of each single byte */
+    int32_t byte_ids[256]; /* token of each single byte; -1: none, it is left out */
     bool nfc;              /* the normalizer is NFC */
     bool ignore_merges;    /* a piece that is a token needs no merging */
     pretokenizer *pre;
