@@ -8,7 +8,7 @@
 
 const char *answer_kind_name(answer_kind kind)
 {
-    static const char *const NAMES[] = {"chat", "completion", "message", "response", "query"};
+    static const char *const NAMES[] = {"chat", "completion", "message", "response", "query", "load"};
     return NAMES[kind];
 }
 
@@ -52,6 +52,7 @@ void answer_destroy(answer *a)
     prep_ticket_cancel(a->ticket);
     prep_ticket_release(a->ticket);
     gen_request_free(a->request);
+    bytes_deinit(&a->body);
     if (a->has_reply) {
         responses_reply_deinit(&a->reply);
     }

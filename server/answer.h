@@ -28,10 +28,12 @@ typedef enum answer_kind {
     ANSWER_COMPLETION,
     ANSWER_MESSAGES,
     ANSWER_RESPONSES,
-    ANSWER_QUERY /* about a text: the prep workers answer it */
+    ANSWER_QUERY, /* about a text: the prep workers answer it */
+    ANSWER_LOAD   /* no text: a model is to be loaded */
 } answer_kind;
 
 typedef enum answer_state {
+    ANSWER_HELD,      /* waits for its model (serve_switch.c) */
     ANSWER_PREPARING, /* with the prep workers */
     ANSWER_READY,     /* prepared, waits for its lane */
     ANSWER_RUNNING,   /* with the engine */
@@ -59,6 +61,8 @@ typedef struct answer {
     answer_timeout timeout;
     bool is_accepted;                        /* the body is valid, and opt holds what it says */
     char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
+    prep_kind prep;
+    bytes body; /* ANSWER_HELD */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request; /* ANSWER_READY */
@@ -104,7 +108,7 @@ typedef struct answer {
     bool has_reply; /* reply is initialised */
 } answer;
 
-/* "chat", "completion", "message", "response" or "query". */
+/* "chat", "completion", "message", "response", "query" or "load". */
 const char *answer_kind_name(answer_kind kind);
 
 /* NULL without memory. */

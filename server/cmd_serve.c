@@ -250,6 +250,8 @@ int command_serve(const options *o)
     so.no_metrics = !o->metrics;
     so.no_slots = !o->slots;
     so.strict_model = o->strict_model;
+    so.models_dir = o->models_dir;
+    so.switches_model = o->model_switch;
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.quiet = o->quiet;
     code = serve_run(&so);

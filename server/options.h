@@ -47,7 +47,7 @@ typedef struct options {
     const char *chat_template_file;
     const char *tool_call_parser;
     const char *reasoning_field;
-    bool strict_model;
+    bool strict_model, model_switch;
     int64_t reasoning_budget; /* -1: no limit */
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute, *quantize, *quantize_head;

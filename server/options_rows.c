@@ -28,6 +28,9 @@ static const option_row ROWS[] = {
         .more =
             "Checkpoint folders and GGUF files in it or one folder deeper (NAME, ORG/NAME). Without -m the "
             "first that can be loaded is taken. /v1/models lists them all."),
+    ROW(.name = "model-switch", AT(model_switch), .kind = OPTION_SWITCH, .standard = 1, .commands = IN_SERVE,
+        .group = GROUP_MODEL, .help = "load another model of --models-dir when a request names it",
+        .more = "The answers that run end first, and later requests wait in their order."),
     ROW(.name = "strict-model", AT(strict_model), .kind = OPTION_SWITCH, .commands = IN_SERVE,
         .group = GROUP_MODEL, .help = "refuse requests that name another model"),
     ROW(.name = "chat-template-file", .metavar = "FILE", AT(chat_template_file), .commands = IN_ANSWER,

@@ -40,6 +40,7 @@ struct prep {
     lineage *lineage;
     const remote_media *remote;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
+    atomic_size_t n_jobs;  /* that wait or run */
     atomic_bool stopping;
 };
 
@@ -88,11 +89,13 @@ static void drop_body(prep_job *job)
 static void job_free(void *message)
 {
     prep_job *job = message;
+    prep *p = job->prep;
     drop_body(job);
     loop_message_free(job->accepted);
     loop_message_free(job->prepared);
     prep_ticket_release(job->ticket);
     free(job);
+    atomic_fetch_sub(&p->n_jobs, 1);
 }
 
 static bool is_cancelled(void *ctx)
@@ -261,6 +264,7 @@ prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *f
     p->lineage = conversations;
     p->remote = remote;
     atomic_init(&p->n_bytes, 0);
+    atomic_init(&p->n_jobs, 0);
     atomic_init(&p->stopping, false);
     p->jobs = mailbox_create(n_queue);
     n_threads = n_threads < 1 ? 1 : n_threads > PREP_MAX_THREADS ? PREP_MAX_THREADS : n_threads;
@@ -306,6 +310,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
     bytes moved = *body;
     *job = (prep_job){.prep = p, .order = *order, .ticket = t};
     atomic_fetch_add(&t->refs, 1);
+    atomic_fetch_add(&p->n_jobs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
     job->prepared = loop_message_create(LOOP_PREPARED, order->id);
     if (!job->accepted || !job->prepared) {
@@ -323,4 +328,9 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         return ERR_BUSY;
     }
     return ERR_OK;
+}
+
+bool prep_is_idle(const prep *p)
+{
+    return atomic_load(&p->n_jobs) == 0;
 }

@@ -57,5 +57,7 @@ typedef struct prep_order {
 
 /* Queues a job and takes the body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
 MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
+/* Whether no job waits or runs: all that they had to say was posted, and none uses an engine. Loop thread. */
+bool prep_is_idle(const prep *p);
 
 #endif

@@ -22,7 +22,8 @@ static const route ROUTES[] = {
     {ROUTE_RESPONSE_CANCEL, NET_POST, "/v1/responses/*/cancel", "responses_cancel", false, false, false},
     {ROUTE_MODELS, NET_GET, "/v1/models", "models", false, false, false},
     {ROUTE_MODELS, NET_GET, "/models", "models", false, false, false},
-    {ROUTE_MODEL, NET_GET, "/v1/models/*", "models", false, false, false},
+    {ROUTE_MODEL, NET_GET, "/v1/models/+", "models", false, false, false},
+    {ROUTE_MODEL_LOAD, NET_POST, "/models/load", "models_load", false, true, false},
     {ROUTE_HEALTH, NET_GET, "/health", "health", true, false, false},
     {ROUTE_HEALTH, NET_GET, "/v1/health", "health", true, false, false},
     {ROUTE_METRICS, NET_GET, "/metrics", "metrics", false, false, false},
@@ -60,8 +61,8 @@ static bool matches(const char *pattern, const char *path, char *param, size_t c
 {
     param[0] = '\0';
     while (*pattern && *path) {
-        if (*pattern == '*') {
-            size_t n = strcspn(path, "/");
+        if (*pattern == '*' || *pattern == '+') { /* a name without slashes; the rest of the path */
+            size_t n = *pattern == '*' ? strcspn(path, "/") : strlen(path);
             if (n == 0 || n >= cap) {
                 return false;
             }

@@ -28,7 +28,8 @@ typedef enum route_id {
     ROUTE_RESPONSE,        /* GET /v1/responses/{id} */
     ROUTE_RESPONSE_CANCEL, /* POST /v1/responses/{id}/cancel */
     ROUTE_MODELS,
-    ROUTE_MODEL, /* GET /v1/models/{id} */
+    ROUTE_MODEL,      /* GET /v1/models/{id} */
+    ROUTE_MODEL_LOAD, /* POST /models/load */
     ROUTE_HEALTH,
     ROUTE_METRICS,
     ROUTE_STATUS,

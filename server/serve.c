@@ -64,6 +64,7 @@ void serve_options_init(serve_options *opt)
     opt->body_rate = LIMIT_BODY_RATE;
     opt->max_unread = LIMIT_UNREAD_BYTES;
     opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
+    opt->switches_model = true;
 }
 
 int64_t serve_started_at(void)
@@ -112,7 +113,7 @@ static void drop_message(void *message)
 
 /* Any thread. The mailbox is far larger than what can be on its way; if it is full all the same the sender waits, so
  * that nothing is lost. Once the loop is gone messages are dropped. */
-static void post(void *ctx, loop_message *m)
+void serve_post(void *ctx, loop_message *m)
 {
     serve *s = ctx;
     while (!mailbox_push(s->inbox, m)) {
@@ -126,7 +127,7 @@ static void post(void *ctx, loop_message *m)
     net_wake(s->net);
 }
 
-static void on_engine_event(void *ctx, gen_event *event)
+void serve_on_engine_event(void *ctx, gen_event *event)
 {
     loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
     if (!m) {
@@ -141,18 +142,7 @@ static void on_engine_event(void *ctx, gen_event *event)
         }
     }
     m->event = event;
-    post(ctx, m);
-}
-
-/* How the model writes calls of tools. */
-static const tool_form *choose_tool_form(const serve *s)
-{
-    const char *wanted = s->opt->tool_parser;
-    const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
-    const tool_form *form = is_auto ? tool_form_of_template(s->info->template_text)
-                                    : tool_form_find(wanted); /* "none" is no form */
-    log_info("srv", "calls of tools: %s", form ? form->name : "none");
-    return form;
+    serve_post(ctx, m);
 }
 
 /* Where to find the page: of the first host, in a form that a browser takes. */
@@ -173,20 +163,18 @@ static void on_loaded(serve *s, loop_message *m)
 {
     pthread_join(s->loader, NULL);
     s->loader_started = false;
+    if (s->switching == SWITCH_LOADING) {
+        serve_finish_switch(s, m);
+        return;
+    }
     if (!m->engine) {
         log_error("load", "%s", m->detail.text[0] ? m->detail.text : err_name(m->code));
         s->exit_code = m->code == ERR_NOMEM ? EXIT_MEMORY : m->code == ERR_INVALID ? EXIT_USAGE : EXIT_MODEL;
         s->done = true;
         return;
     }
-    s->engine = m->engine;
-    s->info = engine_get_info(s->engine);
-    s->tool_form = choose_tool_form(s);
-    snprintf(s->model_name, sizeof s->model_name, "%s", s->opt->alias ? s->opt->alias : s->info->model_name);
-    s->load_fraction = 1.0;
-    snprintf(s->load_stage, sizeof s->load_stage, "ready");
-    if (s->phase == SERVE_LOADING) {
-        s->phase = SERVE_READY;
+    serve_take_first(s, m->engine);
+    if (s->phase == SERVE_READY) {
         notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->model_name);
         if (!s->opt->quiet) {
             char url[URL_BYTES];
@@ -203,6 +191,8 @@ static void on_wake(void *ctx)
 {
     serve *s = ctx;
     void *message;
+    const bool was_idle =
+        prep_is_idle(s->prep); /* asked before: what the workers posted is then among these */
     while (mailbox_try_pop(s->inbox, &message)) {
         loop_message *m = message;
         if (m->type == LOOP_LOADING) {
@@ -219,34 +209,9 @@ static void on_wake(void *ctx)
         }
         loop_message_free(m);
     }
-}
-
-/* ---- loading ---- */
-
-static void on_load(void *ctx, const char *stage, double fraction)
-{
-    serve *s = ctx;
-    loop_message *m = loop_message_create(LOOP_LOADING, 0);
-    if (m) {
-        snprintf(m->stage, sizeof m->stage, "%s", stage);
-        m->fraction = fraction < 0.0 ? 0.0 : fraction > 1.0 ? 1.0 : fraction;
-        post(s, m);
+    if (was_idle) {
+        serve_advance_switch(s);
     }
-}
-
-static void *loader(void *ctx)
-{
-    serve *s = ctx;
-    loop_message *m = NULL;
-    while (!m) {
-        m = loop_message_create(LOOP_LOADED, 0);
-    }
-    m->code = engine_open(&m->engine, &s->engine_options, &m->detail);
-    if (m->code != ERR_OK) {
-        m->engine = NULL;
-    }
-    post(s, m);
-    return NULL;
 }
 
 /* ---- time and the end ---- */
@@ -259,6 +224,7 @@ static void begin_drain(serve *s, double now)
     notify_send(&s->notify, "STOPPING=1\nSTATUS=Ending: %d answers open\nEXTEND_TIMEOUT_USEC=%lld",
                 serve_count_open_answers(s), (s->opt->drain_timeout_s + DRAIN_SPARE_S) * 1000000LL);
     net_stop_listening(s->net);
+    serve_refuse_held(s);
     serve_status_changed(s);
 }
 
@@ -369,7 +335,12 @@ static void on_timer(void *ctx)
     if (!s->is_stalled) { /* else the service manager may decide to start anew */
         notify_tick(&s->notify, now, s->phase == SERVE_LOADING);
     }
+    if (s->switching == SWITCH_FINISHING) {
+        on_wake(s);
+    }
     int wait_ms = serve_tick_answers(s, now);
+    const int switch_ms = s->phase == SERVE_DRAINING ? SERVE_TICK_MS : serve_tick_switch(s, now);
+    wait_ms = switch_ms < wait_ms ? switch_ms : wait_ms;
     const int upload_ms = serve_tick_uploads(s);
     wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
     wake_silent_streams(s, now);
@@ -436,7 +407,7 @@ static void on_history(void *ctx, history_reply *r)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     m->history = r;
-    post(ctx, m);
+    serve_post(ctx, m);
 }
 
 static err_code open_history(serve *s, err_detail *d)
@@ -505,18 +476,25 @@ static err_code open_parts(serve *s, err_detail *d)
     if (err != ERR_OK) {
         return err;
     }
+    if (opt->models_dir) {
+        err = catalog_open(&s->catalog, opt->models_dir, d);
+        if (err != ERR_OK) {
+            return err == ERR_NOMEM ? err : ERR_INVALID;
+        }
+    }
     s->inbox = mailbox_create(INBOX_MESSAGES);
     size_t max_bytes =
-        INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
+        SERVE_INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
     err = open_remote(s, d);
     if (err != ERR_OK) {
         return err;
     }
     s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
-    s->prep = s->inbox && s->lineage
-                  ? prep_create(opt->n_media_domains ? PREP_FETCHING_THREADS : opt->n_prep_threads,
-                                (size_t)opt->n_queue, max_bytes, s->files, s->lineage, &s->remote, post, s)
-                  : NULL;
+    s->prep =
+        s->inbox && s->lineage
+            ? prep_create(opt->n_media_domains ? PREP_FETCHING_THREADS : opt->n_prep_threads,
+                          (size_t)opt->n_queue, max_bytes, s->files, s->lineage, &s->remote, serve_post, s)
+            : NULL;
     if (!s->prep || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
                                  opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
@@ -560,13 +538,7 @@ static err_code open_parts(serve *s, err_detail *d)
     if (err != ERR_OK) {
         return err;
     }
-    s->engine_options = *opt->engine;
-    s->engine_options.on_event = on_engine_event;
-    s->engine_options.on_event_ctx = s;
-    s->engine_options.on_load = on_load;
-    s->engine_options.on_load_ctx = s;
-    s->loader_started = pthread_create(&s->loader, NULL, loader, s) == 0;
-    return s->loader_started ? ERR_OK : err_set(d, ERR_NOMEM, "no thread to load the model");
+    return serve_load_first(s) ? ERR_OK : err_set(d, ERR_NOMEM, "no thread to load the model");
 }
 
 static void close_parts(serve *s)
@@ -609,6 +581,7 @@ static void close_parts(serve *s)
     if (s->fetch_started) {
         fetch_stop();
     }
+    catalog_close(s->catalog);
     access_deinit(&s->access);
 }
 

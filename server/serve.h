@@ -31,7 +31,9 @@ typedef struct serve_options {
     const char *reasoning_field; /* of chats: "content" (or NULL), "reasoning", "both" */
     const char *ui_dir;          /* NULL: the embedded page */
     bool no_ui;
-    bool strict_model; /* requests that name another model are refused */
+    bool strict_model;      /* requests that name another model are refused */
+    const char *models_dir; /* models that may be loaded instead (engine/catalog.h); NULL: none */
+    bool switches_model;    /* a request that names one of them loads it */
     const char *const *api_keys;
     size_t n_api_keys;
     const char *const *allowed_hosts;

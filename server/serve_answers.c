@@ -43,7 +43,9 @@ void serve_drop_answer(serve *s, answer *a)
 
 answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e)
 {
-    if (!serve_is_ready(s, e)) {
+    char model[REQUEST_MODEL_MAX];
+    const model_turn turn = serve_model_turn(s, body, model, e);
+    if (turn == MODEL_REFUSED) {
         return NULL;
     }
     answer_kind k = kind == PREP_CHAT         ? ANSWER_CHAT
@@ -57,19 +59,17 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
         api_error_from(e, ERR_NOMEM, NULL);
         return NULL;
     }
+    a->prep = kind;
     a->is_socket = c->is_socket;
     a->scope = c->scope;
     if (!c->is_socket) {
         snprintf(a->repeat_key, sizeof a->repeat_key, "%s", c->repeat_key);
     }
-    const prep_order order = {.kind = kind,
-                              .id = a->id,
-                              .scope = c->scope,
-                              .engine = s->engine,
-                              .form = s->tool_form,
-                              .template_kwargs = s->opt->template_kwargs,
-                              .hash_body = a->repeat_key[0] != '\0'};
-    err_code err = prep_submit(s->prep, &order, body, a->ticket);
+    if (turn == MODEL_LATER) {
+        serve_hold_answer(s, a, model, body);
+        return a;
+    }
+    const err_code err = serve_prepare_answer(s, a, body);
     if (err != ERR_OK) {
         serve_drop_answer(s, a);
         api_error_from(e, err, NULL);
@@ -170,7 +170,7 @@ static void send_error_to_all(serve *s, const answer *a, const api_error *e)
 }
 
 /* The answer is over without having run: refused, or the queue was full. */
-static void fail_answer(serve *s, answer *a, err_code code, const api_error *e)
+void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
 {
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
@@ -374,7 +374,7 @@ static void on_event(serve *s, const gen_event *event)
     answer *a = id_table_get(&s->answers, event->request_id);
     if (!a || a->state != ANSWER_RUNNING) {
         /* The client left between two events: this heals every such race. */
-        if (event->type != GEN_DONE) {
+        if (event->type != GEN_DONE && s->engine) {
             engine_cancel(s->engine, event->request_id);
         }
         return;
@@ -479,14 +479,14 @@ static void submit(serve *s, answer *a)
     a->info = info;
     api_error why;
     if (s->is_stalled && !serve_is_ready(s, &why)) {
-        fail_answer(s, a, ERR_BUSY, &why);
+        serve_fail_answer(s, a, ERR_BUSY, &why);
         return;
     }
     err_code err = engine_submit(s->engine, a->request, a->id, &d);
     if (err != ERR_OK) {
         api_error e;
         api_error_from(&e, err, &d);
-        fail_answer(s, a, err, &e);
+        serve_fail_answer(s, a, err, &e);
         return;
     }
     if (a->ends_thinking) {
@@ -535,25 +535,13 @@ static void try_lanes(serve *s, uint64_t conn_id)
     }
 }
 
-/* Refuses a request for another model, if the server is told to; then the answer is gone. */
-static bool refuse_model(serve *s, answer *a)
-{
-    if (!s->opt->strict_model || !a->opt.model[0] || strcmp(a->opt.model, s->model_name) == 0) {
-        return false;
-    }
-    api_error e;
-    api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
-    fail_answer(s, a, ERR_NOT_FOUND, &e);
-    return true;
-}
-
 static void on_accepted(serve *s, answer *a, loop_message *m)
 {
     reply_options_deinit(&a->opt);
     a->opt = m->options;
     reply_options_init(&m->options);
     const uint64_t conn_id = a->conn;
-    if (refuse_model(s, a)) {
+    if (serve_refuse_model(s, a)) {
         return;
     }
     if (serve_attach_repeated(s, a)) {
@@ -648,7 +636,7 @@ void serve_handle_message(serve *s, loop_message *m)
             a->opt = m->options;
             reply_options_init(&m->options);
         }
-        fail_answer(s, a, m->code, &m->error);
+        serve_fail_answer(s, a, m->code, &m->error);
         break;
     default:
         break;
@@ -664,12 +652,13 @@ void serve_cancel_answer(serve *s, answer *a)
     case ANSWER_PREPARING:
         prep_ticket_cancel(a->ticket); /* LOOP_REFUSED with ERR_CANCELLED follows */
         break;
+    case ANSWER_HELD:
     case ANSWER_READY: {
         api_error e;
         api_error_from(&e, ERR_CANCELLED, NULL);
         gen_request_free(a->request);
         a->request = NULL;
-        fail_answer(s, a, ERR_CANCELLED, &e);
+        serve_fail_answer(s, a, ERR_CANCELLED, &e);
         break;
     }
     case ANSWER_RUNNING:

@@ -287,6 +287,7 @@ static void on_health(serve *s, conn *c)
         serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
     } else {
         const char *text = s->phase == SERVE_LOADING ? "Loading model"
+                           : s->phase == SERVE_EMPTY ? "No model is loaded"
                            : s->is_stalled           ? "A computation stands still"
                                                      : "Shutting down";
         bytes_printf(
@@ -294,57 +295,6 @@ static void on_health(serve *s, conn *c)
             "{\"error\":{\"code\":503,\"message\":\"%s\",\"type\":\"unavailable_error\"},\"progress\":%.3f}",
             text, s->load_fraction);
         serve_send_json(s, c, 503, &body, "Cache-Control: no-store\r\nRetry-After: 1\r\n");
-    }
-    bytes_deinit(&body);
-}
-
-static void write_modalities(bytes *out, const engine_info *info)
-{
-    bytes_append_str(out, "[\"text\"");
-    bytes_append_str(out, info->has_vision ? ",\"image\"" : "");
-    bytes_append_str(out, info->has_video ? ",\"video\"]" : "]");
-}
-
-static void write_model(bytes *out, const serve *s)
-{
-    const engine_info *info = s->info;
-    bytes_append_str(out, "{\"id\":");
-    bytes_append_json(out, s->model_name, strlen(s->model_name));
-    bytes_printf(out, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"parley\"",
-                 (long long)serve_started_at());
-    bytes_printf(out,
-                 ",\"meta\":{\"n_vocab\":%d,\"n_ctx\":%d,\"n_ctx_train\":%d,\"n_embd\":%d,\"n_params\":%llu,"
-                 "\"size\":%llu}",
-                 info->n_vocab, info->n_ctx, info->n_ctx_train, info->n_embd,
-                 (unsigned long long)info->n_params, (unsigned long long)info->weight_bytes);
-    bytes_append_str(out, ",\"architecture\":{\"family\":");
-    bytes_append_json(out, info->family, strlen(info->family));
-    bytes_append_str(out, ",\"input_modalities\":");
-    write_modalities(out, info);
-    bytes_append_str(out, ",\"output_modalities\":[\"text\"]}}");
-}
-
-static void on_models(serve *s, conn *c)
-{
-    api_error e;
-    bytes body;
-    if (!s->info) {
-        serve_is_ready(s, &e);
-        serve_send_error(s, c, &e);
-        return;
-    }
-    bytes_init(&body, 65536);
-    if (c->route->id == ROUTE_MODELS) {
-        bytes_append_str(&body, "{\"object\":\"list\",\"data\":[");
-        write_model(&body, s);
-        bytes_append_str(&body, "]}");
-        serve_send_json(s, c, 200, &body, NULL);
-    } else if (strcmp(c->param, s->model_name) == 0) {
-        write_model(&body, s);
-        serve_send_json(s, c, 200, &body, NULL);
-    } else {
-        api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
-        serve_send_error(s, c, &e);
     }
     bytes_deinit(&body);
 }
@@ -531,7 +481,10 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         break;
     case ROUTE_MODELS:
     case ROUTE_MODEL:
-        on_models(s, c);
+        serve_on_models(s, c);
+        break;
+    case ROUTE_MODEL_LOAD:
+        serve_on_load_model(s, c, body);
         break;
     case ROUTE_HEALTH:
         on_health(s, c);

@@ -77,6 +77,8 @@ static const char *state_name(const serve *s)
         return "loading";
     case SERVE_DRAINING:
         return "draining";
+    case SERVE_EMPTY:
+        return "empty";
     default:
         return s->is_stalled ? "stalled" : s->was_busy ? "busy" : "ready";
     }
@@ -93,6 +95,7 @@ static void write_status(bytes *out, serve *s)
                  s->load_fraction);
     bytes_append_json(out, s->load_stage, strlen(s->load_stage));
     append_member(out, "model", s->info ? s->model_name : NULL);
+    append_member(out, "next_model", s->switching ? s->wanted.name : NULL);
     bytes_printf(out, ",\"queue\":{\"running\":%d,\"waiting\":%d,\"slots\":%d}}", status.n_running,
                  status.n_waiting, s->info ? s->info->n_parallel : 0);
 }
@@ -141,25 +144,24 @@ static void write_capabilities(bytes *out, const serve *s)
                  info && info->has_thinking ? "true" : "false", s->history ? "true" : "false");
 }
 
-static void greet(serve *s, conn *c)
+/* type: "session.created", or "session.updated" when another model was loaded. */
+static void write_session(bytes *out, const serve *s, const char *type)
 {
     char session[64], event[64];
-    bytes text;
-    bytes_init(&text, 16384);
     hash_random_id(session, sizeof session, "sess_");
     hash_random_id(event, sizeof event, "event_");
-    bytes_printf(&text,
-                 "{\"type\":\"session.created\",\"event_id\":\"%s\",\"session\":{\"id\":\"%s\",\"protocol\":"
+    bytes_printf(out,
+                 "{\"type\":\"%s\",\"event_id\":\"%s\",\"session\":{\"id\":\"%s\",\"protocol\":"
                  "\"parley.v1\",\"model\":",
-                 event, session);
-    bytes_append_json(&text, s->model_name, strlen(s->model_name));
-    bytes_printf(&text,
+                 type, event, session);
+    bytes_append_json(out, s->model_name, strlen(s->model_name));
+    bytes_printf(out,
                  ",\"created_at\":%lld},\"server\":{\"name\":\"parley\",\"version\":\"" PARLEY_VERSION
                  "\",\"state\":"
                  "\"%s\",\"progress\":%.3f},",
                  (long long)clock_unix_s(), state_name(s), s->load_fraction);
-    write_capabilities(&text, s);
-    bytes_printf(&text,
+    write_capabilities(out, s);
+    bytes_printf(out,
                  ",\"limits\":{\"max_text_frame\":%zu,\"max_inline_bytes\":%zu,\"max_uploads\":%d,\"max_"
                  "upload_bytes\":%llu,"
                  "\"chunk_size\":%d,\"upload_window\":%d,\"max_streams\":%d,\"max_images\":%d,\"n_ctx\":%d,"
@@ -168,8 +170,16 @@ static void greet(serve *s, conn *c)
                  (unsigned long long)file_store_get_options(s->files)->max_bytes, LIMIT_UPLOAD_CHUNK,
                  LIMIT_UPLOAD_WINDOW, SERVE_MAX_UNFINISHED, s->info ? s->info->max_images : LIMIT_IMAGES,
                  s->info ? s->info->n_ctx : 0, EVENT_LOG_TTL_S);
+}
+
+static void greet(serve *s, conn *c)
+{
+    bytes text;
+    bytes_init(&text, 16384);
+    write_session(&text, s, "session.created");
     serve_queue_frame(s, c, &text);
     bytes_deinit(&text);
+    c->session_seen = s->session_version;
 }
 
 void serve_on_open(void *ctx, uint64_t id, bool extended)
@@ -288,6 +298,11 @@ static bool take_from_reader(serve *s, conn *c, reader *r, bytes *out, bool *gon
 net_pull serve_socket_pull(serve *s, conn *c, bytes *out)
 {
     if (take_frame(c, out) || (c->is_extended && serve_take_ack(s, c, out))) {
+        return NET_PULL_MORE;
+    }
+    if (c->is_extended && c->session_seen != s->session_version) {
+        c->session_seen = s->session_version;
+        write_session(out, s, "session.updated");
         return NET_PULL_MORE;
     }
     if (c->is_extended && c->status_seen != s->status_version) {

@@ -3,6 +3,8 @@
  * serve.c          life cycle, mailbox, timer
  * serve_http.c     requests and replies, one function a route
  * serve_socket.c   WebSocket sessions
+ * serve_models.c   the models that there are
+ * serve_switch.c   loading one, and another in its place
  * serve_answers.c  the way of an answer from a body to its last event
  * serve_repeats.c  requests that are sent again, and who reads a reply
  * serve_files.c    uploaded files over HTTP, forms
@@ -19,6 +21,7 @@
 #include <stdatomic.h>
 
 #include "base/mailbox.h"
+#include "engine/catalog.h"
 #include "server/access.h"
 #include "server/answer.h"
 #include "server/chat_reply.h"
@@ -40,8 +43,10 @@ enum {
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
     SERVE_KEPT_ANSWERS = 512,
-    SERVE_REPEAT_S = 600,    /* for so long a repeated event_id or Idempotency-Key means the same answer */
-    SERVE_CHUNK_HEADER = 16, /* of a binary frame */
+    SERVE_REPEAT_S = 600,      /* for so long a repeated event_id or Idempotency-Key means the same answer */
+    SERVE_CHUNK_HEADER = 16,   /* of a binary frame */
+    SERVE_INFLIGHT_BODIES = 6, /* of the largest size: so much memory may wait */
+    SERVE_PATH_MAX = 4096,
 };
 
 /* One follower of one response. */
@@ -78,13 +83,32 @@ typedef struct conn {
     bool is_socket, is_extended;
     bytes frames; /* direct messages: u32 length, text, ... */
     size_t frames_pos;
-    uint32_t status_seen;
+    uint32_t status_seen, session_seen;
     uint32_t unknown_handle; /* of an upload, that was complained about last */
     reader readers[SERVE_MAX_READERS];
     int n_readers, next_reader;
 } conn;
 
-typedef enum serve_phase { SERVE_LOADING, SERVE_READY, SERVE_DRAINING } serve_phase;
+/* EMPTY: no model is loaded, since neither the one that was wanted nor the one before it could be. */
+typedef enum serve_phase { SERVE_LOADING, SERVE_READY, SERVE_DRAINING, SERVE_EMPTY } serve_phase;
+
+typedef struct model_ref {
+    char name[REQUEST_MODEL_MAX]; /* as clients see it */
+    char path[SERVE_PATH_MAX];
+} model_ref;
+
+typedef enum switch_state {
+    SWITCH_NONE,
+    SWITCH_FINISHING, /* the answers of the loaded model end; what arrives meanwhile waits */
+    SWITCH_LOADING    /* the loader thread closes it and opens the other */
+} switch_state;
+
+/* What the loader thread does. The loop leaves it alone until LOOP_LOADED has come. */
+typedef struct load_job {
+    engine *old; /* closed first; NULL: there is none */
+    engine_options wanted, previous;
+    bool has_previous; /* opened again if `wanted` cannot be */
+} load_job;
 
 typedef struct serve {
     const serve_options *opt;
@@ -94,11 +118,15 @@ typedef struct serve {
     mailbox *inbox; /* of loop_message */
     engine *engine; /* NULL while loading */
     const engine_info *info;
-    engine_options engine_options;
+    load_job load;
     const tool_form *tool_form; /* how the model writes calls of tools; NULL: it does not */
     pthread_t loader;
     bool loader_started;
     char model_name[REQUEST_MODEL_MAX];
+    catalog *catalog; /* NULL: no other model can be loaded */
+    double catalog_read_ms;
+    model_ref home, current, wanted; /* the command line's; the loaded one; the next one */
+    switch_state switching;
     file_store *files;
     uploads uploads;
     remote_media remote;
@@ -121,6 +149,7 @@ typedef struct serve {
     bool is_stalled;             /* for longer than --step-timeout */
     char redirect[NET_PATH_MAX]; /* headers of a refusal that is being made */
     uint32_t status_version;     /* sockets that have seen less get a server.status */
+    uint32_t session_version;    /* the same, of another model: session.updated */
     double drain_until_ms;
     double close_until_ms; /* after the drain: until sockets had time for their close frame */
     bool done;
@@ -133,6 +162,10 @@ typedef struct serve {
 
 /* serve.c */
 void serve_schedule(serve *s, int ms);
+/* Any thread: hands a message to the loop. */
+void serve_post(void *ctx, loop_message *m);
+/* engine_options.on_event */
+void serve_on_engine_event(void *ctx, gen_event *event);
 int serve_count_sockets(const serve *s);
 int serve_count_open_answers(const serve *s);
 int64_t serve_started_at(void);
@@ -149,6 +182,40 @@ void serve_send_error(serve *s, conn *c, const api_error *e);
 
 /* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL if unknown. */
 bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to);
+
+/* serve_models.c */
+void serve_on_models(serve *s, conn *c);
+/* The model that clients call so; false if there is none. */
+bool serve_find_model(serve *s, const char *name, model_ref *out);
+/* What the list says of the model at this path, and its name there; NULL if it is in no list. */
+const catalog_model *serve_catalog_entry(const serve *s, const char *path);
+const char *serve_name_of(const serve *s, const char *path);
+
+/* serve_switch.c */
+typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
+
+/* Starts the loader thread for the command line's model; false without one. */
+bool serve_load_first(serve *s);
+/* It is there. */
+void serve_take_first(serve *s, engine *e);
+/* Whether a request may be prepared now, waits for a model, or is refused with *e. name: which it asks for; "": any. */
+model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e);
+/* Hands the body to the prep workers; on an error it stays with the caller. */
+MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
+/* Refuses a request for another model, if the server is told to; then the answer is gone. */
+bool serve_refuse_model(serve *s, answer *a);
+/* Takes the body and keeps the answer until that model is loaded. */
+void serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
+/* POST /models/load */
+void serve_on_load_model(serve *s, conn *c, bytes *body);
+/* No worker uses the engine, and all messages were handled: starts loading if a switch waits for that. */
+void serve_advance_switch(serve *s);
+/* LOOP_LOADED of a switch. */
+void serve_finish_switch(serve *s, loop_message *m);
+/* Returns milliseconds until it wants to be called again. */
+int serve_tick_switch(serve *s, double now);
+/* The server ends: nobody waits for a model any more. */
+void serve_refuse_held(serve *s);
 
 /* serve_files.c */
 /* on_head of a route that takes a form; false and *e if it is refused. */
@@ -260,5 +327,7 @@ answer *serve_find_response(serve *s, uint64_t scope, const char *response_id);
 /* Flushes gathered text, expires old answers; returns milliseconds until it wants to be called again. */
 int serve_tick_answers(serve *s, double now);
 void serve_drop_answer(serve *s, answer *a);
+/* The answer is over without having run; it may be freed. */
+void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e);
 
 #endif

@@ -137,7 +137,7 @@ static double ratio(uint64_t part, uint64_t all)
 static void write_request(bytes *out, const answer *a)
 {
     const gen_timings *t = &a->timings;
-    const bool prepared = a->state != ANSWER_PREPARING;
+    const bool prepared = a->state > ANSWER_PREPARING;
     bytes_printf(out, "{\"id\":\"%s%" PRIu64 "\",\"kind\":\"%s\",\"phase\":\"%s\",", REQUEST_PREFIX, a->id,
                  answer_kind_name(a->kind), phase_of(a));
     bytes_append_str(out, "\"route\":");
@@ -259,7 +259,7 @@ void serve_on_slots(serve *s, conn *c)
 
 void serve_on_status(serve *s, conn *c)
 {
-    static const char *const PHASES[] = {"loading", "ready", "draining"};
+    static const char *const PHASES[] = {"loading", "ready", "draining", "empty"};
     engine_status status = {0};
     if (s->engine) {
         engine_get_status(s->engine, &status);

@@ -14,7 +14,9 @@ bool serve_is_ready(const serve *s, api_error *e)
         return false;
     }
     if (!s->engine) {
-        api_error_set(e, 503, "model_loading", NULL, "Loading model");
+        const bool is_empty = s->phase == SERVE_EMPTY;
+        api_error_set(e, 503, is_empty ? "no_model" : "model_loading", NULL,
+                      is_empty ? "No model is loaded; name one of /v1/models" : "Loading model");
         return false;
     }
     if (s->is_stalled) {

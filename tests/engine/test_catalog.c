@@ -155,6 +155,23 @@ static void test_refresh(catalog *c, const char *root)
     CHECK(m && !m->error && !m->has_mtp);
 }
 
+/* More than there may be: the rest is left out. */
+static void test_many(void)
+{
+    char root[] = "/tmp/parley_catalog_XXXXXX", name[32];
+    catalog *c = NULL;
+    err_detail d = {0};
+    CHECK(mkdtemp(root) != NULL);
+    for (int i = 0; i < LIMIT_CATALOG_MODELS + 2; i++) {
+        snprintf(name, sizeof name, "m%d.gguf", i);
+        write_text(in(root, name), "GGUF");
+    }
+    CHECK_OK(catalog_open(&c, root, &d), d);
+    CHECK_INT(c ? (int)catalog_count(c) : 0, LIMIT_CATALOG_MODELS);
+    catalog_close(c);
+    remove_all(root);
+}
+
 static void test_inspect(const char *root)
 {
     bytes out;
@@ -186,6 +203,7 @@ int main(void)
         test_refresh(c, root);
         test_inspect(root);
     }
+    test_many();
     remove_all(root);
     const size_t n = c ? catalog_count(c) : 0;
     if (c) {

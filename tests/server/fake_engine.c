@@ -7,9 +7,13 @@
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
  *     !who      say the scope and the switches of the request
  *     !recall   say the role and the text of every message
+ *     !which    say the model's name
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !stuck    stand still after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
+ *
+ * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in it, and as damaged with a
+ * file "corrupt"; with a file "blind" it sees no pictures.
  *
  * A picture must start like a PNG and end with IEND, else it is "damaged".
  */
@@ -22,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "engine/engine.h"
 
@@ -50,6 +55,7 @@ struct gen_request {
 struct engine {
     engine_options opt;
     engine_info info;
+    char name[256];
     char table[256]; /* the token of every byte */
     pthread_t thread;
     pthread_mutex_t lock;
@@ -159,7 +165,6 @@ static void write_messages(bytes *out, const chat_input *in)
 err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
                         err_detail *d)
 {
-    (void)e;
     size_t n_bytes = 0;
     int n_images = 0;
     const char *said = "";
@@ -195,6 +200,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (strstr(said, "!who")) {
         bytes_printf(&text, " scope=%016llx mtp=%d cache=%d", (unsigned long long)in->scope,
                      !in->params.no_draft, !in->params.no_cache);
+    }
+    if (strstr(said, "!which")) {
+        bytes_printf(&text, " model=%s", e->name);
     }
     if (strstr(said, "!recall")) {
         write_messages(&text, in);
@@ -459,6 +467,12 @@ void engine_end_thinking(engine *e, uint64_t id)
 
 /* ---- the rest ---- */
 
+static bool holds(const char *dir, const char *name)
+{
+    char path[4096];
+    return dir && file_join(path, sizeof path, dir, name) && file_exists(path);
+}
+
 err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
 {
     const char *load_ms = getenv("FAKE_LOAD_MS");
@@ -472,9 +486,17 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     if (getenv("FAKE_LOAD_FAILS")) {
         return err_set(detail, ERR_CORRUPT, "model.safetensors is truncated");
     }
+    const char *dir = opt->model_dir, *slash = dir ? strrchr(dir, '/') : NULL;
+    if (holds(dir, "refuse")) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for this model");
+    }
+    if (holds(dir, "corrupt")) {
+        return err_set(detail, ERR_CORRUPT, "%s/model.safetensors: tensor norm.weight is damaged", dir);
+    }
     engine *e = calloc(1, sizeof *e);
     e->opt = *opt;
-    e->info = (engine_info){.model_name = "fake",
+    snprintf(e->name, sizeof e->name, "%s", slash ? slash + 1 : "fake");
+    e->info = (engine_info){.model_name = e->name,
                             .cache_type = "f16",
                             .model_dir = "fake",
                             .family = "fake",
@@ -485,7 +507,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                             .n_embd = 1,
                             .n_parallel = N_SLOTS,
                             .max_images = opt->max_images > 0 ? opt->max_images : LIMIT_IMAGES,
-                            .has_vision = true,
+                            .has_vision = !holds(dir, "blind"),
                             .has_template = true,
                             .template_text = "<tool_call> <function= <parameter=",
                             .has_thinking = true};

@@ -98,6 +98,14 @@ int main(int argc, char **argv)
             opt.reasoning_field = value;
         } else if (strcmp(name, "--strict-model") == 0) {
             opt.strict_model = strcmp(value, "on") == 0;
+        } else if (strcmp(name, "--model") == 0) {
+            engine_opt.model_dir = value;
+        } else if (strcmp(name, "--alias") == 0) {
+            opt.alias = value;
+        } else if (strcmp(name, "--models-dir") == 0) {
+            opt.models_dir = value;
+        } else if (strcmp(name, "--model-switch") == 0) {
+            opt.switches_model = strcmp(value, "on") == 0;
         } else if (strcmp(name, "--queue") == 0) {
             opt.n_queue = (int)strtol(value, NULL, 10);
         } else {
