@@ -116,8 +116,14 @@ test('a large picture is made smaller before it is sent', async () => {
     });
     await transfer(page, 'main', 'drop', [{ name: 'big.png', mime: 'image/png', base64 }]);
     const thumb = page.locator('.tray .thumb');
-    await thumb.locator('img').waitFor();
-    assert.match(await thumb.getAttribute('title'), /2365 × 1774.*made smaller from 4000 × 3000/);
+    await thumb.first().locator('img').waitFor();
+    assert.match(await thumb.first().getAttribute('title'), /2365 × 1774.*made smaller from 4000 × 3000/);
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await page.getByText('1 MP', { exact: true }).click();
+    await page.keyboard.press('Escape');
+    await transfer(page, 'main', 'drop', [{ name: 'big.png', mime: 'image/png', base64 }]);
+    await thumb.nth(1).locator('img').waitFor();
+    assert.match(await thumb.nth(1).getAttribute('title'), /1182 × 887.*made smaller/);
     await done();
 });
 
@@ -132,7 +138,7 @@ test('what is not a picture is refused in words, before sending', async () => {
     const refused = page.locator('.refused');
     await refused.waitFor();
     const words = await refused.innerText();
-    assert.match(words, /notes\.png is neither a picture/);
+    assert.match(words, /notes\.png is of a kind that cannot be read\. PNG.* PDF and text files can be added/);
     assert.match(words, /empty\.png is empty/);
     assert.match(words, /cut\.png is damaged/);
     await done();
@@ -213,6 +219,8 @@ test('progress has a bar and words for every phase', async () => {
         server.send({ type: 'response.progress', phase, processed, total, stream_id: server.requests[0].body.stream_id });
         await page.locator('.working-text', { hasText }).waitFor();
     };
+    server.send({ type: 'response.queued', queue_position: 3, stream_id: server.requests[0].body.stream_id });
+    await page.locator('.working-text', { hasText: 'In the queue · 3 before you' }).waitFor();
     await told('media_decode', 1, 1, 'Opening the picture');
     await told('vision_encode', 6, 10, 'Looking at the picture · 60 %');
     await told('prefill', 60, 300, 'Reading the conversation · 60 of 300 tokens');
@@ -497,6 +505,39 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     await page.locator('.queue').getByRole('button', { name: 'Send', exact: true }).click();
     await page.locator('.answer').getByText('five').waitFor();
     assert.equal(await page.locator('.queue li').count(), 0);
+    await done();
+});
+
+test('the file of a waiting question is freed with it, and kept again when it is taken back and sent', async () => {
+    server.options.holdAfter = 1;
+    const { page, done } = await openChat(browser, server.url);
+    const stored = () => page.evaluate(() => new Promise((resolve) => {
+        indexedDB.open('parley').onsuccess = ({ target }) => {
+            target.result.transaction('media').objectStore('media').count().onsuccess = (event) => (target.result.close(), resolve(event.target.result));
+        };
+    }));
+    const wait = async () => {
+        await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+        await page.locator('.tray .thumb img').waitFor();
+        await page.getByRole('button', { name: 'Send after this answer' }).click();
+        await until(async () => (await stored()) === 1, 'the file to be kept');
+    };
+    await send(page, 'say one and');
+    await page.locator('.answer').getByText('one').waitFor();
+    await wait();
+    await page.getByRole('button', { name: 'Do not send this' }).click();
+    await until(async () => (await stored()) === 0, 'the file to be freed');
+    await wait();
+    await page.locator('.queue').getByRole('button', { name: 'Edit' }).click();
+    await until(async () => (await stored()) === 0, 'the file to be freed');
+    server.options.holdAfter = Infinity;
+    await page.locator('.answer').getByText('one and').waitFor();
+    await page.getByLabel('Your message').fill('What is it?');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    assert.match(await lastAnswer(page), /three objects/);
+    await page.reload();
+    await lastAnswer(page);
+    assert.equal(await page.locator('.question .picture img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
     await done();
 });
 

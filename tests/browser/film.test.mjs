@@ -61,6 +61,13 @@ for (const view of /** @type {{phone: boolean, colorScheme: 'light'|'dark'}[]} *
         await page.getByLabel('At most').selectOption('8');
         await until(async () => /about 8 frames, 224 tokens/.test(await estimate.innerText()), 'fewer frames to cost less');
         await shot('film-strip');
+        // Another film begins with the rate of the settings.
+        await page.getByRole('button', { name: 'Settings' }).click();
+        await page.getByRole('group', { name: 'Frames a second of films' }).getByText('4', { exact: true }).click();
+        await page.keyboard.press('Escape');
+        await page.getByRole('button', { name: /^Remove/ }).click();
+        await page.locator('chat-composer input[multiple]').setInputFiles(FILM);
+        await until(async () => (await estimate.count()) && /about 16 frames, 448 tokens/.test(await estimate.innerText()), 'the rate of the settings');
         await send(page, 'When does it change?');
         await until(() => buttons.count().then((n) => n === 3), 'the times of the answer');
         assert.deepEqual(await buttons.allInnerTexts(), ['0:01', '<2.5 seconds>', '3 s']);

@@ -47,6 +47,7 @@ test('the page comes up and knows the model', { skip }, async () => {
     await page.locator('.model-button').click();
     const facts = await page.locator('dialog#model').innerText();
     assert.match(facts, /Context\s+32\s768 tokens/);
+    assert.match(facts, /16 bits a weight/);
     assert.match(facts, /by WebSocket/);
     await done();
 });

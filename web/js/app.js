@@ -10,12 +10,10 @@ import { Follower } from './scroll.js';
 import { Settings, applyAppearance } from './settings.js';
 import { settingsDialog } from './settings-dialog.js';
 import { childrenByParent, shownPath, toMarkdown } from './store.js';
-import { fromJson, toJson } from './transfer.js';
 import { download, formatCount } from './util.js';
 import { connectionWords } from './words.js';
 import './composer.js';
 import './message.js';
-import './server-status.js';
 import './sidebar.js';
 import './welcome.js';
 
@@ -212,7 +210,7 @@ class ParleyApp extends LitElement {
                 onImport: (event) => this.#import(event),
                 onIntroduction: () => this.#introduce(),
             })}
-            ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${pictureDialog(this.picture)}
+            ${modelDialog(model, this.chat.connection, () => this.#showStatus())} ${keysDialog()} ${pictureDialog(this.picture)}
             <dialog id="status" class="wide" aria-label="What the server does" @click=${backdrop}>
                 ${head('What the server does')}
                 <server-status .connection=${this.chat.connection}></server-status>
@@ -383,8 +381,25 @@ class ParleyApp extends LitElement {
         /** @type {HTMLElement|undefined} */ (questions[questions.length - 1])?.click();
     }
 
+    /** A part of the page that is fetched when it is first needed; null where it cannot be had. @param {() => Promise<any>} load */
+    async #part(load) {
+        try {
+            return await load();
+        } catch {
+            this.#notify({ text: 'The server cannot be reached for this part of the page. Try again when it is back.' });
+            return null;
+        }
+    }
+
+    async #showStatus() {
+        /** @type {HTMLDialogElement} */ (document.getElementById('model')).close();
+        if (await this.#part(() => import('./server-status.js'))) openDialog('status');
+    }
+
     async #exportAll() {
-        const text = await toJson(await this.chat.all());
+        const transfer = await this.#part(() => import('./transfer.js'));
+        if (!transfer) return;
+        const text = await transfer.toJson(await this.chat.all());
         download('parley-chats.json', new Blob([text], { type: 'application/json' }));
     }
 
@@ -399,9 +414,10 @@ class ParleyApp extends LitElement {
         const input = /** @type {HTMLInputElement} */ (event.target);
         const file = input.files?.[0];
         input.value = '';
-        if (!file) return;
+        const transfer = file && (await this.#part(() => import('./transfer.js')));
+        if (!transfer) return;
         try {
-            const chats = fromJson(await file.text());
+            const chats = transfer.fromJson(await file.text());
             await this.chat.add(chats);
             this.#notify({ text: `${chats.length} ${chats.length === 1 ? 'chat' : 'chats'} imported.` });
         } catch (error) {

@@ -61,10 +61,9 @@ async function readFile(file, limits) {
     if (!mime && looksLikeText(file)) return readText(file);
     if (!limits.vision) throw new Refusal(`${limits.modelName} reads text only, so ${name} was not added.`);
     if (!mime) {
-        const films = limits.video ? ', MP4 and WebM' : '';
+        const films = limits.video ? ', MP4, WebM' : '';
         throw new Refusal(
-            `${name} is neither a picture${films ? ' nor a film' : ''} that can be read. ` +
-                `PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${films} can be added.`,
+            `${name} is of a kind that cannot be read. PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${films}, PDF and text files can be added.`,
         );
     }
     // A film goes in chunks and is never held whole; a picture is decoded here first.

@@ -84,6 +84,8 @@ class ChatComposer extends LitElement {
         this.refused = [];
         try {
             const { attachments, refused } = await readFiles(list, this.#limits(this.attachments.length));
+            const fps = this.settings.get('filmRate');
+            for (const one of attachments) if (fps && one.kind === 'video') one.video = { fps };
             this.attachments = [...this.attachments, ...attachments];
             for (const one of attachments) this.chat.uploads.start(one);
             this.refused = refused;
@@ -96,7 +98,7 @@ class ChatComposer extends LitElement {
     /** @param {number} already how many files there are */
     #limits(already) {
         const { vision, video, maxImages, maxBytes, name } = this.model;
-        return { vision, video, maxImages, maxBytes, already, modelName: name };
+        return { vision, video, maxImages, maxBytes, already, modelName: name, maxPixels: this.settings.get('pictureSize') };
     }
 
     /** Sends a document's pages instead of its text. @param {Attachment} text */

@@ -25,19 +25,15 @@ export function openDialog(id) {
     if (dialog && !dialog.open) dialog.showModal();
 }
 
-function showStatus() {
-    /** @type {HTMLDialogElement} */ (document.getElementById('model')).close();
-    openDialog('status');
-}
-
-/** @param {any} model @param {import('./connection.js').Connection} connection */
-export function modelDialog(model, connection) {
+/** @param {any} model @param {import('./connection.js').Connection} connection @param {() => void} onStatus */
+export function modelDialog(model, connection, onStatus) {
     const words = connectionWords(connection);
+    const bits = model.parameters ? (8 * model.bytes) / model.parameters : 0;
     const rows = [
         ['Model', model.name],
         ['Context', model.context ? `${formatCount(model.context)} tokens` : ''],
         ['Parameters', model.parameters ? formatCount(model.parameters) : ''],
-        ['Size', model.bytes ? formatBytes(model.bytes) : ''],
+        ['Size', model.bytes ? `${formatBytes(model.bytes)}${bits ? `, ${Number(bits.toFixed(1))} bits a weight` : ''}` : ''],
         ['Reads', model.modalities?.join(', ') ?? ''],
         ['Thinks', model.thinkingKnown ? (model.thinking ? 'on request' : 'no') : ''],
         ['Server', model.server],
@@ -50,7 +46,7 @@ export function modelDialog(model, connection) {
             ${words.detail ? html`<p class="note">${words.detail}</p>` : nothing}
             <p class="note">Another model: <code>parley -m DIR</code>, where DIR holds a checkpoint.</p>
             <p class="row">
-                <button type="button" class="plain" @click=${showStatus}>${icon('pulse')}What the server does</button>
+                <button type="button" class="plain" @click=${onStatus}>${icon('pulse')}What the server does</button>
             </p>
         </div>
     </dialog>`;

@@ -1,6 +1,6 @@
 /**
- * Conversations in IndexedDB. Pictures lie in a store of their own, written once, so that saving a growing answer stays
- * cheap. Where there is no IndexedDB (private windows of some browsers) everything works but nothing is kept.
+ * Conversations in IndexedDB. Files lie in a store of their own, written once, so that saving a growing answer stays
+ * cheap, and deleted with the last message that names them. Where there is no IndexedDB (private windows of some browsers) everything works but nothing is kept.
  *
  *     const history = await History.open();
  *     await history.save(conversation);
@@ -39,8 +39,15 @@ export class History {
     /** @param {IDBDatabase|null} db */
     constructor(db) {
         this.db = db;
-        /** Pictures that are stored already. @type {Set<string>} */
-        this.storedMedia = new Set();
+        /** Files that are stored already, by conversation. @type {Map<string, Set<string>>} */
+        this.storedMedia = new Map();
+    }
+
+    /** @param {string} id of a conversation */
+    #mediaOf(id) {
+        const known = this.storedMedia.get(id) ?? new Set();
+        this.storedMedia.set(id, known);
+        return known;
     }
 
     static async open(name = NAME) {
@@ -75,19 +82,27 @@ export class History {
         const summary = summaryOf(conversation);
         if (!this.db) return summary;
         const transaction = this.db.transaction(['conversations', 'summaries', 'media'], 'readwrite');
-        const added = [];
-        for (const { id, blob } of attachmentsOf(conversation)) {
-            if (!blob || this.storedMedia.has(id)) continue;
+        const known = this.#mediaOf(conversation.id);
+        const files = attachmentsOf(conversation);
+        const added = files.filter(({ id, blob }) => blob && !known.has(id));
+        for (const { id, blob } of added) {
             transaction.objectStore('media').put({ id, conversation: conversation.id, blob });
-            added.push(id);
+            known.add(id);
         }
+        const named = new Set(files.map(({ id }) => id));
+        for (const id of known) if (!named.has(id)) transaction.objectStore('media').delete(id);
         const bare = (one) => (one.attachments ? { ...one, attachments: one.attachments.map(({ blob, ...rest }) => rest) } : one);
         const messages = Object.fromEntries(Object.values(conversation.messages).map((message) => [message.id, bare(message)]));
         const queue = conversation.queue?.map(bare);
         transaction.objectStore('conversations').put({ ...conversation, messages, ...(queue ? { queue } : {}) });
         transaction.objectStore('summaries').put(summary);
-        await finished(transaction);
-        for (const id of added) this.storedMedia.add(id);
+        try {
+            await finished(transaction);
+        } catch (error) {
+            for (const { id } of added) known.delete(id);
+            throw error;
+        }
+        for (const id of known) if (!named.has(id)) known.delete(id);
         return summary;
     }
 
@@ -102,7 +117,7 @@ export class History {
                 const media = await result(transaction.objectStore('media').get(attachment.id));
                 if (media) {
                     attachment.blob = media.blob;
-                    this.storedMedia.add(attachment.id);
+                    this.#mediaOf(id).add(attachment.id);
                 } else attachment.missing = true;
             }),
         );
@@ -116,10 +131,8 @@ export class History {
         const transaction = this.db.transaction(['conversations', 'summaries', 'media'], 'readwrite');
         transaction.objectStore('conversations').delete(id);
         transaction.objectStore('summaries').delete(id);
-        for (const { id: media } of attachmentsOf(conversation)) {
-            transaction.objectStore('media').delete(media);
-            this.storedMedia.delete(media);
-        }
+        for (const media of this.#mediaOf(id)) transaction.objectStore('media').delete(media);
+        this.storedMedia.delete(id);
         await finished(transaction);
     }
 }

@@ -44,6 +44,7 @@ class ServerStatus extends LitElement {
 
     connectedCallback() {
         super.connectedCallback();
+        this.#ask(); // it comes when its dialog opens for the first time
         this.timer = setInterval(() => this.#ask(), EVERY_MS);
         this.closest('dialog')?.addEventListener('toggle', () => this.#ask());
     }

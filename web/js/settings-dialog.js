@@ -107,6 +107,18 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
                     [true, 'Scroll along'],
                     [false, 'Stay'],
                 ])}
+                ${choice('pictureSize', 'Pictures are sent with at most', [
+                    [1 << 18, '¼ MP'],
+                    [1 << 20, '1 MP'],
+                    [1 << 22, '4 MP'],
+                    [1 << 24, '16 MP'],
+                ])}
+                ${choice('filmRate', 'Frames a second of films', [
+                    [0, 'Auto'],
+                    [1, '1'],
+                    [2, '2'],
+                    [4, '4'],
+                ])}
                 <fieldset>
                     <legend>Chats</legend>
                     <div class="row">

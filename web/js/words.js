@@ -8,7 +8,7 @@ import { formatDuration, formatRate } from './util.js';
 const ERRORS = {
     context_length_exceeded: [
         'The conversation is longer than the model can read.',
-        'Start a new chat, or ask with fewer pictures.',
+        'Start a new chat, or ask with less text or fewer files.',
     ],
     queue_full: ['The server is busy: its queue is full.', 'Try again in a few seconds.'],
     rate_limit_error: ['The server is busy.', 'Try again in a few seconds.'],
@@ -112,7 +112,7 @@ export function figures(message) {
     }
     const first = t.ttft_ms ?? t.prompt_ms;
     if (first > 0) list.push({ text: `first token ${formatDuration(first)}`, title: phases(t) });
-    if (t.route) {
+    if (t.route && rate > 0) {
         list.push({
             text: t.route === 'media' ? 'media route' : 'text route',
             title: t.route === 'media' ? 'Went through the vision encoder' : 'Text only, no vision encoder',
