@@ -10,6 +10,7 @@ enum { LIMIT_JSON_DEPTH = 64, LIMIT_JSON_VALUES = 2000000 };
 
 /* Requests */
 #define LIMIT_BODY_BYTES       ((size_t)64 << 20) /* --max-body */
+#define LIMIT_TEXT_BODY_BYTES  ((size_t)4 << 20)  /* without a picture or film: no context takes more */
 #define LIMIT_WS_MESSAGE_BYTES ((size_t)64 << 20)
 enum {
     LIMIT_MESSAGES = 1024,
@@ -40,6 +41,9 @@ enum {
     LIMIT_DFA_WORK = 20000000, /* steps of the construction: below a second */
 };
 
+/* What the process takes beside weights, states and caches: bodies, pictures, the libraries */
+#define LIMIT_REQUEST_MEMORY ((size_t)512 << 20)
+
 /* Prefix cache */
 enum {
     LIMIT_CACHED_PREFIXES = 4096, /* each request is compared with all of them */
@@ -55,25 +59,27 @@ enum {
     LIMIT_VIDEO_FRAMES = 256,     /* --max-video-frames: shown to the model */
     LIMIT_VIDEO_FRAMES_MAX = 768, /* what that may be set to */
     LIMIT_FILM_DURATION_S = 3700, /* --max-video-duration */
-    LIMIT_FILM_WALL_S = 60,       /* --max-video-time: for opening, and again for reading */
+    LIMIT_FILM_WALL_S = 60, /* --max-video-time: for opening, and again for reading; also of processor time */
     LIMIT_FILM_PACKETS = 1000000, /* of all tracks of the file */
     LIMIT_FILM_FRAMES = 250000,   /* of its picture track */
 };
 #define LIMIT_FILM_BYTES  ((size_t)512 << 20)   /* --max-video-mib */
 #define LIMIT_FILM_PIXELS ((size_t)4096 * 2304) /* --max-video-pixels: of a frame */
 
-/* The process that reads a film; memory is in addition to its own */
-#define LIMIT_FILM_MEMORY ((size_t)512 << 20)
-enum { LIMIT_FILM_CPU_S = 60, LIMIT_FILM_IDLE_S = 5, LIMIT_FILM_THREADS = 4 };
+/* The process that reads a film */
+#define LIMIT_FILM_MEMORY ((size_t)512 << 20) /* --media-mem: in addition to its own */
+enum { LIMIT_FILM_IDLE_S = 5, LIMIT_FILM_THREADS = 4 };
 
 /* Uploads */
 #define LIMIT_UPLOAD_BYTES ((uint64_t)1 << 30) /* --max-upload */
 #define LIMIT_UPLOAD_QUOTA ((uint64_t)4 << 30) /* --upload-quota */
 enum {
     LIMIT_UPLOAD_EXPIRE_S = 3600, /* --upload-expire; after the last use */
-    LIMIT_FILES = 4096,           /* ids */
-    LIMIT_FILE_CONTENTS = 256,    /* open files behind them */
-    LIMIT_UPLOADS = 64,           /* on their way, of everybody */
+    LIMIT_FILES = 16384,          /* ids, of everybody */
+    LIMIT_FILES_PER_KEY = 4096,
+    LIMIT_FILE_CONTENTS = 512, /* open files behind them */
+    LIMIT_FILE_CONTENTS_PER_KEY = 256,
+    LIMIT_UPLOADS = 64, /* on their way, of everybody */
     LIMIT_UPLOADS_PER_KEY = 32,
     LIMIT_UPLOAD_PARTS = 1024,
     LIMIT_UPLOAD_CHUNK = 256 << 10, /* data of one WebSocket frame */

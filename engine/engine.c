@@ -120,12 +120,36 @@ static size_t cache_budget(int64_t asked_mib, size_t default_mib, size_t share)
     return asked_mib < 0 && wanted > share ? share : wanted;
 }
 
+/* What states and caches may take: `most` at all, and `easy` without being asked for so much. */
+static err_code room_for_states(const engine *e, const engine_options *opt, size_t *most, size_t *easy,
+                                err_detail *detail)
+{
+    const size_t fixed = (size_t)model_weight_bytes(e->model), limit = (size_t)opt->mem_limit_mib << 20;
+    *most = available_memory();
+    *easy = *most / 2;
+    if (limit && limit <= fixed + LIMIT_REQUEST_MEMORY) {
+        return err_set(
+            detail, ERR_NOMEM,
+            "--mem-limit is %zu MiB; %zu MiB of weights and %zu MiB for requests do not fit; raise it, "
+            "or make the weights smaller with --quantize",
+            limit >> 20, fixed >> 20, LIMIT_REQUEST_MEMORY >> 20);
+    }
+    const size_t left = limit ? limit - fixed - LIMIT_REQUEST_MEMORY : *most;
+    *most = left < *most ? left : *most;
+    *easy = limit && left < *easy ? left : *easy;
+    return ERR_OK;
+}
+
 /* Chooses the context length so that all state fits, or refuses the one that was asked for. */
 static err_code plan_memory(engine *e, const engine_options *opt, err_detail *detail)
 {
     const int32_t asked = opt->n_ctx;
     const int32_t trained = model_get_config(e->model)->max_position_embeddings;
-    const size_t available = available_memory();
+    size_t available, easy;
+    err_code err = room_for_states(e, opt, &available, &easy, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
     e->cache_bytes = cache_budget(opt->cache_mib, CACHE_DEFAULT_MIB, available / 8);
     e->vision_cache_bytes =
         e->vision ? cache_budget(opt->vision_cache_mib, VISION_CACHE_DEFAULT_MIB, available / 32) : 0;
@@ -134,16 +158,17 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
         return err_set(detail, ERR_INVALID, "--ctx-size is %d; this model takes %d to %d", n_ctx, N_CTX_MIN,
                        trained);
     }
-    while (!asked && state_bytes(e, n_ctx) > available / 2 && n_ctx / 2 >= N_CTX_MIN) {
+    while (!asked && state_bytes(e, n_ctx) > easy && n_ctx / 2 >= N_CTX_MIN) {
         n_ctx /= 2;
     }
     e->info.n_ctx = n_ctx;
     e->info.state_bytes = state_bytes(e, n_ctx);
     if (e->info.state_bytes > available) {
         return err_set(detail, ERR_NOMEM,
-                       "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are free; "
+                       "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are %s; "
                        "lower --ctx-size, --parallel, --cache-ram or --vision-cache, or take --cache-type q8",
-                       e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20);
+                       e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20,
+                       opt->mem_limit_mib ? "left of --mem-limit" : "free");
     }
     return ERR_OK;
 }
@@ -356,6 +381,11 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
         e->drafting               ? "drafting with the multi-token-prediction head"
         : model_has_mtp(e->model) ? "drafting is off"
                                   : "the model has no multi-token-prediction head: plain decoding");
+    const size_t fixed = (size_t)e->info.weight_bytes, states = (size_t)e->info.state_bytes;
+    log_info(
+        "eng",
+        "memory: %zu MiB of weights, %zu MiB of states and caches, %zu MiB for requests: at most %zu MiB",
+        fixed >> 20, states >> 20, LIMIT_REQUEST_MEMORY >> 20, (fixed + states + LIMIT_REQUEST_MEMORY) >> 20);
     e->inbox = inbox_create(opt->n_queue ? opt->n_queue : LIMIT_QUEUE, e->n_slots);
     if (!e->inbox) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
@@ -376,6 +406,7 @@ static void set_film_limits(engine *e, const engine_film_limits *films)
     l->max_pixels = films->max_pixels > 0 ? (size_t)films->max_pixels : l->max_pixels;
     l->max_duration_s = films->max_duration_s > 0 ? films->max_duration_s : l->max_duration_s;
     l->max_wall_s = films->max_time_s > 0 ? films->max_time_s : l->max_wall_s;
+    l->max_memory = films->max_memory > 0 ? (size_t)films->max_memory : l->max_memory;
     l->n_threads = LIMIT_FILM_THREADS;
     e->max_film_frames = films->max_frames > 0 ? films->max_frames : LIMIT_VIDEO_FRAMES;
     e->max_film_frames =

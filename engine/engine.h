@@ -26,7 +26,8 @@ typedef struct engine_film_limits {
     int64_t max_bytes, max_pixels; /* of the file, of a frame */
     int32_t max_frames;            /* shown to the model, at most LIMIT_VIDEO_FRAMES_MAX */
     double max_duration_s;
-    double max_time_s; /* for opening it, and again for reading it */
+    double max_time_s;  /* for opening it, and again for reading it; also of processor time */
+    int64_t max_memory; /* of the process that reads it, in bytes */
 } engine_film_limits;
 
 typedef struct engine_options {
@@ -40,7 +41,9 @@ typedef struct engine_options {
     const char *cache_type;    /* keys and values: "f32", "bf16", "f16", "q8"; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
-    bool share_cache;         /* both caches are everybody's, whatever the scope of a request */
+    int64_t
+        mem_limit_mib; /* weights, states, caches and LIMIT_REQUEST_MEMORY keep within it; 0: the free memory */
+    bool share_cache; /* both caches are everybody's, whatever the scope of a request */
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
     engine_film_limits films;

@@ -75,7 +75,7 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
     case ERR_CORRUPT:
     case ERR_LIMIT:
     case ERR_UNSUPPORTED:
-        api_error_set(e, 400, name, param, "%s", text);
+        api_error_set(e, strcmp(name, "body_too_large") == 0 ? 413 : 400, name, param, "%s", text);
         return;
     case ERR_NOT_FOUND:
         api_error_set(e, 404, name, param, "%s", text);

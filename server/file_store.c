@@ -30,6 +30,7 @@ typedef struct entry {
 typedef struct account {
     uint64_t scope;
     uint64_t used; /* bytes of blobs and reservations */
+    size_t n_entries, n_blobs;
 } account;
 
 struct file_store {
@@ -144,6 +145,7 @@ static void free_blob(file_store *fs, blob *b)
     for (size_t i = 0; i < fs->n_blobs; i++) {
         if (fs->blobs[i] == b) {
             fs->blobs[i] = fs->blobs[--fs->n_blobs];
+            find_account(fs, b->scope)->n_blobs--;
             break;
         }
     }
@@ -156,6 +158,7 @@ static void remove_at(file_store *fs, size_t i)
 {
     entry *e = fs->entries[i];
     fs->n_entries--;
+    find_account(fs, e->file.facts.scope)->n_entries--;
     memmove(&fs->entries[i], &fs->entries[i + 1], (fs->n_entries - i) * sizeof *fs->entries);
     if (--e->blob->n_files == 0) {
         free_blob(fs, e->blob);
@@ -172,10 +175,13 @@ static void touch(const file_store *fs, stored_file *f)
 /* Another id for the blob; NULL without room. */
 static entry *add_entry(file_store *fs, blob *b, const file_facts *facts)
 {
-    entry *e = fs->n_entries < LIMIT_FILES ? calloc(1, sizeof *e) : NULL;
+    account *a = find_account(fs, facts->scope); /* whoever has a blob has one */
+    const bool has_room = fs->n_entries < LIMIT_FILES && a->n_entries < LIMIT_FILES_PER_KEY;
+    entry *e = has_room ? calloc(1, sizeof *e) : NULL;
     if (!e) {
         return NULL;
     }
+    a->n_entries++;
     e->blob = b;
     b->n_files++;
     hash_random_id(e->file.id, sizeof e->file.id, "file_");
@@ -261,7 +267,7 @@ static blob *take_blob(file_store *fs, int fd, const blob *facts, bool *was_know
     blob *b = find_blob(fs, facts->scope, facts->hash, facts->bytes);
     account *a = find_account(fs, facts->scope); /* it was opened when room was set aside */
     *was_known = b != NULL;
-    if (!b && a && fs->n_blobs < LIMIT_FILE_CONTENTS) {
+    if (!b && a && fs->n_blobs < LIMIT_FILE_CONTENTS && a->n_blobs < LIMIT_FILE_CONTENTS_PER_KEY) {
         b = malloc(sizeof *b);
     }
     if (!b || *was_known) {
@@ -271,6 +277,7 @@ static blob *take_blob(file_store *fs, int fd, const blob *facts, bool *was_know
     *b = *facts;
     b->fd = fd;
     a->used += b->bytes;
+    a->n_blobs++;
     fs->blobs[fs->n_blobs++] = b;
     return b;
 }
@@ -295,9 +302,9 @@ err_code file_store_add(file_store *fs, file_writer *w, uint64_t n_bytes, const 
     }
     pthread_mutex_unlock(&fs->lock);
     return e ? ERR_OK
-             : err_set_param(
-                   d, ERR_LIMIT, NULL, "too_many_files",
-                   "the server keeps too many files already; delete some, or wait until they expire");
+             : err_set_param(d, ERR_LIMIT, NULL, "too_many_files",
+                             "the server keeps too many files of yours, or of all, already; delete some, or "
+                             "wait until they expire");
 }
 
 bool file_store_link(file_store *fs, const uint8_t hash[HASH_BYTES], uint64_t n_bytes,

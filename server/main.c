@@ -100,6 +100,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .cache_type = o->cache_type,
         .cache_mib = caches ? o->cache_ram : 0,
         .vision_cache_mib = caches ? o->vision_cache : 0,
+        .mem_limit_mib = o->mem_limit,
         .share_cache = caches && strcmp(o->cache_scope, "all") == 0,
         .no_draft = !o->mtp,
         .n_threads = (size_t)o->threads,
@@ -112,7 +113,8 @@ bool command_engine_options(engine_options *out, const options *o)
                   .max_pixels = o->max_video_pixels,
                   .max_frames = (int32_t)o->max_video_frames,
                   .max_duration_s = (double)o->max_video_duration,
-                  .max_time_s = (double)o->max_video_time},
+                  .max_time_s = (double)o->max_video_time,
+                  .max_memory = o->media_mem << 20},
         .film_outer_pair = o->video_outer_pair,
         .default_max_tokens = (int32_t)o->n_predict,
     };

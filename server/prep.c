@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/mailbox.h"
 #include "server/chat_request.h"
 #include "server/completion_request.h"
@@ -207,6 +208,11 @@ static void run_job(prep *p, prep_job *job)
     err_code err = stops ? ERR_CANCELLED : parse(&r, &prompt, job, &d);
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
+    }
+    if (err == ERR_OK && job->body.len > LIMIT_TEXT_BODY_BYTES && !chat_has_media(r.in)) {
+        err = err_set_param(&d, ERR_LIMIT, NULL, "body_too_large",
+                            "a request without pictures and films may have %zu MiB",
+                            LIMIT_TEXT_BODY_BYTES >> 20);
     }
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;

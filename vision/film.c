@@ -110,6 +110,7 @@ film_limits film_limits_default(void)
         .max_frames = LIMIT_FILM_FRAMES,
         .n_threads = 1,
         .max_wall_s = LIMIT_FILM_WALL_S,
+        .max_memory = LIMIT_FILM_MEMORY,
     };
 }
 

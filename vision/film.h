@@ -54,6 +54,7 @@ typedef struct film_limits {
      * film (seen with frame threads), so that is for a worker process that somebody kills at a deadline. */
     int32_t n_threads;
     double max_wall_s;            /* for opening, and again for each reading; 0: none */
+    size_t max_memory;            /* of a worker process, beyond what it has at its start */
     bool (*cancelled)(void *ctx); /* may be NULL; asked often, from the calling thread */
     void *ctx;
 } film_limits;

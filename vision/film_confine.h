@@ -2,7 +2,7 @@
  * decoder gets nothing: no new files, no network, no other processes, bounded memory and processor time. Called once,
  * by a film worker before it looks at the film; cannot be undone.
  *
- *     film_confine(LIMIT_FILM_MEMORY, LIMIT_FILM_CPU_S);
+ *     film_confine(LIMIT_FILM_MEMORY, LIMIT_FILM_WALL_S);
  */
 #ifndef PARLEY_VISION_FILM_CONFINE_H
 #define PARLEY_VISION_FILM_CONFINE_H

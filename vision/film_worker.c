@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -187,14 +189,21 @@ static err_code worker_frame(void *ctx, int32_t i, const image *frame, err_detai
                : err_set(detail, ERR_CANCELLED, "nobody waits for this film");
 }
 
+/* Several threads may use them up sooner than the wall's. */
+static int processor_seconds(double wall_s)
+{
+    return wall_s > 0 && wall_s < INT_MAX ? (int)ceil(wall_s) : LIMIT_FILM_WALL_S;
+}
+
 int film_worker_main(void)
 {
     wire_job w;
     wire_end end;
     err_detail detail = {0};
     memset(&end, 0, sizeof end);
-    if (!film_confine(LIMIT_FILM_MEMORY, LIMIT_FILM_CPU_S) || !receive_all(&w, sizeof w) ||
-        w.magic != MAGIC) {
+    /* The job is the caller's own; the film is not looked at before the process is confined. */
+    if (!receive_all(&w, sizeof w) || w.magic != MAGIC ||
+        !film_confine(w.limits.max_memory, processor_seconds(w.limits.max_wall_s))) {
         return 1;
     }
     const film_job job = {.source = {.fd = FILM_FD, .bytes = (size_t)w.film_bytes},

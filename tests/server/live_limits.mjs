@@ -168,6 +168,10 @@ test('how much a request may hold', async () => {
         assert.equal(reply.status, status, `${JSON.stringify(body).slice(0, 80)}: ${reply.text.slice(0, 200)}`);
         if (param) assert.equal(reply.json().error.param, param);
     }
+    const long = (more) => post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(4 << 20) }, ...more] }] });
+    const text = await long([]);
+    assert.deepEqual([text.status, text.json().error.code], [413, 'body_too_large']);
+    assert.equal((await long([picture])).json().error.code, 'context_length_exceeded', 'with a picture it may be longer');
     const ws = await Socket.open(server);
     ws.raw.send(Socket.frame(1, 'x'.repeat(30001)));
     assert.equal(await ws.closed(), 1009);

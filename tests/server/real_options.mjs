@@ -26,6 +26,23 @@ for (const [flag, range] of [['max-conns', '1 to 100000'], ['max-conns-per-ip', 
     refused(['serve', `--${flag}`, '0'], new RegExp(`--${flag} is "0"; it takes a number from ${range}`));
 }
 
+test('--mem-limit', () => {
+    const check = (...args) => spawnSync(PROGRAM, ['serve', '--check', '-m', model, '--log-level', 'info', ...args], { encoding: 'utf8', timeout: 120000 });
+    const small = check('--mem-limit', '700');
+    assert.equal(small.status, 0, small.stderr);
+    const [, weights, states, requests, sum] = /memory: (\d+) MiB of weights, (\d+) MiB of states and caches, (\d+) MiB for requests: at most (\d+) MiB/.exec(small.stderr).map(Number);
+    assert.equal(requests, 512);
+    assert.ok(sum <= 700 && Math.abs(sum - weights - states - requests) <= 2, small.stderr);
+    for (const [args, sentence] of [
+        [['--mem-limit', '100'], /--mem-limit is 100 MiB; \d+ MiB of weights and 512 MiB for requests do not fit/],
+        [['--mem-limit', '700', '--cache-ram', '400'], /MiB are left of --mem-limit/],
+    ]) {
+        const { status, stderr } = check(...args);
+        assert.match(stderr, sentence);
+        assert.equal(status, 4, 'exit code of too little memory');
+    }
+});
+
 test('--max-image-pixels', () => {
     const picture = fileURLToPath(new URL('../../assets/samples/color.png', import.meta.url));
     const run = (pixels) => spawnSync(PROGRAM, ['run', '-n', '1', '--image', picture, '--max-image-pixels', pixels, 'what?'], { encoding: 'utf8', timeout: 120000 });

@@ -130,6 +130,8 @@ static bool wants_stop(void *ctx)
     return atomic_load(&((seen *)ctx)->stop);
 }
 
+static size_t max_memory; /* of workers; 0: the default */
+
 static err_code show(seen *s, const char *name, const char *command, double wall_s, int32_t max_shown,
                      err_detail *d)
 {
@@ -148,6 +150,7 @@ static err_code show(seen *s, const char *name, const char *command, double wall
                     .command = command};
     job.limits.max_wall_s = wall_s;
     job.limits.n_threads = 2;
+    job.limits.max_memory = max_memory ? max_memory : job.limits.max_memory;
     job.limits.cancelled = wants_stop;
     job.limits.ctx = s;
     err_code err = film_show(&job, &(film_viewer){on_begin, on_frame, s}, d);
@@ -249,7 +252,7 @@ static void test_bad_workers(void)
 /* Out of memory in the middle: an error that names the film, whichever allocation it was. */
 static void test_out_of_memory(void)
 {
-    seen s = {0}, next = {0};
+    seen s = {0}, next = {0}, third = {0};
     err_detail d;
     if (IS_SANITIZED) {
         return;
@@ -258,6 +261,10 @@ static void test_out_of_memory(void)
     printf("without memory: %s, %s\n", d.name, d.text);
     CHECK(err == ERR_LIMIT || err == ERR_CORRUPT || err == ERR_UNSUPPORTED);
     CHECK(strstr(d.name, "video_") != NULL);
+    max_memory = 256 << 10;
+    err = show(&third, "size_change.avi", FILM_WORKER_COMMAND, 60, MAX_FRAMES, &d);
+    CHECK(err == ERR_LIMIT || err == ERR_CORRUPT || err == ERR_UNSUPPORTED);
+    max_memory = 0;
     CHECK_OK(show(&next, "vp9.webm", FILM_WORKER_COMMAND, 60, MAX_FRAMES, &d), d);
 }
 
