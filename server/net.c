@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/net_lws.h"
 
-enum { WATCHDOG_MS = 500, GAP_TIMEOUT_S = 20, KEEPALIVE_S = 30, FD_SPARE = 64, ACCEPTS = 16 };
+enum { WATCHDOG_MS = 500, SOCKET_TIMEOUT_S = 20, FD_SPARE = 64, ACCEPTS = 16 };
 
 net_conn *net_conn_of(struct lws *wsi)
 {
@@ -57,52 +58,6 @@ static int connections_of(const net *n, const char *peer)
     return count;
 }
 
-static int conn_create(net *n, struct lws *wsi)
-{
-    net_conn *c = calloc(1, sizeof *c);
-    if (!c) {
-        return -1;
-    }
-    memcpy(c->peer, n->accepting, sizeof c->peer);
-    if (n->n_conns >= n->opt.max_connections ||
-        (!n->accepting_unix && connections_of(n, c->peer) >= n->opt.max_connections_per_address)) {
-        log_warn("net", "connection refused: limit reached (%d open)", n->n_conns);
-        free(c);
-        return -1;
-    }
-    c->id = ++n->next_id;
-    c->net = n;
-    c->wsi = wsi;
-    c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * 1000000000;
-    bytes_init(&c->in, n->opt.max_body);
-    bytes_init(&c->out, SIZE_MAX / 2);
-    bytes_init(&c->piece, SIZE_MAX / 2);
-    if (!id_table_put(&n->conns, c->id, c)) {
-        free(c);
-        return -1;
-    }
-    n->n_conns++;
-    lws_set_opaque_user_data(wsi, c);
-    return 0;
-}
-
-/* A listening socket is readable: takes what waits, a few at a time. */
-static void accept_waiting(net *n, const struct lws *listening)
-{
-    size_t i = 0;
-    while (i < n->listeners.n && n->listening[i] != listening) {
-        i++;
-    }
-    for (int k = 0; k < ACCEPTS && i < n->listeners.n; k++) {
-        int fd = listeners_accept(&n->listeners, i, n->accepting);
-        if (fd < 0) {
-            return;
-        }
-        n->accepting_unix = n->listeners.items[i].is_unix;
-        lws_adopt_socket_vhost(n->vhost, fd); /* calls conn_create; closes what it cannot take */
-    }
-}
-
 static void conn_closed(net_conn *c)
 {
     if (c->announced) {
@@ -116,12 +71,101 @@ static void conn_destroy(net_conn *c)
     net *n = c->net;
     conn_closed(c);
     net_conn_drop_input(c);
+    bytes_deinit(&c->rx);
     bytes_deinit(&c->out);
     bytes_deinit(&c->piece);
     id_table_remove(&n->conns, c->id);
     n->n_conns--;
-    lws_set_opaque_user_data(c->wsi, NULL);
+    if (c->wsi) {
+        lws_set_opaque_user_data(c->wsi, NULL);
+    }
     free(c);
+}
+
+/* NULL if a limit is reached or memory is short. */
+static net_conn *conn_create(net *n, const char peer[LISTEN_PEER_MAX], bool is_unix)
+{
+    if (n->n_conns >= n->opt.max_connections ||
+        (!is_unix && connections_of(n, peer) >= n->opt.max_connections_per_address)) {
+        log_warn("net", "connection refused: limit reached (%d open)", n->n_conns);
+        return NULL;
+    }
+    net_conn *c = calloc(1, sizeof *c);
+    if (!c || !id_table_put(&n->conns, n->next_id + 1, c)) {
+        free(c);
+        return NULL;
+    }
+    c->id = ++n->next_id;
+    c->net = n;
+    memcpy(c->peer, peer, sizeof c->peer);
+    c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * 1000000000;
+    bytes_init(&c->rx, SIZE_MAX / 2);
+    bytes_init(&c->in, n->opt.max_body);
+    bytes_init(&c->out, SIZE_MAX / 2);
+    bytes_init(&c->piece, SIZE_MAX / 2);
+    n->n_conns++;
+    return c;
+}
+
+/* A connection was accepted; takes over fd. */
+static void conn_open(net *n, int fd, const char peer[LISTEN_PEER_MAX], bool is_unix)
+{
+    net_conn *c = conn_create(n, peer, is_unix);
+    if (!c) {
+        close(fd);
+        return;
+    }
+    const uint64_t id = c->id;
+    const lws_adopt_desc_t plain = {
+        .vh = n->vhost, .type = LWS_ADOPT_SOCKET, .fd = {.sockfd = fd}, .vh_prot_name = "http", .opaque = c};
+    struct lws *wsi = lws_adopt_descriptor_vhost_via_info(&plain); /* closes fd if it fails */
+    c = net_find(n, id);
+    if (wsi && c) {
+        c->wsi = wsi;
+    } else if (c) {
+        conn_destroy(c);
+    }
+}
+
+/* A listening socket is readable: takes what waits, a few at a time. */
+static void accept_waiting(net *n, const struct lws *listening)
+{
+    char peer[LISTEN_PEER_MAX];
+    size_t i = 0;
+    while (i < n->listeners.n && n->listening[i] != listening) {
+        i++;
+    }
+    for (int k = 0; k < ACCEPTS && i < n->listeners.n; k++) {
+        const int fd = listeners_accept(&n->listeners, i, peer);
+        if (fd < 0) {
+            return;
+        }
+        conn_open(n, fd, peer, n->listeners.items[i].is_unix);
+    }
+}
+
+/* The plain socket's end goes with its descriptor, of which the WebSocket has a copy: nothing is shut down. */
+int net_upgrade(net_conn *c, const bytes *head)
+{
+    net *n = c->net;
+    const uint64_t id = c->id;
+    const int fd = fcntl(lws_get_socket_fd(c->wsi), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0 || head->failed) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    lws_set_opaque_user_data(c->wsi, NULL);
+    c->wsi = NULL;
+    n->upgrading = c;
+    lws_adopt_socket_vhost_readbuf(n->vhost, fd, head->data, head->len); /* closes fd if it fails */
+    n->upgrading = NULL;
+    c = net_find(n, id);
+    if (c && !c->wsi) {
+        conn_destroy(c);
+    }
+    return -1;
 }
 
 /* ---- libwebsockets callbacks ---- */
@@ -129,15 +173,9 @@ static void conn_destroy(net_conn *c)
 static int on_connection_event(net_conn *c, enum lws_callback_reasons reason, void *in, size_t len)
 {
     switch (reason) {
-    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-        return net_http_confirm_upgrade(c, in);
-    case LWS_CALLBACK_HTTP:
-        return net_http_head(c, in, len);
-    case LWS_CALLBACK_HTTP_BODY:
-        return net_http_body(c, in, len);
-    case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-        return net_http_body_done(c);
-    case LWS_CALLBACK_HTTP_WRITEABLE:
+    case LWS_CALLBACK_RAW_RX:
+        return net_http_receive(c, in, len);
+    case LWS_CALLBACK_RAW_WRITEABLE:
         return net_http_writable(c);
     case LWS_CALLBACK_ESTABLISHED:
         return net_ws_open(c);
@@ -145,8 +183,11 @@ static int on_connection_event(net_conn *c, enum lws_callback_reasons reason, vo
         return net_ws_receive(c, in, len);
     case LWS_CALLBACK_SERVER_WRITEABLE:
         return net_ws_writable(c);
+    case LWS_CALLBACK_HTTP:
+        return -1; /* an upgrade that libwebsockets does not take; only complete ones come to it */
     case LWS_CALLBACK_CLOSED:
     case LWS_CALLBACK_CLOSED_HTTP:
+    case LWS_CALLBACK_RAW_CLOSE:
         conn_closed(c);
         return 0;
     case LWS_CALLBACK_WSI_DESTROY:
@@ -177,21 +218,17 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
         accept_waiting(n, wsi);
         return 0;
     }
-    if (reason == LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED) {
-        return conn_create(n, wsi);
+    if (reason == LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED && n->upgrading) {
+        n->upgrading->wsi = wsi;
+        lws_set_opaque_user_data(wsi, n->upgrading);
+        return 0;
     }
+    /* NULL: a listening socket, or the plain one of a connection that became a WebSocket. */
     net_conn *c = net_conn_of(wsi);
-    if (c) {
-        return on_connection_event(c, reason, in, len);
-    }
-    /* Only the listening sockets have no connection; a request without one must not be served. */
-    return reason == LWS_CALLBACK_HTTP || reason == LWS_CALLBACK_HTTP_CONFIRM_UPGRADE ||
-                   reason == LWS_CALLBACK_ESTABLISHED
-               ? -1
-               : 0;
+    return c ? on_connection_event(c, reason, in, len) : 0;
 }
 
-/* The first protocol serves HTTP and WebSockets that offer no sub-protocol. */
+/* The first protocol serves plain sockets and WebSockets that offer no sub-protocol. */
 static const struct lws_protocols PROTOCOLS[] = {
     {.name = "http", .callback = on_lws, .rx_buffer_size = 65536},
     {.name = "parley.v1", .callback = on_lws, .rx_buffer_size = 65536},
@@ -203,6 +240,9 @@ static void on_lws_log(int level, const char *line)
     size_t len = strlen(line);
     while (len > 0 && line[len - 1] == '\n') {
         len--;
+    }
+    if (strstr(line, "adopt_socket_readbuf: ")) {
+        return; /* it says that all is well */
     }
     if (level & LLL_ERR) {
         /* Mostly a client's malformed request, so no error of ours. */
@@ -239,7 +279,6 @@ static bool is_too_slow(const net_conn *c, int64_t now)
            (double)c->in.len < (double)c->net->opt.body_rate * (double)counted_ns / 1e9;
 }
 
-/* libwebsockets re-arms its body timer at every piece, so a dripping body would live for ever without this. */
 static void on_watchdog(lws_sorted_usec_list_t *sul)
 {
     net *n = lws_container_of(sul, net, watchdog);
@@ -276,9 +315,8 @@ static err_code open_context(net *n, err_detail *detail)
     info.gid = -1;
     info.uid = -1;
     info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
-    info.max_http_header_data = (unsigned short)opt->max_header;
     info.pt_serv_buf_size = 65536;
-    info.timeout_secs = (unsigned)(opt->body_timeout_s < GAP_TIMEOUT_S ? opt->body_timeout_s : GAP_TIMEOUT_S);
+    info.timeout_secs = SOCKET_TIMEOUT_S; /* of the closing of a WebSocket */
     info.fd_limit_per_thread = (unsigned)(opt->max_connections + FD_SPARE);
     n->idle_policy = (lws_retry_bo_t){.secs_since_valid_ping = (uint16_t)opt->ws_ping_s,
                                       .secs_since_valid_hangup = (uint16_t)(opt->ws_ping_s + opt->ws_pong_s)};
@@ -286,7 +324,6 @@ static err_code open_context(net *n, err_detail *detail)
     n->context = lws_create_context(&info);
     if (n->context) {
         info.protocols = PROTOCOLS;
-        info.keepalive_timeout = KEEPALIVE_S;
         n->vhost = lws_create_vhost(n->context, &info);
     }
     return n->vhost ? ERR_OK : err_set(detail, ERR_IO, "the network layer could not start");

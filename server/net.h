@@ -1,12 +1,12 @@
-/* net: sockets, HTTP/1.1 and WebSocket framing (libwebsockets behind it). Loop thread, but for net_wake.
+/* net: sockets, HTTP/1.1, and WebSocket framing (by libwebsockets, whose loop this is too). Loop thread, but for net_wake.
  *
  *     net *n; net_open(&n, &options, &callbacks, &detail);      // listens
  *     while (running) { net_poll(n); }
  *     net_close(n);
  *
  * A connection is a uint64_t id, never reused; calls for an id that is gone do nothing. Above this header nobody
- * sees libwebsockets, so another transport could replace it. Guards that live here: one Host header, digits-only
- * Content-Length or chunks and not both, body size and deadline, no h2c, WebSocket message size, one write a callback.
+ * sees libwebsockets, so another transport could replace it. Guards that live here: a well-formed head, one Host header,
+ * digits-only Content-Length or chunks and not both, size and deadline of head and body, WebSocket message size.
  * A body is gathered and handed over whole, unless on_head asks for its pieces (net_stream_body).
  */
 #ifndef PARLEY_SERVER_NET_H
@@ -106,7 +106,7 @@ typedef struct net_options {
     size_t max_inflight; /* bytes of all bodies and messages being read */
     int max_connections;
     int max_connections_per_address;
-    int header_timeout_s; /* from connecting to the end of the first head */
+    int header_timeout_s; /* from connecting, or from the first byte of a later head, to its end */
     int body_timeout_s;
     size_t body_rate;         /* bytes a second that a body must bring behind its first seconds; 0: any */
     int ws_ping_s, ws_pong_s; /* a silent socket is pinged after so long, and dropped so much later */

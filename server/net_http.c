@@ -1,5 +1,6 @@
-#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -8,10 +9,12 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "server/api_error.h"
+#include "server/http_head.h"
 #include "server/net_lws.h"
 
-/* STREAM_RATE: bytes a second that a streamed body must reach over its whole length. */
-enum { DISCARD_S = 2, MAX_COMPLETIONS = 1000, STREAM_RATE = 16384 };
+/* STREAM_RATE: bytes a second that a streamed body must reach over its whole length. AHEAD_MAX: bytes of requests that wait for
+ * the reply to the one in front. */
+enum { DISCARD_S = 2, STREAM_RATE = 16384, AHEAD_MAX = 65536, WS_KEY_LEN = 24 };
 
 /* ---- writing ---- */
 
@@ -44,6 +47,8 @@ static const char *status_text(int status)
         return "Length Required";
     case 413:
         return "Content Too Large";
+    case 414:
+        return "URI Too Long";
     case 415:
         return "Unsupported Media Type";
     case 421:
@@ -52,6 +57,8 @@ static const char *status_text(int status)
         return "Unprocessable Content";
     case 426:
         return "Upgrade Required";
+    case 431:
+        return "Request Header Fields Too Large";
     case 429:
         return "Too Many Requests";
     case 500:
@@ -161,6 +168,14 @@ static void pull_piece(net_conn *c)
     }
 }
 
+static void begin_head(net_conn *c)
+{
+    c->phase = CONN_HEAD;
+    c->deadline_ns = clock_ns() + (int64_t)c->net->opt.header_timeout_s * 1000000000;
+}
+
+static int go_through(net_conn *c);
+
 /* The reply is sent: what becomes of the connection. */
 static int finish(net_conn *c)
 {
@@ -179,18 +194,19 @@ static int finish(net_conn *c)
         c->deadline_ns = clock_ns() + (int64_t)DISCARD_S * 1000000000;
         return 0;
     }
-    c->phase = CONN_IDLE;
     if (c->close_after) {
         return -1;
     }
-    return lws_http_transaction_completed(c->wsi) ? -1 : 0;
+    c->phase = CONN_IDLE;
+    c->deadline_ns = clock_ns() + (int64_t)NET_KEEPALIVE_S * 1000000000;
+    if (c->rx.len > 0) {
+        begin_head(c);
+    }
+    return go_through(c);
 }
 
 int net_http_writable(net_conn *c)
 {
-    if (c->is_chunked && c->phase != CONN_BODY) {
-        lws_set_timeout(c->wsi, NO_PENDING_TIMEOUT, 0); /* see hand_up_chunked */
-    }
     if (c->phase != CONN_REPLY && c->phase != CONN_STREAM) {
         return 0;
     }
@@ -202,24 +218,25 @@ int net_http_writable(net_conn *c)
     if (c->out.failed) {
         return -1;
     }
-    unsigned char *to = c->net->scratch + LWS_PRE;
     size_t n = c->out.len - c->out_pos;
-    n = n > NET_WRITE_BYTES ? NET_WRITE_BYTES : n;
-    if (n > 0) {
-        memcpy(to, c->out.data + c->out_pos, n);
-        c->out_pos += n;
-    }
     size_t m = c->body ? c->body_bytes - c->body_pos : 0;
+    n = n > NET_WRITE_BYTES ? NET_WRITE_BYTES : n;
     m = m > NET_WRITE_BYTES - n ? NET_WRITE_BYTES - n : m;
-    if (m > 0) {
-        memcpy(to + n, c->body + c->body_pos, m);
-        c->body_pos += m;
+    if (n + m > 0) {
+        struct iovec parts[] = {
+            {.iov_base = n > 0 ? c->out.data + c->out_pos : NULL, .iov_len = n},
+            {.iov_base = m > 0 ? (void *)(uintptr_t)(c->body + c->body_pos) : NULL, .iov_len = m}};
+        const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+        const ssize_t sent = sendmsg(lws_get_socket_fd(c->wsi), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+            return -1;
+        }
+        const size_t done = sent < 0 ? 0 : (size_t)sent;
+        c->out_pos += done < n ? done : n;
+        c->body_pos += done < n ? 0 : done - n;
     }
-    if (n + m > 0 && lws_write(c->wsi, to, n + m, LWS_WRITE_HTTP) < 0) {
-        return -1;
-    }
-    bool is_written = c->out_pos == c->out.len && c->body_pos == c->body_bytes;
-    if (is_written && (c->phase == CONN_REPLY || c->stream_end) && !lws_partial_buffered(c->wsi)) {
+    const bool is_written = c->out_pos == c->out.len && c->body_pos == c->body_bytes;
+    if (is_written && (c->phase == CONN_REPLY || c->stream_end)) {
         return finish(c);
     }
     if (n + m > 0) {
@@ -250,204 +267,101 @@ static int refuse(net_conn *c, int status, const char *code, const char *message
     return 0;
 }
 
-/* White space around a value is no part of it; libwebsockets drops only the spaces in front. */
-static void trim(char *text)
-{
-    static const char space[] = " \t";
-    const size_t start = strspn(text, space);
-    size_t end = strlen(text);
-    while (end > start && strchr(space, text[end - 1])) {
-        end--;
-    }
-    memmove(text, text + start, end - start);
-    text[end - start] = '\0';
-}
-
-static void copy_header(net_conn *c, char *out, size_t cap, enum lws_token_indexes token)
-{
-    out[0] = '\0';
-    if (lws_hdr_copy(c->wsi, out, (int)cap, token) < 0) {
-        /* Too long. Not "", which means absent: an over-long Origin must fail its check, not pass as none. */
-        out[0] = '?';
-        out[1] = '\0';
-    }
-    trim(out);
-}
-
-/* libwebsockets keeps each parameter apart, and would join them with commas. */
-static void copy_query(net_conn *c, char *out, size_t cap)
-{
-    size_t len = 0;
-    out[0] = '\0';
-    for (int i = 0; len + 2 < cap; i++) {
-        const size_t gap = i > 0;
-        int n = lws_hdr_copy_fragment(c->wsi, out + len + gap, (int)(cap - len - gap),
-                                      WSI_TOKEN_HTTP_URI_ARGS, i);
-        if (n <= 0) {
-            break;
-        }
-        if (gap) {
-            out[len] = '&';
-        }
-        len += gap + (size_t)n;
-    }
-    out[len] = '\0';
-}
-
-static void copy_custom_header(net_conn *c, char *out, size_t cap, const char *name)
-{
-    out[0] = '\0';
-    int n = (int)strlen(name);
-    if (lws_hdr_custom_length(c->wsi, name, n) > 0 &&
-        lws_hdr_custom_copy(c->wsi, out, (int)cap, name, n) < 0) {
-        out[0] = '?';
-        out[1] = '\0';
-    }
-    trim(out);
-}
-
 static const struct {
-    enum lws_token_indexes token;
+    const char *name;
     net_method method;
 } METHODS[] = {
-    {WSI_TOKEN_GET_URI, NET_GET},         {WSI_TOKEN_POST_URI, NET_POST}, {WSI_TOKEN_HEAD_URI, NET_HEAD},
-    {WSI_TOKEN_OPTIONS_URI, NET_OPTIONS}, {WSI_TOKEN_PUT_URI, NET_PUT},   {WSI_TOKEN_PATCH_URI, NET_PATCH},
-    {WSI_TOKEN_DELETE_URI, NET_DELETE},
+    {"GET", NET_GET}, {"POST", NET_POST},   {"HEAD", NET_HEAD},     {"OPTIONS", NET_OPTIONS},
+    {"PUT", NET_PUT}, {"PATCH", NET_PATCH}, {"DELETE", NET_DELETE},
 };
 
-static bool has_control_character(const char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char byte = (unsigned char)text[i];
-        if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A token whose text libwebsockets has percent-decoded. */
-static bool is_decoded(int token)
+static net_method method_of(http_span name)
 {
     for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0]; i++) {
-        if (token == (int)METHODS[i].token) {
-            return true;
-        }
-    }
-    return token == WSI_TOKEN_HTTP_URI_ARGS;
-}
-
-/* Looks at the version and at every value that libwebsockets knows by name; values of unknown names it does not show. Returns
- * 0, or the status to refuse the head with. */
-static int check_head(net_conn *c)
-{
-    char version[16] = "";
-    copy_header(c, version, sizeof version, WSI_TOKEN_HTTP);
-    c->http11 = strcmp(version, "HTTP/1.1") == 0;
-    if (!c->http11 && strcmp(version, "HTTP/1.0") != 0) {
-        return version[0] ? 505 : 400;
-    }
-    char *value = (char *)c->net->scratch;
-    for (int token = 0; token < WSI_TOKEN_COUNT; token++) {
-        const int n = lws_hdr_total_length(c->wsi, (enum lws_token_indexes)token);
-        if (n > 0 && !is_decoded(token) &&
-            (lws_hdr_copy(c->wsi, value, sizeof c->net->scratch, (enum lws_token_indexes)token) < n ||
-             has_control_character(value, (size_t)n))) {
-            return 400;
+        if (strlen(METHODS[i].name) == name.len && memcmp(METHODS[i].name, name.text, name.len) == 0) {
+            return METHODS[i].method;
         }
     }
     return 0;
 }
 
-/* Fills the head from libwebsockets' tables; false for a method we do not know. */
-static bool read_head(net_conn *c, net_head *h, const char *path, size_t path_len)
+/* Asks for a WebSocket. Anything else in Upgrade is ignored, as RFC 9110 allows: the request goes on as HTTP/1.1. */
+static bool wants_socket(const http_head *from, net_method method)
+{
+    char upgrade[32], connection[128];
+    http_head_value(from, "upgrade", upgrade, sizeof upgrade);
+    http_head_value(from, "connection", connection, sizeof connection);
+    return method == NET_GET && from->is_1_1 && strcasecmp(upgrade, "websocket") == 0 &&
+           http_list_has(connection, "upgrade");
+}
+
+/* Fills the head; false if the query is too long. A path that is malformed or too long is "", which no route has. */
+static bool read_head(net_head *h, const http_head *from)
 {
     memset(h, 0, sizeof *h);
-    size_t uri_len = 0;
-    for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0]; i++) {
-        int len = lws_hdr_total_length(c->wsi, METHODS[i].token);
-        if (len > 0) {
-            h->method = METHODS[i].method;
-            uri_len = (size_t)len;
-            break;
-        }
+    h->method = method_of(from->method);
+    http_decode(h->path, sizeof h->path, from->path);
+    if (h->path[0] == '/') {
+        http_fold_path(h->path);
     }
-    if (!h->method) {
-        return false;
+    http_head_value(from, "host", h->host, sizeof h->host);
+    if (from->authority.len > 0) { /* counts, whatever Host says */
+        http_decode(h->host, sizeof h->host, from->authority);
     }
-    /* TRAP: %00 ends the path early in libwebsockets; then the lengths differ and no route may match. */
-    if (path && path_len < sizeof h->path && strnlen(path, path_len) == path_len && path_len <= uri_len) {
-        memcpy(h->path, path, path_len);
-    }
-    copy_query(c, h->query, sizeof h->query);
-    copy_header(c, h->host, sizeof h->host, WSI_TOKEN_HOST);
-    copy_header(c, h->origin, sizeof h->origin, WSI_TOKEN_ORIGIN);
-    copy_header(c, h->authorization, sizeof h->authorization, WSI_TOKEN_HTTP_AUTHORIZATION);
-    copy_header(c, h->content_type, sizeof h->content_type, WSI_TOKEN_HTTP_CONTENT_TYPE);
-    copy_header(c, h->if_none_match, sizeof h->if_none_match, WSI_TOKEN_HTTP_IF_NONE_MATCH);
-    copy_header(c, h->accept_encoding, sizeof h->accept_encoding, WSI_TOKEN_HTTP_ACCEPT_ENCODING);
-    copy_header(c, h->ws_protocols, sizeof h->ws_protocols, WSI_TOKEN_PROTOCOL);
-    copy_custom_header(c, h->x_api_key, sizeof h->x_api_key, "x-api-key:");
-    copy_custom_header(c, h->repeat_key, sizeof h->repeat_key, "idempotency-key:");
-    copy_custom_header(c, h->sec_fetch_site, sizeof h->sec_fetch_site, "sec-fetch-site:");
-    c->head_only = h->method == NET_HEAD;
-    return true;
+    http_head_value(from, "origin", h->origin, sizeof h->origin);
+    http_head_value(from, "authorization", h->authorization, sizeof h->authorization);
+    http_head_value(from, "x-api-key", h->x_api_key, sizeof h->x_api_key);
+    http_head_value(from, "content-type", h->content_type, sizeof h->content_type);
+    http_head_value(from, "sec-fetch-site", h->sec_fetch_site, sizeof h->sec_fetch_site);
+    http_head_value(from, "if-none-match", h->if_none_match, sizeof h->if_none_match);
+    http_head_value(from, "accept-encoding", h->accept_encoding, sizeof h->accept_encoding);
+    http_head_value(from, "sec-websocket-protocol", h->ws_protocols, sizeof h->ws_protocols);
+    http_head_value(from, "idempotency-key", h->repeat_key, sizeof h->repeat_key);
+    h->is_upgrade = wants_socket(from, h->method);
+    return http_decode(h->query, sizeof h->query, from->query);
 }
 
-static bool only_digits(const char *text)
+static void begin_request(net_conn *c, const http_head *h)
 {
-    for (; *text; text++) {
-        if (!isdigit((unsigned char)*text)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void begin_request(net_conn *c)
-{
+    char connection[128];
+    http_head_value(h, "connection", connection, sizeof connection);
     net_conn_drop_input(c);
     bytes_clear(&c->out);
     c->out_pos = 0;
-    c->close_after = c->body_unread = c->stream_end = c->streams_body = c->is_chunked = false;
-    c->completions = 0;
+    c->http11 = h->is_1_1;
+    c->head_only = method_of(h->method) == NET_HEAD;
+    c->close_after =
+        h->is_1_1 ? http_list_has(connection, "close") : !http_list_has(connection, "keep-alive");
+    c->body_unread = c->stream_end = c->streams_body = c->is_chunked = false;
+    c->body_left = 0;
     c->deadline_ns = 0;
-    c->phase = CONN_IDLE;
 }
 
-static bool has_one_host(net_conn *c, const net_head *h)
+/* Says how long the body is: fills *length and c->is_chunked and returns 0, or the status to refuse with. */
+static int read_body_length(net_conn *c, const http_head *h, net_method method, uint64_t *length)
 {
-    return h->host[0] && lws_hdr_fragment_length(c->wsi, WSI_TOKEN_HOST, 1) <= 0;
-}
-
-/* Checks what libwebsockets does not, before anything is read or believed. Returns 0 and fills *expected and c->is_chunked,
- * or the status to refuse with. */
-static int check_body_headers(net_conn *c, const net_head *h, size_t *expected, bool *declared)
-{
-    char length[32], coding[32];
-    *expected = 0;
-    *declared = false;
-    const int n = lws_hdr_total_length(c->wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH);
-    /* For the others libwebsockets would read the body as the next request. */
-    const bool has_content = h->method == NET_POST || h->method == NET_PUT || h->method == NET_PATCH;
-    if (lws_hdr_total_length(c->wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0) {
-        copy_header(c, coding, sizeof coding, WSI_TOKEN_HTTP_TRANSFER_ENCODING);
-        if (n > 0 || !c->http11) {
+    char text[32], coding[32];
+    const bool has_length = http_head_count(h, "content-length") > 0;
+    const bool has_content = method == NET_POST || method == NET_PUT || method == NET_PATCH;
+    *length = 0;
+    if (http_head_count(h, "transfer-encoding") > 0) {
+        http_head_value(h, "transfer-encoding", coding, sizeof coding);
+        if (has_length || !c->http11) {
             return 400;
         }
         c->is_chunked = has_content && strcasecmp(coding, "chunked") == 0;
         c->chunked = (net_chunked){0};
         return c->is_chunked ? 0 : 501;
     }
-    if (n <= 0) {
+    if (!has_length) {
         return has_content ? 411 : 0;
     }
-    if (n > 15 || lws_hdr_copy(c->wsi, length, sizeof length, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
-        !only_digits(length)) {
+    http_head_value(h, "content-length", text, sizeof text);
+    const size_t n = strlen(text);
+    if (n == 0 || n > 15 || strspn(text, "0123456789") != n) {
         return 400;
     }
-    *declared = true;
-    *expected = (size_t)strtoull(length, NULL, 10);
+    *length = strtoull(text, NULL, 10);
     return 0;
 }
 
@@ -460,64 +374,22 @@ static int hand_up(net_conn *c)
     return 0;
 }
 
-/* The last chunk is read. libwebsockets believes that the body goes on (it takes one without Content-Length for 100 MiB), so
- * the connection ends with the reply, and the timer for the rest must be taken back where it is not set again: in
- * net_http_writable. */
-static int hand_up_chunked(net_conn *c)
-{
-    c->close_after = true;
-    c->body_unread = false;
-    lws_callback_on_writable(c->wsi);
-    return hand_up(c);
-}
-
 static int refuse_head(net_conn *c, int status)
 {
-    return status == 505 ? refuse(c, 505, "version_not_supported", "HTTP/1.1 and HTTP/1.0 are understood")
-                         : refuse(c, 400, "invalid_header", "the head of the request is malformed");
-}
-
-/* TRAP: on a kept-alive connection libwebsockets 4.1.6 answers an unknown Upgrade itself and then still calls us with
- * a pointer into the header table it has freed; touching it is a use after free. The table then holds no Upgrade. */
-int net_http_confirm_upgrade(net_conn *c, char *upgrade)
-{
-    if (lws_hdr_total_length(c->wsi, WSI_TOKEN_UPGRADE) <= 0) {
-        return -1;
+    c->body_unread = true; /* whatever follows is no request */
+    switch (status) {
+    case 414:
+        return refuse(c, 414, "uri_too_long", "what stands behind the question mark is too long");
+    case 431:
+        return refuse(c, 431, "header_too_large",
+                      "the head of the request is larger than --max-header allows");
+    case 501:
+        return refuse(c, 501, "method_not_supported", "this method is not supported");
+    case 505:
+        return refuse(c, 505, "version_not_supported", "HTTP/1.1 and HTTP/1.0 are understood");
+    default:
+        return refuse(c, 400, "invalid_header", "the head of the request is malformed");
     }
-    if (strcasecmp(upgrade, "h2c") == 0) {
-        upgrade[0] = 'x'; /* ignored, as RFC 9110 allows: the request goes on as HTTP/1.1 */
-        return 0;
-    }
-    if (strcasecmp(upgrade, "websocket") != 0) {
-        return -1;
-    }
-    begin_request(c);
-    char *uri = NULL;
-    int uri_len = 0;
-    net_head h;
-    if (lws_http_get_uri_and_method(c->wsi, &uri, &uri_len) < 0 || uri_len <= 0 ||
-        !read_head(c, &h, uri, (size_t)uri_len)) {
-        return -1;
-    }
-    h.is_upgrade = true;
-    net_reply refusal = {0};
-    int bad = check_head(c);
-    if (bad) {
-        upgrade[0] = 'x';
-        return refuse_head(c, bad);
-    }
-    if (!has_one_host(c, &h)) {
-        upgrade[0] = 'x';
-        return refuse(c, 400, "invalid_host", "exactly one Host header is needed");
-    }
-    if (!c->net->cb.on_head(c->net->cb.ctx, c->id, &h, &refusal)) {
-        upgrade[0] = 'x'; /* stays HTTP, where the refusal can carry a status */
-        c->close_after = true;
-        start_reply(c, &refusal);
-        return 0;
-    }
-    c->announced = true;
-    return 0;
 }
 
 static int refuse_body(net_conn *c, int status)
@@ -545,35 +417,70 @@ void net_stream_body(net *n, uint64_t conn)
     }
 }
 
-int net_http_head(net_conn *c, const char *path, size_t len)
+static int go_on(net_conn *c)
 {
-    if (c->phase == CONN_REPLY) {
-        return 0; /* an upgrade that was refused: its answer is on the way */
+    static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    const size_t n = sizeof line - 1;
+    return send(lws_get_socket_fd(c->wsi), line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n ? 0 : -1;
+}
+
+/* The key of a WebSocket's handshake: 16 bytes in base64. */
+static bool is_socket_key(const char *key)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    return strlen(key) == WS_KEY_LEN && strspn(key, digits) == WS_KEY_LEN - 2 &&
+           strcmp(key + WS_KEY_LEN - 2, "==") == 0;
+}
+
+/* The head is good. libwebsockets answers it, in a form that holds what it needs alone. */
+static int begin_socket(net_conn *c, const http_head *from, const net_head *h, size_t head_bytes)
+{
+    char key[64], version[8];
+    net_reply refusal = {0};
+    http_head_value(from, "sec-websocket-key", key, sizeof key);
+    http_head_value(from, "sec-websocket-version", version, sizeof version);
+    if (strcmp(version, "13") != 0 || !is_socket_key(key)) {
+        c->body_unread = true;
+        return refuse(c, 400, "invalid_upgrade",
+                      "a WebSocket needs Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key");
     }
-    begin_request(c);
-    net_head h;
-    if (!read_head(c, &h, path, len)) {
-        return refuse(c, 501, "method_not_supported", "this method is not supported");
+    if (!c->net->cb.on_head(c->net->cb.ctx, c->id, h, &refusal)) {
+        c->close_after = true;
+        start_reply(c, &refusal);
+        return 0;
     }
-    size_t expected;
-    bool declared;
-    int bad = check_head(c);
-    if (bad) {
-        return refuse_head(c, bad);
-    }
-    bad = check_body_headers(c, &h, &expected, &declared);
+    c->announced = true;
+    bytes head;
+    bytes_init(&head, SIZE_MAX / 2);
+    bytes_printf(&head,
+                 "GET / HTTP/1.1\r\nHost: parley\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
+                 key);
+    bytes_append_str(
+        &head, http_list_has(h->ws_protocols, "parley.v1") ? "Sec-WebSocket-Protocol: parley.v1\r\n" : "");
+    bytes_append_str(&head, "\r\n");
+    bytes_append(&head, c->rx.data + head_bytes, c->rx.len - head_bytes);
+    const int result = net_upgrade(c, &head);
+    bytes_deinit(&head);
+    return result;
+}
+
+/* A head that is whole; its body, if there is one, is read next. */
+static int take_request(net_conn *c, const http_head *from, const net_head *h)
+{
+    uint64_t length;
+    const int bad = read_body_length(c, from, h->method, &length);
     if (bad) {
         return refuse_body(c, bad);
     }
-    h.has_body = expected > 0 || c->is_chunked;
-    h.body_bytes = expected;
-    c->body_unread = h.has_body;
-    if (!has_one_host(c, &h)) {
-        return refuse(c, 400, "invalid_host", "exactly one Host header is needed");
-    }
+    net_head head = *h;
+    head.has_body = length > 0 || c->is_chunked;
+    head.body_bytes = length;
+    c->body_left = length;
+    c->body_unread = head.has_body;
     net_reply refusal = {0};
-    if (!c->net->cb.on_head(c->net->cb.ctx, c->id, &h, &refusal)) {
-        c->close_after = c->body_unread;
+    if (!c->net->cb.on_head(c->net->cb.ctx, c->id, &head, &refusal)) {
+        c->close_after = c->close_after || c->body_unread;
         start_reply(c, &refusal);
         return 0;
     }
@@ -581,31 +488,58 @@ int net_http_head(net_conn *c, const char *path, size_t len)
     if (c->streams_body && c->is_chunked) {
         return refuse_body(c, 411); /* what is streamed is large, and its room is set aside beforehand */
     }
-    if (!c->streams_body && expected > c->net->opt.max_body) {
+    if (!c->streams_body && length > c->net->opt.max_body) {
         return refuse_body(c, 413);
     }
-    if (!c->streams_body && c->net->inflight + expected > c->net->opt.max_inflight) {
+    if (!c->streams_body && c->net->inflight + length > c->net->opt.max_inflight) {
         return refuse(c, 503, "server_busy", "too many uploads at once; try again in a moment");
     }
-    char expect[32];
-    copy_header(c, expect, sizeof expect, WSI_TOKEN_HTTP_EXPECT);
-    if (h.has_body && strcasecmp(expect, "100-continue") == 0) {
-        static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-        unsigned char *to = c->net->scratch + LWS_PRE;
-        memcpy(to, go_on, sizeof go_on - 1);
-        if (lws_write(c->wsi, to, sizeof go_on - 1, LWS_WRITE_HTTP_HEADERS) < 0) {
-            return -1;
-        }
+    if (!head.has_body) {
+        return hand_up(c);
     }
-    /* libwebsockets calls BODY_COMPLETION for a body, and for an empty POST. */
-    if (h.has_body || (declared && h.method == NET_POST)) {
-        c->phase = CONN_BODY;
-        const int64_t more_s = c->streams_body ? (int64_t)(expected / STREAM_RATE) : 0;
-        c->body_ns = clock_ns();
-        c->deadline_ns = c->body_ns + (c->net->opt.body_timeout_s + more_s) * 1000000000;
+    c->phase = CONN_BODY;
+    const int64_t more_s = c->streams_body ? (int64_t)(length / STREAM_RATE) : 0;
+    c->body_ns = clock_ns();
+    c->deadline_ns = c->body_ns + (c->net->opt.body_timeout_s + more_s) * 1000000000;
+    char expect[32];
+    http_head_value(from, "expect", expect, sizeof expect);
+    return strcasecmp(expect, "100-continue") == 0 ? go_on(c) : 0;
+}
+
+static int take_head(net_conn *c)
+{
+    while (c->rx.len >= 2 && memcmp(c->rx.data, "\r\n", 2) == 0) {
+        bytes_consume(&c->rx, 2); /* RFC 9112, 2.2: empty lines in front of a request mean nothing */
+    }
+    const size_t max = c->net->opt.max_header;
+    http_head from;
+    net_head h;
+    const http_head_state state = http_head_read(&from, bytes_str(&c->rx), c->rx.len < max ? c->rx.len : max);
+    if (state == HTTP_HEAD_MORE && c->rx.len < max) {
         return 0;
     }
-    return hand_up(c);
+    begin_request(c, &from);
+    if (state != HTTP_HEAD_WHOLE) {
+        return refuse_head(c, state == HTTP_HEAD_MORE ? 431 : state == HTTP_HEAD_VERSION ? 505 : 400);
+    }
+    const size_t n = from.bytes;
+    int result;
+    if (!read_head(&h, &from)) {
+        result = refuse_head(c, 414);
+    } else if (!h.method) {
+        result = refuse_head(c, 501);
+    } else if (http_head_count(&from, "host") != 1 || !h.host[0]) {
+        c->body_unread = true;
+        result = refuse(c, 400, "invalid_host", "exactly one Host header is needed");
+    } else if (h.is_upgrade) {
+        result = begin_socket(c, &from, &h, n);
+    } else {
+        result = take_request(c, &from, &h);
+    }
+    if (result == 0) {
+        bytes_consume(&c->rx, n);
+    }
+    return result;
 }
 
 static int receive(net_conn *c, const void *data, size_t len)
@@ -616,14 +550,12 @@ static int receive(net_conn *c, const void *data, size_t len)
     return 0;
 }
 
-static int receive_chunked(net_conn *c, const char *data, size_t len)
+static int receive_chunked(net_conn *c, const char *data, size_t len, size_t *used)
 {
-    while (len > 0 && c->phase == CONN_BODY) {
+    while (*used < len && c->phase == CONN_BODY) {
         const void *piece;
         size_t n;
-        const size_t used = net_chunked_next(&c->chunked, data, len, &piece, &n);
-        data += used;
-        len -= used;
+        *used += net_chunked_next(&c->chunked, data + *used, len - *used, &piece, &n);
         int err = 0;
         if (c->chunked.state == NET_CHUNKED_BAD) {
             err = refuse(c, 400, "invalid_chunk", "the chunked body is malformed");
@@ -632,7 +564,8 @@ static int receive_chunked(net_conn *c, const char *data, size_t len)
         } else if (n > 0) {
             err = receive(c, piece, n);
         } else if (c->chunked.state == NET_CHUNKED_DONE) {
-            err = hand_up_chunked(c);
+            c->body_unread = false;
+            err = hand_up(c);
         }
         if (err) {
             return err;
@@ -641,42 +574,71 @@ static int receive_chunked(net_conn *c, const char *data, size_t len)
     return 0;
 }
 
-int net_http_body(net_conn *c, const void *data, size_t len)
+/* A body of announced length. */
+static int receive_plain(net_conn *c, const char *data, size_t len, size_t *used)
 {
-    if (c->phase != CONN_BODY || len == 0) {
-        return 0;
-    }
-    if (c->streams_body) {
+    const size_t n = len < c->body_left ? len : (size_t)c->body_left;
+    int err = 0;
+    *used = n;
+    c->body_left -= n;
+    c->body_unread = c->body_left > 0;
+    if (!c->streams_body) {
+        err = receive(c, data, n);
+    } else {
         net_reply refusal = {0};
-        if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, len, &refusal)) {
+        if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, n, &refusal)) {
             c->close_after = true;
             c->deadline_ns = 0;
             start_reply(c, &refusal);
         }
-        return 0;
     }
-    return c->is_chunked ? receive_chunked(c, data, len) : receive(c, data, len);
+    return err == 0 && c->phase == CONN_BODY && c->body_left == 0 ? hand_up(c) : err;
 }
 
-/* TRAP: libwebsockets 4.1.6 calls this again and again while bytes wait behind the body, as fast as the loop turns, and
- * switching reading off does not help: with buffered input that makes poll() return at once for ever. RFC 9112 forbids
- * such bytes unless they are a pipelined request, which nobody sends behind a POST. So: hang up, unless the reply is
- * whole: then they may be the next request of a client that has read it, and are served when this one is finished. */
-int net_http_body_done(net_conn *c)
+/* Reads of the current body; *used is how many bytes were of it. */
+static int take_body(net_conn *c, const char *data, size_t len, size_t *used)
 {
-    if (c->is_chunked && c->phase == CONN_BODY) {
-        return refuse_body(c, 413); /* all that libwebsockets takes without Content-Length */
+    *used = 0;
+    return c->is_chunked ? receive_chunked(c, data, len, used) : receive_plain(c, data, len, used);
+}
+
+/* Goes through what has been read as far as it can be understood now. Requests that come before the reply to the one in front
+ * wait. That too many wait ends the connection: not to read on would hide that its client has left. */
+static int go_through(net_conn *c)
+{
+    for (size_t before = 0; c->rx.len != before && (c->phase == CONN_HEAD || c->phase == CONN_BODY);) {
+        size_t used = 0;
+        before = c->rx.len;
+        const int err = c->phase == CONN_HEAD ? take_head(c) : take_body(c, c->rx.data, c->rx.len, &used);
+        if (err) {
+            return err;
+        }
+        bytes_consume(&c->rx, used);
     }
-    c->body_unread = false;
-    c->completions++;
-    if (c->phase == CONN_DISCARD) {
-        return -1;
+    if (c->rx.len == 0) {
+        bytes_deinit(&c->rx); /* idle connections are many */
     }
-    if (c->completions == 1) {
-        return c->phase == CONN_BODY ? hand_up(c) : 0;
+    return c->phase > CONN_BODY && c->rx.len > AHEAD_MAX ? -1 : 0;
+}
+
+int net_http_receive(net_conn *c, const void *data, size_t len)
+{
+    const char *text = data;
+    size_t used = 0;
+    if (c->phase == CONN_BODY && c->rx.len == 0) { /* the usual case, without a copy */
+        const int err = take_body(c, text, len, &used);
+        if (err) {
+            return err;
+        }
     }
-    bool is_whole = c->phase == CONN_REPLY || c->stream_end;
-    return is_whole && c->completions < MAX_COMPLETIONS ? 0 : -1;
+    if (c->phase > CONN_BODY && c->close_after) {
+        return 0; /* nothing that follows counts */
+    }
+    if (c->phase == CONN_IDLE) {
+        begin_head(c);
+    }
+    bytes_append(&c->rx, text + used, len - used);
+    return c->rx.failed ? -1 : go_through(c);
 }
 
 void net_http_timeout(net_conn *c)

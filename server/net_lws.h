@@ -1,5 +1,8 @@
 /* net_lws: what net.c, net_http.c and net_ws.c share. Private; the only files that include libwebsockets.h are the
  * three that include this header.
+ *
+ * libwebsockets waits for sockets, and speaks WebSocket. HTTP is read and written here: a connection begins as a plain socket
+ * (its RAW role), and one that asks for a WebSocket is handed over with a head that net_http.c has written itself.
  */
 #ifndef PARLEY_SERVER_NET_LWS_H
 #define PARLEY_SERVER_NET_LWS_H
@@ -12,22 +15,23 @@
 #include "server/net.h"
 #include "server/net_chunked.h"
 
-enum { NET_WRITE_BYTES = 16384 };
+enum { NET_WRITE_BYTES = 16384, NET_KEEPALIVE_S = 30 };
 
 typedef enum conn_phase {
-    CONN_IDLE,    /* between requests */
+    CONN_HEAD,    /* reading the head of a request */
+    CONN_IDLE,    /* between requests: nothing of the next one has come */
     CONN_BODY,    /* reading a body */
     CONN_WAIT,    /* the request was handed up, no reply yet */
     CONN_REPLY,   /* a whole reply is being written */
     CONN_STREAM,  /* a stream is being written */
-    CONN_DISCARD, /* refused before the body was read: swallow it until the client has our answer */
+    CONN_DISCARD, /* refused before all of it was read: swallow the rest until the client has our answer */
     CONN_SOCKET   /* WebSocket */
 } conn_phase;
 
 typedef struct net_conn {
     uint64_t id;
     net *net;
-    struct lws *wsi;
+    struct lws *wsi; /* NULL for a moment in net_upgrade */
     char peer[LISTEN_PEER_MAX];
     conn_phase phase;
     bool announced;  /* on_head accepted a request of it: on_close is owed */
@@ -39,10 +43,11 @@ typedef struct net_conn {
     bool streams_body; /* its pieces are handed up as they come */
     bool is_chunked;   /* the body's length is not announced */
     net_chunked chunked;
-    bool is_extended; /* a socket that speaks parley.v1 */
-    int completions;  /* how often BODY_COMPLETION was seen for this request */
+    uint64_t body_left; /* of the announced length */
+    bool is_extended;   /* a socket that speaks parley.v1 */
     bool stream_end;
-    bytes in;          /* body or message so far */
+    bytes rx; /* HTTP: what was read and is not looked at yet: a head, and what comes behind a request */
+    bytes in; /* body or message so far */
     size_t in_counted; /* part of net.inflight */
     bytes out;         /* bytes of head and body to be written */
     size_t out_pos;
@@ -67,13 +72,11 @@ struct net {
     int n_conns;
     listeners listeners;
     struct lws *listening[LISTENERS_MAX]; /* one each */
-    char accepting[LISTEN_PEER_MAX];      /* whose connection is being taken */
-    bool accepting_unix;
+    net_conn *upgrading;                  /* in net_upgrade */
     atomic_bool wake_pending;
     lws_sorted_usec_list_t timer;
     int64_t timer_at_ns; /* 0: not set */
     lws_sorted_usec_list_t watchdog;
-    unsigned char scratch[LWS_PRE + NET_WRITE_BYTES + 64];
 };
 
 /* net.c */
@@ -82,14 +85,14 @@ net_conn *net_find(net *n, uint64_t id);
 /* Appends to c->in within the limits; false if the connection must end. */
 bool net_conn_receive(net_conn *c, const void *data, size_t len, size_t max);
 void net_conn_drop_input(net_conn *c);
+/* Hands a connection over to be a WebSocket; `head` is the request for it, and what the client sent behind. Returns -1, for the
+ * caller to return to libwebsockets; c may be gone. */
+int net_upgrade(net_conn *c, const bytes *head);
 
-/* net_http.c: what the callbacks of one request return to libwebsockets (0 go on, -1 close). */
-int net_http_confirm_upgrade(net_conn *c, char *upgrade);
-int net_http_head(net_conn *c, const char *path, size_t len);
-int net_http_body(net_conn *c, const void *data, size_t len);
-int net_http_body_done(net_conn *c);
+/* net_http.c: what callbacks return to libwebsockets (0 go on, -1 close). */
+int net_http_receive(net_conn *c, const void *data, size_t len);
 int net_http_writable(net_conn *c);
-/* The body took too long. */
+/* A head or body took too long to arrive, or nothing came. */
 void net_http_timeout(net_conn *c);
 
 /* net_ws.c */

@@ -229,7 +229,7 @@ static const option_row ROWS[] = {
         .more = "Behind a proxy all come from its address."),
     ROW(.name = "header-timeout", .metavar = "S", AT(header_timeout), .kind = OPTION_INT,
         .standard = LIMIT_HEADER_TIMEOUT_S, .min = 1, .max = 3600, .commands = IN_SERVE,
-        .group = GROUP_SERVER, .help = "seconds from connecting to the end of the first head"),
+        .group = GROUP_SERVER, .help = "seconds for the head of a request to arrive"),
     ROW(.name = "body-timeout", .metavar = "S", AT(body_timeout), .kind = OPTION_INT,
         .standard = LIMIT_BODY_TIMEOUT_S, .min = 1, .max = 3600, .commands = IN_SERVE, .group = GROUP_SERVER,
         .help = "seconds that a body may take; uploads get more by their size"),

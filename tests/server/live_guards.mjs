@@ -30,19 +30,10 @@ const BODY = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] });
 const postHead = (...lines) =>
     `POST /v1/chat/completions HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n${lines.map((l) => `${l}\r\n`).join('')}\r\n`;
 
-test('keep-alive GET, then an unknown Upgrade (use after free in the library)', async () => {
+test('an unknown Upgrade is ignored, also behind another request', async () => {
     for (const upgrade of ['foo/1', 'websocketx', 'h3', 'TLS/1.0, HTTP/1.1']) {
         const { replies } = await exchange(get('/health') + get('/health', `Upgrade: ${upgrade}`, 'Connection: Upgrade'));
-        assert.equal(replies[0].status, 200);
-        const raw = rawSocket(server);
-        raw.send(get('/health'));
-        await raw.until((d) => parseReply(d) !== null);
-        raw.data = Buffer.alloc(0);
-        raw.send(get('/health', `Upgrade: ${upgrade}`, 'Connection: Upgrade'));
-        await raw.until((d) => parseReply(d) !== null, 1000);
-        const reply = parseReply(raw.data);
-        assert.ok(!reply || reply.status === 403 || reply.status === 200);
-        raw.socket.destroy();
+        assert.deepEqual(replies.map((r) => r.status), [200, 200]);
     }
     await stillServes();
 });
@@ -56,7 +47,7 @@ test('h2c is ignored, and its preface is refused', async () => {
     await stillServes();
 });
 
-test('pipelined bytes behind a body neither spin nor answer twice', async () => {
+test('bytes behind a body wait for its reply, without spinning', async () => {
     const body = JSON.stringify({ messages: [{ role: 'user', content: '!delay=100 !len=4000' }] });
     const cpu = async () => metric(server, 'process_cpu_seconds_total');
     const before = await metric(server, 'parley_engine_steps_total');
@@ -64,11 +55,11 @@ test('pipelined bytes behind a body neither spin nor answer twice', async () => 
     for (const extra of ['\n', `${postHead('Content-Length: 2')}{}`, get('/health')]) {
         const { replies, closed } = await exchange(`${postHead(`Content-Length: ${body.length}`)}${body}${extra}`);
         assert.equal(replies.length, 0);
-        assert.ok(closed, 'the server hangs up');
+        assert.ok(!closed);
     }
-    await sleep(500);
-    assert.ok((await cpu()) - start < 0.3, 'the loop does not spin');
-    assert.ok((await metric(server, 'parley_engine_steps_total')) - before < 20, 'the answers are cancelled');
+    assert.ok((await cpu()) - start < 0.5, 'the loop does not spin');
+    await eventually(() => metric(server, 'parley_requests_running'), 0, 20000);
+    assert.ok((await metric(server, 'parley_engine_steps_total')) - before < 300, 'the answers are cancelled');
     await stillServes();
 });
 
@@ -267,7 +258,7 @@ test('paths, methods and HEAD', async () => {
         if (method === 'HEAD') assert.equal(reply.body.length, 0);
     }
     const nul = await request(server, { path: '/index.html%00.js' });
-    assert.ok([0, 404].includes(nul.status), 'the library hangs up, or we know no such page');
+    assert.equal(nul.status, 404);
     await exchange('BREW / HTTP/1.1\r\nHost: x\r\n\r\n');
     await exchange('\0\0\0\0\r\n\r\n');
     await exchange(`GET / HTTP/1.1\r\nHost: ${host}\r\nX: ${'y'.repeat(20000)}\r\n\r\n`);
