@@ -19,6 +19,8 @@ typedef struct q_job {
     size_t row_bytes, Kp;
     const void *x;
     size_t K;
+    size_t step;  /* rows taken together are so many rows apart */
+    size_t ahead; /* bytes that memory is asked before they are wanted; 0: the next rows are */
 } q_job;
 
 /* The bytes of a group: q8 as stored, q4 with the low halves before the high ones. */
@@ -32,12 +34,13 @@ static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, s
     return _mm512_and_si512(wide, _mm512_set1_epi8(15));
 }
 
-/* nt x nn results from row t0 and row n0 on. Meanwhile the next nn rows of weights are asked for. */
+/* nt x nn results from row t0 and row n0 on. Meanwhile the weights to come are asked for. */
 static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0, size_t n0, const size_t nt,
                                      const size_t nn)
 {
     const size_t n_blocks = job->Kp / QUANT_BLOCK, numbers = q4 ? job->Kp / 2 : job->Kp;
     const unsigned char *w = job->w + n0 * job->row_bytes;
+    const size_t apart = job->step * job->row_bytes, ahead = job->ahead ? job->ahead : nn * job->row_bytes;
     quant_x x[ROWS_T];
     __m512 sum[ROWS_T][ROWS_N], scale[ROWS_T][ROWS_N];
     for (size_t t = 0; t < nt; t++) {
@@ -49,7 +52,7 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
     for (size_t b = 0; b < n_blocks; b += SPAN_BLOCKS) {
         const size_t left = n_blocks - b < SPAN_BLOCKS ? n_blocks - b : SPAN_BLOCKS;
         for (size_t n = 0; n < nn; n++) {
-            const unsigned char *scales = w + n * job->row_bytes + numbers + 2 * b;
+            const unsigned char *scales = w + n * apart + numbers + 2 * b;
             __m512 s = v_widen_bf16_n(scales, left);
             for (size_t t = 0; t < nt; t++) {
                 scale[t][n] = _mm512_mul_ps(s, _mm512_loadu_ps(x[t].scale + b));
@@ -62,9 +65,9 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
         __m512i place = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
         for (size_t g = b / 2; g < (b + left) / 2; g++) {
             for (size_t n = 0; n < nn; n++) {
-                const unsigned char *row = w + n * job->row_bytes;
+                const unsigned char *row = w + n * apart;
                 const __m512i bytes = load_group(q4, row, g);
-                __builtin_prefetch(row + nn * job->row_bytes + g * (q4 ? QUANT_BLOCK : QUANT_GROUP), 0, 2);
+                __builtin_prefetch(row + ahead + g * (q4 ? QUANT_BLOCK : QUANT_GROUP), 0, 2);
                 for (size_t t = 0; t < nt; t++) {
                     __m512i start = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[t].offset + g * 16);
                     __m512i products =
@@ -79,7 +82,7 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
     for (size_t t = 0; t < nt; t++) {
         float *out = job->out + (t0 + t) * job->out_stride + n0;
         for (size_t n = 0; n < nn; n++) {
-            out[n] = v_sum(sum[t][n]);
+            out[n * job->step] = v_sum(sum[t][n]);
         }
     }
 }
@@ -101,7 +104,17 @@ static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, size_t 
 
 static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, size_t N)
 {
+    enum { AHEAD = 4096 };
     size_t n = 0;
+    if (T == 1) { /* two stretches of memory side by side, as in ops_simd.h */
+        q_job pair = *job;
+        pair.step = N / 2;
+        pair.ahead = AHEAD;
+        for (; n < N / 2; n++) {
+            dot_rows_q(q4, &pair, 0, n, 1, 2);
+        }
+        n = N / 2 * 2;
+    }
     for (; n + ROWS_N <= N; n += ROWS_N) {
         dot_columns_q(q4, job, T, n, ROWS_N);
     }
@@ -112,13 +125,13 @@ static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, s
 
 void dot_q8_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q8, K), quant_columns(K), x, K};
+    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q8, K), quant_columns(K), x, K, 1, 0};
     dot_all_q(false, &job, T, N);
 }
 
 void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q4, K), quant_columns(K), x, K};
+    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q4, K), quant_columns(K), x, K, 1, 0};
     dot_all_q(true, &job, T, N);
 }
 

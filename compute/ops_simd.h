@@ -3,7 +3,7 @@
  * the same bits.
  *
  *     typedef struct vec {...} vec;  v_load(), v_fma() ...
- *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, DOT_N_FEW = 8, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4 };
+ *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4 };
  *     #include "compute/ops_simd.h"
  *
  * Wanted of the including file:
@@ -17,6 +17,7 @@
 #ifndef PARLEY_COMPUTE_OPS_SIMD_H
 #define PARLEY_COMPUTE_OPS_SIMD_H
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -111,7 +112,7 @@ typedef struct dot_job {
 } dot_job;
 
 /* Terms k .. k+15 of the block. */
-static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][DOT_N_FEW], const float *x,
+static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][DOT_N], const float *x,
                                    const unsigned char *w, size_t k, const size_t nt, const size_t nn)
 {
     vec xv[DOT_T];
@@ -123,6 +124,58 @@ static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][DOT_N_FEW]
         for (size_t t = 0; t < nt; t++) {
             acc[t][n] = v_fma(xv[t], wv, acc[t][n]);
         }
+    }
+}
+
+/* The terms behind the last whole vectors. */
+static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][DOT_N], const float *x,
+                                   const unsigned char *w, size_t k, const size_t nt, const size_t nn)
+{
+    vec wv[DOT_N];
+    if (k + LANES <= job->K) {
+        dot_step(job, acc, x, w, k, nt, nn);
+        k += LANES;
+    }
+    if (k < job->K) {
+        for (size_t n = 0; n < nn; n++) {
+            wv[n] = job->load_n(w + n * job->w_stride + k * job->w_size, job->K - k);
+        }
+        for (size_t t = 0; t < nt; t++) {
+            vec xv = v_load_n(x + t * job->x_stride + k, job->K - k, 0.0f);
+            for (size_t n = 0; n < nn; n++) {
+                acc[t][n] = v_fma(xv, wv[n], acc[t][n]);
+            }
+        }
+    }
+}
+
+/* The nt rows of x against weight rows n and n + half: two stretches of memory are read side by side, which is what
+ * memory answers fastest, and each is asked for a page ahead. */
+static ALWAYS_INLINE void dot_pair(const dot_job *job, size_t n, size_t half, const size_t nt)
+{
+    enum { LINE = 64, AHEAD = 4096 };
+    dot_job pair = *job;
+    pair.w_stride = half * job->w_stride;
+    const unsigned char *w = job->w + n * job->w_stride;
+    vec acc[DOT_T][DOT_N];
+    for (size_t t = 0; t < nt; t++) {
+        acc[t][0] = acc[t][1] = v_set1(0.0f);
+    }
+    size_t k = 0;
+    for (; k + 2 * LANES <= job->K; k += 2 * LANES) {
+        for (size_t i = 0; i < 2; i++) {
+            for (size_t at = 0; at < 2 * LANES * job->w_size; at += LINE) {
+                __builtin_prefetch(w + i * pair.w_stride + k * job->w_size + at + AHEAD, 0, 2);
+            }
+        }
+        dot_step(&pair, acc, job->x, w, k, nt, 2);
+        dot_step(&pair, acc, job->x, w, k + LANES, nt, 2);
+    }
+    dot_rest(&pair, acc, job->x, w, k, nt, 2);
+    for (size_t t = 0; t < nt; t++) {
+        float *out = job->out + t * job->out_stride + n;
+        out[0] = v_sum(acc[t][0]);
+        out[half] = v_sum(acc[t][1]);
     }
 }
 
@@ -141,7 +194,7 @@ static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, co
     const bool last = n0 + 2 * nn > job->N;
     const unsigned char *next = last ? w : w + (nn + fetch0) * job->w_stride;
     float *out = job->out + t0 * job->out_stride + n0;
-    vec acc[DOT_T][DOT_N_FEW], wv[DOT_N_FEW];
+    vec acc[DOT_T][DOT_N];
     for (size_t t = 0; t < nt; t++) {
         for (size_t n = 0; n < nn; n++) {
             acc[t][n] = v_set1(0.0f);
@@ -156,21 +209,7 @@ static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, co
         dot_step(job, acc, x, w, k, nt, nn);
         dot_step(job, acc, x, w, k + LANES, nt, nn);
     }
-    if (k + LANES <= job->K) {
-        dot_step(job, acc, x, w, k, nt, nn);
-        k += LANES;
-    }
-    if (k < job->K) {
-        for (size_t n = 0; n < nn; n++) {
-            wv[n] = job->load_n(w + n * job->w_stride + k * job->w_size, job->K - k);
-        }
-        for (size_t t = 0; t < nt; t++) {
-            vec xv = v_load_n(x + t * job->x_stride + k, job->K - k, 0.0f);
-            for (size_t n = 0; n < nn; n++) {
-                acc[t][n] = v_fma(xv, wv[n], acc[t][n]);
-            }
-        }
-    }
+    dot_rest(job, acc, x, w, k, nt, nn);
     for (size_t t = 0; t < nt; t++) {
         float *to = out + t * job->out_stride;
         if (nn % 4 == 0) {
@@ -216,14 +255,28 @@ static ALWAYS_INLINE void dot_columns(const dot_job *job, size_t n, const size_t
     }
 }
 
+/* The number of rows is a constant of each call. */
+static ALWAYS_INLINE void dot_pair_of(const dot_job *job, size_t n, size_t half)
+{
+    static_assert(DOT_T_FEW <= 3 && DOT_T >= 3 && DOT_N >= 2, "a case for each, and room for it");
+    if (job->T == 1) {
+        dot_pair(job, n, half, 1);
+    } else if (job->T == 2) {
+        dot_pair(job, n, half, 2);
+    } else {
+        dot_pair(job, n, half, 3);
+    }
+}
+
 static ALWAYS_INLINE void dot_all(const dot_job *job)
 {
     const size_t N = job->N;
     size_t n = 0;
-    if (job->T <= DOT_T_FEW) {
-        for (; n + DOT_N_FEW <= N; n += DOT_N_FEW) {
-            dot_columns(job, n, DOT_T_FEW, DOT_N_FEW);
+    if (job->T > 0 && job->T <= DOT_T_FEW) {
+        for (; n < N / 2; n++) {
+            dot_pair_of(job, n, N / 2);
         }
+        n = N / 2 * 2;
     }
     for (; n + DOT_N <= N; n += DOT_N) {
         dot_columns(job, n, DOT_T, DOT_N);

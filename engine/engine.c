@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "compute/cpu.h"
 #include "compute/limits.h"
 #include "engine/engine_private.h"
@@ -82,23 +83,6 @@ static err_code open_vision(engine *e, err_detail *detail)
     return err;
 }
 
-/* Memory that may be taken now, in bytes; SIZE_MAX if the system does not say. */
-static size_t available_memory(void)
-{
-    size_t kib = SIZE_MAX >> 10;
-    FILE *f = fopen("/proc/meminfo", "r");
-    char line[128];
-    while (f && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) {
-            break;
-        }
-    }
-    if (f) {
-        fclose(f);
-    }
-    return kib << 10;
-}
-
 /* Rows of the largest decode step. */
 static int32_t most_rows(const engine *e)
 {
@@ -125,7 +109,7 @@ static err_code room_for_states(const engine *e, const engine_options *opt, size
                                 err_detail *detail)
 {
     const size_t fixed = (size_t)model_weight_bytes(e->model), limit = (size_t)opt->mem_limit_mib << 20;
-    *most = available_memory();
+    *most = memory_available();
     *easy = *most / 2;
     if (limit && limit <= fixed + LIMIT_REQUEST_MEMORY) {
         return err_set(
@@ -336,10 +320,12 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
         log_warn("eng", "plain C kernels: without AVX2 answers are slow");
     }
     report_load(opt, "text", 0.0);
-    const model_open_options mo = {
-        .mmproj = opt->mmproj,
-        .quantize = {
-            opt->layer_bits, opt->head_bits, e->compute, {report_quantizing, (void *)(uintptr_t)opt}}};
+    const model_open_options mo = {.mmproj = opt->mmproj,
+                                   .quantize = {opt->layer_bits,
+                                                opt->head_bits,
+                                                e->compute,
+                                                {report_quantizing, (void *)(uintptr_t)opt}},
+                                   .huge_pages = opt->huge_pages ? e->compute : NULL};
     err = model_open(&e->model, e->dir, &mo, detail);
     if (err != ERR_OK) {
         return err;

@@ -54,6 +54,7 @@ typedef struct engine_options {
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
     int layer_bits, head_bits;  /* matrices are brought into blocks of 8 or 4 bits; 0: as stored */
+    bool huge_pages;            /* weights are copied into huge pages (model/weights_copy.h) */
     bool lock_memory;           /* what was once in memory stays there (mlockall); a refusal is a warning */
     bool exact;                 /* prompts and pictures in float32 too; see compute_options.fast */
     int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */

@@ -93,8 +93,13 @@ static err_code open_weights(model *m, const model_open_options *opt, err_detail
     if (err) {
         return err_prefix(detail, err, "%s", model_dir(m));
     }
-    return opt->quantize.c ? quantized_open(&m->parts.quantized, m->parts.weights, &opt->quantize, detail)
-                           : ERR_OK;
+    if (opt->quantize.c) {
+        err = quantized_open(&m->parts.quantized, m->parts.weights, &opt->quantize, detail);
+    }
+    if (!err && opt->huge_pages) {
+        weights_copy_open(&m->parts.copy, m->parts.weights, opt->huge_pages);
+    }
+    return err;
 }
 
 err_code model_open(model **out, const char *path, const model_open_options *opt, err_detail *detail)
@@ -134,6 +139,7 @@ void model_close(model *m)
     chat_template_close(m->template);
     tokenizer_close(m->tok);
     weights_close(m->parts.weights);
+    weights_copy_close(m->parts.copy);
     quantized_close(m->parts.quantized);
     checkpoint_close(m->parts.checkpoint);
     free(m);

@@ -25,6 +25,7 @@ typedef struct model_open_options {
     bool rope_bf16;
     /* Formats that matrices are brought into; c does the work and must outlive the model. c NULL: as stored. */
     quantize_options quantize;
+    compute *huge_pages; /* weights are copied into huge pages of it (weights_copy.h); NULL: they are not */
     /* Called with bytes done and total while weights are prepared; may be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;

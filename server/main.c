@@ -104,6 +104,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .share_cache = caches && strcmp(o->cache_scope, "all") == 0,
         .no_draft = !o->mtp,
         .n_threads = (size_t)o->threads,
+        .huge_pages = o->huge_pages,
         .lock_memory = o->mlock,
         .cpu_mask = ~0u,
         .film_program = "/proc/self/exe",

@@ -92,6 +92,12 @@ static const option_row ROWS[] = {
                 "long "
                 "conversations",
         .note = "f16; f32 with --compute exact"),
+    ROW(.name = "huge-pages", AT(huge_pages), .kind = OPTION_SWITCH, .commands = IN_ENGINE,
+        .group = GROUP_SPEED,
+        .help = "copy the weights into huge pages when the program starts: answers are quicker",
+        .more =
+            "Takes as much memory again as the weights, beside the pages of the files, which the system may "
+            "drop; and a second for each 2 GB."),
     ROW(.name = "mlock", AT(mlock), .kind = OPTION_SWITCH, .commands = IN_ENGINE, .group = GROUP_SPEED,
         .help = "keep in memory what was once read or used: the system does not swap or drop it",
         .more = "Needs a limit of locked memory that is large enough: `ulimit -l`, or LimitMEMLOCK= of a "

@@ -103,7 +103,7 @@ static void prompt_logits(float *out, const char *path)
 {
     static int32_t ids[TINY_CTX];
     const int32_t n = tiny_ids(ids, 100);
-    tiny t = tiny_open_as(&(tiny_options){path, 2, ~0u, KV_BF16, 0, true});
+    tiny t = tiny_open_as(&(tiny_options){path, 2, ~0u, KV_BF16, 0, true, false});
     seq_state *s = tiny_seq(&t);
     memcpy(out, tiny_run(&t, s, ids, n, false, false), TINY_V * sizeof *out);
     seq_state_destroy(s);

@@ -65,7 +65,7 @@ static float *say(const tiny *t, int32_t chunk)
 
 static float *say_with(const char *dir, size_t n_threads, int n_bits, bool fast)
 {
-    tiny t = tiny_open_as(&(tiny_options){dir, n_threads, ~0u, KV_F32, n_bits, fast});
+    tiny t = tiny_open_as(&(tiny_options){dir, n_threads, ~0u, KV_F32, n_bits, fast, false});
     float *out = say(&t, N_PROMPT);
     tiny_close(&t);
     return out;
@@ -176,7 +176,7 @@ static void check_mtp(const tiny *t)
 /* What a family with DeepStack adds behind its first layers, and nothing in the others. */
 static void check_deepstack(const char *dir)
 {
-    tiny t = tiny_open_as(&(tiny_options){dir, 2, ~0u, KV_F32, 0, false});
+    tiny t = tiny_open_as(&(tiny_options){dir, 2, ~0u, KV_F32, 0, false, false});
     static const size_t places[] = {TINY_H,
                                     2 * TINY_H}; /* in a row: behind the first layer, behind the second */
     for (size_t i = 0; model_get_config(t.m)->n_deepstack > 0 && i < ARRAY_LEN(places); i++) {
@@ -193,7 +193,7 @@ static void check_deepstack(const char *dir)
 
 static void check_format(const char *dir, int n_bits, bool fast)
 {
-    tiny t = tiny_open_as(&(tiny_options){dir, 2, ~0u, KV_F32, n_bits, fast});
+    tiny t = tiny_open_as(&(tiny_options){dir, 2, ~0u, KV_F32, n_bits, fast, false});
     float *whole = say(&t, N_PROMPT), *chunks = say(&t, 32), *alone = say_with(dir, 1, n_bits, fast);
     CHECK(isfinite(whole[0]) && tiny_difference(chunks, whole, SAID) < (n_bits ? 0.02 : 2e-4));
     CHECK_SAME_FLOATS(alone, whole, SAID);

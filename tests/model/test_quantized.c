@@ -1,5 +1,5 @@
 /* quantized: weights in blocks say the same whatever the threads, neighbours and chunks, and whether they come from the
- * cache file, from memory or from a converted folder; damaged files are made anew. */
+ * cache file, from memory, from a copy in huge pages or from a converted folder; damaged files are made anew. */
 #include "model/quantized.h"
 
 #include <dirent.h>
@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "compute/cpu.h"
+#include "model/model_parts.h"
 #include "tests/model/tiny.h"
 #include "tests/folder.h"
 
@@ -37,7 +38,7 @@ static float *say(const tiny *t, int32_t chunk)
 
 static float *say_with(const char *dir, size_t n_threads, unsigned mask, int n_bits, bool fast)
 {
-    tiny t = tiny_open_as(&(tiny_options){dir, n_threads, mask, KV_BF16, n_bits, fast});
+    tiny t = tiny_open_as(&(tiny_options){dir, n_threads, mask, KV_BF16, n_bits, fast, false});
     float *out = say(&t, N_PROMPT);
     tiny_close(&t);
     return out;
@@ -103,7 +104,7 @@ static void test_format(int n_bits, const float *stored)
 {
     char out[300];
     err_detail d = {0};
-    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true});
+    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true, false});
     float *expected = say(&t, N_PROMPT);
     /* The prompt is near that of the stored weights; random weights magnify what rounding does to later tokens. */
     CHECK(tiny_difference(expected, stored, TINY_V) < (n_bits == 8 ? 0.05 : 0.6));
@@ -147,7 +148,7 @@ static void test_format(int n_bits, const float *stored)
 /* Three sequences in one step, and one row of each alone. */
 static void test_batch(int n_bits)
 {
-    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true});
+    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true, false});
     seq_state *s[3];
     position at[3];
     batch_run runs[3];
@@ -184,6 +185,15 @@ static void test_batch(int n_bits)
     tiny_close(&t);
 }
 
+/* A copy of the weights says what the files say, as stored and in blocks. */
+static void test_copy(int n_bits, const float *expected)
+{
+    tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true, true});
+    CHECK(model_get_parts(t.m)->copy != NULL);
+    CHECK_SAID(expected, say(&t, N_PROMPT));
+    tiny_close(&t);
+}
+
 int main(void)
 {
     folder_make(cache);
@@ -194,9 +204,13 @@ int main(void)
     for (int n_bits = 8; n_bits >= 4; n_bits -= 4) {
         test_format(n_bits, stored);
         test_batch(n_bits);
+        float *in_blocks = say_with(check_data("tiny"), 2, ~0u, n_bits, true);
+        test_copy(n_bits, in_blocks);
+        free(in_blocks);
         CHECK_INT(find_files(), 1);
         CHECK_INT(unlink(cache_file), 0);
     }
+    test_copy(0, stored);
     free(stored);
     CHECK_DONE();
 }

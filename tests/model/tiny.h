@@ -28,8 +28,9 @@ typedef struct tiny_options {
     size_t n_threads;
     unsigned cpu_mask;
     kv_type type;
-    int n_bits; /* of weights brought into blocks; 0: as stored */
-    bool fast;  /* see compute_options */
+    int n_bits;      /* of weights brought into blocks; 0: as stored */
+    bool fast;       /* see compute_options */
+    bool huge_pages; /* see model_open_options */
 } tiny_options;
 
 static inline tiny tiny_open_as(const tiny_options *o)
@@ -39,7 +40,8 @@ static inline tiny tiny_open_as(const tiny_options *o)
     const compute_options co = {.n_threads = o->n_threads, .cpu_mask = o->cpu_mask, .fast = o->fast};
     CHECK_OK(compute_create(&t.c, &co, &d), d);
     const model_open_options mo = {.weights_only = true,
-                                   .quantize = {.layer_bits = o->n_bits, .head_bits = o->n_bits, .c = t.c}};
+                                   .quantize = {.layer_bits = o->n_bits, .head_bits = o->n_bits, .c = t.c},
+                                   .huge_pages = o->huge_pages ? t.c : NULL};
     CHECK_OK(model_open(&t.m, o->dir, &mo, &d), d);
     CHECK_OK(kv_pool_create(&t.pool, model_get_config(t.m), o->type, true, TINY_BLOCKS, t.c, &d), d);
     CHECK_OK(decoder_scratch_create(&t.sc, t.m, t.c, TINY_ROWS, TINY_LOGITS, &d), d);
@@ -51,7 +53,8 @@ static inline tiny tiny_open_as(const tiny_options *o)
 
 static inline tiny tiny_open_with(const compute_options *o, kv_type type)
 {
-    return tiny_open_as(&(tiny_options){check_data("tiny"), o->n_threads, o->cpu_mask, type, 0, o->fast});
+    return tiny_open_as(
+        &(tiny_options){check_data("tiny"), o->n_threads, o->cpu_mask, type, 0, o->fast, false});
 }
 
 static inline tiny tiny_open(size_t n_threads, unsigned cpu_mask, kv_type type)

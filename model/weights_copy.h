@@ -1,0 +1,22 @@
+/* weights_copy: a model's matrices in memory of their own, in huge pages, instead of the mapped files. Reading them is then
+ * quicker: a page of 4 KiB of a file lies anywhere, and finding it takes time. Loading thread.
+ *
+ *     weights_copy *copy; weights_copy_open(&copy, weights, c);   // weights->... now point into copy
+ *     weights_copy_close(copy);                                   // after the weights are out of use
+ *
+ * What is copied: the matrices that may be kept in blocks (quantized.h), in the form they have.
+ */
+#ifndef PARLEY_MODEL_WEIGHTS_COPY_H
+#define PARLEY_MODEL_WEIGHTS_COPY_H
+
+#include "compute/nn.h"
+#include "model/weights.h"
+
+typedef struct weights_copy weights_copy;
+
+/* *out is NULL if there is nothing to copy or no memory for it, which is said: the weights stay as they are then. c must
+ * outlive the copy. */
+void weights_copy_open(weights_copy **out, weights *w, compute *c);
+void weights_copy_close(weights_copy *copy); /* NULL allowed */
+
+#endif
