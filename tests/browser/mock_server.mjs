@@ -40,6 +40,7 @@ const DEFAULTS = {
     greet: true,
     state: 'ready',
     maxTextFrame: 64 << 20,
+    replayAll: false, // send every event again to who comes back, whatever he has seen
     forget: false, // answer response.resume with response_not_found
     mute: false, // say nothing at all of an answer until it is false again
     hold: false, // stop before the first delta until `hold` is false again
@@ -208,7 +209,7 @@ export async function startMock(given = {}) {
 
     function stream(response, reply, after) {
         const client = httpClient(reply);
-        for (const logged of response.log) if (logged.sequence_number > after) client.send(logged);
+        for (const logged of response.log) if (options.replayAll || logged.sequence_number > after) client.send(logged);
         reply.flushHeaders();
         response.clients.add(client);
     }
@@ -274,7 +275,7 @@ export async function startMock(given = {}) {
             }
             response.stream = event.stream_id;
             for (const logged of response.log) {
-                if (logged.sequence_number > event.starting_after) client.send({ ...logged, stream_id: event.stream_id });
+                if (options.replayAll || logged.sequence_number > event.starting_after) client.send({ ...logged, stream_id: event.stream_id });
             }
             response.clients.add(client);
         } else client.send({ type: 'error', status: 400, error: { code: 'invalid_event', message: `Unknown type ${event.type}`, event_id: event.event_id } });

@@ -31,6 +31,7 @@ function randomCuts(seed, answers, each) {
 /** Asks for the long answer once for each list of points, and cuts the connection at each of them. */
 async function cutAt(page, cuts) {
     for (const points of cuts) {
+        server.options.replayAll = points === cuts[1]; // then what comes twice is seen by its number
         const at = (point) => Object.assign(server.options, { holdAfter: point || 1, hold: point === 0 });
         const sent = server.requests.length;
         at(points[0]);
