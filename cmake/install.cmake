@@ -25,6 +25,6 @@ install(FILES ${printed_dir}/parley.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/m
 install(FILES ${printed_dir}/parley.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME parley)
 install(FILES ${printed_dir}/_parley DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${printed_dir}/parley.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(FILES ${CMAKE_BINARY_DIR}/generated/parley.service DESTINATION lib/systemd/system)
+install(FILES ${CMAKE_BINARY_DIR}/generated/parley.service packaging/parley.socket DESTINATION lib/systemd/system)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY web/vendor/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})

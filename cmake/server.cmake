@@ -8,8 +8,8 @@ list(TRANSFORM web_files PREPEND ${CMAKE_SOURCE_DIR}/web/ OUTPUT_VARIABLE web_pa
 set(assets_c ${CMAKE_BINARY_DIR}/generated/assets_table.c)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
 add_custom_command(OUTPUT ${assets_c}
-    COMMAND embed_assets ${assets_c} ${CMAKE_SOURCE_DIR}/web ${web_files} openapi.json=../docs/openapi.json
-    DEPENDS embed_assets ${web_paths} ${CMAKE_SOURCE_DIR}/docs/openapi.json VERBATIM)
+    COMMAND embed_assets ${assets_c} ${CMAKE_SOURCE_DIR}/web ${web_files} openapi.json=../docs/openapi.json LICENSE=../LICENSE
+    DEPENDS embed_assets ${web_paths} ${CMAKE_SOURCE_DIR}/docs/openapi.json ${CMAKE_SOURCE_DIR}/LICENSE VERBATIM)
 # tools/embed_assets.c becomes a target after this file was read.
 cmake_language(DEFER CALL target_link_libraries embed_assets PRIVATE PkgConfig::ZLIB)
 

@@ -234,6 +234,7 @@ int command_serve(const options *o)
     so.queue_timeout_s = (int)o->queue_timeout;
     so.request_timeout_s = (int)o->request_timeout;
     so.step_timeout_s = (int)o->step_timeout;
+    so.access_log = o->access_log;
     so.keepalive_s = (int)o->keepalive;
     so.ws_ping_s = (int)o->ws_ping;
     so.body_rate = (size_t)o->body_rate_kib << 10;

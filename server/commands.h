@@ -16,6 +16,7 @@ int command_bench(const options *o);
 int command_inspect(const options *o);
 int command_convert(const options *o);
 int command_health(const options *o);
+int command_licenses(void);
 /* What `parley serve --check` does; the event callback is set here. */
 int command_check(engine_options *eo);
 

@@ -181,6 +181,9 @@ static int execute(options *o)
         printf("parley " PARLEY_VERSION "\n");
         return 0;
     }
+    if (o->licenses) {
+        return command_licenses();
+    }
     if (o->command == COMMAND_CONVERT) {
         return command_convert(o);
     }

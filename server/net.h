@@ -63,6 +63,14 @@ typedef struct net_reply {
     bool head_only;  /* HEAD: announce the length, send no body */
 } net_reply;
 
+/* A reply whose head was made, for a log. The texts live during the call. */
+typedef struct net_sent {
+    const char *id; /* the header x-request-id */
+    const char *method, *path;
+    int status;
+    double ms; /* since the request's head was read */
+} net_sent;
+
 /* What on_writable left in `out`. */
 typedef enum net_pull {
     NET_PULL_IDLE, /* nothing more now: net_want_write will be called */
@@ -91,8 +99,9 @@ typedef struct net_callbacks {
     /* HTTP: a reply was sent whole, and the connection may carry another request. */
     void (*on_done)(void *ctx, uint64_t conn);
     void (*on_close)(void *ctx, uint64_t conn);
-    void (*on_wake)(void *ctx);  /* after net_wake, on the loop thread */
-    void (*on_timer)(void *ctx); /* after net_set_timer */
+    void (*on_sent)(void *ctx, const net_sent *sent); /* of every reply; NULL: not wanted */
+    void (*on_wake)(void *ctx);                       /* after net_wake, on the loop thread */
+    void (*on_timer)(void *ctx);                      /* after net_set_timer */
 } net_callbacks;
 
 typedef struct net_options {

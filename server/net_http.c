@@ -86,6 +86,14 @@ static void write_head(net_conn *c, int status, const char *content_type, const 
     gmtime_r(&now, &tm);
     strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
     hash_random_id(id, sizeof id, "req_");
+    if (c->net->cb.on_sent) {
+        const net_sent sent = {.id = id,
+                               .method = c->method[0] ? c->method : "-",
+                               .path = c->path[0] ? c->path : "-",
+                               .status = status,
+                               .ms = (double)(clock_ns() - c->head_ns) / 1e6};
+        c->net->cb.on_sent(c->net->cb.ctx, &sent);
+    }
     /* OpenAI's clients look for the one name, Anthropic's for the other. */
     bytes_printf(&c->out, "HTTP/1.1 %d %s\r\nDate: %s\r\nx-request-id: %s\r\nrequest-id: %s\r\n", status,
                  status_text(status), date, id, id);
@@ -335,6 +343,9 @@ static void begin_request(net_conn *c, const http_head *h)
     c->body_unread = c->stream_end = c->streams_body = c->is_chunked = false;
     c->body_left = 0;
     c->deadline_ns = 0;
+    snprintf(c->method, sizeof c->method, "%.*s", (int)h->method.len, h->method.text ? h->method.text : "");
+    snprintf(c->path, sizeof c->path, "%.*s", (int)h->path.len, h->path.text ? h->path.text : "");
+    c->head_ns = clock_ns();
 }
 
 /* Says how long the body is: fills *length and c->is_chunked and returns 0, or the status to refuse with. */

@@ -15,7 +15,7 @@
 #include "server/net.h"
 #include "server/net_chunked.h"
 
-enum { NET_WRITE_BYTES = 16384, NET_KEEPALIVE_S = 30 };
+enum { NET_WRITE_BYTES = 16384, NET_LOG_PATH = 128, NET_KEEPALIVE_S = 30 };
 
 typedef enum conn_phase {
     CONN_HEAD,    /* reading the head of a request */
@@ -46,6 +46,8 @@ typedef struct net_conn {
     uint64_t body_left; /* of the announced length */
     bool is_extended;   /* a socket that speaks parley.v1 */
     bool stream_end;
+    char method[8], path[NET_LOG_PATH]; /* of the current request, as sent, cut: for the log */
+    int64_t head_ns;                    /* when its head was whole */
     bytes rx; /* HTTP: what was read and is not looked at yet: a head, and what comes behind a request */
     bytes in; /* body or message so far */
     size_t in_counted; /* part of net.inflight */

@@ -103,10 +103,11 @@ typedef struct options {
     const char *page;
     /* everywhere */
     const char *log_level, *log_format, *log_file;
+    bool access_log;
     bool quiet, verbose;
     const char *config;
     const char *completion;
-    bool check, print_config, help, version;
+    bool check, print_config, licenses, help, version;
     /* how it came about */
     arena *memory;
     uint8_t sources[OPTIONS_MAX_ROWS]; /* option_source of each row of the table */

@@ -187,6 +187,14 @@ static void on_loaded(serve *s, loop_message *m)
     serve_status_changed(s);
 }
 
+/* A line for each stage, and for each tenth of the whole way. */
+static void log_loading(const serve *s, const loop_message *m)
+{
+    if (strcmp(m->stage, s->load_stage) != 0 || (int)(m->fraction * 10.0) != (int)(s->load_fraction * 10.0)) {
+        log_info("load", "%s: %.0f %%", m->stage, m->fraction * 100.0);
+    }
+}
+
 static void on_wake(void *ctx)
 {
     serve *s = ctx;
@@ -196,6 +204,7 @@ static void on_wake(void *ctx)
     while (mailbox_try_pop(s->inbox, &message)) {
         loop_message *m = message;
         if (m->type == LOOP_LOADING) {
+            log_loading(s, m);
             snprintf(s->load_stage, sizeof s->load_stage, "%s", m->stage);
             s->load_fraction = m->fraction;
             notify_send(&s->notify, "STATUS=Loading: %s, %.0f %%", s->load_stage, s->load_fraction * 100.0);
@@ -469,6 +478,13 @@ static err_code open_remote(serve *s, err_detail *d)
                : err_set(d, ERR_NOMEM, "no memory for fetching media");
 }
 
+/* --access-log */
+static void on_sent(void *ctx, const net_sent *sent)
+{
+    (void)ctx;
+    log_info("srv", "req=%s %s %s %d %.1f ms", sent->id, sent->method, sent->path, sent->status, sent->ms);
+}
+
 static err_code open_parts(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
@@ -528,6 +544,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                      .on_writable = serve_on_writable,
                                      .on_done = serve_on_done,
                                      .on_close = serve_on_close,
+                                     .on_sent = opt->access_log ? on_sent : NULL,
                                      .on_wake = on_wake,
                                      .on_timer = on_timer};
     err = net_open(&s->net, &net_opt, &callbacks, d);

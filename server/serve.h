@@ -67,7 +67,8 @@ typedef struct serve_options {
     size_t max_unread; /* bytes of messages, or of a stream, that wait for a client that does not read */
     bool finish_on_disconnect; /* answers go on when their clients leave, unless a request says otherwise */
     int drain_timeout_s;
-    bool quiet; /* no ready line */
+    bool access_log; /* a line for every reply of HTTP */
+    bool quiet;      /* no ready line */
     /* Called on the loop thread after SIGHUP: the keys that hold from now on, which live until the next call. On an error the
      * old ones stay. NULL: keys do not change. */
     err_code (*read_keys)(void *ctx, const char *const **keys, size_t *n, err_detail *detail);

@@ -1,7 +1,7 @@
 /** The command line, the environment and config files: one table, and all that is made from it. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROGRAM, runTests, sleep, test } from './client.mjs';
@@ -242,6 +242,19 @@ test('bench measures what it is asked for, in three forms', () => {
     assert.equal(lines.length, 4);
     assert.ok(lines.every((line) => line.split(',').length === 12));
     assert.match(bench('--mlock', '--huge-pages').stdout, /limits of this run: .* GB\/s/);
+});
+
+test('--licenses prints what is embedded and names what is linked', () => {
+    const { status, stdout } = parley(['--licenses']);
+    assert.equal(status, 0);
+    const root = new URL('../../', import.meta.url);
+    const licenses = readdirSync(new URL('web/vendor/licenses', root));
+    assert.ok(licenses.length > 5);
+    for (const file of ['LICENSE', ...licenses.map((name) => `web/vendor/licenses/${name}`)]) assert.ok(stdout.includes(readFileSync(new URL(file, root), 'utf8')), file);
+    assert.match(stdout, /== temml, embedded in the page ==/);
+    const cmake = readFileSync(new URL('CMakeLists.txt', root), 'utf8');
+    const linked = [...cmake.matchAll(/pkg_check_modules\((\w+)/g)].length;
+    assert.equal(stdout.split('linked to ==\n\n')[1].trim().split('\n').length, linked, 'a library without its licence');
 });
 
 test('docs/options.md is what the program says', () => {

@@ -175,6 +175,24 @@ test('what the chat template hears if a request does not say', async () => {
     }
 });
 
+test('--access-log: a line for every reply, with the id that the client was given', async () => {
+    const server = await start(['--access-log', '--log-format', 'json']);
+    await eventually(async () => (await request(server, { path: '/health' })).status, 200);
+    const found = await request(server, { path: '/v1/models?x=hidden' });
+    const lost = await request(server, { method: 'DELETE', path: '/nowhere%0aINFO' });
+    const wrong = await post(server, '/v1/completions', { prompt: 7 });
+    const streamed = await post(server, '/v1/completions', { prompt: 'hidden', max_tokens: 1, stream: true });
+    assert.equal(await server.stop(), 0);
+    const messages = server.err.trim().split('\n').map((line) => JSON.parse(line).message);
+    assert.ok(messages.some((m) => /^text: \d+ %$/.test(m)), 'stages of loading');
+    for (const [reply, what] of [[found, 'GET /v1/models 200'], [lost, 'DELETE /nowhere%0aINFO 404'], [wrong, 'POST /v1/completions 400'], [streamed, 'POST /v1/completions 200']]) {
+        const lines = messages.filter((m) => m.startsWith(`req=${reply.headers['x-request-id']} `));
+        assert.equal(lines.length, 1, what);
+        assert.match(lines[0], new RegExp(`${what} [0-9.]+ ms$`));
+    }
+    assert.ok(!messages.join('\n').includes('hidden'));
+});
+
 test('who shares the prompts that were read', async () => {
     const keys = join(folder, 'two-keys');
     writeFileSync(keys, `${FIRST}\n${SECOND}\n`);
