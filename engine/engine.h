@@ -175,6 +175,44 @@ MUST_CHECK err_code engine_tokenize(const engine *e, bytes *out, const char *tex
  * neither a picture nor a film. Any thread. */
 const char *engine_media_type(const uint8_t *head, size_t n);
 
+/* What a picture or film is. Of a picture only width and height. */
+typedef struct engine_media_facts {
+    int32_t width, height;  /* as shown */
+    double duration_s, fps; /* fps 0: unknown */
+    int64_t n_frames;
+    const char *codec; /* "H.264"; NULL: a picture */
+    bool has_audio;
+} engine_media_facts;
+
+/* One of the frames that the model would be shown, or the picture, as a small JPEG. */
+typedef struct preview_thumb {
+    double t_s; /* in the film */
+    int32_t width, height;
+    const uint8_t *jpeg;
+    size_t n_bytes;
+} preview_thumb;
+
+enum { ENGINE_PREVIEW_THUMBS = 8 };
+
+typedef struct preview_tokens {
+    int32_t n_frames,
+        n_tokens; /* shown to the model if a request does not say otherwise; about so many tokens */
+} preview_tokens;
+
+/* facts is called once, before any thumb; then thumb for each. cancelled is asked often and may be NULL. */
+typedef struct preview_hooks {
+    void (*facts)(void *ctx, const engine_media_facts *facts);
+    void (*thumb)(void *ctx, const preview_thumb *thumb);
+    bool (*cancelled)(void *ctx);
+    void *ctx;
+} preview_hooks;
+
+/* Looks at a file as a request would, for the person who uploaded it: at most ENGINE_PREVIEW_THUMBS thumbs, at most 10 s, and
+ * pictures of up to 16 megapixels. On an error (as in engine_prepare) what was told before stands. fd stays the caller's; nobody
+ * may change the file meanwhile. Prep threads. */
+MUST_CHECK err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_film,
+                                   const preview_hooks *hooks, err_detail *detail);
+
 /* Forgets all cached prefixes and encoded pictures, at once or after the step that runs. Any thread. */
 void engine_clear_cache(engine *e);
 

@@ -112,3 +112,15 @@ err_code data_uri_decode(arena *a, const uint8_t **out, size_t *out_bytes, const
     *out = data;
     return ERR_OK;
 }
+
+void base64_encode(bytes *out, const uint8_t *data, size_t n)
+{
+    static const char CHARS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        const uint32_t bits = (uint32_t)data[i] << 16 | (i + 1 < n ? (uint32_t)data[i + 1] << 8 : 0) |
+                              (i + 2 < n ? (uint32_t)data[i + 2] : 0);
+        const char group[4] = {CHARS[bits >> 18], CHARS[bits >> 12 & 63],
+                               i + 1 < n ? CHARS[bits >> 6 & 63] : '=', i + 2 < n ? CHARS[bits & 63] : '='};
+        bytes_append(out, group, sizeof group);
+    }
+}

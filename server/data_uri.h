@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "base/err.h"
 
 /* What a media URL says about where the bytes are. */
@@ -32,5 +33,8 @@ MUST_CHECK err_code data_uri_decode(arena *a, const uint8_t **out, size_t *out_b
 /* Strict base64 (RFC 4648 section 4, padding required). Writes at most len / 4 * 3 bytes to out; *n is how many.
  * False if the text is not base64. */
 bool base64_decode(uint8_t *out, size_t *n, const char *text, size_t len);
+
+/* Appends the bytes as base64; pieces whose length is a multiple of 3 join. */
+void base64_encode(bytes *out, const uint8_t *data, size_t n);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "server/data_uri.h"
 #include "server/file_writer.h"
 #include "server/history_state.h"
 
@@ -39,18 +40,6 @@ static void flush(exporter *e)
     bytes_clear(&e->text);
 }
 
-static void append_base64(bytes *out, const uint8_t *data, size_t n)
-{
-    static const char CHARS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        const uint32_t bits = (uint32_t)data[i] << 16 | (i + 1 < n ? (uint32_t)data[i + 1] << 8 : 0) |
-                              (i + 2 < n ? (uint32_t)data[i + 2] : 0);
-        const char group[4] = {CHARS[bits >> 18], CHARS[bits >> 12 & 63],
-                               i + 1 < n ? CHARS[bits >> 6 & 63] : '=', i + 2 < n ? CHARS[bits & 63] : '='};
-        bytes_append(out, group, sizeof group);
-    }
-}
-
 /* Letters and signs of a media type; what is none is plain bytes. */
 static bool is_media_type(const char *text)
 {
@@ -74,7 +63,7 @@ static void export_file(exporter *e, const json *attachment)
     for (uint64_t at = 0; at < file.bytes && !e->failed;) {
         const int64_t n = file_read_at(file.fd, piece, sizeof piece, at);
         e->failed = n <= 0;
-        append_base64(&e->text, piece, n > 0 ? (size_t)n : 0);
+        base64_encode(&e->text, piece, n > 0 ? (size_t)n : 0);
         at += n > 0 ? (uint64_t)n : 0;
         flush(e);
     }

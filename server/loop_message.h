@@ -19,6 +19,8 @@ typedef enum loop_message_type {
     LOOP_PROGRESS, /* from prep: phase, processed, total */
     LOOP_PREPARED, /* from prep: request is ready to be submitted */
     LOOP_REPLIED,  /* from prep: reply answers a query */
+    LOOP_FACTS,    /* from prep: reply has members of upload.completed.media; id names the preview */
+    LOOP_PREVIEW,  /* from prep: reply has media.preview, or is empty; the last of that id */
     LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
     LOOP_LOADING,  /* from the loader: stage, fraction */
     LOOP_LOADED,   /* from the loader: engine, or NULL and error_code, detail */

@@ -11,6 +11,7 @@
 #include "server/chat_request.h"
 #include "server/completion_request.h"
 #include "server/messages_request.h"
+#include "server/preview.h"
 #include "server/responses_request.h"
 #include "server/text_queries.h"
 
@@ -187,6 +188,38 @@ static void run_query(prep *p, prep_job *job)
     chat_request_deinit(&r);
 }
 
+static void on_facts(void *ctx, bytes *members)
+{
+    const prep_run *run = ctx;
+    loop_message *m = loop_message_create(LOOP_FACTS, run->job->order.id);
+    if (m) {
+        m->reply = *members;
+        bytes_init(members, 0);
+        run->prep->post(run->prep->ctx, m);
+    }
+}
+
+/* Looks at an uploaded file for the one who uploaded it. */
+static void run_preview(prep *p, prep_job *job)
+{
+    prep_run run = {.prep = p, .job = job};
+    loop_message *m = job->prepared;
+    const preview_task task = {.engine = job->order.engine,
+                               .files = p->files,
+                               .scope = job->order.scope,
+                               .file_id = bytes_str(&job->body),
+                               .cancelled = is_cancelled,
+                               .on_facts = on_facts,
+                               .ctx = &run};
+    if (!is_cancelled(&run)) {
+        preview_run(&m->reply, &task);
+    }
+    drop_body(job);
+    job->prepared = NULL;
+    m->type = LOOP_PREVIEW;
+    p->post(p->ctx, m);
+}
+
 static void run_job(prep *p, prep_job *job)
 {
     prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
@@ -248,7 +281,9 @@ static void *worker(void *ctx)
     void *message;
     while (mailbox_pop(p->jobs, &message)) {
         const prep_job *job = message;
-        (job->order.kind >= PREP_QUERY ? run_query : run_job)(p, message);
+        (job->order.kind >= PREP_QUERY     ? run_query
+         : job->order.kind == PREP_PREVIEW ? run_preview
+                                           : run_job)(p, message);
         job_free(message);
     }
     return NULL;

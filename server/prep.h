@@ -8,7 +8,7 @@
  *     prep_destroy(p);
  *
  * Threads: submit, cancel and release on the loop thread; post is called on the workers. After LOOP_PREPARED,
- * LOOP_REPLIED or LOOP_REFUSED nothing more comes for that id.
+ * LOOP_REPLIED, LOOP_PREVIEW or LOOP_REFUSED nothing more comes for that id.
  */
 #ifndef PARLEY_SERVER_PREP_H
 #define PARLEY_SERVER_PREP_H
@@ -30,7 +30,8 @@ typedef enum prep_kind {
     PREP_MESSAGES,   /* body of POST /v1/messages */
     PREP_RESPONSES,  /* body of POST /v1/responses */
     PREP_EVENT,      /* a WebSocket message that should be response.create */
-    PREP_QUERY       /* PREP_QUERY + a text_query: a question that these threads answer themselves */
+    PREP_PREVIEW, /* the body is the id of an uploaded file (preview.h): LOOP_FACTS perhaps, then LOOP_PREVIEW */
+    PREP_QUERY    /* PREP_QUERY + a text_query: a question that these threads answer themselves */
 } prep_kind;
 
 MUST_CHECK prep_ticket *prep_ticket_create(void);

@@ -211,6 +211,8 @@ static void on_wake(void *ctx)
             serve_status_changed(s);
         } else if (m->type == LOOP_LOADED) {
             on_loaded(s, m);
+        } else if (m->type == LOOP_FACTS || m->type == LOOP_PREVIEW) {
+            serve_on_preview(s, m);
         } else if (m->type == LOOP_HISTORY) {
             serve_on_history_reply(s, m->history);
         } else {
@@ -511,8 +513,11 @@ static err_code open_parts(serve *s, err_detail *d)
             ? prep_create(opt->n_media_domains ? PREP_FETCHING_THREADS : opt->n_prep_threads,
                           (size_t)opt->n_queue, max_bytes, s->files, s->lineage, &s->remote, serve_post, s)
             : NULL;
-    if (!s->prep || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
-                                 opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
+    s->previewer = s->prep ? prep_create(1, SERVE_PREVIEWS, SERVE_PREVIEWS * FILE_ID_MAX, s->files, NULL,
+                                         NULL, serve_post, s)
+                           : NULL;
+    if (!s->previewer || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
+                                      opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
     }
     err = open_history(s, d);
@@ -568,6 +573,7 @@ static void close_parts(serve *s)
         /* A model that is still being loaded cannot be interrupted; its message may be in the mailbox already. */
         pthread_join(s->loader, NULL);
     }
+    serve_close_previews(s);
     prep_destroy(s->prep);       /* the workers use the engine, so they end first */
     history_destroy(s->history); /* what is on its way is written first */
     void *message;

@@ -630,6 +630,7 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
 static void leave_answer(serve *s, conn *c)
 {
     serve_abandon_answers(s, c->id);
+    serve_drop_previews(s, c->id);
     serve_drop_form(c);
     serve_end_download(c);
     c->answer = c->history_ticket = 0;

@@ -51,14 +51,8 @@ static void say_completed(serve *s, conn *c, const upload *up, const stored_file
                      "\"status\":\"completed\",\"expires_at\":%lld}",
                      (unsigned long long)f->bytes, (unsigned long long)f->bytes, (long long)f->expires_at);
     }
-    const char *mime = f->mime ? f->mime : "application/octet-stream";
-    const char *kind = strncmp(mime, "image/", 6) == 0   ? "image"
-                       : strncmp(mime, "video/", 6) == 0 ? "video"
-                                                         : "other";
-    bytes_printf(&text,
-                 ",\"file_id\":\"%s\",\"deduplicated\":%s,\"media\":{\"kind\":\"%s\",\"mime_type\":\"%s\"}}",
-                 f->id, f->was_known ? "true" : "false", kind, mime);
-    serve_queue_frame(s, c, &text);
+    bytes_printf(&text, ",\"file_id\":\"%s\",\"deduplicated\":%s", f->id, f->was_known ? "true" : "false");
+    serve_tell_completed(s, c, &text, f);
     bytes_deinit(&text);
 }
 

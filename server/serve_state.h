@@ -10,6 +10,7 @@
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
  * serve_socket_uploads.c  uploads over a WebSocket
+ * serve_previews.c  what uploaded pictures and films are and show
  * serve_history.c  chats that are kept
  * serve_watch.c    whether the engine can be used
  * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
@@ -44,6 +45,7 @@ enum {
     SERVE_TICK_MS = 250,
     SERVE_KEPT_ANSWERS = 512,
     SERVE_REPEAT_S = 600,      /* for so long a repeated event_id or Idempotency-Key means the same answer */
+    SERVE_PREVIEWS = 16,       /* files that are looked at or wait for it; further ones have no preview */
     SERVE_CHUNK_HEADER = 16,   /* of a binary frame */
     SERVE_INFLIGHT_BODIES = 6, /* of the largest size: so much memory may wait */
     SERVE_PATH_MAX = 4096,
@@ -89,6 +91,17 @@ typedef struct conn {
     int n_readers, next_reader;
 } conn;
 
+/* A file that was uploaded and is being looked at. */
+typedef struct preview_wait {
+    uint64_t id;   /* 0: free */
+    uint64_t conn; /* 0: gone */
+    prep_ticket *ticket;
+    bytes completed; /* upload.completed, up to its media */
+    const char *mime;
+    double until_ms; /* then it is told without what is not known yet */
+    bool told;
+} preview_wait;
+
 /* EMPTY: no model is loaded, since neither the one that was wanted nor the one before it could be. */
 typedef enum serve_phase { SERVE_LOADING, SERVE_READY, SERVE_DRAINING, SERVE_EMPTY } serve_phase;
 
@@ -129,6 +142,9 @@ typedef struct serve {
     switch_state switching;
     file_store *files;
     uploads uploads;
+    prep *previewer; /* a worker of its own: a request never waits behind a preview */
+    preview_wait previews[SERVE_PREVIEWS];
+    uint64_t preview_id; /* given out last */
     remote_media remote;
     bool fetch_started;
     lineage *lineage;
@@ -269,6 +285,19 @@ void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n);
 bool serve_take_ack(serve *s, conn *c, bytes *out);
 /* Acknowledges what arrived since the last time. */
 void serve_ack_all(serve *s);
+
+/* serve_previews.c */
+/* Ends the message upload.completed with what the file is, as soon as that is known, and sends it; a preview may follow. text is
+ * the message up to its member media, and is moved from. */
+void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f);
+void serve_on_preview(serve *s, const loop_message *m);
+void serve_tick_previews(serve *s);
+/* The connection is gone. */
+void serve_drop_previews(serve *s, uint64_t conn_id);
+/* Gives up all previews; true while one still uses the engine. */
+bool serve_end_previews(serve *s);
+/* Ends the worker, which uses the engine. */
+void serve_close_previews(serve *s);
 
 /* serve_answers.c */
 /* Streams the events of a response to an HTTP connection, from number next_seq on. */

@@ -288,7 +288,7 @@ static bool has_answers(const serve *s)
 
 void serve_advance_switch(serve *s)
 {
-    if (s->switching != SWITCH_FINISHING || s->is_stalled || has_answers(s)) {
+    if (s->switching != SWITCH_FINISHING || s->is_stalled || has_answers(s) || serve_end_previews(s)) {
         return;
     }
     s->load = (load_job){.old = s->engine,

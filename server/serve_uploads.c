@@ -235,6 +235,7 @@ int serve_tick_uploads(serve *s)
         uploads_expire(&s->uploads, now);
     }
     serve_ack_all(s);
+    serve_tick_previews(s);
     for (size_t i = 0; i < s->uploads.n; i++) {
         upload *up = s->uploads.list[i];
         if (up->status == UPLOAD_ASSEMBLING && assemble(s, up)) {

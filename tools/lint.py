@@ -30,7 +30,7 @@ WRAPPERS = {
     "pcre2": ["text/pretokenizer.c"],
     "utf8proc": ["text/unicode.c"],
     "png.h": ["vision/image_png.c"],
-    "jpeglib": ["vision/image_jpeg.c"],
+    "jpeglib": ["vision/image_jpeg*"],
     "jerror": ["vision/image_jpeg.c"],
     "libavcodec/": ["vision/media_av*", "vision/film.c"],
     "libavformat/": ["vision/media_av*", "vision/film.c"],

@@ -155,6 +155,7 @@ static err_code choose_track(film *f, AVFormatContext *format, err_detail *detai
         AVStream *stream = format->streams[i];
         bool picture = stream->codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
                        !(stream->disposition & AV_DISPOSITION_ATTACHED_PIC);
+        f->info.has_audio |= stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
         if (picture && f->stream < 0) {
             f->stream = (int)i;
         } else {

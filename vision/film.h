@@ -66,7 +66,7 @@ typedef struct film_info {
     int64_t n_frames;
     double fps;        /* mean rate; 0 if unknown (one frame) */
     double duration_s; /* from the first frame to the end of the last */
-    bool variable_rate;
+    bool variable_rate, has_audio;
 } film_info;
 
 /* Which frames are wanted; zero means "as the processor's configuration says". */

@@ -114,13 +114,45 @@ test('a file goes up in chunks, and the same one again at once', async () => {
     ws.destroy();
 });
 
+test('a file that cannot be looked at is there all the same, without a preview', async () => {
+    const ws = await open();
+    for (const [data, media] of [[Buffer.from('\x89PNG\r\n\x1a\n....X', 'latin1'), { kind: 'image', mime_type: 'image/png' }],
+        [Buffer.from('plain text'), { kind: 'other', mime_type: 'application/octet-stream' }]]) {
+        const { upload } = await create(ws, data);
+        await send(ws, upload, data, 0, data.length);
+        const done = await finish(ws, upload);
+        assert.deepEqual(done.media, media);
+        assert.equal((await remove(done.file_id)).status, 200);
+    }
+    /* More at once than are looked at: all are there, in any order, and those that were looked at say so. */
+    const many = Array.from({ length: 24 }, (_, i) => Buffer.from(`\x89PNG\r\n\x1a\n....${i}`, 'latin1'));
+    const uploads = [];
+    for (const data of many) {
+        const { upload } = await create(ws, data);
+        await send(ws, upload, data, 0, data.length);
+        uploads.push(upload);
+    }
+    for (const { id } of uploads) ws.send({ type: 'upload.complete', upload_id: id });
+    for (const { id } of uploads) {
+        const done = await ws.wait((m) => m.type === 'upload.completed' && m.upload.id === id);
+        assert.equal(done.media.mime_type, 'image/png');
+        if (done.media.width) assert.equal((await ws.wait((m) => m.type === 'media.preview' && m.file_id === done.file_id)).thumbs.length, 1);
+        assert.equal((await remove(done.file_id)).status, 200);
+    }
+    assert.equal(ws.messages.filter((m) => m.type === 'error').length, 0);
+    ws.destroy();
+});
+
 test('the picture that went up is what a response sees', async () => {
     const ws = await open();
     const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n....', 'latin1'), Buffer.from('IEND....')]);
     const { upload } = await create(ws, png);
     await send(ws, upload, png, 0, 5);
     const done = await finish(ws, upload);
-    assert.deepEqual(done.media, { kind: 'image', mime_type: 'image/png' });
+    assert.deepEqual(done.media, { kind: 'image', mime_type: 'image/png', width: 40, height: 30 });
+    const preview = await ws.wait('media.preview');
+    assert.deepEqual({ ...preview }, { type: 'media.preview', file_id: done.file_id, sampled_frames: 1, est_tokens: 14,
+        thumbs: [{ t_ms: 0, width: 40, height: 30, data_uri: `data:image/jpeg;base64,${Buffer.from('thumb').toString('base64')}` }] });
     ws.send({ type: 'response.create', input: [{ role: 'user', content: [{ type: 'input_image', file_id: done.file_id }, { type: 'input_text', text: 'hi' }] }] });
     const reply = await ws.wait('response.completed');
     assert.equal(reply.response.output[0].content[0].text, '[picture] You said: hi');

@@ -1,12 +1,12 @@
 /** Pictures and films by their address through the whole program: the same prompt, cache and answer as sent along; a film that is
- *  too large is cut off on its way. */
+ *  too large is cut off on its way. And what a client hears of those that it uploads. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROGRAM, post, runTests, startServer, test } from './client.mjs';
+import { PROGRAM, Socket, post, runTests, startServer, test } from './client.mjs';
 
 if (/\/tsan\//.test(PROGRAM)) {
     console.log('skipped: under TSan a film is not read within its limits');
@@ -62,6 +62,54 @@ for (const [kind, type, name] of [['image_url', 'image/jpeg', '/photo.jpg'], ['v
         }
     });
 }
+
+/** Uploads over a socket; what it is, and the preview. */
+async function look(ws, data) {
+    ws.send({ type: 'upload.create', filename: 'x', bytes: data.length, purpose: 'vision' });
+    const { upload } = await ws.wait('upload.created');
+    const head = Buffer.alloc(16);
+    head.writeUInt8(1, 0);
+    head.writeUInt8(1, 1);
+    head.writeUInt32LE(upload.handle, 4);
+    ws.raw.send(Socket.frame(2, Buffer.concat([head, data])));
+    ws.send({ type: 'upload.complete', upload_id: upload.id });
+    const done = await ws.wait('upload.completed');
+    return { done, preview: await ws.wait((m) => m.type === 'media.preview' && m.file_id === done.file_id, 30000) };
+}
+
+test('what was uploaded is described and shown', async () => {
+    const ws = await Socket.open(server, { protocols: 'parley.v1' });
+    const picture = await look(ws, FILES['/photo.jpg']);
+    const { width, height } = picture.done.media;
+    assert.ok(width > 100 && height > 100);
+    assert.equal(picture.preview.sampled_frames, 1);
+    assert.equal(picture.preview.thumbs.length, 1);
+    const film = await look(ws, FILES['/film.mp4']);
+    /* On a machine that is very busy the facts may come too late to be told. */
+    if (film.done.media.width) {
+        assert.deepEqual(Object.keys(film.done.media), ['kind', 'mime_type', 'width', 'height', 'duration_ms', 'fps', 'frames', 'codec', 'has_audio']);
+        assert.equal(film.done.media.codec, 'H.264');
+        assert.equal(film.done.media.has_audio, false);
+        assert.ok(Math.abs((film.done.media.frames / film.done.media.fps) * 1000 - film.done.media.duration_ms) < 100);
+    }
+    assert.ok(film.preview.thumbs.length > 1 && film.preview.thumbs.length <= 8);
+    assert.ok(film.preview.sampled_frames >= film.preview.thumbs.length);
+    for (const thumb of [...picture.preview.thumbs, ...film.preview.thumbs]) {
+        const jpeg = Buffer.from(thumb.data_uri.replace('data:image/jpeg;base64,', ''), 'base64');
+        assert.equal(jpeg.readUInt32BE(0) >>> 8, 0xffd8ff);
+        assert.equal(jpeg.readUInt16BE(jpeg.length - 2), 0xffd9);
+        assert.ok(thumb.width <= 160 && thumb.height <= 160 && jpeg.length < 20000);
+    }
+    const times = film.preview.thumbs.map((thumb) => thumb.t_ms);
+    assert.deepEqual(times, [...new Set(times)].sort((a, b) => a - b));
+    for (const [kind, seen] of [['image_url', picture], ['video_url', film]]) {
+        const words = (await ask(kind, `upload:${seen.done.file_id}`)).json().usage.prompt_tokens;
+        const bare = (await post(server, '/v1/chat/completions/input_tokens', { messages: [{ role: 'user', content: 'What is it?' }] })).json().input_tokens;
+        const real = words - bare;
+        assert.ok(Math.abs(seen.preview.est_tokens - real) <= real / 10 + 2, `${kind}: ${seen.preview.est_tokens} of ${real}`);
+    }
+    ws.destroy();
+});
 
 test('a film behind a redirect, one that is none, one that is too large', async () => {
     assert.equal((await answer('video_url', `${here}/old/film.mp4`)).cached, 1);

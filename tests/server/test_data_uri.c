@@ -89,6 +89,21 @@ static err_code decode(const char *text, size_t max, size_t *n)
     return err;
 }
 
+static void test_encode(void)
+{
+    static const uint8_t DATA[] = {0, 1, 2, 250, 251, 252, 255};
+    uint8_t back[16];
+    size_t n_back = 0;
+    for (size_t n = 0; n <= sizeof DATA; n++) {
+        bytes text;
+        bytes_init(&text, 100);
+        base64_encode(&text, DATA, n);
+        CHECK(base64_decode(back, &n_back, bytes_str(&text), text.len));
+        CHECK(n_back == n && memcmp(back, DATA, n) == 0);
+        bytes_deinit(&text);
+    }
+}
+
 int main(void)
 {
     size_t n = 0;
@@ -106,5 +121,6 @@ int main(void)
     CHECK_INT(decode("data:image/png;base64,", 100, &n), ERR_INVALID);
     CHECK_INT(decode("", 100, &n), ERR_INVALID);
     CHECK_INT(decode("Zm9vZm9vZm9v", 8, &n), ERR_LIMIT);
+    test_encode();
     CHECK_DONE();
 }
