@@ -32,6 +32,8 @@ const DEFAULTS = {
     progressMs: 0, // how long each phase lasts; 0: no progress events
     upgrade: true, // false: the upgrade is refused, as by a proxy
     model: 'seedling',
+    models: [], // as /v1/models says them: what can be loaded instead
+    loadMs: 60, // how long that takes
     version: '0.1.0',
     modalities: ['text', 'image'],
     thinkingCapability: true,
@@ -86,9 +88,11 @@ export async function startMock(given = {}) {
                     id: options.model, object: 'model', created: 0, owned_by: 'parley',
                     meta: { n_ctx: options.nContext, n_params: 25318088, size: 50636176 },
                     architecture: { input_modalities: options.modalities, output_modalities: ['text'] },
-                }],
+                    status: { value: 'loaded' },
+                }, ...options.models.filter((one) => one.id !== options.model)],
             });
         }
+        if (url.pathname === '/models/load') return load(request, json);
         if (url.pathname === '/props') {
             return json(200, { default_generation_settings: { n_ctx: options.nContext, params: { temperature: 0.3, top_p: 0.8, min_p: 0, top_k: 20, max_tokens: 2048, repetition_penalty: 1 } } });
         }
@@ -248,17 +252,34 @@ export async function startMock(given = {}) {
                 }
             }
         });
-        if (options.greet) {
-            client.send({
-                type: 'session.created',
-                event_id: randomUUID(),
-                session: { id: randomUUID(), protocol: 'parley.v1', model: options.model, created_at: 0 },
-                server: { name: 'parley', version: options.version, state: options.state, progress: 1 },
-                capabilities: { modalities: options.modalities, image_types: ['image/png', 'image/jpeg'], video_types: [], video: options.video, tools: true, thinking: options.thinkingCapability },
-                limits: { max_text_frame: options.maxTextFrame, max_images: 16, n_ctx: options.nContext, log_ttl_s: 300, ping_ms: 20000 },
-            });
-        }
+        if (options.greet) client.send(session('session.created'));
     });
+
+    const session = (type) => ({
+        type,
+        event_id: randomUUID(),
+        session: { id: randomUUID(), protocol: 'parley.v1', model: options.model, created_at: 0 },
+        server: { name: 'parley', version: options.version, state: options.state, progress: 1 },
+        capabilities: { modalities: options.modalities, image_types: ['image/png', 'image/jpeg'], video_types: [], video: options.video, tools: true, thinking: options.thinkingCapability },
+        limits: { max_text_frame: options.maxTextFrame, max_images: 16, n_ctx: options.nContext, log_ttl_s: 300, ping_ms: 20000 },
+    });
+
+    /** POST /models/load: another model takes the place of the loaded one; one that has no architecture cannot be loaded. */
+    async function load(request, json) {
+        let body = '';
+        for await (const data of request) body += data;
+        const name = JSON.parse(body).model;
+        const wanted = options.models.find((one) => one.id === name);
+        const send = (event) => sockets.forEach((client) => client.send(event));
+        for (let i = 0; i < 4; i += 1) {
+            send({ type: 'server.status', state: 'loading', progress: i / 4, next_model: name });
+            await new Promise((resolve) => setTimeout(resolve, options.loadMs / 4));
+        }
+        if (wanted.architecture) Object.assign(options, { model: name, modalities: wanted.architecture.input_modalities });
+        send(session('session.updated'));
+        send({ type: 'server.status', state: 'ready', progress: 1, model: options.model });
+        return wanted.architecture ? json(200, { success: true, model: name }) : json(503, { error: { code: 'model_load_failed', message: `${name} cannot be loaded: there is not enough memory` } });
+    }
 
     function receive(client, event) {
         if (event.type === 'ping') client.send({ type: 'pong', t: event.t });

@@ -121,7 +121,7 @@ class ParleyApp extends LitElement {
         try {
             const reply = await this.chat.connection.fetch('v1/models');
             if (!reply.ok) return;
-            this.httpModel = (await reply.json()).data?.[0] ?? null;
+            this.httpModel = (await reply.json()).data?.find((one) => one.id === (this.chat.modelId || one.id)) ?? null;
             this.chat.httpModel = this.httpModel;
             this.requestUpdate();
             const props = await this.chat.connection.fetch('props');
@@ -134,7 +134,7 @@ class ParleyApp extends LitElement {
 
     #connectionChanged() {
         const { state } = this.chat.connection;
-        if ((state === 'open' || state === 'fallback') && !this.httpModel) this.#askModel();
+        if ((state === 'open' || state === 'fallback') && this.httpModel?.id !== this.chat.modelId) this.#askModel();
         const version = this.chat.connection.session?.server?.version;
         if (version && this.version && version !== this.version) {
             this.#notify({ text: 'The server was updated.', action: 'Reload', undo: () => location.reload(), lastsMs: 60_000 });
@@ -226,7 +226,7 @@ class ParleyApp extends LitElement {
                 ${icon('menu')}
             </button>
             <h1>
-                <button type="button" class="quiet model-button" @click=${() => openDialog('model')}
+                <button type="button" class="quiet model-button" @click=${this.#showModel}
                     title="About the model">
                     <span class="dot ${words.tone}"></span>
                     <span class="model-name">${model.name}</span>
@@ -389,6 +389,11 @@ class ParleyApp extends LitElement {
             this.#notify({ text: 'The server cannot be reached for this part of the page. Try again when it is back.' });
             return null;
         }
+    }
+
+    #showModel() {
+        this.#part(() => import('./model-list.js')); // the facts show without it
+        openDialog('model');
     }
 
     async #showStatus() {

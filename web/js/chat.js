@@ -416,7 +416,7 @@ export class Chat extends EventTarget {
     }
 
     get modelId() {
-        return this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
+        return this.connection.server?.next_model ?? this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
     }
 
     get modelName() {

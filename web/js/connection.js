@@ -461,9 +461,16 @@ export class Connection extends EventTarget {
         }
         if (event.type === 'server.status') {
             const loaded = this.server?.state === 'loading' && event.state !== 'loading';
-            this.server = { ...this.server, ...event };
+            this.server = { ...this.server, next_model: undefined, ...event };
             // Only a greeting says what the model can do, and this one came before the model was there.
             if (loaded) this.#reopen();
+            this.dispatchEvent(new Event('state'));
+            return;
+        }
+        if (event.type === 'session.updated') {
+            this.session = event;
+            this.server = event.server;
+            this.#attachAll(); // what was asked meanwhile
             this.dispatchEvent(new Event('state'));
             return;
         }

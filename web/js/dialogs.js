@@ -44,7 +44,7 @@ export function modelDialog(model, connection, onStatus) {
         <div class="dialog-body">
             <dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
             ${words.detail ? html`<p class="note">${words.detail}</p>` : nothing}
-            <p class="note">Another model: <code>parley -m DIR</code>, where DIR holds a checkpoint.</p>
+            <model-list .connection=${connection}></model-list>
             <p class="row">
                 <button type="button" class="plain" @click=${onStatus}>${icon('pulse')}What the server does</button>
             </p>

@@ -1,0 +1,116 @@
+/** Several models: the list in the dialog, choosing another, one that cannot be loaded; with the mock and with the program. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import test, { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { startMock } from './mock_server.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const program = process.env.PARLEY_BIN ?? join(root, 'build/parley');
+const maker = join(dirname(program), 'make_gguf');
+const skip = existsSync(program) && existsSync(maker) ? false : `there is no ${program} or ${maker}`;
+
+const MODELS = [
+    { id: 'blind', object: 'model', meta: { size: 4e8, n_ctx_train: 32768 }, architecture: { input_modalities: ['text'] }, status: { value: 'unloaded' } },
+    { id: 'org/huge', object: 'model', meta: { size: 9e11 }, status: { value: 'unloaded' } },
+    { id: 'torn', object: 'model', status: { value: 'failed', error: 'torn/model.safetensors: the file is shorter than its header says' } },
+];
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const openList = async (page) => {
+    await page.locator('.model-button').click();
+    await page.getByRole('region', { name: 'Models' }).waitFor();
+};
+const name = (page, text) => page.locator('.model-name', { hasText: text }).waitFor();
+
+test('one model needs no list', async (t) => {
+    const server = await startMock();
+    t.after(() => server.close());
+    const { page, done } = await openChat(browser, server.url);
+    await page.locator('.model-button').click();
+    await page.getByText('Other models').waitFor();
+    assert.equal(await page.getByRole('region', { name: 'Models' }).count(), 0);
+    await done();
+});
+
+test('another model is chosen, and the page is that of the new one', async (t) => {
+    const server = await startMock({ models: MODELS });
+    t.after(() => server.close());
+    const { page, done } = await openChat(browser, server.url);
+    await page.getByLabel('Add pictures').waitFor({ state: 'attached' });
+    await openList(page);
+    const list = page.getByRole('region', { name: 'Models' });
+    assert.match(await list.innerText(), /seedling[\s\S]*in use[\s\S]*blind 381\.5 MB · text only[\s\S]*torn cannot be loaded: torn\/model\.safetensors/);
+    assert.equal(await list.getByRole('button').count(), 2);
+    await list.getByRole('button', { name: 'Use blind' }).click();
+    await list.getByText('in use').waitFor();
+    await name(page, 'Blind');
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByLabel('Add pictures').count(), 0);
+    await send(page, 'say changed');
+    assert.equal(await lastAnswer(page), 'changed');
+    assert.equal(server.requests.at(-1).body.model, 'blind');
+    await done();
+});
+
+test('what is asked while another model loads is asked of that one; a failure is told', async (t) => {
+    const server = await startMock({ models: MODELS, loadMs: 400 });
+    t.after(() => server.close());
+    const { page, done } = await openChat(browser, server.url);
+    await openList(page);
+    await page.getByRole('button', { name: 'Use blind' }).click();
+    await page.getByRole('progressbar', { name: 'blind is being loaded' }).waitFor();
+    await page.keyboard.press('Escape');
+    await send(page, 'say next');
+    assert.equal(await lastAnswer(page), 'next');
+    assert.equal(server.requests.at(-1).body.model, 'blind');
+    await openList(page);
+    await page.getByRole('button', { name: 'Use org/huge' }).click();
+    await page.getByText('org/huge cannot be loaded: there is not enough memory').waitFor();
+    await name(page, 'Blind');
+    await done();
+});
+
+test('the program switches between two checkpoints', { skip }, async (t) => {
+    const tiny = join(root, 'tests/data/tiny');
+    const folder = mkdtempSync(join(tmpdir(), 'parley-page-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    mkdirSync(join(folder, 'eyes'));
+    for (const file of ['config.json', 'generation_config.json', 'processor_config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json']) symlinkSync(join(tiny, file), join(folder, 'eyes', file));
+    symlinkSync(join(root, 'tools/seedling/chat_template.jinja'), join(folder, 'eyes/chat_template.jinja'));
+    assert.equal(spawnSync(maker, [join(folder, 'eyes'), join(folder, 'rough.gguf'), 'q8_0']).status, 0);
+    renameSync(join(folder, 'mmproj-rough.gguf'), join(folder, '.kept'));
+    let log = '';
+    const server = spawn(program, ['serve', '-m', 'eyes', '--models-dir', folder, '--port', '0', '--threads', '1', '-n', '8'], { env: { ...process.env, PARLEY_CONFIG: 'none' } });
+    const ended = new Promise((resolve) => server.on('exit', resolve));
+    t.after(() => server.kill('SIGTERM') && ended);
+    for (const stream of [server.stdout, server.stderr]) stream.on('data', (data) => (log += data));
+    let url;
+    await until(() => (url = /http:\/\/[\d.]+:\d+\//.exec(log)?.[0]), 'the server to be ready', 60_000);
+    const { page, done } = await openChat(browser, url);
+    const other = await openChat(browser, url);
+    await name(page, 'Eyes');
+    await page.getByLabel('Add pictures').waitFor({ state: 'attached' });
+    await openList(page);
+    await page.getByRole('button', { name: 'Use rough' }).click();
+    await name(page, 'Rough');
+    await name(other.page, 'Rough'); /* another open page hears of it */
+    await page.getByLabel('Add pictures').waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await send(page, 'hello');
+    await lastAnswer(page);
+    assert.equal((await (await fetch(new URL('v1/models', url))).json()).data[0].id, 'rough');
+    await openList(page);
+    await page.getByRole('button', { name: 'Use eyes' }).click();
+    await name(page, 'Eyes');
+    await page.getByLabel('Add pictures').waitFor({ state: 'attached' });
+    await other.done();
+    await done();
+});
