@@ -424,7 +424,7 @@ static void *engine_thread(void *ctx)
 err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *d)
 {
     pthread_mutex_lock(&e->lock);
-    if (e->n_list >= N_SLOTS + MAX_WAITING) {
+    if (e->n_list >= N_SLOTS + (e->opt.n_queue > 0 ? e->opt.n_queue : MAX_WAITING)) {
         pthread_mutex_unlock(&e->lock);
         return err_set(d, ERR_BUSY, "the queue is full");
     }

@@ -107,7 +107,7 @@ int main(int argc, char **argv)
         } else if (strcmp(name, "--model-switch") == 0) {
             opt.switches_model = strcmp(value, "on") == 0;
         } else if (strcmp(name, "--queue") == 0) {
-            opt.n_queue = (int)strtol(value, NULL, 10);
+            opt.n_queue = engine_opt.n_queue = (int)strtol(value, NULL, 10);
         } else {
             fprintf(stderr, "fake_main: unknown option %s\n", name);
             return 2;
