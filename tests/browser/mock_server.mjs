@@ -33,7 +33,7 @@ const DEFAULTS = {
     upgrade: true, // false: the upgrade is refused, as by a proxy
     model: 'seedling',
     models: [], // as /v1/models says them: what can be loaded instead
-    loadMs: 60, // how long that takes
+    holdLoad: false, // go on with that until it is false again
     version: '0.1.0',
     modalities: ['text', 'image'],
     thinkingCapability: true,
@@ -271,10 +271,8 @@ export async function startMock(given = {}) {
         const name = JSON.parse(body).model;
         const wanted = options.models.find((one) => one.id === name);
         const send = (event) => sockets.forEach((client) => client.send(event));
-        for (let i = 0; i < 4; i += 1) {
-            send({ type: 'server.status', state: 'loading', progress: i / 4, next_model: name });
-            await new Promise((resolve) => setTimeout(resolve, options.loadMs / 4));
-        }
+        send({ type: 'server.status', state: 'loading', progress: 0.25, next_model: name });
+        while (options.holdLoad && !closed) await new Promise((resolve) => setTimeout(resolve, 10));
         if (wanted.architecture) Object.assign(options, { model: name, modalities: wanted.architecture.input_modalities });
         send(session('session.updated'));
         send({ type: 'server.status', state: 'ready', progress: 1, model: options.model });

@@ -61,7 +61,7 @@ test('another model is chosen, and the page is that of the new one', async (t) =
 });
 
 test('what is asked while another model loads is asked of that one; a failure is told', async (t) => {
-    const server = await startMock({ models: MODELS, loadMs: 400 });
+    const server = await startMock({ models: MODELS, holdLoad: true });
     t.after(() => server.close());
     const { page, done } = await openChat(browser, server.url);
     await openList(page);
@@ -69,6 +69,9 @@ test('what is asked while another model loads is asked of that one; a failure is
     await page.getByRole('progressbar', { name: 'blind is being loaded' }).waitFor();
     await page.keyboard.press('Escape');
     await send(page, 'say next');
+    await page.getByText('say next').first().waitFor();
+    assert.equal(server.requests.length, 0);
+    server.options.holdLoad = false;
     assert.equal(await lastAnswer(page), 'next');
     assert.equal(server.requests.at(-1).body.model, 'blind');
     await openList(page);

@@ -13,7 +13,7 @@
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
  *
  * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in it, and as damaged with a
- * file "corrupt"; with a file "blind" it sees no pictures.
+ * file "corrupt"; it goes on as long as there is a file "slow". With a file "blind" it sees no pictures.
  *
  * A picture must start like a PNG and end with IEND, else it is "damaged".
  */
@@ -504,6 +504,12 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
         return err_set(detail, ERR_CORRUPT, "model.safetensors is truncated");
     }
     const char *dir = opt->model_dir, *slash = dir ? strrchr(dir, '/') : NULL;
+    while (holds(dir, "slow")) {
+        if (opt->on_load) {
+            opt->on_load(opt->on_load_ctx, "weights", 0.5);
+        }
+        sleep_ms(10);
+    }
     if (holds(dir, "refuse")) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this model");
     }
