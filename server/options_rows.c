@@ -97,7 +97,7 @@ static const option_row ROWS[] = {
         .help = "copy the weights into huge pages when the program starts: answers are quicker",
         .more =
             "Takes as much memory again as the weights, beside the pages of the files, which the system may "
-            "drop; and a second for each 2 GB."),
+            "drop; and some seconds at the start."),
     ROW(.name = "mlock", AT(mlock), .kind = OPTION_SWITCH, .commands = IN_ENGINE, .group = GROUP_SPEED,
         .help = "keep in memory what was once read or used: the system does not swap or drop it",
         .more = "Needs a limit of locked memory that is large enough: `ulimit -l`, or LimitMEMLOCK= of a "
