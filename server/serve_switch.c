@@ -3,8 +3,8 @@
  * that run end, the loader thread closes the engine and opens the other, and then all that asked for that model go on
  * before the next switch begins. The memory of the old model is given back before the new one is read. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -68,7 +68,7 @@ static engine_options options_of(const serve *s, const model_ref *ref)
     return o;
 }
 
-bool serve_start_loader(serve *s)
+static bool start_loader(serve *s)
 {
     s->loader_started = pthread_create(&s->loader, NULL, loader, s) == 0;
     return s->loader_started;
@@ -77,9 +77,15 @@ bool serve_start_loader(serve *s)
 bool serve_load_first(serve *s)
 {
     const char *dir = s->opt->engine->model_dir;
+    char *full = dir ? realpath(dir, NULL) : NULL;
     snprintf(s->home.path, sizeof s->home.path, "%s", dir ? dir : "");
+    if (full && !serve_name_of(s, s->home.path) &&
+        serve_name_of(s, full)) { /* the list has it by another path */
+        snprintf(s->home.path, sizeof s->home.path, "%s", full);
+    }
+    free(full);
     s->load = (load_job){.wanted = options_of(s, &s->home)};
-    return serve_start_loader(s);
+    return start_loader(s);
 }
 
 /* ---- the loaded model ---- */
@@ -295,7 +301,7 @@ void serve_advance_switch(serve *s)
                          .wanted = options_of(s, &s->wanted),
                          .previous = options_of(s, &s->current),
                          .has_previous = s->engine != NULL};
-    if (!serve_start_loader(s)) {
+    if (!start_loader(s)) {
         api_error e;
         api_error_from(&e, ERR_NOMEM, NULL);
         s->switching = SWITCH_NONE;

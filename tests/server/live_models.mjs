@@ -201,7 +201,7 @@ test('without any model the server says so, and takes one that can be loaded', a
 });
 
 test('loading by hand', async () => {
-    const server = await start(['--alias', 'house']);
+    const server = await start(['--alias', 'house', '--model', `${root}/org/../ash`]);
     assert.match(await states(server), /^house loaded, bare failed, birch/);
     const load = (model) => post(server, '/models/load', { model });
     assert.deepEqual((await load('birch')).json(), { success: true, model: 'birch' });
