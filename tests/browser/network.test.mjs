@@ -45,7 +45,8 @@ async function cutAt(page, cuts) {
         }
         assert.deepEqual(words(await lastAnswer(page)), LONG, `cut at ${points}`);
     }
-    assert.equal(server.requests.length, cuts.length, 'no question was asked twice');
+    // One whose name had not come yet is asked for again, in the same name.
+    assert.equal(server.begun(), cuts.length, 'no question was answered twice');
 }
 
 test('20 cuts at random points of answers: nothing lost, nothing twice', async () => {
@@ -62,10 +63,11 @@ test('the same over server-sent events', async () => {
     assert.ok(server.requests.every(({ transport }) => transport === 'http'));
     // Cut before the first byte came, it is asked for again, and answered once.
     server.options.mute = true;
+    const sent = server.requests.length;
     await send(page, 'say only once');
-    await until(() => server.requests.length === 5, 'the question');
+    await until(() => server.requests.length === sent + 1, 'the question');
     server.drop();
-    await until(() => server.requests.length === 6, 'the question again');
+    await until(() => server.requests.length === sent + 2, 'the question again');
     server.options.mute = false;
     assert.equal(await lastAnswer(page), 'only once');
     assert.equal(server.begun(), 5);
@@ -150,12 +152,12 @@ test('without WebSocket it falls back to server-sent events by itself', async ()
     assert.match(server.requests[0].body.input[0].content[0].image_url, /^data:image\/png/);
     assert.match(await page.locator('.thinking summary').innerText(), /Thought for/);
     assert.match(await page.locator('.figures').innerText(), /89\.3 tokens\/s.*media route/s);
-    server.options.delayMs = 20;
+    server.options.holdAfter = 6;
     await send(page, 'long');
     await page.locator('.answer').getByText('word5').first().waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
-    assert.equal(server.cancels.length, 1);
+    await until(() => server.cancels.length === 1, 'the server to be told');
     await send(page, 'error context_length_exceeded');
     await page.getByText('longer than the model can read').first().waitFor();
     await done();
