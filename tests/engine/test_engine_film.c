@@ -108,7 +108,7 @@ static chat_file load(chat_input *in, const char *path)
     if (file.len) {
         memcpy(copy, file.data, file.len);
     }
-    chat_file f = {copy, file.len};
+    chat_file f = {.data = copy, .bytes = file.len};
     bytes_deinit(&file);
     return f;
 }

@@ -354,7 +354,8 @@ static void test_films(engine *e)
 /* Frames of a list at another rate: the same files, but other ones of them are shown. */
 static void test_list_rates(void)
 {
-    chat_file list[3] = {{(const uint8_t *)"a", 1}, {(const uint8_t *)"b", 1}, {(const uint8_t *)"c", 1}};
+    chat_file list[3] = {
+        {(const uint8_t *)"a", 1, NULL}, {(const uint8_t *)"b", 1, NULL}, {(const uint8_t *)"c", 1, NULL}};
     chat_part part = {.kind = CHAT_VIDEO, .video = {.list = list, .n_list = 3, .list_fps = 1}};
     uint8_t one[HASH_BYTES], two[HASH_BYTES], known[HASH_BYTES];
     prepare_film_hash(one, &part);
