@@ -197,7 +197,7 @@ static bool relative_path(char out[PATH_MAX], const char *folder, const char *ur
     char real[PATH_MAX];
     size_t n = 0;
     for (const char *p = url + sizeof FILE_SCHEME - 1; *p; p++) {
-        const char hex[3] = {p[0], p[0] == '%' ? p[1] : '\0', p[0] == '%' && p[1] ? p[2] : '\0'};
+        const char hex[4] = {p[0], p[0] == '%' ? p[1] : '\0', p[0] == '%' && p[1] ? p[2] : '\0'};
         char c = *p;
         if (c == '%') {
             if (!isxdigit((unsigned char)hex[1]) || !isxdigit((unsigned char)hex[2])) {
