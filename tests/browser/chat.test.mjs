@@ -461,7 +461,7 @@ test('settings: theme, system prompt and sampling', async () => {
     assert.equal(body.temperature, 0);
     assert.equal(body.max_output_tokens, 64);
     await page.reload();
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    await until(() => page.evaluate(() => document.documentElement.dataset.theme === 'dark'), 'the dark page');
     await done();
 });
 
