@@ -31,7 +31,6 @@ typedef struct model_config {
     bool has_experts[MODEL_MAX_LAYERS];
     int32_t n_experts, n_experts_used, expert_size;
     int32_t shared_expert_size; /* 0: there is none */
-    bool experts_turned;        /* experts in one tensor are published as [E, n_in, n_out] */
     bool norm_expert_weights;   /* the weights of the experts used are divided by their sum */
     /* GatedDeltaNet */
     int32_t delta_n_k, delta_n_v, delta_dk, delta_dv, conv_kernel;

@@ -267,7 +267,12 @@ err_code config_read_dense(model_config *cfg, const config_section *text)
 err_code config_read_experts(model_config *cfg, const config_section *text, bool shared)
 {
     int32_t step = 1;
-    err_code err = read_required(&cfg->n_experts, text, "num_experts", CONFIG_MAX_EXPERTS);
+    /* Newer versions of transformers write the second name for every family. */
+    const char *n_experts =
+        json_get(text->object, "num_experts") || !json_get(text->object, "num_local_experts")
+            ? "num_experts"
+            : "num_local_experts";
+    err_code err = read_required(&cfg->n_experts, text, n_experts, CONFIG_MAX_EXPERTS);
     if (!err) {
         err = read_required(&cfg->n_experts_used, text, "num_experts_per_tok", MODEL_MAX_EXPERTS_USED);
     }

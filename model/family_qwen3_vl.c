@@ -13,7 +13,6 @@ static err_code read(model_config *cfg, const config_section *top, const config_
     }
     if (!err && strncmp(cfg->family, "qwen3_vl_moe", strlen("qwen3_vl_moe")) == 0) {
         cfg->norm_expert_weights = true; /* no field says so: it is not a choice here */
-        cfg->experts_turned = true;
         err = config_read_experts(cfg, text, false);
     }
     if (!err) {

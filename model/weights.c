@@ -289,18 +289,33 @@ static err_code turn_experts(loader *ld, tensor *out, const checkpoint_tensor *t
     return ERR_OK;
 }
 
+static bool has_dims(const checkpoint_tensor *t, size_t a, size_t b, size_t c)
+{
+    const size_t dims[3] = {a, b, c};
+    return t && t->view.n_dims == 3 && memcmp(t->view.dims, dims, sizeof dims) == 0;
+}
+
+/* Whether the layer's experts are stored [E, n_in, n_out], what Qwen3-VL publishes. At most one of the two tensors is
+ * square, so the other one tells. */
+static bool experts_are_turned(const loader *ld)
+{
+    const size_t E = (size_t)ld->cfg->n_experts, MI = (size_t)ld->cfg->expert_size,
+                 H = (size_t)ld->cfg->hidden_size;
+    return (H != 2 * MI && has_dims(look_up(ld, "mlp.experts.gate_up_proj"), E, H, 2 * MI)) ||
+           (H != MI && has_dims(look_up(ld, "mlp.experts.down_proj"), E, MI, H));
+}
+
 /* All experts' matrices in one tensor: [E, rows, cols], seen as [E * rows, cols] afterwards; packed, or turned the other
- * way ([E, cols, rows], what Qwen3-VL publishes). */
+ * way ([E, cols, rows]). */
 static err_code take_stack(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts;
-    const size_t straight[3] = {E, rows, cols}, turned[3] = {E, cols, rows};
     if (take_packed(ld, out, &t->view, E * rows, cols)) {
         return ERR_OK;
     }
-    const bool is_turned = t->view.n_dims == 3 && memcmp(t->view.dims, turned, sizeof turned) == 0 &&
-                           (rows != cols || ld->cfg->experts_turned);
-    err_code err = take_shaped(ld, out, t, is_turned ? turned : straight, 3);
+    const bool is_turned = has_dims(t, E, cols, rows) && experts_are_turned(ld);
+    const size_t dims[3] = {E, is_turned ? cols : rows, is_turned ? rows : cols};
+    err_code err = take_shaped(ld, out, t, dims, 3);
     if (!err && is_turned) {
         err = turn_experts(ld, out, t, rows, cols);
     }

@@ -65,8 +65,8 @@ static void collect(answer *answers, uint64_t first_id, size_t n)
 {
     for (size_t done = 0; done < n;) {
         void *message = NULL;
-        if (!mailbox_pop_wait(events, &message, 60000)) {
-            check_fail(__FILE__, __LINE__, "no event for a minute");
+        if (!mailbox_pop_wait(events, &message, 300000)) {
+            check_fail(__FILE__, __LINE__, "no event for five minutes");
             return;
         }
         gen_event *ev = message;

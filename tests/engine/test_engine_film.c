@@ -63,8 +63,8 @@ static void answer_request(engine *e, gen_request *r, answer *a)
     CHECK_OK(engine_submit(e, r, ++id, &d), d);
     for (bool done = false; !done;) {
         void *message = NULL;
-        if (!mailbox_pop_wait(events, &message, 60000)) {
-            check_fail(__FILE__, __LINE__, "no event for a minute");
+        if (!mailbox_pop_wait(events, &message, 300000)) {
+            check_fail(__FILE__, __LINE__, "no event for five minutes");
             return;
         }
         gen_event *ev = message;

@@ -251,8 +251,8 @@ static void run_all(engine *e, gen_request **requests, answer *answers, int n)
     }
     for (int n_done = 0; n_done < n;) {
         void *message = NULL;
-        if (!mailbox_pop_wait(events, &message, 60000)) {
-            check_fail(__FILE__, __LINE__, "no event for a minute");
+        if (!mailbox_pop_wait(events, &message, 300000)) {
+            check_fail(__FILE__, __LINE__, "no event for five minutes");
             return;
         }
         gen_event *ev = message;

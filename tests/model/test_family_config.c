@@ -39,7 +39,7 @@ static void test_qwen3_5(void)
     model_config cfg;
     err_detail d = {0};
     CHECK_OK(load_with(&cfg, "qwen3_5_moe", "", &d), d);
-    CHECK(cfg.attention_gate && cfg.zero_centred_norms && cfg.norm_expert_weights && !cfg.experts_turned);
+    CHECK(cfg.attention_gate && cfg.zero_centred_norms && cfg.norm_expert_weights);
     CHECK_INT(cfg.n_experts, 6);
     CHECK_INT(cfg.n_experts_used, 2);
     CHECK_INT(cfg.expert_size, 24);
@@ -101,7 +101,7 @@ static void test_qwen3_vl(void)
     model_config cfg;
     err_detail d = {0};
     CHECK_OK(load_with(&cfg, "qwen3_vl_moe", "", &d), d);
-    CHECK(!cfg.attention_gate && !cfg.zero_centred_norms && cfg.has_vision && cfg.experts_turned);
+    CHECK(!cfg.attention_gate && !cfg.zero_centred_norms && cfg.has_vision);
     CHECK_INT(cfg.n_deepstack, 2);
     CHECK_INT(model_config_feature_width(&cfg), 3 * 64);
     CHECK_INT(cfg.mrope_section[1], 2);
