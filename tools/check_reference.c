@@ -1,21 +1,20 @@
 /* check_reference: runs every DIR/cases/NAME.safetensors of a reference checkpoint against the engine.
  *
- *     build/check_reference DIR [generic|avx2|avx512|native [MODEL]]
+ *     build/check_reference [--exact-rope] DIR [generic|avx2|avx512|native [MODEL]]
  *
  * DIR is a checkpoint folder with cases/; MODEL is the same model in another form (FILE.gguf), to be checked in its place. A
- * case holds input_ids and what a trusted implementation computed from
- * them in float32; everything present is compared and printed as one row: case, what, worst difference, largest
- * reference value, verdict. Exit 0 only if all agree:
+ * case holds input_ids and what a trusted implementation computed from them in float32; everything present is compared and
+ * printed as one row: case, what, worst difference, largest reference value, verdict. Exit 0 only if all agree:
  *   - floats: max |ours - reference| <= 2e-3 * max |reference|;
  *   - tokens, grids and positions: equal;
  *   - pixel_values: within one 8-bit step (2/255) everywhere and equal in 99 % of the values.
  *
- * The reference cast its models to bf16 as a whole before it computed in float32, so its rotary frequencies are rounded
- * to bf16; so are ours here, and here alone.
+ * Most references cast their models to bf16 as a whole before they computed in float32, so their rotary frequencies are
+ * rounded to bf16; so are ours here, and here alone. --exact-rope: not in this one.
  *
- * The media of a case follow from its name (MEDIA below): pictures are cases/img_*.png, the film is
- * cases/frames/000.png ... at 4 frames a second. NAME.prompt.txt is the prompt before placeholders are expanded.
- * A case of another name with pixel values is still computed from those.
+ * The media of a case follow from its name (MEDIA below): pictures are cases/img_*.png, the film is cases/frames/000.png ...
+ * at 4 frames a second. NAME.prompt.txt is the prompt before placeholders are expanded. A case of another name with pixel
+ * values is still computed from those.
  */
 #include <dirent.h>
 #include <math.h>
@@ -735,11 +734,6 @@ static void check_case(context *cx, const char *name)
     tensor_file_close(rc.file);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Names of the case files without their ending, sorted. */
 static size_t list_cases(const char *dir, char **names)
 {
@@ -770,15 +764,19 @@ int main(int argc, char **argv)
     err_detail d = {0};
     context cx = {0};
     compute_options options = {.n_threads = 0, .cpu_mask = ~0u};
+    const bool exact_rope = argc > 1 && strcmp(argv[1], "--exact-rope") == 0;
+    argc -= exact_rope;
+    argv += exact_rope;
     if (argc < 2 || argc > 4 || (argc > 2 && !cpu_parse_level(argv[2], &options.cpu_mask))) {
-        fprintf(stderr, "usage: check_reference DIR [generic|avx2|avx512|native [MODEL]]\n");
+        fprintf(stderr, "usage: check_reference [--exact-rope] DIR [generic|avx2|avx512|native [MODEL]]\n");
         return 2;
     }
     cx.dir = argv[1];
     size_t n = list_cases(cx.dir, names);
     require(compute_create(&cx.c, &options, &d), &d);
-    const char *path = argc > 3 ? argv[3] : cx.dir;
-    require(model_open(&cx.m, path, &(model_open_options){.rope_bf16 = true}, &d), &d);
+    require(
+        model_open(&cx.m, argc > 3 ? argv[3] : cx.dir, &(model_open_options){.rope_bf16 = !exact_rope}, &d),
+        &d);
     cx.cfg = model_get_config(cx.m);
     if (cx.cfg->has_vision) {
         tensor_source tensors = model_tensors(cx.m);

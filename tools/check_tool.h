@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -30,6 +31,12 @@ static inline void *must(void *p)
         exit(2);
     }
     return p;
+}
+
+/* For qsort: texts in the order of their bytes. */
+static inline int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* The decoded picture at path; the caller frees it with image_deinit. */

@@ -1,4 +1,5 @@
-/* The reference outputs of tests/data/tiny, with every set of kernels. */
+/* The reference outputs of tests/data/tiny, with every set of kernels; those of the families with experts that no full set
+ * covers. */
 #include "tests/check.h"
 
 #include "tests/model/tool.h"
@@ -12,6 +13,10 @@ int main(void)
         CHECK_INT(tool_run("check_reference", dir, levels[i]), 0);
     }
     CHECK_INT(tool_run("check_reference", dir, "no such level"), 2);
+    static const char *const others[] = {"tiny_moe", "tiny_vl_moe"};
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_INT(tool_run("check_reference", "--exact-rope", check_data(others[i])), 0);
+    }
     CHECK_INT(tool_run("check_reference", "/nonexistent", NULL), 2);
     CHECK_DONE();
 }

@@ -28,7 +28,7 @@ static void test_routes(void)
         {NET_HEAD, "/health", 200, ROUTE_HEALTH},
         {NET_GET, "/v1/models/a-model", 200, ROUTE_MODEL},
         {NET_GET, "/v1/models/", 404, ROUTE_NONE},
-        {NET_GET, "/v1/models/a/b", 404, ROUTE_NONE},
+        {NET_GET, "/v1/models/a/b", 200, ROUTE_MODEL}, /* ORG/NAME */
         {NET_POST, "/v1/responses/resp_1/cancel", 200, ROUTE_RESPONSE_CANCEL},
         {NET_GET, "/v1/responses/resp_1/cancel", 405, ROUTE_NONE},
         {NET_GET, "/v1", 404, ROUTE_NONE},
@@ -51,6 +51,7 @@ static void test_routes(void)
         CHECK_INT(m.status == 200 ? m.route->id : ROUTE_NONE, cases[i].id);
     }
     CHECK_STR(router_find(NET_GET, "/v1/models/x", false).param, "x");
+    CHECK_STR(router_find(NET_GET, "/v1/models/a/b", false).param, "a/b");
     CHECK_INT(router_find(NET_GET, "/v1/responses", true).route->id, ROUTE_RESPONSES_SOCKET);
     CHECK_INT(router_find(NET_GET, "/", true).status, 404);
     size_t n;
