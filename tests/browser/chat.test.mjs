@@ -460,8 +460,17 @@ test('settings: theme, system prompt and sampling', async () => {
     assert.equal(body.instructions, 'Be brief.');
     assert.equal(body.temperature, 0);
     assert.equal(body.max_output_tokens, 64);
+    // Dark from the first frame on, before any module runs.
+    /** @type {() => void} */
+    let release = () => {};
+    const gate = new Promise((resolve) => (release = () => resolve(undefined)));
+    await page.route('**/js/app.js', (route) => gate.then(() => route.continue()));
     await page.reload();
-    await until(() => page.evaluate(() => document.documentElement.dataset.theme === 'dark'), 'the dark page');
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(21, 23, 26)');
+    assert.equal(await page.locator('parley-app').innerHTML(), '');
+    release();
+    await page.getByLabel('Your message').waitFor();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
     await done();
 });
 

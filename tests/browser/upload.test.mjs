@@ -132,6 +132,37 @@ test('an upload over 20 cuts at random points: nothing lost, nothing twice; the 
     assert.equal(uploads.bytes, film().length);
 });
 
+test('without a socket a film goes in parts; those that fail on the way go again', { skip }, async () => {
+    const chat = await openChat(browser, url);
+    await chat.context.addInitScript(() => {
+        window.WebSocket = class {
+            constructor() {
+                throw new Error('blocked');
+            }
+        };
+    });
+    await chat.page.reload();
+    let n = 0;
+    await chat.page.route('**/parts', async (route) => {
+        n += 1;
+        if (n === 4) await route.fetch(); // it arrives, its reply does not
+        if (n === 2 || n === 4) await route.abort();
+        else await route.continue();
+    });
+    const other = film();
+    other.write('other', other.length - 8);
+    await chat.page.locator('chat-composer input[multiple]').setInputFiles({ name: 'other.mp4', mimeType: 'video/mp4', buffer: other });
+    await chat.page.locator('.thumb progress').waitFor();
+    await send(chat.page, 'Which way does the circle move?');
+    assert.match(await lastAnswer(chat.page), /right/);
+    assert.equal(n, 6 + Math.ceil(other.length / (2 * MIB)), 'until the server has one part too many, then all of them anew');
+    const file = (await files()).find((one) => one.filename === 'other.mp4');
+    assert.equal(file.mime_type, 'video/mp4');
+    assert.ok(Buffer.from(await (await fetch(`${url}v1/files/${file.id}/content`)).arrayBuffer()).equals(other), 'the server has the same bytes');
+    assert.equal((await fetch(`${url}v1/files/${file.id}`, { method: 'DELETE' })).status, 200);
+    await chat.done();
+});
+
 test('a film that is taken away again is not sent on', { skip }, async () => {
     const { page, add, done } = await openCounting(1);
     const other = Buffer.concat([film(), Buffer.from([0, 0, 0, 9, 0x66, 0x72, 0x65, 0x65, 1])]);

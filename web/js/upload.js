@@ -1,6 +1,6 @@
 /**
  * Films and large pictures on their way to the server: in chunks over the socket, taken up again after a lost
- * connection, and not at all if the server has the same bytes already.
+ * connection, and not at all if the server has the same bytes already; without a socket in parts, a request each.
  *
  *     const uploads = new Uploads(connection);
  *     uploads.addEventListener('change', () => show(uploads.progressOf(attachment)));
@@ -17,6 +17,8 @@ import { blobToDataUri, newId } from './util.js';
 const LARGE = 1 << 20;
 const HASH_SLICE = 1 << 20;
 const HEADER = 16;
+const PART = 1 << 21;
+const RETRY_MS = 1000;
 const KNOWN_MAX_MS = 20 * 60_000;
 
 class Lost extends Error {}
@@ -42,6 +44,8 @@ class Upload {
         this.progress = { phase: 'checking', done: 0, total: this.blob.size };
         this.hash = '';
         this.uploadId = '';
+        /** What went without a socket. @type {{id: string, ids: string[], isDoubtful?: boolean}|null} */
+        this.parts = null;
         this.fileId = '';
         this.knownUntil = 0;
         /** The greeting of the connection it was seen on: after another one the server may be another. */
@@ -66,6 +70,7 @@ class Upload {
         this.cancelled = true;
         if (this.uploadId) this.owner.giveUp(this.uploadId);
         this.uploadId = '';
+        this.#dropParts();
         this.waiting?.reject(new UploadError({ code: 'cancelled' }));
     }
 
@@ -178,16 +183,48 @@ class Upload {
         return this.#completed(done);
     }
 
-    /** Without a socket the file goes in one piece. */
+    /** Without a socket: parts, a request each. What has arrived stays there when one is lost. */
     async #post() {
-        const form = new FormData();
-        form.append('purpose', 'vision');
-        form.append('file', this.blob, this.name);
-        this.#tell('sending', 0);
-        const reply = await this.connection.fetch('v1/files', { method: 'POST', body: form });
-        const file = await reply.json().catch(() => ({}));
-        if (!reply.ok) throw new UploadError(file.error ?? {});
-        return this.#completed({ file_id: file.id, upload: file });
+        const { name: filename, mime: mime_type, hash: sha256 } = this;
+        this.parts ??= { id: (await this.#call('v1/uploads', { filename, mime_type, sha256, bytes: this.blob.size, purpose: 'vision' })).id, ids: [] };
+        const { id, ids } = this.parts;
+        try {
+            for (let at = ids.length * PART; at < this.blob.size; at += PART) {
+                this.#tell('sending', at);
+                const form = new FormData();
+                form.append('data', this.blob.slice(at, at + PART));
+                ids.push((await this.#call(`v1/uploads/${id}/parts`, form)).id);
+            }
+            const { file } = await this.#call(`v1/uploads/${id}/complete`, { part_ids: ids, sha256 });
+            this.parts = null;
+            return this.#completed({ file_id: file.id, upload: file });
+        } catch (error) {
+            if (error instanceof Lost) {
+                this.parts &&= { id, ids, isDoubtful: true };
+                throw error;
+            }
+            // A part whose reply was lost may be there twice, and then there is no room for the last ones.
+            const isTwice = this.parts?.isDoubtful && error.code === 'upload_too_large';
+            this.#dropParts();
+            throw isTwice ? new Lost() : error;
+        }
+    }
+
+    #dropParts() {
+        if (this.parts) this.connection.fetch(`v1/uploads/${this.parts.id}/cancel`, { method: 'POST' }).catch(() => {});
+        this.parts = null;
+    }
+
+    /** A request of an upload; Lost, a moment later, where none gets through. @param {string} path @param {object|FormData} body */
+    async #call(path, body) {
+        const init = body instanceof FormData ? { body } : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
+        const reply = await this.connection.fetch(path, { method: 'POST', ...init }).catch(() => null);
+        const answer = await reply?.json().catch(() => ({}));
+        if (!reply) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        this.#check();
+        if (!reply) throw new Lost();
+        if (!reply.ok) throw new UploadError(answer.error ?? {});
+        return answer;
     }
 
     /** @param {any} event of the connection @returns {boolean} whether it was waited for */
