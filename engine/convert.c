@@ -21,14 +21,24 @@ bool engine_parse_quantize(const char *text, int *n_bits)
     return false;
 }
 
-err_code engine_convert(const char *dir, const char *out_dir, int layer_bits, int head_bits, size_t n_threads,
+static void report(void *ctx, uint64_t done, uint64_t total)
+{
+    const engine_convert_options *o = ctx;
+    o->on_load(o->on_load_ctx, "weights", total ? (double)done / (double)total : 1.0);
+}
+
+err_code engine_convert(const char *dir, const char *out_dir, const engine_convert_options *o,
                         err_detail *detail)
 {
     compute *c = NULL;
-    const compute_options co = {.n_threads = n_threads, .cpu_mask = ~0u};
+    engine_convert_options options = *o;
+    const compute_options co = {.n_threads = o->n_threads, .cpu_mask = ~0u};
     err_code err = compute_create(&c, &co, detail);
     if (err == ERR_OK) {
-        const quantize_options opt = {.layer_bits = layer_bits, .head_bits = head_bits, .c = c};
+        const quantize_options opt = {.layer_bits = o->layer_bits,
+                                      .head_bits = o->head_bits,
+                                      .c = c,
+                                      .progress = {o->on_load ? report : NULL, &options}};
         err = model_convert(dir, out_dir, &opt, detail);
     }
     compute_destroy(c);

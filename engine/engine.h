@@ -76,9 +76,16 @@ bool engine_knows_cache_type(const char *text);
 /* "none", "q8" or "q4" to the bits of engine_options; false for another word. */
 bool engine_parse_quantize(const char *text, int *n_bits);
 
-/* Writes the checkpoint in dir as the new folder out_dir with weights in blocks. n_threads 0: physical cores. */
-MUST_CHECK err_code engine_convert(const char *dir, const char *out_dir, int layer_bits, int head_bits,
-                                   size_t n_threads, err_detail *detail);
+typedef struct engine_convert_options {
+    int layer_bits, head_bits;                                      /* as in engine_options */
+    size_t n_threads;                                               /* 0: physical cores */
+    void (*on_load)(void *ctx, const char *stage, double fraction); /* progress, 0..1; may be NULL */
+    void *on_load_ctx;
+} engine_convert_options;
+
+/* Writes the checkpoint in dir as the new folder out_dir with weights in blocks. */
+MUST_CHECK err_code engine_convert(const char *dir, const char *out_dir, const engine_convert_options *o,
+                                   err_detail *detail);
 
 /* The word after which options.film_program must call engine_film_worker and exit with what it returns. */
 #define ENGINE_FILM_COMMAND "film-worker"

@@ -384,7 +384,7 @@ static err_code measure_full(bench *b, bench_report *r, err_detail *detail)
         b->e = NULL;
         b->eo.n_parallel = BATCH_MAX;
         b->eo.n_ctx = BATCH_CONTEXT;
-        err = engine_open(&b->e, &b->eo, detail);
+        err = command_open_engine(&b->e, &b->eo, detail);
     }
     for (int32_t n = 1; err == ERR_OK && n <= BATCH_MAX; n *= 2) {
         err = measure_batch(b, r, n, &alone, detail);
@@ -409,7 +409,7 @@ int command_bench(const options *o)
     }
     b.eo.on_event = on_event;
     b.eo.on_event_ctx = &b;
-    err = engine_open(&b.e, &b.eo, &detail);
+    err = command_open_engine(&b.e, &b.eo, &detail);
     if (err == ERR_OK) {
         err = measure_short(&b, &r, &detail);
     }

@@ -50,7 +50,7 @@ int command_check(engine_options *eo)
     }
     eo->on_event = on_event;
     eo->on_event_ctx = events;
-    err_code err = engine_open(&e, eo, &detail);
+    err_code err = command_open_engine(&e, eo, &detail);
     if (err == ERR_OK) {
         err = compute_token(e, events, &detail);
     }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "server/commands.h"
+#include "server/load_bar.h"
 
 int command_convert(const options *o)
 {
@@ -17,7 +18,16 @@ int command_convert(const options *o)
     const char *from = o->convert_from;
     err_code err = command_find_model(o, &from, &detail);
     if (err == ERR_OK) {
-        err = engine_convert(from, o->convert_to, layer_bits, head_bits, (size_t)o->threads, &detail);
+        load_bar bar;
+        load_bar_begin(&bar);
+        err = engine_convert(from, o->convert_to,
+                             &(engine_convert_options){.layer_bits = layer_bits,
+                                                       .head_bits = head_bits,
+                                                       .n_threads = (size_t)o->threads,
+                                                       .on_load = load_bar_on_load,
+                                                       .on_load_ctx = &bar},
+                             &detail);
+        load_bar_end(&bar);
     }
     if (err == ERR_OK) {
         printf("%s is ready: parley -m %s\n", o->convert_to, o->convert_to);

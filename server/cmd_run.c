@@ -295,7 +295,7 @@ int command_run(const options *o)
     }
     eo.on_event = on_event;
     eo.on_event_ctx = &r;
-    err_code err = engine_open(&r.e, &eo, &detail);
+    err_code err = command_open_engine(&r.e, &eo, &detail);
     int code = err == ERR_OK ? 0 : command_fail(err, &detail);
     if (err == ERR_OK && ask(&r, &detail) != ERR_OK) {
         fprintf(stderr, "parley: %s\n", detail.text);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/catalog.h"
 #include "server/commands.h"
+#include "server/load_bar.h"
 
 /* Seedling's folder: where it was installed, or assets/ beside the build folder. Static buffer; NULL if not found. */
 static const char *default_model(void)
@@ -55,6 +56,18 @@ err_code command_find_model(const options *o, const char **model, err_detail *de
         err = catalog_unknown(c, *model, detail);
     }
     catalog_close(c);
+    return err;
+}
+
+err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail)
+{
+    load_bar bar;
+    engine_options watched = *eo;
+    load_bar_begin(&bar);
+    watched.on_load = load_bar_on_load;
+    watched.on_load_ctx = &bar;
+    const err_code err = engine_open(out, &watched, detail);
+    load_bar_end(&bar);
     return err;
 }
 

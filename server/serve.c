@@ -163,6 +163,7 @@ static void on_loaded(serve *s, loop_message *m)
 {
     pthread_join(s->loader, NULL);
     s->loader_started = false;
+    load_bar_end(&s->bar);
     if (s->switching == SWITCH_LOADING) {
         serve_finish_switch(s, m);
         return;
@@ -187,10 +188,13 @@ static void on_loaded(serve *s, loop_message *m)
     serve_status_changed(s);
 }
 
-/* A line for each stage, and for each tenth of the whole way. */
-static void log_loading(const serve *s, const loop_message *m)
+/* The bar; where there is none a line for each stage, and for each tenth of the whole way. */
+static void show_loading(serve *s, const loop_message *m)
 {
-    if (strcmp(m->stage, s->load_stage) != 0 || (int)(m->fraction * 10.0) != (int)(s->load_fraction * 10.0)) {
+    if (s->bar.is_drawn) {
+        load_bar_show(&s->bar, m->stage, m->fraction);
+    } else if (strcmp(m->stage, s->load_stage) != 0 ||
+               (int)(m->fraction * 10.0) != (int)(s->load_fraction * 10.0)) {
         log_info("load", "%s: %.0f %%", m->stage, m->fraction * 100.0);
     }
 }
@@ -204,7 +208,7 @@ static void on_wake(void *ctx)
     while (mailbox_try_pop(s->inbox, &message)) {
         loop_message *m = message;
         if (m->type == LOOP_LOADING) {
-            log_loading(s, m);
+            show_loading(s, m);
             snprintf(s->load_stage, sizeof s->load_stage, "%s", m->stage);
             s->load_fraction = m->fraction;
             notify_send(&s->notify, "STATUS=Loading: %s, %.0f %%", s->load_stage, s->load_fraction * 100.0);
@@ -617,6 +621,9 @@ static int run(serve *s, void (*started)(void *ctx, serve *s, int port), void *c
     snprintf(s->model_name, sizeof s->model_name, "%s", s->opt->alias ? s->opt->alias : "");
     serve_started_at();
     s->started_ms = clock_ms();
+    if (!s->opt->quiet) {
+        load_bar_begin(&s->bar);
+    }
     err_code err = open_parts(s, &d);
     if (err != ERR_OK) {
         log_error("srv", "%s", d.text);

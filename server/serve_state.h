@@ -28,6 +28,7 @@
 #include "server/chat_reply.h"
 #include "server/completion_reply.h"
 #include "server/id_table.h"
+#include "server/load_bar.h"
 #include "server/metrics.h"
 #include "server/net.h"
 #include "server/notify.h"
@@ -157,6 +158,7 @@ typedef struct serve {
     metrics metrics;
     double started_ms;
     serve_phase phase;
+    load_bar bar; /* of the first model */
     char load_stage[48];
     double load_fraction;
     bool was_busy;

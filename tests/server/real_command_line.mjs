@@ -244,6 +244,23 @@ test('bench measures what it is asked for, in three forms', () => {
     assert.match(bench('--mlock', '--huge-pages').stdout, /limits of this run: .* GB\/s/);
 });
 
+test('a model that is loaded has a bar on a terminal, and none elsewhere', () => {
+    // script(1) gives the program a terminal of its own.
+    const env = { ...clean, PARLEY_CONFIG: 'none' };
+    const { status, stdout } = spawnSync('script', ['-qec', `'${PROGRAM}' serve --check`, '/dev/null'], { encoding: 'utf8', env, timeout: 60000 });
+    assert.equal(status, 0, stdout);
+    const bars = [...stdout.matchAll(/\r\x1b\[K\[(#*)(\.*)\] +(\d+) %  [a-z]+/g)];
+    assert.ok(bars.length > 1, stdout);
+    let last = 0;
+    for (const [, full, none, percent] of bars) {
+        assert.equal(full.length + none.length, 32);
+        assert.ok(Number(percent) >= last);
+        last = Number(percent);
+    }
+    assert.match(stdout, /\x1b\[K[^[]*ok: model/, 'it is wiped away in the end');
+    assert.doesNotMatch(parley(['serve', '--check']).stderr, /\[#/);
+});
+
 test('--licenses prints what is embedded and names what is linked', () => {
     const { status, stdout } = parley(['--licenses']);
     assert.equal(status, 0);

@@ -1,0 +1,23 @@
+/* load_bar: how far a model is loaded, redrawn on the terminal; nothing is drawn where standard error is none. One thread.
+ *
+ *     load_bar bar; load_bar_begin(&bar); eo.on_load = load_bar_on_load; eo.on_load_ctx = &bar; ... load_bar_end(&bar);
+ */
+#ifndef PARLEY_SERVER_LOAD_BAR_H
+#define PARLEY_SERVER_LOAD_BAR_H
+
+#include <stdbool.h>
+
+typedef struct load_bar {
+    bool is_drawn;   /* standard error is a terminal, and it is not over */
+    double began_ms; /* clock_ms */
+} load_bar;
+
+void load_bar_begin(load_bar *bar);
+/* Draws it; fraction 0..1 of the whole way. What others print next begins at the start of its line. */
+void load_bar_show(load_bar *bar, const char *stage, double fraction);
+/* The same in the form of engine_options.on_load; ctx is the bar. */
+void load_bar_on_load(void *ctx, const char *stage, double fraction);
+/* Wipes it away. May be called twice. */
+void load_bar_end(load_bar *bar);
+
+#endif
