@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ enum {
     MESSAGE_MAX_BYTES = 2048,
     JSON_MAX_BYTES = 16384,
     TIME_BYTES = 64,
+    FIELDS_MAX = 24,
     PATH_BYTES = 4096
 };
 
@@ -171,6 +173,45 @@ static void write_text(log_level level, const char *area, const char *message)
     write_line(line, n);
 }
 
+/* The words `key=value` of a message as members of their own, the first of each name; a number stays one. */
+static void append_fields(bytes *line, const char *message)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_", digits[] = "-.0123456789";
+    static const char *const taken[] = {"time", "level", "area", "message"};
+    struct {
+        const char *name;
+        size_t len;
+    } seen[FIELDS_MAX];
+    size_t n_seen = 0;
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        seen[n_seen].name = taken[i];
+        seen[n_seen++].len = strlen(taken[i]);
+    }
+    for (const char *word = message; *word && n_seen < FIELDS_MAX; word += strspn(word, " ")) {
+        const size_t n_word = strcspn(word, " "), n_name = strspn(word, letters);
+        bool is_field = n_name > 0 && n_name + 1 < n_word && word[n_name] == '=';
+        for (size_t i = 0; i < n_seen; i++) {
+            is_field &= seen[i].len != n_name || memcmp(seen[i].name, word, n_name) != 0;
+        }
+        if (is_field) {
+            const char *value = word + n_name + 1;
+            const size_t n_value = n_word - n_name - 1;
+            char *end = NULL;
+            const bool is_number =
+                strspn(value, digits) == n_value && isfinite(strtod(value, &end)) && end == value + n_value;
+            bytes_printf(line, ",\"%.*s\":", (int)n_name, word);
+            if (is_number) {
+                bytes_printf(line, "%.17g", strtod(value, NULL));
+            } else {
+                bytes_append_json(line, value, n_value);
+            }
+            seen[n_seen].name = word;
+            seen[n_seen++].len = n_name;
+        }
+        word += n_word;
+    }
+}
+
 static void write_json(log_level level, const char *area, const char *message)
 {
     char time[TIME_BYTES];
@@ -181,6 +222,7 @@ static void write_json(log_level level, const char *area, const char *message)
     bytes_append_json(&line, area, strlen(area));
     bytes_append_str(&line, ",\"message\":");
     bytes_append_json(&line, message, strlen(message));
+    append_fields(&line, message);
     bytes_append_str(&line, "}\n");
     if (!line.failed) {
         write_line(line.data, line.len);

@@ -366,8 +366,8 @@ static const option_row ROWS[] = {
     ROW(.name = "log-format", .metavar = "FORMAT", AT(log_format), .kind = OPTION_CHOICE,
         .choices = "text json", .standard_text = "text", .commands = IN_MODEL, .group = GROUP_PROGRAM,
         .help = "form of the lines that are logged: text, json",
-        .more = "Text in the systemd journal has a priority and no time, as the journal has its own. There "
-                "are no colours."),
+        .more = "In JSON the words key=value of a message are members too. Text in the systemd journal has a "
+                "priority and no time, as the journal has its own. There are no colours."),
     ROW(.name = "log-file", .metavar = "FILE", AT(log_file), .commands = IN_MODEL, .group = GROUP_PROGRAM,
         .help = "append log lines to this file", .note = "standard error",
         .more = "SIGHUP opens it again, for whoever rotates it."),

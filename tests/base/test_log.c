@@ -132,6 +132,24 @@ static void test_json(bytes *out)
     CHECK_STR(json_str(json_get(root, "message"), ""), "a \"quoted\" word\nand \\ \xC3\xA9 \xEF\xBF\xBD");
     CHECK_INT(strlen(json_str(json_get(root, "time"), "")), strlen("2026-11-20T12:07:01.123Z"));
     json_free(doc);
+
+    /* Words key=value are members too; what would be twice, what is no name and what has no value is not. */
+    capture();
+    log_set_format(LOG_JSON);
+    log_warn("srv", "req=r_1 GET /x?a=b 200 prompt=1432 (cached 1200) ttft=3.2s n=-0.5 big=1e99 level=debug "
+                    "req=r_2 empty= =7 A=1");
+    log_set_format(LOG_TEXT);
+    captured(out);
+    CHECK_OK(json_parse(&doc, out->data, out->len, 4, &d), d);
+    root = json_root(doc);
+    CHECK_STR(json_str(json_get(root, "req"), ""), "r_1");
+    CHECK_STR(json_str(json_get(root, "ttft"), ""), "3.2s");
+    CHECK_STR(json_str(json_get(root, "big"), ""), "1e99");
+    CHECK_STR(json_str(json_get(root, "level"), ""), "warn");
+    CHECK_NEAR(json_num(json_get(root, "prompt"), 0), 1432, 0);
+    CHECK_NEAR(json_num(json_get(root, "n"), 0), -0.5, 0);
+    CHECK_INT(json_len(root), 4 + 5);
+    json_free(doc);
 }
 
 static void test_journal(bytes *out)
