@@ -67,6 +67,10 @@ err_code request_int(int64_t *out, const json *root, const char *name, int64_t m
 {
     const json *v = present(root, name);
     if (v && !json_int(v, min, max, out)) {
+        if (min == max) {
+            return err_set_param(d, ERR_INVALID, name, "invalid_value", "%s must be %lld", name,
+                                 (long long)min);
+        }
         return err_set_param(d, ERR_INVALID, name, "invalid_value",
                              "%s must be a whole number from %lld to %lld", name, (long long)min,
                              (long long)max);
