@@ -19,6 +19,7 @@
  */
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,9 @@ struct gen_request {
     uint64_t id;
     size_t done;
     double submitted_ms, next_ms;
-    bool started, cancelled;
-    bool ends_thinking; /* {lock} until the step that heeds it */
+    bool started;
+    atomic_bool cancelled; /* also while a step of it runs */
+    bool ends_thinking;    /* {lock} until the step that heeds it */
     gen_request *next;
 };
 
