@@ -147,7 +147,8 @@ test('sampling belongs to the chat, the model’s own values are shown, and new 
     };
     const field = (name) => page.getByLabel(name);
     await settings(async () => {
-        assert.equal(await field('Temperature').getAttribute('placeholder'), '0.3 (model)');
+        // The server is asked for them when the dialog opens.
+        await until(async () => (await field('Temperature').getAttribute('placeholder')) === '0.3 (model)', "the model's own values");
         assert.equal(await field('Longest answer').getAttribute('placeholder'), '2048 (model)');
         await field('Temperature').fill('9');
         await page.getByText('More sampling').click();
