@@ -197,11 +197,12 @@ static void append_fields(bytes *line, const char *message)
             const char *value = word + n_name + 1;
             const size_t n_value = n_word - n_name - 1;
             char *end = NULL;
+            const double number = strtod(value, &end);
             const bool is_number =
-                strspn(value, digits) == n_value && isfinite(strtod(value, &end)) && end == value + n_value;
+                strspn(value, digits) == n_value && isfinite(number) && end == value + n_value;
             bytes_printf(line, ",\"%.*s\":", (int)n_name, word);
             if (is_number) {
-                bytes_printf(line, "%.17g", strtod(value, NULL));
+                bytes_printf(line, "%.17g", number);
             } else {
                 bytes_append_json(line, value, n_value);
             }
