@@ -34,6 +34,14 @@ static err_code open_regular(int *fd, size_t *size, const char *path, err_detail
     return ERR_OK;
 }
 
+void file_map_ask_for_huge_pages(void *data, size_t n_bytes)
+{
+    enum { WORTH_IT = 4 << 20 };
+    if (n_bytes >= WORTH_IT) {
+        (void)madvise(data, n_bytes, MADV_HUGEPAGE);
+    }
+}
+
 err_code file_map_open(file_map *m, const char *path, err_detail *detail)
 {
     *m = (file_map){0};
@@ -48,6 +56,7 @@ err_code file_map_open(file_map *m, const char *path, err_detail *detail)
         if (data == MAP_FAILED) {
             err = err_set(detail, ERR_IO, "%s: cannot map: %s", path, strerror(errno));
         } else {
+            file_map_ask_for_huge_pages(data, size);
             m->data = data;
             m->bytes = size;
         }

@@ -275,6 +275,9 @@ static FILE *open_file(const char *dir, const char *name)
     if (!f) {
         die("cannot write", path);
     }
+    static char buffer
+        [8 << 20]; /* one file is open at a time; written in large pieces, it may be kept in huge pages */
+    setvbuf(f, buffer, _IOFBF, sizeof buffer);
     return f;
 }
 

@@ -596,7 +596,7 @@ static err_code measure_blocks(bench *b, err_detail *detail)
     }
     report(b, "read limit", c.read_gbs, "GB/s", 0, "");
     snprintf(note, sizeof note, "of the read limit; %.3f ms, %.3f GB", c.step_ms, c.step_bytes / 1e9);
-    report(b, "one decode step", c.step_gbs, "GB/s", c.step_gbs / c.read_gbs, note);
+    report(b, "one decode step", c.step_gbs, "GB/s", c.share, note);
     for (int rows = 2; rows <= BLOCK_ROWS_MAX; rows++) {
         char what[64];
         snprintf(what, sizeof what, "verify block of %d", rows);

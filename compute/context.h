@@ -17,13 +17,24 @@ enum { SCRATCH_FLOATS = 1 << 23 };
 /* Words of the room where the inputs of a product are packed, shared by all threads. */
 enum { PACKED_WORDS = 1 << 23 };
 
+/* Rows n0 .. n1-1 of the weights of one product among several: a task. */
+typedef struct stretch {
+    const struct linear_job *job;
+    size_t n0, n1;
+} stretch;
+
+/* Products that are handed to the threads together, at most. */
+enum { LINEAR_JOBS = 64 };
+
 struct compute {
     const ops *ops;
     pool *pool;
-    float *scratch;   /* [n_threads + 1, SCRATCH_FLOATS]: one each, the last for all */
-    uint32_t *packed; /* [PACKED_WORDS] */
-    bool fast;        /* products of many rows round activations to bf16 */
-    unsigned flags;   /* CPU_* in use */
+    float *scratch;     /* [n_threads + 1, SCRATCH_FLOATS]: one each, the last for all */
+    uint32_t *packed;   /* [PACKED_WORDS] */
+    stretch *stretches; /* [stretches_max]: tasks of the present products (nn_linear.c) */
+    size_t stretches_max;
+    bool fast;      /* products of many rows round activations to bf16 */
+    unsigned flags; /* CPU_* in use */
     char description[128];
 };
 

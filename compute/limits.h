@@ -4,6 +4,9 @@
  *     compute_limits l = {0};
  *     while (something is measured) ... if (!compute_measure(&l, c, step_bytes)) ...
  *     ... l.read_gbs ...
+ *
+ *     read_bench *r = read_bench_open(c, step_bytes);         // memory to read, kept from pass to pass
+ *     before = read_bench_pass(r); step(); after = read_bench_pass(r);
  */
 #ifndef PARLEY_COMPUTE_LIMITS_H
 #define PARLEY_COMPUTE_LIMITS_H
@@ -24,5 +27,13 @@ typedef struct compute_limits {
  * measurements that it is held against. bytes: how much memory is read in a round; at most 512 MiB are, since more is not
  * faster. False without memory or threads. */
 MUST_CHECK bool compute_measure(compute_limits *best, const compute *c, size_t bytes);
+
+/* The read limit of a moment: where neighbours share the memory it changes within a second, so what is held against it has
+ * to be measured beside it. bytes: as above. */
+typedef struct read_bench read_bench;
+
+MUST_CHECK read_bench *read_bench_open(const compute *c, size_t bytes); /* NULL without memory or threads */
+double read_bench_pass(read_bench *r); /* 10^9 bytes a second: the quickest of the ways, once each */
+void read_bench_close(read_bench *r);  /* NULL allowed */
 
 #endif

@@ -19,7 +19,7 @@ typedef struct linear_job {
     dtype type;
     size_t T, N, K, row_bytes;
     bool own;                      /* dot products; else BLAS */
-    size_t n_per_task, t_per_task; /* output columns and rows of a task */
+    size_t n_per_task, t_per_task; /* many rows: output columns and rows of a task */
     size_t n_tasks;
 } linear_job;
 
@@ -49,23 +49,21 @@ static void add_bias(const linear_job *job, const tile *at)
     }
 }
 
-static void dot_task(void *ctx, size_t task, size_t thread)
+static void dot_tile(const linear_job *job, const tile *at)
 {
-    (void)thread;
-    const linear_job *job = ctx;
-    tile at = find_tile(job, task);
-    const unsigned char *w = job->w + at.n0 * job->row_bytes;
+    const unsigned char *w = job->w + at->n0 * job->row_bytes;
+    float *out = job->out + at->t0 * job->N + at->n0;
+    const size_t T = at->t1 - at->t0, N = at->n1 - at->n0;
     if (dtype_is_quantized(job->type)) {
-        const unsigned char *x = job->packed + at.t0 * quant_x_bytes(job->K);
+        const unsigned char *x = job->packed + at->t0 * quant_x_bytes(job->K);
         dot_q_fn *dot = dtype_is_ggml(job->type) ? ggml_kernels_of(job->c->ops->ggml, job->type)->dot
                                                  : job->c->ops->dot_q[job->type - DTYPE_Q8];
-        dot(job->out + at.t0 * job->N + at.n0, job->N, x, at.t1 - at.t0, w, at.n1 - at.n0, job->K);
-        add_bias(job, &at);
-        return;
+        dot(out, job->N, x, T, w, N, job->K);
+    } else {
+        job->c->ops->dot_rows[job->type](out, job->N, job->x + at->t0 * job->K, job->K, T, w, job->K, N,
+                                         job->K);
     }
-    job->c->ops->dot_rows[job->type](job->out + at.t0 * job->N + at.n0, job->N, job->x + at.t0 * job->K,
-                                     job->K, at.t1 - at.t0, w, job->K, at.n1 - at.n0, job->K);
-    add_bias(job, &at);
+    add_bias(job, at);
 }
 
 static void blas_task(void *ctx, size_t task, size_t thread)
@@ -86,25 +84,57 @@ static void blas_task(void *ctx, size_t task, size_t thread)
     add_bias(job, &at);
 }
 
-/* Output columns of a task, a multiple of 8 for the kernels' blocks. Few rows of x wait for weights: a task then reads
- * a long stretch of memory, and all threads get equally many. */
-static size_t dot_columns(const linear_job *job)
+/* ---- few rows: they wait for weights, so a task is a stretch of memory ---- */
+
+static void stretch_task(void *ctx, size_t task, size_t thread)
 {
-    enum { LITTLE_BYTES = 1 << 15, STRETCH_BYTES = 1 << 20, TILE_BYTES = 1 << 16 };
-    const size_t row_bytes = job->row_bytes, bytes = job->N * row_bytes;
-    const size_t n_threads = compute_n_threads(job->c);
-    if (job->T > NN_ROWS_EXACT) {
-        return (TILE_BYTES / (row_bytes + 1) + 8) / 8 * 8;
+    (void)thread;
+    const stretch *s = (const stretch *)ctx + task;
+    dot_tile(s->job, &(tile){s->n0, s->n1, 0, s->job->T});
+}
+
+/* Each round of tasks, one a thread, takes half of what is left of all products: threads begin with long stretches and
+ * end together. Returns how many there are. */
+static size_t cut_stretches(compute *c, const linear_job *jobs, size_t n_jobs)
+{
+    enum { LEAST_BYTES = 1 << 16, BLOCK = 8 }; /* rows in steps of a kernel's block */
+    const size_t n_threads = compute_n_threads(c);
+    size_t left = 0, share = 0, n = 0;
+    for (size_t i = 0; i < n_jobs; i++) {
+        left += jobs[i].N * jobs[i].row_bytes;
     }
-    size_t n_tasks = (bytes + STRETCH_BYTES - 1) / STRETCH_BYTES;
-    n_tasks = (n_tasks + n_threads - 1) / n_threads * n_threads;
-    n_tasks = min_size(n_tasks, bytes / LITTLE_BYTES + 1);
-    return ((job->N + n_tasks - 1) / n_tasks + 7) / 8 * 8;
+    for (size_t i = 0; i < n_jobs; i++) {
+        const linear_job *job = &jobs[i];
+        for (size_t n0 = 0; n0 < job->N; n++) {
+            if (n % n_threads == 0) {
+                share = left / n_threads / 2;
+                share = share > LEAST_BYTES ? share : LEAST_BYTES;
+            }
+            const size_t rows = (share / job->row_bytes + BLOCK) / BLOCK * BLOCK;
+            const size_t n1 = n_threads > 1 ? min_size(n0 + rows, job->N) : job->N;
+            assert(n < c->stretches_max);
+            c->stretches[n] = (stretch){job, n0, n1};
+            left -= (n1 - n0) * job->row_bytes;
+            n0 = n1;
+        }
+    }
+    return n;
+}
+
+/* ---- many rows ---- */
+
+static void dot_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    const linear_job *job = ctx;
+    const tile at = find_tile(job, task);
+    dot_tile(job, &at);
 }
 
 static void plan_job(linear_job *job)
 {
-    job->n_per_task = job->own ? dot_columns(job) : SLAB_N;
+    enum { TILE_BYTES = 1 << 16, BLOCK = 8 };
+    job->n_per_task = job->own ? (TILE_BYTES / (job->row_bytes + 1) + BLOCK) / BLOCK * BLOCK : SLAB_N;
     job->t_per_task = job->own ? DOT_T : SLAB_T;
     job->n_tasks =
         (job->N + job->n_per_task - 1) / job->n_per_task * ((job->T + job->t_per_task - 1) / job->t_per_task);
@@ -121,24 +151,36 @@ static void group_task(void *ctx, size_t task, size_t thread)
     (job->own ? dot_task : blas_task)(job, task, thread);
 }
 
+static void run_jobs(compute *c, linear_job *jobs, size_t n_jobs, size_t T)
+{
+    if (T <= NN_ROWS_EXACT) {
+        pool_run(c->pool, stretch_task, c->stretches, cut_stretches(c, jobs, n_jobs));
+        return;
+    }
+    size_t n_tasks = 0;
+    for (size_t i = 0; i < n_jobs; i++) {
+        plan_job(&jobs[i]);
+        n_tasks += jobs[i].n_tasks;
+    }
+    pool_run(c->pool, group_task, jobs, n_tasks);
+}
+
 /* A product with T rows of x; packed as in linear_job. */
 static linear_job make_job(compute *c, float *out, const tensor *w, const float *x, const void *packed,
                            size_t T)
 {
     const size_t N = w->dims[0];
-    linear_job job = {.c = c,
-                      .out = out,
-                      .x = x,
-                      .packed = packed,
-                      .w = w->data,
-                      .type = w->type,
-                      .T = T,
-                      .N = N,
-                      .K = tensor_len(w) / N,
-                      .row_bytes = tensor_row_bytes(w),
-                      .own = T <= c->ops->dot_rows_best || dtype_is_quantized(w->type)};
-    plan_job(&job);
-    return job;
+    return (linear_job){.c = c,
+                        .out = out,
+                        .x = x,
+                        .packed = packed,
+                        .w = w->data,
+                        .type = w->type,
+                        .T = T,
+                        .N = N,
+                        .K = tensor_len(w) / N,
+                        .row_bytes = tensor_row_bytes(w),
+                        .own = T <= c->ops->dot_rows_best || dtype_is_quantized(w->type)};
 }
 
 /* Rows of x in 8 bits go to the packed room. A few rows: not worth a fork. */
@@ -154,15 +196,13 @@ static void multiply_group(compute *c, const linear_part *parts, size_t n_parts,
                            size_t T)
 {
     linear_job jobs[NN_LINEAR_PARTS];
-    size_t n_tasks = 0;
     for (size_t i = 0; i < n_parts; i++) {
         const tensor *w = parts[i].w;
         const size_t N = w->dims[0], K = tensor_len(w) / N;
         jobs[i] = make_job(c, parts[i].out + row0 * N, w, x + row0 * K, c->packed, T);
         jobs[i].bias = parts[i].bias;
-        n_tasks += jobs[i].n_tasks;
     }
-    pool_run(c->pool, group_task, jobs, n_tasks);
+    run_jobs(c, jobs, n_parts, T);
 }
 
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
@@ -198,13 +238,12 @@ void nn_linear(compute *c, float *out, const float *x, const tensor *w, const fl
 
 void nn_linear_each(compute *c, const linear_item *items, size_t n)
 {
-    enum { JOBS = 64 };
     const size_t room = sizeof(uint32_t) * PACKED_WORDS;
     for (size_t i = 0; i < n;) {
-        linear_job jobs[JOBS];
+        linear_job jobs[LINEAR_JOBS];
         unsigned char *const packed = (unsigned char *)c->packed;
-        size_t n_jobs = 0, n_tasks = 0, used = 0, at = 0; /* at: where the present x lies */
-        for (; i < n && n_jobs < JOBS; i++) {
+        size_t n_jobs = 0, used = 0, at = 0; /* at: where the present x lies */
+        for (; i < n && n_jobs < LINEAR_JOBS; i++) {
             const linear_item *item = &items[i];
             const size_t K = tensor_len(item->w) / item->w->dims[0];
             assert(item->T > 0 && item->T <= NN_ROWS_EXACT && item->w->dims[0] > 0);
@@ -222,9 +261,8 @@ void nn_linear_each(compute *c, const linear_item *items, size_t n)
                     quantize_rows(c, packed + at, item->x, item->T, K);
                 }
             }
-            jobs[n_jobs] = make_job(c, item->out, item->w, item->x, packed + at, item->T);
-            n_tasks += jobs[n_jobs++].n_tasks;
+            jobs[n_jobs++] = make_job(c, item->out, item->w, item->x, packed + at, item->T);
         }
-        pool_run(c->pool, group_task, jobs, n_tasks);
+        run_jobs(c, jobs, n_jobs, NN_ROWS_EXACT);
     }
 }

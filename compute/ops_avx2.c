@@ -17,7 +17,7 @@ typedef struct vec {
 
 /* 16 registers: 6 pairs of accumulators (measured: better than 4 for dot products), the rest for
  * inputs. */
-enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, MUL_M = 4, MUL_V = 1, TILE_N = 6, TILE_V = 1 };
+enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, MUL_M = 4, MUL_V = 1, TILE_N = 6, TILE_V = 1, DELTA_V = 1 };
 enum { KV_R = 4, KV_N = 1, KV_V = 1 };
 
 static ALWAYS_INLINE vec v_set1(float f)

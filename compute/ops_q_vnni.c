@@ -9,7 +9,7 @@
 #include "compute/vec_avx512.h"
 
 /* Rows of weights and of activations taken together. */
-enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16 };
+enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16, LINE = 64 };
 
 /* What a block of rows works on. */
 typedef struct q_job {
@@ -29,9 +29,9 @@ static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, s
     if (!q4) {
         return _mm512_loadu_si512(w + group * QUANT_GROUP);
     }
-    __m256i both = _mm256_loadu_si256((const void *)(w + group * QUANT_BLOCK));
-    __m512i wide = _mm512_inserti64x4(_mm512_castsi256_si512(both), _mm256_srli_epi16(both, 4), 1);
-    return _mm512_and_si512(wide, _mm512_set1_epi8(15));
+    const __m512i both = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(w + group * QUANT_BLOCK)));
+    const __m512i halves = _mm512_srlv_epi64(both, _mm512_set_epi64(4, 4, 4, 4, 0, 0, 0, 0));
+    return _mm512_and_si512(halves, _mm512_set1_epi8(15));
 }
 
 /* nt x nn results from row t0 and row n0 on. Meanwhile the weights to come are asked for. */
@@ -67,7 +67,7 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
             for (size_t n = 0; n < nn; n++) {
                 const unsigned char *row = w + n * apart;
                 const __m512i bytes = load_group(q4, row, g);
-                __builtin_prefetch(row + ahead + g * (q4 ? QUANT_BLOCK : QUANT_GROUP), 0, 2);
+                __builtin_prefetch(row + ahead + g * (q4 ? QUANT_BLOCK : QUANT_GROUP), 0, 3);
                 for (size_t t = 0; t < nt; t++) {
                     __m512i start = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[t].offset + g * 16);
                     __m512i products =
@@ -77,6 +77,11 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
                 }
             }
             place = _mm512_add_epi32(place, _mm512_set1_epi32(2));
+        }
+    }
+    for (size_t n = 0; n < nn; n++) { /* what is ahead of scales and minima */
+        for (size_t at = numbers; at < job->row_bytes; at += LINE) {
+            __builtin_prefetch(w + n * apart + ahead + at, 0, 3);
         }
     }
     for (size_t t = 0; t < nt; t++) {
@@ -104,16 +109,16 @@ static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, size_t 
 
 static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, size_t N)
 {
-    enum { AHEAD = 4096 };
+    enum { AHEAD = 2048 };
     size_t n = 0;
-    if (T == 1) { /* two stretches of memory side by side, as in ops_simd.h */
-        q_job pair = *job;
-        pair.step = N / 2;
-        pair.ahead = AHEAD;
-        for (; n < N / 2; n++) {
-            dot_rows_q(q4, &pair, 0, n, 1, 2);
+    if (T == 1) { /* stretches of memory side by side, as in ops_simd.h */
+        q_job wide = *job;
+        wide.step = N / ROWS_N;
+        wide.ahead = AHEAD;
+        for (; n < N / ROWS_N; n++) {
+            dot_rows_q(q4, &wide, 0, n, 1, ROWS_N);
         }
-        n = N / 2 * 2;
+        n = N / ROWS_N * ROWS_N;
     }
     for (; n + ROWS_N <= N; n += ROWS_N) {
         dot_columns_q(q4, job, T, n, ROWS_N);

@@ -3,7 +3,7 @@
  * the same bits.
  *
  *     typedef struct vec {...} vec;  v_load(), v_fma() ...
- *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4 };
+ *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
  *     #include "compute/ops_simd.h"
  *
  * Wanted of the including file:
@@ -111,8 +111,12 @@ typedef struct dot_job {
     load_n_fn *load_n;
 } dot_job;
 
+/* Weight rows that few rows of x are multiplied with together. */
+enum { STRETCHES = 4 };
+static_assert((int)DOT_N <= (int)STRETCHES, "accumulators fit");
+
 /* Terms k .. k+15 of the block. */
-static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][DOT_N], const float *x,
+static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][STRETCHES], const float *x,
                                    const unsigned char *w, size_t k, const size_t nt, const size_t nn)
 {
     vec xv[DOT_T];
@@ -128,10 +132,10 @@ static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][DOT_N], co
 }
 
 /* The terms behind the last whole vectors. */
-static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][DOT_N], const float *x,
+static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][STRETCHES], const float *x,
                                    const unsigned char *w, size_t k, const size_t nt, const size_t nn)
 {
-    vec wv[DOT_N];
+    vec wv[STRETCHES];
     if (k + LANES <= job->K) {
         dot_step(job, acc, x, w, k, nt, nn);
         k += LANES;
@@ -149,33 +153,36 @@ static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][DOT_N], co
     }
 }
 
-/* The nt rows of x against weight rows n and n + half: two stretches of memory are read side by side, which is what
- * memory answers fastest, and each is asked for a page ahead. */
-static ALWAYS_INLINE void dot_pair(const dot_job *job, size_t n, size_t half, const size_t nt)
+/* The nt rows of x against weight rows n, n + apart, n + 2 apart, n + 3 apart: stretches of memory that are read side by
+ * side, which is what memory answers fastest. Each line is asked for ahead, into the first cache (3): on its way through the
+ * second one it would take a place among the lines that a core may wait for twice. */
+static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apart, const size_t nt)
 {
-    enum { LINE = 64, AHEAD = 4096 };
-    dot_job pair = *job;
-    pair.w_stride = half * job->w_stride;
+    enum { LINE = 64, AHEAD = 2048 };
+    dot_job wide = *job;
+    wide.w_stride = apart * job->w_stride;
     const unsigned char *w = job->w + n * job->w_stride;
-    vec acc[DOT_T][DOT_N];
+    vec acc[DOT_T][STRETCHES];
     for (size_t t = 0; t < nt; t++) {
-        acc[t][0] = acc[t][1] = v_set1(0.0f);
+        for (size_t i = 0; i < STRETCHES; i++) {
+            acc[t][i] = v_set1(0.0f);
+        }
     }
     size_t k = 0;
     for (; k + 2 * LANES <= job->K; k += 2 * LANES) {
-        for (size_t i = 0; i < 2; i++) {
+        for (size_t i = 0; i < STRETCHES; i++) {
             for (size_t at = 0; at < 2 * LANES * job->w_size; at += LINE) {
-                __builtin_prefetch(w + i * pair.w_stride + k * job->w_size + at + AHEAD, 0, 2);
+                __builtin_prefetch(w + i * wide.w_stride + k * job->w_size + at + AHEAD, 0, 3);
             }
         }
-        dot_step(&pair, acc, job->x, w, k, nt, 2);
-        dot_step(&pair, acc, job->x, w, k + LANES, nt, 2);
+        dot_step(&wide, acc, job->x, w, k, nt, STRETCHES);
+        dot_step(&wide, acc, job->x, w, k + LANES, nt, STRETCHES);
     }
-    dot_rest(&pair, acc, job->x, w, k, nt, 2);
+    dot_rest(&wide, acc, job->x, w, k, nt, STRETCHES);
     for (size_t t = 0; t < nt; t++) {
-        float *out = job->out + t * job->out_stride + n;
-        out[0] = v_sum(acc[t][0]);
-        out[half] = v_sum(acc[t][1]);
+        for (size_t i = 0; i < STRETCHES; i++) {
+            job->out[t * job->out_stride + n + i * apart] = v_sum(acc[t][i]);
+        }
     }
 }
 
@@ -194,7 +201,7 @@ static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, co
     const bool last = n0 + 2 * nn > job->N;
     const unsigned char *next = last ? w : w + (nn + fetch0) * job->w_stride;
     float *out = job->out + t0 * job->out_stride + n0;
-    vec acc[DOT_T][DOT_N];
+    vec acc[DOT_T][STRETCHES];
     for (size_t t = 0; t < nt; t++) {
         for (size_t n = 0; n < nn; n++) {
             acc[t][n] = v_set1(0.0f);
@@ -256,15 +263,15 @@ static ALWAYS_INLINE void dot_columns(const dot_job *job, size_t n, const size_t
 }
 
 /* The number of rows is a constant of each call. */
-static ALWAYS_INLINE void dot_pair_of(const dot_job *job, size_t n, size_t half)
+static ALWAYS_INLINE void dot_stretches_of(const dot_job *job, size_t n, size_t apart)
 {
-    static_assert(DOT_T_FEW <= 3 && DOT_T >= 3 && DOT_N >= 2, "a case for each, and room for it");
+    static_assert(DOT_T_FEW <= 3 && DOT_T >= 3, "a case for each");
     if (job->T == 1) {
-        dot_pair(job, n, half, 1);
+        dot_stretches(job, n, apart, 1);
     } else if (job->T == 2) {
-        dot_pair(job, n, half, 2);
+        dot_stretches(job, n, apart, 2);
     } else {
-        dot_pair(job, n, half, 3);
+        dot_stretches(job, n, apart, 3);
     }
 }
 
@@ -273,10 +280,10 @@ static ALWAYS_INLINE void dot_all(const dot_job *job)
     const size_t N = job->N;
     size_t n = 0;
     if (job->T > 0 && job->T <= DOT_T_FEW) {
-        for (; n < N / 2; n++) {
-            dot_pair_of(job, n, N / 2);
+        for (; n < N / STRETCHES; n++) {
+            dot_stretches_of(job, n, N / STRETCHES);
         }
-        n = N / 2 * 2;
+        n = N / STRETCHES * STRETCHES;
     }
     for (; n + DOT_N <= N; n += DOT_N) {
         dot_columns(job, n, DOT_T, DOT_N);
@@ -656,20 +663,24 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
     }
 }
 
-/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order.
- */
+/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order. DELTA_V is as large as
+ * the registers allow: with half of a row at a time, rows a page (4096 bytes) apart come so close together that the
+ * processor takes a row that is stored for the one that is loaded, and waits. */
 static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, size_t stride, const float *q,
                                         const float *k, const float *v, float beta, float decay, size_t dk,
                                         const size_t nv, size_t lanes)
 {
-    vec sum[MUL_V], d[MUL_V], f = v_set1(decay);
+    enum { ROWS_AHEAD = 8 };
+    vec sum[DELTA_V], d[DELTA_V], f = v_set1(decay);
     for (size_t j = 0; j < nv; j++) {
         sum[j] = v_set1(0.0f);
     }
     for (size_t i = 0; i < dk; i++) {
         vec ki = v_set1(k[i]);
         for (size_t j = 0; j < nv; j++) {
-            vec s = v_load_n(S + i * stride + j * LANES, j + 1 < nv ? LANES : lanes, 0.0f);
+            const float *at = S + i * stride + j * LANES;
+            __builtin_prefetch(at + ROWS_AHEAD * stride, 1, 3);
+            vec s = v_load_n(at, j + 1 < nv ? LANES : lanes, 0.0f);
             sum[j] = v_fma(v_mul(s, f), ki, sum[j]);
         }
     }
@@ -696,8 +707,8 @@ static void delta_step(float *out, float *to, const float *S, size_t stride, con
                        const float *v, float beta, float decay, size_t dk, size_t n)
 {
     size_t j = 0;
-    for (; j + MUL_V * LANES <= n; j += MUL_V * LANES) {
-        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, MUL_V, LANES);
+    for (; j + DELTA_V * LANES <= n; j += DELTA_V * LANES) {
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, DELTA_V, LANES);
     }
     for (; j < n; j += LANES) {
         delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, 1, lanes_left(j, n));

@@ -106,7 +106,7 @@ typedef struct engine_info {
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
     int32_t max_images; /* pictures and films of a request */
     uint64_t n_params, weight_bytes, state_bytes;
-    /* What answers take at least (model/cost.h): bytes a decode step reads, and for every token before it; multiplications
+    /* What answers take at least (model/cost.h): bytes a decode step moves, and for every token before it; multiplications
      * and additions of a token in the layers, in the head, and with every token before it; of a picture's patch in the
      * layers of the vision tower, and with every other patch of the picture. */
     double step_bytes, slot_bytes, layer_flops, head_flops, slot_flops, patch_flops, patch_pair_flops;

@@ -11,8 +11,9 @@
 
 /* Of experts those that one token uses count; the draft head does not. */
 typedef struct model_cost {
-    double
-        step_bytes; /* that one decode step must read: the matrices of layers and head, and the delta states */
+    /* that one decode step must move: the matrices of layers and head are read, the delta states and the convolutions'
+     * last inputs read and written */
+    double step_bytes;
     double layer_flops; /* multiplications and additions of a token with the matrices of the layers */
     double head_flops;  /* the same with the head's */
     double slot_flops;  /* those of attention for every token that stands before */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "compute/quant.h"
 
@@ -99,6 +100,7 @@ static err_code write_file(int fd, const char *path, const bytes *header, size_t
     if (map == MAP_FAILED) {
         return err_set(detail, ERR_IO, "%s: %s", path, strerror(errno));
     }
+    file_map_ask_for_huge_pages(map, total);
     for (int i = 0; i < PREFIX_BYTES; i++) {
         map[i] = (unsigned char)((uint64_t)header->len >> (8 * i));
     }
