@@ -122,7 +122,7 @@ typedef struct kv_job {
 } kv_job;
 
 /* Rows are read one after another; memory is asked this far ahead. */
-enum { KV_AHEAD = 4096, KV_LINE = 64 };
+enum { KV_AHEAD = 2048, KV_LINE = 64 };
 
 /* ---- dot ---- */
 
@@ -159,7 +159,7 @@ static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, size_t j0, 
     size_t i = 0;
     for (; i + step <= job->hd; i += step) {
         for (size_t j = 0; fetch && j < nn; j++) {
-            __builtin_prefetch(rows + j * job->row_bytes + i * size + KV_AHEAD, 0, 2);
+            __builtin_prefetch(rows + j * job->row_bytes + i * size + KV_AHEAD, 0, 3);
         }
         for (size_t k = 0; k < step; k += LANES) {
             kv_dot_step(job, acc, q, rows, i + k, nr, nn, size, load);
@@ -238,7 +238,7 @@ static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, c
         const unsigned char *row = job->rows + j * job->row_bytes;
         if (fetch) {
             for (size_t at = 0; at < job->row_bytes; at += KV_LINE) {
-                __builtin_prefetch(row + KV_AHEAD + at, 0, 2);
+                __builtin_prefetch(row + KV_AHEAD + at, 0, 3);
             }
         }
         vec value[KV_V];
