@@ -23,7 +23,7 @@ MUST_CHECK err_code file_map_open(file_map *m, const char *path, err_detail *det
 void file_map_close(file_map *m);
 
 /* Asks the system to bring in what is not in memory yet of a mapped file in huge pages, which are read faster. Only some
- * file systems can (ext4 and XFS of recent Linux); elsewhere nothing changes. file_map_open does so by itself. */
+ * file systems can (ext4 of Linux 6.18 was seen to); elsewhere nothing changes. file_map_open does so by itself. */
 void file_map_ask_for_huge_pages(void *data, size_t n_bytes);
 
 /* Appends the whole file to `out` (initialised by the caller with its maximum); ERR_LIMIT beyond it. */

@@ -140,7 +140,7 @@ enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, AT_READ, AT_SHARE, N_TIMES 
 static err_code measure_share(bench *b, double *read_gbs, double *share, err_detail *detail)
 {
     enum { STEPS = 3 };
-    double reads[STEPS + 1], shares[STEPS];
+    double reads[STEPS + 1] = {0}, shares[STEPS] = {0};
     err_code err = ERR_OK;
     reads[0] = read_bench_pass(b->reader);
     for (size_t i = 0; err == ERR_OK && i < STEPS; i++) {

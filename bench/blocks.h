@@ -18,9 +18,9 @@ typedef struct block_costs {
     double verify[BLOCK_ROWS_MAX + 1]; /* [2..4]: cost of a verify block of that many rows / one step */
     double batch[BLOCK_SEQS + 1];      /* [4], [8]: cost of a step of so many sequences / one step */
     double draft;    /* one forward of the draft head with logits / one step; 0 without it */
-    double read_gbs; /* read limit (compute/limits.h), of as many bytes as a step reads */
+    double read_gbs; /* read limit (compute/limits.h), of as many bytes as a step moves */
     double share;    /* of the read limit that a step between two passes of the reader reaches */
-    double step_gbs; /* weights and states that a step must read / step_ms */
+    double step_gbs; /* weights and states that a step must move / step_ms */
     double step_bytes;
 } block_costs;
 

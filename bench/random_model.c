@@ -275,8 +275,8 @@ static FILE *open_file(const char *dir, const char *name)
     if (!f) {
         die("cannot write", path);
     }
-    static char buffer
-        [8 << 20]; /* one file is open at a time; written in large pieces, it may be kept in huge pages */
+    /* Written in large pieces, a file may be kept in huge pages. One is open at a time. */
+    static char buffer[8 << 20];
     setvbuf(f, buffer, _IOFBF, sizeof buffer);
     return f;
 }

@@ -151,9 +151,10 @@ static void group_task(void *ctx, size_t task, size_t thread)
     (job->own ? dot_task : blas_task)(job, task, thread);
 }
 
-static void run_jobs(compute *c, linear_job *jobs, size_t n_jobs, size_t T)
+/* n_jobs > 0; all have few rows, or all have many. */
+static void run_jobs(compute *c, linear_job *jobs, size_t n_jobs)
 {
-    if (T <= NN_ROWS_EXACT) {
+    if (jobs[0].T <= NN_ROWS_EXACT) {
         pool_run(c->pool, stretch_task, c->stretches, cut_stretches(c, jobs, n_jobs));
         return;
     }
@@ -202,7 +203,7 @@ static void multiply_group(compute *c, const linear_part *parts, size_t n_parts,
         jobs[i] = make_job(c, parts[i].out + row0 * N, w, x + row0 * K, c->packed, T);
         jobs[i].bias = parts[i].bias;
     }
-    run_jobs(c, jobs, n_parts, T);
+    run_jobs(c, jobs, n_parts);
 }
 
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
@@ -263,6 +264,6 @@ void nn_linear_each(compute *c, const linear_item *items, size_t n)
             }
             jobs[n_jobs++] = make_job(c, item->out, item->w, item->x, packed + at, item->T);
         }
-        run_jobs(c, jobs, n_jobs, NN_ROWS_EXACT);
+        run_jobs(c, jobs, n_jobs);
     }
 }

@@ -154,8 +154,8 @@ static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][STRETCHES]
 }
 
 /* The nt rows of x against weight rows n, n + apart, n + 2 apart, n + 3 apart: stretches of memory that are read side by
- * side, which is what memory answers fastest. Each line is asked for ahead, into the first cache (3): on its way through the
- * second one it would take a place among the lines that a core may wait for twice. */
+ * side, which is what memory answers fastest. Each line is asked for ahead, into the first cache (3): measured, that is
+ * quicker than into the second. */
 static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apart, const size_t nt)
 {
     enum { LINE = 64, AHEAD = 2048 };

@@ -18,7 +18,7 @@ typedef struct bench_row {
     int32_t tokens;    /* of each; of a picture: patches */
     double per_second; /* tokens (patches) of all together */
     double ms;         /* a decode step; else the whole */
-    double gbs;        /* what a step reads at least, over its time */
+    double gbs;        /* what a step moves at least, over its time */
     double gflops;     /* what must be multiplied and added, over the time */
     double ratio;      /* of the same without drafts; of one answer alone */
 } bench_row;
