@@ -174,15 +174,14 @@ static void attention(void *ctx)
 
 static void bench_attention(bench *b)
 {
-    static void *k[SLOTS / PAGE], *v[SLOTS / PAGE];
+    static void *pages[SLOTS / PAGE];
     char name[80];
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         const size_t page_bytes = kv_page_bytes(type, PAGE, KV, HD);
         for (size_t p = 0; p < SLOTS / PAGE; p++) {
-            k[p] = floats(b->c, (page_bytes + 3) / 4);
-            v[p] = floats(b->c, (page_bytes + 3) / 4);
+            pages[p] = floats(b->c, (page_bytes + 3) / 4);
         }
-        b->kv = (kv_pages){k, v, PAGE, type};
+        b->kv = (kv_pages){pages, PAGE, type};
         nn_kv_store(b->c, &b->kv, b->x, b->x + (size_t)SLOTS * KV * HD, 0, SLOTS, KV, HD, KV * HD, KV * HD);
         static const size_t rows[] = {1, 2, 4, PREFILL};
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -190,12 +189,11 @@ static void bench_attention(bench *b)
             b->first = SLOTS - b->T;
             snprintf(name, sizeof name, "attention 8/2 heads of 256, %s, %zu over 8192", kv_type_name(type),
                      b->T);
-            row(name, best(attention, b), b->T < PREFILL ? 2.0 * SLOTS / PAGE * (double)page_bytes : 0,
+            row(name, best(attention, b), b->T < PREFILL ? 1.0 * SLOTS / PAGE * (double)page_bytes : 0,
                 4.0 * (double)b->T * ((double)SLOTS - (double)b->T / 2) * H * HD);
         }
         for (size_t p = 0; p < SLOTS / PAGE; p++) {
-            compute_free(b->c, k[p]);
-            compute_free(b->c, v[p]);
+            compute_free(b->c, pages[p]);
         }
     }
 }

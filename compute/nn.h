@@ -131,18 +131,18 @@ void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T,
 /* ---- attention ---- */
 
 /* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n % page_tokens of
- * page n / page_tokens; a page is [n_kv, page_tokens] packed rows (kv_type.h). */
+ * page n / page_tokens; a page is [n_kv, 2, page_tokens] packed rows (kv_type.h): a head's keys, then its values, so
+ * that a decode step reads on and on. */
 typedef struct kv_pages {
-    void *const *k;
-    void *const *v;
+    void *const *pages;
     size_t page_tokens;
     kv_type type;
 } kv_pages;
 
-/* Bytes of the keys (or the values) of one page. */
+/* Bytes of one page. */
 static inline size_t kv_page_bytes(kv_type type, size_t page_tokens, size_t n_kv, size_t hd)
 {
-    return page_tokens * n_kv * kv_row_bytes(type, hd);
+    return 2 * page_tokens * n_kv * kv_row_bytes(type, hd);
 }
 
 /* Packs k, v [T, n_kv*hd] (row strides in floats) into cache slots first .. first+T-1. */

@@ -16,8 +16,16 @@
 
 #include "compute/context.h"
 
-/* MANY_STEP: terms of a product taken at once, so that the second factor stays in the first cache. */
-enum { FEW_TILE = 256, FEW_QUERIES = 64, MANY_TILE = 128, MANY_QUERIES = 256, MANY_STEP = 128 };
+/* MANY_STEP: terms of a product taken at once, so that the second factor stays in the first cache. TILES_A_THREAD: so many
+ * make tasks of a whole tile end together. */
+enum {
+    FEW_TILE = 256,
+    FEW_QUERIES = 64,
+    TILES_A_THREAD = 8,
+    MANY_TILE = 128,
+    MANY_QUERIES = 256,
+    MANY_STEP = 128
+};
 
 /* ---- storing ---- */
 
@@ -27,10 +35,11 @@ typedef struct store_args {
     size_t first, n_kv, hd, k_stride, v_stride;
 } store_args;
 
-/* Where the row of a slot and key head stands in its page. */
-static size_t offset_in_page(const kv_pages *kv, size_t slot, size_t kv_head, size_t hd)
+/* The packed row of a slot and key head: its key or its value. */
+static void *packed_row(const kv_pages *kv, size_t slot, size_t kv_head, bool value, size_t hd)
 {
-    return (kv_head * kv->page_tokens + slot % kv->page_tokens) * kv_row_bytes(kv->type, hd);
+    const size_t row = (2 * kv_head + value) * kv->page_tokens + slot % kv->page_tokens;
+    return (char *)kv->pages[slot / kv->page_tokens] + row * kv_row_bytes(kv->type, hd);
 }
 
 static void store_rows(const ops *o, const void *args, size_t begin, size_t end)
@@ -38,11 +47,10 @@ static void store_rows(const ops *o, const void *args, size_t begin, size_t end)
     const store_args *a = args;
     const kv_ops *packed = &o->kv[a->kv->type];
     for (size_t t = begin; t < end; t++) {
-        size_t slot = a->first + t, page = slot / a->kv->page_tokens;
         for (size_t h = 0; h < a->n_kv; h++) {
-            size_t at = offset_in_page(a->kv, slot, h, a->hd);
-            packed->pack((char *)a->kv->k[page] + at, a->k + t * a->k_stride + h * a->hd, a->hd);
-            packed->pack((char *)a->kv->v[page] + at, a->v + t * a->v_stride + h * a->hd, a->hd);
+            const size_t slot = a->first + t;
+            packed->pack(packed_row(a->kv, slot, h, false, a->hd), a->k + t * a->k_stride + h * a->hd, a->hd);
+            packed->pack(packed_row(a->kv, slot, h, true, a->hd), a->v + t * a->v_stride + h * a->hd, a->hd);
         }
     }
 }
@@ -70,6 +78,7 @@ typedef struct attention_job {
     /* few rows, shared out by tiles: */
     float *parts; /* [n_wave, n_blocks] parts of part_floats */
     size_t part_floats;
+    size_t task_blocks;             /* of one tile: all, or one where tiles are too few for the threads */
     size_t tile_0, n_wave, n_tiles; /* tiles of this wave, and of all */
 } attention_job;
 
@@ -122,17 +131,6 @@ static void gather_queries(const attention_job *job, const q_block *b, float *q)
     job->c->ops->scale(q, job->scale, R * job->hd);
 }
 
-/* Slots of one tile inside one page: the packed rows of a key head that lie one behind the other. */
-static size_t rows_in_page(const attention_job *job, size_t slot, size_t end)
-{
-    return min_size(job->kv->page_tokens - slot % job->kv->page_tokens, end - slot);
-}
-
-static const void *packed_rows(const attention_job *job, void *const *pages, size_t slot, size_t kv_head)
-{
-    return (const char *)pages[slot / job->kv->page_tokens] + offset_in_page(job->kv, slot, kv_head, job->hd);
-}
-
 /* ---- few rows ---- */
 
 /* What a tile gives a block's queries, and what they have gathered from all tiles so far. */
@@ -151,52 +149,86 @@ static size_t part_floats(size_t R, size_t hd)
     return R * (hd + 2);
 }
 
-/* Adds the values of slots begin .. end-1, weighted, to n queries from r on. */
-static void mix_slots(const attention_job *job, const q_block *b, const tile_part *part, const float *scores,
-                      size_t r, size_t n, size_t begin, size_t end)
+/* Keys or values of slots from begin on, up to the end of a page or `end`. */
+static kv_rows rows_of_page(const attention_job *job, size_t kv_head, bool value, size_t begin, size_t end)
+{
+    const size_t n = min_size(job->kv->page_tokens - begin % job->kv->page_tokens, end - begin);
+    return (kv_rows){{packed_row(job->kv, begin, kv_head, value, job->hd)}, 1, n, job->row_bytes, job->hd};
+}
+
+/* Those of all slots of a tile, its quarters side by side. */
+static kv_rows rows_of_tile(const attention_job *job, size_t kv_head, bool value, size_t begin)
+{
+    kv_rows rows = {.n_parts = KV_PARTS, .n = FEW_TILE, .row_bytes = job->row_bytes, .hd = job->hd};
+    for (size_t i = 0; i < KV_PARTS; i++) {
+        rows.parts[i] = packed_row(job->kv, begin + i * FEW_TILE / KV_PARTS, kv_head, value, job->hd);
+    }
+    return rows;
+}
+
+/* Queries r .. R-1 see the whole tile and more. The scores stand in the order of rows_of_tile. */
+static void attend_whole_tile(const attention_job *job, const q_block *b, size_t begin, const float *q,
+                              float *scores, const tile_part *part, size_t r, size_t R)
 {
     const kv_ops *packed = &job->c->ops->kv[job->kv->type];
+    const kv_rows keys = rows_of_tile(job, b->kv_head, false, begin);
+    const kv_rows values = rows_of_tile(job, b->kv_head, true, begin);
+    float *const own = scores + r * FEW_TILE;
+    packed->dot(own, FEW_TILE, q + r * job->hd, job->hd, R - r, &keys);
+    for (size_t i = r; i < R; i++) {
+        (void)job->c->ops->softmax_tile(scores + i * FEW_TILE, FEW_TILE, &part->max[i], &part->sum[i]);
+    }
+    packed->mix(part->mix + r * job->hd, job->hd, own, FEW_TILE, R - r, &values);
+}
+
+/* Queries 0 .. R-1, each up to its own slot, page by page. */
+static void attend_last_tile(const attention_job *job, const q_block *b, size_t begin, const float *q,
+                             float *scores, const tile_part *part, size_t R)
+{
+    const kv_ops *packed = &job->c->ops->kv[job->kv->type];
+    const size_t hd = job->hd, n_heads = b->h1 - b->h0;
+    const size_t end = min_size(begin + FEW_TILE, job->first + b->t0 + R / n_heads);
     for (size_t slot = begin; slot < end;) {
-        size_t rows = rows_in_page(job, slot, end);
-        packed->mix(part->mix + r * job->hd, job->hd, scores + r * FEW_TILE + (slot - begin), FEW_TILE, n,
-                    packed_rows(job, job->kv->v, slot, b->kv_head), job->row_bytes, rows, job->hd);
-        slot += rows;
+        const kv_rows keys = rows_of_page(job, b->kv_head, false, slot, end);
+        packed->dot(scores + (slot - begin), FEW_TILE, q, hd, R, &keys);
+        slot += keys.n;
+    }
+    for (size_t r = 0; r < R; r += n_heads) {
+        const size_t own_end = job->first + b->t0 + r / n_heads + 1;
+        for (size_t i = r; own_end > begin && i < r + n_heads; i++) {
+            const size_t visible = min_size(own_end, end) - begin;
+            (void)job->c->ops->softmax_tile(scores + i * FEW_TILE, visible, &part->max[i], &part->sum[i]);
+        }
+        for (size_t slot = begin; slot < min_size(own_end, end);) {
+            const kv_rows values = rows_of_page(job, b->kv_head, true, slot, min_size(own_end, end));
+            packed->mix(part->mix + r * hd, hd, scores + r * FEW_TILE + (slot - begin), FEW_TILE, n_heads,
+                        &values);
+            slot += values.n;
+        }
     }
 }
 
-/* Fills part with what the slots of one tile give the block; queries that see none of them get -INFINITY, 0, 0. */
+/* Fills part with what the slots of one tile give the block; queries that see none of them get -INFINITY, 0, 0. What a query
+ * computes depends on its own slot alone: the tile of that slot is its last. */
 static void attend_tile(const attention_job *job, const q_block *b, size_t tile, const float *q,
                         float *scores, const tile_part *part)
 {
-    const ops *o = job->c->ops;
-    const size_t hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
-    const size_t begin = tile * FEW_TILE, end = min_size(begin + FEW_TILE, job->first + b->t1);
-    memset(part->mix, 0, R * hd * sizeof(float));
-    for (size_t slot = begin; slot < end;) {
-        size_t rows = rows_in_page(job, slot, end);
-        o->kv[job->kv->type].dot(scores + (slot - begin), FEW_TILE, q, hd, R,
-                                 packed_rows(job, job->kv->k, slot, b->kv_head), job->row_bytes, rows, hd);
-        slot += rows;
+    const size_t n_heads = b->h1 - b->h0, R = n_queries(b);
+    const size_t begin = tile * FEW_TILE, after = begin + FEW_TILE;
+    memset(part->mix, 0, R * job->hd * sizeof(float));
+    for (size_t i = 0; i < R; i++) {
+        part->max[i] = -INFINITY;
+        part->sum[i] = 0;
     }
-    size_t first_full = R; /* queries from here on see the whole tile */
-    for (size_t t = b->t0; t < b->t1; t++) {
-        size_t own_end = job->first + t + 1, r = (t - b->t0) * n_heads;
-        size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
-        for (size_t i = r; i < r + n_heads; i++) {
-            part->max[i] = -INFINITY;
-            part->sum[i] = 0;
-            if (visible > 0) {
-                (void)o->softmax_tile(scores + i * FEW_TILE, visible, &part->max[i], &part->sum[i]);
-            }
-        }
-        if (visible == end - begin) {
-            first_full = min_size(first_full, r);
-        } else if (visible > 0) {
-            mix_slots(job, b, part, scores, r, n_heads, begin, begin + visible);
-        }
+    size_t r = R; /* the first query behind the tile */
+    if (job->kv->page_tokens % (FEW_TILE / KV_PARTS) == 0) {
+        r = after > job->first + b->t0 ? min_size(R, (after - job->first - b->t0) * n_heads) : 0;
     }
-    if (first_full < R) {
-        mix_slots(job, b, part, scores, first_full, R - first_full, begin, end);
+    if (r > 0) {
+        attend_last_tile(job, b, begin, q, scores, part, r);
+    }
+    if (r < R) {
+        attend_whole_tile(job, b, begin, q, scores, part, r, R);
     }
 }
 
@@ -248,16 +280,19 @@ static void few_block_task(void *ctx, size_t task, size_t thread)
     }
 }
 
-/* One tile of one block, left in parts. */
+/* Some blocks of one tile, left in parts. The blocks of neighbouring key heads lie one behind the other in memory. */
 static void few_tile_task(void *ctx, size_t task, size_t thread)
 {
     const attention_job *job = ctx;
-    const q_block b = find_block(job, task % job->n_blocks);
-    const size_t R = n_queries(&b);
-    float *q = nn_scratch(job->c, thread), *scores = q + R * job->hd;
-    const tile_part part = part_at(job->parts + task * job->part_floats, R, job->hd);
-    gather_queries(job, &b, q);
-    attend_tile(job, &b, job->tile_0 + task / job->n_blocks, q, scores, &part);
+    const size_t first = task * job->task_blocks;
+    for (size_t i = first; i < first + job->task_blocks; i++) {
+        const q_block b = find_block(job, i % job->n_blocks);
+        const size_t R = n_queries(&b);
+        float *q = nn_scratch(job->c, thread), *scores = q + R * job->hd;
+        const tile_part part = part_at(job->parts + i * job->part_floats, R, job->hd);
+        gather_queries(job, &b, q);
+        attend_tile(job, &b, job->tile_0 + i / job->n_blocks, q, scores, &part);
+    }
 }
 
 /* The parts of a wave, folded into one query's out; task = block * block_queries + query. */
@@ -302,7 +337,8 @@ static void attend_few(attention_job *job)
     const size_t most = (SCRATCH_FLOATS - running) / wave_floats;
     for (job->tile_0 = 0; job->tile_0 < job->n_tiles; job->tile_0 += job->n_wave) {
         job->n_wave = min_size(most, job->n_tiles - job->tile_0);
-        pool_run(job->c->pool, few_tile_task, job, job->n_wave * job->n_blocks);
+        job->task_blocks = job->n_wave < TILES_A_THREAD * compute_n_threads(job->c) ? 1 : job->n_blocks;
+        pool_run(job->c->pool, few_tile_task, job, job->n_wave * job->n_blocks / job->task_blocks);
         pool_run(job->c->pool, few_fold_task, job, job->n_blocks * block_queries);
     }
 }
@@ -336,13 +372,13 @@ static size_t many_floats_per_query(size_t hd)
     return 2 * hd + MANY_TILE + 2;
 }
 
-/* rows [n, hd] = packed slots begin .. end-1 of one key head. */
-static void unpack_slots(const attention_job *job, float *rows, void *const *pages, size_t kv_head,
-                         size_t begin, size_t end)
+/* rows [n, hd] = keys or values of slots begin .. end-1 of one key head. */
+static void unpack_slots(const attention_job *job, float *rows, size_t kv_head, bool value, size_t begin,
+                         size_t end)
 {
     for (size_t slot = begin; slot < end; slot++) {
         job->c->ops->kv[job->kv->type].widen(rows + (slot - begin) * job->hd,
-                                             packed_rows(job, pages, slot, kv_head), job->hd);
+                                             packed_row(job->kv, slot, kv_head, value, job->hd), job->hd);
     }
 }
 
@@ -362,7 +398,7 @@ static void attend_many_tile(const attention_job *job, const q_block *b, const m
 {
     const ops *o = job->c->ops;
     const size_t n = end - begin, hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
-    unpack_slots(job, s->rows, job->kv->k, b->kv_head, begin, end);
+    unpack_slots(job, s->rows, b->kv_head, false, begin, end);
     o->transpose(s->turned, MANY_TILE, s->rows, hd, n, hd);
     memset(s->scores, 0, R * MANY_TILE * sizeof(float));
     multiply(o, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
@@ -378,7 +414,7 @@ static void attend_many_tile(const attention_job *job, const q_block *b, const m
             }
         }
     }
-    unpack_slots(job, s->rows, job->kv->v, b->kv_head, begin, end);
+    unpack_slots(job, s->rows, b->kv_head, true, begin, end);
     multiply(o, s->mix, hd, s->scores, MANY_TILE, s->rows, hd, R, n, hd);
 }
 

@@ -126,7 +126,7 @@ typedef struct ops {
     /* PEAK_Q_OPS a round; NULL without an instruction for dot products of bytes. */
     int32_t (*peak_q)(size_t rounds);
     /* The sum of n floats, read as `streams` (1, 2 or 4) stretches side by side: what waits for memory alone. n counts
-     * in steps of READ_GRAIN; memory is asked a page ahead, also behind the last float. */
+     * in steps of READ_GRAIN; memory is asked up to a page ahead, also behind the last float. */
     float (*read)(const float *p, size_t n, size_t streams);
 
     /* ---- packed keys and values ---- */

@@ -1,9 +1,9 @@
 /* ops_kv: the kernels of one instruction set on packed keys and values, one entry a kv_type; part of the table in ops.h,
  * whose rules hold here too. Any thread.
  *
- *     o->kv[KV_BF16].dot(scores, n, q, hd, R, keys, row_bytes, n, hd);
+ *     const kv_rows keys = {{page}, 1, n, row_bytes, hd};
+ *     o->kv[KV_BF16].dot(scores, n, q, hd, R, &keys);
  *
- * Rows are packed as kv_type.h says; rows n and n+1 are row_bytes apart and need 2-byte alignment only.
  * ops_kv_generic.c is the specification.
  */
 #ifndef PARLEY_COMPUTE_OPS_KV_H
@@ -13,19 +13,36 @@
 
 #include "compute/kv_type.h"
 
+/* Packed rows (kv_type.h) that lie in one piece of memory, or in KV_PARTS pieces that are read side by side, which is what
+ * memory answers fastest: row k is row k / n_parts of piece k % n_parts. Rows of a piece are row_bytes apart and need 2-byte
+ * alignment only. */
+enum { KV_PARTS = 4 };
+
+typedef struct kv_rows {
+    const void *parts[KV_PARTS];
+    size_t n_parts; /* 1 or KV_PARTS */
+    size_t n;       /* rows in all, a multiple of n_parts */
+    size_t row_bytes, hd;
+} kv_rows;
+
+static inline const unsigned char *kv_row_at(const kv_rows *rows, size_t k)
+{
+    return (const unsigned char *)rows->parts[k % rows->n_parts] + k / rows->n_parts * rows->row_bytes;
+}
+
 typedef struct kv_ops {
     /* Packs hd numbers. The same bytes from every table. */
     void (*pack)(void *out, const float *x, size_t hd);
     /* The hd numbers of a packed row. The same bits from every table. */
     void (*widen)(float *out, const void *row, size_t hd);
-    /* out[r*out_stride + j] = q[r] . row j, for R queries (q_stride floats apart) and n rows. Summed as dot_rows does;
-     * of q8 the bytes are summed and the sum is multiplied by the scale. */
-    void (*dot)(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R, const void *rows,
-                size_t row_bytes, size_t n, size_t hd);
-    /* out[r*out_stride + i] += sum_j p[r*p_stride + j] * row j [i], j rising, starting from out. Of q8,
-     * p[j] * scale[j] is rounded first. */
-    void (*mix)(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R, const void *rows,
-                size_t row_bytes, size_t n, size_t hd);
+    /* out[r*out_stride + k] = q[r] . row k, for R queries (q_stride floats apart). Summed as dot_rows does; of q8 the bytes
+     * are summed and the sum is multiplied by the scale. */
+    void (*dot)(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                const kv_rows *rows);
+    /* out[r*out_stride + i] += sum_k p[r*p_stride + k] * row k [i], k rising, starting from out. Of q8,
+     * p[k] * scale[k] is rounded first. */
+    void (*mix)(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                const kv_rows *rows);
 } kv_ops;
 
 extern const kv_ops KV_OPS_GENERIC[KV_TYPES];

@@ -121,26 +121,24 @@ static inline float dot_row(const float *q, const unsigned char *row, size_t hd,
 }
 
 static inline void dot_rows(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
-                            const void *rows, size_t row_bytes, size_t n, size_t hd, number_fn *number,
-                            scale_fn *scale)
+                            const kv_rows *rows, number_fn *number, scale_fn *scale)
 {
-    for (size_t j = 0; j < n; j++) {
-        const unsigned char *row = (const unsigned char *)rows + j * row_bytes;
+    for (size_t k = 0; k < rows->n; k++) {
+        const unsigned char *row = kv_row_at(rows, k);
         for (size_t r = 0; r < R; r++) {
-            out[r * out_stride + j] = dot_row(q + r * q_stride, row, hd, number) * scale(row, hd);
+            out[r * out_stride + k] = dot_row(q + r * q_stride, row, rows->hd, number) * scale(row, rows->hd);
         }
     }
 }
 
 static inline void mix_rows(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
-                            const void *rows, size_t row_bytes, size_t n, size_t hd, number_fn *number,
-                            scale_fn *scale)
+                            const kv_rows *rows, number_fn *number, scale_fn *scale)
 {
-    for (size_t j = 0; j < n; j++) {
-        const unsigned char *row = (const unsigned char *)rows + j * row_bytes;
+    for (size_t k = 0; k < rows->n; k++) {
+        const unsigned char *row = kv_row_at(rows, k);
         for (size_t r = 0; r < R; r++) {
-            float f = p[r * p_stride + j] * scale(row, hd);
-            for (size_t i = 0; i < hd; i++) {
+            float f = p[r * p_stride + k] * scale(row, rows->hd);
+            for (size_t i = 0; i < rows->hd; i++) {
                 out[r * out_stride + i] += f * number(row, i);
             }
         }
@@ -154,14 +152,14 @@ static inline void mix_rows(float *out, size_t out_stride, const float *p, size_
         widen_row(out, row, hd, number, scale);                                                              \
     }                                                                                                        \
     static void dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,         \
-                           const void *rows, size_t row_bytes, size_t n, size_t hd)                          \
+                           const kv_rows *rows)                                                              \
     {                                                                                                        \
-        dot_rows(out, out_stride, q, q_stride, R, rows, row_bytes, n, hd, number, scale);                    \
+        dot_rows(out, out_stride, q, q_stride, R, rows, number, scale);                                      \
     }                                                                                                        \
     static void mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,         \
-                           const void *rows, size_t row_bytes, size_t n, size_t hd)                          \
+                           const kv_rows *rows)                                                              \
     {                                                                                                        \
-        mix_rows(out, out_stride, p, p_stride, R, rows, row_bytes, n, hd, number, scale);                    \
+        mix_rows(out, out_stride, p, p_stride, R, rows, number, scale);                                      \
     }
 
 KV_GENERIC(f32, number_f32, scale_none)

@@ -117,37 +117,44 @@ static ALWAYS_INLINE void kv_widen_row(float *out, const unsigned char *row, siz
 typedef struct kv_job {
     float *out;
     const float *x;
-    const unsigned char *rows;
-    size_t out_stride, x_stride, row_bytes, R, n, hd;
+    size_t out_stride, x_stride, R;
+    const kv_rows *rows;
 } kv_job;
 
-/* Rows are read one after another; memory is asked this far ahead. */
-enum { KV_AHEAD = 2048, KV_LINE = 64 };
+enum { KV_LINE = 64 };
+
+/* kv_row_at with a constant number of pieces. */
+static ALWAYS_INLINE const unsigned char *kv_row(const kv_job *job, size_t k, const size_t n_parts)
+{
+    return (const unsigned char *)job->rows->parts[k % n_parts] + k / n_parts * job->rows->row_bytes;
+}
 
 /* ---- dot ---- */
 
 /* Terms i .. i+15 of the block. */
 static ALWAYS_INLINE void kv_dot_step(const kv_job *job, vec acc[KV_R][KV_N], const float *q,
-                                      const unsigned char *rows, size_t i, const size_t nr, const size_t nn,
-                                      const size_t size, kv_load_fn *load)
+                                      const unsigned char *const row[KV_N], size_t i, const size_t nr,
+                                      const size_t nn, const size_t size, kv_load_fn *load)
 {
     vec qv[KV_R];
     for (size_t r = 0; r < nr; r++) {
         qv[r] = v_load(q + r * job->x_stride + i);
     }
     for (size_t j = 0; j < nn; j++) {
-        vec kv = load(rows + j * job->row_bytes + i * size);
+        vec kv = load(row[j] + i * size);
         for (size_t r = 0; r < nr; r++) {
             acc[r][j] = v_fma(qv[r], kv, acc[r][j]);
         }
     }
 }
 
-/* nr queries from r on against nn keys from j on; nr, nn, size and fetch are constants of the caller. */
-static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, size_t j0, const size_t nr,
-                                       const size_t nn, const size_t size, const bool fetch, kv_load_fn *load)
+/* nr queries from r0 on against nn keys; out belongs to the first of both. nr, nn, size and fetch are constants of the
+ * caller. */
+static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, const unsigned char *const row[KV_N],
+                                       float *out, const size_t nr, const size_t nn, const size_t size,
+                                       const bool fetch, kv_load_fn *load)
 {
-    const unsigned char *rows = job->rows + j0 * job->row_bytes;
+    const size_t hd = job->rows->hd, step = KV_LINE / size; /* numbers of a line */
     const float *q = job->x + r0 * job->x_stride;
     vec acc[KV_R][KV_N];
     for (size_t r = 0; r < nr; r++) {
@@ -155,76 +162,93 @@ static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, size_t j0, 
             acc[r][j] = v_set1(0.0f);
         }
     }
-    const size_t step = KV_LINE / size; /* numbers of a line */
     size_t i = 0;
-    for (; i + step <= job->hd; i += step) {
+    for (; i + step <= hd; i += step) {
         for (size_t j = 0; fetch && j < nn; j++) {
-            __builtin_prefetch(rows + j * job->row_bytes + i * size + KV_AHEAD, 0, 3);
+            ask_line_ahead(row[j] + i * size);
         }
         for (size_t k = 0; k < step; k += LANES) {
-            kv_dot_step(job, acc, q, rows, i + k, nr, nn, size, load);
+            kv_dot_step(job, acc, q, row, i + k, nr, nn, size, load);
         }
     }
-    for (; i + LANES <= job->hd; i += LANES) {
-        kv_dot_step(job, acc, q, rows, i, nr, nn, size, load);
+    for (; i + LANES <= hd; i += LANES) {
+        kv_dot_step(job, acc, q, row, i, nr, nn, size, load);
     }
-    const size_t left = job->hd - i;
+    const size_t left = hd - i;
     for (size_t j = 0; left && j < nn; j++) {
-        vec kv = kv_load_last(rows + j * job->row_bytes + i * size, left, size, load);
+        vec kv = kv_load_last(row[j] + i * size, left, size, load);
         for (size_t r = 0; r < nr; r++) {
             acc[r][j] = v_fma(v_load_n(q + r * job->x_stride + i, left, 0.0f), kv, acc[r][j]);
         }
     }
-    float *out = job->out + r0 * job->out_stride + j0;
     for (size_t r = 0; r < nr; r++) {
+        float *to = out + r * job->out_stride;
         if (nn == 4) {
-            v_sum4(out + r * job->out_stride, acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
+            v_sum4(to, acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
         } else {
             for (size_t j = 0; j < nn; j++) {
-                out[r * job->out_stride + j] = v_sum(acc[r][j]);
+                to[j] = v_sum(acc[r][j]);
             }
         }
     }
 }
 
-/* All queries against nn keys; the first block asks for the rows to come. */
-static ALWAYS_INLINE void kv_dot_keys(const kv_job *job, size_t j, const size_t nn, const size_t size,
-                                      kv_load_fn *load)
+/* All queries against keys k .. k+nn-1; the first block asks for the rows to come. */
+static ALWAYS_INLINE void kv_dot_keys(const kv_job *job, size_t k, const size_t nn, const size_t n_parts,
+                                      const size_t size, kv_load_fn *load)
 {
+    const unsigned char *row[KV_N];
+    for (size_t j = 0; j < nn; j++) {
+        row[j] = kv_row(job, k + j, n_parts);
+    }
+    float *out = job->out + k;
     size_t r = 0;
     if (job->R >= KV_R) {
-        kv_dot_block(job, 0, j, KV_R, nn, size, true, load);
+        kv_dot_block(job, 0, row, out, KV_R, nn, size, true, load);
         for (r = KV_R; r + KV_R <= job->R; r += KV_R) {
-            kv_dot_block(job, r, j, KV_R, nn, size, false, load);
+            kv_dot_block(job, r, row, out + r * job->out_stride, KV_R, nn, size, false, load);
         }
     }
     if (job->R - r >= 2) {
-        kv_dot_block(job, r, j, 2, nn, size, true, load);
+        kv_dot_block(job, r, row, out + r * job->out_stride, 2, nn, size, true, load);
         r += 2;
     }
     if (job->R - r == 1) {
-        kv_dot_block(job, r, j, 1, nn, size, true, load);
+        kv_dot_block(job, r, row, out + r * job->out_stride, 1, nn, size, true, load);
+    }
+}
+
+static ALWAYS_INLINE void kv_dot_parts(const kv_job *job, const size_t n_parts, const size_t size,
+                                       kv_load_fn *load)
+{
+    size_t k = 0;
+    for (; k + KV_N <= job->rows->n; k += KV_N) {
+        kv_dot_keys(job, k, KV_N, n_parts, size, load);
+    }
+    for (; k < job->rows->n; k++) {
+        kv_dot_keys(job, k, 1, n_parts, size, load);
     }
 }
 
 static ALWAYS_INLINE void kv_dot_all(const kv_job *job, const size_t size, kv_load_fn *load)
 {
-    size_t j = 0;
-    for (; j + KV_N <= job->n; j += KV_N) {
-        kv_dot_keys(job, j, KV_N, size, load);
-    }
-    for (; j < job->n; j++) {
-        kv_dot_keys(job, j, 1, size, load);
+    if (job->rows->n_parts == KV_PARTS) {
+        kv_dot_parts(job, KV_PARTS, size, load);
+    } else {
+        kv_dot_parts(job, 1, size, load);
     }
 }
 
 /* ---- mix ---- */
 
-/* nr rows x nv vectors of out from number i on; the last vector has `lanes` lanes. The first strip of a value asks for
- * the values to come, whole rows, because the other strips come back to them. */
-static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, const size_t nr,
-                                       const size_t nv, size_t lanes, const size_t size, const bool fetch,
-                                       kv_load_fn *load)
+/* Values that all strips of all queries take before the next ones: they stay in the first cache, and what they ask for
+ * ahead is spread over all strips. */
+enum { KV_CHUNK = 16 };
+
+/* nr rows x nv vectors of out from number i on take values k0 .. k1-1; the last vector has `lanes` lanes. */
+static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, size_t k0, size_t k1,
+                                       const size_t nr, const size_t nv, size_t lanes, const size_t n_parts,
+                                       const size_t size, const bool fetch, kv_load_fn *load)
 {
     float *out = job->out + r0 * job->out_stride + i;
     const float *p = job->x + r0 * job->x_stride;
@@ -234,21 +258,21 @@ static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, c
             acc[r][v] = v_load_n(out + r * job->out_stride + v * LANES, v + 1 < nv ? LANES : lanes, 0.0f);
         }
     }
-    for (size_t j = 0; j < job->n; j++) {
-        const unsigned char *row = job->rows + j * job->row_bytes;
-        if (fetch) {
-            for (size_t at = 0; at < job->row_bytes; at += KV_LINE) {
-                __builtin_prefetch(row + KV_AHEAD + at, 0, 3);
+    for (size_t k = k0; k < k1; k += n_parts) {
+        for (size_t part = 0; part < n_parts; part++) {
+            const unsigned char *at = kv_row(job, k + part, n_parts) + i * size;
+            for (size_t line = 0; fetch && line < nv * LANES * size; line += KV_LINE) {
+                ask_line_ahead(at + line);
             }
-        }
-        vec value[KV_V];
-        for (size_t v = 0; v < nv; v++) {
-            value[v] = kv_load_n(row + (i + v * LANES) * size, v + 1 < nv ? LANES : lanes, size, load);
-        }
-        for (size_t r = 0; r < nr; r++) {
-            vec weight = v_set1(p[r * job->x_stride + j]);
+            vec value[KV_V];
             for (size_t v = 0; v < nv; v++) {
-                acc[r][v] = v_fma(weight, value[v], acc[r][v]);
+                value[v] = kv_load_n(at + v * LANES * size, v + 1 < nv ? LANES : lanes, size, load);
+            }
+            for (size_t r = 0; r < nr; r++) {
+                vec weight = v_set1(p[r * job->x_stride + k + part]);
+                for (size_t v = 0; v < nv; v++) {
+                    acc[r][v] = v_fma(weight, value[v], acc[r][v]);
+                }
             }
         }
     }
@@ -260,37 +284,53 @@ static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, c
 }
 
 /* nr rows, strip by strip. */
-static ALWAYS_INLINE void kv_mix_rows(const kv_job *job, size_t r, const size_t nr, const size_t size,
+static ALWAYS_INLINE void kv_mix_rows(const kv_job *job, size_t r, size_t k0, size_t k1, const size_t nr,
+                                      const size_t n_parts, const size_t size, const bool fetch,
                                       kv_load_fn *load)
 {
+    const size_t hd = job->rows->hd;
     size_t i = 0;
-    if (KV_V * LANES <= job->hd) {
-        kv_mix_block(job, r, 0, nr, KV_V, LANES, size, true, load);
-        i = KV_V * LANES;
+    for (; i + KV_V * LANES <= hd; i += KV_V * LANES) {
+        kv_mix_block(job, r, i, k0, k1, nr, KV_V, LANES, n_parts, size, fetch, load);
     }
-    for (; i + KV_V * LANES <= job->hd; i += KV_V * LANES) {
-        kv_mix_block(job, r, i, nr, KV_V, LANES, size, false, load);
+    for (; i + LANES <= hd; i += LANES) {
+        kv_mix_block(job, r, i, k0, k1, nr, 1, LANES, n_parts, size, fetch, load);
     }
-    for (; i + LANES <= job->hd; i += LANES) {
-        kv_mix_block(job, r, i, nr, 1, LANES, size, false, load);
+    if (i < hd) {
+        kv_mix_block(job, r, i, k0, k1, nr, 1, hd - i, n_parts, size, fetch, load);
     }
-    if (i < job->hd) {
-        kv_mix_block(job, r, i, nr, 1, job->hd - i, size, false, load);
+}
+
+/* All queries; the first ones ask for the values to come. */
+static ALWAYS_INLINE void kv_mix_chunk(const kv_job *job, size_t k0, size_t k1, const size_t n_parts,
+                                       const size_t size, kv_load_fn *load)
+{
+    size_t r = 0;
+    if (job->R >= KV_R) {
+        kv_mix_rows(job, 0, k0, k1, KV_R, n_parts, size, true, load);
+        for (r = KV_R; r + KV_R <= job->R; r += KV_R) {
+            kv_mix_rows(job, r, k0, k1, KV_R, n_parts, size, false, load);
+        }
+    }
+    if (job->R - r >= 2) {
+        kv_mix_rows(job, r, k0, k1, 2, n_parts, size, true, load);
+        r += 2;
+    }
+    if (job->R - r == 1) {
+        kv_mix_rows(job, r, k0, k1, 1, n_parts, size, true, load);
     }
 }
 
 static ALWAYS_INLINE void kv_mix_all(const kv_job *job, const size_t size, kv_load_fn *load)
 {
-    size_t r = 0;
-    for (; r + KV_R <= job->R; r += KV_R) {
-        kv_mix_rows(job, r, KV_R, size, load);
-    }
-    if (job->R - r >= 2) {
-        kv_mix_rows(job, r, 2, size, load);
-        r += 2;
-    }
-    if (job->R - r == 1) {
-        kv_mix_rows(job, r, 1, size, load);
+    const size_t n = job->rows->n;
+    for (size_t k = 0; k < n; k += KV_CHUNK) {
+        const size_t end = n - k < KV_CHUNK ? n : k + KV_CHUNK;
+        if (job->rows->n_parts == KV_PARTS) {
+            kv_mix_chunk(job, k, end, KV_PARTS, size, load);
+        } else {
+            kv_mix_chunk(job, k, end, 1, size, load);
+        }
     }
 }
 
@@ -302,15 +342,15 @@ static ALWAYS_INLINE void kv_mix_all(const kv_job *job, const size_t size, kv_lo
         kv_widen_row(out, row, hd, size, load, 1.0f);                                                        \
     }                                                                                                        \
     static void kv_dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,      \
-                              const void *rows, size_t row_bytes, size_t n, size_t hd)                       \
+                              const kv_rows *rows)                                                           \
     {                                                                                                        \
-        const kv_job job = {out, q, rows, out_stride, q_stride, row_bytes, R, n, hd};                        \
+        const kv_job job = {out, q, out_stride, q_stride, R, rows};                                          \
         kv_dot_all(&job, size, load);                                                                        \
     }                                                                                                        \
     static void kv_mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,      \
-                              const void *rows, size_t row_bytes, size_t n, size_t hd)                       \
+                              const kv_rows *rows)                                                           \
     {                                                                                                        \
-        const kv_job job = {out, p, rows, out_stride, p_stride, row_bytes, R, n, hd};                        \
+        const kv_job job = {out, p, out_stride, p_stride, R, rows};                                          \
         kv_mix_all(&job, size, load);                                                                        \
     }
 
@@ -323,24 +363,36 @@ static void kv_widen_q8(float *out, const void *row, size_t hd)
     kv_widen_row(out, row, hd, 1, v_widen_i8, kv_scale_of(row, hd));
 }
 
-static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
-                      const void *rows, size_t row_bytes, size_t n, size_t hd)
+/* Keys whose scales are handled together; a multiple of KV_PARTS. */
+enum { KV_Q8_KEYS = 64 };
+
+/* Rows k .. of rows, at most KV_Q8_KEYS. */
+static kv_rows kv_some_rows(const kv_rows *rows, size_t k)
 {
-    enum { KEYS = 64 };
-    float scales[KEYS];
-    for (size_t j0 = 0; j0 < n; j0 += KEYS) {
-        const unsigned char *first = (const unsigned char *)rows + j0 * row_bytes;
-        const size_t m = n - j0 < KEYS ? n - j0 : KEYS;
-        const kv_job job = {out + j0, q, first, out_stride, q_stride, row_bytes, R, m, hd};
+    kv_rows some = *rows;
+    some.n = rows->n - k < KV_Q8_KEYS ? rows->n - k : KV_Q8_KEYS;
+    for (size_t i = 0; i < rows->n_parts; i++) {
+        some.parts[i] = kv_row_at(rows, k + i);
+    }
+    return some;
+}
+
+static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                      const kv_rows *rows)
+{
+    float scales[KV_Q8_KEYS];
+    for (size_t k0 = 0; k0 < rows->n; k0 += KV_Q8_KEYS) {
+        const kv_rows some = kv_some_rows(rows, k0);
+        const kv_job job = {out + k0, q, out_stride, q_stride, R, &some};
         kv_dot_all(&job, 1, v_widen_i8);
-        for (size_t j = 0; j < m; j++) {
-            scales[j] = kv_scale_of(first + j * row_bytes, hd);
+        for (size_t k = 0; k < some.n; k++) {
+            scales[k] = kv_scale_of(kv_row_at(&some, k), rows->hd);
         }
         for (size_t r = 0; r < R; r++) {
-            for (size_t j = 0; j < m; j += LANES) {
-                float *at = out + r * out_stride + j0 + j;
-                const size_t lanes = lanes_left(j, m);
-                v_store_n(at, v_mul(v_load_n(at, lanes, 0.0f), v_load_n(scales + j, lanes, 0.0f)), lanes);
+            for (size_t k = 0; k < some.n; k += LANES) {
+                float *at = out + r * out_stride + k0 + k;
+                const size_t lanes = lanes_left(k, some.n);
+                v_store_n(at, v_mul(v_load_n(at, lanes, 0.0f), v_load_n(scales + k, lanes, 0.0f)), lanes);
             }
         }
     }
@@ -348,23 +400,21 @@ static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_st
 
 /* The scales go into the weights, a few rows and keys at a time. */
 static void kv_mix_q8(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
-                      const void *rows, size_t row_bytes, size_t n, size_t hd)
+                      const kv_rows *rows)
 {
-    enum { KEYS = 64, QUERIES = 16 };
-    float weights[QUERIES * KEYS];
-    for (size_t j0 = 0; j0 < n; j0 += KEYS) {
-        const unsigned char *first = (const unsigned char *)rows + j0 * row_bytes;
-        const size_t m = n - j0 < KEYS ? n - j0 : KEYS;
+    enum { QUERIES = 16 };
+    float weights[QUERIES * KV_Q8_KEYS];
+    for (size_t k0 = 0; k0 < rows->n; k0 += KV_Q8_KEYS) {
+        const kv_rows some = kv_some_rows(rows, k0);
         for (size_t r0 = 0; r0 < R; r0 += QUERIES) {
             const size_t nr = R - r0 < QUERIES ? R - r0 : QUERIES;
-            for (size_t j = 0; j < m; j++) {
-                const float scale = kv_scale_of(first + j * row_bytes, hd);
+            for (size_t k = 0; k < some.n; k++) {
+                const float scale = kv_scale_of(kv_row_at(&some, k), rows->hd);
                 for (size_t r = 0; r < nr; r++) {
-                    weights[r * KEYS + j] = p[(r0 + r) * p_stride + j0 + j] * scale;
+                    weights[r * KV_Q8_KEYS + k] = p[(r0 + r) * p_stride + k0 + k] * scale;
                 }
             }
-            const kv_job job = {
-                out + r0 * out_stride, weights, first, out_stride, KEYS, row_bytes, nr, m, hd};
+            const kv_job job = {out + r0 * out_stride, weights, out_stride, KV_Q8_KEYS, nr, &some};
             kv_mix_all(&job, 1, v_widen_i8);
         }
     }

@@ -19,28 +19,62 @@ typedef struct q_job {
     size_t row_bytes, Kp;
     const void *x;
     size_t K;
-    size_t step;  /* rows taken together are so many rows apart */
-    size_t ahead; /* bytes that memory is asked before they are wanted; 0: the next rows are */
+    size_t step; /* rows taken together are so many rows apart: 1, or stretches of memory side by side */
 } q_job;
 
-/* The bytes of a group: q8 as stored, q4 with the low halves before the high ones. */
+/* The bytes of a group: q8 as stored; q4 with the low halves before the high ones, which stay 16 times too large (one
+ * instruction less): their scale has the 16th. */
 static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, size_t group)
 {
     if (!q4) {
         return _mm512_loadu_si512(w + group * QUANT_GROUP);
     }
     const __m512i both = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(w + group * QUANT_BLOCK)));
-    const __m512i halves = _mm512_srlv_epi64(both, _mm512_set_epi64(4, 4, 4, 4, 0, 0, 0, 0));
-    return _mm512_and_si512(halves, _mm512_set1_epi8(15));
+    const long long low = 0x0f0f0f0f0f0f0f0f, high = ~low;
+    return _mm512_and_si512(both, _mm512_set_epi64(high, high, high, high, low, low, low, low));
+}
+
+/* The scales of 16 blocks of activations as load_group wants them. */
+static ALWAYS_INLINE __m512 load_scales(const bool q4, const quant_x *x, size_t block)
+{
+    const __m512 scale = _mm512_loadu_ps(x->scale + block);
+    return q4 ? _mm512_mask_mul_ps(scale, 0xaaaa, scale, _mm512_set1_ps(1.0f / 16)) : scale;
+}
+
+/* Adds what a group gives of one row of weights and nt rows of activations; place: whose scales of a span the lanes take. */
+static ALWAYS_INLINE void add_group(const bool q4, __m512 sum[ROWS_T][ROWS_N], const unsigned char *row,
+                                    const quant_x x[ROWS_T], __m512 scale[ROWS_T][ROWS_N], __m512i place,
+                                    size_t group, size_t n, const size_t nt)
+{
+    const __m512i bytes = load_group(q4, row, group);
+    for (size_t t = 0; t < nt; t++) {
+        __m512i start = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[t].offset + group * 16);
+        __m512i products =
+            _mm512_dpbusd_epi32(start, bytes, _mm512_loadu_si512(x[t].q + group * QUANT_GROUP));
+        sum[t][n] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products), _mm512_permutexvar_ps(place, scale[t][n]),
+                                    sum[t][n]);
+    }
+}
+
+/* Asks for weights to come: the next rows, or what lies ahead in stretches of memory side by side. */
+static ALWAYS_INLINE void ask(const unsigned char *line, const bool side_by_side, size_t next_rows)
+{
+    if (side_by_side) {
+        ask_line_ahead(line);
+    } else {
+        __builtin_prefetch(line + next_rows, 0, 3);
+    }
 }
 
 /* nt x nn results from row t0 and row n0 on. Meanwhile the weights to come are asked for. */
 static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0, size_t n0, const size_t nt,
-                                     const size_t nn)
+                                     const size_t nn, const bool side_by_side)
 {
     const size_t n_blocks = job->Kp / QUANT_BLOCK, numbers = q4 ? job->Kp / 2 : job->Kp;
+    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP, line_groups = LINE / group_bytes;
+    const size_t apart = job->step * job->row_bytes, next_rows = nn * job->row_bytes;
     const unsigned char *w = job->w + n0 * job->row_bytes;
-    const size_t apart = job->step * job->row_bytes, ahead = job->ahead ? job->ahead : nn * job->row_bytes;
+    const __m512i first_place = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
     quant_x x[ROWS_T];
     __m512 sum[ROWS_T][ROWS_N], scale[ROWS_T][ROWS_N];
     for (size_t t = 0; t < nt; t++) {
@@ -55,33 +89,30 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
             const unsigned char *scales = w + n * apart + numbers + 2 * b;
             __m512 s = v_widen_bf16_n(scales, left);
             for (size_t t = 0; t < nt; t++) {
-                scale[t][n] = _mm512_mul_ps(s, _mm512_loadu_ps(x[t].scale + b));
+                scale[t][n] = _mm512_mul_ps(s, load_scales(q4, &x[t], b));
                 if (q4) {
                     __m512 m = v_widen_bf16_n(scales + 2 * n_blocks, left);
                     sum[t][n] = _mm512_fmadd_ps(m, _mm512_loadu_ps(x[t].sum + b), sum[t][n]);
                 }
             }
         }
-        __m512i place = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-        for (size_t g = b / 2; g < (b + left) / 2; g++) {
+        const size_t first = b / 2, end = (b + left) / 2;
+        for (size_t line = first; line < end; line += line_groups) {
             for (size_t n = 0; n < nn; n++) {
-                const unsigned char *row = w + n * apart;
-                const __m512i bytes = load_group(q4, row, g);
-                __builtin_prefetch(row + ahead + g * (q4 ? QUANT_BLOCK : QUANT_GROUP), 0, 3);
-                for (size_t t = 0; t < nt; t++) {
-                    __m512i start = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[t].offset + g * 16);
-                    __m512i products =
-                        _mm512_dpbusd_epi32(start, bytes, _mm512_loadu_si512(x[t].q + g * QUANT_GROUP));
-                    sum[t][n] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products),
-                                                _mm512_permutexvar_ps(place, scale[t][n]), sum[t][n]);
+                ask(w + n * apart + line * group_bytes, side_by_side, next_rows);
+            }
+            for (size_t g = line; g < line + line_groups && g < end; g++) {
+                const __m512i place =
+                    _mm512_add_epi32(first_place, _mm512_set1_epi32((int)(2 * (g - first))));
+                for (size_t n = 0; n < nn; n++) {
+                    add_group(q4, sum, w + n * apart, x, scale, place, g, n, nt);
                 }
             }
-            place = _mm512_add_epi32(place, _mm512_set1_epi32(2));
         }
     }
     for (size_t n = 0; n < nn; n++) { /* what is ahead of scales and minima */
         for (size_t at = numbers; at < job->row_bytes; at += LINE) {
-            __builtin_prefetch(w + n * apart + ahead + at, 0, 3);
+            ask(w + n * apart + at, side_by_side, next_rows);
         }
     }
     for (size_t t = 0; t < nt; t++) {
@@ -96,27 +127,39 @@ static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, size_t 
 {
     size_t t = 0;
     for (; t + ROWS_T <= T; t += ROWS_T) {
-        dot_rows_q(q4, job, t, n, ROWS_T, nn);
+        dot_rows_q(q4, job, t, n, ROWS_T, nn, false);
     }
     if (T - t >= 2) {
-        dot_rows_q(q4, job, t, n, 2, nn);
+        dot_rows_q(q4, job, t, n, 2, nn, false);
         t += 2;
     }
     if (T - t == 1) {
-        dot_rows_q(q4, job, t, n, 1, nn);
+        dot_rows_q(q4, job, t, n, 1, nn, false);
+    }
+}
+
+/* The number of rows is a constant of each call. */
+static ALWAYS_INLINE void dot_stretches_q(const bool q4, const q_job *job, size_t T, size_t n)
+{
+    if (T == 1) {
+        dot_rows_q(q4, job, 0, n, 1, ROWS_N, true);
+    } else if (T == 2) {
+        dot_rows_q(q4, job, 0, n, 2, ROWS_N, true);
+    } else if (T == 3) {
+        dot_rows_q(q4, job, 0, n, 3, ROWS_N, true);
+    } else {
+        dot_rows_q(q4, job, 0, n, 4, ROWS_N, true);
     }
 }
 
 static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, size_t N)
 {
-    enum { AHEAD = 2048 };
     size_t n = 0;
-    if (T == 1) { /* stretches of memory side by side, as in ops_simd.h */
+    if (T > 0 && T <= ROWS_T) { /* stretches as in ops_simd.h */
         q_job wide = *job;
         wide.step = N / ROWS_N;
-        wide.ahead = AHEAD;
         for (; n < N / ROWS_N; n++) {
-            dot_rows_q(q4, &wide, 0, n, 1, ROWS_N);
+            dot_stretches_q(q4, &wide, T, n);
         }
         n = N / ROWS_N * ROWS_N;
     }
@@ -130,13 +173,13 @@ static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, s
 
 void dot_q8_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q8, K), quant_columns(K), x, K, 1, 0};
+    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q8, K), quant_columns(K), x, K, 1};
     dot_all_q(false, &job, T, N);
 }
 
 void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q4, K), quant_columns(K), x, K, 1, 0};
+    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q4, K), quant_columns(K), x, K, 1};
     dot_all_q(true, &job, T, N);
 }
 

@@ -154,11 +154,10 @@ static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][STRETCHES]
 }
 
 /* The nt rows of x against weight rows n, n + apart, n + 2 apart, n + 3 apart: stretches of memory that are read side by
- * side, which is what memory answers fastest. Each line is asked for ahead, into the first cache (3): measured, that is
- * quicker than into the second. */
+ * side, which is what memory answers fastest. */
 static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apart, const size_t nt)
 {
-    enum { LINE = 64, AHEAD = 2048 };
+    enum { LINE = 64 };
     dot_job wide = *job;
     wide.w_stride = apart * job->w_stride;
     const unsigned char *w = job->w + n * job->w_stride;
@@ -172,7 +171,7 @@ static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apa
     for (; k + 2 * LANES <= job->K; k += 2 * LANES) {
         for (size_t i = 0; i < STRETCHES; i++) {
             for (size_t at = 0; at < 2 * LANES * job->w_size; at += LINE) {
-                __builtin_prefetch(w + i * wide.w_stride + k * job->w_size + at + AHEAD, 0, 3);
+                ask_line_ahead(w + i * wide.w_stride + k * job->w_size + at);
             }
         }
         dot_step(&wide, acc, job->x, w, k, nt, STRETCHES);
@@ -736,7 +735,7 @@ static float peak_f32(size_t rounds)
 
 static ALWAYS_INLINE float read_streams(const float *p, size_t n, const size_t streams)
 {
-    enum { STEP = 64, AHEAD = 1024 }; /* floats: four lines of a stream at a time, a page ahead */
+    enum { STEP = 64 }; /* floats: four lines of a stream at a time */
     const size_t part = n / streams;
     vec sum[4];
     for (size_t i = 0; i < 4; i++) {
@@ -746,7 +745,7 @@ static ALWAYS_INLINE float read_streams(const float *p, size_t n, const size_t s
         for (size_t s = 0; s < streams; s++) {
             const float *from = p + s * part + at;
             for (size_t i = 0; i < STEP / LANES; i++) {
-                __builtin_prefetch(from + i * LANES + AHEAD, 0, 2);
+                ask_line_ahead(from + i * LANES);
                 sum[i] = v_add(sum[i], v_load(from + i * LANES));
             }
         }

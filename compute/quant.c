@@ -91,23 +91,3 @@ void quant_weights(void *row, dtype type, const float *w, size_t K)
         }
     }
 }
-
-/* Blocks of a row of activations, with the padding of its scales. */
-static size_t padded_blocks(size_t Kp)
-{
-    return (Kp / QUANT_BLOCK + 15) / 16 * 16;
-}
-
-size_t quant_x_bytes(size_t K)
-{
-    size_t Kp = quant_columns(K);
-    return 2 * Kp + padded_blocks(Kp) * 2 * sizeof(float);
-}
-
-quant_x quant_x_at(const void *memory, size_t K, size_t t)
-{
-    size_t Kp = quant_columns(K);
-    unsigned char *row = (unsigned char *)(uintptr_t)memory + t * quant_x_bytes(K);
-    float *scale = (float *)(void *)(row + 2 * Kp);
-    return (quant_x){(int8_t *)row, (int32_t *)(void *)(row + Kp), scale, scale + padded_blocks(Kp)};
-}

@@ -40,8 +40,25 @@ typedef struct quant_x {
     float *sum;      /* the same: scale times the sum of the block's q */
 } quant_x;
 
+/* Blocks of a row of activations, with the padding of its scales. */
+static inline size_t quant_x_blocks(size_t K)
+{
+    return (quant_columns(K) / QUANT_BLOCK + 15) / 16 * 16;
+}
+
 /* Bytes of a row of activations; a multiple of 64. */
-size_t quant_x_bytes(size_t K);
-quant_x quant_x_at(const void *memory, size_t K, size_t t);
+static inline size_t quant_x_bytes(size_t K)
+{
+    return 2 * quant_columns(K) + quant_x_blocks(K) * 2 * sizeof(float);
+}
+
+/* Here, because kernels ask for every few rows of weights. */
+static inline quant_x quant_x_at(const void *memory, size_t K, size_t t)
+{
+    const size_t Kp = quant_columns(K);
+    unsigned char *row = (unsigned char *)(uintptr_t)memory + t * quant_x_bytes(K);
+    float *scale = (float *)(void *)(row + 2 * Kp);
+    return (quant_x){(int8_t *)row, (int32_t *)(void *)(row + Kp), scale, scale + quant_x_blocks(K)};
+}
 
 #endif

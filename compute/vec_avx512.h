@@ -113,11 +113,18 @@ static ALWAYS_INLINE float v_sum(vec a)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
+/* The sums of four vectors, each in the order of v_sum, but folded together: half the instructions. */
 static ALWAYS_INLINE void v_sum4(float *out, vec a, vec b, vec c, vec d)
 {
-    __m128 r0 = fold_to_4(a), r1 = fold_to_4(b), r2 = fold_to_4(c), r3 = fold_to_4(d);
-    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
-    _mm_storeu_ps(out, _mm_add_ps(_mm_add_ps(r0, r2), _mm_add_ps(r1, r3)));
+    enum { LOW = _MM_SHUFFLE(1, 0, 1, 0), HIGH = _MM_SHUFFLE(3, 2, 3, 2) };
+    enum { EVEN = _MM_SHUFFLE(2, 0, 2, 0), ODD = _MM_SHUFFLE(3, 1, 3, 1), HALVES = _MM_SHUFFLE(1, 0, 3, 2) };
+    const vec ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, LOW), _mm512_shuffle_f32x4(a, b, HIGH));
+    const vec cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, LOW), _mm512_shuffle_f32x4(c, d, HIGH));
+    vec all = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, EVEN), _mm512_shuffle_f32x4(ab, cd, ODD));
+    all = _mm512_add_ps(all, _mm512_permute_ps(all, HALVES)); /* a quarter each from here on */
+    all = _mm512_add_ps(all, _mm512_movehdup_ps(all));
+    const __m512i firsts = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
+    _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, all)));
 }
 
 static ALWAYS_INLINE float v_top(vec a)

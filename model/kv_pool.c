@@ -29,7 +29,7 @@ size_t kv_pool_block_bytes(const model_config *cfg, kv_type type, bool with_mtp)
 {
     size_t layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0), n_bytes = 0;
     size_t page = kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
-    return size_mul(&n_bytes, layers * 2, page) ? n_bytes : SIZE_MAX;
+    return size_mul(&n_bytes, layers, page) ? n_bytes : SIZE_MAX;
 }
 
 err_code kv_pool_create(kv_pool **out, const model_config *cfg, kv_type type, bool with_mtp, size_t n_blocks,

@@ -14,8 +14,8 @@
 /* Sizes that follow from the configuration, in floats unless named otherwise. */
 typedef struct seq_shape {
     size_t n_kv_layers; /* attention layers, + 1 with the draft head */
-    size_t page_bytes;  /* keys (or values) of one layer in one block */
-    size_t block_bytes; /* n_kv_layers * 2 * page_bytes */
+    size_t page_bytes;  /* keys and values of one layer in one block */
+    size_t block_bytes; /* n_kv_layers * page_bytes */
     size_t n_delta_layers;
     size_t delta;    /* n_v * dk * dv, one layer's state */
     size_t tail;     /* 3 * channels, one layer's convolution tail */
@@ -40,7 +40,7 @@ struct seq_state {
     int32_t len, cap, mtp_len, rope_delta;
     float *memory; /* delta states and tails: one allocation */
     void **blocks; /* [n_blocks] references into the pool; NULL where no token has been */
-    void **k, **v; /* [n_kv_layers][n_blocks]: page tables into the blocks */
+    void **pages;  /* [n_kv_layers][n_blocks]: page tables into the blocks */
     float *delta;  /* [n_delta_layers][delta]: in memory or in rows.memory */
     float *tails;  /* [n_delta_layers][tail] */
     seq_rows rows;
@@ -49,8 +49,7 @@ struct seq_state {
 /* Page tables of one attention layer; layer n_attention_layers is the draft head's. */
 static inline kv_pages seq_kv(const seq_state *s, size_t layer)
 {
-    size_t at = layer * s->shape.n_blocks;
-    return (kv_pages){s->k + at, s->v + at, SEQ_PAGE_TOKENS, kv_pool_type(s->pool)};
+    return (kv_pages){s->pages + layer * s->shape.n_blocks, SEQ_PAGE_TOKENS, kv_pool_type(s->pool)};
 }
 
 /* State of one GatedDeltaNet layer (counted among those alone). */

@@ -55,7 +55,7 @@ size_t seq_state_bytes(const model_config *cfg, kv_type type, bool with_mtp, int
         !size_add(&n_bytes, states * sizeof(float), blocks) || n_bytes > SIZE_MAX / 2) {
         return SIZE_MAX;
     }
-    return sizeof(seq_state) + n_bytes + (1 + 2 * s.n_kv_layers) * s.n_blocks * sizeof(void *);
+    return sizeof(seq_state) + n_bytes + (1 + s.n_kv_layers) * s.n_blocks * sizeof(void *);
 }
 
 /* Puts a block (or NULL) at place b of every page table. */
@@ -65,8 +65,7 @@ static void set_block(seq_state *s, size_t b, void *block)
     unsigned char *pages = block;
     s->blocks[b] = block;
     for (size_t layer = 0; layer < sh->n_kv_layers; layer++) {
-        s->k[layer * sh->n_blocks + b] = pages ? pages + 2 * layer * sh->page_bytes : NULL;
-        s->v[layer * sh->n_blocks + b] = pages ? pages + (2 * layer + 1) * sh->page_bytes : NULL;
+        s->pages[layer * sh->n_blocks + b] = pages ? pages + layer * sh->page_bytes : NULL;
     }
 }
 
@@ -121,10 +120,9 @@ err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *poo
         s->cap = n_ctx;
         s->memory = compute_alloc(c, (floats + 1) * sizeof(float));
         s->blocks = calloc(sh.n_blocks, sizeof *s->blocks);
-        s->k = calloc(sh.n_kv_layers * sh.n_blocks + 1, sizeof *s->k);
-        s->v = calloc(sh.n_kv_layers * sh.n_blocks + 1, sizeof *s->v);
+        s->pages = calloc(sh.n_kv_layers * sh.n_blocks + 1, sizeof *s->pages);
     }
-    if (!s || !s->memory || !s->blocks || !s->k || !s->v) {
+    if (!s || !s->memory || !s->blocks || !s->pages) {
         seq_state_destroy(s);
         return err_set(detail, ERR_NOMEM, "no memory for a context of %d tokens (%zu bytes wanted)", n_ctx,
                        seq_state_bytes(cfg, kv_pool_type(pool), with_mtp, n_ctx));
@@ -148,14 +146,13 @@ void seq_state_destroy(seq_state *s)
     if (!s) {
         return;
     }
-    if (s->k && s->v) {
+    if (s->pages) {
         release_blocks(s);
     }
     free_rows(s);
     compute_free(s->c, s->memory);
     free(s->blocks);
-    free(s->k);
-    free(s->v);
+    free(s->pages);
     free(s);
 }
 

@@ -16,27 +16,25 @@ enum { MAX_PAGES = 128 };
 typedef struct cache {
     kv_pages kv;
     size_t n_pages;
-    void *k[MAX_PAGES], *v[MAX_PAGES];
+    void *pages[MAX_PAGES];
 } cache;
 
 static void cache_init(cache *c, kv_type type, size_t n_slots, size_t page_tokens, size_t n_kv, size_t hd)
 {
     size_t bytes = kv_page_bytes(type, page_tokens, n_kv, hd);
-    c->kv = (kv_pages){c->k, c->v, page_tokens, type};
+    c->kv = (kv_pages){c->pages, page_tokens, type};
     c->n_pages = (n_slots + page_tokens - 1) / page_tokens;
     CHECK(c->n_pages <= MAX_PAGES);
     for (size_t p = 0; p < c->n_pages; p++) {
-        c->k[p] = malloc(bytes);
-        c->v[p] = malloc(bytes);
-        memset(c->k[p], 0xff, bytes);
-        memset(c->v[p], 0xff, bytes);
+        c->pages[p] = malloc(bytes);
+        memset(c->pages[p], 0xff, bytes);
     }
 }
 
 static void cache_deinit(cache *c)
 {
     for (size_t p = 0; p < c->n_pages; p++) {
-        free(c->k[p]), free(c->v[p]);
+        free(c->pages[p]);
     }
 }
 

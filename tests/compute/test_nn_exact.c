@@ -28,7 +28,7 @@ enum {
 
 typedef struct inputs {
     float *x, *w, *b, *qkv, *conv, *beta, *g, *state, *tail, *kernel, *angles;
-    void *k[N_PAGES], *v[N_PAGES];
+    void *pages[N_PAGES];
     uint16_t *w16;
     tensor w8, w4;
 } inputs;
@@ -78,8 +78,7 @@ static void make_inputs(void)
     in.w8 = quantized(DTYPE_Q8);
     in.w4 = quantized(DTYPE_Q4);
     for (size_t p = 0; p < N_PAGES; p++) {
-        in.k[p] = rng_floats(PAGE * KV * HD, 2);
-        in.v[p] = rng_floats(PAGE * KV * HD, 1);
+        in.pages[p] = rng_floats(2 * PAGE * KV * HD, 2);
     }
 }
 
@@ -125,7 +124,7 @@ static void free_outputs(outputs *o)
 static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
 {
     tensor w = {DTYPE_F32, 2, {N, D}, in.w, N * D * 4}, w16 = {DTYPE_BF16, 2, {N, D}, in.w16, N * D * 2};
-    kv_pages kv = {in.k, in.v, PAGE, KV_F32};
+    kv_pages kv = {in.pages, PAGE, KV_F32};
     delta_shape s = {NK, NV, DK, DV, false};
     const float *x = in.x + t0 * D, *qkv = in.qkv + t0 * 3 * H * HD;
     float *heads = o->heads + t0 * 3 * H * HD, *states[32];

@@ -135,40 +135,57 @@ static void check_close(const float *a, const float *b, size_t n, double abs)
     }
 }
 
-/* R queries against n rows of hd: a and b within rounding (exact: the same bits), a row alone the same bits. */
+/* R queries against n rows of hd in n_parts pieces: a and b within rounding (exact: the same bits), a row alone the same
+ * bits. */
 static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, size_t n, size_t hd,
-                      bool exact)
+                      size_t n_parts, bool exact)
 {
     const size_t row_bytes = kv_row_bytes(type, hd) + 2 * SLACK, q_stride = hd + SLACK, s_stride = n + SLACK;
     float *q = rng_floats(R * q_stride, 1), *p = rng_floats(R * s_stride, 1), *x = rng_floats(n * hd, 1);
     float *s_a = rng_floats(R * s_stride, 1), *s_b = malloc(R * s_stride * sizeof *s_b);
     float *o_a = rng_floats(R * q_stride, 1), *o_b = malloc(R * q_stride * sizeof *o_b);
     float *start = malloc(R * q_stride * sizeof *start);
-    unsigned char *rows = malloc(n * row_bytes + 2);
-    memset(rows, 0xff, n * row_bytes + 2); /* between the rows: NaN */
-    for (size_t j = 0; j < n; j++) {
-        KV_OPS_GENERIC[type].pack(rows + 2 + j * row_bytes, x + j * hd, hd);
+    kv_rows rows = {.n_parts = n_parts, .n = n, .row_bytes = row_bytes, .hd = hd};
+    unsigned char *memory[KV_PARTS];
+    const size_t part_bytes = n / n_parts * row_bytes + 2;
+    for (size_t i = 0; i < n_parts; i++) {
+        memory[i] = malloc(part_bytes);
+        memset(memory[i], 0xff, part_bytes); /* between the rows: NaN */
+        rows.parts[i] = memory[i] + 2;
+    }
+    for (size_t k = 0; k < n; k++) {
+        unsigned char *row = memory[k % n_parts] + 2 + k / n_parts * row_bytes;
+        CHECK(kv_row_at(&rows, k) == row);
+        KV_OPS_GENERIC[type].pack(row, x + k * hd, hd);
     }
     memcpy(s_b, s_a, R * s_stride * sizeof *s_b);
     memcpy(o_b, o_a, R * q_stride * sizeof *o_b);
     memcpy(start, o_a, R * q_stride * sizeof *start);
-    a->dot(s_a, s_stride, q, q_stride, R, rows + 2, row_bytes, n, hd);
-    b->dot(s_b, s_stride, q, q_stride, R, rows + 2, row_bytes, n, hd);
-    a->mix(o_a, q_stride, p, s_stride, R, rows + 2, row_bytes, n, hd);
-    b->mix(o_b, q_stride, p, s_stride, R, rows + 2, row_bytes, n, hd);
+    a->dot(s_a, s_stride, q, q_stride, R, &rows);
+    b->dot(s_b, s_stride, q, q_stride, R, &rows);
+    a->mix(o_a, q_stride, p, s_stride, R, &rows);
+    b->mix(o_b, q_stride, p, s_stride, R, &rows);
     check_close(s_a, s_b, R * s_stride, exact ? 0 : 1.2e-7 * (double)(hd + 1));
     check_close(o_a, o_b, R * q_stride, exact ? 0 : 1.2e-7 * (double)(n + 2));
 
     float score = 0;
-    size_t r = rng_u32() % R, j = rng_u32() % n;
-    a->dot(&score, 1, q + r * q_stride, hd, 1, rows + 2 + j * row_bytes, row_bytes, 1, hd);
-    CHECK(memcmp(&score, &s_a[r * s_stride + j], sizeof score) == 0);
-    size_t half = n / 2; /* in two calls, alone */
-    a->mix(start + r * q_stride, hd, p + r * s_stride, s_stride, 1, rows + 2, row_bytes, half, hd);
-    a->mix(start + r * q_stride, hd, p + r * s_stride + half, s_stride, 1, rows + 2 + half * row_bytes,
-           row_bytes, n - half, hd);
+    const size_t r = rng_u32() % R, k = rng_u32() % n;
+    const kv_rows one = {{kv_row_at(&rows, k)}, 1, 1, row_bytes, hd};
+    a->dot(&score, 1, q + r * q_stride, hd, 1, &one);
+    CHECK(memcmp(&score, &s_a[r * s_stride + k], sizeof score) == 0);
+    kv_rows first = rows, second = rows; /* in two calls, alone */
+    first.n = n / 2 / n_parts * n_parts;
+    second.n = n - first.n;
+    for (size_t i = 0; i < n_parts; i++) {
+        second.parts[i] = kv_row_at(&rows, first.n + i);
+    }
+    a->mix(start + r * q_stride, hd, p + r * s_stride, s_stride, 1, &first);
+    a->mix(start + r * q_stride, hd, p + r * s_stride + first.n, s_stride, 1, &second);
     CHECK(memcmp(start + r * q_stride, o_a + r * q_stride, hd * sizeof *start) == 0);
-    free(q), free(p), free(x), free(s_a), free(s_b), free(o_a), free(o_b), free(start), free(rows);
+    for (size_t i = 0; i < n_parts; i++) {
+        free(memory[i]);
+    }
+    free(q), free(p), free(x), free(s_a), free(s_b), free(o_a), free(o_b), free(start);
 }
 
 static void check_rows(const kv_ops *a, const kv_ops *b, bool exact)
@@ -176,12 +193,13 @@ static void check_rows(const kv_ops *a, const kv_ops *b, bool exact)
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
             for (size_t k = 0; k < 6; k++) {
-                rows_case(&a[type], &b[type], type, 1 + (i + k) % MAX_R, 1 + rng_u32() % MAX_ROWS, lengths[i],
-                          exact);
+                const size_t n_parts = k % 2 ? KV_PARTS : 1,
+                             n = (1 + rng_u32() % (MAX_ROWS / n_parts)) * n_parts;
+                rows_case(&a[type], &b[type], type, 1 + (i + k) % MAX_R, n, lengths[i], n_parts, exact);
             }
         }
-        rows_case(&a[type], &b[type], type, 4, 64, 256, exact);
-        rows_case(&a[type], &b[type], type, 8, 70, 128, exact);
+        rows_case(&a[type], &b[type], type, 4, 256, 256, KV_PARTS, exact);
+        rows_case(&a[type], &b[type], type, 8, 70, 128, 1, exact);
     }
 }
 
