@@ -64,7 +64,7 @@ test('clients that vanish free their slots and change no other answer', async ()
         await Promise.all(Array.from({ length: 10 }, (_, i) => vanish(burst * 10 + i)));
         assert.deepEqual(await beside, alone);
         took.push(await untilIdle());
-        if (burst === 9) before = (await status()).memory.rss_bytes;
+        if (burst === 19) before = (await status()).memory.rss_bytes;
     }
     assert.deepEqual(await canary(), alone);
     const grown = ((await status()).memory.rss_bytes - before) / 1024;
