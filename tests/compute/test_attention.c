@@ -111,7 +111,7 @@ static void test_attention(void)
             {63, 70, 6, 2, 16, 16},   {5, 33, 4, 4, 17, 7},    {250, 20, 4, 1, 256, 100},
             {600, 1, 4, 2, 64, 64},   {511, 4, 6, 2, 128, 64}, {255, 2, 3, 1, 256, 64},
             {300, 90, 2, 1, 128, 64}, {3, 5, 200, 2, 8, 64}, /* more heads than a block holds */
-            {100, 40, 600, 2, 8, 64},
+            {100, 40, 600, 2, 8, 64}, {4200, 2, 4, 2, 16, 64}, /* so many tiles that a task takes all heads of one */
         };
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
@@ -125,8 +125,8 @@ static void test_attention(void)
 static void test_segments(void)
 {
     enum { H = 3, hd = 24, D = H * hd };
-    static const int32_t cu[] = {0, 1, 1, 140, 204};
-    size_t T = 204;
+    static const int32_t cu[] = {0, 1, 1, 140, 204, 804}; /* the last in two blocks of queries */
+    size_t T = 804;
     float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
     double *want = doubles(T * D), scale = 1 / sqrt(hd);
     nn_attention_segments(ctx, out, qkv, cu, ARRAY_LEN(cu) - 1, (float)scale, H, hd);
