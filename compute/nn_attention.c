@@ -194,13 +194,16 @@ static void attend_last_tile(const attention_job *job, const q_block *b, size_t 
         slot += keys.n;
     }
     for (size_t r = 0; r < R; r += n_heads) {
-        const size_t own_end = job->first + b->t0 + r / n_heads + 1;
-        for (size_t i = r; own_end > begin && i < r + n_heads; i++) {
-            const size_t visible = min_size(own_end, end) - begin;
-            (void)job->c->ops->softmax_tile(scores + i * FEW_TILE, visible, &part->max[i], &part->sum[i]);
+        const size_t own_end = min_size(job->first + b->t0 + r / n_heads + 1, end);
+        if (own_end <= begin) {
+            continue; /* sees nothing of this tile */
         }
-        for (size_t slot = begin; slot < min_size(own_end, end);) {
-            const kv_rows values = rows_of_page(job, b->kv_head, true, slot, min_size(own_end, end));
+        for (size_t i = r; i < r + n_heads; i++) {
+            (void)job->c->ops->softmax_tile(scores + i * FEW_TILE, own_end - begin, &part->max[i],
+                                            &part->sum[i]);
+        }
+        for (size_t slot = begin; slot < own_end;) {
+            const kv_rows values = rows_of_page(job, b->kv_head, true, slot, own_end);
             packed->mix(part->mix + r * hd, hd, scores + r * FEW_TILE + (slot - begin), FEW_TILE, n_heads,
                         &values);
             slot += values.n;
@@ -220,7 +223,7 @@ static void attend_tile(const attention_job *job, const q_block *b, size_t tile,
         part->max[i] = -INFINITY;
         part->sum[i] = 0;
     }
-    size_t r = R; /* the first query behind the tile */
+    size_t r = R; /* the first query behind the tile, if the tile's quarters lie in one page each */
     if (job->kv->page_tokens % (FEW_TILE / KV_PARTS) == 0) {
         r = after > job->first + b->t0 ? min_size(R, (after - job->first - b->t0) * n_heads) : 0;
     }

@@ -25,9 +25,15 @@ typedef struct kv_rows {
     size_t row_bytes, hd;
 } kv_rows;
 
+/* Row k; n_parts is that of rows, for kernels that know it as a constant. */
+static inline const unsigned char *kv_row_of(const kv_rows *rows, size_t k, size_t n_parts)
+{
+    return (const unsigned char *)rows->parts[k % n_parts] + k / n_parts * rows->row_bytes;
+}
+
 static inline const unsigned char *kv_row_at(const kv_rows *rows, size_t k)
 {
-    return (const unsigned char *)rows->parts[k % rows->n_parts] + k / rows->n_parts * rows->row_bytes;
+    return kv_row_of(rows, k, rows->n_parts);
 }
 
 typedef struct kv_ops {

@@ -123,12 +123,6 @@ typedef struct kv_job {
 
 enum { KV_LINE = 64 };
 
-/* kv_row_at with a constant number of pieces. */
-static ALWAYS_INLINE const unsigned char *kv_row(const kv_job *job, size_t k, const size_t n_parts)
-{
-    return (const unsigned char *)job->rows->parts[k % n_parts] + k / n_parts * job->rows->row_bytes;
-}
-
 /* ---- dot ---- */
 
 /* Terms i .. i+15 of the block. */
@@ -199,7 +193,7 @@ static ALWAYS_INLINE void kv_dot_keys(const kv_job *job, size_t k, const size_t 
 {
     const unsigned char *row[KV_N];
     for (size_t j = 0; j < nn; j++) {
-        row[j] = kv_row(job, k + j, n_parts);
+        row[j] = kv_row_of(job->rows, k + j, n_parts);
     }
     float *out = job->out + k;
     size_t r = 0;
@@ -260,7 +254,7 @@ static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, s
     }
     for (size_t k = k0; k < k1; k += n_parts) {
         for (size_t part = 0; part < n_parts; part++) {
-            const unsigned char *at = kv_row(job, k + part, n_parts) + i * size;
+            const unsigned char *at = kv_row_of(job->rows, k + part, n_parts) + i * size;
             for (size_t line = 0; fetch && line < nv * LANES * size; line += KV_LINE) {
                 ask_line_ahead(at + line);
             }
