@@ -385,13 +385,13 @@ static void unpack_slots(const attention_job *job, float *rows, size_t kv_head, 
     }
 }
 
-/* c [M, N] += a [M, K] b [K, N], b a stretch at a time. */
-static void multiply(const ops *o, float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
-                     size_t b_stride, size_t M, size_t K, size_t N)
+/* c [M, N] = a [M, K] b [K, N], or added to c; b a stretch at a time. */
+static void multiply(const ops *o, bool add, float *c, size_t c_stride, const float *a, size_t a_stride,
+                     const float *b, size_t b_stride, size_t M, size_t K, size_t N)
 {
     for (size_t k = 0; k < K; k += MANY_STEP) {
-        o->mul_add(c, c_stride, a + k, a_stride, b + k * b_stride, b_stride, M, min_size(MANY_STEP, K - k),
-                   N);
+        (add || k > 0 ? o->mul_add : o->mul)(c, c_stride, a + k, a_stride, b + k * b_stride, b_stride, M,
+                                             min_size(MANY_STEP, K - k), N);
     }
 }
 
@@ -403,8 +403,7 @@ static void attend_many_tile(const attention_job *job, const q_block *b, const m
     const size_t n = end - begin, hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
     unpack_slots(job, s->rows, b->kv_head, false, begin, end);
     o->transpose(s->turned, MANY_TILE, s->rows, hd, n, hd);
-    memset(s->scores, 0, R * MANY_TILE * sizeof(float));
-    multiply(o, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
+    multiply(o, false, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
     for (size_t r = 0; r < R; r++) {
         size_t own_end = job->first + b->t0 + r / n_heads + 1;
         size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
@@ -418,7 +417,7 @@ static void attend_many_tile(const attention_job *job, const q_block *b, const m
         }
     }
     unpack_slots(job, s->rows, b->kv_head, true, begin, end);
-    multiply(o, s->mix, hd, s->scores, MANY_TILE, s->rows, hd, R, n, hd);
+    multiply(o, true, s->mix, hd, s->scores, MANY_TILE, s->rows, hd, R, n, hd);
 }
 
 static void many_task(void *ctx, size_t task, size_t thread)

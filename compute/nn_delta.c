@@ -269,11 +269,10 @@ static void run_chunk(const delta_job *job, chunk *ch, float *S, size_t h, size_
     o->mul_add(ch->u, s->dv, ch->w, s->dk, S, s->dv, n, s->dk, s->dv); /* N = U - W S */
 
     for (size_t r = 0; r < n; r++) {
-        memset(out + r * out_stride, 0, s->dv * sizeof(float));
         o->scale(ch->q + r * s->dk, ch->decay[r], s->dk);
         o->scale(ch->k + r * s->dk, expf((float)(ch->sum[n - 1] - ch->sum[r])), s->dk);
     }
-    o->mul_add(out, out_stride, ch->q, s->dk, S, s->dv, n, s->dk, s->dv); /* exp(G) Q S */
+    o->mul(out, out_stride, ch->q, s->dk, S, s->dv, n, s->dk, s->dv);     /* exp(G) Q S */
     o->mul_add(out, out_stride, ch->a, CHUNK, ch->u, s->dv, n, n, s->dv); /* + A N */
 
     o->scale(S, ch->decay[n - 1], s->dk * s->dv);

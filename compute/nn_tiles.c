@@ -16,10 +16,12 @@
 #include "compute/context.h"
 
 /* Columns of a task; columns of x at a time, so that a panel's share stays in the first cache (f32, 8 bits) or comes
- * from the second in long stretches (bf16). */
+ * from the second in long stretches (bf16). Of floats, which are the largest, about K_CHUNK_F32 columns are packed and
+ * multiplied before the next ones: or wide rows would leave the second cache room for few. */
 enum {
     TILE_COLUMNS = 48,
     K_BLOCK_F32 = 128,
+    K_CHUNK_F32 = 1024,
     K_BLOCK_BF16 = 1024,
     BLOCKS_Q = 8,
     SUMS = TILE_COLUMNS * TILE_ROWS,
@@ -36,12 +38,19 @@ typedef struct tile_job {
     const linear_part *parts;
     const float *x;
     panel_type type;
-    size_t K, row0, T; /* rows row0 .. row0+T-1 of x are packed */
+    size_t K, row0, T; /* rows row0 .. row0+T-1 of x are packed, */
+    size_t k0, k_n;    /* and of those columns k0 .. k0+k_n-1: all but of floats */
+    size_t n_whole;    /* tasks of all panels; later ones take one each, so that all threads end together */
 } tile_job;
 
 static size_t n_blocks_q(size_t K)
 {
     return quant_columns(K) / QUANT_BLOCK;
+}
+
+static size_t n_panels(const tile_job *job)
+{
+    return (job->T + TILE_ROWS - 1) / TILE_ROWS;
 }
 
 /* 32-bit words of a packed panel. */
@@ -95,8 +104,8 @@ static void pack_task(void *ctx, size_t task, size_t thread)
 {
     const tile_job *job = ctx;
     const size_t K = job->K, t = task * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t);
-    const size_t words = panel_words(job->type, K);
-    const float *x = job->x + (job->row0 + t) * K;
+    const size_t words = panel_words(job->type, job->k_n);
+    const float *x = job->x + (job->row0 + t) * K + job->k0;
     uint32_t *panel = job->c->packed + task * words;
     if (job->type == PANEL_Q) {
         pack_q(job->c->ops, (tile_q_block *)(void *)panel, nn_scratch(job->c, thread), x, T, K);
@@ -109,14 +118,15 @@ static void pack_task(void *ctx, size_t task, size_t thread)
     if (T % 16 != 0) {
         memset(panel, 0, words * sizeof *panel);
     }
-    job->c->ops->transpose((float *)(void *)panel, TILE_ROWS, x, K, T, K);
+    job->c->ops->transpose((float *)(void *)panel, TILE_ROWS, x, K, T, job->k_n);
 }
 
 /* ---- weights ---- */
 
 /* Some rows of a matrix as the tiles want them. */
 typedef struct tile_weights {
-    const void *rows; /* PANEL_F32, PANEL_BF16 */
+    const void *rows; /* PANEL_F32, PANEL_BF16: from the first packed column on */
+    size_t stride;    /* of those, in elements */
     tile_q_rows q;    /* PANEL_Q */
 } tile_weights;
 
@@ -182,28 +192,27 @@ static tile_weights load_rows(const tile_job *job, float *scratch, const tensor 
             .q = (dtype_is_ggml(w->type) ? unpack_ggml : unpack_rows)(o, scratch, w, rows, n, job->K)};
     }
     if (job->type == PANEL_BF16 || w->type == DTYPE_F32) {
-        return (tile_weights){.rows = rows};
+        return (tile_weights){.rows = rows + job->k0 * dtype_bytes(w->type), .stride = job->K};
     }
-    if (dtype_is_ggml(w->type)) {
-        for (size_t i = 0; i < n; i++) {
-            ggml_kernels_of(o->ggml, w->type)
-                ->widen(scratch + i * job->K, rows + i * tensor_row_bytes(w), job->K);
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *row = rows + i * tensor_row_bytes(w);
+        if (dtype_is_ggml(w->type)) {
+            ggml_kernels_of(o->ggml, w->type)->widen(scratch + i * job->k_n, row, job->k_n);
+        } else {
+            o->widen[w->type](scratch + i * job->k_n, row + job->k0 * dtype_bytes(w->type), job->k_n);
         }
-        return (tile_weights){.rows = scratch};
     }
-    o->widen[w->type](scratch, rows, n * job->K);
-    return (tile_weights){.rows = scratch};
+    return (tile_weights){.rows = scratch, .stride = job->k_n};
 }
 
 /* ---- products ---- */
 
-/* sums of n rows of weights for one panel. */
+/* Adds the products of n rows of weights with one panel to sums. */
 static void multiply_panel(const tile_job *job, float *sums, const tile_weights *w, size_t panel, size_t n)
 {
     const ops *o = job->c->ops;
-    const size_t K = job->K, T = min_size(TILE_ROWS, job->T - panel * TILE_ROWS);
+    const size_t K = job->k_n, T = min_size(TILE_ROWS, job->T - panel * TILE_ROWS);
     const uint32_t *x = job->c->packed + panel * panel_words(job->type, K);
-    memset(sums, 0, n * TILE_ROWS * sizeof *sums);
     if (job->type == PANEL_Q) {
         const size_t n_blocks = n_blocks_q(K);
         for (size_t b = 0; b < n_blocks; b += BLOCKS_Q) {
@@ -221,14 +230,14 @@ static void multiply_panel(const tile_job *job, float *sums, const tile_weights 
     }
     if (job->type == PANEL_BF16) {
         for (size_t k = 0; k < K; k += K_BLOCK_BF16) {
-            o->tile_bf16(sums, x + k / 2 * TILE_ROWS, (const uint16_t *)w->rows + k, K, T, n,
+            o->tile_bf16(sums, x + k / 2 * TILE_ROWS, (const uint16_t *)w->rows + k, w->stride, T, n,
                          min_size(K_BLOCK_BF16, K - k));
         }
         return;
     }
     for (size_t k = 0; k < K; k += K_BLOCK_F32) {
-        o->tile_f32(sums, (const float *)(const void *)x + k * TILE_ROWS, (const float *)w->rows + k, K, T, n,
-                    min_size(K_BLOCK_F32, K - k));
+        o->tile_f32(sums, (const float *)(const void *)x + k * TILE_ROWS, (const float *)w->rows + k,
+                    w->stride, T, n, min_size(K_BLOCK_F32, K - k));
     }
 }
 
@@ -237,10 +246,27 @@ static size_t n_column_tasks(const linear_part *p)
     return (p->w->dims[0] + TILE_COLUMNS - 1) / TILE_COLUMNS;
 }
 
+/* T rows of n floats are asked for before they are written: they lie far apart, and a store that misses would hold the
+ * next ones up. */
+static void ask_to_write(float *out, size_t stride, size_t T, size_t n)
+{
+    for (size_t t = 0; t < T; t++) {
+        for (size_t i = 0; i < n; i += 16) {
+            __builtin_prefetch(out + t * stride + i, 1, 2);
+        }
+    }
+}
+
 static void tile_task(void *ctx, size_t task, size_t thread)
 {
     const tile_job *job = ctx;
     const linear_part *p = job->parts;
+    size_t panel = 0, end = n_panels(job);
+    if (task >= job->n_whole) {
+        panel = (task - job->n_whole) % end;
+        task = job->n_whole + (task - job->n_whole) / end;
+        end = panel + 1;
+    }
     while (task >= n_column_tasks(p)) {
         task -= n_column_tasks(p++);
     }
@@ -248,12 +274,18 @@ static void tile_task(void *ctx, size_t task, size_t thread)
     const size_t N = p->w->dims[0], n0 = task * TILE_COLUMNS, n = min_size(TILE_COLUMNS, N - n0);
     float *sums = nn_scratch(job->c, thread);
     const tile_weights w = load_rows(job, sums + SUMS, p->w, n0, n);
-    for (size_t panel = 0; panel * TILE_ROWS < job->T; panel++) {
+    for (; panel < end; panel++) {
         const size_t t0 = panel * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t0);
         float *out = p->out + (job->row0 + t0) * N + n0;
+        ask_to_write(out, N, T, n);
+        if (job->k0 == 0) {
+            memset(sums, 0, n * TILE_ROWS * sizeof *sums);
+        } else {
+            o->transpose(sums, TILE_ROWS, out, N, T, n);
+        }
         multiply_panel(job, sums, &w, panel, n);
         o->transpose(out, N, sums, TILE_ROWS, n, T);
-        for (size_t t = 0; p->bias && t < T; t++) {
+        for (size_t t = 0; p->bias && job->k0 + job->k_n == job->K && t < T; t++) {
             o->add(out + t * N, p->bias + n0, n);
         }
     }
@@ -270,6 +302,17 @@ static size_t group_rows(panel_type type, size_t K)
     return min_size(wanted < 2 ? 2 : wanted, PACKED_WORDS / words) * TILE_ROWS;
 }
 
+/* Columns that are packed at a time: equal shares of all, in whole blocks, or everything where weights cannot be cut. */
+static size_t chunk_columns(const linear_part *parts, size_t n_parts, panel_type type, size_t K)
+{
+    bool cut = type == PANEL_F32;
+    for (size_t i = 0; i < n_parts; i++) {
+        cut = cut && !dtype_is_ggml(parts[i].w->type);
+    }
+    const size_t n_chunks = (K + K_CHUNK_F32 - 1) / K_CHUNK_F32, share = (K + n_chunks - 1) / n_chunks;
+    return cut ? (share + K_BLOCK_F32 - 1) / K_BLOCK_F32 * K_BLOCK_F32 : K;
+}
+
 /* Parts whose weights are multiplied alike. */
 static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T,
                            size_t K, panel_type type)
@@ -279,10 +322,15 @@ static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts,
     for (size_t i = 0; i < n_parts; i++) {
         n_tasks += n_column_tasks(&parts[i]);
     }
+    const size_t columns = chunk_columns(parts, n_parts, type, K);
+    job.n_whole = n_tasks - min_size(n_tasks, pool_n_threads(c->pool));
     for (; n_tasks > 0 && job.row0 < T; job.row0 += job.T) {
-        job.T = min_size(T - job.row0, group_rows(type, K));
-        pool_run(c->pool, pack_task, &job, (job.T + TILE_ROWS - 1) / TILE_ROWS);
-        pool_run(c->pool, tile_task, &job, n_tasks);
+        job.T = min_size(T - job.row0, group_rows(type, columns));
+        for (job.k0 = 0; job.k0 < K; job.k0 += job.k_n) {
+            job.k_n = min_size(K - job.k0, columns);
+            pool_run(c->pool, pack_task, &job, n_panels(&job));
+            pool_run(c->pool, tile_task, &job, job.n_whole + (n_tasks - job.n_whole) * n_panels(&job));
+        }
     }
 }
 

@@ -66,6 +66,10 @@ typedef struct tile_q_rows {
     bool halves;   /* without: each 16 columns have a scale, two in a block */
 } tile_q_rows;
 
+/* M x K times K x N; strides in floats. */
+typedef void mul_fn(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
+                    size_t b_stride, size_t M, size_t K, size_t N);
+
 typedef struct ops {
     const char *name;
 
@@ -134,9 +138,10 @@ typedef struct ops {
 
     /* ---- small matrices ---- */
 
-    /* c[m,n] += sum_k a[m,k] * b[k,n], k rising, starting from c. */
-    void (*mul_add)(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
-                    size_t b_stride, size_t M, size_t K, size_t N);
+    /* c[m,n] = sum_k a[m,k] * b[k,n], k rising. */
+    mul_fn *mul;
+    /* The same, starting from c. */
+    mul_fn *mul_add;
     /* out[n,m] = in[m,n]. */
     void (*transpose)(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M, size_t N);
 

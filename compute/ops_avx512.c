@@ -9,7 +9,7 @@
 #include "compute/vec_avx512.h"
 
 /* 32 registers: up to 24 accumulators, 1 weight, 4 inputs. */
-enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 3, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
+enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 3, MUL_M = 6, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
 enum { KV_R = 4, KV_N = 4, KV_V = 4 };
 
 #include "compute/ops_simd.h"

@@ -315,6 +315,15 @@ static void mul_add_generic(float *restrict c, size_t c_stride, const float *res
     }
 }
 
+static void mul_generic(float *restrict c, size_t c_stride, const float *restrict a, size_t a_stride,
+                        const float *restrict b, size_t b_stride, size_t M, size_t K, size_t N)
+{
+    for (size_t m = 0; m < M; m++) {
+        memset(c + m * c_stride, 0, N * sizeof *c);
+    }
+    mul_add_generic(c, c_stride, a, a_stride, b, b_stride, M, K, N);
+}
+
 static void transpose_generic(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M,
                               size_t N)
 {
@@ -516,6 +525,7 @@ const ops *ops_generic(void)
         .read = read_generic,
         .ggml = ggml_kernels_generic,
         .kv = KV_OPS_GENERIC,
+        .mul = mul_generic,
         .mul_add = mul_add_generic,
         .transpose = transpose_generic,
         .add = add_generic,

@@ -3,7 +3,7 @@
  * the same bits.
  *
  *     typedef struct vec {...} vec;  v_load(), v_fma() ...
- *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 4, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
+ *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 6, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
  *     #include "compute/ops_simd.h"
  *
  * Wanted of the including file:
@@ -349,12 +349,13 @@ static void widen_row_f16(float *out, const void *in, size_t n)
 /* nm rows x nv vectors of c; the last vector has `lanes` lanes. */
 static ALWAYS_INLINE void mul_block(float *c, size_t c_stride, const float *a, size_t a_stride,
                                     const float *b, size_t b_stride, size_t K, const size_t nm,
-                                    const size_t nv, size_t lanes)
+                                    const size_t nv, size_t lanes, const bool fresh)
 {
     vec acc[MUL_M][MUL_V];
     for (size_t m = 0; m < nm; m++) {
         for (size_t v = 0; v < nv; v++) {
-            acc[m][v] = v_load_n(c + m * c_stride + v * LANES, v + 1 < nv ? LANES : lanes, 0.0f);
+            acc[m][v] = fresh ? v_set1(0.0f)
+                              : v_load_n(c + m * c_stride + v * LANES, v + 1 < nv ? LANES : lanes, 0.0f);
         }
     }
     for (size_t k = 0; k < K; k++) {
@@ -379,27 +380,45 @@ static ALWAYS_INLINE void mul_block(float *c, size_t c_stride, const float *a, s
 /* All rows of a against nv vectors of columns. */
 static ALWAYS_INLINE void mul_columns(float *c, size_t c_stride, const float *a, size_t a_stride,
                                       const float *b, size_t b_stride, size_t M, size_t K, const size_t nv,
-                                      size_t lanes)
+                                      size_t lanes, const bool fresh)
 {
     size_t m = 0;
     for (; m + MUL_M <= M; m += MUL_M) {
-        mul_block(c + m * c_stride, c_stride, a + m * a_stride, a_stride, b, b_stride, K, MUL_M, nv, lanes);
+        mul_block(c + m * c_stride, c_stride, a + m * a_stride, a_stride, b, b_stride, K, MUL_M, nv, lanes,
+                  fresh);
+    }
+    for (; m + 2 <= M; m += 2) {
+        mul_block(c + m * c_stride, c_stride, a + m * a_stride, a_stride, b, b_stride, K, 2, nv, lanes,
+                  fresh);
     }
     for (; m < M; m++) {
-        mul_block(c + m * c_stride, c_stride, a + m * a_stride, a_stride, b, b_stride, K, 1, nv, lanes);
+        mul_block(c + m * c_stride, c_stride, a + m * a_stride, a_stride, b, b_stride, K, 1, nv, lanes,
+                  fresh);
     }
+}
+
+static ALWAYS_INLINE void mul_all(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
+                                  size_t b_stride, size_t M, size_t K, size_t N, const bool fresh)
+{
+    size_t n = 0;
+    for (; n + MUL_V * LANES <= N; n += MUL_V * LANES) {
+        mul_columns(c + n, c_stride, a, a_stride, b + n, b_stride, M, K, MUL_V, LANES, fresh);
+    }
+    for (; n < N; n += LANES) {
+        mul_columns(c + n, c_stride, a, a_stride, b + n, b_stride, M, K, 1, lanes_left(n, N), fresh);
+    }
+}
+
+static void mul(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b, size_t b_stride,
+                size_t M, size_t K, size_t N)
+{
+    mul_all(c, c_stride, a, a_stride, b, b_stride, M, K, N, true);
 }
 
 static void mul_add(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
                     size_t b_stride, size_t M, size_t K, size_t N)
 {
-    size_t n = 0;
-    for (; n + MUL_V * LANES <= N; n += MUL_V * LANES) {
-        mul_columns(c + n, c_stride, a, a_stride, b + n, b_stride, M, K, MUL_V, LANES);
-    }
-    for (; n < N; n += LANES) {
-        mul_columns(c + n, c_stride, a, a_stride, b + n, b_stride, M, K, 1, lanes_left(n, N));
-    }
+    mul_all(c, c_stride, a, a_stride, b, b_stride, M, K, N, false);
 }
 
 static void transpose(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M, size_t N)
@@ -614,104 +633,39 @@ static void rope(float *x, const float *cos, const float *sin, size_t n)
     }
 }
 
+/* s = e^(s - top) of the n values from i on, added to total; n is LANES but for the last ones. */
+static ALWAYS_INLINE vec softmax_step(float *s, size_t n, vec top, vec total)
+{
+    const vec e = v_exp(v_sub(v_load_n(s, n, -INFINITY), top));
+    v_store_n(s, e, n);
+    return v_add(total, e);
+}
+
 static float softmax_tile(float *s, size_t n, float *max, float *sum)
 {
+    enum { STEP = 4 * LANES };
     vec top = v_set1(*max), total = v_set1(0.0f);
-    for (size_t i = 0; i < n; i += LANES) {
+    size_t i = 0;
+    for (; i + STEP <= n; i += STEP) {
+        const vec low = v_max(v_load(s + i), v_load(s + i + LANES));
+        top = v_max(top, v_max(low, v_max(v_load(s + i + 2 * LANES), v_load(s + i + 3 * LANES))));
+    }
+    for (; i < n; i += LANES) {
         top = v_max(top, v_load_n(s + i, lanes_left(i, n), -INFINITY));
     }
-    float top_value = v_top(top);
+    const float top_value = v_top(top), factor = top_value == *max ? 1.0f : expf(*max - top_value);
     top = v_set1(top_value);
-    for (size_t i = 0; i < n; i += LANES) {
-        size_t m = lanes_left(i, n);
-        vec e = v_exp(v_sub(v_load_n(s + i, m, -INFINITY), top));
-        v_store_n(s + i, e, m);
-        total = v_add(total, e);
+    for (i = 0; i + STEP <= n; i += STEP) {
+        for (size_t j = 0; j < STEP; j += LANES) {
+            total = softmax_step(s + i + j, LANES, top, total);
+        }
     }
-    float factor = expf(*max - top_value);
+    for (; i < n; i += LANES) {
+        total = softmax_step(s + i, lanes_left(i, n), top, total);
+    }
     *max = top_value;
     *sum = *sum * factor + v_sum(total);
     return factor;
-}
-
-/* ---- GatedDeltaNet ---- */
-
-static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
-                      size_t tail_stride, const float *w, size_t T, size_t n)
-{
-    for (size_t c = 0; c < n; c += LANES) {
-        size_t m = lanes_left(c, n);
-        float turned[4][LANES] = {{0}};
-        for (size_t i = 0; i < m; i++) {
-            for (size_t j = 0; j < 4; j++) {
-                turned[j][i] = w[(c + i) * 4 + j];
-            }
-        }
-        vec w0 = v_load(turned[0]), w1 = v_load(turned[1]);
-        vec w2 = v_load(turned[2]), w3 = v_load(turned[3]);
-        vec u0 = v_load_n(tail + c, m, 0.0f), u1 = v_load_n(tail + tail_stride + c, m, 0.0f);
-        vec u2 = v_load_n(tail + 2 * tail_stride + c, m, 0.0f);
-        for (size_t t = 0; t < T; t++) {
-            vec u3 = v_load_n(u + t * u_stride + c, m, 0.0f);
-            vec y = v_fma(w3, u3, v_fma(w2, u2, v_fma(w1, u1, v_mul(w0, u0))));
-            v_store_n(out + t * out_stride + c, v_silu(y), m);
-            u0 = u1;
-            u1 = u2;
-            u2 = u3;
-        }
-    }
-}
-
-/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order. DELTA_V is as large as
- * the registers allow: with half of a row at a time, rows a page (4096 bytes) apart come so close together that the
- * processor takes a row that is stored for the one that is loaded, and waits. */
-static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, size_t stride, const float *q,
-                                        const float *k, const float *v, float beta, float decay, size_t dk,
-                                        const size_t nv, size_t lanes)
-{
-    enum { ROWS_AHEAD = 8 };
-    vec sum[DELTA_V], d[DELTA_V], f = v_set1(decay);
-    for (size_t j = 0; j < nv; j++) {
-        sum[j] = v_set1(0.0f);
-    }
-    for (size_t i = 0; i < dk; i++) {
-        vec ki = v_set1(k[i]);
-        for (size_t j = 0; j < nv; j++) {
-            const float *at = S + i * stride + j * LANES;
-            __builtin_prefetch(at + ROWS_AHEAD * stride, 1, 3);
-            vec s = v_load_n(at, j + 1 < nv ? LANES : lanes, 0.0f);
-            sum[j] = v_fma(v_mul(s, f), ki, sum[j]);
-        }
-    }
-    for (size_t j = 0; j < nv; j++) {
-        vec value = v_load_n(v + j * LANES, j + 1 < nv ? LANES : lanes, 0.0f);
-        d[j] = v_mul(v_set1(beta), v_sub(value, sum[j]));
-        sum[j] = v_set1(0.0f);
-    }
-    for (size_t i = 0; i < dk; i++) {
-        vec ki = v_set1(k[i]), qi = v_set1(q[i]);
-        for (size_t j = 0; j < nv; j++) {
-            size_t at = i * stride + j * LANES, m = j + 1 < nv ? LANES : lanes;
-            vec s = v_fma(ki, d[j], v_mul(v_load_n(S + at, m, 0.0f), f));
-            v_store_n(to + at, s, m);
-            sum[j] = v_fma(s, qi, sum[j]);
-        }
-    }
-    for (size_t j = 0; j < nv; j++) {
-        v_store_n(out + j * LANES, sum[j], j + 1 < nv ? LANES : lanes);
-    }
-}
-
-static void delta_step(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
-                       const float *v, float beta, float decay, size_t dk, size_t n)
-{
-    size_t j = 0;
-    for (; j + DELTA_V * LANES <= n; j += DELTA_V * LANES) {
-        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, DELTA_V, LANES);
-    }
-    for (; j < n; j += LANES) {
-        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, 1, lanes_left(j, n));
-    }
 }
 
 /* ---- limits ---- */
@@ -760,14 +714,16 @@ static float read_all(const float *p, size_t n, size_t streams)
                           : read_streams(p, n, 4);
 }
 
+#include "compute/ops_delta_simd.h"
+
 /* The members every vector table has in common. */
 #define OPS_SIMD_MEMBERS                                                                                     \
     .widen = {widen_row_f32, widen_row_bf16, widen_row_f16},                                                 \
-    .dot_rows = {dot_rows_f32, dot_rows_bf16, dot_rows_f16}, .tile_f32 = tile_f32, .mul_add = mul_add,       \
-    .transpose = transpose, .add = add, .scale = scale, .rmsnorm = rmsnorm, .rmsnorm_gated = rmsnorm_gated,  \
-    .layernorm = layernorm, .l2norm = l2norm, .exp = exp_all, .silu_mul = silu_mul,                          \
-    .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf, .rope = rope,                  \
-    .peak_f32 = peak_f32, .read = read_all, .softmax_tile = softmax_tile, .conv_silu = conv_silu,            \
-    .delta_step = delta_step
+    .dot_rows = {dot_rows_f32, dot_rows_bf16, dot_rows_f16}, .tile_f32 = tile_f32, .mul = mul,               \
+    .mul_add = mul_add, .transpose = transpose, .add = add, .scale = scale, .rmsnorm = rmsnorm,              \
+    .rmsnorm_gated = rmsnorm_gated, .layernorm = layernorm, .l2norm = l2norm, .exp = exp_all,                \
+    .silu_mul = silu_mul, .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf,          \
+    .rope = rope, .peak_f32 = peak_f32, .read = read_all, .softmax_tile = softmax_tile,                      \
+    .conv_silu = conv_silu, .delta_step = delta_step
 
 #endif

@@ -311,6 +311,17 @@ static void mul_case(size_t M, size_t K, size_t N, size_t slack)
     check_guard(&out_a);
     float *alone = malloc(N * sizeof *alone); /* a row alone: the same bits */
     size_t m = rng_u32() % M;
+    float *from_zero =
+        calloc(M * cs, sizeof *from_zero); /* and the product without c is that from zeros on */
+    vec->mul_add(from_zero, cs, a, as, b, bs, M, K, N);
+    vec->mul(alone, N, a + m * as, as, b, bs, 1, K, N);
+    CHECK(memcmp(alone, from_zero + m * cs, N * sizeof *alone) == 0);
+    gen->mul(cb, cs, a, as, b, bs, M, K, N);
+    check_close("mul", from_zero + m * cs, cb + m * cs, N, 0, 1.2e-7 * (double)(K + 1) * 2);
+    memcpy(cb, from_zero, M * cs * sizeof *cb); /* which touches nothing between the rows */
+    vec->mul(cb, cs, a, as, b, bs, M, K, N);
+    CHECK(memcmp(cb, from_zero, M * cs * sizeof *cb) == 0);
+    free(from_zero);
     memcpy(alone, c + m * cs, N * sizeof *alone);
     vec->mul_add(alone, N, a + m * as, as, b, bs, 1, K, N);
     CHECK(memcmp(alone, ca + m * cs, N * sizeof *alone) == 0);
