@@ -2,10 +2,11 @@
  *
  *     size_t bytes = kv_row_bytes(KV_BF16, 256);
  *
- * A packed row is one head of one token, hd numbers:
+ * A packed row is one head of one token, hd numbers; rows of a page lie behind one another, behind the scales of all of them
+ * (nn.h):
  *   f32, bf16, f16   hd numbers one after another; bf16 and f16 rounded to the nearest, ties to even, f16 kept finite
- *   q8               hd signed bytes, zeros up to a multiple of 4, then a float `scale`; number i is byte i * scale,
- *                    scale = largest magnitude / 127
+ *   q8               hd signed bytes, zeros up to a multiple of 4; number i is byte i * scale, scale = largest magnitude / 127.
+ *                    The scale is a float elsewhere, so that rows keep to the lines of the cache
  */
 #ifndef PARLEY_COMPUTE_KV_TYPE_H
 #define PARLEY_COMPUTE_KV_TYPE_H
@@ -20,16 +21,16 @@ const char *kv_type_name(kv_type type);
 /* False for any other word; *out is then left alone. */
 bool kv_type_parse(kv_type *out, const char *text);
 
-/* Where the scale of a KV_Q8 row stands. */
-static inline size_t kv_q8_scale_at(size_t hd)
-{
-    return (hd + 3) / 4 * 4;
-}
-
 /* Bytes of a packed row; a multiple of 4 for q8 and f32, of 2 for the others. */
 static inline size_t kv_row_bytes(kv_type type, size_t hd)
 {
-    return type == KV_Q8 ? kv_q8_scale_at(hd) + sizeof(float) : type == KV_F32 ? 4 * hd : 2 * hd;
+    return type == KV_Q8 ? (hd + 3) / 4 * 4 : type == KV_F32 ? 4 * hd : 2 * hd;
+}
+
+/* Bytes of a row's scale: 0 for types that have none. */
+static inline size_t kv_scale_bytes(kv_type type)
+{
+    return type == KV_Q8 ? sizeof(float) : 0;
 }
 
 #endif

@@ -131,8 +131,9 @@ void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T,
 /* ---- attention ---- */
 
 /* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n % page_tokens of
- * page n / page_tokens; a page is [n_kv, 2, page_tokens] packed rows (kv_type.h): a head's keys, then its values, so
- * that a decode step reads on and on. */
+ * page n / page_tokens; a page is [n_kv, 2]: a head's keys, then its values, so that a decode step reads on and on. Each of
+ * them is [page_tokens] scales, where the type has some, and [page_tokens] packed rows (kv_type.h). Pages are aligned to
+ * floats. */
 typedef struct kv_pages {
     void *const *pages;
     size_t page_tokens;
@@ -142,7 +143,7 @@ typedef struct kv_pages {
 /* Bytes of one page. */
 static inline size_t kv_page_bytes(kv_type type, size_t page_tokens, size_t n_kv, size_t hd)
 {
-    return 2 * page_tokens * n_kv * kv_row_bytes(type, hd);
+    return 2 * page_tokens * n_kv * (kv_row_bytes(type, hd) + kv_scale_bytes(type));
 }
 
 /* Packs k, v [T, n_kv*hd] (row strides in floats) into cache slots first .. first+T-1. */

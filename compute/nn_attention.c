@@ -35,11 +35,30 @@ typedef struct store_args {
     size_t first, n_kv, hd, k_stride, v_stride;
 } store_args;
 
-/* The packed row of a slot and key head: its key or its value. */
-static void *packed_row(const kv_pages *kv, size_t slot, size_t kv_head, bool value, size_t hd)
+/* The packed row of a slot and key head, its key or its value, and the place of its scale, if it has one. */
+typedef struct place {
+    void *row;
+    float *scale;
+} place;
+
+static place place_of(const kv_pages *kv, size_t slot, size_t kv_head, bool value, size_t hd)
 {
-    const size_t row = (2 * kv_head + value) * kv->page_tokens + slot % kv->page_tokens;
-    return (char *)kv->pages[slot / kv->page_tokens] + row * kv_row_bytes(kv->type, hd);
+    const size_t row_bytes = kv_row_bytes(kv->type, hd), scale_bytes = kv_scale_bytes(kv->type);
+    char *page = kv->pages[slot / kv->page_tokens];
+    char *scales = page + (2 * kv_head + value) * kv->page_tokens * (row_bytes + scale_bytes);
+    char *rows = scales + kv->page_tokens * scale_bytes;
+    const size_t at = slot % kv->page_tokens;
+    return (place){rows + at * row_bytes, scale_bytes ? (float *)(void *)scales + at : NULL};
+}
+
+static void store_row(const kv_pages *kv, size_t slot, size_t kv_head, bool value, const kv_ops *packed,
+                      const float *x, size_t hd)
+{
+    const place to = place_of(kv, slot, kv_head, value, hd);
+    const float scale = packed->pack(to.row, x, hd);
+    if (to.scale) {
+        *to.scale = scale;
+    }
 }
 
 static void store_rows(const ops *o, const void *args, size_t begin, size_t end)
@@ -49,8 +68,8 @@ static void store_rows(const ops *o, const void *args, size_t begin, size_t end)
     for (size_t t = begin; t < end; t++) {
         for (size_t h = 0; h < a->n_kv; h++) {
             const size_t slot = a->first + t;
-            packed->pack(packed_row(a->kv, slot, h, false, a->hd), a->k + t * a->k_stride + h * a->hd, a->hd);
-            packed->pack(packed_row(a->kv, slot, h, true, a->hd), a->v + t * a->v_stride + h * a->hd, a->hd);
+            store_row(a->kv, slot, h, false, packed, a->k + t * a->k_stride + h * a->hd, a->hd);
+            store_row(a->kv, slot, h, true, packed, a->v + t * a->v_stride + h * a->hd, a->hd);
         }
     }
 }
@@ -153,7 +172,8 @@ static size_t part_floats(size_t R, size_t hd)
 static kv_rows rows_of_page(const attention_job *job, size_t kv_head, bool value, size_t begin, size_t end)
 {
     const size_t n = min_size(job->kv->page_tokens - begin % job->kv->page_tokens, end - begin);
-    return (kv_rows){{packed_row(job->kv, begin, kv_head, value, job->hd)}, 1, n, job->row_bytes, job->hd};
+    const place first = place_of(job->kv, begin, kv_head, value, job->hd);
+    return (kv_rows){{first.row}, 1, n, job->row_bytes, job->hd, {first.scale}};
 }
 
 /* Those of all slots of a tile, its quarters side by side. */
@@ -161,7 +181,9 @@ static kv_rows rows_of_tile(const attention_job *job, size_t kv_head, bool value
 {
     kv_rows rows = {.n_parts = KV_PARTS, .n = FEW_TILE, .row_bytes = job->row_bytes, .hd = job->hd};
     for (size_t i = 0; i < KV_PARTS; i++) {
-        rows.parts[i] = packed_row(job->kv, begin + i * FEW_TILE / KV_PARTS, kv_head, value, job->hd);
+        const place first = place_of(job->kv, begin + i * FEW_TILE / KV_PARTS, kv_head, value, job->hd);
+        rows.parts[i] = first.row;
+        rows.scales[i] = first.scale;
     }
     return rows;
 }
@@ -380,8 +402,9 @@ static void unpack_slots(const attention_job *job, float *rows, size_t kv_head, 
                          size_t end)
 {
     for (size_t slot = begin; slot < end; slot++) {
-        job->c->ops->kv[job->kv->type].widen(rows + (slot - begin) * job->hd,
-                                             packed_row(job->kv, slot, kv_head, value, job->hd), job->hd);
+        const place from = place_of(job->kv, slot, kv_head, value, job->hd);
+        job->c->ops->kv[job->kv->type].widen(rows + (slot - begin) * job->hd, from.row,
+                                             from.scale ? *from.scale : 1.0f, job->hd);
     }
 }
 

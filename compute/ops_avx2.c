@@ -18,7 +18,7 @@ typedef struct vec {
 /* 16 registers: 6 pairs of accumulators (measured: better than 4 for dot products), the rest for
  * inputs. */
 enum { DOT_T = 3, DOT_N = 2, DOT_T_FEW = 1, MUL_M = 4, MUL_V = 1, TILE_N = 6, TILE_V = 1, DELTA_V = 1 };
-enum { KV_R = 4, KV_N = 1, KV_V = 1 };
+enum { KV_R = 4, KV_N = 1, KV_V = 1, KV_Q8_R = 2, KV_Q8_N = 1, KV_Q8_GROUPS = 1 };
 
 static ALWAYS_INLINE vec v_set1(float f)
 {
@@ -261,6 +261,105 @@ static ALWAYS_INLINE void v_narrow_i8(void *out, vec a)
 {
     __m256i wide = in_order(_mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)));
     _mm_storeu_si128(out, _mm_packs_epi16(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
+}
+
+static ALWAYS_INLINE void v_narrow_i16(void *out, vec a)
+{
+    _mm256_storeu_si256(out,
+                        in_order(_mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi))));
+}
+
+/* ---- whole numbers, for ops_kv_q8_simd.h ---- */
+
+typedef struct whole_numbers {
+    __m256i lo, hi;
+} wvec, svec;
+
+static ALWAYS_INLINE wvec w_bytes(const void *p)
+{
+    const __m128i *from = p;
+    return (wvec){_mm256_cvtepi8_epi16(_mm_loadu_si128(from)),
+                  _mm256_cvtepi8_epi16(_mm_loadu_si128(from + 1))};
+}
+
+static ALWAYS_INLINE wvec w_bytes_n(const void *p, size_t n)
+{
+    unsigned char first[32] = {0};
+    memcpy(first, p, n);
+    return w_bytes(first);
+}
+
+static ALWAYS_INLINE wvec w_load(const int16_t *p)
+{
+    return (wvec){_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 16))};
+}
+
+static ALWAYS_INLINE wvec w_pair(const int16_t *p)
+{
+    int32_t pair;
+    memcpy(&pair, p, sizeof pair);
+    return (wvec){_mm256_set1_epi32(pair), _mm256_set1_epi32(pair)};
+}
+
+static ALWAYS_INLINE wvec w_low(wvec a, wvec b)
+{
+    return (wvec){_mm256_unpacklo_epi16(a.lo, b.lo), _mm256_unpacklo_epi16(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE wvec w_high(wvec a, wvec b)
+{
+    return (wvec){_mm256_unpackhi_epi16(a.lo, b.lo), _mm256_unpackhi_epi16(a.hi, b.hi)};
+}
+
+static ALWAYS_INLINE svec s_zero(void)
+{
+    return (svec){_mm256_setzero_si256(), _mm256_setzero_si256()};
+}
+
+static ALWAYS_INLINE svec s_load(const int32_t *p)
+{
+    return (svec){_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 8))};
+}
+
+static ALWAYS_INLINE void s_store(int32_t *p, svec a)
+{
+    _mm256_storeu_si256((__m256i *)p, a.lo);
+    _mm256_storeu_si256((__m256i *)(p + 8), a.hi);
+}
+
+static ALWAYS_INLINE svec s_madd(svec acc, wvec a, wvec b)
+{
+    return (svec){_mm256_add_epi32(acc.lo, _mm256_madd_epi16(a.lo, b.lo)),
+                  _mm256_add_epi32(acc.hi, _mm256_madd_epi16(a.hi, b.hi))};
+}
+
+static ALWAYS_INLINE void s_totals(int32_t *out, const svec *a, const size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const __m256i both = _mm256_add_epi32(a[i].lo, a[i].hi);
+        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
+        out[i] = _mm_cvtsi128_si32(four);
+    }
+}
+
+static ALWAYS_INLINE vec floats_of(__m256i first, __m256i second)
+{
+    return (vec){_mm256_cvtepi32_ps(first), _mm256_cvtepi32_ps(second)};
+}
+
+static ALWAYS_INLINE vec v_of_sums(svec a)
+{
+    return floats_of(a.lo, a.hi);
+}
+
+static ALWAYS_INLINE void v_of_pairs(vec out[2], svec low, svec high)
+{
+    out[0] = floats_of(_mm256_permute2x128_si256(low.lo, high.lo, 0x20),
+                       _mm256_permute2x128_si256(low.lo, high.lo, 0x31));
+    out[1] = floats_of(_mm256_permute2x128_si256(low.hi, high.hi, 0x20),
+                       _mm256_permute2x128_si256(low.hi, high.hi, 0x31));
 }
 
 #include "compute/ops_simd.h"

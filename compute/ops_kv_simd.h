@@ -14,6 +14,7 @@
 #include <assert.h>
 
 #include "compute/ops_kv.h"
+#include "compute/ops_kv_q8_simd.h"
 
 static_assert(KV_R == 4 && (KV_N == 1 || KV_N == 4),
               "the sums of four queries or four keys are stored together");
@@ -39,19 +40,22 @@ static ALWAYS_INLINE void kv_narrow_row(unsigned char *out, const float *x, size
     }
 }
 
-static void kv_pack_f32(void *out, const float *x, size_t hd)
+static float kv_pack_f32(void *out, const float *x, size_t hd)
 {
     memcpy(out, x, hd * sizeof *x);
+    return 1.0f;
 }
 
-static void kv_pack_bf16(void *out, const float *x, size_t hd)
+static float kv_pack_bf16(void *out, const float *x, size_t hd)
 {
     kv_narrow_row(out, x, hd, 2, v_narrow_bf16, v_set1(1.0f), INFINITY);
+    return 1.0f;
 }
 
-static void kv_pack_f16(void *out, const float *x, size_t hd)
+static float kv_pack_f16(void *out, const float *x, size_t hd)
 {
     kv_narrow_row(out, x, hd, 2, v_narrow_f16, v_set1(1.0f), 65504.0f);
+    return 1.0f;
 }
 
 /* Bytes of NaN are 127, as in the specification. */
@@ -60,7 +64,7 @@ static ALWAYS_INLINE void kv_narrow_byte(void *out, vec x)
     v_narrow_i8(out, v_min(x, v_set1(127.0f)));
 }
 
-static void kv_pack_q8(void *out, const float *x, size_t hd)
+static float kv_pack_q8(void *out, const float *x, size_t hd)
 {
     unsigned char *to = out;
     vec top = v_set1(0.0f);
@@ -69,9 +73,9 @@ static void kv_pack_q8(void *out, const float *x, size_t hd)
         top = v_max(v_max(v, v_sub(v_set1(0.0f), v)), top);
     }
     const float scale = v_top(top) / 127.0f;
-    memset(to + hd, 0, kv_q8_scale_at(hd) - hd);
+    memset(to + hd, 0, kv_row_bytes(KV_Q8, hd) - hd);
     kv_narrow_row(to, x, hd, 1, kv_narrow_byte, v_set1(scale > 0 ? scale : 1.0f), 127.0f);
-    memcpy(to + kv_q8_scale_at(hd), &scale, sizeof scale);
+    return scale;
 }
 
 /* ---- reading ---- */
@@ -95,13 +99,6 @@ static ALWAYS_INLINE vec kv_load_last(const unsigned char *p, size_t m, const si
 static ALWAYS_INLINE vec kv_load_n(const unsigned char *p, size_t m, const size_t size, kv_load_fn *load)
 {
     return m == LANES ? load(p) : kv_load_last(p, m, size, load);
-}
-
-static inline float kv_scale_of(const unsigned char *row, size_t hd)
-{
-    float scale;
-    memcpy(&scale, row + kv_q8_scale_at(hd), sizeof scale);
-    return scale;
 }
 
 static ALWAYS_INLINE void kv_widen_row(float *out, const unsigned char *row, size_t hd, const size_t size,
@@ -331,9 +328,9 @@ static ALWAYS_INLINE void kv_mix_all(const kv_job *job, const size_t size, kv_lo
 /* ---- by type ---- */
 
 #define KV_SIMD(type, size, load)                                                                            \
-    static void kv_widen_##type(float *out, const void *row, size_t hd)                                      \
+    static void kv_widen_##type(float *out, const void *row, float scale, size_t hd)                         \
     {                                                                                                        \
-        kv_widen_row(out, row, hd, size, load, 1.0f);                                                        \
+        kv_widen_row(out, row, hd, size, load, scale);                                                       \
     }                                                                                                        \
     static void kv_dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,      \
                               const kv_rows *rows)                                                           \
@@ -352,72 +349,21 @@ KV_SIMD(f32, 4, kv_load_f32)
 KV_SIMD(bf16, 2, v_widen_bf16)
 KV_SIMD(f16, 2, v_widen_f16)
 
-static void kv_widen_q8(float *out, const void *row, size_t hd)
+static void kv_widen_q8(float *out, const void *row, float scale, size_t hd)
 {
-    kv_widen_row(out, row, hd, 1, v_widen_i8, kv_scale_of(row, hd));
+    kv_widen_row(out, row, hd, 1, v_widen_i8, scale);
 }
 
-/* Keys whose scales are handled together; a multiple of KV_PARTS. */
-enum { KV_Q8_KEYS = 64 };
-
-/* Rows k .. of rows, at most KV_Q8_KEYS. */
-static kv_rows kv_some_rows(const kv_rows *rows, size_t k)
-{
-    kv_rows some = *rows;
-    some.n = rows->n - k < KV_Q8_KEYS ? rows->n - k : KV_Q8_KEYS;
-    for (size_t i = 0; i < rows->n_parts; i++) {
-        some.parts[i] = kv_row_at(rows, k + i);
+/* All types but q8. */
+#define KV_OPS_SIMD_FLOATS                                                                                   \
+    {kv_pack_f32, kv_widen_f32, kv_dot_f32, kv_mix_f32},                                                     \
+        {kv_pack_bf16, kv_widen_bf16, kv_dot_bf16, kv_mix_bf16},                                             \
+    {                                                                                                        \
+        kv_pack_f16, kv_widen_f16, kv_dot_f16, kv_mix_f16                                                    \
     }
-    return some;
-}
-
-static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
-                      const kv_rows *rows)
-{
-    float scales[KV_Q8_KEYS];
-    for (size_t k0 = 0; k0 < rows->n; k0 += KV_Q8_KEYS) {
-        const kv_rows some = kv_some_rows(rows, k0);
-        const kv_job job = {out + k0, q, out_stride, q_stride, R, &some};
-        kv_dot_all(&job, 1, v_widen_i8);
-        for (size_t k = 0; k < some.n; k++) {
-            scales[k] = kv_scale_of(kv_row_at(&some, k), rows->hd);
-        }
-        for (size_t r = 0; r < R; r++) {
-            for (size_t k = 0; k < some.n; k += LANES) {
-                float *at = out + r * out_stride + k0 + k;
-                const size_t lanes = lanes_left(k, some.n);
-                v_store_n(at, v_mul(v_load_n(at, lanes, 0.0f), v_load_n(scales + k, lanes, 0.0f)), lanes);
-            }
-        }
-    }
-}
-
-/* The scales go into the weights, a few rows and keys at a time. */
-static void kv_mix_q8(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
-                      const kv_rows *rows)
-{
-    enum { QUERIES = 16 };
-    float weights[QUERIES * KV_Q8_KEYS];
-    for (size_t k0 = 0; k0 < rows->n; k0 += KV_Q8_KEYS) {
-        const kv_rows some = kv_some_rows(rows, k0);
-        for (size_t r0 = 0; r0 < R; r0 += QUERIES) {
-            const size_t nr = R - r0 < QUERIES ? R - r0 : QUERIES;
-            for (size_t k = 0; k < some.n; k++) {
-                const float scale = kv_scale_of(kv_row_at(&some, k), rows->hd);
-                for (size_t r = 0; r < nr; r++) {
-                    weights[r * KV_Q8_KEYS + k] = p[(r0 + r) * p_stride + k0 + k] * scale;
-                }
-            }
-            const kv_job job = {out + r0 * out_stride, weights, out_stride, KV_Q8_KEYS, nr, &some};
-            kv_mix_all(&job, 1, v_widen_i8);
-        }
-    }
-}
 
 static const kv_ops KV_OPS_SIMD[KV_TYPES] = {
-    {kv_pack_f32, kv_widen_f32, kv_dot_f32, kv_mix_f32},
-    {kv_pack_bf16, kv_widen_bf16, kv_dot_bf16, kv_mix_bf16},
-    {kv_pack_f16, kv_widen_f16, kv_dot_f16, kv_mix_f16},
+    KV_OPS_SIMD_FLOATS,
     {kv_pack_q8, kv_widen_q8, kv_dot_q8, kv_mix_q8},
 };
 

@@ -24,4 +24,10 @@ int32_t peak_q_vnni(size_t rounds);
 void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks);
 
+/* Packed keys and values of 8 bits, as in ops_kv.h. */
+void kv_dot_q8_vnni(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                    const kv_rows *rows);
+void kv_mix_q8_vnni(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                    const kv_rows *rows);
+
 #endif

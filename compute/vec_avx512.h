@@ -1,5 +1,5 @@
-/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and ops_kv_simd.h ask for.
- * Any thread.
+/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and ops_kv_simd.h ask for,
+ * and the whole numbers of ops_kv_q8_simd.h. Any thread.
  *
  *     #include "compute/vec_avx512.h"
  *     #include "compute/ops_simd.h"
@@ -10,6 +10,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "compute/kernel.h"
 
@@ -185,6 +186,109 @@ static ALWAYS_INLINE void v_narrow_f16(void *out, vec a)
 static ALWAYS_INLINE void v_narrow_i8(void *out, vec a)
 {
     _mm_storeu_si128(out, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a)));
+}
+
+static ALWAYS_INLINE void v_narrow_i16(void *out, vec a)
+{
+    _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(a)));
+}
+
+/* ---- whole numbers, for ops_kv_q8_simd.h ---- */
+
+typedef __m512i wvec;
+typedef __m512i svec;
+
+static ALWAYS_INLINE wvec w_bytes(const void *p)
+{
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(p));
+}
+
+static ALWAYS_INLINE wvec w_bytes_n(const void *p, size_t n)
+{
+    return _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8((__mmask32)((1ull << n) - 1), p));
+}
+
+static ALWAYS_INLINE wvec w_load(const int16_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+static ALWAYS_INLINE wvec w_pair(const int16_t *p)
+{
+    int32_t pair;
+    memcpy(&pair, p, sizeof pair);
+    return _mm512_set1_epi32(pair);
+}
+
+static ALWAYS_INLINE wvec w_low(wvec a, wvec b)
+{
+    return _mm512_unpacklo_epi16(a, b);
+}
+
+static ALWAYS_INLINE wvec w_high(wvec a, wvec b)
+{
+    return _mm512_unpackhi_epi16(a, b);
+}
+
+static ALWAYS_INLINE svec s_zero(void)
+{
+    return _mm512_setzero_si512();
+}
+
+static ALWAYS_INLINE svec s_load(const int32_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+static ALWAYS_INLINE void s_store(int32_t *p, svec a)
+{
+    _mm512_storeu_si512(p, a);
+}
+
+/* TRAP: around the intrinsic of VNNI, GCC 12 copies every accumulator twice, and then has no registers left. */
+static ALWAYS_INLINE svec s_madd(svec acc, wvec a, wvec b)
+{
+#if defined(__AVX512VNNI__)
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
+    return acc;
+#else
+    return _mm512_add_epi32(acc, _mm512_madd_epi16(a, b));
+#endif
+}
+
+/* Four are folded together, as in v_sum4. */
+static ALWAYS_INLINE void s_totals(int32_t *out, const svec *a, const size_t n)
+{
+    enum { LOW = _MM_SHUFFLE(1, 0, 1, 0), HIGH = _MM_SHUFFLE(3, 2, 3, 2) };
+    enum { EVEN = _MM_SHUFFLE(2, 0, 2, 0), ODD = _MM_SHUFFLE(3, 1, 3, 1) };
+    if (n != 4) {
+        for (size_t i = 0; i < n; i++) {
+            out[i] = _mm512_reduce_add_epi32(a[i]);
+        }
+        return;
+    }
+    const svec ab =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(a[0], a[1], LOW), _mm512_shuffle_i32x4(a[0], a[1], HIGH));
+    const svec cd =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(a[2], a[3], LOW), _mm512_shuffle_i32x4(a[2], a[3], HIGH));
+    svec all = _mm512_add_epi32(_mm512_shuffle_i32x4(ab, cd, EVEN), _mm512_shuffle_i32x4(ab, cd, ODD));
+    all = _mm512_add_epi32(all, _mm512_shuffle_epi32(all, _MM_PERM_BADC)); /* a quarter each from here on */
+    all = _mm512_add_epi32(all, _mm512_shuffle_epi32(all, _MM_PERM_CDAB));
+    const __m512i firsts = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
+    _mm_storeu_si128((__m128i *)out, _mm512_castsi512_si128(_mm512_permutexvar_epi32(firsts, all)));
+}
+
+static ALWAYS_INLINE vec v_of_sums(svec a)
+{
+    return _mm512_cvtepi32_ps(a);
+}
+
+static ALWAYS_INLINE void v_of_pairs(vec out[2], svec low, svec high)
+{
+    const __m512i first = _mm512_set_epi32(23, 22, 21, 20, 7, 6, 5, 4, 19, 18, 17, 16, 3, 2, 1, 0);
+    const __m512i second = _mm512_add_epi32(first, _mm512_set1_epi32(8));
+    out[0] = _mm512_cvtepi32_ps(_mm512_permutex2var_epi32(low, first, high));
+    out[1] = _mm512_cvtepi32_ps(_mm512_permutex2var_epi32(low, second, high));
 }
 
 /* ---- 16 x 16 floats turned ---- */

@@ -62,7 +62,7 @@ model_cost model_costs(const model *m, kv_type type)
     for (int32_t i = 0; i < cfg->n_layers; i++) {
         add_layer(&cost, &w->layers[i], cfg);
         if (w->layers[i].kind == LAYER_ATTENTION) {
-            cost.slot_bytes += 2.0 * cfg->n_kv_heads * (double)kv_row_bytes(type, (size_t)cfg->head_dim);
+            cost.slot_bytes += (double)kv_page_bytes(type, 1, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
         }
     }
     cost.step_bytes += (double)w->head.bytes;

@@ -66,8 +66,8 @@ static void through_cache(float *x, kv_type type, size_t n_rows, size_t hd)
 {
     unsigned char *packed = malloc(kv_row_bytes(type, hd));
     for (size_t r = 0; r < n_rows; r++) {
-        KV_OPS_GENERIC[type].pack(packed, x + r * hd, hd);
-        KV_OPS_GENERIC[type].widen(x + r * hd, packed, hd);
+        const float scale = KV_OPS_GENERIC[type].pack(packed, x + r * hd, hd);
+        KV_OPS_GENERIC[type].widen(x + r * hd, packed, scale, hd);
     }
     free(packed);
 }
@@ -97,8 +97,8 @@ static void attention_case(const shape *s, kv_type type)
                          s->first + t + 1, s->hd, (double)scale);
         }
     }
-    /* A score is a sum over the head. */
-    CHECK_NEAR(rel_error(out, want, n_out), 0, s->hd > 1000 ? 3e-5 : 1e-5);
+    /* A score is a sum over the head; with q8, queries and weights of few rows are whole numbers of 16 bits. */
+    CHECK_NEAR(rel_error(out, want, n_out), 0, type == KV_Q8 ? 3e-4 : s->hd > 1000 ? 3e-5 : 1e-5);
     cache_deinit(&c);
     free(q), free(k), free(v), free(out), free(want);
 }

@@ -9,7 +9,7 @@
 #include "tests/check.h"
 #include "tests/compute/rng.h"
 
-enum { MAX_HD = 300, MAX_ROWS = 80, MAX_R = 21, GUARD = 64, SLACK = 3 };
+enum { MAX_HD = 1100, MAX_ROWS = 80, MAX_R = 21, GUARD = 64, SLACK = 3 };
 
 static const size_t lengths[] = {1, 2, 3, 7, 15, 16, 17, 31, 32, 40, 63, 64, 65, 128, 131, 256, 300};
 
@@ -67,8 +67,8 @@ static void test_names(void)
     CHECK_INT(kv_row_bytes(KV_F32, 5), 20);
     CHECK_INT(kv_row_bytes(KV_BF16, 5), 10);
     CHECK_INT(kv_row_bytes(KV_F16, 5), 10);
-    CHECK_INT(kv_row_bytes(KV_Q8, 5), 12);
-    CHECK_INT(kv_row_bytes(KV_Q8, 256), 260);
+    CHECK_INT(kv_row_bytes(KV_Q8, 5), 8);
+    CHECK_INT(kv_row_bytes(KV_Q8, 256), 256);
 }
 
 /* A row comes back within half a step of its type. */
@@ -84,16 +84,15 @@ static void test_round_trip(const kv_ops *kv)
         }
         for (kv_type type = KV_F32; type < KV_TYPES; type++) {
             static const double share[KV_TYPES] = {0, 0x1p-8, 0x1p-11, 0};
-            kv[type].pack(row, x, hd);
-            kv[type].widen(back, row, hd);
+            const float scale = kv[type].pack(row, x, hd);
+            kv[type].widen(back, row, scale, hd);
             for (size_t k = 0; k < hd; k++) {
                 double step = type == KV_Q8 ? (double)top / 127 / 2 * 1.00001 : share[type] * 3;
                 CHECK_NEAR(back[k], x[k], step);
             }
         }
         memset(x, 0, sizeof x);
-        kv[KV_Q8].pack(row, x, hd);
-        kv[KV_Q8].widen(back, row, hd);
+        kv[KV_Q8].widen(back, row, kv[KV_Q8].pack(row, x, hd), hd);
         CHECK(memcmp(back, x, hd * sizeof *x) == 0);
     }
 }
@@ -111,12 +110,13 @@ static void check_pack(const kv_ops *a, const kv_ops *b)
             const size_t n = kv_row_bytes(type, hd);
             memset(row_a, 0x5a, sizeof row_a);
             memset(row_b, 0x5a, sizeof row_b);
-            a[type].pack(row_a + 2 * off, x, hd);
-            b[type].pack(row_b + 2 * off, x, hd);
+            const float scale_a = a[type].pack(row_a + 2 * off, x, hd);
+            const float scale_b = b[type].pack(row_b + 2 * off, x, hd);
             CHECK(memcmp(row_a, row_b, sizeof row_a) == 0);
+            CHECK(memcmp(&scale_a, &scale_b, sizeof scale_a) == 0);
             CHECK(row_a[2 * off + n] == 0x5a);
-            a[type].widen(wide_a, row_a + 2 * off, hd);
-            b[type].widen(wide_b, row_b + 2 * off, hd);
+            a[type].widen(wide_a, row_a + 2 * off, scale_a, hd);
+            b[type].widen(wide_b, row_b + 2 * off, scale_b, hd);
             for (size_t i = 0; i < hd; i++) {
                 CHECK(memcmp(&wide_a[i], &wide_b[i], sizeof(float)) == 0 ||
                       (isnan(wide_a[i]) && isnan(wide_b[i])));
@@ -135,6 +135,31 @@ static void check_close(const float *a, const float *b, size_t n, double abs)
     }
 }
 
+/* What rounding a number of at most 1 to a whole number of steps may cost a product with a number of at most 1. */
+#define Q8_STEP (1.01 / 2 / 32767)
+
+/* Sums of a query's products with whole numbers of the rows are those of its products with the rows' numbers, but for the
+ * rounding of query and weights. */
+static void check_q8(const float *scores, const float *mixed, const float *start, const float *q,
+                     const float *p, const kv_rows *rows)
+{
+    const size_t hd = rows->hd;
+    double sums[MAX_HD] = {0};
+    float row[MAX_HD];
+    for (size_t k = 0; k < rows->n; k++) {
+        double score = 0;
+        KV_OPS_GENERIC[KV_Q8].widen(row, kv_row_at(rows, k), kv_scale_at(rows, k), hd);
+        for (size_t i = 0; i < hd; i++) {
+            score += (double)q[i] * (double)row[i];
+            sums[i] += (double)p[k] * (double)row[i];
+        }
+        CHECK_NEAR(scores[k], score, (double)hd * Q8_STEP * (hd > 512 ? (double)hd / 512 : 1) + 1e-6);
+    }
+    for (size_t i = 0; i < hd; i++) {
+        CHECK_NEAR(mixed[i], (double)start[i] + sums[i], (double)rows->n * Q8_STEP + 1e-6);
+    }
+}
+
 /* R queries against n rows of hd in n_parts pieces: a and b within rounding (exact: the same bits), a row alone the same
  * bits. */
 static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, size_t n, size_t hd,
@@ -144,23 +169,26 @@ static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, 
     float *q = rng_floats(R * q_stride, 1), *p = rng_floats(R * s_stride, 1), *x = rng_floats(n * hd, 1);
     float *s_a = rng_floats(R * s_stride, 1), *s_b = malloc(R * s_stride * sizeof *s_b);
     float *o_a = rng_floats(R * q_stride, 1), *o_b = malloc(R * q_stride * sizeof *o_b);
-    float *start = malloc(R * q_stride * sizeof *start);
+    float *start = malloc(R * q_stride * sizeof *start), *alone = malloc(R * q_stride * sizeof *alone);
     kv_rows rows = {.n_parts = n_parts, .n = n, .row_bytes = row_bytes, .hd = hd};
     unsigned char *memory[KV_PARTS];
+    float *scales[KV_PARTS];
     const size_t part_bytes = n / n_parts * row_bytes + 2;
     for (size_t i = 0; i < n_parts; i++) {
         memory[i] = malloc(part_bytes);
         memset(memory[i], 0xff, part_bytes); /* between the rows: NaN */
         rows.parts[i] = memory[i] + 2;
+        rows.scales[i] = scales[i] = malloc(n / n_parts * sizeof *scales[i]);
     }
     for (size_t k = 0; k < n; k++) {
         unsigned char *row = memory[k % n_parts] + 2 + k / n_parts * row_bytes;
         CHECK(kv_row_at(&rows, k) == row);
-        KV_OPS_GENERIC[type].pack(row, x + k * hd, hd);
+        scales[k % n_parts][k / n_parts] = KV_OPS_GENERIC[type].pack(row, x + k * hd, hd);
     }
     memcpy(s_b, s_a, R * s_stride * sizeof *s_b);
     memcpy(o_b, o_a, R * q_stride * sizeof *o_b);
     memcpy(start, o_a, R * q_stride * sizeof *start);
+    memcpy(alone, o_a, R * q_stride * sizeof *alone);
     a->dot(s_a, s_stride, q, q_stride, R, &rows);
     b->dot(s_b, s_stride, q, q_stride, R, &rows);
     a->mix(o_a, q_stride, p, s_stride, R, &rows);
@@ -170,7 +198,11 @@ static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, 
 
     float score = 0;
     const size_t r = rng_u32() % R, k = rng_u32() % n;
-    const kv_rows one = {{kv_row_at(&rows, k)}, 1, 1, row_bytes, hd};
+    if (type == KV_Q8) {
+        check_q8(s_a + r * s_stride, o_a + r * q_stride, start + r * q_stride, q + r * q_stride,
+                 p + r * s_stride, &rows);
+    }
+    const kv_rows one = {{kv_row_at(&rows, k)}, 1, 1, row_bytes, hd, {&scales[k % n_parts][k / n_parts]}};
     a->dot(&score, 1, q + r * q_stride, hd, 1, &one);
     CHECK(memcmp(&score, &s_a[r * s_stride + k], sizeof score) == 0);
     kv_rows first = rows, second = rows; /* in two calls, alone */
@@ -178,14 +210,21 @@ static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, 
     second.n = n - first.n;
     for (size_t i = 0; i < n_parts; i++) {
         second.parts[i] = kv_row_at(&rows, first.n + i);
+        second.scales[i] = scales[i] + first.n / n_parts;
     }
     a->mix(start + r * q_stride, hd, p + r * s_stride, s_stride, 1, &first);
     a->mix(start + r * q_stride, hd, p + r * s_stride + first.n, s_stride, 1, &second);
-    CHECK(memcmp(start + r * q_stride, o_a + r * q_stride, hd * sizeof *start) == 0);
-    for (size_t i = 0; i < n_parts; i++) {
-        free(memory[i]);
+    if (type == KV_Q8) { /* each call has steps of its own */
+        check_close(start + r * q_stride, o_a + r * q_stride, hd, 2 * Q8_STEP * (double)n + 1e-6);
+        a->mix(alone + r * q_stride, hd, p + r * s_stride, s_stride, 1, &rows);
+        CHECK(memcmp(alone + r * q_stride, o_a + r * q_stride, hd * sizeof *start) == 0);
+    } else {
+        CHECK(memcmp(start + r * q_stride, o_a + r * q_stride, hd * sizeof *start) == 0);
     }
-    free(q), free(p), free(x), free(s_a), free(s_b), free(o_a), free(o_b), free(start);
+    for (size_t i = 0; i < n_parts; i++) {
+        free(memory[i]), free(scales[i]);
+    }
+    free(q), free(p), free(x), free(s_a), free(s_b), free(o_a), free(o_b), free(start), free(alone);
 }
 
 static void check_rows(const kv_ops *a, const kv_ops *b, bool exact)
@@ -199,7 +238,35 @@ static void check_rows(const kv_ops *a, const kv_ops *b, bool exact)
             }
         }
         rows_case(&a[type], &b[type], type, 4, 256, 256, KV_PARTS, exact);
+        rows_case(&a[type], &b[type], type, 7, 700, 65, KV_PARTS,
+                  exact); /* more rows than q8 takes together */
         rows_case(&a[type], &b[type], type, 8, 70, 128, 1, exact);
+        rows_case(&a[type], &b[type], type, 3, 20, MAX_HD, KV_PARTS,
+                  exact); /* larger than q8's vectors take */
+    }
+}
+
+/* Sums of q8 that are as large as they can be. */
+static void test_largest_sums(const kv_ops *q8)
+{
+    enum { N = KV_Q8_ROWS };
+    static const size_t heads[] = {256, 512, 513, MAX_HD};
+    static unsigned char memory[N * MAX_HD];
+    static float ones[MAX_HD], scores[N], out[MAX_HD], scales[N];
+    for (size_t i = 0; i < MAX_HD; i++) {
+        ones[i] = 1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        const size_t hd = heads[i], row_bytes = kv_row_bytes(KV_Q8, hd);
+        const kv_rows rows = {{memory}, 1, N, row_bytes, hd, {scales}};
+        for (size_t k = 0; k < N; k++) {
+            scales[k] = q8->pack(memory + k * row_bytes, ones, hd);
+        }
+        memset(out, 0, sizeof out);
+        q8->dot(scores, N, ones, hd, 1, &rows);
+        q8->mix(out, hd, ones, N, 1, &rows);
+        CHECK_NEAR(scores[N - 1], (double)hd, 1e-3);
+        CHECK_NEAR(out[hd - 1], N, 1e-3);
     }
 }
 
@@ -207,19 +274,25 @@ int main(void)
 {
     const bool has_avx2 = (cpu_flags() & CPU_AVX2) && ops_avx2(),
                has_avx512 = (cpu_flags() & CPU_AVX512) && ops_avx512();
-    const ops *tables[3] = {ops_generic(), has_avx2 ? ops_avx2() : NULL, has_avx512 ? ops_avx512() : NULL};
+    const bool has_vnni = has_avx512 && (cpu_flags() & CPU_AVX512_VNNI);
+    const ops *tables[] = {ops_generic(), has_avx2 ? ops_avx2() : NULL, has_avx512 ? ops_avx512() : NULL,
+                           has_vnni ? ops_avx512_vnni() : NULL};
     test_half();
     test_names();
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         if (tables[i]) {
             printf("%s\n", tables[i]->name);
             test_round_trip(tables[i]->kv);
+            test_largest_sums(&tables[i]->kv[KV_Q8]);
             check_pack(tables[i]->kv, KV_OPS_GENERIC);
             check_rows(tables[i]->kv, KV_OPS_GENERIC, false);
         }
     }
     if (has_avx2 && has_avx512) {
         check_rows(ops_avx2()->kv, ops_avx512()->kv, true);
+    }
+    if (has_vnni) {
+        check_rows(ops_avx512()->kv, ops_avx512_vnni()->kv, true);
     }
     CHECK_DONE();
 }
