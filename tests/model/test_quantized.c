@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "compute/cpu.h"
 #include "model/model_parts.h"
@@ -100,6 +102,55 @@ static void test_file(const float *expected, int n_bits)
     CHECK_INT(find_files(), 1);
 }
 
+/* from/name copied to to/name; behind `skip` bytes every 1000th one gets another lowest bit. */
+static void copy_changed(const char *from, const char *to, const char *name, size_t skip)
+{
+    char path[5000];
+    bytes file;
+    err_detail d = {0};
+    bytes_init(&file, 4 << 20);
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    CHECK_OK(file_read(&file, path, &d), d);
+    for (size_t i = skip; i < file.len; i += 1000) {
+        file.data[i] ^= 1;
+    }
+    snprintf(path, sizeof path, "%s/%s", to, name);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(file.data, file.len, 1, f) == 1);
+    if (f) {
+        fclose(f);
+    }
+    bytes_deinit(&file);
+}
+
+/* A good file of a model of the same shape with other weights, under the name of this one's, is replaced, too. */
+static void test_file_of_another(const float *expected, int n_bits)
+{
+    static const char *const files[] = {"config.json", "tokenizer.json", "model-mtp.safetensors"};
+    char other[FOLDER_NAME], own[sizeof cache_file];
+    struct stat st[2];
+    CHECK_INT(find_files(), 1);
+    memcpy(own, cache_file, sizeof own);
+    CHECK_INT(unlink(own), 0);
+    folder_make(other);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        copy_changed(check_data("tiny"), other, files[i], SIZE_MAX);
+    }
+    copy_changed(check_data("tiny"), other, "model.safetensors", 60000); /* behind its header */
+    float *said = say_with(other, 2, ~0u, n_bits, true);
+    CHECK(memcmp(said, expected, (STEPS + 1) * TINY_V * sizeof *said) != 0);
+    free(said);
+    CHECK_INT(find_files(), 1);
+    CHECK(strcmp(cache_file, own) != 0);
+    CHECK_INT(rename(cache_file, own), 0);
+    CHECK_INT(stat(own, &st[0]), 0);
+    CHECK_SAID(expected, say_with(check_data("tiny"), 2, ~0u, n_bits, true));
+    CHECK_INT(find_files(), 1);
+    CHECK(strcmp(cache_file, own) == 0);
+    CHECK_INT(stat(own, &st[1]), 0);
+    CHECK(st[0].st_size == st[1].st_size && st[0].st_ino != st[1].st_ino);
+}
+
 static void test_format(int n_bits, const float *stored)
 {
     char out[300];
@@ -114,6 +165,7 @@ static void test_format(int n_bits, const float *stored)
     free(chunks);
     tiny_close(&t);
     test_file(expected, n_bits);
+    test_file_of_another(expected, n_bits);
     CHECK_SAID(expected, say_with(check_data("tiny"), 1, ~0u, n_bits, true));
     for (int exact = 0; exact < 2; exact++) {
         float *one = say_with(check_data("tiny"), 1, ~0u, n_bits, exact == 0);
