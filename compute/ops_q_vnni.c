@@ -96,17 +96,17 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
                 }
             }
         }
-        const size_t first = b / 2, end = (b + left) / 2;
-        for (size_t line = first; line < end; line += line_groups) {
+        const size_t end = (b + left) / 2;
+        __m512i place = first_place;
+        for (size_t line = b / 2; line < end; line += line_groups) {
             for (size_t n = 0; n < nn; n++) {
                 ask(w + n * apart + line * group_bytes, side_by_side, next_rows);
             }
             for (size_t g = line; g < line + line_groups && g < end; g++) {
-                const __m512i place =
-                    _mm512_add_epi32(first_place, _mm512_set1_epi32((int)(2 * (g - first))));
                 for (size_t n = 0; n < nn; n++) {
                     add_group(q4, sum, w + n * apart, x, scale, place, g, n, nt);
                 }
+                place = _mm512_add_epi32(place, _mm512_set1_epi32(2));
             }
         }
     }
