@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "compute/context.h"
+#include "compute/kernel.h"
 
 /* Columns of a task; columns of x at a time, so that a panel's share stays in the first cache (f32, 8 bits) or comes
  * from the second in long stretches (bf16). Of floats, which are the largest, about K_CHUNK_F32 columns are packed and
@@ -251,7 +252,7 @@ static size_t n_column_tasks(const linear_part *p)
 static void ask_to_write(float *out, size_t stride, size_t T, size_t n)
 {
     for (size_t t = 0; t < T; t++) {
-        for (size_t i = 0; i < n; i += 16) {
+        for (size_t i = 0; i < n; i += CACHE_LINE / sizeof *out) {
             __builtin_prefetch(out + t * stride + i, 1, 2);
         }
     }
@@ -323,7 +324,8 @@ static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts,
         n_tasks += n_column_tasks(&parts[i]);
     }
     const size_t columns = chunk_columns(parts, n_parts, type, K);
-    job.n_whole = n_tasks - min_size(n_tasks, pool_n_threads(c->pool));
+    const size_t n_threads = pool_n_threads(c->pool);
+    job.n_whole = n_tasks - (n_threads > 1 ? min_size(n_tasks, n_threads) : 0);
     for (; n_tasks > 0 && job.row0 < T; job.row0 += job.T) {
         job.T = min_size(T - job.row0, group_rows(type, columns));
         for (job.k0 = 0; job.k0 < K; job.k0 += job.k_n) {

@@ -346,8 +346,8 @@ static ALWAYS_INLINE span_scales scales_of(const dtype type, const uint8_t *span
 /* Asks for the span that comes AHEAD bytes later: the processor's own foresight ends with a page of 4096. */
 static ALWAYS_INLINE void ask_ahead(const dtype type, const uint8_t *span)
 {
-    enum { AHEAD = 2048, LINE = 64 };
-    for (size_t i = 0; i < span_bytes(type); i += LINE) {
+    enum { AHEAD = 2048 };
+    for (size_t i = 0; i < span_bytes(type); i += CACHE_LINE) {
         __builtin_prefetch(span + AHEAD + i, 0, 2);
     }
 }

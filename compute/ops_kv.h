@@ -18,6 +18,10 @@
  * alignment only. */
 enum { KV_PARTS = 4 };
 
+/* Values that vector kernels take through all strips of columns and all queries before the next ones: they stay in the first
+ * cache, and what they ask for ahead is spread over all strips. A multiple of KV_PARTS. */
+enum { KV_CHUNK = 16 };
+
 typedef struct kv_rows {
     const void *parts[KV_PARTS];
     size_t n_parts; /* 1 or KV_PARTS */

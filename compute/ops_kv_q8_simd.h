@@ -23,9 +23,8 @@
 #include "compute/kernel.h"
 #include "compute/ops_kv.h"
 
-/* Larger heads go the generic way. KV_Q8_CHUNK: values that all strips take before the next ones: they stay in the first
- * cache, and what they ask for ahead is spread over all strips. */
-enum { KV_Q8_HEAD = 1024, KV_Q8_GROUP = 32, KV_Q8_CHUNK = 16, KV_Q8_LANES = 16, KV_Q8_LINE = 64 };
+/* Larger heads go the generic way. */
+enum { KV_Q8_HEAD = 1024, KV_Q8_GROUP = 32, KV_Q8_LANES = 16 };
 
 /* n numbers in steps up to limit; zeros up to a multiple of KV_Q8_GROUP. What a step stands for is returned. */
 static ALWAYS_INLINE float kv_q8_steps(int16_t *out, const float *x, size_t n, int limit)
@@ -78,9 +77,9 @@ static ALWAYS_INLINE void kv_q8_scales(float *out, const kv_rows *rows, size_t k
 enum { KV_Q8_KEYS = 64 };
 
 typedef struct kv_q8_queries {
-    alignas(KV_Q8_LINE) int16_t numbers[KV_Q8_R][KV_Q8_HEAD];
+    alignas(CACHE_LINE) int16_t numbers[KV_Q8_R][KV_Q8_HEAD];
     float units[KV_Q8_R];
-    alignas(KV_Q8_LINE) int32_t totals[KV_Q8_R][KV_Q8_KEYS];
+    alignas(CACHE_LINE) int32_t totals[KV_Q8_R][KV_Q8_KEYS];
 } kv_q8_queries;
 
 static ALWAYS_INLINE void kv_q8_dot_step(svec acc[KV_Q8_R][KV_Q8_N], const kv_q8_queries *q,
@@ -202,7 +201,7 @@ typedef struct kv_q8_weights {
     int16_t numbers[KV_Q8_R][KV_Q8_ROWS]; /* a zero behind an odd number of them */
     float units[KV_Q8_R];
     /* Of each group of columns those of w_low, then those of w_high. */
-    alignas(KV_Q8_LINE) int32_t sums[KV_Q8_R][KV_Q8_HEAD];
+    alignas(CACHE_LINE) int32_t sums[KV_Q8_R][KV_Q8_HEAD];
 } kv_q8_weights;
 
 /* Rows a and b, of which the first has weight k, from column i on. */
@@ -211,7 +210,7 @@ static ALWAYS_INLINE void kv_q8_mix_pair(svec acc[KV_Q8_R][2 * KV_Q8_GROUPS], co
                                          size_t hd, const size_t nr, const size_t groups, const bool whole)
 {
     wvec pair[KV_Q8_R];
-    if (groups * KV_Q8_GROUP % KV_Q8_LINE == 0 || i % KV_Q8_LINE == 0) {
+    if (groups * KV_Q8_GROUP % CACHE_LINE == 0 || i % CACHE_LINE == 0) {
         ask_line_ahead(a + i);
         ask_line_ahead(b + i);
     }
@@ -273,8 +272,8 @@ static ALWAYS_INLINE void kv_q8_mix_rows(kv_q8_weights *w, const kv_rows *rows, 
 {
     enum { STRIP = KV_Q8_GROUPS * KV_Q8_GROUP };
     const size_t hd = rows->hd;
-    for (size_t k = 0; k < n; k += KV_Q8_CHUNK) {
-        const size_t end = n - k < KV_Q8_CHUNK ? n : k + KV_Q8_CHUNK;
+    for (size_t k = 0; k < n; k += KV_CHUNK) {
+        const size_t end = n - k < KV_CHUNK ? n : k + KV_CHUNK;
         size_t i = 0;
         for (; i + STRIP <= hd; i += STRIP) {
             kv_q8_mix_strip(w, rows, first, k, end, i, nr, KV_Q8_GROUPS, n_parts, true);

@@ -118,8 +118,6 @@ typedef struct kv_job {
     const kv_rows *rows;
 } kv_job;
 
-enum { KV_LINE = 64 };
-
 /* ---- dot ---- */
 
 /* Terms i .. i+15 of the block. */
@@ -145,7 +143,7 @@ static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, const unsig
                                        float *out, const size_t nr, const size_t nn, const size_t size,
                                        const bool fetch, kv_load_fn *load)
 {
-    const size_t hd = job->rows->hd, step = KV_LINE / size; /* numbers of a line */
+    const size_t hd = job->rows->hd, step = CACHE_LINE / size; /* numbers of a line */
     const float *q = job->x + r0 * job->x_stride;
     vec acc[KV_R][KV_N];
     for (size_t r = 0; r < nr; r++) {
@@ -232,10 +230,6 @@ static ALWAYS_INLINE void kv_dot_all(const kv_job *job, const size_t size, kv_lo
 
 /* ---- mix ---- */
 
-/* Values that all strips of all queries take before the next ones: they stay in the first cache, and what they ask for
- * ahead is spread over all strips. */
-enum { KV_CHUNK = 16 };
-
 /* nr rows x nv vectors of out from number i on take values k0 .. k1-1; the last vector has `lanes` lanes. */
 static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, size_t k0, size_t k1,
                                        const size_t nr, const size_t nv, size_t lanes, const size_t n_parts,
@@ -252,7 +246,7 @@ static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, s
     for (size_t k = k0; k < k1; k += n_parts) {
         for (size_t part = 0; part < n_parts; part++) {
             const unsigned char *at = kv_row_of(job->rows, k + part, n_parts) + i * size;
-            for (size_t line = 0; fetch && line < nv * LANES * size; line += KV_LINE) {
+            for (size_t line = 0; fetch && line < nv * LANES * size; line += CACHE_LINE) {
                 ask_line_ahead(at + line);
             }
             vec value[KV_V];

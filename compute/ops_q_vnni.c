@@ -9,7 +9,7 @@
 #include "compute/vec_avx512.h"
 
 /* Rows of weights and of activations taken together. */
-enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16, LINE = 64 };
+enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16 };
 
 /* What a block of rows works on. */
 typedef struct q_job {
@@ -71,7 +71,7 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
                                      const size_t nn, const bool side_by_side)
 {
     const size_t n_blocks = job->Kp / QUANT_BLOCK, numbers = q4 ? job->Kp / 2 : job->Kp;
-    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP, line_groups = LINE / group_bytes;
+    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP, line_groups = CACHE_LINE / group_bytes;
     const size_t apart = job->step * job->row_bytes, next_rows = nn * job->row_bytes;
     const unsigned char *w = job->w + n0 * job->row_bytes;
     const __m512i first_place = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -111,7 +111,7 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0,
         }
     }
     for (size_t n = 0; n < nn; n++) { /* what is ahead of scales and minima */
-        for (size_t at = numbers; at < job->row_bytes; at += LINE) {
+        for (size_t at = numbers; at < job->row_bytes; at += CACHE_LINE) {
             ask(w + n * apart + at, side_by_side, next_rows);
         }
     }

@@ -157,7 +157,6 @@ static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][STRETCHES]
  * side, which is what memory answers fastest. */
 static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apart, const size_t nt)
 {
-    enum { LINE = 64 };
     dot_job wide = *job;
     wide.w_stride = apart * job->w_stride;
     const unsigned char *w = job->w + n * job->w_stride;
@@ -170,7 +169,7 @@ static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apa
     size_t k = 0;
     for (; k + 2 * LANES <= job->K; k += 2 * LANES) {
         for (size_t i = 0; i < STRETCHES; i++) {
-            for (size_t at = 0; at < 2 * LANES * job->w_size; at += LINE) {
+            for (size_t at = 0; at < 2 * LANES * job->w_size; at += CACHE_LINE) {
                 ask_line_ahead(w + i * wide.w_stride + k * job->w_size + at);
             }
         }
@@ -194,7 +193,6 @@ static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apa
 static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, const size_t nt,
                                     const size_t nn, const size_t fetch0, const size_t fetch1)
 {
-    enum { LINE = 64 };
     const float *x = job->x + t0 * job->x_stride;
     const unsigned char *w = job->w + n0 * job->w_stride;
     const bool last = n0 + 2 * nn > job->N;
@@ -209,7 +207,7 @@ static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, co
     size_t k = 0;
     for (; k + 2 * LANES <= job->K; k += 2 * LANES) {
         for (size_t i = 0; i < (fetch1 - fetch0) * job->w_size / 2; i++) {
-            __builtin_prefetch(next + i * LINE, 0, 2);
+            __builtin_prefetch(next + i * CACHE_LINE, 0, 2);
         }
         next += (fetch1 - fetch0) * 2 * LANES * job->w_size;
         dot_step(job, acc, x, w, k, nt, nn);
@@ -633,7 +631,7 @@ static void rope(float *x, const float *cos, const float *sin, size_t n)
     }
 }
 
-/* s = e^(s - top) of the n values from i on, added to total; n is LANES but for the last ones. */
+/* s = e^(s - top) of n values, added to total; n is LANES but for the last ones. */
 static ALWAYS_INLINE vec softmax_step(float *s, size_t n, vec top, vec total)
 {
     const vec e = v_exp(v_sub(v_load_n(s, n, -INFINITY), top));
