@@ -108,8 +108,10 @@ static bool tidy_origins(word_list *origins)
             word[n - 1] = '\0';
         }
         if (strcmp(word, "null") != 0 && (!name || name[3 + strcspn(name + 3, "/?#*")] || !name[3])) {
-            fprintf(stderr, "parley: --allowed-origins is \"%s\"; it takes origins such as https://chat.example:8443\n",
-                    word);
+            fprintf(
+                stderr,
+                "parley: --allowed-origins is \"%s\"; it takes origins such as https://chat.example:8443\n",
+                word);
             return false;
         }
     }

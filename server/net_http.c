@@ -18,7 +18,8 @@ enum { DISCARD_S = 2, STREAM_RATE = 16384, AHEAD_MAX = 65536, WS_KEY_LEN = 24 };
 
 /* What pages of other origins may read besides the headers that browsers always show. */
 #define EXPOSED_HEADERS                                                                                      \
-    "Retry-After, x-request-id, request-id, ETag, Location, Allow, Content-Disposition, Content-Range, Date, " \
+    "Retry-After, x-request-id, request-id, ETag, Location, Allow, Content-Disposition, Content-Range, "     \
+    "Date, "                                                                                                 \
     "WWW-Authenticate"
 
 /* ---- writing ---- */

@@ -140,15 +140,17 @@ static bool answer_preflight(const net_head *head, net_reply *reply)
 {
     static _Thread_local char headers[1024 + NET_HEADER_MAX];
     const bool has_more = head->cors_headers[0] && strcmp(head->cors_headers, "?") != 0;
-    snprintf(headers, sizeof headers,
-             "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
-             "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, "
-             "x-api-key, anthropic-version, anthropic-beta, anthropic-dangerous-direct-browser-access, OpenAI-Beta, "
-             "OpenAI-Organization, OpenAI-Project%s%s\r\n"
-             "Access-Control-Max-Age: 7200\r\n%s"
-             "Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n",
-             has_more ? ", " : "", has_more ? head->cors_headers : "",
-             head->cors_private ? "Access-Control-Allow-Private-Network: true\r\n" : "");
+    snprintf(
+        headers, sizeof headers,
+        "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, "
+        "x-api-key, anthropic-version, anthropic-beta, anthropic-dangerous-direct-browser-access, "
+        "OpenAI-Beta, "
+        "OpenAI-Organization, OpenAI-Project%s%s\r\n"
+        "Access-Control-Max-Age: 7200\r\n%s"
+        "Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n",
+        has_more ? ", " : "", has_more ? head->cors_headers : "",
+        head->cors_private ? "Access-Control-Allow-Private-Network: true\r\n" : "");
     *reply = (net_reply){.status = 204, .headers = headers};
     return false;
 }
