@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "server/history_state.h"
 
-/* SHARE: a fresh reserve takes at most this part of what is free. VACUUM_PASSES: pieces in which space is given back. */
-enum { SHARE = 4, VACUUM_PASSES = 4096, SMALLEST = 1 << 16 };
+/* SHARE: a fresh reserve takes at most this part of what is free; LEFT: one that was used leaves this part. VACUUM_PASSES: pieces in which space is given back. */
+enum { SHARE = 4, LEFT = 8, VACUUM_PASSES = 4096, SMALLEST = 1 << 16 };
 
 static uint64_t free_bytes(int fd)
 {
@@ -40,7 +40,9 @@ void history_reserve_fill(history_store *st)
         return;
     }
     const uint64_t held = (uint64_t)have.st_size, most = history_file_limit();
-    uint64_t wanted = (free_bytes(st->reserve_fd) + held) / SHARE;
+    const uint64_t room = free_bytes(st->reserve_fd) + held, back = room - room / LEFT;
+    uint64_t wanted = back < st->reserve_was ? back : st->reserve_was;
+    wanted = wanted < room / SHARE ? room / SHARE : wanted;
     wanted = wanted > LIMIT_HISTORY_RESERVE_BYTES ? LIMIT_HISTORY_RESERVE_BYTES : wanted;
     wanted = wanted > most ? most : wanted;
     if (wanted > held && wanted >= SMALLEST && posix_fallocate(st->reserve_fd, 0, (off_t)wanted) != 0 &&
@@ -51,6 +53,10 @@ void history_reserve_fill(history_store *st)
 
 void history_reserve_free(history_store *st)
 {
+    struct stat have;
+    if (st->reserve_fd >= 0 && fstat(st->reserve_fd, &have) == 0 && have.st_size > 0) {
+        st->reserve_was = (uint64_t)have.st_size;
+    }
     if (st->reserve_fd >= 0 && ftruncate(st->reserve_fd, 0) != 0) {
         log_warn("history", "%s: the room set aside for deleting cannot be freed", st->dir);
     }

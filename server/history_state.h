@@ -22,6 +22,7 @@ struct history_store {
     uint64_t database_quota; /* of the database alone, where files may not grow (RLIMIT_FSIZE) */
     int lock_fd;             /* holds the folder against another server */
     int reserve_fd;          /* a file that only takes room; -1: none */
+    uint64_t reserve_was;    /* bytes that it had when it was freed */
 };
 
 /* history_reserve.c: room on the disk that is kept for deleting, which needs some before it gives some back. */
