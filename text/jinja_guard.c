@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/jinja_library.h"
 #include "text/jinja_render.h"
 
@@ -107,9 +108,11 @@ static bool break_new_markers(jinja_render *r, const jinja_value *self, const ji
     for (size_t i = 0; i < out->len && !r->err; i++) {
         const size_t n = guard_match(r->guard, out->as.text + i, out->len - i);
         if (n > 0 && !is_known(r, seen, &n_seen, self, args, out->as.text + i, n)) {
-            bytes_append(&text, out->as.text + done, i + 1 - done);
+            uint32_t c;
+            const size_t after_first = i + utf8_decode(out->as.text + i, out->len - i, &c);
+            bytes_append(&text, out->as.text + done, after_first - done);
             bytes_append(&text, GUARD_CHAR, GUARD_LEN);
-            done = i + 1;
+            done = after_first;
         }
     }
     if (done == 0) {
