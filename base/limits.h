@@ -145,9 +145,10 @@ enum {
     LIMIT_GGUF_NAME = 255,
     LIMIT_CATALOG_MODELS = 1024 /* below --models-dir */
 };
-#define LIMIT_CONFIG_BYTES    ((size_t)16 << 20)
-#define LIMIT_TOKENIZER_BYTES ((size_t)256 << 20)
-#define LIMIT_TEMPLATE_BYTES  ((size_t)4 << 20)
-#define LIMIT_RENDERED_BYTES  ((size_t)64 << 20)
+#define LIMIT_CONFIG_BYTES          ((size_t)16 << 20)
+#define LIMIT_TOKENIZER_BYTES       ((size_t)256 << 20)
+#define LIMIT_TEMPLATE_BYTES        ((size_t)4 << 20)
+#define LIMIT_HISTORY_RESERVE_BYTES ((uint64_t)16 << 20) /* of the disk, kept for deleting chats */
+#define LIMIT_RENDERED_BYTES        ((size_t)64 << 20)
 
 #endif

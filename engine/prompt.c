@@ -8,15 +8,16 @@
 /* What building the template's variables needs everywhere. */
 typedef struct builder {
     arena *a;
-    const tokenizer *tok;
-    bytes guarded; /* reused for each string */
+    guard guard;
+    bool splits_thinking; /* the template wants the reasoning of an answer apart from its text */
+    bytes guarded;        /* reused for each string */
 } builder;
 
-/* A string that a user or a model wrote: special tokens in it are broken by guards. */
+/* A string that a user, a tool or a model wrote: markers in it are broken by guards. */
 static jinja_value *user_string(builder *b, const char *text, size_t len)
 {
     bytes_clear(&b->guarded);
-    tokenizer_guard(b->tok, &b->guarded, text, len);
+    guard_text(&b->guard, &b->guarded, text, len);
     return b->guarded.failed ? NULL : jinja_str(b->a, bytes_str(&b->guarded), b->guarded.len);
 }
 
@@ -40,7 +41,7 @@ static jinja_value *user_json(builder *b, const json *v)
         jinja_value *dict = jinja_dict(b->a);
         for (const json *item = json_child(v); item && dict; item = json_next(item)) {
             bytes_clear(&b->guarded);
-            tokenizer_guard(b->tok, &b->guarded, json_key(item), strlen(json_key(item)));
+            guard_text(&b->guard, &b->guarded, json_key(item), strlen(json_key(item)));
             char *key = arena_strdup(b->a, bytes_str(&b->guarded), b->guarded.len);
             if (!key || !jinja_dict_set(b->a, dict, key, user_json(b, item))) {
                 return NULL;
@@ -53,13 +54,41 @@ static jinja_value *user_json(builder *b, const json *v)
 
 static jinja_value *constant(builder *b, const char *text)
 {
-    return jinja_str(b->a, text, strlen(text));
+    return jinja_own_str(b->a, text);
 }
 
-static jinja_value *content_value(builder *b, const chat_message *m)
+/* An answer that came back with its reasoning in front, "<think>...</think>", as other servers give it: fills reasoning
+ * and returns how many bytes of the first part that takes, or returns 0. Templates look for the markers themselves,
+ * but in contents these are guarded. */
+static size_t find_thinking(const builder *b, const chat_message *m, const char **reasoning, size_t *len)
+{
+    static const char OPEN[] = "<think>", CLOSE[] = "</think>";
+    if (!b->splits_thinking || m->role != CHAT_ASSISTANT || m->reasoning || m->n_parts == 0 ||
+        m->parts[0].kind != CHAT_TEXT) {
+        return 0;
+    }
+    const char *text = m->parts[0].text, *from = text + strspn(text, " \n\r\t");
+    const char *end = strncmp(from, OPEN, sizeof OPEN - 1) == 0 ? strstr(from, CLOSE) : NULL;
+    if (!end) {
+        return 0;
+    }
+    const char *rest = end + sizeof CLOSE - 1;
+    rest += strspn(rest, "\n");
+    from += sizeof OPEN - 1;
+    for (; from < end && *from == '\n'; from++) {
+    }
+    for (; end > from && end[-1] == '\n'; end--) {
+    }
+    *reasoning = from;
+    *len = (size_t)(end - from);
+    return (size_t)(rest - text);
+}
+
+/* Without the first `skip` bytes of the first part. */
+static jinja_value *content_value(builder *b, const chat_message *m, size_t skip)
 {
     if (m->is_string && m->n_parts == 1 && m->parts[0].kind == CHAT_TEXT) {
-        return user_string(b, m->parts[0].text, m->parts[0].text_len);
+        return user_string(b, m->parts[0].text + skip, m->parts[0].text_len - skip);
     }
     if (m->n_parts == 0) {
         return constant(b, "");
@@ -71,7 +100,8 @@ static jinja_value *content_value(builder *b, const chat_message *m)
         bool ok = item != NULL;
         if (p->kind == CHAT_TEXT) {
             ok = ok && jinja_dict_set(b->a, item, "type", constant(b, "text")) &&
-                 jinja_dict_set(b->a, item, "text", user_string(b, p->text, p->text_len));
+                 jinja_dict_set(b->a, item, "text",
+                                user_string(b, p->text + (i ? 0 : skip), p->text_len - (i ? 0 : skip)));
         } else {
             ok = ok &&
                  jinja_dict_set(b->a, item, "type", constant(b, p->kind == CHAT_IMAGE ? "image" : "video"));
@@ -114,12 +144,16 @@ static jinja_value *message_value(builder *b, const chat_message *m)
 {
     static const char *const ROLES[] = {
         [CHAT_SYSTEM] = "system", [CHAT_USER] = "user", [CHAT_ASSISTANT] = "assistant", [CHAT_TOOL] = "tool"};
+    const char *thought = NULL;
+    size_t thought_len = 0;
+    const size_t skip = find_thinking(b, m, &thought, &thought_len);
     jinja_value *dict = jinja_dict(b->a);
-    bool ok = dict && jinja_dict_set(b->a, dict, "role", constant(b, ROLES[m->role])) &&
-              jinja_dict_set(b->a, dict, "content", content_value(b, m)) &&
-              set_optional(b, dict, "reasoning_content", m->reasoning) &&
-              set_optional(b, dict, "tool_call_id", m->tool_call_id) &&
-              set_optional(b, dict, "name", m->name);
+    bool ok =
+        dict && jinja_dict_set(b->a, dict, "role", constant(b, ROLES[m->role])) &&
+        jinja_dict_set(b->a, dict, "content", content_value(b, m, skip)) &&
+        (!thought || jinja_dict_set(b->a, dict, "reasoning_content", user_string(b, thought, thought_len))) &&
+        set_optional(b, dict, "reasoning_content", m->reasoning) &&
+        set_optional(b, dict, "tool_call_id", m->tool_call_id) && set_optional(b, dict, "name", m->name);
     if (ok && m->n_tool_calls) {
         ok = jinja_dict_set(b->a, dict, "tool_calls", tool_calls_value(b, m));
     }
@@ -151,14 +185,17 @@ static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
 static err_code render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
                        bool invite, err_detail *detail)
 {
-    builder b = {.tok = tok, .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
+    builder b = {.guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
+                 .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
     bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
+    const char *source = chat_template_text(template);
+    b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
     err_code err = ERR_OK;
     jinja_value *vars = b.a ? template_vars(&b, in, invite) : NULL;
     if (!vars) {
         err = err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
     } else {
-        err = chat_template_render(template, out, vars, b.a, detail);
+        err = chat_template_render_guarded(template, &b.guard, out, vars, b.a, detail);
     }
     bytes_deinit(&b.guarded);
     arena_destroy(b.a);

@@ -96,12 +96,20 @@ bool access_host_allowed(const access_rules *a, const char *host)
 
 /* ---- origin ---- */
 
-bool access_origin_allowed(const access_rules *a, const char *origin, const char *host)
+bool access_origin_listed(const access_rules *a, const char *origin)
 {
     for (size_t i = 0; i < a->n_origins; i++) {
-        if (strcasecmp(a->origins[i], origin) == 0) {
+        if (strcmp(a->origins[i], origin) == 0) {
             return true;
         }
+    }
+    return false;
+}
+
+bool access_origin_allowed(const access_rules *a, const char *origin, const char *host)
+{
+    if (access_origin_listed(a, origin)) {
+        return true;
     }
     const char *rest = strncasecmp(origin, "http://", 7) == 0    ? origin + 7
                        : strncasecmp(origin, "https://", 8) == 0 ? origin + 8

@@ -41,6 +41,7 @@ uint64_t access_scope(const access_rules *a, const net_head *head);
 
 /* Single rules, for tests. */
 bool access_host_allowed(const access_rules *a, const char *host);
+bool access_origin_listed(const access_rules *a, const char *origin);
 bool access_origin_allowed(const access_rules *a, const char *origin, const char *host);
 bool access_key_allowed(const access_rules *a, const net_head *head);
 

@@ -94,6 +94,13 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
     case ERR_TIMEOUT:
         api_error_set(e, 504, name, param, "%s", text);
         return;
+    case ERR_IO:
+        if (strstr(name, "storage_failed")) { /* the disk: a cause that a person can mend */
+            api_error_set(e, 507, name, param, "%s", text);
+            return;
+        }
+        api_error_set(e, 500, "server_error", NULL, "the server failed to answer this request");
+        return;
     case ERR_CANCELLED:
         api_error_set(e, 499, "cancelled", NULL, "the request was cancelled");
         return;

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,31 @@ typedef struct key_ring {
     const options *o;
     word_list keys;
 } key_ring;
+
+/* Writes the origins as browsers do: in small letters, without a slash at the end. Says so and returns false if one is
+ * none. */
+static bool tidy_origins(word_list *origins)
+{
+    for (size_t i = 0; i < origins->n; i++) {
+        char *word = origins->text + (origins->words[i] - origins->text);
+        for (char *p = word; *p; p++) {
+            *p = (char)tolower((unsigned char)*p);
+        }
+        const char *name = strstr(word, "://");
+        const size_t n = strlen(word);
+        if (name && name[3] && word[n - 1] == '/') {
+            word[n - 1] = '\0';
+        }
+        if (strcmp(word, "null") != 0 && (!name || name[3 + strcspn(name + 3, "/?#*")] || !name[3])) {
+            fprintf(
+                stderr,
+                "parley: --allowed-origins is \"%s\"; it takes origins such as https://chat.example:8443\n",
+                word);
+            return false;
+        }
+    }
+    return true;
+}
 
 /* serve_options.read_keys */
 static err_code read_keys_again(void *ctx, const char *const **keys, size_t *n, err_detail *detail)
@@ -198,6 +224,9 @@ int command_serve(const options *o)
             stderr,
             "parley: --host, --allowed-hosts, --allowed-origins and --media-domains take at most %d names\n",
             LIST_MAX);
+        goto out;
+    }
+    if (!tidy_origins(&origins)) {
         goto out;
     }
     if (o->check) {

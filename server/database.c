@@ -69,6 +69,13 @@ static void note(database *db, int rc)
     }
 }
 
+static void reset_queries(database *db)
+{
+    for (int i = 0; i < db->n_queries; i++) {
+        sqlite3_reset(db->queries[i].statement);
+    }
+}
+
 static bool is_whole(database *db)
 {
     query *q = database_query(db, "PRAGMA quick_check(1)");
@@ -99,9 +106,7 @@ err_code database_open(database **out, const char *path, err_detail *d)
         const bool whole = db->failed == SQLITE_OK && is_whole(db);
         rc = db->failed != SQLITE_OK ? db->failed : whole ? SQLITE_OK : SQLITE_CORRUPT;
         db->failed = SQLITE_OK;
-        for (int i = 0; i < db->n_queries; i++) {
-            sqlite3_reset(db->queries[i].statement);
-        }
+        reset_queries(db);
     }
     const err_code err = report(rc, d);
     if (err != ERR_OK) {
@@ -159,6 +164,36 @@ void database_set_max_bytes(database *db, uint64_t n_bytes)
     database_run(db, sql);
 }
 
+void database_set_log_bytes(database *db, uint64_t n_bytes)
+{
+    const uint64_t n_pages = n_bytes / page_bytes(db);
+    sqlite3_wal_autocheckpoint(db->handle, n_pages < 1 ? 1 : n_pages < INT32_MAX ? (int)n_pages : INT32_MAX);
+}
+
+void database_checkpoint(database *db)
+{
+    reset_queries(db);
+    const int rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (rc != SQLITE_OK) {
+        log_warn("history", "the write-ahead log cannot be emptied: %s", sqlite3_errstr(rc));
+    }
+}
+
+bool database_be_frugal(database *db, bool frugal)
+{
+    const char *sql = frugal ? "PRAGMA secure_delete = FAST" : "PRAGMA secure_delete = ON";
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+bool database_vacuum_piece(database *db)
+{
+    const int64_t before = pragma(db, "PRAGMA freelist_count");
+    reset_queries(db);
+    const int rc = sqlite3_exec(db->handle, "PRAGMA incremental_vacuum(64)", NULL, NULL, NULL);
+    database_checkpoint(db);
+    return rc == SQLITE_OK && pragma(db, "PRAGMA freelist_count") < before;
+}
+
 uint64_t database_used_bytes(database *db)
 {
     const int64_t n = pragma(db, "PRAGMA page_count") - pragma(db, "PRAGMA freelist_count");
@@ -175,9 +210,7 @@ void database_begin(database *db)
 
 err_code database_end(database *db, err_code err, err_detail *d)
 {
-    for (int i = 0; i < db->n_queries; i++) {
-        sqlite3_reset(db->queries[i].statement); /* an open one would hold the commit up */
-    }
+    reset_queries(db); /* an open one would hold the commit up */
     if (err == ERR_OK && db->failed == SQLITE_OK) {
         database_run(db, "COMMIT");
     }

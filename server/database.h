@@ -33,6 +33,15 @@ int database_version(database *db);
 void database_set_version(database *db, int version); /* inside a transaction */
 /* The file never grows beyond this: what would is ERR_LIMIT. */
 void database_set_max_bytes(database *db, uint64_t n_bytes);
+/* The write-ahead log is emptied into the file when it has this many bytes (SQLite's standard: 1,000 pages). */
+void database_set_log_bytes(database *db, uint64_t n_bytes);
+/* Empties it now, as far as there is room. Outside of transactions, as the following. */
+void database_checkpoint(database *db);
+/* True: what is deleted is not overwritten with zeros, which a write-ahead log would have to hold; database_vacuum_piece
+ * then takes it out of the file. False if that cannot be set. */
+bool database_be_frugal(database *db, bool frugal);
+/* Gives some free pages back to the disk; false if there are none left, or no room to do it. */
+bool database_vacuum_piece(database *db);
 /* Bytes of the file that are in use. */
 uint64_t database_used_bytes(database *db);
 

@@ -458,7 +458,18 @@ err_code history_store_put(history_store *st, uint64_t scope, const char *id, co
     database_begin(st->db);
     err_code err = history_check_room(st, 0, d);
     err = err == ERR_OK ? history_write_chat(st, scope, id, given, false, change, d) : err;
+    err = err == ERR_OK ? history_check_room(st, 0, d) : err; /* what is beyond the quota is for deleting */
     return history_end(st, err, d);
+}
+
+static err_code delete_chat(history_store *st, uint64_t scope, const char *id, err_detail *d)
+{
+    database_begin(st->db);
+    query *q = database_query(st->db, "DELETE FROM chats WHERE scope = ?1 AND id = ?2");
+    query_bind_int(q, 1, (int64_t)scope);
+    query_bind_text(q, 2, id, strlen(id));
+    const bool done = query_run(q) > 0;
+    return history_end(st, done ? ERR_OK : history_no_chat(d), d);
 }
 
 err_code history_store_delete(history_store *st, uint64_t scope, const char *id, chat_change *change,
@@ -466,14 +477,16 @@ err_code history_store_delete(history_store *st, uint64_t scope, const char *id,
 {
     *change = (chat_change){.revision = 0};
     snprintf(change->id, sizeof change->id, "%s", id);
-    database_begin(st->db);
-    query *q = database_query(st->db, "DELETE FROM chats WHERE scope = ?1 AND id = ?2");
-    query_bind_int(q, 1, (int64_t)scope);
-    query_bind_text(q, 2, id, strlen(id));
-    const bool done = query_run(q) > 0;
-    const err_code err = history_end(st, done ? ERR_OK : history_no_chat(d), d);
+    err_code err = delete_chat(st, scope, id, d);
+    const bool has_no_room = err == ERR_LIMIT || err == ERR_IO;
+    if (has_no_room && history_make_room(st)) {
+        err = delete_chat(st, scope, id, d);
+    }
     if (err == ERR_OK) {
         history_sweep_files(st);
+    }
+    if (has_no_room) {
+        history_give_back(st);
     }
     return err;
 }

@@ -65,6 +65,9 @@ enum { SCHEMA_VERSION = ARRAY_LEN(MIGRATIONS) };
 
 /* What deleting needs although the history is full. */
 #define HEADROOM_BYTES ((uint64_t)8 << 20)
+/* Where files may not grow, the write-ahead log must be emptied before it meets that limit. */
+#define LOG_BYTES ((uint64_t)4 << 20)
+enum { LOG_SHARE = 4 };
 
 static err_code migrate(history_store *st, err_detail *d)
 {
@@ -141,7 +144,13 @@ static err_code open_database(history_store *st, err_detail *d)
     if (fd >= 0) {
         close(fd);
     }
-    const err_code err = database_open(&st->db, path, d);
+    history_reserve_open(st);
+    err_code err = database_open(&st->db, path, d);
+    if (err == ERR_LIMIT ||
+        err == ERR_IO) { /* a full disk has no room for the files that SQLite needs beside it */
+        history_reserve_free(st);
+        err = database_open(&st->db, path, d);
+    }
     switch (err) {
     case ERR_OK:
         return ERR_OK;
@@ -170,7 +179,7 @@ err_code history_store_open(history_store **out, const history_options *opt, err
     if (!st) {
         return err_set(d, ERR_NOMEM, "no memory for the history");
     }
-    st->lock_fd = -1;
+    st->lock_fd = st->reserve_fd = -1;
     st->quota = opt->quota;
     err_code err = ERR_OK;
     if (strlen(opt->dir) >= sizeof st->dir) {
@@ -186,7 +195,13 @@ err_code history_store_open(history_store **out, const history_options *opt, err
         history_store_close(st);
         return err;
     }
-    database_set_max_bytes(st->db, opt->quota + HEADROOM_BYTES);
+    const uint64_t most = history_file_limit();
+    database_set_max_bytes(st->db, opt->quota + HEADROOM_BYTES < most ? opt->quota + HEADROOM_BYTES : most);
+    st->database_quota =
+        most < UINT64_MAX ? most / 2 : most; /* deleting, too, makes the index grow at first */
+    if (most / LOG_SHARE < LOG_BYTES) {
+        database_set_log_bytes(st->db, most / LOG_SHARE);
+    }
     const int dir_fd = open(st->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd >= 0) {
         fsync(dir_fd); /* the names of what was made just now */
@@ -194,6 +209,7 @@ err_code history_store_open(history_store **out, const history_options *opt, err
     }
     history_sweep_files(st);
     history_sweep_folder(st);
+    history_reserve_fill(st);
     *out = st;
     return ERR_OK;
 }
@@ -204,6 +220,9 @@ void history_store_close(history_store *st)
         database_close(st->db);
         if (st->lock_fd >= 0) {
             close(st->lock_fd);
+        }
+        if (st->reserve_fd >= 0) {
+            close(st->reserve_fd);
         }
         free(st);
     }

@@ -4,6 +4,7 @@
  * history_store.c     reading: lists, search, one chat
  * history_put.c       writing and deleting chats
  * history_files.c     attached files
+ * history_reserve.c   room for deleting on a full disk
  * history_transfer.c  export and import
  */
 #ifndef PARLEY_SERVER_HISTORY_STATE_H
@@ -18,8 +19,23 @@ struct history_store {
     database *db;
     char dir[HISTORY_PATH_MAX - 128]; /* room for the names below it */
     uint64_t quota;
-    int lock_fd; /* holds the folder against another server */
+    uint64_t database_quota; /* of the database alone, where files may not grow (RLIMIT_FSIZE) */
+    int lock_fd;             /* holds the folder against another server */
+    int reserve_fd;          /* a file that only takes room; -1: none */
+    uint64_t reserve_was;    /* bytes that it had when it was freed */
 };
+
+/* history_reserve.c: room on the disk that is kept for deleting, which needs some before it gives some back. */
+void history_reserve_open(history_store *st);
+/* Takes up to LIMIT_HISTORY_RESERVE_BYTES again, as far as the disk allows. */
+void history_reserve_fill(history_store *st);
+void history_reserve_free(history_store *st);
+/* After a deletion found no room: frees the reserve and what the write-ahead log holds. False if that does not help. */
+bool history_make_room(history_store *st);
+/* After it: gives free pages back to the disk, piece by piece, and fills the reserve. */
+void history_give_back(history_store *st);
+/* The largest file that this process may write (RLIMIT_FSIZE); UINT64_MAX: any. */
+uint64_t history_file_limit(void);
 
 /* Ends a transaction and puts the failure of the database into words. */
 MUST_CHECK err_code history_end(history_store *st, err_code err, err_detail *d);

@@ -65,7 +65,14 @@ static uint64_t file_bytes(history_store *st)
 
 err_code history_check_room(history_store *st, uint64_t n_bytes, err_detail *d)
 {
-    const uint64_t used = database_used_bytes(st->db) + file_bytes(st);
+    const uint64_t of_database = database_used_bytes(st->db), used = of_database + file_bytes(st);
+    if (of_database > st->database_quota) {
+        return err_set_param(
+            d, ERR_LIMIT, NULL, "history_full",
+            "there is no room for this on the server: its files may not grow beyond %llu MiB "
+            "(ulimit -f); delete chats you no longer need",
+            (unsigned long long)(history_file_limit() >> 20));
+    }
     if (used > st->quota || n_bytes > st->quota - used) {
         return err_set_param(d, ERR_LIMIT, NULL, "history_full",
                              "there is no room for this on the server: its history may take %llu MiB "

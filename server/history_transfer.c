@@ -212,5 +212,6 @@ err_code history_store_import(history_store *st, uint64_t scope, const json *giv
         }
         *n_chats += err == ERR_OK;
     }
+    err = err == ERR_OK ? history_check_room(st, 0, d) : err;
     return history_end(st, err, d);
 }

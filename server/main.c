@@ -1,5 +1,6 @@
 /* main: reads the command line and calls the command. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], ENGINE_FILM_COMMAND) == 0) {
         return engine_film_worker();
     }
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) fails that write, not the program */
     options o;
     int code = options_parse(&o, argc, argv);
     if (code < 0) {

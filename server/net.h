@@ -48,7 +48,12 @@ typedef struct net_head {
     char accept_encoding[128];
     char ws_protocols[NET_HEADER_MAX];
     char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* Idempotency-Key; "?" if it is longer */
-    bool is_upgrade;                         /* asks for a WebSocket */
+    char cors_headers[NET_HEADER_MAX];       /* Access-Control-Request-Headers */
+    bool
+        is_preflight; /* OPTIONS with Origin and Access-Control-Request-Method: a browser asks before it asks */
+    bool
+        cors_private; /* ... from a public page to a private address (Access-Control-Request-Private-Network) */
+    bool is_upgrade; /* asks for a WebSocket */
     bool has_body;
     uint64_t body_bytes; /* announced */
 } net_head;
@@ -112,6 +117,9 @@ typedef struct net_options {
     size_t max_message;
     size_t max_binary; /* binary message; 0: none are taken */
     size_t max_header;
+    const char *const *
+        origins; /* whose pages may read what the server answers (CORS); not owned, they live as long as the net */
+    size_t n_origins;
     size_t max_inflight; /* bytes of all bodies and messages being read */
     int max_connections;
     int max_connections_per_address;

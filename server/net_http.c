@@ -16,6 +16,12 @@
  * the reply to the one in front. */
 enum { DISCARD_S = 2, STREAM_RATE = 16384, AHEAD_MAX = 65536, WS_KEY_LEN = 24 };
 
+/* What pages of other origins may read besides the headers that browsers always show. */
+#define EXPOSED_HEADERS                                                                                      \
+    "Retry-After, x-request-id, request-id, ETag, Location, Allow, Content-Disposition, Content-Range, "     \
+    "Date, "                                                                                                 \
+    "WWW-Authenticate"
+
 /* ---- writing ---- */
 
 static const char *status_text(int status)
@@ -78,6 +84,18 @@ static const char *status_text(int status)
     }
 }
 
+/* Lets the pages of allowed origins read this reply. Without credentials: what lets a page in is its key, no cookie. */
+static void write_cors(net_conn *c)
+{
+    if (c->net->opt.n_origins > 0) {
+        bytes_append_str(&c->out, "Vary: Origin\r\n");
+    }
+    if (c->origin) {
+        bytes_printf(&c->out, "Access-Control-Allow-Origin: %s\r\n", c->origin);
+        bytes_append_str(&c->out, "Access-Control-Expose-Headers: " EXPOSED_HEADERS "\r\n");
+    }
+}
+
 static void write_head(net_conn *c, int status, const char *content_type, const char *headers)
 {
     char date[64], id[64];
@@ -102,6 +120,7 @@ static void write_head(net_conn *c, int status, const char *content_type, const 
         bytes_printf(&c->out, "Content-Type: %s\r\n", content_type);
     }
     bytes_append_str(&c->out, headers ? headers : "");
+    write_cors(c);
     bytes_printf(&c->out, "Connection: %s\r\n", c->close_after ? "close" : "keep-alive");
 }
 
@@ -324,6 +343,12 @@ static bool read_head(net_head *h, const http_head *from)
     http_head_value(from, "if-none-match", h->if_none_match, sizeof h->if_none_match);
     http_head_value(from, "accept-encoding", h->accept_encoding, sizeof h->accept_encoding);
     http_head_value(from, "sec-websocket-protocol", h->ws_protocols, sizeof h->ws_protocols);
+    char asked[32];
+    http_head_value(from, "access-control-request-method", asked, sizeof asked);
+    h->is_preflight = h->method == NET_OPTIONS && h->origin[0] && asked[0];
+    http_head_value(from, "access-control-request-headers", h->cors_headers, sizeof h->cors_headers);
+    http_head_value(from, "access-control-request-private-network", asked, sizeof asked);
+    h->cors_private = strcasecmp(asked, "true") == 0;
     http_head_value(from, "idempotency-key", h->repeat_key, sizeof h->repeat_key);
     h->is_upgrade = wants_socket(from, h->method);
     return http_decode(h->query, sizeof h->query, from->query);
@@ -343,6 +368,12 @@ static void begin_request(net_conn *c, const http_head *h)
     c->body_unread = c->stream_end = c->streams_body = c->is_chunked = false;
     c->body_left = 0;
     c->deadline_ns = 0;
+    c->origin = NULL;
+    char origin[NET_HEADER_MAX];
+    http_head_value(h, "origin", origin, sizeof origin);
+    for (size_t i = 0; i < c->net->opt.n_origins; i++) {
+        c->origin = strcmp(c->net->opt.origins[i], origin) == 0 ? c->net->opt.origins[i] : c->origin;
+    }
     snprintf(c->method, sizeof c->method, "%.*s", (int)h->method.len, h->method.text ? h->method.text : "");
     snprintf(c->path, sizeof c->path, "%.*s", (int)h->path.len, h->path.text ? h->path.text : "");
     c->head_ns = clock_ns();

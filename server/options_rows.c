@@ -304,7 +304,8 @@ static const option_row ROWS[] = {
         .note = "localhost and addresses"),
     ROW(.name = "allowed-origins", .also = "cors-origins", .metavar = "LIST", AT(allowed_origins),
         .kind = OPTION_LIST, .commands = IN_SERVE, .group = GROUP_ACCESS,
-        .help = "web origins that may call the API, with commas", .note = "this server's own"),
+        .help = "web origins whose pages may use the server, by HTTP and WebSocket, with commas",
+        .note = "this server's own"),
 
     /* ---- uploads ---- */
     ROW(.name = "max-upload", .also = "max-upload-mb", .metavar = "MIB", AT(max_upload_mib),

@@ -536,6 +536,8 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_binary = LIMIT_UPLOAD_CHUNK + SERVE_CHUNK_HEADER,
                                  .max_inflight = max_bytes,
                                  .max_header = opt->max_header,
+                                 .origins = opt->allowed_origins,
+                                 .n_origins = opt->n_allowed_origins,
                                  .max_connections = opt->max_connections,
                                  .max_connections_per_address = opt->max_connections_per_address,
                                  .header_timeout_s = opt->header_timeout_s,

@@ -134,6 +134,27 @@ static bool redirect(serve *s, net_reply *refusal)
     return false;
 }
 
+/* What a browser asks before a page of an allowed origin may send more than a form could. There is no key in it, and it
+ * is answered alike for every path: what is wrong with the request is said to the request. */
+static bool answer_preflight(const net_head *head, net_reply *reply)
+{
+    static _Thread_local char headers[1024 + NET_HEADER_MAX];
+    const bool has_more = head->cors_headers[0] && strcmp(head->cors_headers, "?") != 0;
+    snprintf(
+        headers, sizeof headers,
+        "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, "
+        "x-api-key, anthropic-version, anthropic-beta, anthropic-dangerous-direct-browser-access, "
+        "OpenAI-Beta, "
+        "OpenAI-Organization, OpenAI-Project%s%s\r\n"
+        "Access-Control-Max-Age: 7200\r\n%s"
+        "Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n",
+        has_more ? ", " : "", has_more ? head->cors_headers : "",
+        head->cors_private ? "Access-Control-Allow-Private-Network: true\r\n" : "");
+    *reply = (net_reply){.status = 204, .headers = headers};
+    return false;
+}
+
 static bool is_hidden(const serve *s, const route *r)
 {
     return r &&
@@ -156,6 +177,9 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
                                            : "origin_not_allowed";
         api_error_set(&e, status, code, NULL, "%s", why);
         return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    if (head->is_preflight && access_origin_listed(&s->access, head->origin)) {
+        return answer_preflight(head, refusal);
     }
     if (m->status == 405) {
         char allow[64];

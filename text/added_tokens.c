@@ -25,6 +25,7 @@ err_code added_tokens_add(added_tokens *set, const char *text, size_t len, int32
     memcpy(copy, text, len);
     set->items[set->len++] = (added_token){copy, len, id};
     set->starts[(unsigned char)text[0]] = true;
+    set->longest = len > set->longest ? len : set->longest;
     return ERR_OK;
 }
 

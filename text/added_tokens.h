@@ -27,6 +27,7 @@ typedef struct added_token {
 typedef struct added_tokens {
     added_token *items; /* sorted by bytes after added_tokens_sort */
     size_t len, cap;
+    size_t longest;   /* bytes of the longest text */
     bool starts[256]; /* some token begins with this byte */
 } added_tokens;
 

@@ -16,6 +16,7 @@ struct chat_template {
     arena *arena;
     jinja_program program;
     const char *text;
+    added_tokens markers;
 };
 
 err_code chat_template_compile(chat_template **out, const char *text, size_t len, err_detail *detail)
@@ -42,6 +43,9 @@ err_code chat_template_compile(chat_template **out, const char *text, size_t len
         return err_set(detail, ERR_NOMEM, "no memory for the chat template");
     }
     err_code err = jinja_parse(&t->program, text, len, t->arena, detail);
+    if (!err) {
+        err = guard_read_markers(&t->markers, text, len, detail);
+    }
     if (err) {
         chat_template_close(t);
         return err;
@@ -53,6 +57,7 @@ err_code chat_template_compile(chat_template **out, const char *text, size_t len
 void chat_template_close(chat_template *t)
 {
     if (t) {
+        added_tokens_deinit(&t->markers);
         arena_destroy(t->arena);
         free(t);
     }
@@ -61,6 +66,11 @@ void chat_template_close(chat_template *t)
 const char *chat_template_text(const chat_template *t)
 {
     return t->text;
+}
+
+const added_tokens *chat_template_markers(const chat_template *t)
+{
+    return &t->markers;
 }
 
 bool chat_template_has_variable(const chat_template *t, const char *name)
@@ -100,12 +110,21 @@ static bool fill_root(jinja_render *r, const jinja_value *vars)
 err_code chat_template_render(const chat_template *t, bytes *out, const jinja_value *vars, arena *a,
                               err_detail *detail)
 {
+    return chat_template_render_guarded(t, NULL, out, vars, a, detail);
+}
+
+err_code chat_template_render_guarded(const chat_template *t, const guard *g, bytes *out,
+                                      const jinja_value *vars, arena *a, err_detail *detail)
+{
     if (!vars || vars->type != JINJA_DICT) {
         return err_set(detail, ERR_NOMEM, "no memory for the chat template's variables");
     }
     jinja_render r = {.program = &t->program,
                       .m = {.arena = a, .block = MEMORY_BLOCK},
                       .out = out,
+                      .guard = g,
+                      .begin = out->len,
+                      .own_from = out->len,
                       .line = 1,
                       .detail = detail};
     size_t before = out->len;

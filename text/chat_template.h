@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "text/guard.h"
 
 typedef struct chat_template chat_template;
 typedef struct jinja_value jinja_value; /* immutable once rendered; lives in an arena */
@@ -30,6 +31,7 @@ jinja_value *jinja_bool(arena *a, bool b);
 jinja_value *jinja_int(arena *a, int64_t i);
 jinja_value *jinja_float(arena *a, double d);
 jinja_value *jinja_str(arena *a, const char *text, size_t len); /* copies */
+jinja_value *jinja_own_str(arena *a, const char *text); /* copies; as if the template had written it itself */
 jinja_value *jinja_list(arena *a);
 bool jinja_list_push(arena *a, jinja_value *list, jinja_value *item);
 jinja_value *jinja_dict(arena *a); /* keeps insertion order */
@@ -45,6 +47,9 @@ void chat_template_close(chat_template *t); /* NULL allowed */
 /* The text it was compiled from, NUL-terminated; lives as long as the template. */
 const char *chat_template_text(const chat_template *t);
 
+/* The markers in its text: what it writes, and what it looks for in contents. Lives as long as the template. */
+const added_tokens *chat_template_markers(const chat_template *t);
+
 /* Whether the template reads a variable of that name ("enable_thinking"). */
 bool chat_template_has_variable(const chat_template *t, const char *name);
 
@@ -57,5 +62,10 @@ bool chat_template_has_variable(const chat_template *t, const char *name);
  * the template's line. ERR_LIMIT: the bounds above or out->max. ERR_NOMEM: the arena is full. */
 MUST_CHECK err_code chat_template_render(const chat_template *t, bytes *out, const jinja_value *vars,
                                          arena *a, err_detail *detail);
+
+/* The same, for variables whose strings were guarded with `g` (guard_text): what the template makes of them spells no
+ * marker either, be it out of pieces ("<" ~ name ~ ">") or by a filter. Markers that it writes itself stand whole. */
+MUST_CHECK err_code chat_template_render_guarded(const chat_template *t, const guard *g, bytes *out,
+                                                 const jinja_value *vars, arena *a, err_detail *detail);
 
 #endif

@@ -62,13 +62,16 @@ bool jinja_to_str(jinja_render *r, const jinja_value *v, jinja_value *out)
         *out = *v;
         return true;
     }
+    const bool own = v->type < JINJA_STR;
     bytes text;
     jinja_begin_text(r, &text);
     if (!jinja_append_str(&text, v)) {
         bytes_deinit(&text);
         return jinja_fail(r, "a value is nested too deeply to be printed");
     }
-    return jinja_finish_text(r, &text, out);
+    const bool done = jinja_finish_text(r, &text, out);
+    out->own = own;
+    return done;
 }
 
 bool jinja_to_list(jinja_render *r, const jinja_value *v, jinja_value *out)
@@ -333,7 +336,16 @@ static bool eval_slice(jinja_render *r, const jinja_node *n, jinja_value *out)
             part[i] = values[i].type == JINJA_NONE ? NULL : &values[i];
         }
     }
-    return jinja_slice(r, &obj, part, out);
+    return jinja_slice(r, &obj, part, out) && jinja_guard_result(r, &obj, NULL, out);
+}
+
+static bool eval_binary(jinja_render *r, const jinja_node *n, jinja_value *out)
+{
+    jinja_value a, b;
+    if (!jinja_eval(r, n->a, &a) || !jinja_eval(r, n->b, &b) || !jinja_binary(r, n->op, &a, &b, out)) {
+        return false;
+    }
+    return n->op == OP_ADD || jinja_guard_result(r, &a, &(jinja_args){.pos = &b, .n_pos = 1}, out);
 }
 
 static bool eval_sign(jinja_render *r, const jinja_node *n, jinja_value *out)
@@ -400,7 +412,7 @@ static bool eval_concat(jinja_render *r, const jinja_node *n, jinja_value *out)
         if (!jinja_eval(r, n->items[i], &v) || !jinja_to_str(r, &v, &s) || !jinja_work(r, s.len)) {
             return false;
         }
-        text = jinja_concat(&r->m, &text, &s);
+        text = jinja_join(r, &text, &s);
     }
     text.markup = false;
     *out = text;
@@ -427,10 +439,11 @@ static bool eval_condition(jinja_render *r, const jinja_node *n, jinja_value *ou
 
 static bool eval_kind(jinja_render *r, const jinja_node *n, jinja_value *out)
 {
-    jinja_value a, b;
+    jinja_value a;
     switch (n->kind) {
     case NODE_CONST:
         *out = n->value;
+        out->own = out->type == JINJA_STR;
         return true;
     case NODE_NAME:
         return eval_name(r, n, out);
@@ -460,7 +473,7 @@ static bool eval_kind(jinja_render *r, const jinja_node *n, jinja_value *out)
     case NODE_OR:
         return eval_logic(r, n, out);
     case NODE_BINARY:
-        return jinja_eval(r, n->a, &a) && jinja_eval(r, n->b, &b) && jinja_binary(r, n->op, &a, &b, out);
+        return eval_binary(r, n, out);
     case NODE_COMPARE:
         return eval_compare(r, n, out);
     case NODE_CONCAT:

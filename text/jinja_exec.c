@@ -13,13 +13,22 @@ static bytes *output(jinja_render *r)
 
 static bool emit(jinja_render *r, const jinja_value *v)
 {
-    size_t before = output(r)->len;
-    if (v->type == JINJA_STR) {
-        bytes_append(output(r), v->as.text, v->len);
-    } else if (!jinja_append_str(output(r), v)) {
-        return jinja_fail(r, "a value is nested too deeply to be printed");
+    jinja_value text;
+    if (!jinja_to_str(r, v, &text)) {
+        return false;
     }
-    return jinja_work(r, output(r)->len - before);
+    bytes *out = output(r);
+    const bool all_own = text.own && r->own_from == r->begin;
+    if (r->guard && text.len > 0 && !all_own && !out->failed &&
+        guard_spans(r->guard, bytes_str(out) + r->begin, out->len - r->begin,
+                    text.own ? out->len - r->own_from : 0, text.as.text, text.len)) {
+        bytes_append(out, GUARD_CHAR, GUARD_LEN);
+    }
+    bytes_append(out, text.as.text, text.len);
+    if (!text.own && text.len > 0) {
+        r->own_from = out->len - text.own_tail;
+    }
+    return jinja_work(r, text.len);
 }
 
 /* Cuts a buffer back to len bytes. */
@@ -31,28 +40,40 @@ static void truncate_to(bytes *b, size_t len)
     }
 }
 
+/* The output that a capture interrupts. */
+typedef struct capture_frame {
+    size_t begin, own_from;
+} capture_frame;
+
 /* From here on output is gathered; nested captures stand one behind another. */
-static size_t begin_capture(jinja_render *r)
+static capture_frame begin_capture(jinja_render *r)
 {
+    const capture_frame outer = {r->begin, r->own_from};
     r->n_captures++;
-    return r->capture.len;
+    r->begin = r->own_from = r->capture.len;
+    return outer;
 }
 
-/* What was written since begin_capture gave `begin`, as a string. */
-static bool end_capture(jinja_render *r, size_t begin, jinja_value *out)
+/* What was written since begin_capture, as a string; the output that it gave goes on. */
+static bool end_capture(jinja_render *r, const capture_frame *outer, jinja_value *out)
 {
+    const size_t begin = r->begin, tail = r->capture.len - r->own_from;
     r->n_captures--;
     *out = jinja_text(&r->m, r->capture.data ? r->capture.data + begin : "", r->capture.len - begin);
+    out->own = r->own_from == begin;
+    out->own_tail = (uint16_t)(tail < UINT16_MAX ? tail : UINT16_MAX);
     truncate_to(&r->capture, begin);
+    r->begin = outer->begin;
+    r->own_from = outer->own_from;
     return jinja_check_memory(r);
 }
 
 /* Runs a body and gives what it wrote as a string. */
 static jinja_flow capture(jinja_render *r, const jinja_node *body, jinja_value *out)
 {
-    size_t begin = begin_capture(r);
+    const capture_frame outer = begin_capture(r);
     jinja_flow flow = jinja_exec(r, body);
-    return end_capture(r, begin, out) ? flow : JINJA_ERROR;
+    return end_capture(r, &outer, out) ? flow : JINJA_ERROR;
 }
 
 /* ---- names ---- */
@@ -223,11 +244,11 @@ bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *
         return jinja_fail(r, "a recursive loop is called with one iterable");
     }
     jinja_scope *scope = r->scope;
-    size_t begin = begin_capture(r);
+    const capture_frame outer = begin_capture(r);
     r->scope = loop->outer;
     jinja_flow flow = run_loop(r, loop->node, &args->pos[0], loop->depth + 1);
     r->scope = scope;
-    return end_capture(r, begin, out) && flow != JINJA_ERROR;
+    return end_capture(r, &outer, out) && flow != JINJA_ERROR;
 }
 
 /* ---- macros ---- */
@@ -431,6 +452,7 @@ static bool exec_simple(jinja_render *r, const jinja_node *n)
     switch (n->kind) {
     case NODE_TEXT:
         v = jinja_borrow(n->text, n->len);
+        v.own = true;
         return emit(r, &v);
     case NODE_OUTPUT:
         return jinja_eval(r, n->a, &v) && emit(r, &v);

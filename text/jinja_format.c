@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "text/guard.h"
 #include "text/unicode.h"
 
 /* ---- floats ---- */
@@ -89,7 +90,7 @@ static void append_repr_char(bytes *out, uint32_t c, const char *raw, size_t n, 
         bytes_append_char(out, (char)c);
     } else if (c == '\n' || c == '\r' || c == '\t') {
         bytes_append_str(out, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
-    } else if (c < 0x80 ? c >= 0x20 && c < 0x7F : unicode_is_printable(c)) {
+    } else if (c < 0x80 ? c >= 0x20 && c < 0x7F : unicode_is_printable(c) || c == GUARD_CODE) {
         bytes_append(out, raw, n);
     } else {
         bytes_printf(out, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
@@ -259,6 +260,8 @@ static void append_json_text(bytes *out, const char *text, size_t len, bool ensu
         if (shortened) {
             bytes_append_char(out, '\\');
             bytes_append_char(out, shortened);
+        } else if (c == GUARD_CODE) { /* no part of the text */
+            bytes_append(out, GUARD_CHAR, GUARD_LEN);
         } else {
             append_escaped(out, c);
         }

@@ -81,8 +81,8 @@ static size_t count_params(const char *params)
 }
 
 /* An undefined value that is only looked at does not fail here: each function decides. */
-bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
-                  jinja_value *out)
+static bool invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
+                   jinja_value *out)
 {
     const jinja_value *v[JINJA_MAX_PARAMS] = {NULL};
     if (self && self->type == JINJA_STR && !jinja_work(r, self->len)) {
@@ -111,6 +111,12 @@ bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *s
         }
     }
     return c->call(r, self, args, v, out) && jinja_check_memory(r);
+}
+
+bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
+                  jinja_value *out)
+{
+    return invoke(r, c, self, args, out) && jinja_guard_result(r, self, args, out);
 }
 
 bool jinja_arg_int(jinja_render *r, const jinja_value *v, int64_t fallback, int64_t *out)

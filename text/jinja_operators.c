@@ -197,7 +197,7 @@ static bool add_strings(jinja_render *r, const jinja_value *a, const jinja_value
         ((!a->markup && !jinja_escape(r, a, &left)) || (!b->markup && !jinja_escape(r, b, &right)))) {
         return false;
     }
-    *out = jinja_concat(&r->m, &left, &right);
+    *out = jinja_join(r, &left, &right);
     out->markup = markup;
     return jinja_work(r, right.len);
 }

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "text/guard.h"
 #include "text/jinja_ast.h"
 #include "text/jinja_value.h"
 
@@ -57,7 +58,10 @@ typedef struct jinja_render {
     const jinja_program *program;
     jinja_memory m;
     bytes *out;
-    bytes capture; /* what macros and set blocks write: nested captures one behind another */
+    const guard *guard; /* markers that only the template may write, or NULL */
+    size_t begin;       /* where the current output or capture begins in its buffer */
+    size_t own_from;    /* from here on the template wrote all of the current output itself */
+    bytes capture;      /* what macros and set blocks write: nested captures one behind another */
     int n_captures;
     jinja_value *root; /* [n_symbols] values of the outermost scope */
     bool *root_set;
@@ -100,6 +104,14 @@ bool jinja_apply_filter(jinja_render *r, const jinja_node *n, const jinja_value 
 bool jinja_binary(jinja_render *r, int op, const jinja_value *a, const jinja_value *b, jinja_value *out);
 /* Comparisons and in; *out is the truth. */
 bool jinja_relation(jinja_render *r, int op, const jinja_value *a, const jinja_value *b, bool *out);
+
+/* ---- markers (jinja_guard.c) ---- */
+
+/* a + b, with a guard character between them if they would spell a marker that the template did not write. */
+jinja_value jinja_join(jinja_render *r, const jinja_value *a, const jinja_value *b);
+/* Breaks the markers in *out, which a filter, a function or an operator made of self and args (each may be NULL), that
+ * stand whole in none of these, and says whether the text is the template's own. */
+bool jinja_guard_result(jinja_render *r, const jinja_value *self, const jinja_args *args, jinja_value *out);
 
 /* obj.name and obj[key]; what is not there gives undefined. */
 bool jinja_getattr(jinja_render *r, const jinja_value *obj, const char *name, size_t len, jinja_value *out);

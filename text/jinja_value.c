@@ -694,6 +694,15 @@ jinja_value *jinja_str(arena *a, const char *text, size_t len)
     return boxed(a, v, m.failed);
 }
 
+jinja_value *jinja_own_str(arena *a, const char *text)
+{
+    jinja_value *v = jinja_str(a, text, strlen(text));
+    if (v) {
+        v->own = true;
+    }
+    return v;
+}
+
 jinja_value *jinja_list(arena *a)
 {
     jinja_memory m = {.arena = a};

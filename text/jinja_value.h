@@ -90,7 +90,9 @@ struct jinja_callable;
 
 struct jinja_value {
     jinja_type type;
-    bool markup; /* STR: made by safe or escape; + escapes the other side */
+    bool markup;       /* STR: made by safe or escape; + escapes the other side */
+    bool own;          /* STR: the template wrote every byte of it itself, none came with its variables */
+    uint16_t own_tail; /* STR that is not: so many bytes at its end it wrote, at most UINT16_MAX */
     union {
         bool boolean;
         int64_t integer;

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "text/guard.h"
 #include "text/tokenizer_file.h"
 #include "text/unicode.h"
 
@@ -12,9 +13,7 @@ struct tokenizer {
     tokenizer_parts parts;
 };
 
-/* U+FDD0, a noncharacter: never part of real text. */
-static const char GUARD[] = "\xEF\xB7\x90";
-enum { GUARD_LEN = sizeof GUARD - 1, IDS_MIN = 64, RENDERED_FACTOR = 4 };
+enum { IDS_MIN = 64, RENDERED_FACTOR = 4 };
 
 /* One call of tokenizer_encode. */
 typedef struct encode_job {
@@ -137,7 +136,7 @@ static bool is_guarded(const char *text, size_t len, size_t token_len)
 {
     uint32_t c;
     return utf8_decode(text, len, &c) == token_len && len - token_len >= GUARD_LEN &&
-           memcmp(text + token_len, GUARD, GUARD_LEN) == 0;
+           memcmp(text + token_len, GUARD_CHAR, GUARD_LEN) == 0;
 }
 
 /* Called for the text between added tokens. */
@@ -174,29 +173,6 @@ static err_code encode_words(encode_job *job, const char *text, size_t len, err_
     return pretokenizer_split(job->tok->parts.pre, job->split, text, len, encode_piece, job, detail);
 }
 
-/* The first guard character in text[0..len), or NULL. */
-static const char *find_guard(const char *text, size_t len)
-{
-    const char *end = text + len;
-    for (const char *at = text; (at = memchr(at, GUARD[0], (size_t)(end - at))); at++) {
-        if ((size_t)(end - at) >= GUARD_LEN && memcmp(at, GUARD, GUARD_LEN) == 0) {
-            return at;
-        }
-    }
-    return NULL;
-}
-
-/* Appends text[0..len) without guard characters. */
-static void append_unguarded(bytes *out, const char *text, size_t len)
-{
-    const char *end = text + len, *from = text;
-    while (from < end) {
-        const char *at = find_guard(from, (size_t)(end - from));
-        bytes_append(out, from, (size_t)((at ? at : end) - from));
-        from = at ? at + GUARD_LEN : end;
-    }
-}
-
 /* A stretch of raw text: guards off, normalized, late added tokens cut out, then words. */
 static err_code encode_stretch(encode_job *job, const char *text, size_t len, err_detail *detail)
 {
@@ -204,9 +180,9 @@ static err_code encode_stretch(encode_job *job, const char *text, size_t len, er
     if (len == 0) {
         return ERR_OK;
     }
-    if (find_guard(text, len)) {
+    if (guard_find(text, len)) {
         bytes_clear(&job->unguarded);
-        append_unguarded(&job->unguarded, text, len);
+        guard_strip(&job->unguarded, text, len);
         text = bytes_str(&job->unguarded);
         len = job->unguarded.len;
     }
@@ -257,53 +233,14 @@ err_code tokenizer_encode(const tokenizer *tok, token_ids *out, const char *text
     return err;
 }
 
-/* True if some ending of text[0..len) is the beginning of a special token, which the text after it
- * could finish. */
-static bool ends_inside_token(const added_tokens *special, const char *text, size_t len)
+const added_tokens *tokenizer_markers(const tokenizer *tok)
 {
-    size_t longest = len < ADDED_TOKEN_MAX ? len : ADDED_TOKEN_MAX;
-    for (size_t n = 1; n <= longest; n++) {
-        if (special->starts[(unsigned char)text[len - n]] &&
-            added_tokens_has_prefix(special, text + len - n, n)) {
-            return true;
-        }
-    }
-    return false;
+    return &tok->parts.markers;
 }
 
 void tokenizer_guard(const tokenizer *tok, bytes *out, const char *text, size_t len)
 {
-    const added_tokens *special = &tok->parts.special;
-    bytes clean;
-    bytes_init(&clean, len);
-    if (find_guard(text, len)) {
-        append_unguarded(&clean, text, len);
-        text = bytes_str(&clean);
-        len = clean.len;
-    }
-    /* Two contents may end up side by side and spell a token together. */
-    if (added_tokens_begins_with_tail(special, text, len)) {
-        bytes_append(out, GUARD, GUARD_LEN);
-    }
-    size_t done = 0;
-    for (size_t i = 0; i < len; i++) {
-        int32_t id;
-        if (added_tokens_match(special, text + i, len - i, &id) > 0) {
-            uint32_t c;
-            size_t after_first = i + utf8_decode(text + i, len - i, &c);
-            bytes_append(out, text + done, after_first - done);
-            bytes_append(out, GUARD, GUARD_LEN);
-            done = after_first;
-        }
-    }
-    bytes_append(out, text + done, len - done);
-    if (ends_inside_token(special, text, len)) {
-        bytes_append(out, GUARD, GUARD_LEN);
-    }
-    if (clean.failed) {
-        out->failed = true;
-    }
-    bytes_deinit(&clean);
+    guard_text(&(guard){{&tok->parts.markers}}, out, text, len);
 }
 
 const char *tokenizer_token_bytes(const tokenizer *tok, int32_t id, size_t *len, bool *special)

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "text/added_tokens.h"
 
 typedef struct tokenizer tokenizer;
 
@@ -41,11 +42,14 @@ void tokenizer_close(tokenizer *tok); /* NULL allowed */
 MUST_CHECK err_code tokenizer_encode(const tokenizer *tok, token_ids *out, const char *text, size_t len,
                                      tokenizer_mode mode, err_detail *detail);
 
-/* Appends text with every occurrence of a special token's string broken by a guard character (U+FDD0), so that
- * what a user typed never becomes a special token: render the chat template with guarded contents, then encode
- * with TOKENIZER_SPECIALS. Guard characters already in the text are removed first. Only tokens marked
- * special are guarded; <think>, <tool_call> and the like stay, as templates look for them. */
+/* Appends text with every occurrence of a marker's string broken by a guard character (text/guard.h), so that
+ * what a user typed never becomes a control token: render the chat template with guarded contents, then encode
+ * with TOKENIZER_SPECIALS. Guard characters already in the text are removed first. */
 void tokenizer_guard(const tokenizer *tok, bytes *out, const char *text, size_t len);
+
+/* The added tokens that only a template may write: the special ones, and "<think>", "<tool_call>" and the like. Words
+ * and white space that were added to a vocabulary are text (guard_is_marker). Lives as long as the tokenizer. */
+const added_tokens *tokenizer_markers(const tokenizer *tok);
 
 /* The raw bytes of one token (may be part of a character); NULL and *len 0 for an id without text.
  * *special is set for tokens that skip_special_tokens would drop (may be NULL). Owned by the tokenizer. */

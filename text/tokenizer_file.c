@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "text/guard.h"
 
 enum { MAX_ID = 1 << 24 };
 
@@ -267,11 +268,12 @@ static err_code read_added_token(tokenizer_parts *p, const json *t, err_detail *
     }
     bool special = json_is_true(json_get(t, "special"));
     p->vocab.entries[id].special = special;
-    /* TRAP: a special token is always cut out of the raw text, even if marked normalized: after
+    /* TRAP: a marker is always cut out of the raw text, even if marked normalized: after
      * guards are gone and the text is normalized, what a user typed could spell one. */
-    bool late = json_is_true(json_get(t, "normalized")) && !special;
+    bool is_marker = special || guard_is_marker(text, len);
+    bool late = json_is_true(json_get(t, "normalized")) && !is_marker;
     err = added_tokens_add(late ? &p->normalized : &p->raw, text, len, (int32_t)id, detail);
-    return err || !special ? err : added_tokens_add(&p->special, text, len, (int32_t)id, detail);
+    return err || !is_marker ? err : added_tokens_add(&p->markers, text, len, (int32_t)id, detail);
 }
 
 static err_code read_added(tokenizer_parts *p, const json *added, err_detail *detail)
@@ -282,7 +284,7 @@ static err_code read_added(tokenizer_parts *p, const json *added, err_detail *de
     }
     added_tokens_sort(&p->raw);
     added_tokens_sort(&p->normalized);
-    added_tokens_sort(&p->special);
+    added_tokens_sort(&p->markers);
     return err;
 }
 
@@ -363,6 +365,6 @@ void tokenizer_parts_deinit(tokenizer_parts *p)
     pretokenizer_destroy(p->pre);
     added_tokens_deinit(&p->raw);
     added_tokens_deinit(&p->normalized);
-    added_tokens_deinit(&p->special);
+    added_tokens_deinit(&p->markers);
     memset(p, 0, sizeof *p);
 }

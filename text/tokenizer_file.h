@@ -27,7 +27,7 @@ typedef struct tokenizer_parts {
     pretokenizer *pre;
     added_tokens raw;        /* cut out of the text as it is */
     added_tokens normalized; /* cut out after normalization */
-    added_tokens special;    /* those that only a template may write; a subset of raw */
+    added_tokens markers;    /* those that only a template may write; a subset of raw */
 } tokenizer_parts;
 
 /* ERR_NOT_FOUND, ERR_CORRUPT (a member is missing or wrong), ERR_UNSUPPORTED (named), ERR_NOMEM. On

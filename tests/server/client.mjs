@@ -9,9 +9,13 @@ import net from 'node:net';
 
 export const PROGRAM = process.argv[2];
 
-/** Starts the program; resolves when it listens. `stop()` resolves with the exit code. */
-export async function startServer(args = [], env = {}) {
-    const child = spawn(PROGRAM, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+/**
+ * Starts the program; resolves when it listens. `stop()` resolves with the exit code. `wrapper`: a command that runs what
+ * follows it, such as one that sets a limit first.
+ */
+export async function startServer(args = [], env = {}, wrapper = []) {
+    const [program, ...words] = [...wrapper, PROGRAM, ...args];
+    const child = spawn(program, words, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     const server = { child, port: 0, out: '', err: '', exited: null };
     server.exited = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
     child.stderr.on('data', (data) => (server.err += data));

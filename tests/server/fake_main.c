@@ -17,13 +17,14 @@ int main(int argc, char **argv)
     engine_options engine_opt = {0};
     serve_options opt;
     const char *keys[8];
-    const char *hosts[8], *listening[9], *domains[8];
+    const char *hosts[8], *origins[8], *listening[9], *domains[8];
     size_t n_listening = 0;
     serve_options_init(&opt);
     opt.port = 0;
     opt.engine = &engine_opt;
     opt.api_keys = keys;
     opt.allowed_hosts = hosts;
+    opt.allowed_origins = origins;
     opt.media_domains = domains;
     opt.on_listening = on_listening;
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -36,6 +37,8 @@ int main(int argc, char **argv)
             opt.n_hosts = n_listening;
         } else if (strcmp(name, "--key") == 0) {
             keys[opt.n_api_keys++] = value;
+        } else if (strcmp(name, "--allow-origin") == 0) {
+            origins[opt.n_allowed_origins++] = value;
         } else if (strcmp(name, "--allow-host") == 0) {
             hosts[opt.n_allowed_hosts++] = value;
         } else if (strcmp(name, "--ui-dir") == 0) {

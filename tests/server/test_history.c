@@ -445,7 +445,9 @@ static void test_full(void)
     CHECK_INT(err, ERR_LIMIT);
     CHECK_STR(d.name, "history_full");
     CHECK(n > 5 && n < 100);
-    file_handle h = make_file("one more");
+    static char more[2 << 20];
+    memset(more, 'x', sizeof more - 1);
+    file_handle h = make_file(more);
     CHECK_INT(history_store_add_file(st, SCOPE, &h, &d), ERR_LIMIT);
     CHECK_STR(d.name, "history_full");
     close(h.fd);

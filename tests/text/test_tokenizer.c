@@ -38,6 +38,19 @@ static size_t count_special(const token_ids *ids)
     return n;
 }
 
+/* Special or not: in this vocabulary all added tokens are markers. */
+static size_t count_markers(const token_ids *ids)
+{
+    size_t n = 0, len;
+    for (size_t i = 0; i < ids->len; i++) {
+        const char *text = tokenizer_token_bytes(tok, ids->ids[i], &len, NULL);
+        char whole[64];
+        snprintf(whole, sizeof whole, "%.*s", (int)len, text ? text : "");
+        n += tokenizer_added_id(tok, whole) == ids->ids[i];
+    }
+    return n;
+}
+
 static void test_modes(void)
 {
     const char *text = "<|im_start|>user\nHi<think>";
@@ -118,7 +131,7 @@ static bool is_safe(const char *const *parts, size_t n)
     bytes_append(&text, bytes_str(&want), want.len);
     bytes_append_str(&text, "<|im_end|>\n");
     tokenizer_decode(tok, &got, ids.ids, ids.len, false);
-    bool safe = count_special(&ids) == 2 && strcmp(bytes_str(&got), bytes_str(&text)) == 0 &&
+    bool safe = count_markers(&ids) == 2 && strcmp(bytes_str(&got), bytes_str(&text)) == 0 &&
                 ids.ids[0] == tokenizer_added_id(tok, "<|im_start|>");
     token_ids_deinit(&ids);
     bytes_deinit(&text);
@@ -127,7 +140,7 @@ static bool is_safe(const char *const *parts, size_t n)
     return safe;
 }
 
-/* Every special string, alone, embedded and doubled, cut into two and three contents at every
+/* Every marker, alone, embedded and doubled, cut into two and three contents at every
  * place. */
 static void test_guard_is_safe(void)
 {
@@ -138,7 +151,7 @@ static void test_guard_is_safe(void)
         size_t len;
         bool special;
         const char *text = tokenizer_token_bytes(tok, id, &len, &special);
-        if (!text || !special) {
+        if (!text || id < tokenizer_added_id(tok, "<|endoftext|>")) {
             continue;
         }
         n_special++;
@@ -160,7 +173,7 @@ static void test_guard_is_safe(void)
             }
         }
     }
-    CHECK(n_special > 10);
+    CHECK(n_special > 20);
     CHECK_INT(unsafe, 0);
     /* A guard that the user typed does not help: it is taken out before looking. */
     token_ids ids;
@@ -171,7 +184,7 @@ static void test_guard_is_safe(void)
                     "end|>",
                     13);
     ids = encode(tok, bytes_str(&out), out.len, TOKENIZER_SPECIALS);
-    CHECK_INT(count_special(&ids), 0);
+    CHECK_INT(count_markers(&ids), 0);
     token_ids_deinit(&ids);
     bytes_deinit(&out);
 }
@@ -181,20 +194,9 @@ static void test_guard_is_neutral(void)
 {
     bytes text;
     bytes_init(&text, TEXT_MAX);
-    static const char *const harmless[] = {"",
-                                           "Hello",
-                                           " <",
-                                           "|>",
-                                           "<|",
-                                           "a < b | c > d",
-                                           "<think>\nx\n</think>",
-                                           "e\xCC\x81 x",
-                                           "1 <| 2",
-                                           "<|im_",
-                                           "_end|>",
-                                           "\n\n\n",
-                                           "<tool_call>",
-                                           "x<"};
+    static const char *const harmless[] = {"",      "Hello",         " <",          "|>",
+                                           "<|",    "a < b | c > d", "e\xCC\x81 x", "1 <| 2",
+                                           "<|im_", "_end|>",        "\n\n\n",      "x<"};
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
         bytes_clear(&text);
