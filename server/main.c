@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/command.h"
 #include "server/commands.h"
+#include "server/options_parse.h"
 
 /* The model that is meant; prints what is wrong and returns the exit code, or 0. */
 static int choose_model(options *o)

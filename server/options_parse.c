@@ -1,4 +1,4 @@
-#include "server/options.h"
+#include "server/options_parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
