@@ -15,8 +15,8 @@ cmake_language(DEFER CALL target_link_libraries embed_assets PRIVATE PkgConfig::
 
 file(GLOB server_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/*.c)
 set(program_sources ${server_sources})
-list(FILTER program_sources INCLUDE REGEX "/server/(main|(options|cmd)[a-z_]*)\\.c$")
-list(FILTER server_sources EXCLUDE REGEX "/server/(main|(options|cmd)[a-z_]*)\\.c$")
+list(FILTER program_sources INCLUDE REGEX "/server/(main|(options|cmd|command)[a-z_]*)\\.c$")
+list(FILTER server_sources EXCLUDE REGEX "/server/(main|(options|cmd|command)[a-z_]*)\\.c$")
 add_library(parley_server STATIC ${server_sources} ${assets_c})
 target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS PkgConfig::ZLIB PkgConfig::SQLITE
     PkgConfig::CURL)

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "server/bench_report.h"
+#include "server/command.h"
 #include "server/commands.h"
 
 enum { BATCH_MAX = 16, BATCH_CONTEXT = 512, PICTURE_SIDE = 1024 };

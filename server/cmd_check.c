@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mailbox.h"
+#include "server/command.h"
 #include "server/commands.h"
 
 static void on_event(void *ctx, gen_event *ev)

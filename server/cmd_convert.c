@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "server/command.h"
 #include "server/commands.h"
 #include "server/load_bar.h"
 

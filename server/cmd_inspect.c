@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "engine/catalog.h"
 #include "engine/inspect.h"
+#include "server/command.h"
 #include "server/commands.h"
 
 /* Models in the folder, if it is not one itself. */

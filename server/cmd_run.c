@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
+#include "server/command.h"
 #include "server/commands.h"
 #include "server/reply_parser.h"
 #include "server/text_stream.h"

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "server/command.h"
 #include "server/commands.h"
 #include "server/serve.h"
 #include "server/tool_parser.h"

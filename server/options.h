@@ -1,7 +1,5 @@
 /* options: what the command line, the environment and config files say, as one struct. Main thread.
- *
- *     options o; int code = options_parse(&o, argc, argv);   // prints and returns an exit code, or -1: go on
- *     options_deinit(&o);                                    // after -1 only
+ * Plain data; options_parse.h fills it.
  *
  * Precedence: command line, then environment (PARLEY_<FLAG>), then config files, then the model's own defaults, then
  * built-in. Config files are the one that --config names, or else /etc/parley/parley.conf and
@@ -112,10 +110,5 @@ typedef struct options {
     arena *memory;
     uint8_t sources[OPTIONS_MAX_ROWS]; /* option_source of each row of the table */
 } options;
-
-/* Parses the command line. Returns -1 to go on, else the exit code (help was printed, or a mistake was named). Secrets in
- * argv are overwritten, so that the process list does not show them. */
-int options_parse(options *o, int argc, char **argv);
-void options_deinit(options *o);
 
 #endif

@@ -1,6 +1,5 @@
-/* Config files: lines of `key = value`, keys being the names of options without dashes. `#` or `;` begins a comment line.
- * What stands under `[run]` is for that command only.
- */
+#include "server/options_config.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "server/options_read.h"
+#include "server/options_store.h"
 
+/* Lines of `key = value`, keys being the names of options without dashes. `#` or `;` begins a comment line.
+ * What stands under `[run]` is for that command only.
+ */
 enum { CONFIG_BYTES = 1 << 20, PATH_BYTES = 4096, ORIGIN_BYTES = PATH_BYTES + 128 };
 
 #define SYSTEM_CONFIG "/etc/parley/parley.conf"

@@ -1,162 +1,14 @@
-#include "server/options.h"
+#include "server/options_parse.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
-#include "server/options_read.h"
+#include "server/options_config.h"
+#include "server/options_store.h"
 #include "server/options_text.h"
 
 enum { MEMORY_BYTES = 8 << 20, NAME_BYTES = 64 };
-
-/* ---- values ---- */
-
-static bool parse_int(const char *text, double min, double max, int64_t *out)
-{
-    char *end = NULL;
-    errno = 0;
-    long long v = strtoll(text, &end, 10);
-    *out = v;
-    return end != text && *end == '\0' && errno == 0 && (double)v >= min && (double)v <= max;
-}
-
-static bool parse_number(const char *text, double min, double max, double *out)
-{
-    char *end = NULL;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && *out >= min && *out <= max;
-}
-
-static bool is_word_of(const char *words, const char *text)
-{
-    const size_t len = strlen(text);
-    for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ') {
-        if (len > 0 && strcspn(w, " ") == len && memcmp(w, text, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse_switch(const char *text, bool *out)
-{
-    *out = is_word_of("1 true on yes", text);
-    return *out || is_word_of("0 false off no", text);
-}
-
-/* "first,second" in the options' memory; NULL without memory. */
-static const char *join(options *o, const char *first, const char *second)
-{
-    const size_t bytes_needed = strlen(first) + strlen(second) + 2;
-    char *joined = arena_alloc(o->memory, bytes_needed);
-    if (joined) {
-        snprintf(joined, bytes_needed, "%s,%s", first, second);
-    }
-    return joined;
-}
-
-static bool add_file(options *o, const option_row *r, const char *path, const char *origin)
-{
-    if (o->n_files == OPTIONS_MAX_FILES) {
-        fprintf(stderr, "parley: %s may be given %d times at most\n", origin, OPTIONS_MAX_FILES);
-        return false;
-    }
-    o->files[o->n_files++] = (option_file){.path = path, .is_film = r->kind == OPTION_FILM};
-    return true;
-}
-
-static bool refuse(const option_row *r, const char *text, const char *origin)
-{
-    fprintf(stderr, "parley: %s is \"%s\"; it takes ", origin, r->is_secret ? "..." : text);
-    if (r->kind == OPTION_SWITCH) {
-        fprintf(stderr, "on or off");
-    } else if (r->kind == OPTION_CHOICE) {
-        for (const char *w = r->choices; *w;) {
-            const size_t len = strcspn(w, " ");
-            const bool is_last = w[len] == '\0', is_first = w == r->choices;
-            fprintf(stderr, "%s%.*s", is_first ? "" : is_last ? " or " : ", ", (int)len, w);
-            w += len + !is_last;
-        }
-    } else if (r->kind == OPTION_NUMBER) {
-        fprintf(stderr, "a number from %g to %g", r->min, r->max);
-    } else {
-        fprintf(stderr, "a number from %.0f to %.0f", r->min, r->max);
-    }
-    fputc('\n', stderr);
-    return false;
-}
-
-bool options_store(options *o, const option_row *r, const char *text, option_source source,
-                   const char *origin)
-{
-    size_t n_rows;
-    void *field = (char *)o + r->at;
-    uint8_t *said = &o->sources[r - option_rows(&n_rows)];
-    const char **word = field;
-    bool ok = true;
-    switch (r->kind) {
-    case OPTION_TEXT:
-        *word = text;
-        break;
-    case OPTION_LIST:
-        *word = *word && *said == source && source == SOURCE_LINE ? join(o, *word, text) : text;
-        ok = *word != NULL;
-        break;
-    case OPTION_CHOICE:
-        ok = is_word_of(r->choices, text);
-        *word = text;
-        break;
-    case OPTION_INT:
-        ok = parse_int(text, r->min, r->max, field);
-        break;
-    case OPTION_SEED:
-        ok = parse_int(text, r->min, r->max, field);
-        o->has_seed = ok;
-        break;
-    case OPTION_NUMBER:
-        ok = parse_number(text, r->min, r->max, field);
-        break;
-    case OPTION_SWITCH:
-        ok = parse_switch(text, field);
-        break;
-    case OPTION_PICTURE:
-    case OPTION_FILM:
-        return add_file(o, r, text, origin);
-    }
-    *said = (uint8_t)source;
-    return ok || refuse(r, text, origin);
-}
-
-static void set_standards(options *o, const command_row *c)
-{
-    size_t n;
-    const option_row *rows = option_rows(&n);
-    *o = (options){.command = c->id, .memory = o->memory};
-    for (size_t i = 0; i < n; i++) {
-        void *field = (char *)o + rows[i].at;
-        switch (rows[i].kind) {
-        case OPTION_INT:
-        case OPTION_SEED:
-            *(int64_t *)field = (int64_t)rows[i].standard;
-            break;
-        case OPTION_NUMBER:
-            *(double *)field = rows[i].standard;
-            break;
-        case OPTION_SWITCH:
-            *(bool *)field = rows[i].standard != 0.0;
-            break;
-        case OPTION_TEXT:
-        case OPTION_LIST:
-        case OPTION_CHOICE:
-            *(const char **)field = rows[i].standard_text;
-            break;
-        default: /* pictures and films share one list, which is empty */
-            break;
-        }
-    }
-}
 
 /* ---- the environment ---- */
 
@@ -343,7 +195,7 @@ static int answer_questions(options *o, const command_row *c)
 /* The line is read twice: first for its mistakes and for --config, then again over what that file says. */
 static int parse(options *o, const command_row *c, int argc, char **argv, int at)
 {
-    set_standards(o, c);
+    options_set_standards(o, c);
     int code = read_line(o, c, argc, argv, at, false);
     if (code < 0) {
         code = answer_questions(o, c);
@@ -352,7 +204,7 @@ static int parse(options *o, const command_row *c, int argc, char **argv, int at
         return code;
     }
     const char *config = o->config;
-    set_standards(o, c);
+    options_set_standards(o, c);
     o->config = config;
     if ((!config && !read_variable(o, option_find("config", strlen("config"), IN_EVERY), "config")) ||
         !options_read_config(o, c) || !read_environment(o, c)) {
