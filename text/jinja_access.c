@@ -10,7 +10,7 @@
 
 static jinja_value loop_item(const jinja_loop *loop, bool exists, size_t i, const char *missing)
 {
-    return exists ? loop->items->items[i] : jinja_undefined(missing, strlen(missing), JINJA_MESSAGE);
+    return exists ? loop->items->items[i] : jinja_missing(missing);
 }
 
 /* loop.index and the like; false if there is no such attribute. */

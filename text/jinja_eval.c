@@ -36,6 +36,11 @@ bool jinja_fail_undefined(jinja_render *r, const jinja_value *v)
     return jinja_fail(r, "'%s' has no attribute '%.*s'", v->extra.owner, len, v->as.text);
 }
 
+bool jinja_defined(jinja_render *r, const jinja_value *v)
+{
+    return v->type != JINJA_UNDEFINED || jinja_fail_undefined(r, v);
+}
+
 bool jinja_check_memory(jinja_render *r)
 {
     if (!r->err && (r->m.failed || r->capture.failed || r->out->failed)) {
@@ -71,12 +76,17 @@ bool jinja_to_str(jinja_render *r, const jinja_value *v, jinja_value *out)
     return jinja_finish_text(r, &text, out);
 }
 
+bool jinja_walk(jinja_render *r, jinja_iter *it, const jinja_value *v)
+{
+    return jinja_iter_init(it, v) || jinja_fail(r, "'%s' object is not iterable", jinja_type_name(v));
+}
+
 bool jinja_to_list(jinja_render *r, const jinja_value *v, jinja_value *out)
 {
     jinja_iter it;
     jinja_value item;
-    if (!jinja_iter_init(&it, v)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(v));
+    if (!jinja_walk(r, &it, v)) {
+        return false;
     }
     jinja_value list = jinja_new_list(&r->m);
     while (jinja_iter_next(&r->m, &it, &item)) {
@@ -177,13 +187,10 @@ static bool add_all_named(jinja_render *r, arg_list *l, const jinja_value *dict)
     }
     for (size_t i = 0; i < dict->as.map->len; i++) {
         const jinja_entry *e = &dict->as.map->entries[i];
-        char *name = e->key.type == JINJA_STR ? jinja_alloc(&r->m, e->key.len + 1) : NULL;
         if (e->key.type != JINJA_STR) {
             return jinja_fail(r, "keywords must be strings");
         }
-        if (name) {
-            memcpy(name, e->key.as.text, e->key.len);
-        }
+        const char *name = jinja_c_string(&r->m, &e->key);
         if (!jinja_check_memory(r) || !add_named(r, l, name, e->value)) {
             return false;
         }
@@ -249,10 +256,9 @@ bool jinja_call(jinja_render *r, const jinja_value *callee, const jinja_args *ar
         return jinja_call_loop(r, callee->as.loop, args, out);
     case JINJA_JOINER:
         return call_joiner(callee, out);
-    case JINJA_UNDEFINED:
-        return jinja_fail_undefined(r, callee);
     default:
-        return jinja_fail(r, "'%s' object is not callable", jinja_type_name(callee));
+        return jinja_defined(r, callee) &&
+               jinja_fail(r, "'%s' object is not callable", jinja_type_name(callee));
     }
 }
 
@@ -354,11 +360,8 @@ static bool eval_sign(jinja_render *r, const jinja_node *n, jinja_value *out)
         *out = jinja_make_float(n->kind == NODE_NEG ? -v.as.number : v.as.number);
         return true;
     }
-    if (v.type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, &v);
-    }
-    return jinja_fail(r, "bad operand type for unary %c: '%s'", n->kind == NODE_NEG ? '-' : '+',
-                      jinja_type_name(&v));
+    return jinja_defined(r, &v) && jinja_fail(r, "bad operand type for unary %c: '%s'",
+                                              n->kind == NODE_NEG ? '-' : '+', jinja_type_name(&v));
 }
 
 static bool eval_logic(jinja_render *r, const jinja_node *n, jinja_value *out)
@@ -409,8 +412,6 @@ static bool eval_concat(jinja_render *r, const jinja_node *n, jinja_value *out)
 
 static bool eval_condition(jinja_render *r, const jinja_node *n, jinja_value *out)
 {
-    static const char message[] =
-        "the inline if-expression evaluated to false and no else section was defined.";
     jinja_value cond;
     if (!jinja_eval(r, n->a, &cond)) {
         return false;
@@ -421,7 +422,7 @@ static bool eval_condition(jinja_render *r, const jinja_node *n, jinja_value *ou
     if (n->c) {
         return jinja_eval(r, n->c, out);
     }
-    *out = jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    *out = jinja_missing("the inline if-expression evaluated to false and no else section was defined.");
     return true;
 }
 

@@ -126,7 +126,7 @@ static bool assign(jinja_render *r, const jinja_node *target, const jinja_value 
         return assign_attr(r, target, value);
     }
     jinja_value items = *value;
-    if (items.type != JINJA_TUPLE && items.type != JINJA_LIST && !jinja_to_list(r, value, &items)) {
+    if (!jinja_is_seq(value) && !jinja_to_list(r, value, &items)) {
         return false;
     }
     if (items.as.seq->len != target->n_items) {
@@ -148,8 +148,7 @@ static bool assign(jinja_render *r, const jinja_node *target, const jinja_value 
 /* What a loop walks over, as a list; a condition filters it first. */
 static bool loop_items(jinja_render *r, const jinja_node *n, jinja_value over, jinja_value *out)
 {
-    bool ready = over.type == JINJA_LIST || over.type == JINJA_TUPLE;
-    if (!ready && !jinja_to_list(r, &over, &over)) {
+    if (!jinja_is_seq(&over) && !jinja_to_list(r, &over, &over)) {
         return false;
     }
     if (!n->c) {
@@ -232,16 +231,6 @@ bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *
 
 /* ---- macros ---- */
 
-static const jinja_value *named_arg(const jinja_args *args, const char *name)
-{
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (strcmp(args->names[i], name) == 0) {
-            return &args->named[i];
-        }
-    }
-    return NULL;
-}
-
 static bool is_param(const jinja_node *node, const char *name)
 {
     for (size_t i = 0; i < node->n_items; i++) {
@@ -257,7 +246,7 @@ static bool bind_params(jinja_render *r, const jinja_node *node, const jinja_arg
 {
     for (size_t i = 0; i < node->n_items; i++) {
         const jinja_node *param = node->items[i];
-        const jinja_value *named = named_arg(args, param->text);
+        const jinja_value *named = jinja_named_arg(args, param->text, param->len);
         jinja_value v = jinja_undefined(param->text, param->len, NULL);
         if (i < args->n_pos) {
             if (named) {
@@ -286,7 +275,7 @@ static bool bind_extras(jinja_render *r, const jinja_node *node, const jinja_arg
     if (varargs.as.seq->len > 0 && !node->uses_varargs) {
         return jinja_fail(r, "macro '%s' takes not more than %zu argument(s)", node->text, node->n_items);
     }
-    const jinja_value *caller = node->uses_caller ? named_arg(args, "caller") : NULL;
+    const jinja_value *caller = node->uses_caller ? jinja_named_arg(args, "caller", 6) : NULL;
     for (size_t i = 0; i < args->n_named; i++) {
         if (is_param(node, args->names[i]) || &args->named[i] == caller) {
             continue;
@@ -297,8 +286,7 @@ static bool bind_extras(jinja_render *r, const jinja_node *node, const jinja_arg
         jinja_map_set(&r->m, kwargs.as.map, jinja_borrow(args->names[i], strlen(args->names[i])),
                       args->named[i]);
     }
-    static const char missing[] = "No caller defined";
-    jinja_value none = jinja_undefined(missing, sizeof missing - 1, JINJA_MESSAGE);
+    jinja_value none = jinja_missing("No caller defined");
     return (!node->uses_caller || is_param(node, "caller") ||
             set_in_scope(r, r->scope, r->program->caller, caller ? *caller : none)) &&
            (!node->uses_varargs || set_in_scope(r, r->scope, r->program->varargs, varargs)) &&

@@ -6,7 +6,7 @@
 
 static const jinja_callable *find_in(const jinja_callable *table, const char *name, size_t len)
 {
-    for (; table->name; table++) {
+    for (; len > 0 && table->name; table++) {
         if (table->name[0] == name[0] && strlen(table->name) == len && memcmp(table->name, name, len) == 0) {
             return table;
         }
@@ -14,20 +14,20 @@ static const jinja_callable *find_in(const jinja_callable *table, const char *na
     return NULL;
 }
 
-const jinja_callable *jinja_find_filter(const char *name)
+const jinja_callable *jinja_find_filter(const char *name, size_t len)
 {
-    const jinja_callable *c = find_in(JINJA_FILTERS, name, strlen(name));
-    return c ? c : find_in(JINJA_SEQUENCE_FILTERS, name, strlen(name));
+    const jinja_callable *c = find_in(JINJA_FILTERS, name, len);
+    return c ? c : find_in(JINJA_SEQUENCE_FILTERS, name, len);
 }
 
-const jinja_callable *jinja_find_test(const char *name)
+const jinja_callable *jinja_find_test(const char *name, size_t len)
 {
-    return find_in(JINJA_TESTS, name, strlen(name));
+    return find_in(JINJA_TESTS, name, len);
 }
 
-const jinja_callable *jinja_find_global(const char *name)
+const jinja_callable *jinja_find_global(const char *name, size_t len)
 {
-    return find_in(JINJA_GLOBALS, name, strlen(name));
+    return find_in(JINJA_GLOBALS, name, len);
 }
 
 const jinja_callable *jinja_find_method(const jinja_value *of, const char *name, size_t len)
@@ -84,33 +84,41 @@ static size_t count_params(const char *params)
 bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
                   jinja_value *out)
 {
-    const jinja_value *v[JINJA_MAX_PARAMS] = {NULL};
+    jinja_frame f = {.r = r, .self = self, .args = args, .mode = c->mode};
     if (self && self->type == JINJA_STR && !jinja_work(r, self->len)) {
         return false;
     }
     if (!c->params) {
-        return c->call(r, self, args, v, out);
+        return c->call(&f, out);
     }
     size_t n = count_params(c->params);
     if (args->n_pos > n) {
         return jinja_fail(r, "%s() takes at most %zu argument(s) (%zu given)", c->name, n, args->n_pos);
     }
     for (size_t i = 0; i < args->n_pos; i++) {
-        v[i] = &args->pos[i];
+        f.v[i] = &args->pos[i];
     }
     for (size_t i = 0; i < args->n_named; i++) {
         int k = param_index(c->params, args->names[i]);
-        if (k < 0 || v[k]) {
+        if (k < 0 || f.v[k]) {
             return jinja_fail(r, "%s() got an unexpected keyword argument '%s'", c->name, args->names[i]);
         }
-        v[k] = &args->named[i];
+        f.v[k] = &args->named[i];
     }
     for (size_t i = 0; i < c->required; i++) {
-        if (!v[i]) {
+        if (!f.v[i]) {
             return jinja_fail(r, "%s() is missing %zu required argument(s)", c->name, c->required - i);
         }
     }
-    return c->call(r, self, args, v, out) && jinja_check_memory(r);
+    return c->call(&f, out) && jinja_check_memory(r);
+}
+
+bool jinja_call_str_method(jinja_render *r, const jinja_value *v, const char *name, const jinja_args *args,
+                           jinja_value *out)
+{
+    jinja_value text;
+    return jinja_to_str(r, v, &text) &&
+           jinja_invoke(r, jinja_find_method(&text, name, strlen(name)), &text, args, out);
 }
 
 bool jinja_arg_int(jinja_render *r, const jinja_value *v, int64_t fallback, int64_t *out)
@@ -119,9 +127,8 @@ bool jinja_arg_int(jinja_render *r, const jinja_value *v, int64_t fallback, int6
     if (!v || jinja_as_int(v, out)) {
         return true;
     }
-    return v->type == JINJA_UNDEFINED
-               ? jinja_fail_undefined(r, v)
-               : jinja_fail(r, "'%s' object cannot be interpreted as an integer", jinja_type_name(v));
+    return jinja_defined(r, v) &&
+           jinja_fail(r, "'%s' object cannot be interpreted as an integer", jinja_type_name(v));
 }
 
 bool jinja_arg_str(jinja_render *r, const jinja_value *v, const char *fallback, jinja_value *out)
@@ -134,13 +141,29 @@ bool jinja_arg_str(jinja_render *r, const jinja_value *v, const char *fallback, 
     if (v->type == JINJA_STR) {
         return true;
     }
-    return v->type == JINJA_UNDEFINED ? jinja_fail_undefined(r, v)
-                                      : jinja_fail(r, "expected a string, not '%s'", jinja_type_name(v));
+    return jinja_defined(r, v) && jinja_fail(r, "expected a string, not '%s'", jinja_type_name(v));
 }
 
 bool jinja_arg_truth(const jinja_value *v, bool fallback)
 {
     return v ? jinja_truth(v) : fallback;
+}
+
+const jinja_value *jinja_named_arg(const jinja_args *args, const char *name, size_t len)
+{
+    for (size_t i = 0; i < args->n_named; i++) {
+        if (strlen(args->names[i]) == len && memcmp(args->names[i], name, len) == 0) {
+            return &args->named[i];
+        }
+    }
+    return NULL;
+}
+
+void jinja_map_set_named(jinja_memory *m, jinja_map *map, const jinja_args *args)
+{
+    for (size_t i = 0; i < args->n_named; i++) {
+        jinja_map_set(m, map, jinja_borrow(args->names[i], strlen(args->names[i])), args->named[i]);
+    }
 }
 
 void jinja_begin_text(jinja_render *r, bytes *b)

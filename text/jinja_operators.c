@@ -149,6 +149,11 @@ static bool float_binary(jinja_render *r, int op, double a, double b, jinja_valu
 
 /* ---- strings and lists ---- */
 
+static bool is_repeatable(const jinja_value *v)
+{
+    return v->type == JINJA_STR || jinja_is_seq(v);
+}
+
 static bool repeat(jinja_render *r, const jinja_value *v, int64_t times, jinja_value *out)
 {
     size_t n = times > 0 ? (size_t)times : 0;
@@ -207,19 +212,14 @@ static bool add(jinja_render *r, const jinja_value *a, const jinja_value *b, jin
     if (a->type == JINJA_STR && b->type == JINJA_STR) {
         return add_strings(r, a, b, out);
     }
-    if ((a->type == JINJA_LIST || a->type == JINJA_TUPLE) && a->type == b->type) {
+    if (jinja_is_seq(a) && a->type == b->type) {
         return add_lists(r, a, b, out);
     }
-    if (a->type == JINJA_STR || a->type == JINJA_LIST || a->type == JINJA_TUPLE) {
+    if (is_repeatable(a)) {
         return jinja_fail(r, "can only concatenate %s (not \"%s\") to %s", jinja_type_name(a),
                           jinja_type_name(b), jinja_type_name(a));
     }
     return fail_operands(r, OP_ADD, a, b);
-}
-
-static bool is_repeatable(const jinja_value *v)
-{
-    return v->type == JINJA_STR || v->type == JINJA_LIST || v->type == JINJA_TUPLE;
 }
 
 /* text % value or text % (values). */
@@ -241,8 +241,8 @@ bool jinja_binary(jinja_render *r, int op, const jinja_value *a, const jinja_val
     if (op == OP_MOD && a->type == JINJA_STR) {
         return percent(r, a, b, out);
     }
-    if (a->type == JINJA_UNDEFINED || b->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, a->type == JINJA_UNDEFINED ? a : b);
+    if (!jinja_defined(r, a) || !jinja_defined(r, b)) {
+        return false;
     }
     if (jinja_as_int(a, &i) && jinja_as_int(b, &k)) {
         return int_binary(r, op, i, k, out);
@@ -287,11 +287,9 @@ static bool is_in_items(jinja_render *r, const jinja_value *item, const jinja_va
 static bool is_in(jinja_render *r, const jinja_value *item, const jinja_value *all, bool *out)
 {
     if (all->type == JINJA_STR) {
-        if (item->type == JINJA_UNDEFINED) {
-            return jinja_fail_undefined(r, item);
-        }
         if (item->type != JINJA_STR) {
-            return jinja_fail(r, "'in <string>' requires string as left operand, not %s",
+            return jinja_defined(r, item) &&
+                   jinja_fail(r, "'in <string>' requires string as left operand, not %s",
                               jinja_type_name(item));
         }
         *out = jinja_find_text(all->as.text, all->len, item->as.text, item->len) != NULL;
@@ -319,8 +317,8 @@ bool jinja_relation(jinja_render *r, int op, const jinja_value *a, const jinja_v
         *out = *out == (op == OP_IN);
         return ok;
     }
-    if (a->type == JINJA_UNDEFINED || b->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, a->type == JINJA_UNDEFINED ? a : b);
+    if (!jinja_defined(r, a) || !jinja_defined(r, b)) {
+        return false;
     }
     if (!jinja_compare(a, b, &order)) {
         return jinja_fail(r, "'%s' not supported between instances of '%s' and '%s'", OP_TEXTS[op],

@@ -465,7 +465,7 @@ static jinja_node *parse_filter(jinja_parser *p, jinja_node *input)
         return NULL;
     }
     n->a = input;
-    n->found = jinja_find_filter(n->text);
+    n->found = jinja_find_filter(n->text, strlen(n->text));
     if (jinja_accept(p, JINJA_TOKEN_OP, "(") && !jinja_parse_arguments(p, n)) {
         return NULL;
     }
@@ -531,7 +531,7 @@ static jinja_node *parse_test(jinja_parser *p, jinja_node *of)
     if (!n || !(n->text = parse_dotted_name(p))) {
         return NULL;
     }
-    n->found = jinja_find_test(n->text);
+    n->found = jinja_find_test(n->text, strlen(n->text));
     if (jinja_accept(p, JINJA_TOKEN_OP, "(")) {
         if (!jinja_parse_arguments(p, n)) {
             return NULL;

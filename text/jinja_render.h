@@ -85,6 +85,8 @@ typedef struct jinja_args {
 bool jinja_fail(jinja_render *r, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Fails with what using the undefined value v means. */
 bool jinja_fail_undefined(jinja_render *r, const jinja_value *v);
+/* False, with the error of jinja_fail_undefined, if v is undefined. */
+bool jinja_defined(jinja_render *r, const jinja_value *v);
 /* Counts the work of handling n_bytes; false beyond the limit or without memory. */
 bool jinja_work(jinja_render *r, size_t n_bytes);
 /* False if memory ran out. */
@@ -109,6 +111,8 @@ bool jinja_slice(jinja_render *r, const jinja_value *obj, const jinja_value *con
 
 /* str(v) as a string value. */
 bool jinja_to_str(jinja_render *r, const jinja_value *v, jinja_value *out);
+/* Begins to walk v; fails if v cannot be walked. */
+bool jinja_walk(jinja_render *r, jinja_iter *it, const jinja_value *v);
 /* All items of an iterable as a list; fails if v cannot be walked. */
 bool jinja_to_list(jinja_render *r, const jinja_value *v, jinja_value *out);
 

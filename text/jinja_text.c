@@ -14,6 +14,16 @@ const char *jinja_find_text(const char *text, size_t len, const char *what, size
     return what_len == 0 ? text : len < what_len ? NULL : memmem(text, len, what, what_len);
 }
 
+const char *jinja_find_last(const char *text, size_t len, const char *what, size_t what_len)
+{
+    for (size_t i = len < what_len ? 0 : len - what_len + 1; i-- > 0;) {
+        if (memcmp(text + i, what, what_len) == 0) {
+            return text + i;
+        }
+    }
+    return NULL;
+}
+
 bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *old,
                    const jinja_value *new_text, int64_t max, jinja_value *out)
 {
@@ -89,39 +99,6 @@ jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool le
     v.as.text = s + begin;
     v.len = end - begin;
     return v;
-}
-
-/* The title filter starts a word behind these and white space. */
-static bool starts_word(uint32_t c)
-{
-    return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || unicode_is_space(c);
-}
-
-bool jinja_title(jinja_render *r, const jinja_value *text, jinja_value *out)
-{
-    bytes b;
-    bool first = true;
-    jinja_begin_text(r, &b);
-    for (size_t i = 0; i < text->len;) {
-        uint32_t c;
-        i += utf8_decode(text->as.text + i, text->len - i, &c);
-        unicode_append_case(&b, c, first ? UNICODE_UPPER : UNICODE_LOWER);
-        first = starts_word(c);
-    }
-    return jinja_finish_text(r, &b, out);
-}
-
-bool jinja_capitalize(jinja_render *r, const jinja_value *text, jinja_value *out)
-{
-    bytes b;
-    uint32_t c;
-    jinja_begin_text(r, &b);
-    if (text->len > 0) {
-        size_t n = utf8_decode(text->as.text, text->len, &c);
-        unicode_append_case(&b, c, UNICODE_TITLE);
-        unicode_convert(&b, text->as.text + n, text->len - n, UNICODE_LOWER);
-    }
-    return jinja_finish_text(r, &b, out);
 }
 
 bool jinja_escape(jinja_render *r, const jinja_value *v, jinja_value *out)
@@ -296,18 +273,9 @@ static bool append_textual(jinja_render *r, bytes *b, const jinja_value *v, cons
     return ok ? true : jinja_fail(r, "a value is nested too deeply to be printed");
 }
 
-/* The n-th argument, or the one with this name. */
-static const jinja_value *find_arg(const jinja_args *args, size_t n, const char *name, size_t name_len)
+static const jinja_value *nth_arg(const jinja_args *args, size_t n)
 {
-    if (!name) {
-        return n < args->n_pos ? &args->pos[n] : NULL;
-    }
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (strlen(args->names[i]) == name_len && memcmp(args->names[i], name, name_len) == 0) {
-            return &args->named[i];
-        }
-    }
-    return NULL;
+    return n < args->n_pos ? &args->pos[n] : NULL;
 }
 
 /* One conversion of a % format behind the percent sign at *at. */
@@ -348,7 +316,7 @@ static bool convert_percent(jinja_render *r, bytes *b, const char *s, size_t len
         bytes_append_char(b, '%');
         return true;
     }
-    v = v ? v : find_arg(args, (*used)++, NULL, 0);
+    v = v ? v : nth_arg(args, (*used)++);
     if (!v) {
         return jinja_fail(r, "not enough arguments for format string");
     }
@@ -504,7 +472,7 @@ static bool replace_field(jinja_render *r, bytes *b, const char *s, size_t len, 
     size_t digits = 0;
     int64_t index = first == 0 ? (int64_t)(*next)++ : read_number(s, first, &digits);
     bool by_number = first == 0 || (index >= 0 && digits == first);
-    const jinja_value *v = by_number ? find_arg(args, (size_t)index, NULL, 0) : find_arg(args, 0, s, first);
+    const jinja_value *v = by_number ? nth_arg(args, (size_t)index) : jinja_named_arg(args, s, first);
     if (!v) {
         return jinja_fail(r, "a replacement field has no argument");
     }

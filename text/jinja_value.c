@@ -73,9 +73,23 @@ jinja_value jinja_text(jinja_memory *m, const char *text, size_t len)
     return jinja_borrow(copy, len);
 }
 
+const char *jinja_c_string(jinja_memory *m, const jinja_value *text)
+{
+    char *copy = jinja_alloc(m, text->len + 1);
+    if (copy && text->len) {
+        memcpy(copy, text->as.text, text->len);
+    }
+    return copy;
+}
+
 jinja_value jinja_undefined(const char *name, size_t len, const char *owner)
 {
     return (jinja_value){.type = JINJA_UNDEFINED, .as.text = name, .len = len, .extra.owner = owner};
+}
+
+jinja_value jinja_missing(const char *message)
+{
+    return jinja_undefined(message, strlen(message), JINJA_MESSAGE);
 }
 
 jinja_value jinja_new_seq(jinja_memory *m, jinja_type type, size_t cap)
@@ -381,6 +395,11 @@ bool jinja_truth(const jinja_value *v)
     }
 }
 
+bool jinja_is_seq(const jinja_value *v)
+{
+    return v->type == JINJA_LIST || v->type == JINJA_TUPLE;
+}
+
 bool jinja_is_text(const jinja_value *v, const char *text)
 {
     return v->type == JINJA_STR && v->len == strlen(text) && memcmp(v->as.text, text, v->len) == 0;
@@ -486,8 +505,7 @@ static bool compare_at(const jinja_value *a, const jinja_value *b, int *order, i
         *order = c ? (c > 0) - (c < 0) : (a->len > b->len) - (a->len < b->len);
         return true;
     }
-    bool lists = (a->type == JINJA_LIST || a->type == JINJA_TUPLE) && a->type == b->type;
-    if (!lists || depth > JINJA_VALUE_DEPTH) {
+    if (!jinja_is_seq(a) || a->type != b->type || depth > JINJA_VALUE_DEPTH) {
         return false;
     }
     for (size_t n = 0; n < a->as.seq->len && n < b->as.seq->len; n++) {

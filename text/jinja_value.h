@@ -129,10 +129,13 @@ jinja_value jinja_make_float(double d);
 jinja_value jinja_borrow(const char *text, size_t len);
 /* A string with a copy of text. */
 jinja_value jinja_text(jinja_memory *m, const char *text, size_t len);
+/* NUL-terminated copy of a string; NULL without memory. */
+const char *jinja_c_string(jinja_memory *m, const jinja_value *text);
 /* Undefined. owner NULL: the variable `name` is unknown; JINJA_MESSAGE: name is the whole message;
  * else the kind of object that has no attribute `name`. */
 jinja_value jinja_undefined(const char *name, size_t len, const char *owner);
 extern const char JINJA_MESSAGE[];
+jinja_value jinja_missing(const char *message); /* undefined with a message that lives for ever */
 
 jinja_value jinja_new_seq(jinja_memory *m, jinja_type type, size_t cap); /* LIST, TUPLE, GENERATOR ... */
 jinja_value jinja_new_list(jinja_memory *m);
@@ -155,6 +158,7 @@ bool jinja_hashable(const jinja_value *v);
 /* ---- asking ---- */
 
 bool jinja_truth(const jinja_value *v);
+bool jinja_is_seq(const jinja_value *v); /* a list or a tuple */
 bool jinja_equal(const jinja_value *a, const jinja_value *b);
 bool jinja_is_text(const jinja_value *v, const char *text);
 /* a < b, = b or > b as -1, 0, 1 in *order; false if they cannot be ordered. */
