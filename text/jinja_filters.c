@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "text/jinja_format.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 /* ---- text ---- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 /* ---- floats ---- */
 

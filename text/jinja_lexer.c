@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 /* The text with line ends made \n, and where reading stands. */
 typedef struct lexer {

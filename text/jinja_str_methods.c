@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 static jinja_value part_of(const char *begin, const char *end)
 {

@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 /* The part of a string that start and end arguments (the second and third, in characters) select, and
  * the characters before it. */

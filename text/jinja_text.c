@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "text/jinja_format.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 const char *jinja_find_text(const char *text, size_t len, const char *what, size_t what_len)
 {

@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "text/chat_template.h"
+
+typedef struct jinja_value jinja_value;
 
 typedef enum jinja_type {
     JINJA_UNDEFINED,

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "text/tokenizer_file.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 struct tokenizer {
     tokenizer_parts parts;
