@@ -1,7 +1,7 @@
 /* json: reading JSON (cJSON behind it). One thread at a time per document.
  *
  *     json_doc *doc; const json *root;
- *     err = json_parse(&doc, text, len, JSON_DEPTH_MAX, &detail);
+ *     err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, &detail);
  *     root = json_root(doc);
  *     const json *m = json_get(root, "messages");
  *     json_free(doc);
