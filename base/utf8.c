@@ -108,6 +108,15 @@ size_t utf8_encode(char out[4], uint32_t code_point)
     return 4;
 }
 
+size_t utf8_last(const char *text, size_t len)
+{
+    size_t at = len - 1;
+    while (at > 0 && ((unsigned char)text[at] & 0xC0) == 0x80) {
+        at--;
+    }
+    return at;
+}
+
 size_t utf8_incomplete_tail(const char *text, size_t len)
 {
     for (size_t back = 1; back <= 3 && back <= len; back++) {

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "base/unicode.h"
 
@@ -82,10 +83,7 @@ static size_t skip_space(const lexer *x, size_t pos)
 static size_t strip_end(const lexer *x, size_t begin, size_t end)
 {
     while (end > begin) {
-        size_t last = end - 1;
-        while (last > begin && ((unsigned char)x->text[last] & 0xC0) == 0x80) {
-            last--;
-        }
+        size_t last = begin + utf8_last(x->text + begin, end - begin);
         uint32_t c;
         utf8_decode(x->text + last, end - last, &c);
         if (!unicode_is_space(c)) {
@@ -224,14 +222,6 @@ static bool is_name_char(char c)
            (unsigned char)c >= 0x80;
 }
 
-static int hex_value(char c)
-{
-    return is_digit(c)            ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Resolves the escape behind a backslash at s[*i] and writes it to out; returns the bytes written.
  */
 static size_t unescape(char *out, const char *s, size_t len, size_t *i)
@@ -251,8 +241,8 @@ static size_t unescape(char *out, const char *s, size_t len, size_t *i)
     size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0, k = 0;
     uint32_t code = 0;
     if (n_digits) {
-        while (k < n_digits && *i + 1 + k < len && hex_value(s[*i + 1 + k]) >= 0) {
-            code = code << 4 | (uint32_t)hex_value(s[*i + 1 + k]);
+        while (k < n_digits && *i + 1 + k < len && hex_digit(s[*i + 1 + k]) >= 0) {
+            code = code << 4 | (uint32_t)hex_digit(s[*i + 1 + k]);
             k++;
         }
         if (k == n_digits) {
@@ -311,7 +301,7 @@ static size_t skip_digits(const lexer *x, size_t pos, bool (*accept)(char))
 
 static bool is_hex(char c)
 {
-    return hex_value(c) >= 0;
+    return hex_digit(c) >= 0;
 }
 
 static err_code lex_number(lexer *x)

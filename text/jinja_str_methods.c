@@ -126,10 +126,7 @@ static void rsplit_on_space(jinja_render *r, const jinja_value *self, int64_t ma
         }
         size_t begin = rest.len;
         while (begin > 0) {
-            size_t last = begin - 1;
-            while (last > 0 && ((unsigned char)rest.as.text[last] & 0xC0) == 0x80) {
-                last--;
-            }
+            size_t last = utf8_last(rest.as.text, begin);
             if (space_len(rest.as.text + last, rest.as.text + rest.len) > 0) {
                 break;
             }

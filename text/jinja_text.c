@@ -85,10 +85,7 @@ jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool le
         begin += n;
     }
     while (right && end > begin) {
-        size_t last = end - 1;
-        while (last > begin && ((unsigned char)s[last] & 0xC0) == 0x80) {
-            last--;
-        }
+        size_t last = begin + utf8_last(s + begin, end - begin);
         size_t n = utf8_decode(s + last, end - last, &c);
         if (!in_set(set, s + last, n, c)) {
             break;

@@ -64,14 +64,17 @@ err_code token_ids_push(token_ids *t, int32_t id)
     return err;
 }
 
-err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
+/* From a text that messages call `where`, or from the file of that path. */
+static err_code open_parts(tokenizer **out, const char *text, size_t len, const char *where,
+                           err_detail *detail)
 {
     *out = NULL;
     tokenizer *tok = malloc(sizeof *tok);
     if (!tok) {
         return err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
     }
-    err_code err = tokenizer_file_read(&tok->parts, path, detail);
+    err_code err = text ? tokenizer_json_read(&tok->parts, text, len, where, detail)
+                        : tokenizer_file_read(&tok->parts, where, detail);
     if (err) {
         free(tok);
         return err;
@@ -80,21 +83,15 @@ err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
     return ERR_OK;
 }
 
+err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
+{
+    return open_parts(out, NULL, 0, path, detail);
+}
+
 err_code tokenizer_open_json(tokenizer **out, const char *text, size_t len, const char *where,
                              err_detail *detail)
 {
-    *out = NULL;
-    tokenizer *tok = malloc(sizeof *tok);
-    if (!tok) {
-        return err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
-    }
-    err_code err = tokenizer_json_read(&tok->parts, text, len, where, detail);
-    if (err) {
-        free(tok);
-        return err;
-    }
-    *out = tok;
-    return ERR_OK;
+    return open_parts(out, text, len, where, detail);
 }
 
 void tokenizer_close(tokenizer *tok)
