@@ -153,34 +153,18 @@ static bool eval_dict(jinja_render *r, const jinja_node *n, jinja_value *out)
 
 /* ---- calls ---- */
 
-/* The arguments of a call while they are gathered; few of them need no memory. */
-typedef struct arg_list {
-    jinja_value positional, named; /* lists */
-    const char **names;
-    size_t n_names, cap;
-} arg_list;
-
-static bool add_named(jinja_render *r, arg_list *l, const char *name, jinja_value value)
+static bool add_named(jinja_render *r, jinja_map *named, const jinja_value *name, const jinja_value *value)
 {
-    if (l->n_names == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 4;
-        const char **names = jinja_alloc(&r->m, cap * sizeof *names);
-        if (!names) {
-            return jinja_check_memory(r);
-        }
-        if (l->n_names) {
-            memcpy(names, l->names, l->n_names * sizeof *names);
-        }
-        l->names = names;
-        l->cap = cap;
+    if (jinja_map_get(named, name)) {
+        return jinja_fail(r, "got multiple values for keyword argument '%.*s'", (int)name->len,
+                          name->as.text);
     }
-    l->names[l->n_names++] = name;
-    jinja_push(&r->m, l->named.as.seq, value);
+    jinja_map_set(&r->m, named, *name, *value);
     return jinja_check_memory(r);
 }
 
 /* The entries of a dict as named arguments. */
-static bool add_all_named(jinja_render *r, arg_list *l, const jinja_value *dict)
+static bool add_all_named(jinja_render *r, jinja_map *named, const jinja_value *dict)
 {
     if (dict->type != JINJA_DICT) {
         return jinja_fail(r, "argument after ** must be a mapping, not %s", jinja_type_name(dict));
@@ -190,10 +174,21 @@ static bool add_all_named(jinja_render *r, arg_list *l, const jinja_value *dict)
         if (e->key.type != JINJA_STR) {
             return jinja_fail(r, "keywords must be strings");
         }
-        const char *name = jinja_c_string(&r->m, &e->key);
-        if (!jinja_check_memory(r) || !add_named(r, l, name, e->value)) {
+        if (!add_named(r, named, &e->key, &e->value)) {
             return false;
         }
+    }
+    return true;
+}
+
+static bool add_all_positional(jinja_render *r, jinja_seq *positional, const jinja_value *iterable)
+{
+    jinja_value list;
+    if (!jinja_to_list(r, iterable, &list)) {
+        return false;
+    }
+    for (size_t i = 0; i < list.as.seq->len; i++) {
+        jinja_push(&r->m, positional, list.as.seq->items[i]);
     }
     return true;
 }
@@ -204,34 +199,30 @@ static bool eval_args(jinja_render *r, const jinja_node *call, jinja_args *out)
     if (call->n_items == 0) {
         return true;
     }
-    arg_list l = {.positional = jinja_new_seq(&r->m, JINJA_LIST, call->n_items),
-                  .named = jinja_new_list(&r->m)};
+    jinja_seq *positional = jinja_new_seq(&r->m, JINJA_LIST, call->n_items).as.seq;
+    jinja_map *named = jinja_new_map(&r->m, JINJA_DICT).as.map;
     for (size_t i = 0; i < call->n_items; i++) {
         const jinja_node *arg = call->items[i];
+        const jinja_value name = jinja_borrow(arg->text, arg->len);
         jinja_value v;
         if (!jinja_eval(r, arg->a, &v)) {
             return false;
         }
         bool ok = true;
         if (arg->op == ARG_DICT) {
-            ok = add_all_named(r, &l, &v);
-        } else if (arg->text) {
-            ok = add_named(r, &l, arg->text, v);
+            ok = add_all_named(r, named, &v);
         } else if (arg->op == ARG_LIST) {
-            jinja_value list;
-            ok = jinja_to_list(r, &v, &list);
-            for (size_t k = 0; ok && k < list.as.seq->len; k++) {
-                jinja_push(&r->m, l.positional.as.seq, list.as.seq->items[k]);
-            }
+            ok = add_all_positional(r, positional, &v);
+        } else if (arg->text) {
+            ok = add_named(r, named, &name, &v);
         } else {
-            jinja_push(&r->m, l.positional.as.seq, v);
+            jinja_push(&r->m, positional, v);
         }
         if (!ok) {
             return false;
         }
     }
-    *out = (jinja_args){l.positional.as.seq->items, l.positional.as.seq->len, l.names, l.named.as.seq->items,
-                        l.n_names};
+    *out = (jinja_args){positional->items, positional->len, named};
     return jinja_check_memory(r);
 }
 

@@ -65,18 +65,11 @@ static bool set_in_scope(jinja_render *r, jinja_scope *s, int32_t symbol, jinja_
             return true;
         }
     }
-    if (s->len == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 4;
-        jinja_variable *vars = jinja_alloc(&r->m, cap * sizeof *vars);
-        if (!vars) {
-            return jinja_check_memory(r);
-        }
-        if (s->len) {
-            memcpy(vars, s->vars, s->len * sizeof *vars);
-        }
-        s->vars = vars;
-        s->cap = cap;
+    jinja_variable *vars = jinja_grow(&r->m, s->vars, s->len, &s->cap, sizeof *vars);
+    if (!vars) {
+        return jinja_check_memory(r);
     }
+    s->vars = vars;
     s->vars[s->len++] = (jinja_variable){symbol, value};
     return true;
 }
@@ -218,7 +211,7 @@ bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *
     if (!loop->node->op) {
         return jinja_fail(r, "The loop must have the 'recursive' marker to be called recursively.");
     }
-    if (args->n_pos != 1 || args->n_named != 0) {
+    if (args->n_pos != 1 || (args->named && args->named->len > 0)) {
         return jinja_fail(r, "a recursive loop is called with one iterable");
     }
     jinja_scope *scope = r->scope;
@@ -231,10 +224,10 @@ bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *
 
 /* ---- macros ---- */
 
-static bool is_param(const jinja_node *node, const char *name)
+static bool is_param(const jinja_node *node, const jinja_value *name)
 {
     for (size_t i = 0; i < node->n_items; i++) {
-        if (strcmp(node->items[i]->text, name) == 0) {
+        if (jinja_is_text(name, node->items[i]->text)) {
             return true;
         }
     }
@@ -275,20 +268,21 @@ static bool bind_extras(jinja_render *r, const jinja_node *node, const jinja_arg
     if (varargs.as.seq->len > 0 && !node->uses_varargs) {
         return jinja_fail(r, "macro '%s' takes not more than %zu argument(s)", node->text, node->n_items);
     }
-    const jinja_value *caller = node->uses_caller ? jinja_named_arg(args, "caller", 6) : NULL;
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (is_param(node, args->names[i]) || &args->named[i] == caller) {
+    const jinja_value missing = jinja_missing("No caller defined"), caller_name = jinja_borrow("caller", 6);
+    const jinja_value *caller = jinja_named_arg(args, "caller", 6);
+    const bool sets_caller = node->uses_caller && !is_param(node, &caller_name);
+    for (size_t i = 0; args->named && i < args->named->len; i++) {
+        const jinja_entry *e = &args->named->entries[i];
+        if (is_param(node, &e->key) || (node->uses_caller && &e->value == caller)) {
             continue;
         }
         if (!node->uses_kwargs) {
-            return jinja_fail(r, "macro '%s' takes no keyword argument '%s'", node->text, args->names[i]);
+            return jinja_fail(r, "macro '%s' takes no keyword argument '%.*s'", node->text, (int)e->key.len,
+                              e->key.as.text);
         }
-        jinja_map_set(&r->m, kwargs.as.map, jinja_borrow(args->names[i], strlen(args->names[i])),
-                      args->named[i]);
+        jinja_map_set(&r->m, kwargs.as.map, e->key, e->value);
     }
-    jinja_value none = jinja_missing("No caller defined");
-    return (!node->uses_caller || is_param(node, "caller") ||
-            set_in_scope(r, r->scope, r->program->caller, caller ? *caller : none)) &&
+    return (!sets_caller || set_in_scope(r, r->scope, r->program->caller, caller ? *caller : missing)) &&
            (!node->uses_varargs || set_in_scope(r, r->scope, r->program->varargs, varargs)) &&
            (!node->uses_kwargs || set_in_scope(r, r->scope, r->program->kwargs, kwargs)) &&
            jinja_check_memory(r);

@@ -79,17 +79,10 @@ static bool filter_replace(const jinja_frame *f, jinja_value *out)
 
 static bool filter_format(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value text, dict;
+    jinja_value text, dict = {.type = JINJA_DICT, .as.map = f->args->named};
     jinja_args named = {.pos = &dict, .n_pos = 1};
-    if (!jinja_to_str(f->r, f->self, &text)) {
-        return false;
-    }
-    if (f->args->n_named == 0) {
-        return jinja_percent(f->r, &text, f->args, out);
-    }
-    dict = jinja_new_map(&f->r->m, JINJA_DICT);
-    jinja_map_set_named(&f->r->m, dict.as.map, f->args);
-    return jinja_percent(f->r, &text, &named, out);
+    bool by_name = f->args->named && f->args->named->len > 0;
+    return jinja_to_str(f->r, f->self, &text) && jinja_percent(f->r, &text, by_name ? &named : f->args, out);
 }
 
 /* Lines after the first (or all, or also blank ones) get `width` blanks or the given text. */

@@ -58,7 +58,9 @@ static bool fill_map(jinja_render *r, jinja_map *map, const jinja_args *args)
             jinja_map_set(&r->m, map, pair.as.seq->items[0], pair.as.seq->items[1]);
         }
     }
-    jinja_map_set_named(&r->m, map, args);
+    for (size_t i = 0; args->named && i < args->named->len; i++) {
+        jinja_map_set(&r->m, map, args->named->entries[i].key, args->named->entries[i].value);
+    }
     return jinja_check_memory(r);
 }
 

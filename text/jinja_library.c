@@ -56,12 +56,11 @@ bool jinja_is_unsafe(const jinja_value *of, const char *name, size_t len)
 }
 
 /* Number of the parameter with this name in "old,new,count"; -1 if there is none. */
-static int param_index(const char *params, const char *name)
+static int param_index(const char *params, const jinja_value *name)
 {
-    size_t len = strlen(name);
     for (int i = 0;; i++) {
         size_t n = strcspn(params, ",");
-        if (n == len && memcmp(params, name, n) == 0) {
+        if (n == name->len && memcmp(params, name->as.text, n) == 0) {
             return i;
         }
         if (!params[n]) {
@@ -98,12 +97,14 @@ bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *s
     for (size_t i = 0; i < args->n_pos; i++) {
         f.v[i] = &args->pos[i];
     }
-    for (size_t i = 0; i < args->n_named; i++) {
-        int k = param_index(c->params, args->names[i]);
+    for (size_t i = 0; args->named && i < args->named->len; i++) {
+        const jinja_entry *e = &args->named->entries[i];
+        int k = param_index(c->params, &e->key);
         if (k < 0 || f.v[k]) {
-            return jinja_fail(r, "%s() got an unexpected keyword argument '%s'", c->name, args->names[i]);
+            return jinja_fail(r, "%s() got an unexpected keyword argument '%.*s'", c->name, (int)e->key.len,
+                              e->key.as.text);
         }
-        f.v[k] = &args->named[i];
+        f.v[k] = &e->value;
     }
     for (size_t i = 0; i < c->required; i++) {
         if (!f.v[i]) {
@@ -151,19 +152,7 @@ bool jinja_arg_truth(const jinja_value *v, bool fallback)
 
 const jinja_value *jinja_named_arg(const jinja_args *args, const char *name, size_t len)
 {
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (strlen(args->names[i]) == len && memcmp(args->names[i], name, len) == 0) {
-            return &args->named[i];
-        }
-    }
-    return NULL;
-}
-
-void jinja_map_set_named(jinja_memory *m, jinja_map *map, const jinja_args *args)
-{
-    for (size_t i = 0; i < args->n_named; i++) {
-        jinja_map_set(m, map, jinja_borrow(args->names[i], strlen(args->names[i])), args->named[i]);
-    }
+    return args->named ? jinja_map_get_text(args->named, name, len) : NULL;
 }
 
 void jinja_begin_text(jinja_render *r, bytes *b)

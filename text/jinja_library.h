@@ -60,8 +60,6 @@ bool jinja_arg_truth(const jinja_value *v, bool fallback);
 
 /* The argument of this name, or NULL. */
 const jinja_value *jinja_named_arg(const jinja_args *args, const char *name, size_t len);
-/* The named arguments as entries of a dict. */
-void jinja_map_set_named(jinja_memory *m, jinja_map *map, const jinja_args *args);
 
 /* A text under construction; jinja_finish copies it into the arena and frees the buffer. */
 void jinja_begin_text(jinja_render *r, bytes *b);

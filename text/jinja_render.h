@@ -74,9 +74,7 @@ typedef struct jinja_render {
 typedef struct jinja_args {
     jinja_value *pos;
     size_t n_pos;
-    const char **names; /* NUL-terminated, of the named ones */
-    jinja_value *named;
-    size_t n_named;
+    jinja_map *named; /* by name; NULL: none */
 } jinja_args;
 
 /* ---- errors and limits (jinja_eval.c) ---- */

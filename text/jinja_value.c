@@ -35,6 +35,21 @@ void *jinja_alloc(jinja_memory *m, size_t n)
     return p;
 }
 
+void *jinja_grow(jinja_memory *m, void *items, size_t len, size_t *cap, size_t item_bytes)
+{
+    if (m->failed || len < *cap) {
+        return m->failed ? NULL : items;
+    }
+    size_t more = *cap ? *cap * 2 : 4, n_bytes;
+    void *copy = size_mul(&n_bytes, more, item_bytes) ? jinja_alloc(m, n_bytes) : NULL;
+    m->failed = !copy;
+    if (copy && len) {
+        memcpy(copy, items, len * item_bytes);
+    }
+    *cap = copy ? more : *cap;
+    return copy;
+}
+
 /* ---- making values ---- */
 
 jinja_value jinja_make_none(void)
@@ -114,23 +129,11 @@ jinja_value jinja_new_list(jinja_memory *m)
 
 void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item)
 {
-    if (m->failed) {
-        return;
-    }
-    if (seq->len == seq->cap) {
-        size_t cap = seq->cap ? seq->cap * 2 : 4, n_bytes;
-        jinja_value *items = size_mul(&n_bytes, cap, sizeof *items) ? jinja_alloc(m, n_bytes) : NULL;
-        if (!items) {
-            m->failed = true;
-            return;
-        }
-        if (seq->len) {
-            memcpy(items, seq->items, seq->len * sizeof *items);
-        }
+    jinja_value *items = jinja_grow(m, seq->items, seq->len, &seq->cap, sizeof item);
+    if (items) {
         seq->items = items;
-        seq->cap = cap;
+        seq->items[seq->len++] = item;
     }
-    seq->items[seq->len++] = item;
 }
 
 jinja_value jinja_pair(jinja_memory *m, jinja_value a, jinja_value b)
@@ -295,19 +298,13 @@ static void index_entry(jinja_map *map, size_t i)
 /* Room for one more entry, and an index that is at most half full. */
 static bool reserve_entry(jinja_memory *m, jinja_map *map)
 {
-    if (map->len == map->cap) {
-        size_t cap = map->cap ? map->cap * 2 : 4;
-        jinja_entry *entries = cap < UINT32_MAX ? jinja_alloc(m, cap * sizeof *entries) : NULL;
-        if (!entries) {
-            m->failed = true;
-            return false;
-        }
-        if (map->len) {
-            memcpy(entries, map->entries, map->len * sizeof *entries);
-        }
-        map->entries = entries;
-        map->cap = cap;
+    jinja_entry *entries =
+        map->len < UINT32_MAX / 2 ? jinja_grow(m, map->entries, map->len, &map->cap, sizeof *entries) : NULL;
+    if (!entries) {
+        m->failed = true;
+        return false;
     }
+    map->entries = entries;
     if (map->len + 1 > INDEX_FROM && (map->len + 1) * 2 > map->n_index) {
         size_t n = map->n_index ? map->n_index * 2 : INDEX_MIN;
         uint32_t *index = jinja_alloc(m, n * sizeof *index);

@@ -120,6 +120,10 @@ struct jinja_entry {
 /* n zeroed bytes, aligned for any value; NULL and m->failed when there is no more. */
 void *jinja_alloc(jinja_memory *m, size_t n);
 
+/* Items with room for one more than `len`: the old ones or a larger copy, with its size in *cap. NULL and m->failed when
+ * there is no more memory. */
+void *jinja_grow(jinja_memory *m, void *items, size_t len, size_t *cap, size_t item_bytes);
+
 /* ---- making values ---- */
 
 jinja_value jinja_make_none(void);
