@@ -181,18 +181,6 @@ static bool add_all_named(jinja_render *r, jinja_map *named, const jinja_value *
     return true;
 }
 
-static bool add_all_positional(jinja_render *r, jinja_seq *positional, const jinja_value *iterable)
-{
-    jinja_value list;
-    if (!jinja_to_list(r, iterable, &list)) {
-        return false;
-    }
-    for (size_t i = 0; i < list.as.seq->len; i++) {
-        jinja_push(&r->m, positional, list.as.seq->items[i]);
-    }
-    return true;
-}
-
 static bool eval_args(jinja_render *r, const jinja_node *call, jinja_args *out)
 {
     *out = (jinja_args){0};
@@ -212,7 +200,10 @@ static bool eval_args(jinja_render *r, const jinja_node *call, jinja_args *out)
         if (arg->op == ARG_DICT) {
             ok = add_all_named(r, named, &v);
         } else if (arg->op == ARG_LIST) {
-            ok = add_all_positional(r, positional, &v);
+            jinja_value list;
+            if ((ok = jinja_to_list(r, &v, &list))) {
+                jinja_push_all(&r->m, positional, list.as.seq->items, list.as.seq->len);
+            }
         } else if (arg->text) {
             ok = add_named(r, named, &name, &v);
         } else {

@@ -262,10 +262,11 @@ static bool bind_params(jinja_render *r, const jinja_node *node, const jinja_arg
 static bool bind_extras(jinja_render *r, const jinja_node *node, const jinja_args *args)
 {
     jinja_value varargs = jinja_new_seq(&r->m, JINJA_TUPLE, 0), kwargs = jinja_new_map(&r->m, JINJA_DICT);
-    for (size_t i = node->n_items; i < args->n_pos; i++) {
-        jinja_push(&r->m, varargs.as.seq, args->pos[i]);
+    const size_t n_params = node->n_items;
+    if (args->n_pos > n_params) {
+        jinja_push_all(&r->m, varargs.as.seq, args->pos + n_params, args->n_pos - n_params);
     }
-    if (varargs.as.seq->len > 0 && !node->uses_varargs) {
+    if (args->n_pos > n_params && !node->uses_varargs) {
         return jinja_fail(r, "macro '%s' takes not more than %zu argument(s)", node->text, node->n_items);
     }
     const jinja_value missing = jinja_missing("No caller defined"), caller_name = jinja_borrow("caller", 6);

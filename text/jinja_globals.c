@@ -75,9 +75,7 @@ static bool global_map(const jinja_frame *f, jinja_value *out)
 static jinja_value all_positional(const jinja_frame *f, jinja_type type)
 {
     jinja_value seq = jinja_new_seq(&f->r->m, type, f->args->n_pos);
-    for (size_t i = 0; i < f->args->n_pos; i++) {
-        jinja_push(&f->r->m, seq.as.seq, f->args->pos[i]);
-    }
+    jinja_push_all(&f->r->m, seq.as.seq, f->args->pos, f->args->n_pos);
     return seq;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/hex.h"
 #include "base/utf8.h"
-#include "base/unicode.h"
+#include "text/jinja_value.h"
 
 /* The text with line ends made \n, and where reading stands. */
 typedef struct lexer {
@@ -65,33 +65,23 @@ static bool starts_with(const lexer *x, size_t pos, const char *what)
     return x->len - pos >= n && memcmp(x->text + pos, what, n) == 0;
 }
 
+static jinja_value stretch(const lexer *x, size_t begin, size_t end)
+{
+    return jinja_borrow(x->text + begin, end - begin);
+}
+
 /* First position at or after pos that is not white space. */
 static size_t skip_space(const lexer *x, size_t pos)
 {
-    while (pos < x->len) {
-        uint32_t c;
-        size_t n = utf8_decode(x->text + pos, x->len - pos, &c);
-        if (!unicode_is_space(c)) {
-            break;
-        }
-        pos += n;
-    }
-    return pos;
+    const jinja_value rest = stretch(x, pos, x->len);
+    return x->len - jinja_strip(&rest, NULL, true, false).len;
 }
 
 /* End of text[begin..end) without white space at its end. */
 static size_t strip_end(const lexer *x, size_t begin, size_t end)
 {
-    while (end > begin) {
-        size_t last = begin + utf8_last(x->text + begin, end - begin);
-        uint32_t c;
-        utf8_decode(x->text + last, end - last, &c);
-        if (!unicode_is_space(c)) {
-            break;
-        }
-        end = last;
-    }
-    return end;
+    const jinja_value whole = stretch(x, begin, end);
+    return begin + jinja_strip(&whole, NULL, false, true).len;
 }
 
 /* lstrip_blocks: blanks between a line's beginning and a block are not part of the text. */

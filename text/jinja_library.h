@@ -76,8 +76,6 @@ const char *jinja_find_last(const char *text, size_t len, const char *what, size
 /* text with every (at most max, < 0 = all) occurrence of old replaced. */
 bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *old,
                    const jinja_value *new_text, int64_t max, jinja_value *out);
-/* text without characters of `set` (NULL: white space) at its left and right. */
-jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right);
 /* Escapes &<>'" for HTML; the result is marked as safe. */
 bool jinja_escape(jinja_render *r, const jinja_value *v, jinja_value *out);
 

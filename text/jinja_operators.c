@@ -174,22 +174,16 @@ static bool repeat(jinja_render *r, const jinja_value *v, int64_t times, jinja_v
     }
     *out = jinja_new_seq(&r->m, v->type, total / sizeof(jinja_value));
     for (size_t i = 0; i < n && !r->m.failed; i++) {
-        for (size_t k = 0; k < v->as.seq->len; k++) {
-            jinja_push(&r->m, out->as.seq, v->as.seq->items[k]);
-        }
+        jinja_push_all(&r->m, out->as.seq, v->as.seq->items, v->as.seq->len);
     }
     return jinja_check_memory(r);
 }
 
 static bool add_lists(jinja_render *r, const jinja_value *a, const jinja_value *b, jinja_value *out)
 {
-    const jinja_value *both[] = {a, b};
     *out = jinja_new_seq(&r->m, a->type, a->as.seq->len + b->as.seq->len);
-    for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < both[k]->as.seq->len; i++) {
-            jinja_push(&r->m, out->as.seq, both[k]->as.seq->items[i]);
-        }
-    }
+    jinja_push_all(&r->m, out->as.seq, a->as.seq->items, a->as.seq->len);
+    jinja_push_all(&r->m, out->as.seq, b->as.seq->items, b->as.seq->len);
     return jinja_work(r, out->as.seq->len * sizeof(jinja_value));
 }
 

@@ -440,12 +440,10 @@ static bool filter_batch(const jinja_frame *f, jinja_value *out)
     *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
     for (size_t i = 0; i < list.as.seq->len; i += (size_t)n) {
         jinja_value row = jinja_new_list(&f->r->m);
-        for (size_t k = i; k < i + (size_t)n; k++) {
-            if (k < list.as.seq->len) {
-                jinja_push(&f->r->m, row.as.seq, list.as.seq->items[k]);
-            } else if (f->v[1] && f->v[1]->type != JINJA_NONE) {
-                jinja_push(&f->r->m, row.as.seq, *f->v[1]);
-            }
+        const size_t left = list.as.seq->len - i, n_row = left < (size_t)n ? left : (size_t)n;
+        jinja_push_all(&f->r->m, row.as.seq, list.as.seq->items + i, n_row);
+        for (size_t k = n_row; k < (size_t)n && f->v[1] && f->v[1]->type != JINJA_NONE; k++) {
+            jinja_push(&f->r->m, row.as.seq, *f->v[1]);
         }
         jinja_push(&f->r->m, out->as.seq, row);
     }
@@ -464,9 +462,8 @@ static bool filter_slice(const jinja_frame *f, jinja_value *out)
     *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
     for (size_t i = 0; i < n; i++) {
         jinja_value row = jinja_new_list(&f->r->m);
-        for (size_t k = 0; k < per + (i < extra); k++) {
-            jinja_push(&f->r->m, row.as.seq, list.as.seq->items[at++]);
-        }
+        jinja_push_all(&f->r->m, row.as.seq, list.as.seq->items + at, per + (i < extra));
+        at += per + (i < extra);
         if (f->v[1] && f->v[1]->type != JINJA_NONE && i >= extra && extra > 0) {
             jinja_push(&f->r->m, row.as.seq, *f->v[1]);
         }

@@ -115,28 +115,19 @@ static void rsplit_on(jinja_render *r, const jinja_value *self, const jinja_valu
     reverse_items(out->as.seq);
 }
 
+/* As split_on_space, but what is left after max parts from the right stays together at the left. */
 static void rsplit_on_space(jinja_render *r, const jinja_value *self, int64_t max, jinja_value *out)
 {
-    jinja_value rest = jinja_strip(self, NULL, false, true);
-    *out = jinja_new_list(&r->m);
-    while (rest.len > 0) {
-        if (max-- == 0) {
-            jinja_push(&r->m, out->as.seq, rest);
-            break;
-        }
-        size_t begin = rest.len;
-        while (begin > 0) {
-            size_t last = utf8_last(rest.as.text, begin);
-            if (space_len(rest.as.text + last, rest.as.text + rest.len) > 0) {
-                break;
-            }
-            begin = last;
-        }
-        jinja_push(&r->m, out->as.seq, part_of(rest.as.text + begin, rest.as.text + rest.len));
-        rest.len = begin;
-        rest = jinja_strip(&rest, NULL, false, true);
+    split_on_space(r, self, -1, out);
+    jinja_seq *parts = out->as.seq;
+    if (max >= 0 && parts->len > (size_t)max) {
+        const size_t n_rest = parts->len - (size_t)max;
+        const jinja_value *last = &parts->items[n_rest - 1];
+        jinja_value rest = part_of(self->as.text, last->as.text + last->len);
+        *out = jinja_new_list(&r->m);
+        jinja_push(&r->m, out->as.seq, rest);
+        jinja_push_all(&r->m, out->as.seq, parts->items + n_rest, (size_t)max);
     }
-    reverse_items(out->as.seq);
 }
 
 /* split and rsplit. */

@@ -56,48 +56,6 @@ bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *
     return jinja_finish_text(r, &b, out);
 }
 
-static bool in_set(const jinja_value *set, const char *raw, size_t n, uint32_t c)
-{
-    if (!set) {
-        return unicode_is_space(c);
-    }
-    for (size_t i = 0; i < set->len;) {
-        uint32_t other;
-        size_t k = utf8_decode(set->as.text + i, set->len - i, &other);
-        if (k == n && memcmp(set->as.text + i, raw, n) == 0) {
-            return true;
-        }
-        i += k;
-    }
-    return false;
-}
-
-jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right)
-{
-    const char *s = text->as.text;
-    size_t begin = 0, end = text->len;
-    uint32_t c;
-    while (left && begin < end) {
-        size_t n = utf8_decode(s + begin, end - begin, &c);
-        if (!in_set(set, s + begin, n, c)) {
-            break;
-        }
-        begin += n;
-    }
-    while (right && end > begin) {
-        size_t last = begin + utf8_last(s + begin, end - begin);
-        size_t n = utf8_decode(s + last, end - last, &c);
-        if (!in_set(set, s + last, n, c)) {
-            break;
-        }
-        end = last;
-    }
-    jinja_value v = *text;
-    v.as.text = s + begin;
-    v.len = end - begin;
-    return v;
-}
-
 bool jinja_escape(jinja_render *r, const jinja_value *v, jinja_value *out)
 {
     jinja_value text;
@@ -140,7 +98,7 @@ typedef struct spec {
     char type;
 } spec;
 
-enum { WIDTH_MAX = 10000, PRECISION_MAX = 100 };
+enum { WIDTH_MAX = 10000, PRECISION_MAX = 100, NUMBER_TEXT = 512 };
 
 /* Decimal digits at *at; -1 if there are none. */
 static int64_t read_number(const char *s, size_t len, size_t *at)
@@ -181,24 +139,31 @@ static void append_padded(bytes *b, const char *text, size_t len, const spec *s,
     append_times(b, fill, pad - left);
 }
 
-/* Digits with commas at thousands; text is an optional sign, digits, and perhaps a fraction. */
-static void insert_commas(char *out, size_t cap, const char *text)
+/* Appends a number: an optional sign, digits and perhaps more; with commas at thousands if the conversion has them. */
+static void append_number(bytes *b, const char *text, const spec *s)
 {
+    char grouped[NUMBER_TEXT * 2];
     size_t sign = *text == '-' || *text == '+' || *text == ' ';
     size_t digits = strspn(text + sign, "0123456789"), n = 0;
-    for (size_t i = 0; i < strlen(text) && n + 2 < cap; i++) {
+    for (size_t i = 0; text[i]; i++) {
         bool in_digits = i > sign && i < sign + digits;
-        if (in_digits && (sign + digits - i) % 3 == 0) {
-            out[n++] = ',';
+        if (s->comma && in_digits && (sign + digits - i) % 3 == 0) {
+            grouped[n++] = ',';
         }
-        out[n++] = text[i];
+        grouped[n++] = text[i];
     }
-    out[n] = '\0';
+    append_padded(b, grouped, n, s, '>');
+}
+
+/* What stands before a number that is not negative. */
+static const char *plus_sign(const spec *s)
+{
+    return s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
 }
 
 static bool append_integer(jinja_render *r, bytes *b, const jinja_value *v, const spec *s)
 {
-    char text[96], grouped[160];
+    char text[96];
     int64_t i;
     if (v->type == JINJA_FLOAT && s->type != 'x' && s->type != 'X' && s->type != 'o') {
         if (!(fabs(v->as.number) < 9e18)) {
@@ -209,47 +174,31 @@ static bool append_integer(jinja_render *r, bytes *b, const jinja_value *v, cons
         return jinja_fail(r, "%%%c format: a number is required, not %s", s->type, jinja_type_name(v));
     }
     uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-    const char *sign = i < 0 ? "-" : s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
+    const char *sign = i < 0 ? "-" : plus_sign(s);
     const char *format = s->type == 'x'   ? "%s%llx"
                          : s->type == 'X' ? "%s%llX"
                          : s->type == 'o' ? "%s%llo"
                                           : "%s%llu";
     snprintf(text, sizeof text, format, sign, (unsigned long long)magnitude);
-    if (s->comma) {
-        insert_commas(grouped, sizeof grouped, text);
-    }
-    const char *shown = s->comma ? grouped : text;
-    append_padded(b, shown, strlen(shown), s, '>');
+    append_number(b, text, s);
     return true;
 }
 
 static bool append_floating(jinja_render *r, bytes *b, const jinja_value *v, const spec *s)
 {
-    enum { FLOAT_TEXT = 512 };
-    char text[FLOAT_TEXT], grouped[FLOAT_TEXT * 2];
+    char text[NUMBER_TEXT];
     double d;
     if (!jinja_as_double(v, &d)) {
         return jinja_fail(r, "must be real number, not %s", jinja_type_name(v));
     }
     int precision = s->precision < 0 ? 6 : (int)(s->precision < PRECISION_MAX ? s->precision : PRECISION_MAX);
-    double shown_value = s->type == '%' ? d * 100 : d;
-    const char *plus = signbit(d) ? "" : s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
-    switch (s->type) {
-    case 'e':
-        snprintf(text, sizeof text, "%s%.*e", plus, precision, shown_value);
-        break;
-    case 'g':
-        snprintf(text, sizeof text, "%s%.*g", plus, precision, shown_value);
-        break;
-    default:
-        snprintf(text, sizeof text, "%s%.*f%s", plus, precision, shown_value, s->type == '%' ? "%" : "");
-        break;
-    }
-    if (s->comma) {
-        insert_commas(grouped, sizeof grouped, text);
-    }
-    const char *shown = s->comma ? grouped : text;
-    append_padded(b, shown, strlen(shown), s, '>');
+    const char *format = s->type == 'e'   ? "%s%.*e"
+                         : s->type == 'g' ? "%s%.*g"
+                         : s->type == '%' ? "%s%.*f%%"
+                                          : "%s%.*f";
+    snprintf(text, sizeof text, format, signbit(d) ? "" : plus_sign(s), precision,
+             s->type == '%' ? d * 100 : d);
+    append_number(b, text, s);
     return true;
 }
 

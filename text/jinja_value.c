@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/unicode.h"
 #include "base/utf8.h"
 
 enum { ALIGN = 16, INDEX_FROM = 8, INDEX_MIN = 32, GROW_MIN = 64 };
@@ -136,6 +137,13 @@ void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item)
     }
 }
 
+void jinja_push_all(jinja_memory *m, jinja_seq *seq, const jinja_value *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        jinja_push(m, seq, items[i]);
+    }
+}
+
 jinja_value jinja_pair(jinja_memory *m, jinja_value a, jinja_value b)
 {
     jinja_value t = jinja_new_seq(m, JINJA_TUPLE, 2);
@@ -180,6 +188,48 @@ jinja_value jinja_concat(jinja_memory *m, const jinja_value *a, const jinja_valu
     buf->len += b->len;
     jinja_value v = jinja_borrow(buf->data, buf->len);
     v.extra.buffer = buf;
+    return v;
+}
+
+static bool in_set(const jinja_value *set, const char *raw, size_t n, uint32_t c)
+{
+    if (!set) {
+        return unicode_is_space(c);
+    }
+    for (size_t i = 0; i < set->len;) {
+        uint32_t other;
+        size_t k = utf8_decode(set->as.text + i, set->len - i, &other);
+        if (k == n && memcmp(set->as.text + i, raw, n) == 0) {
+            return true;
+        }
+        i += k;
+    }
+    return false;
+}
+
+jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right)
+{
+    const char *s = text->as.text;
+    size_t begin = 0, end = text->len;
+    uint32_t c;
+    while (left && begin < end) {
+        size_t n = utf8_decode(s + begin, end - begin, &c);
+        if (!in_set(set, s + begin, n, c)) {
+            break;
+        }
+        begin += n;
+    }
+    while (right && end > begin) {
+        size_t last = begin + utf8_last(s + begin, end - begin);
+        size_t n = utf8_decode(s + last, end - last, &c);
+        if (!in_set(set, s + last, n, c)) {
+            break;
+        }
+        end = last;
+    }
+    jinja_value v = *text;
+    v.as.text = s + begin;
+    v.len = end - begin;
     return v;
 }
 
@@ -595,23 +645,8 @@ const char *jinja_type_repr(const jinja_value *v)
 
 bool jinja_iter_init(jinja_iter *it, const jinja_value *v)
 {
-    it->over = *v;
-    it->i = 0;
-    switch (v->type) {
-    case JINJA_UNDEFINED:
-    case JINJA_STR:
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-    case JINJA_DICT:
-    case JINJA_RANGE:
-    case JINJA_GENERATOR:
-    case JINJA_KEYS:
-    case JINJA_VALUES:
-    case JINJA_ITEMS:
-        return true;
-    default:
-        return false;
-    }
+    *it = (jinja_iter){.over = *v};
+    return v->type == JINJA_UNDEFINED || (v->type >= JINJA_STR && v->type <= JINJA_ITEMS);
 }
 
 static bool next_of_map(jinja_memory *m, jinja_iter *it, jinja_value *item)
@@ -643,17 +678,14 @@ bool jinja_iter_next(jinja_memory *m, jinja_iter *it, jinja_value *item)
     }
     case JINJA_LIST:
     case JINJA_TUPLE:
-        if (it->i >= v->as.seq->len) {
+    case JINJA_GENERATOR: {
+        size_t *at = v->type == JINJA_GENERATOR ? &v->as.seq->pos : &it->i;
+        if (*at >= v->as.seq->len) {
             return false;
         }
-        *item = v->as.seq->items[it->i++];
+        *item = v->as.seq->items[(*at)++];
         return true;
-    case JINJA_GENERATOR:
-        if (v->as.seq->pos >= v->as.seq->len) {
-            return false;
-        }
-        *item = v->as.seq->items[v->as.seq->pos++];
-        return true;
+    }
     case JINJA_RANGE:
         if (it->i >= v->as.range->len) {
             return false;

@@ -26,7 +26,7 @@ typedef enum jinja_type {
     JINJA_INT,
     JINJA_BIGINT, /* an integer beyond 64 bits: kept as its digits */
     JINJA_FLOAT,
-    JINJA_STR,
+    JINJA_STR, /* from here to the views of a dict: what can be walked */
     JINJA_LIST,
     JINJA_TUPLE,
     JINJA_DICT,
@@ -145,11 +145,15 @@ jinja_value jinja_missing(const char *message); /* undefined with a message that
 jinja_value jinja_new_seq(jinja_memory *m, jinja_type type, size_t cap); /* LIST, TUPLE, GENERATOR ... */
 jinja_value jinja_new_list(jinja_memory *m);
 void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item);
+void jinja_push_all(jinja_memory *m, jinja_seq *seq, const jinja_value *items, size_t n);
 jinja_value jinja_pair(jinja_memory *m, jinja_value a, jinja_value b); /* a tuple */
 jinja_value jinja_new_map(jinja_memory *m, jinja_type type);           /* DICT or NAMESPACE */
 
 /* Concatenation of two strings. */
 jinja_value jinja_concat(jinja_memory *m, const jinja_value *a, const jinja_value *b);
+
+/* text without characters of `set` (NULL: white space) at its left and right. */
+jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right);
 
 /* ---- dicts ---- */
 
