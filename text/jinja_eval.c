@@ -244,7 +244,6 @@ bool jinja_call(jinja_render *r, const jinja_value *callee, const jinja_args *ar
     }
 }
 
-/* A call; the macro of a call block comes as one more named argument. */
 static bool eval_call(jinja_render *r, const jinja_node *n, jinja_value *out)
 {
     jinja_value self, callee;
@@ -431,6 +430,8 @@ static bool eval_kind(jinja_render *r, const jinja_node *n, jinja_value *out)
         return eval_slice(r, n, out);
     case NODE_CALL:
         return eval_call(r, n, out);
+    case NODE_MACRO:
+        return jinja_make_macro(r, n, out);
     case NODE_FILTER:
         return eval_filter(r, n, out);
     case NODE_TEST:

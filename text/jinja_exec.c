@@ -304,7 +304,7 @@ bool jinja_call_macro(jinja_render *r, const jinja_macro *macro, const jinja_arg
     return ok;
 }
 
-static bool make_macro(jinja_render *r, const jinja_node *node, jinja_value *out)
+bool jinja_make_macro(jinja_render *r, const jinja_node *node, jinja_value *out)
 {
     jinja_macro *macro = jinja_alloc(&r->m, sizeof *macro);
     if (!macro) {
@@ -313,28 +313,6 @@ static bool make_macro(jinja_render *r, const jinja_node *node, jinja_value *out
     *macro = (jinja_macro){node, r->scope};
     *out = (jinja_value){.type = JINJA_MACRO, .as.macro = macro};
     return true;
-}
-
-/* {% call f(x) %}: calls with the block as one more argument named caller. */
-static bool exec_call_block(jinja_render *r, const jinja_node *n)
-{
-    jinja_value caller, result;
-    if (!make_macro(r, n->b, &caller)) {
-        return false;
-    }
-    jinja_node value = {.kind = NODE_CONST, .value = caller, .line = n->line};
-    jinja_node arg = {.kind = NODE_ARG, .a = &value, .text = "caller", .len = 6, .line = n->line};
-    jinja_node call = *n->a;
-    call.n_items = n->a->n_items + 1;
-    call.items = jinja_alloc(&r->m, call.n_items * sizeof *call.items);
-    if (!call.items) {
-        return jinja_check_memory(r);
-    }
-    for (size_t i = 0; i < n->a->n_items; i++) {
-        call.items[i] = n->a->items[i];
-    }
-    call.items[n->a->n_items] = &arg;
-    return jinja_eval(r, &call, &result) && emit(r, &result);
 }
 
 /* ---- the other statements ---- */
@@ -420,9 +398,7 @@ static bool exec_simple(jinja_render *r, const jinja_node *n)
     case NODE_SET:
         return jinja_eval(r, n->b, &v) && assign(r, n->a, &v);
     case NODE_MACRO:
-        return make_macro(r, n, &v) && set_name(r, n->symbol, v);
-    case NODE_CALL_BLOCK:
-        return exec_call_block(r, n);
+        return jinja_make_macro(r, n, &v) && set_name(r, n->symbol, v);
     default:
         return jinja_fail(r, "a value stands where a statement is needed");
     }

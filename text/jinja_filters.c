@@ -270,14 +270,17 @@ static bool parse_float(const jinja_value *text, double *out)
     enum { LEN_MAX = 400 };
     char copy[LEN_MAX + 1];
     jinja_value s = jinja_strip(text, NULL, true, true);
-    if (s.len == 0 || s.len > LEN_MAX || strspn(s.as.text, "+-.0123456789infatyeINFATYE") < s.len) {
+    if (s.len == 0 || s.len > LEN_MAX) {
         return false;
     }
     memcpy(copy, s.as.text, s.len);
     copy[s.len] = '\0';
+    if (strspn(copy, "+-.0123456789infatyeINFATYE") < s.len) {
+        return false;
+    }
     char *end;
     *out = strtod(copy, &end);
-    return *end == '\0' && !strpbrk(copy, "xX");
+    return *end == '\0';
 }
 
 static bool filter_int(const jinja_frame *f, jinja_value *out)

@@ -13,8 +13,9 @@ typedef struct lexer {
     size_t len, pos;
     int line;
     bool line_starting; /* the token before ended with a newline, or there was none */
-    arena *arena;
+    jinja_memory m;
     jinja_tokens *out;
+    err_code err; /* stays with the first error */
     err_detail *detail;
 } lexer;
 
@@ -22,33 +23,19 @@ typedef enum tag_kind { TAG_NONE, TAG_BLOCK, TAG_VARIABLE, TAG_COMMENT, TAG_RAW 
 
 enum { OPENING_LEN = 2, DEPTH_MAX = 256 };
 
-static err_code no_memory(lexer *x)
+static void fail(lexer *x, int line, const char *what)
 {
-    return err_set(x->detail, ERR_NOMEM, "no memory to read the chat template");
+    x->err = x->err ? x->err : err_set(x->detail, ERR_INVALID, "chat template, line %d: %s", line, what);
 }
 
-static err_code fail(lexer *x, int line, const char *what)
-{
-    return err_set(x->detail, ERR_INVALID, "chat template, line %d: %s", line, what);
-}
-
-static err_code push(lexer *x, jinja_token_kind kind, const char *text, size_t len)
+static void push(lexer *x, jinja_token_kind kind, const char *text, size_t len)
 {
     jinja_tokens *t = x->out;
-    if (t->len == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 256;
-        jinja_token *items = arena_calloc(x->arena, cap, sizeof *items);
-        if (!items) {
-            return no_memory(x);
-        }
-        if (t->len) {
-            memcpy(items, t->items, t->len * sizeof *items);
-        }
+    jinja_token *items = jinja_grow(&x->m, t->items, t->len, &t->cap, sizeof *items);
+    if (items) {
         t->items = items;
-        t->cap = cap;
+        t->items[t->len++] = (jinja_token){kind, x->line, text, len};
     }
-    t->items[t->len++] = (jinja_token){kind, x->line, text, len};
-    return ERR_OK;
 }
 
 /* Moves on to `pos`, counting lines. */
@@ -57,6 +44,13 @@ static void advance(lexer *x, size_t pos)
     for (; x->pos < pos; x->pos++) {
         x->line += x->text[x->pos] == '\n';
     }
+}
+
+/* Moves on behind a closing tag. */
+static void advance_tag(lexer *x, size_t end)
+{
+    advance(x, end);
+    x->line_starting = x->text[end - 1] == '\n';
 }
 
 static bool starts_with(const lexer *x, size_t pos, const char *what)
@@ -138,7 +132,7 @@ static size_t match_raw(const lexer *x, size_t pos)
 }
 
 /* Pushes the text before a tag, stripped as the tag's sign and the settings demand. */
-static err_code push_data(lexer *x, size_t end, char sign, bool block)
+static void push_data(lexer *x, size_t end, char sign, bool block)
 {
     size_t begin = x->pos, stop = end;
     if (sign == '-') {
@@ -146,23 +140,23 @@ static err_code push_data(lexer *x, size_t end, char sign, bool block)
     } else if (sign != '+' && block) {
         stop = strip_line_start(x, begin, end);
     }
-    err_code err = stop > begin ? push(x, JINJA_TOKEN_DATA, x->text + begin, stop - begin) : ERR_OK;
+    if (stop > begin) {
+        push(x, JINJA_TOKEN_DATA, x->text + begin, stop - begin);
+    }
     advance(x, end);
-    return err;
 }
 
-static err_code lex_comment(lexer *x, size_t open)
+static void lex_comment(lexer *x, size_t open)
 {
     int line = x->line;
     for (size_t pos = open; pos < x->len; pos++) {
         size_t end = match_block_end(x, pos, "#}");
         if (end) {
-            advance(x, end);
-            x->line_starting = x->text[end - 1] == '\n';
-            return ERR_OK;
+            advance_tag(x, end);
+            return;
         }
     }
-    return fail(x, line, "a comment is not closed");
+    fail(x, line, "a comment is not closed");
 }
 
 /* The end of "{% endraw %}" at pos, else 0; *sign is that behind its opening. */
@@ -181,22 +175,20 @@ static size_t match_endraw(const lexer *x, size_t pos, char *sign)
     return pos < x->len ? match_block_end(x, pos, "%}") : 0;
 }
 
-static err_code lex_raw(lexer *x, size_t begin)
+static void lex_raw(lexer *x, size_t begin)
 {
     int line = x->line;
-    advance(x, begin);
-    x->line_starting = x->text[begin - 1] == '\n';
+    advance_tag(x, begin);
     for (size_t pos = begin; pos < x->len; pos++) {
         char sign;
         size_t end = match_endraw(x, pos, &sign);
         if (end) {
-            err_code err = push_data(x, pos, sign, true);
-            advance(x, end);
-            x->line_starting = x->text[end - 1] == '\n';
-            return err;
+            push_data(x, pos, sign, true);
+            advance_tag(x, end);
+            return;
         }
     }
-    return fail(x, line, "a raw block is not closed");
+    fail(x, line, "a raw block is not closed");
 }
 
 /* ---- inside of tags ---- */
@@ -251,7 +243,7 @@ static size_t unescape(char *out, const char *s, size_t len, size_t *i)
     return 1;
 }
 
-static err_code lex_string(lexer *x)
+static void lex_string(lexer *x)
 {
     char quote = x->text[x->pos];
     size_t begin = x->pos + 1, end = begin;
@@ -259,11 +251,12 @@ static err_code lex_string(lexer *x)
         end += x->text[end] == '\\' ? 2 : 1;
     }
     if (end >= x->len) {
-        return fail(x, x->line, "a string is not closed");
+        fail(x, x->line, "a string is not closed");
+        return;
     }
-    char *text = arena_alloc(x->arena, end - begin + 4);
+    char *text = jinja_alloc(&x->m, end - begin + 4);
     if (!text) {
-        return no_memory(x);
+        return;
     }
     size_t n = 0;
     for (size_t i = begin; i < end;) {
@@ -274,9 +267,8 @@ static err_code lex_string(lexer *x)
             n += unescape(text + n, x->text, end, &i);
         }
     }
-    err_code err = push(x, JINJA_TOKEN_STRING, text, n);
+    push(x, JINJA_TOKEN_STRING, text, n);
     advance(x, end + 1);
-    return err;
 }
 
 /* End of digits with single underscores between them; pos itself if there is no digit. */
@@ -294,7 +286,7 @@ static bool is_hex(char c)
     return hex_digit(c) >= 0;
 }
 
-static err_code lex_number(lexer *x)
+static void lex_number(lexer *x)
 {
     size_t begin = x->pos, end;
     jinja_token_kind kind = JINJA_TOKEN_INT;
@@ -319,24 +311,19 @@ static err_code lex_number(lexer *x)
             }
         }
     }
-    char *text = arena_alloc(x->arena, end - begin + 1);
-    if (!text) {
-        return no_memory(x);
-    }
+    char *text = jinja_alloc(&x->m, end - begin + 1);
     size_t n = 0;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; text && i < end; i++) {
         if (x->text[i] != '_') {
             text[n++] = x->text[i];
         }
     }
-    text[n] = '\0';
-    err_code err = push(x, kind, text, n);
+    push(x, kind, text, n);
     advance(x, end);
-    return err;
 }
 
 /* Operators, longest first; a bracket is pushed to or popped from the stack. */
-static err_code lex_operator(lexer *x, char *stack, size_t *depth)
+static void lex_operator(lexer *x, char *stack, size_t *depth)
 {
     static const char *const operators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
                                             "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
@@ -348,56 +335,56 @@ static err_code lex_operator(lexer *x, char *stack, size_t *depth)
         char c = operators[i][0];
         if (c == '(' || c == '[' || c == '{') {
             if (*depth == DEPTH_MAX) {
-                return fail(x, x->line, "brackets are nested too deeply");
+                fail(x, x->line, "brackets are nested too deeply");
+                return;
             }
             stack[(*depth)++] = (char)(c == '(' ? ')' : c == '[' ? ']' : '}');
         } else if ((c == ')' || c == ']' || c == '}') && (*depth == 0 || stack[--*depth] != c)) {
-            return fail(x, x->line, "a closing bracket does not match");
+            fail(x, x->line, "a closing bracket does not match");
+            return;
         }
-        err_code err = push(x, JINJA_TOKEN_OP, operators[i], strlen(operators[i]));
+        push(x, JINJA_TOKEN_OP, operators[i], strlen(operators[i]));
         advance(x, x->pos + strlen(operators[i]));
-        return err;
+        return;
     }
-    return fail(x, x->line, "an unexpected character");
+    fail(x, x->line, "an unexpected character");
 }
 
 /* Tokens of one tag up to its end; x->pos is behind the opening and its sign. */
-static err_code lex_tag(lexer *x, bool block)
+static void lex_tag(lexer *x, bool block)
 {
     char stack[DEPTH_MAX];
     size_t depth = 0;
     int line = x->line;
-    err_code err = ERR_OK;
-    while (!err) {
+    while (!x->err && !x->m.failed) {
         advance(x, skip_space(x, x->pos));
         if (x->pos >= x->len) {
-            return fail(x, line, "a tag is not closed");
+            fail(x, line, "a tag is not closed");
+            return;
         }
         /* While a bracket is open, "}}" closes a dict in a dict. */
         size_t end = depth ? 0 : block ? match_block_end(x, x->pos, "%}") : match_variable_end(x, x->pos);
         char c = x->text[x->pos];
         if (end) {
-            err = push(x, block ? JINJA_TOKEN_BLOCK_END : JINJA_TOKEN_VAR_END, "", 0);
-            advance(x, end);
-            x->line_starting = x->text[end - 1] == '\n';
-            return err;
+            push(x, block ? JINJA_TOKEN_BLOCK_END : JINJA_TOKEN_VAR_END, "", 0);
+            advance_tag(x, end);
+            return;
         }
         if (is_digit(c)) {
-            err = lex_number(x);
+            lex_number(x);
         } else if (is_name_char(c)) {
             size_t stop = x->pos;
             while (stop < x->len && is_name_char(x->text[stop])) {
                 stop++;
             }
-            err = push(x, JINJA_TOKEN_NAME, x->text + x->pos, stop - x->pos);
+            push(x, JINJA_TOKEN_NAME, x->text + x->pos, stop - x->pos);
             advance(x, stop);
         } else if (c == '"' || c == '\'') {
-            err = lex_string(x);
+            lex_string(x);
         } else {
-            err = lex_operator(x, stack, &depth);
+            lex_operator(x, stack, &depth);
         }
     }
-    return err;
 }
 
 /* ---- the text between tags ---- */
@@ -414,32 +401,30 @@ static tag_kind find_tag(const lexer *x, size_t *at)
     return TAG_NONE;
 }
 
-static err_code lex_next(lexer *x)
+static void lex_next(lexer *x)
 {
     size_t at = x->len;
     tag_kind kind = find_tag(x, &at);
     if (kind == TAG_NONE) {
-        return push_data(x, x->len, '+', false);
+        push_data(x, x->len, '+', false);
+        return;
     }
     size_t inside = at + OPENING_LEN;
     char sign = inside < x->len ? x->text[inside] : '\0';
     bool signed_tag = sign == '-' || sign == '+';
-    err_code err = push_data(x, at, sign, kind != TAG_VARIABLE);
-    if (err) {
-        return err;
-    }
+    push_data(x, at, sign, kind != TAG_VARIABLE);
     inside += signed_tag;
     x->line_starting = false;
-    if (kind == TAG_COMMENT) {
-        return lex_comment(x, inside);
-    }
     size_t raw = kind == TAG_BLOCK ? match_raw(x, inside) : 0;
-    if (raw) {
-        return lex_raw(x, raw);
+    if (kind == TAG_COMMENT) {
+        lex_comment(x, inside);
+    } else if (raw) {
+        lex_raw(x, raw);
+    } else {
+        push(x, kind == TAG_BLOCK ? JINJA_TOKEN_BLOCK_BEGIN : JINJA_TOKEN_VAR_BEGIN, "", 0);
+        advance(x, inside);
+        lex_tag(x, kind == TAG_BLOCK);
     }
-    err = push(x, kind == TAG_BLOCK ? JINJA_TOKEN_BLOCK_BEGIN : JINJA_TOKEN_VAR_BEGIN, "", 0);
-    advance(x, inside);
-    return err ? err : lex_tag(x, kind == TAG_BLOCK);
 }
 
 /* Copies the text with \r\n and \r as \n and without one newline at the end. */
@@ -467,17 +452,15 @@ static char *normalize_lines(const char *text, size_t *len, arena *a)
 err_code jinja_lex(jinja_tokens *out, const char *text, size_t len, arena *a, err_detail *detail)
 {
     *out = (jinja_tokens){0};
-    lexer x = {.line = 1, .line_starting = true, .arena = a, .out = out, .detail = detail};
+    lexer x = {.line = 1, .line_starting = true, .m.arena = a, .out = out, .detail = detail};
     x.text = normalize_lines(text, &len, a);
-    x.len = len;
-    if (!x.text) {
-        return no_memory(&x);
+    x.len = x.text ? len : 0;
+    while (x.pos < x.len && !x.err && !x.m.failed) {
+        lex_next(&x);
     }
-    while (x.pos < x.len) {
-        err_code err = lex_next(&x);
-        if (err) {
-            return err;
-        }
+    push(&x, JINJA_TOKEN_END, "", 0);
+    if (!x.err && (!x.text || x.m.failed)) {
+        x.err = err_set(detail, ERR_NOMEM, "no memory to read the chat template");
     }
-    return push(&x, JINJA_TOKEN_END, "", 0);
+    return x.err;
 }

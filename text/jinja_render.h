@@ -121,6 +121,8 @@ typedef enum jinja_flow { JINJA_GO_ON, JINJA_BREAK, JINJA_CONTINUE, JINJA_ERROR 
 jinja_flow jinja_exec(jinja_render *r, const jinja_node *body);
 /* loop(items) inside of a recursive loop: what the loop over these items writes. */
 bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *args, jinja_value *out);
+/* The macro of a NODE_MACRO, which sees the names that are in scope now. */
+bool jinja_make_macro(jinja_render *r, const jinja_node *node, jinja_value *out);
 bool jinja_call_macro(jinja_render *r, const jinja_macro *macro, const jinja_args *args, jinja_value *out);
 
 #endif

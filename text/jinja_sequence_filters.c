@@ -11,6 +11,7 @@
 static bool get_path(jinja_render *r, const jinja_value *item, const jinja_value *path,
                      const jinja_value *fallback, jinja_value *out)
 {
+    enum { INDEX_DIGITS = 9 };
     jinja_value v = *item, key, next;
     if (path->type != JINJA_STR) {
         return jinja_getitem(r, item, path, out);
@@ -20,12 +21,14 @@ static bool get_path(jinja_render *r, const jinja_value *item, const jinja_value
         const char *dot = at < path->len ? memchr(begin, '.', path->len - at) : NULL;
         size_t len = dot ? (size_t)(dot - begin) : path->len - at;
         key = jinja_borrow(begin, len);
-        if (len > 0 && len < 10 && strspn(begin, "0123456789") >= len) {
-            int64_t i = 0;
-            for (size_t k = 0; k < len; k++) {
-                i = i * 10 + (begin[k] - '0');
-            }
-            key = jinja_make_int(i);
+        int64_t index = 0;
+        size_t n_digits = 0;
+        while (n_digits < len && n_digits < INDEX_DIGITS && begin[n_digits] >= '0' &&
+               begin[n_digits] <= '9') {
+            index = index * 10 + (begin[n_digits++] - '0');
+        }
+        if (n_digits > 0 && n_digits == len) {
+            key = jinja_make_int(index);
         }
         if (!jinja_getitem(r, &v, &key, &next)) {
             return false;

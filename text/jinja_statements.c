@@ -189,21 +189,24 @@ static jinja_node *parse_macro(jinja_parser *p)
     return n;
 }
 
+/* {% call f(x) %}: writes what the call gives, with the block as one more argument named caller. */
 static jinja_node *parse_call_block(jinja_parser *p)
 {
-    jinja_node *n = jinja_new_node(p, NODE_CALL_BLOCK), *macro = jinja_new_node(p, NODE_MACRO);
+    jinja_node *n = jinja_new_node(p, NODE_OUTPUT), *macro = jinja_new_node(p, NODE_MACRO);
+    jinja_node *arg = jinja_new_node(p, NODE_ARG);
     jinja_take(p);
     if (jinja_next_is(p, JINJA_TOKEN_OP, "(")) {
         parse_params(p, macro);
     }
-    macro->text = "caller";
-    macro->len = strlen(macro->text);
-    n->b = macro;
     n->a = jinja_parse_call(p);
     end_tag(p);
     if (n->a->kind != NODE_CALL) {
         return jinja_syntax_error(p, "expected a call");
     }
+    arg->a = macro;
+    arg->text = macro->text = "caller";
+    arg->len = macro->len = strlen(macro->text);
+    jinja_add_item(p, n->a, arg);
     parse_macro_body(p, macro, "endcall");
     return n;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "text/tokenizer_file.h"
@@ -64,20 +65,16 @@ err_code token_ids_push(token_ids *t, int32_t id)
     return err;
 }
 
-/* From a text that messages call `where`, or from the file of that path. */
-static err_code open_parts(tokenizer **out, const char *text, size_t len, const char *where,
-                           err_detail *detail)
+/* Makes a tokenizer of a document, which is freed, and which messages call `where`. */
+static err_code open_doc(tokenizer **out, json_doc *doc, const char *where, err_detail *detail)
 {
-    *out = NULL;
     tokenizer *tok = malloc(sizeof *tok);
-    if (!tok) {
-        return err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
-    }
-    err_code err = text ? tokenizer_json_read(&tok->parts, text, len, where, detail)
-                        : tokenizer_file_read(&tok->parts, where, detail);
+    err_code err = tok ? tokenizer_file_read(&tok->parts, json_root(doc), detail)
+                       : err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
+    json_free(doc);
     if (err) {
         free(tok);
-        return err;
+        return err_prefix(detail, err, "%s", where);
     }
     *out = tok;
     return ERR_OK;
@@ -85,13 +82,25 @@ static err_code open_parts(tokenizer **out, const char *text, size_t len, const 
 
 err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
 {
-    return open_parts(out, NULL, 0, path, detail);
+    json_doc *doc;
+    *out = NULL;
+    err_code err = json_parse_file(&doc, path, LIMIT_TOKENIZER_BYTES, detail);
+    if (err) {
+        return err == ERR_INVALID ? ERR_CORRUPT : err;
+    }
+    return open_doc(out, doc, path, detail);
 }
 
 err_code tokenizer_open_json(tokenizer **out, const char *text, size_t len, const char *where,
                              err_detail *detail)
 {
-    return open_parts(out, text, len, where, detail);
+    json_doc *doc;
+    *out = NULL;
+    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, detail);
+    if (err) {
+        return err_prefix(detail, err == ERR_INVALID ? ERR_CORRUPT : err, "%s", where);
+    }
+    return open_doc(out, doc, where, detail);
 }
 
 void tokenizer_close(tokenizer *tok)
