@@ -232,15 +232,6 @@ static void append_line(bytes *out, const jinja_json_style *style, int depth)
     }
 }
 
-static void append_json_float(bytes *out, double d)
-{
-    if (isnan(d) || isinf(d)) {
-        bytes_append_str(out, isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity");
-    } else {
-        jinja_append_float(out, d);
-    }
-}
-
 /* Numbers, none and bools; false for other types. */
 static bool append_json_scalar(bytes *out, const jinja_value *v)
 {
@@ -252,8 +243,11 @@ static bool append_json_scalar(bytes *out, const jinja_value *v)
         bytes_append_str(out, v->as.boolean ? "true" : "false");
         return true;
     case JINJA_FLOAT:
-        append_json_float(out, v->as.number);
-        return true;
+        if (isnan(v->as.number) || isinf(v->as.number)) {
+            bytes_append_str(out, isnan(v->as.number) ? "NaN" : v->as.number > 0 ? "Infinity" : "-Infinity");
+            return true;
+        }
+        return append_at(out, v, false, 0);
     case JINJA_INT:
     case JINJA_BIGINT:
         return append_at(out, v, false, 0);

@@ -51,7 +51,7 @@ static bool int_divide(jinja_render *r, int64_t a, int64_t b, int64_t *quotient,
     }
     if (b == -1) {
         *remainder = 0;
-        return __builtin_sub_overflow((int64_t)0, a, quotient) ? too_large(r) : true;
+        return !__builtin_sub_overflow((int64_t)0, a, quotient);
     }
     *quotient = a / b;
     *remainder = a % b;
@@ -77,14 +77,10 @@ static bool int_binary(jinja_render *r, int op, int64_t a, int64_t b, jinja_valu
         ok = !__builtin_mul_overflow(a, b, &i);
         break;
     case OP_FLOORDIV:
-        if (!int_divide(r, a, b, &i, &other)) {
-            return false;
-        }
+        ok = int_divide(r, a, b, &i, &other);
         break;
     case OP_MOD:
-        if (!int_divide(r, a, b, &other, &i)) {
-            return false;
-        }
+        ok = int_divide(r, a, b, &other, &i);
         break;
     case OP_POW:
         if (b < 0) {
@@ -101,7 +97,7 @@ static bool int_binary(jinja_render *r, int op, int64_t a, int64_t b, jinja_valu
         return true;
     }
     *out = jinja_make_int(i);
-    return ok ? true : too_large(r);
+    return ok || too_large(r);
 }
 
 static bool float_binary(jinja_render *r, int op, double a, double b, jinja_value *out)

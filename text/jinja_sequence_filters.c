@@ -1,5 +1,4 @@
 /* Filters over many items: join, map, select, sort and the like. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "text/jinja_library.h"
@@ -246,12 +245,48 @@ static bool filter_choose(const jinja_frame *f, jinja_value *out)
 
 /* ---- order ---- */
 
-typedef struct sort_item {
+/* Items with the keys by which they are ordered: themselves or an attribute, folded. */
+typedef struct keyed_item {
     jinja_value key, item;
-} sort_item;
+} keyed_item;
+
+typedef struct keyed_items {
+    keyed_item *at; /* [len], and as much space behind */
+    size_t len;
+} keyed_items;
+
+static bool read_keyed(jinja_render *r, const jinja_value *self, const jinja_value *attribute,
+                       bool case_sensitive, keyed_items *out)
+{
+    jinja_value list;
+    if (!jinja_to_list(r, self, &list)) {
+        return false;
+    }
+    out->len = list.as.seq->len;
+    out->at = jinja_alloc(&r->m, (2 * out->len + 1) * sizeof *out->at);
+    for (size_t i = 0; out->at && i < out->len; i++) {
+        keyed_item *k = &out->at[i];
+        k->item = list.as.seq->items[i];
+        if (!key_of(r, &k->item, attribute, &k->key) || !fold(r, &k->key, case_sensitive)) {
+            return false;
+        }
+    }
+    return jinja_check_memory(r);
+}
+
+/* Fails for an undefined key, if there is another one to compare it with. */
+static bool check_keys(jinja_render *r, const keyed_items *items)
+{
+    for (size_t i = 0; items->len > 1 && i < items->len; i++) {
+        if (!jinja_defined(r, &items->at[i].key)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 /* Stable merge sort; *ok turns false when two keys cannot be compared. */
-static void merge_sort(sort_item *a, sort_item *space, size_t n, bool descending, bool *ok)
+static void merge_sort(keyed_item *a, keyed_item *space, size_t n, bool descending, bool *ok)
 {
     if (n < 2) {
         return;
@@ -270,59 +305,41 @@ static void merge_sort(sort_item *a, sort_item *space, size_t n, bool descending
     memcpy(a, space, n * sizeof *a);
 }
 
-/* The list of items sorted by key, keys[i] belonging to items[i]. */
-static bool sort_by(jinja_render *r, const jinja_seq *items, const jinja_seq *keys, bool descending,
-                    jinja_value *out)
+static bool sort_keyed(jinja_render *r, keyed_items *items, bool descending)
 {
-    size_t n = items->len;
-    sort_item *a = calloc(2 * n + 1, sizeof *a);
     bool ok = true;
-    *out = jinja_new_seq(&r->m, JINJA_LIST, n);
-    if (!a) {
-        r->m.failed = true;
-        return jinja_check_memory(r);
+    if (!check_keys(r, items)) {
+        return false;
     }
-    for (size_t i = 0; i < n; i++) {
-        a[i] = (sort_item){keys->items[i], items->items[i]};
-    }
-    merge_sort(a, a + n, n, descending, &ok);
-    for (size_t i = 0; i < n; i++) {
-        jinja_push(&r->m, out->as.seq, a[i].item);
-    }
-    free(a);
-    return !ok ? jinja_fail(r, "items of different types cannot be sorted")
-               : jinja_work(r, n * sizeof(sort_item) * 16);
+    merge_sort(items->at, items->at + items->len, items->len, descending, &ok);
+    return ok ? jinja_work(r, items->len * sizeof(keyed_item) * 16)
+              : jinja_fail(r, "items of different types cannot be sorted");
 }
 
-/* Sort keys of all items: an attribute (or several: "a,b"), folded. */
-static bool sort_keys(jinja_render *r, const jinja_seq *items, const jinja_value *attribute,
-                      bool case_sensitive, jinja_value *out)
+/* The items of an iterable as a list, sorted by an attribute of them or by themselves. */
+static bool sorted_list(jinja_render *r, const jinja_value *self, const jinja_value *attribute,
+                        bool case_sensitive, bool descending, jinja_value *out)
 {
-    *out = jinja_new_seq(&r->m, JINJA_LIST, items->len);
-    for (size_t i = 0; i < items->len; i++) {
-        jinja_value key;
-        if (!key_of(r, &items->items[i], attribute, &key) || !fold(r, &key, case_sensitive)) {
-            return false;
-        }
-        if (key.type == JINJA_UNDEFINED && items->len > 1) {
-            return jinja_fail_undefined(r, &key);
-        }
-        jinja_push(&r->m, out->as.seq, key);
+    keyed_items items;
+    if (!read_keyed(r, self, attribute, case_sensitive, &items) || !sort_keyed(r, &items, descending)) {
+        return false;
     }
-    return jinja_check_memory(r);
+    *out = jinja_new_seq(&r->m, JINJA_LIST, items.len);
+    for (size_t i = 0; i < items.len; i++) {
+        jinja_push(&r->m, out->as.seq, items.at[i].item);
+    }
+    return true;
 }
 
 static bool filter_sort(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value list, keys;
-    return jinja_to_list(f->r, f->self, &list) &&
-           sort_keys(f->r, list.as.seq, f->v[2], jinja_arg_truth(f->v[1], false), &keys) &&
-           sort_by(f->r, list.as.seq, keys.as.seq, jinja_arg_truth(f->v[0], false), out);
+    return sorted_list(f->r, f->self, f->v[2], jinja_arg_truth(f->v[1], false),
+                       jinja_arg_truth(f->v[0], false), out);
 }
 
 static bool filter_dictsort(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value view = *f->self, list, by, keys;
+    jinja_value view = *f->self, by;
     if (!jinja_defined(f->r, f->self)) {
         return false;
     }
@@ -330,30 +347,27 @@ static bool filter_dictsort(const jinja_frame *f, jinja_value *out)
         return jinja_fail(f->r, "'%s' object has no attribute 'items'", jinja_type_name(f->self));
     }
     view.type = JINJA_ITEMS;
-    jinja_value index = jinja_make_int(jinja_is_text(&by, "value"));
-    return jinja_to_list(f->r, &view, &list) &&
-           sort_keys(f->r, list.as.seq, &index, jinja_arg_truth(f->v[0], false), &keys) &&
-           sort_by(f->r, list.as.seq, keys.as.seq, jinja_arg_truth(f->v[2], false), out);
+    const jinja_value index = jinja_make_int(jinja_is_text(&by, "value"));
+    return sorted_list(f->r, &view, &index, jinja_arg_truth(f->v[0], false), jinja_arg_truth(f->v[2], false),
+                       out);
 }
 
 static bool filter_unique(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value list, seen = jinja_new_map(&f->r->m, JINJA_DICT);
+    keyed_items items;
+    jinja_value seen = jinja_new_map(&f->r->m, JINJA_DICT);
     *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
-    if (!jinja_to_list(f->r, f->self, &list)) {
+    if (!read_keyed(f->r, f->self, f->v[1], jinja_arg_truth(f->v[0], false), &items)) {
         return false;
     }
-    for (size_t i = 0; i < list.as.seq->len; i++) {
-        jinja_value item = list.as.seq->items[i], key;
-        if (!key_of(f->r, &item, f->v[1], &key) || !fold(f->r, &key, jinja_arg_truth(f->v[0], false))) {
-            return false;
+    for (size_t i = 0; i < items.len; i++) {
+        const keyed_item *k = &items.at[i];
+        if (!jinja_hashable(&k->key)) {
+            return jinja_fail(f->r, "unhashable type: '%s'", jinja_type_name(&k->key));
         }
-        if (!jinja_hashable(&key)) {
-            return jinja_fail(f->r, "unhashable type: '%s'", jinja_type_name(&key));
-        }
-        if (!jinja_map_get(seen.as.map, &key)) {
-            jinja_map_set(&f->r->m, seen.as.map, key, jinja_make_none());
-            jinja_push(&f->r->m, out->as.seq, item);
+        if (!jinja_map_get(seen.as.map, &k->key)) {
+            jinja_map_set(&f->r->m, seen.as.map, k->key, jinja_make_none());
+            jinja_push(&f->r->m, out->as.seq, k->item);
         }
     }
     return true;
@@ -362,21 +376,20 @@ static bool filter_unique(const jinja_frame *f, jinja_value *out)
 /* max (mode 1) and min (mode -1): the item with the largest or smallest key. */
 static bool filter_extreme(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value list, keys;
-    if (!jinja_to_list(f->r, f->self, &list) ||
-        !sort_keys(f->r, list.as.seq, f->v[1], jinja_arg_truth(f->v[0], false), &keys)) {
+    keyed_items items;
+    if (!read_keyed(f->r, f->self, f->v[1], jinja_arg_truth(f->v[0], false), &items) ||
+        !check_keys(f->r, &items)) {
         return false;
     }
     size_t best = 0;
-    for (size_t i = 1; i < list.as.seq->len; i++) {
+    for (size_t i = 1; i < items.len; i++) {
         int order;
-        if (!jinja_compare(&keys.as.seq->items[i], &keys.as.seq->items[best], &order)) {
+        if (!jinja_compare(&items.at[i].key, &items.at[best].key, &order)) {
             return jinja_fail(f->r, "items of different types cannot be compared");
         }
         best = order == f->mode ? i : best;
     }
-    *out = list.as.seq->len ? list.as.seq->items[best]
-                            : jinja_missing("No aggregated item, sequence was empty.");
+    *out = items.len ? items.at[best].item : jinja_missing("No aggregated item, sequence was empty.");
     return true;
 }
 
@@ -400,34 +413,27 @@ static bool filter_sum(const jinja_frame *f, jinja_value *out)
 /* Groups of items with equal attribute, sorted by it: (grouper, list) pairs. */
 static bool filter_groupby(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value list, keys, sorted, key, last = jinja_make_none();
-    if (!jinja_to_list(f->r, f->self, &list) || !sort_keys(f->r, list.as.seq, f->v[0], false, &keys) ||
-        !sort_by(f->r, list.as.seq, keys.as.seq, false, &sorted)) {
+    jinja_memory *m = &f->r->m;
+    keyed_items items;
+    if (!read_keyed(f->r, f->self, f->v[0], false, &items) || !sort_keyed(f->r, &items, false)) {
         return false;
     }
-    *out = jinja_new_list(&f->r->m);
-    for (size_t i = 0; i < sorted.as.seq->len && jinja_check_memory(f->r); i++) {
-        jinja_value folded;
-        if (!key_of(f->r, &sorted.as.seq->items[i], f->v[0], &key)) {
-            return false;
-        }
-        folded = key;
-        if (!fold(f->r, &folded, false)) {
-            return false;
-        }
-        if (i == 0 || !jinja_equal(&folded, &last)) {
-            jinja_value group = jinja_pair(&f->r->m, key, jinja_new_list(&f->r->m));
+    *out = jinja_new_list(m);
+    jinja_value group, key;
+    for (size_t i = 0; i < items.len; i++) {
+        const keyed_item *k = &items.at[i];
+        if (i == 0 || !jinja_equal(&k->key, &k[-1].key)) {
+            if (!key_of(f->r, &k->item, f->v[0], &key)) {
+                return false;
+            }
+            group = jinja_pair(m, key, jinja_new_list(m));
             if (!jinja_check_memory(f->r)) {
                 return false;
             }
             group.as.seq->is_group = true;
-            jinja_push(&f->r->m, out->as.seq, group);
-            last = folded;
+            jinja_push(m, out->as.seq, group);
         }
-        if (jinja_check_memory(f->r)) {
-            jinja_push(&f->r->m, out->as.seq->items[out->as.seq->len - 1].as.seq->items[1].as.seq,
-                       sorted.as.seq->items[i]);
-        }
+        jinja_push(m, group.as.seq->items[1].as.seq, k->item);
     }
     return true;
 }
