@@ -267,17 +267,6 @@ static bool slice_str(jinja_render *r, const jinja_value *obj, const int64_t b[3
     return jinja_finish_text(r, &text, out);
 }
 
-static bool slice_range(jinja_render *r, const jinja_range *of, const int64_t b[3], jinja_value *out)
-{
-    jinja_range *range = jinja_alloc(&r->m, sizeof *range);
-    if (!range) {
-        return jinja_check_memory(r);
-    }
-    *range = (jinja_range){of->start + b[0] * of->step, of->step * b[2], slice_len(b)};
-    *out = (jinja_value){.type = JINJA_RANGE, .as.range = range};
-    return true;
-}
-
 bool jinja_slice(jinja_render *r, const jinja_value *obj, const jinja_value *const part[3], jinja_value *out)
 {
     size_t len = 0;
@@ -296,7 +285,9 @@ bool jinja_slice(jinja_render *r, const jinja_value *obj, const jinja_value *con
         return jinja_fail(r, "slice step cannot be zero");
     }
     if (obj->type == JINJA_RANGE) {
-        return slice_range(r, obj->as.range, b, out);
+        const jinja_range *of = obj->as.range;
+        *out = jinja_new_range(&r->m, of->start + b[0] * of->step, of->step * b[2], slice_len(b));
+        return jinja_check_memory(r);
     }
     if (obj->type == JINJA_STR) {
         return jinja_work(r, obj->len) && slice_str(r, obj, b, len, out);

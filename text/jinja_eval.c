@@ -70,8 +70,7 @@ bool jinja_to_str(jinja_render *r, const jinja_value *v, jinja_value *out)
     bytes text;
     jinja_begin_text(r, &text);
     if (!jinja_append_str(&text, v)) {
-        bytes_deinit(&text);
-        return jinja_fail(r, "a value is nested too deeply to be printed");
+        jinja_fail(r, "a value is nested too deeply to be printed");
     }
     return jinja_finish_text(r, &text, out);
 }

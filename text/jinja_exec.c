@@ -386,27 +386,24 @@ static jinja_flow exec_scope(jinja_render *r, const jinja_node *n)
     return flow;
 }
 
-static bool exec_simple(jinja_render *r, const jinja_node *n)
+static jinja_flow exec_one(jinja_render *r, const jinja_node *n)
 {
     jinja_value v;
+    bool ok;
     switch (n->kind) {
     case NODE_TEXT:
         v = jinja_borrow(n->text, n->len);
-        return emit(r, &v);
+        ok = emit(r, &v);
+        break;
     case NODE_OUTPUT:
-        return jinja_eval(r, n->a, &v) && emit(r, &v);
+        ok = jinja_eval(r, n->a, &v) && emit(r, &v);
+        break;
     case NODE_SET:
-        return jinja_eval(r, n->b, &v) && assign(r, n->a, &v);
+        ok = jinja_eval(r, n->b, &v) && assign(r, n->a, &v);
+        break;
     case NODE_MACRO:
-        return jinja_make_macro(r, n, &v) && set_name(r, n->symbol, v);
-    default:
-        return jinja_fail(r, "a value stands where a statement is needed");
-    }
-}
-
-static jinja_flow exec_one(jinja_render *r, const jinja_node *n)
-{
-    switch (n->kind) {
+        ok = jinja_make_macro(r, n, &v) && set_name(r, n->symbol, v);
+        break;
     case NODE_IF:
         return exec_if(r, n);
     case NODE_FOR:
@@ -422,8 +419,10 @@ static jinja_flow exec_one(jinja_render *r, const jinja_node *n)
     case NODE_CONTINUE:
         return JINJA_CONTINUE;
     default:
-        return exec_simple(r, n) ? JINJA_GO_ON : JINJA_ERROR;
+        ok = jinja_fail(r, "a value stands where a statement is needed");
+        break;
     }
+    return ok ? JINJA_GO_ON : JINJA_ERROR;
 }
 
 jinja_flow jinja_exec(jinja_render *r, const jinja_node *body)

@@ -226,8 +226,7 @@ static bool filter_tojson(const jinja_frame *f, jinja_value *out)
     jinja_begin_text(f->r, &b);
     const char *fault = jinja_append_json(&b, f->self, &style);
     if (fault) {
-        bytes_deinit(&b);
-        return jinja_fail(f->r, "Object of type %s is not JSON serializable", fault);
+        jinja_fail(f->r, "Object of type %s is not JSON serializable", fault);
     }
     return jinja_finish_text(f->r, &b, out);
 }

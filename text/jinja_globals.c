@@ -25,12 +25,7 @@ static bool global_range(const jinja_frame *f, jinja_value *out)
         return jinja_fail(f->r, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
                           JINJA_MAX_RANGE);
     }
-    jinja_range *range = jinja_alloc(&f->r->m, sizeof *range);
-    if (!range) {
-        return jinja_check_memory(f->r);
-    }
-    *range = (jinja_range){start, step, (size_t)n};
-    *out = (jinja_value){.type = JINJA_RANGE, .as.range = range};
+    *out = jinja_new_range(&f->r->m, start, step, (size_t)n);
     return true;
 }
 

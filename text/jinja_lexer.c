@@ -21,7 +21,7 @@ typedef struct lexer {
 
 typedef enum tag_kind { TAG_NONE, TAG_BLOCK, TAG_VARIABLE, TAG_COMMENT, TAG_RAW } tag_kind;
 
-enum { OPENING_LEN = 2, DEPTH_MAX = 256 };
+enum { TAG_LEN = 2, DEPTH_MAX = 256 };
 
 static void fail(lexer *x, int line, const char *what)
 {
@@ -89,32 +89,21 @@ static size_t strip_line_start(const lexer *x, size_t begin, size_t end)
     return at_line_start && strip_end(x, line, end) == line ? line : end;
 }
 
-/* If a closing tag (%} or #}) with its sign stands at pos, returns the end of what it takes away;
- * else 0. trim_blocks: one newline behind goes, all white space with a minus, nothing with a plus.
- */
-static size_t match_block_end(const lexer *x, size_t pos, const char *closing)
+/* If a closing tag with its sign stands at pos, returns the end of what it takes away; else 0. A minus takes all
+ * white space behind; without a sign trim_blocks takes one newline behind a block (%}) or comment (#}), whose
+ * tags may also have a plus, which takes nothing. */
+static size_t match_end(const lexer *x, size_t pos, const char *closing)
 {
-    char sign = x->text[pos];
-    if (sign == '-' || sign == '+') {
-        if (!starts_with(x, pos + 1, closing)) {
-            return 0;
-        }
-        pos += 1 + OPENING_LEN;
-        return sign == '-' ? skip_space(x, pos) : pos;
-    }
+    const bool block = closing[0] != '}';
+    const char sign = x->text[pos];
+    const bool is_signed = sign == '-' || (sign == '+' && block);
+    pos += is_signed;
     if (!starts_with(x, pos, closing)) {
         return 0;
     }
-    pos += OPENING_LEN;
-    return pos < x->len && x->text[pos] == '\n' ? pos + 1 : pos;
-}
-
-static size_t match_variable_end(const lexer *x, size_t pos)
-{
-    if (starts_with(x, pos, "-}}")) {
-        return skip_space(x, pos + 3);
-    }
-    return starts_with(x, pos, "}}") ? pos + OPENING_LEN : 0;
+    pos += TAG_LEN;
+    return sign == '-' ? skip_space(x, pos)
+                       : pos + (block && !is_signed && pos < x->len && x->text[pos] == '\n');
 }
 
 /* Behind "{%" and a sign: the end of "raw %}" if that stands there, else 0. */
@@ -128,7 +117,7 @@ static size_t match_raw(const lexer *x, size_t pos)
     if (starts_with(x, pos, "-%}")) {
         return skip_space(x, pos + 3);
     }
-    return starts_with(x, pos, "%}") ? pos + OPENING_LEN : 0;
+    return starts_with(x, pos, "%}") ? pos + TAG_LEN : 0;
 }
 
 /* Pushes the text before a tag, stripped as the tag's sign and the settings demand. */
@@ -150,7 +139,7 @@ static void lex_comment(lexer *x, size_t open)
 {
     int line = x->line;
     for (size_t pos = open; pos < x->len; pos++) {
-        size_t end = match_block_end(x, pos, "#}");
+        size_t end = match_end(x, pos, "#}");
         if (end) {
             advance_tag(x, end);
             return;
@@ -165,14 +154,14 @@ static size_t match_endraw(const lexer *x, size_t pos, char *sign)
     if (!starts_with(x, pos, "{%")) {
         return 0;
     }
-    pos += OPENING_LEN;
+    pos += TAG_LEN;
     *sign = pos < x->len ? x->text[pos] : '\0';
     pos = skip_space(x, pos + (*sign == '-' || *sign == '+'));
     if (!starts_with(x, pos, "endraw")) {
         return 0;
     }
     pos = skip_space(x, pos + 6);
-    return pos < x->len ? match_block_end(x, pos, "%}") : 0;
+    return pos < x->len ? match_end(x, pos, "%}") : 0;
 }
 
 static void lex_raw(lexer *x, size_t begin)
@@ -363,7 +352,7 @@ static void lex_tag(lexer *x, bool block)
             return;
         }
         /* While a bracket is open, "}}" closes a dict in a dict. */
-        size_t end = depth ? 0 : block ? match_block_end(x, x->pos, "%}") : match_variable_end(x, x->pos);
+        size_t end = depth ? 0 : match_end(x, x->pos, block ? "%}" : "}}");
         char c = x->text[x->pos];
         if (end) {
             push(x, block ? JINJA_TOKEN_BLOCK_END : JINJA_TOKEN_VAR_END, "", 0);
@@ -409,7 +398,7 @@ static void lex_next(lexer *x)
         push_data(x, x->len, '+', false);
         return;
     }
-    size_t inside = at + OPENING_LEN;
+    size_t inside = at + TAG_LEN;
     char sign = inside < x->len ? x->text[inside] : '\0';
     bool signed_tag = sign == '-' || sign == '+';
     push_data(x, at, sign, kind != TAG_VARIABLE);

@@ -162,8 +162,10 @@ void jinja_begin_text(jinja_render *r, bytes *b)
 
 bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out)
 {
-    *out = jinja_text(&r->m, bytes_str(b), b->len);
-    bool ok = !b->failed;
+    bool ok = !b->failed && !r->err;
+    if (ok) {
+        *out = jinja_text(&r->m, bytes_str(b), b->len);
+    }
     bytes_deinit(b);
     return ok ? jinja_work(r, out->len) : jinja_fail(r, "a text is too long");
 }

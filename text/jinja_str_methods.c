@@ -218,11 +218,9 @@ static bool method_join(const jinja_frame *f, jinja_value *out)
         return jinja_fail(f->r, "can only join an iterable");
     }
     jinja_begin_text(f->r, &b);
-    for (size_t i = 0; jinja_iter_next(&f->r->m, &it, &item); i++) {
+    for (size_t i = 0; !f->r->err && jinja_iter_next(&f->r->m, &it, &item); i++) {
         if (item.type != JINJA_STR) {
-            bytes_deinit(&b);
-            return jinja_fail(f->r, "sequence item %zu: expected str instance, %s found", i,
-                              jinja_type_name(&item));
+            jinja_fail(f->r, "sequence item %zu: expected str instance, %s found", i, jinja_type_name(&item));
         }
         bytes_append(&b, f->self->as.text, i ? f->self->len : 0);
         bytes_append(&b, item.as.text, item.len);

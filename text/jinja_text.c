@@ -308,11 +308,7 @@ bool jinja_percent(jinja_render *r, const jinja_value *format, const jinja_args 
     bool may_stay =
         only == JINJA_DICT || only == JINJA_LIST || only == JINJA_RANGE || only == JINJA_UNDEFINED;
     if (ok && used < args->n_pos && !may_stay) {
-        ok = jinja_fail(r, "not all arguments converted during string formatting");
-    }
-    if (!ok) {
-        bytes_deinit(&b);
-        return false;
+        jinja_fail(r, "not all arguments converted during string formatting");
     }
     return jinja_finish_text(r, &b, out);
 }
@@ -458,10 +454,6 @@ bool jinja_format_braces(jinja_render *r, const jinja_value *format, const jinja
         }
         ok = replace_field(r, &b, s + i + 1, (size_t)(close - s) - i - 1, args, &next);
         i = (size_t)(close - s);
-    }
-    if (!ok) {
-        bytes_deinit(&b);
-        return false;
     }
     return jinja_finish_text(r, &b, out);
 }

@@ -128,6 +128,16 @@ jinja_value jinja_new_list(jinja_memory *m)
     return jinja_new_seq(m, JINJA_LIST, 0);
 }
 
+jinja_value jinja_new_range(jinja_memory *m, int64_t start, int64_t step, size_t len)
+{
+    static const jinja_range none = {.step = 1};
+    jinja_range *range = jinja_alloc(m, sizeof *range);
+    if (range) {
+        *range = (jinja_range){start, step, len};
+    }
+    return (jinja_value){.type = JINJA_RANGE, .as.range = range ? range : &none};
+}
+
 void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item)
 {
     jinja_value *items = jinja_grow(m, seq->items, seq->len, &seq->cap, sizeof item);

@@ -144,6 +144,7 @@ jinja_value jinja_missing(const char *message); /* undefined with a message that
 
 jinja_value jinja_new_seq(jinja_memory *m, jinja_type type, size_t cap); /* LIST, TUPLE, GENERATOR ... */
 jinja_value jinja_new_list(jinja_memory *m);
+jinja_value jinja_new_range(jinja_memory *m, int64_t start, int64_t step, size_t len);
 void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item);
 void jinja_push_all(jinja_memory *m, jinja_seq *seq, const jinja_value *items, size_t n);
 jinja_value jinja_pair(jinja_memory *m, jinja_value a, jinja_value b); /* a tuple */

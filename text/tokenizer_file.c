@@ -295,24 +295,12 @@ static err_code read_root(tokenizer_parts *p, const json *root, err_detail *deta
     size_t n = 0;
     int32_t max_id = 0;
     err_code err = check_model(model, detail);
-    if (!err) {
-        err = read_pipeline(p, root, detail);
-    }
-    if (!err) {
-        err = measure(entries, added, &n, &max_id, detail);
-    }
-    if (!err) {
-        err = vocab_init(&p->vocab, n, max_id, detail);
-    }
-    if (!err) {
-        err = read_vocab(p, entries, detail);
-    }
-    if (!err) {
-        err = read_merges(p, merges, detail);
-    }
-    if (!err) {
-        err = read_added(p, added, detail);
-    }
+    err = err ? err : read_pipeline(p, root, detail);
+    err = err ? err : measure(entries, added, &n, &max_id, detail);
+    err = err ? err : vocab_init(&p->vocab, n, max_id, detail);
+    err = err ? err : read_vocab(p, entries, detail);
+    err = err ? err : read_merges(p, merges, detail);
+    err = err ? err : read_added(p, added, detail);
     p->ignore_merges = json_is_true(json_get(model, "ignore_merges"));
     return err;
 }
