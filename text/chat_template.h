@@ -2,8 +2,8 @@
  * A compiled template is immutable: any number of threads may render at once, each with its own arena.
  *
  *     chat_template *t; chat_template_compile(&t, text, len, &detail);
- *     jinja_value *messages = jinja_list(arena); ...
- *     chat_template_render(t, &out, &vars, arena, &detail);
+ *     jinja_value *vars = jinja_dict(a);     // and its members: jinja_build.h
+ *     chat_template_render(t, &out, vars, a, &detail);
  *
  * Semantics are those of Jinja2's sandbox as Hugging Face transformers sets it up (trim_blocks, lstrip_blocks,
  * loop controls, tojson, raise_exception, strftime_now, the generation block). Cost is bounded: steps,

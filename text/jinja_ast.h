@@ -2,7 +2,7 @@
  * in an arena.
  *
  *     jinja_program p;
- *     err = jinja_parse(&p, text, len, arena, &detail);
+ *     err_code err = jinja_parse(&p, text, len, arena, &detail);
  */
 #ifndef PARLEY_TEXT_JINJA_AST_H
 #define PARLEY_TEXT_JINJA_AST_H

@@ -1,7 +1,7 @@
 /* tokenizer_file: reads the document tokenizer.json into the parts of a tokenizer. Used by tokenizer.c alone.
  *
  *     tokenizer_parts p;
- *     err = tokenizer_file_read(&p, json_root(doc), &detail);
+ *     err_code err = tokenizer_file_read(&p, json_root(doc), &detail);
  *     tokenizer_parts_deinit(&p);
  *
  * A step of the file's pipeline that is not known is ERR_UNSUPPORTED and named; nothing is skipped
