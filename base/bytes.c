@@ -104,6 +104,7 @@ void bytes_printf(bytes *b, const char *format, ...)
 
 void bytes_append_json(bytes *b, const char *text, size_t len)
 {
+    static const char escaped[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
     bytes_append_char(b, '"');
     size_t plain = 0; /* start of the run that can be copied as it is */
     size_t i = 0;
@@ -130,31 +131,12 @@ void bytes_append_json(bytes *b, const char *text, size_t len)
             continue;
         }
         bytes_append(b, text + plain, i - plain);
-        switch (c) {
-        case '"':
-            bytes_append_str(b, "\\\"");
-            break;
-        case '\\':
-            bytes_append_str(b, "\\\\");
-            break;
-        case '\n':
-            bytes_append_str(b, "\\n");
-            break;
-        case '\r':
-            bytes_append_str(b, "\\r");
-            break;
-        case '\t':
-            bytes_append_str(b, "\\t");
-            break;
-        case '\b':
-            bytes_append_str(b, "\\b");
-            break;
-        case '\f':
-            bytes_append_str(b, "\\f");
-            break;
-        default:
+        const char *escape = strchr(escaped, c);
+        if (c && escape) {
+            bytes_append_char(b, '\\');
+            bytes_append_char(b, letters[escape - escaped]);
+        } else {
             bytes_printf(b, "\\u%04x", c);
-            break;
         }
         i++;
         plain = i;

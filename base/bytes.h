@@ -2,7 +2,7 @@
  *
  *     bytes b; bytes_init(&b, 1 << 20);
  *     bytes_printf(&b, "data: %s\n\n", json);
- *     if (b.failed) { ... }
+ *     if (b.failed) { return ERR_NOMEM; }
  *     bytes_deinit(&b);
  *
  * Errors stick: once the maximum or the memory is exhausted `failed` is set, later appends do nothing,

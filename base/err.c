@@ -49,34 +49,35 @@ static void copy_text(char *out, size_t cap, const char *text)
 /* One byte more than err_detail.text, so that copy_text sees where to cut. */
 enum { SCRATCH = ERR_TEXT_MAX + 1 };
 
+static void set_text(err_detail *d, const char *param, const char *name, const char *format, va_list args)
+{
+    char text[SCRATCH];
+    vsnprintf(text, sizeof text, format, args);
+    copy_text(d->param, sizeof d->param, param);
+    copy_text(d->name, sizeof d->name, name);
+    copy_text(d->text, sizeof d->text, text);
+}
+
 err_code err_set(err_detail *d, err_code code, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     if (d) {
-        char text[SCRATCH];
-        va_list args;
-        va_start(args, format);
-        vsnprintf(text, sizeof text, format, args);
-        va_end(args);
-        copy_text(d->text, sizeof d->text, text);
-        d->param[0] = '\0';
-        d->name[0] = '\0';
+        set_text(d, "", "", format, args);
     }
+    va_end(args);
     return code;
 }
 
 err_code err_set_param(err_detail *d, err_code code, const char *param, const char *name, const char *format,
                        ...)
 {
+    va_list args;
+    va_start(args, format);
     if (d) {
-        char text[SCRATCH];
-        va_list args;
-        va_start(args, format);
-        vsnprintf(text, sizeof text, format, args);
-        va_end(args);
-        copy_text(d->param, sizeof d->param, param ? param : "");
-        copy_text(d->name, sizeof d->name, name ? name : "");
-        copy_text(d->text, sizeof d->text, text);
+        set_text(d, param ? param : "", name ? name : "", format, args);
     }
+    va_end(args);
     return code;
 }
 

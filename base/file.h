@@ -1,7 +1,7 @@
 /* file: whole files in memory, read or mapped. Any thread.
  *
- *     file_map m;
- *     err = file_map_open(&m, path, &detail);   ... m.data[0..m.bytes) ...   file_map_close(&m);
+ *     file_map m; err_code err = file_map_open(&m, path, &detail);     // m.data[0..m.bytes)
+ *     file_map_close(&m);
  */
 #ifndef PARLEY_BASE_FILE_H
 #define PARLEY_BASE_FILE_H

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hex.h"
+
 void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n)
 {
     /* Fails only without memory or with a broken library: nothing above could go on safely, because a
@@ -54,11 +56,7 @@ bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text)
         return false;
     }
     for (size_t i = 0; i < 2 * HASH_BYTES; i++) {
-        const char c = text[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
+        const int digit = hex_digit(text[i]);
         if (digit < 0) {
             return false;
         }

@@ -8,41 +8,38 @@
 #include <cjson/cJSON.h>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
-/* cJSON accepts more than RFC 8259 and says nothing about why it refuses. So a pre-scan of our own checks
- * the whole text first, without recursion and without taking memory; after it, cJSON can only fail for
- * want of memory.
+/* cJSON accepts more than RFC 8259, says nothing about why it refuses and forgets how a number was written. So
+ * one strict pass goes over the text first and hands it on with every number as a string that begins with a
+ * byte that no text holds. After it, cJSON can only fail for want of memory.
  *
  * TRAP: cJSON stores its last error in a process-wide variable without a lock. Nobody here reads it. */
 
 enum {
     CJSON_DEPTH_MAX = 1000, /* cJSON's own nesting limit (CJSON_NESTING_LIMIT) */
-    CJSON_NUMBER_MAX = 63,  /* TRAP: cJSON reads at most 63 characters of a number and then fails */
+    FINITE_DIGITS = 300,    /* as many digits without an exponent are surely no infinite number */
 };
+
+#define NUMBER_MARK "\xFF"
 
 struct json_doc {
     cJSON *root;
 };
 
-/* ---- pre-scan ---- */
-
-typedef enum scan_state {
-    WANT_VALUE,
-    WANT_VALUE_OR_END, /* just after '[' */
-    WANT_KEY,
-    WANT_KEY_OR_END, /* just after '{' */
-    AFTER_VALUE
-} scan_state;
+/* ---- the strict pass ---- */
 
 typedef struct scan {
     const char *text;
     size_t len;
     size_t pos;      /* where reading goes on; after a failure, where the fault is */
     size_t n_values; /* values seen so far, containers included */
-    bool long_number;
-    bool has_nul; /* a string holds \u0000, the first at nul_pos */
+    size_t max_depth;
+    bytes marked;  /* what cJSON reads: text[0..copied) with its numbers marked */
+    size_t copied; /* 0 while no number was seen */
+    bool has_nul;  /* a string holds \u0000, the first at nul_pos */
     size_t nul_pos;
     const char *fault; /* what is wrong at pos; NULL while all is well */
     bool over_limit;   /* the fault is a limit, not bad syntax */
@@ -60,6 +57,13 @@ static int peek(const scan *s)
     return s->pos < s->len ? (unsigned char)s->text[s->pos] : -1;
 }
 
+static bool accept(scan *s, int c)
+{
+    bool found = peek(s) == c;
+    s->pos += found;
+    return found;
+}
+
 static void skip_space(scan *s)
 {
     int c = peek(s);
@@ -74,17 +78,6 @@ static bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
-static int hex_value(int c)
-{
-    if (is_digit(c)) {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Four hex digits at pos + 2 (behind a backslash and u) into *unit; false if they are not there. */
 static bool read_unit(const scan *s, size_t pos, unsigned *unit)
 {
@@ -93,7 +86,7 @@ static bool read_unit(const scan *s, size_t pos, unsigned *unit)
     }
     *unit = 0;
     for (size_t i = 2; i < 6; i++) {
-        int digit = hex_value((unsigned char)s->text[pos + i]);
+        int digit = hex_digit(s->text[pos + i]);
         if (digit < 0) {
             return false;
         }
@@ -180,36 +173,39 @@ static bool scan_digits(scan *s)
 
 static bool scan_number(scan *s)
 {
-    size_t start = s->pos;
-    if (peek(s) == '-') {
-        s->pos++;
-    }
-    if (peek(s) == '0') {
-        s->pos++;
+    const size_t start = s->pos;
+    bool exponent = false;
+    accept(s, '-');
+    if (accept(s, '0')) {
         if (is_digit(peek(s))) {
             return fail(s, "a number with a leading zero");
         }
     } else if (!scan_digits(s)) {
         return false;
     }
-    if (peek(s) == '.') {
-        s->pos++;
-        if (!scan_digits(s)) {
-            return false;
-        }
+    if (accept(s, '.') && !scan_digits(s)) {
+        return false;
     }
-    if (peek(s) == 'e' || peek(s) == 'E') {
-        s->pos++;
-        if (peek(s) == '+' || peek(s) == '-') {
-            s->pos++;
+    if (accept(s, 'e') || accept(s, 'E')) {
+        exponent = true;
+        if (!accept(s, '+')) {
+            accept(s, '-');
         }
         if (!scan_digits(s)) {
             return false;
         }
     }
-    if (s->pos - start > CJSON_NUMBER_MAX) {
-        s->long_number = true;
+    const size_t n = s->pos - start;
+    bytes_append(&s->marked, s->text + s->copied, start - s->copied);
+    bytes_append_str(&s->marked, "\"" NUMBER_MARK);
+    bytes_append(&s->marked, s->text + start, n);
+    s->copied = s->pos;
+    if ((exponent || n > FINITE_DIGITS) && !s->marked.failed &&
+        !isfinite(strtod(s->marked.data + s->marked.len - n, NULL))) {
+        s->pos = start;
+        return fail(s, "a number that is too large");
     }
+    bytes_append_char(&s->marked, '"');
     return true;
 }
 
@@ -223,11 +219,61 @@ static bool scan_word(scan *s, const char *word)
     return true;
 }
 
-/* A value that is no array and no object. */
-static bool scan_scalar(scan *s)
+/* A member name and its colon. */
+static bool scan_key(scan *s)
 {
+    if (peek(s) != '"') {
+        return fail(s, "no member name in quotes where one is expected");
+    }
+    if (!scan_string(s)) {
+        return false;
+    }
+    skip_space(s);
+    return accept(s, ':') || fail(s, "no ':' behind a member name");
+}
+
+static bool scan_value(scan *s, size_t depth);
+
+/* An array or object up to its closing bracket; pos is at the opening one. */
+static bool scan_items(scan *s, size_t depth, char closing)
+{
+    if (depth == s->max_depth) {
+        s->over_limit = true;
+        return fail(s, "arrays and objects nested too deeply");
+    }
+    s->pos++;
+    skip_space(s);
+    if (accept(s, closing)) {
+        return true;
+    }
+    do {
+        skip_space(s);
+        if ((closing == '}' && !scan_key(s)) || !scan_value(s, depth + 1)) {
+            return false;
+        }
+        skip_space(s);
+        if (accept(s, closing)) {
+            return true;
+        }
+    } while (accept(s, ','));
+    return fail(s, peek(s) < 0 ? "the end of the text inside an array or object"
+                               : "no ',' or closing bracket behind a value");
+}
+
+/* Recursion is as deep as the document may be nested. */
+static bool scan_value(scan *s, size_t depth)
+{
+    skip_space(s);
+    if (++s->n_values > LIMIT_JSON_VALUES) {
+        s->over_limit = true;
+        return fail(s, "too many values");
+    }
     int c = peek(s);
     switch (c) {
+    case '[':
+        return scan_items(s, depth, ']');
+    case '{':
+        return scan_items(s, depth, '}');
     case '"':
         return scan_string(s);
     case 't':
@@ -239,77 +285,18 @@ static bool scan_scalar(scan *s)
     case -1:
         return fail(s, "the end of the text where a value is expected");
     default:
-        if (c == '-' || is_digit(c)) {
-            return scan_number(s);
-        }
-        return fail(s, "an unexpected character where a value is expected");
+        return c == '-' || is_digit(c) ? scan_number(s)
+                                       : fail(s, "an unexpected character where a value is expected");
     }
 }
 
-/* A member name and its colon. */
-static bool scan_key(scan *s)
+static bool scan_document(scan *s)
 {
-    if (peek(s) != '"') {
-        return fail(s, "no member name in quotes where one is expected");
-    }
-    if (!scan_string(s)) {
+    if (!scan_value(s, 0)) {
         return false;
     }
     skip_space(s);
-    if (peek(s) != ':') {
-        return fail(s, "no ':' behind a member name");
-    }
-    s->pos++;
-    return true;
-}
-
-/* Checks the whole text. `open` remembers the closing bracket of each container around pos. */
-static bool scan_document(scan *s, size_t max_depth)
-{
-    char open[CJSON_DEPTH_MAX];
-    size_t depth = 0;
-    scan_state state = WANT_VALUE;
-    for (;;) {
-        skip_space(s);
-        int c = peek(s);
-        if (state == AFTER_VALUE && depth == 0) {
-            return c < 0 ? true : fail(s, "text behind the end of the document");
-        }
-        bool may_end = state == AFTER_VALUE || state == WANT_VALUE_OR_END || state == WANT_KEY_OR_END;
-        if (may_end && c == open[depth - 1]) {
-            s->pos++;
-            depth--;
-            state = AFTER_VALUE;
-        } else if (state == AFTER_VALUE) {
-            if (c != ',') {
-                return fail(s, c < 0 ? "the end of the text inside an array or object"
-                                     : "no ',' or closing bracket behind a value");
-            }
-            s->pos++;
-            state = open[depth - 1] == '}' ? WANT_KEY : WANT_VALUE;
-        } else if (state == WANT_KEY || state == WANT_KEY_OR_END) {
-            if (!scan_key(s)) {
-                return false;
-            }
-            state = WANT_VALUE;
-        } else if (++s->n_values > LIMIT_JSON_VALUES) {
-            s->over_limit = true;
-            return fail(s, "too many values");
-        } else if (c == '[' || c == '{') {
-            if (depth == max_depth) {
-                s->over_limit = true;
-                return fail(s, "arrays and objects nested too deeply");
-            }
-            open[depth++] = c == '[' ? ']' : '}';
-            state = c == '[' ? WANT_VALUE_OR_END : WANT_KEY_OR_END;
-            s->pos++;
-        } else {
-            if (!scan_scalar(s)) {
-                return false;
-            }
-            state = AFTER_VALUE;
-        }
-    }
+    return peek(s) < 0 || fail(s, "text behind the end of the document");
 }
 
 /* The error for what is at s->pos. Column 1 is the first character of a line. */
@@ -333,129 +320,42 @@ static err_code report(const scan *s, err_detail *detail)
                          is_json ? "" : s->fault, line, column);
 }
 
-/* ---- numbers as they were written ---- */
-
-/* Finds the next number of a valid document at or behind *pos; returns its length, 0 if there is none. */
-static size_t next_number(const char *text, size_t len, size_t *pos)
-{
-    size_t i = *pos;
-    while (i < len) {
-        char c = text[i];
-        if (c == '"') {
-            for (i++; text[i] != '"'; i++) {
-                i += text[i] == '\\';
-            }
-        } else if (c == '-' || is_digit(c)) {
-            size_t end = i;
-            while (end < len && (is_digit(text[end]) || strchr("+-.eE", text[end]))) {
-                end++;
-            }
-            *pos = i;
-            return end - i;
-        }
-        i++;
-    }
-    return 0;
-}
-
-/* The item behind v in document order, NULL at the end. `stack` holds the open containers. */
-static cJSON *next_item(cJSON *v, cJSON **stack, size_t *depth)
-{
-    if (v->child) {
-        stack[(*depth)++] = v;
-        return v->child;
-    }
-    while (!v->next && *depth > 0) {
-        v = stack[--*depth];
-    }
-    return *depth > 0 ? v->next : NULL;
-}
-
-/* Gives every number its source text, kept in the item's valuestring: cJSON does not use that field for
- * numbers and frees it with the item. */
-static err_code keep_number_texts(cJSON *root, const char *text, size_t len, err_detail *detail)
-{
-    cJSON *stack[CJSON_DEPTH_MAX];
-    size_t depth = 0;
-    size_t pos = 0;
-    for (cJSON *v = root; v; v = next_item(v, stack, &depth)) {
-        if (!cJSON_IsNumber(v)) {
-            continue;
-        }
-        size_t n = next_number(text, len, &pos);
-        char *copy = cJSON_malloc(n + 1);
-        if (!copy) {
-            return err_set(detail, ERR_NOMEM, "no memory to read JSON");
-        }
-        memcpy(copy, text + pos, n);
-        copy[n] = '\0';
-        v->valuestring = copy;
-        if (n > CJSON_NUMBER_MAX) {
-            v->valuedouble = strtod(copy, NULL);
-        }
-        if (!isfinite(v->valuedouble)) {
-            scan s = {.text = text, .len = len, .pos = pos, .fault = "a number that is too large"};
-            return report(&s, detail);
-        }
-        pos += n;
-    }
-    return ERR_OK;
-}
-
-/* A copy of a valid text in which numbers too long for cJSON are a 0 and spaces; NULL without memory. */
-static char *without_long_numbers(const char *text, size_t len)
-{
-    char *copy = malloc(len);
-    if (!copy) {
-        return NULL;
-    }
-    memcpy(copy, text, len);
-    size_t pos = 0;
-    for (size_t n; (n = next_number(text, len, &pos)) > 0; pos += n) {
-        if (n > CJSON_NUMBER_MAX) {
-            memset(copy + pos, ' ', n);
-            copy[pos] = '0';
-        }
-    }
-    return copy;
-}
-
 /* ---- documents ---- */
 
 err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth, err_detail *detail)
 {
     *out = NULL;
-    scan s = {.text = text, .len = len};
-    if (!scan_document(&s, max_depth < CJSON_DEPTH_MAX ? max_depth : CJSON_DEPTH_MAX)) {
-        return report(&s, detail);
+    scan s = {
+        .text = text, .len = len, .max_depth = max_depth < CJSON_DEPTH_MAX ? max_depth : CJSON_DEPTH_MAX};
+    bytes_init(&s.marked, SIZE_MAX);
+    json_doc *doc = NULL;
+    err_code err = ERR_OK;
+    if (!scan_document(&s)) {
+        err = report(&s, detail);
+        goto out;
     }
     if (s.has_nul) {
         s.pos = s.nul_pos;
-        return report(&s, detail);
+        err = report(&s, detail);
+        goto out;
     }
-    err_code err = ERR_OK;
-    char *shortened = NULL;
-    json_doc *doc = calloc(1, sizeof *doc);
-    if (s.long_number) {
-        shortened = without_long_numbers(text, len);
+    if (s.copied > 0) {
+        bytes_append(&s.marked, text + s.copied, len - s.copied);
     }
-    if (!doc || (s.long_number && !shortened)) {
+    doc = calloc(1, sizeof *doc);
+    if (doc && !s.marked.failed) {
+        doc->root = s.copied > 0 ? cJSON_ParseWithLength(s.marked.data, s.marked.len)
+                                 : cJSON_ParseWithLength(text, len);
+    }
+    if (!doc || !doc->root) {
         err = err_set(detail, ERR_NOMEM, "no memory to read JSON");
         goto out;
     }
-    doc->root = cJSON_ParseWithLength(shortened ? shortened : text, len);
-    if (!doc->root) {
-        err = err_set(detail, ERR_NOMEM, "no memory to read JSON");
-        goto out;
-    }
-    err = keep_number_texts(doc->root, text, len, detail);
-    if (err == ERR_OK) {
-        *out = doc;
-        doc = NULL;
-    }
+    *out = doc;
+    doc = NULL;
 out:
     json_free(doc);
-    free(shortened);
+    bytes_deinit(&s.marked);
     return err;
 }
 
@@ -511,10 +411,8 @@ json_type json_typeof(const json *v)
     case cJSON_True:
     case cJSON_False:
         return JSON_BOOL;
-    case cJSON_Number:
-        return JSON_NUMBER;
     case cJSON_String:
-        return JSON_STRING;
+        return v->valuestring[0] == NUMBER_MARK[0] ? JSON_NUMBER : JSON_STRING;
     case cJSON_Array:
         return JSON_ARRAY;
     case cJSON_Object:
@@ -578,7 +476,7 @@ const char *json_str(const json *v, const char *fallback)
 
 double json_num(const json *v, double fallback)
 {
-    return json_is(v, JSON_NUMBER) ? v->valuedouble : fallback;
+    return json_is(v, JSON_NUMBER) ? strtod(json_number_text(v), NULL) : fallback;
 }
 
 bool json_bool(const json *v, bool fallback)
@@ -588,19 +486,20 @@ bool json_bool(const json *v, bool fallback)
 
 bool json_int(const json *v, int64_t min, int64_t max, int64_t *out)
 {
-    if (!json_is(v, JSON_NUMBER)) {
+    const char *text = json_number_text(v);
+    if (!text) {
         return false;
     }
     int64_t value;
-    if (!strpbrk(v->valuestring, ".eE")) {
+    if (!strpbrk(text, ".eE")) {
         /* By the digits, because a double loses those of integers beyond 2^53. */
         errno = 0;
-        value = strtoll(v->valuestring, NULL, 10);
+        value = strtoll(text, NULL, 10);
         if (errno != 0) {
             return false;
         }
     } else {
-        double d = v->valuedouble;
+        double d = strtod(text, NULL);
         if (d != floor(d) || d < -0x1p63 || d >= 0x1p63) {
             return false;
         }
@@ -615,7 +514,7 @@ bool json_int(const json *v, int64_t min, int64_t max, int64_t *out)
 
 const char *json_number_text(const json *v)
 {
-    return json_is(v, JSON_NUMBER) ? v->valuestring : NULL;
+    return json_is(v, JSON_NUMBER) ? v->valuestring + 1 : NULL;
 }
 
 void json_write(bytes *out, const json *v)
@@ -628,7 +527,7 @@ void json_write(bytes *out, const json *v)
         bytes_append_str(out, json_is_true(v) ? "true" : "false");
         return;
     case JSON_NUMBER:
-        bytes_append_str(out, v->valuestring);
+        bytes_append_str(out, json_number_text(v));
         return;
     case JSON_STRING:
         bytes_append_json(out, v->valuestring, strlen(v->valuestring));

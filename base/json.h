@@ -1,9 +1,7 @@
 /* json: reading JSON (cJSON behind it). One thread at a time per document.
  *
- *     json_doc *doc; const json *root;
- *     err = json_parse(&doc, text, len, JSON_DEPTH_MAX, &detail);
- *     root = json_root(doc);
- *     const json *m = json_get(root, "messages");
+ *     json_doc *doc; err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, &detail);
+ *     const json *m = json_get(json_root(doc), "messages");
  *     json_free(doc);
  *
  * Strict: RFC 8259 only (no trailing text, no leading zeros, no lone surrogates, no \\u0000, valid UTF-8); depth and

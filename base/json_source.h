@@ -2,7 +2,7 @@
  * they are files. Any thread.
  *
  *     json_doc *doc; json_source docs = json_folder("DIR");
- *     err = docs.read(docs.ctx, "config.json", &doc, &detail);   // doc NULL: there is none
+ *     err_code err = docs.read(docs.ctx, "config.json", &doc, &detail);   // doc NULL: there is none
  */
 #ifndef PARLEY_BASE_JSON_SOURCE_H
 #define PARLEY_BASE_JSON_SOURCE_H

@@ -92,31 +92,6 @@ bool mailbox_push(mailbox *mb, void *message)
     return accepted;
 }
 
-bool mailbox_pop(mailbox *mb, void **message)
-{
-    pthread_mutex_lock(&mb->lock);
-    while (mb->len == 0 && !mb->closed) {
-        pthread_cond_wait(&mb->arrived, &mb->lock);
-    }
-    bool found = mb->len > 0;
-    if (found) {
-        *message = take_first(mb);
-    }
-    pthread_mutex_unlock(&mb->lock);
-    return found;
-}
-
-bool mailbox_try_pop(mailbox *mb, void **message)
-{
-    pthread_mutex_lock(&mb->lock);
-    bool found = mb->len > 0;
-    if (found) {
-        *message = take_first(mb);
-    }
-    pthread_mutex_unlock(&mb->lock);
-    return found;
-}
-
 /* Now plus timeout_ms on the monotonic clock. */
 static struct timespec deadline_after(int64_t timeout_ms)
 {
@@ -133,14 +108,14 @@ static struct timespec deadline_after(int64_t timeout_ms)
     return t;
 }
 
-bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms)
+/* Takes the oldest message, waiting for one until the deadline; NULL: without end. */
+static bool take(mailbox *mb, void **message, const struct timespec *deadline)
 {
-    struct timespec deadline = deadline_after(timeout_ms);
+    int waited = 0;
     pthread_mutex_lock(&mb->lock);
-    while (mb->len == 0 && !mb->closed) {
-        if (pthread_cond_timedwait(&mb->arrived, &mb->lock, &deadline) == ETIMEDOUT) {
-            break;
-        }
+    while (mb->len == 0 && !mb->closed && waited != ETIMEDOUT) {
+        waited = deadline ? pthread_cond_timedwait(&mb->arrived, &mb->lock, deadline)
+                          : pthread_cond_wait(&mb->arrived, &mb->lock);
     }
     bool found = mb->len > 0;
     if (found) {
@@ -148,6 +123,22 @@ bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms)
     }
     pthread_mutex_unlock(&mb->lock);
     return found;
+}
+
+bool mailbox_pop(mailbox *mb, void **message)
+{
+    return take(mb, message, NULL);
+}
+
+bool mailbox_try_pop(mailbox *mb, void **message)
+{
+    return mailbox_len(mb) > 0 && mailbox_pop_wait(mb, message, 0);
+}
+
+bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms)
+{
+    const struct timespec deadline = deadline_after(timeout_ms);
+    return take(mb, message, &deadline);
 }
 
 void mailbox_close(mailbox *mb)

@@ -1,8 +1,8 @@
 /* mailbox: bounded queue that hands messages from any threads to one or more receiving threads.
  *
  *     mailbox *mb = mailbox_create(64);
- *     if (!mailbox_push(mb, job)) { job stays ours: answer 429 }
- *     while (mailbox_pop(mb, &job)) { ... }
+ *     if (!mailbox_push(mb, job)) { return ERR_BUSY; }       // the job stays ours
+ *     while (mailbox_pop(mb, &job)) { handle(job); }
  *
  * Ownership: a successful push hands the pointer over; a failed push leaves it with the sender.
  * Threads: every function but create and destroy may be called from any thread. Lock: one mutex inside,

@@ -1,6 +1,6 @@
 /* memory: what the machine has to spare. Any thread.
  *
- *     if (wanted > memory_available()) ... refuse or go without ...
+ *     if (wanted > memory_available()) { return ERR_LIMIT; }
  */
 #ifndef PARLEY_BASE_MEMORY_H
 #define PARLEY_BASE_MEMORY_H

@@ -1,6 +1,6 @@
 /* size: multiplication and addition of sizes that may come from a file or a request. Any thread.
  *
- *     if (!size_mul(&n, rows, row_bytes)) { return err_set(...); }
+ *     if (!size_mul(&n, rows, row_bytes)) { return ERR_LIMIT; }
  */
 #ifndef PARLEY_BASE_SIZE_H
 #define PARLEY_BASE_SIZE_H

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <utf8proc.h>
+
 /* Well-formed sequences, Unicode standard table 3-7: the lead byte fixes the length and the range of
  * the second byte; all further bytes are 80..BF. */
 typedef struct lead {
@@ -82,30 +84,18 @@ size_t utf8_decode(const char *text, size_t len, uint32_t *code_point)
 
 size_t utf8_encode(char out[4], uint32_t code_point)
 {
-    uint32_t c = code_point;
-    if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
-        c = 0xFFFD;
+    bool character = code_point <= 0x10FFFF && (code_point < 0xD800 || code_point > 0xDFFF);
+    utf8proc_int32_t c = character ? (utf8proc_int32_t)code_point : 0xFFFD;
+    return (size_t)utf8proc_encode_char(c, (utf8proc_uint8_t *)out);
+}
+
+size_t utf8_last(const char *text, size_t len)
+{
+    size_t at = len - 1;
+    while (at > 0 && ((unsigned char)text[at] & 0xC0) == 0x80) {
+        at--;
     }
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xC0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xE0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    out[0] = (char)(0xF0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (c & 0x3F));
-    return 4;
+    return at;
 }
 
 size_t utf8_incomplete_tail(const char *text, size_t len)

@@ -16,6 +16,9 @@ size_t utf8_decode(const char *text, size_t len, uint32_t *code_point);
 /* Writes 1..4 bytes of a code point; returns how many. Surrogates and > U+10FFFF are written as U+FFFD. */
 size_t utf8_encode(char out[4], uint32_t code_point);
 
+/* Where the last character of text[0..len), len > 0, begins. */
+size_t utf8_last(const char *text, size_t len);
+
 /* How many bytes at the end of text[0..len) are the unfinished start of a character (0..3). */
 size_t utf8_incomplete_tail(const char *text, size_t len);
 

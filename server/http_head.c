@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
+
 /* ---- characters ---- */
 
 static bool is_token(char c)
@@ -227,23 +229,14 @@ bool http_list_has(const char *list, const char *value)
 
 /* ---- its target ---- */
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool http_decode(char *out, size_t cap, http_span text)
 {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.text[i];
         if (c == '%') {
-            const int high = i + 2 < text.len ? hex_value(text.text[i + 1]) : -1;
-            const int low = i + 2 < text.len ? hex_value(text.text[i + 2]) : -1;
+            const int high = i + 2 < text.len ? hex_digit(text.text[i + 1]) : -1;
+            const int low = i + 2 < text.len ? hex_digit(text.text[i + 2]) : -1;
             i += 2;
             c = high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
         }

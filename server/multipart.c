@@ -1,11 +1,11 @@
 #include "server/multipart.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 enum { HEADERS_MAX = 8192, HELD_MAX = 1 << 20 };
@@ -48,13 +48,6 @@ static bool read_parameter(char *out, size_t cap, const char *header, const char
         }
     }
     return false;
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'         ? c - '0'
-           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
-                                        : -1;
 }
 
 static void decode_percent(char *text)

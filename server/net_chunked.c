@@ -1,20 +1,13 @@
 #include "server/net_chunked.h"
 
+#include "base/hex.h"
+
 /* A size of 15 digits does not overflow. */
 enum { DIGITS_MAX = 15, IDLE_BYTES_MAX = 8192 };
 
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static net_chunked_state read_size(net_chunked *c, uint8_t byte)
 {
-    const int value = hex_value(byte);
+    const int value = hex_digit((char)byte);
     if (value >= 0) {
         c->left = c->left << 4 | (uint64_t)value;
         return ++c->digits <= DIGITS_MAX ? NET_CHUNKED_SIZE : NET_CHUNKED_BAD;

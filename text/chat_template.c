@@ -92,7 +92,7 @@ static bool fill_root(jinja_render *r, const jinja_value *vars)
     r->root_set = jinja_alloc(&r->m, p->n_symbols * sizeof *r->root_set);
     for (size_t i = 0; i < p->n_symbols && !r->m.failed; i++) {
         const jinja_value *v = jinja_map_get_text(vars->as.map, p->symbols[i].name, p->symbols[i].len);
-        const jinja_callable *f = v ? NULL : jinja_find_global(p->symbols[i].name);
+        const jinja_callable *f = v ? NULL : jinja_find_global(p->symbols[i].name, p->symbols[i].len);
         r->root_set[i] = v || f;
         if (v) {
             r->root[i] = *v;

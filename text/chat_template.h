@@ -2,8 +2,8 @@
  * A compiled template is immutable: any number of threads may render at once, each with its own arena.
  *
  *     chat_template *t; chat_template_compile(&t, text, len, &detail);
- *     jinja_value *messages = jinja_list(arena); ...
- *     chat_template_render(t, &out, &vars, arena, &detail);
+ *     jinja_value *vars = jinja_dict(a);     // and its members: jinja_build.h
+ *     chat_template_render(t, &out, vars, a, &detail);
  *
  * Semantics are those of Jinja2's sandbox as Hugging Face transformers sets it up (trim_blocks, lstrip_blocks,
  * loop controls, tojson, raise_exception, strftime_now, the generation block). Cost is bounded: steps,
@@ -19,25 +19,10 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "text/guard.h"
+#include "text/jinja_build.h"
 
 typedef struct chat_template chat_template;
-typedef struct jinja_value jinja_value; /* immutable once rendered; lives in an arena */
-
-/* Builders; all return NULL when the arena is exhausted, and accept NULL children by returning NULL. */
-jinja_value *jinja_none(arena *a);
-jinja_value *jinja_bool(arena *a, bool b);
-jinja_value *jinja_int(arena *a, int64_t i);
-jinja_value *jinja_float(arena *a, double d);
-jinja_value *jinja_str(arena *a, const char *text, size_t len); /* copies */
-jinja_value *jinja_own_str(arena *a, const char *text); /* copies; as if the template had written it itself */
-jinja_value *jinja_list(arena *a);
-bool jinja_list_push(arena *a, jinja_value *list, jinja_value *item);
-jinja_value *jinja_dict(arena *a); /* keeps insertion order */
-bool jinja_dict_set(arena *a, jinja_value *dict, const char *key, jinja_value *value);
-/* Deep copy of a JSON value; integers written without '.' or 'e' become ints. */
-jinja_value *jinja_from_json(arena *a, const json *v);
 
 /* Compiles the template; ERR_INVALID with line number for a syntax error. *out is closed by the caller. */
 MUST_CHECK err_code chat_template_compile(chat_template **out, const char *text, size_t len,

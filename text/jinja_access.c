@@ -1,5 +1,6 @@
 #include "text/jinja_render.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,12 @@
 
 static jinja_value loop_item(const jinja_loop *loop, bool exists, size_t i, const char *missing)
 {
-    return exists ? loop->items->items[i] : jinja_undefined(missing, strlen(missing), JINJA_MESSAGE);
+    return exists ? loop->items->items[i] : jinja_missing(missing);
+}
+
+static bool is_name(const char *name, size_t len, const char *expected)
+{
+    return strlen(expected) == len && memcmp(expected, name, len) == 0;
 }
 
 /* loop.index and the like; false if there is no such attribute. */
@@ -21,36 +27,36 @@ static bool loop_attr(const jinja_loop *loop, const char *name, size_t len, jinj
         const char *name;
         jinja_value value;
     } attrs[] = {
-        {"index", jinja_make_int(i + 1)},        {"index0", jinja_make_int(i)},
-        {"revindex", jinja_make_int(n - i)},     {"revindex0", jinja_make_int(n - i - 1)},
-        {"first", jinja_make_bool(i == 0)},      {"last", jinja_make_bool(i + 1 == n)},
-        {"length", jinja_make_int(n)},           {"depth", jinja_make_int(loop->depth + 1)},
+        {"index", jinja_make_int(i + 1)},
+        {"index0", jinja_make_int(i)},
+        {"revindex", jinja_make_int(n - i)},
+        {"revindex0", jinja_make_int(n - i - 1)},
+        {"first", jinja_make_bool(i == 0)},
+        {"last", jinja_make_bool(i + 1 == n)},
+        {"length", jinja_make_int(n)},
+        {"depth", jinja_make_int(loop->depth + 1)},
         {"depth0", jinja_make_int(loop->depth)},
+        {"previtem", loop_item(loop, i > 0, loop->i - 1, "there is no previous item")},
+        {"nextitem", loop_item(loop, i + 1 < n, loop->i + 1, "there is no next item")},
     };
     for (size_t k = 0; k < ARRAY_LEN(attrs); k++) {
-        if (strlen(attrs[k].name) == len && memcmp(attrs[k].name, name, len) == 0) {
+        if (is_name(name, len, attrs[k].name)) {
             *out = attrs[k].value;
             return true;
         }
     }
-    if (len == 8 && memcmp(name, "previtem", 8) == 0) {
-        *out = loop_item(loop, i > 0, loop->i - 1, "there is no previous item");
-        return true;
-    }
-    if (len == 8 && memcmp(name, "nextitem", 8) == 0) {
-        *out = loop_item(loop, i + 1 < n, loop->i + 1, "there is no next item");
-        return true;
-    }
     return false;
 }
 
-static bool unsafe_attr(jinja_render *r, const jinja_value *obj, const char *name, size_t len,
-                        jinja_value *out)
+/* Undefined with a message. */
+PRINTF_LIKE(3, 4) static bool missing(jinja_render *r, jinja_value *out, const char *format, ...)
 {
     char text[160];
-    int n = snprintf(text, sizeof text, "access to attribute '%.*s' of '%s' object is unsafe.",
-                     (int)(len < 64 ? len : 64), name, jinja_type_name(obj));
-    jinja_value message = jinja_text(&r->m, text, (size_t)n);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    jinja_value message = jinja_text(&r->m, text, strlen(text));
     *out = jinja_undefined(message.as.text, message.len, JINJA_MESSAGE);
     return jinja_check_memory(r);
 }
@@ -72,26 +78,24 @@ static bool object_attr(jinja_render *r, const jinja_value *obj, const char *nam
         return true;
     }
     if (jinja_is_unsafe(obj, name, len)) {
-        return unsafe_attr(r, obj, name, len, out);
+        return missing(r, out, "access to attribute '%.*s' of '%s' object is unsafe.",
+                       (int)(len < 64 ? len : 64), name, jinja_type_name(obj));
     }
     if (obj->type == JINJA_LOOP && loop_attr(obj->as.loop, name, len, out)) {
         return true;
     }
-    if (obj->type == JINJA_MACRO && len == 4 && memcmp(name, "name", 4) == 0) {
+    if (obj->type == JINJA_MACRO && is_name(name, len, "name")) {
         const jinja_node *node = obj->as.macro->node;
         *out = jinja_borrow(node->text, node->len);
         return true;
     }
-    if (obj->type == JINJA_CYCLER && len == 7 && memcmp(name, "current", 7) == 0) {
+    if (obj->type == JINJA_CYCLER && is_name(name, len, "current")) {
         *out = obj->as.seq->items[obj->as.seq->pos];
         return true;
     }
-    if (obj->type == JINJA_TUPLE && obj->as.seq->is_group && len == 7 && memcmp(name, "grouper", 7) == 0) {
-        *out = obj->as.seq->items[0];
-        return true;
-    }
-    if (obj->type == JINJA_TUPLE && obj->as.seq->is_group && len == 4 && memcmp(name, "list", 4) == 0) {
-        *out = obj->as.seq->items[1];
+    const bool grouper = is_name(name, len, "grouper");
+    if (obj->type == JINJA_TUPLE && obj->as.seq->is_group && (grouper || is_name(name, len, "list"))) {
+        *out = obj->as.seq->items[!grouper];
         return true;
     }
     if (obj->type == JINJA_NAMESPACE) {
@@ -107,8 +111,8 @@ static bool object_attr(jinja_render *r, const jinja_value *obj, const char *nam
 
 bool jinja_getattr(jinja_render *r, const jinja_value *obj, const char *name, size_t len, jinja_value *out)
 {
-    if (obj->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, obj);
+    if (!jinja_defined(r, obj)) {
+        return false;
     }
     bool found;
     if (!object_attr(r, obj, name, len, out, &found) || found) {
@@ -161,26 +165,22 @@ static bool item_at(const jinja_value *obj, int64_t i, jinja_value *out)
 
 static bool missing_item(jinja_render *r, const jinja_value *obj, const jinja_value *key, jinja_value *out)
 {
-    char text[128];
     int64_t i;
     if (key->type == JINJA_STR) {
         *out = jinja_undefined(key->as.text, key->len, jinja_type_repr(obj));
         return true;
     }
-    int n = jinja_as_int(key, &i)
-                ? snprintf(text, sizeof text, "%s has no element %lld", jinja_type_repr(obj), (long long)i)
-                : snprintf(text, sizeof text, "%s has no such element", jinja_type_repr(obj));
-    jinja_value message = jinja_text(&r->m, text, (size_t)n);
-    *out = jinja_undefined(message.as.text, message.len, JINJA_MESSAGE);
-    return jinja_check_memory(r);
+    return jinja_as_int(key, &i)
+               ? missing(r, out, "%s has no element %lld", jinja_type_repr(obj), (long long)i)
+               : missing(r, out, "%s has no such element", jinja_type_repr(obj));
 }
 
 bool jinja_getitem(jinja_render *r, const jinja_value *obj, const jinja_value *key, jinja_value *out)
 {
     int64_t i;
     bool found = false;
-    if (obj->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, obj);
+    if (!jinja_defined(r, obj)) {
+        return false;
     }
     if (obj->type == JINJA_STR && !jinja_work(r, obj->len)) {
         return false;
@@ -267,26 +267,14 @@ static bool slice_str(jinja_render *r, const jinja_value *obj, const int64_t b[3
     return jinja_finish_text(r, &text, out);
 }
 
-static bool slice_range(jinja_render *r, const jinja_range *of, const int64_t b[3], jinja_value *out)
-{
-    jinja_range *range = jinja_alloc(&r->m, sizeof *range);
-    if (!range) {
-        return jinja_check_memory(r);
-    }
-    *range = (jinja_range){of->start + b[0] * of->step, of->step * b[2], slice_len(b)};
-    *out = (jinja_value){.type = JINJA_RANGE, .as.range = range};
-    return true;
-}
-
 bool jinja_slice(jinja_render *r, const jinja_value *obj, const jinja_value *const part[3], jinja_value *out)
 {
     size_t len = 0;
     int64_t b[3] = {0, 0, 1};
-    if (obj->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, obj);
+    if (!jinja_defined(r, obj)) {
+        return false;
     }
-    bool sliceable = obj->type == JINJA_STR || obj->type == JINJA_LIST || obj->type == JINJA_TUPLE ||
-                     obj->type == JINJA_RANGE;
+    bool sliceable = obj->type == JINJA_STR || jinja_is_seq(obj) || obj->type == JINJA_RANGE;
     if (!sliceable || !jinja_length(obj, &len)) {
         return jinja_fail(r, "'%s' object is not subscriptable", jinja_type_name(obj));
     }
@@ -297,7 +285,9 @@ bool jinja_slice(jinja_render *r, const jinja_value *obj, const jinja_value *con
         return jinja_fail(r, "slice step cannot be zero");
     }
     if (obj->type == JINJA_RANGE) {
-        return slice_range(r, obj->as.range, b, out);
+        const jinja_range *of = obj->as.range;
+        *out = jinja_new_range(&r->m, of->start + b[0] * of->step, of->step * b[2], slice_len(b));
+        return jinja_check_memory(r);
     }
     if (obj->type == JINJA_STR) {
         return jinja_work(r, obj->len) && slice_str(r, obj, b, len, out);

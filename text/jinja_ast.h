@@ -2,7 +2,7 @@
  * in an arena.
  *
  *     jinja_program p;
- *     err = jinja_parse(&p, text, len, arena, &detail);
+ *     err_code err = jinja_parse(&p, text, len, arena, &detail);
  */
 #ifndef PARLEY_TEXT_JINJA_AST_H
 #define PARLEY_TEXT_JINJA_AST_H
@@ -46,9 +46,8 @@ typedef enum jinja_node_kind {
     NODE_FOR,          /* a target, b over, c condition or NULL, body, orelse; op 1: recursive */
     NODE_SET,          /* a target = b */
     NODE_SET_BLOCK,    /* a target, b filters (innermost has a NULL) or NULL, body */
-    NODE_MACRO,        /* symbol, items: NODE_PARAM, body */
+    NODE_MACRO,        /* symbol, items: NODE_PARAM, body; as an expression: the macro of a call block */
     NODE_PARAM,        /* symbol, text its name, a default or NULL */
-    NODE_CALL_BLOCK,   /* a: NODE_CALL, b: NODE_MACRO made of the body */
     NODE_FILTER_BLOCK, /* b filters, body */
     NODE_WITH,         /* items: NODE_SET, body */
     NODE_SCOPE,        /* body */

@@ -36,6 +36,11 @@ bool jinja_fail_undefined(jinja_render *r, const jinja_value *v)
     return jinja_fail(r, "'%s' has no attribute '%.*s'", v->extra.owner, len, v->as.text);
 }
 
+bool jinja_defined(jinja_render *r, const jinja_value *v)
+{
+    return v->type != JINJA_UNDEFINED || jinja_fail_undefined(r, v);
+}
+
 bool jinja_check_memory(jinja_render *r)
 {
     if (!r->err && (r->m.failed || r->capture.failed || r->out->failed)) {
@@ -66,20 +71,24 @@ bool jinja_to_str(jinja_render *r, const jinja_value *v, jinja_value *out)
     bytes text;
     jinja_begin_text(r, &text);
     if (!jinja_append_str(&text, v)) {
-        bytes_deinit(&text);
-        return jinja_fail(r, "a value is nested too deeply to be printed");
+        jinja_fail(r, "a value is nested too deeply to be printed");
     }
     const bool done = jinja_finish_text(r, &text, out);
     out->own = own;
     return done;
 }
 
+bool jinja_walk(jinja_render *r, jinja_iter *it, const jinja_value *v)
+{
+    return jinja_iter_init(it, v) || jinja_fail(r, "'%s' object is not iterable", jinja_type_name(v));
+}
+
 bool jinja_to_list(jinja_render *r, const jinja_value *v, jinja_value *out)
 {
     jinja_iter it;
     jinja_value item;
-    if (!jinja_iter_init(&it, v)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(v));
+    if (!jinja_walk(r, &it, v)) {
+        return false;
     }
     jinja_value list = jinja_new_list(&r->m);
     while (jinja_iter_next(&r->m, &it, &item)) {
@@ -146,48 +155,28 @@ static bool eval_dict(jinja_render *r, const jinja_node *n, jinja_value *out)
 
 /* ---- calls ---- */
 
-/* The arguments of a call while they are gathered; few of them need no memory. */
-typedef struct arg_list {
-    jinja_value positional, named; /* lists */
-    const char **names;
-    size_t n_names, cap;
-} arg_list;
-
-static bool add_named(jinja_render *r, arg_list *l, const char *name, jinja_value value)
+static bool add_named(jinja_render *r, jinja_map *named, const jinja_value *name, const jinja_value *value)
 {
-    if (l->n_names == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 4;
-        const char **names = jinja_alloc(&r->m, cap * sizeof *names);
-        if (!names) {
-            return jinja_check_memory(r);
-        }
-        if (l->n_names) {
-            memcpy(names, l->names, l->n_names * sizeof *names);
-        }
-        l->names = names;
-        l->cap = cap;
+    if (jinja_map_get(named, name)) {
+        return jinja_fail(r, "got multiple values for keyword argument '%.*s'", (int)name->len,
+                          name->as.text);
     }
-    l->names[l->n_names++] = name;
-    jinja_push(&r->m, l->named.as.seq, value);
+    jinja_map_set(&r->m, named, *name, *value);
     return jinja_check_memory(r);
 }
 
 /* The entries of a dict as named arguments. */
-static bool add_all_named(jinja_render *r, arg_list *l, const jinja_value *dict)
+static bool add_all_named(jinja_render *r, jinja_map *named, const jinja_value *dict)
 {
     if (dict->type != JINJA_DICT) {
         return jinja_fail(r, "argument after ** must be a mapping, not %s", jinja_type_name(dict));
     }
     for (size_t i = 0; i < dict->as.map->len; i++) {
         const jinja_entry *e = &dict->as.map->entries[i];
-        char *name = e->key.type == JINJA_STR ? jinja_alloc(&r->m, e->key.len + 1) : NULL;
         if (e->key.type != JINJA_STR) {
             return jinja_fail(r, "keywords must be strings");
         }
-        if (name) {
-            memcpy(name, e->key.as.text, e->key.len);
-        }
-        if (!jinja_check_memory(r) || !add_named(r, l, name, e->value)) {
+        if (!add_named(r, named, &e->key, &e->value)) {
             return false;
         }
     }
@@ -200,34 +189,33 @@ static bool eval_args(jinja_render *r, const jinja_node *call, jinja_args *out)
     if (call->n_items == 0) {
         return true;
     }
-    arg_list l = {.positional = jinja_new_seq(&r->m, JINJA_LIST, call->n_items),
-                  .named = jinja_new_list(&r->m)};
+    jinja_seq *positional = jinja_new_seq(&r->m, JINJA_LIST, call->n_items).as.seq;
+    jinja_map *named = jinja_new_map(&r->m, JINJA_DICT).as.map;
     for (size_t i = 0; i < call->n_items; i++) {
         const jinja_node *arg = call->items[i];
+        const jinja_value name = jinja_borrow(arg->text, arg->len);
         jinja_value v;
         if (!jinja_eval(r, arg->a, &v)) {
             return false;
         }
         bool ok = true;
         if (arg->op == ARG_DICT) {
-            ok = add_all_named(r, &l, &v);
-        } else if (arg->text) {
-            ok = add_named(r, &l, arg->text, v);
+            ok = add_all_named(r, named, &v);
         } else if (arg->op == ARG_LIST) {
             jinja_value list;
-            ok = jinja_to_list(r, &v, &list);
-            for (size_t k = 0; ok && k < list.as.seq->len; k++) {
-                jinja_push(&r->m, l.positional.as.seq, list.as.seq->items[k]);
+            if ((ok = jinja_to_list(r, &v, &list))) {
+                jinja_push_all(&r->m, positional, list.as.seq->items, list.as.seq->len);
             }
+        } else if (arg->text) {
+            ok = add_named(r, named, &name, &v);
         } else {
-            jinja_push(&r->m, l.positional.as.seq, v);
+            jinja_push(&r->m, positional, v);
         }
         if (!ok) {
             return false;
         }
     }
-    *out = (jinja_args){l.positional.as.seq->items, l.positional.as.seq->len, l.names, l.named.as.seq->items,
-                        l.n_names};
+    *out = (jinja_args){positional->items, positional->len, named};
     return jinja_check_memory(r);
 }
 
@@ -252,14 +240,12 @@ bool jinja_call(jinja_render *r, const jinja_value *callee, const jinja_args *ar
         return jinja_call_loop(r, callee->as.loop, args, out);
     case JINJA_JOINER:
         return call_joiner(callee, out);
-    case JINJA_UNDEFINED:
-        return jinja_fail_undefined(r, callee);
     default:
-        return jinja_fail(r, "'%s' object is not callable", jinja_type_name(callee));
+        return jinja_defined(r, callee) &&
+               jinja_fail(r, "'%s' object is not callable", jinja_type_name(callee));
     }
 }
 
-/* A call; the macro of a call block comes as one more named argument. */
 static bool eval_call(jinja_render *r, const jinja_node *n, jinja_value *out)
 {
     jinja_value self, callee;
@@ -366,11 +352,8 @@ static bool eval_sign(jinja_render *r, const jinja_node *n, jinja_value *out)
         *out = jinja_make_float(n->kind == NODE_NEG ? -v.as.number : v.as.number);
         return true;
     }
-    if (v.type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, &v);
-    }
-    return jinja_fail(r, "bad operand type for unary %c: '%s'", n->kind == NODE_NEG ? '-' : '+',
-                      jinja_type_name(&v));
+    return jinja_defined(r, &v) && jinja_fail(r, "bad operand type for unary %c: '%s'",
+                                              n->kind == NODE_NEG ? '-' : '+', jinja_type_name(&v));
 }
 
 static bool eval_logic(jinja_render *r, const jinja_node *n, jinja_value *out)
@@ -421,8 +404,6 @@ static bool eval_concat(jinja_render *r, const jinja_node *n, jinja_value *out)
 
 static bool eval_condition(jinja_render *r, const jinja_node *n, jinja_value *out)
 {
-    static const char message[] =
-        "the inline if-expression evaluated to false and no else section was defined.";
     jinja_value cond;
     if (!jinja_eval(r, n->a, &cond)) {
         return false;
@@ -433,7 +414,7 @@ static bool eval_condition(jinja_render *r, const jinja_node *n, jinja_value *ou
     if (n->c) {
         return jinja_eval(r, n->c, out);
     }
-    *out = jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    *out = jinja_missing("the inline if-expression evaluated to false and no else section was defined.");
     return true;
 }
 
@@ -461,6 +442,8 @@ static bool eval_kind(jinja_render *r, const jinja_node *n, jinja_value *out)
         return eval_slice(r, n, out);
     case NODE_CALL:
         return eval_call(r, n, out);
+    case NODE_MACRO:
+        return jinja_make_macro(r, n, out);
     case NODE_FILTER:
         return eval_filter(r, n, out);
     case NODE_TEST:

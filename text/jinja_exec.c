@@ -86,18 +86,11 @@ static bool set_in_scope(jinja_render *r, jinja_scope *s, int32_t symbol, jinja_
             return true;
         }
     }
-    if (s->len == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 4;
-        jinja_variable *vars = jinja_alloc(&r->m, cap * sizeof *vars);
-        if (!vars) {
-            return jinja_check_memory(r);
-        }
-        if (s->len) {
-            memcpy(vars, s->vars, s->len * sizeof *vars);
-        }
-        s->vars = vars;
-        s->cap = cap;
+    jinja_variable *vars = jinja_grow(&r->m, s->vars, s->len, &s->cap, sizeof *vars);
+    if (!vars) {
+        return jinja_check_memory(r);
     }
+    s->vars = vars;
     s->vars[s->len++] = (jinja_variable){symbol, value};
     return true;
 }
@@ -147,7 +140,7 @@ static bool assign(jinja_render *r, const jinja_node *target, const jinja_value 
         return assign_attr(r, target, value);
     }
     jinja_value items = *value;
-    if (items.type != JINJA_TUPLE && items.type != JINJA_LIST && !jinja_to_list(r, value, &items)) {
+    if (!jinja_is_seq(value) && !jinja_to_list(r, value, &items)) {
         return false;
     }
     if (items.as.seq->len != target->n_items) {
@@ -169,8 +162,7 @@ static bool assign(jinja_render *r, const jinja_node *target, const jinja_value 
 /* What a loop walks over, as a list; a condition filters it first. */
 static bool loop_items(jinja_render *r, const jinja_node *n, jinja_value over, jinja_value *out)
 {
-    bool ready = over.type == JINJA_LIST || over.type == JINJA_TUPLE;
-    if (!ready && !jinja_to_list(r, &over, &over)) {
+    if (!jinja_is_seq(&over) && !jinja_to_list(r, &over, &over)) {
         return false;
     }
     if (!n->c) {
@@ -240,7 +232,7 @@ bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *
     if (!loop->node->op) {
         return jinja_fail(r, "The loop must have the 'recursive' marker to be called recursively.");
     }
-    if (args->n_pos != 1 || args->n_named != 0) {
+    if (args->n_pos != 1 || (args->named && args->named->len > 0)) {
         return jinja_fail(r, "a recursive loop is called with one iterable");
     }
     jinja_scope *scope = r->scope;
@@ -253,20 +245,10 @@ bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *
 
 /* ---- macros ---- */
 
-static const jinja_value *named_arg(const jinja_args *args, const char *name)
-{
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (strcmp(args->names[i], name) == 0) {
-            return &args->named[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_param(const jinja_node *node, const char *name)
+static bool is_param(const jinja_node *node, const jinja_value *name)
 {
     for (size_t i = 0; i < node->n_items; i++) {
-        if (strcmp(node->items[i]->text, name) == 0) {
+        if (jinja_is_text(name, node->items[i]->text)) {
             return true;
         }
     }
@@ -278,7 +260,7 @@ static bool bind_params(jinja_render *r, const jinja_node *node, const jinja_arg
 {
     for (size_t i = 0; i < node->n_items; i++) {
         const jinja_node *param = node->items[i];
-        const jinja_value *named = named_arg(args, param->text);
+        const jinja_value *named = jinja_named_arg(args, param->text, param->len);
         jinja_value v = jinja_undefined(param->text, param->len, NULL);
         if (i < args->n_pos) {
             if (named) {
@@ -301,27 +283,28 @@ static bool bind_params(jinja_render *r, const jinja_node *node, const jinja_arg
 static bool bind_extras(jinja_render *r, const jinja_node *node, const jinja_args *args)
 {
     jinja_value varargs = jinja_new_seq(&r->m, JINJA_TUPLE, 0), kwargs = jinja_new_map(&r->m, JINJA_DICT);
-    for (size_t i = node->n_items; i < args->n_pos; i++) {
-        jinja_push(&r->m, varargs.as.seq, args->pos[i]);
+    const size_t n_params = node->n_items;
+    if (args->n_pos > n_params) {
+        jinja_push_all(&r->m, varargs.as.seq, args->pos + n_params, args->n_pos - n_params);
     }
-    if (varargs.as.seq->len > 0 && !node->uses_varargs) {
+    if (args->n_pos > n_params && !node->uses_varargs) {
         return jinja_fail(r, "macro '%s' takes not more than %zu argument(s)", node->text, node->n_items);
     }
-    const jinja_value *caller = node->uses_caller ? named_arg(args, "caller") : NULL;
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (is_param(node, args->names[i]) || &args->named[i] == caller) {
+    const jinja_value missing = jinja_missing("No caller defined"), caller_name = jinja_borrow("caller", 6);
+    const jinja_value *caller = jinja_named_arg(args, "caller", 6);
+    const bool sets_caller = node->uses_caller && !is_param(node, &caller_name);
+    for (size_t i = 0; args->named && i < args->named->len; i++) {
+        const jinja_entry *e = &args->named->entries[i];
+        if (is_param(node, &e->key) || (node->uses_caller && &e->value == caller)) {
             continue;
         }
         if (!node->uses_kwargs) {
-            return jinja_fail(r, "macro '%s' takes no keyword argument '%s'", node->text, args->names[i]);
+            return jinja_fail(r, "macro '%s' takes no keyword argument '%.*s'", node->text, (int)e->key.len,
+                              e->key.as.text);
         }
-        jinja_map_set(&r->m, kwargs.as.map, jinja_borrow(args->names[i], strlen(args->names[i])),
-                      args->named[i]);
+        jinja_map_set(&r->m, kwargs.as.map, e->key, e->value);
     }
-    static const char missing[] = "No caller defined";
-    jinja_value none = jinja_undefined(missing, sizeof missing - 1, JINJA_MESSAGE);
-    return (!node->uses_caller || is_param(node, "caller") ||
-            set_in_scope(r, r->scope, r->program->caller, caller ? *caller : none)) &&
+    return (!sets_caller || set_in_scope(r, r->scope, r->program->caller, caller ? *caller : missing)) &&
            (!node->uses_varargs || set_in_scope(r, r->scope, r->program->varargs, varargs)) &&
            (!node->uses_kwargs || set_in_scope(r, r->scope, r->program->kwargs, kwargs)) &&
            jinja_check_memory(r);
@@ -342,7 +325,7 @@ bool jinja_call_macro(jinja_render *r, const jinja_macro *macro, const jinja_arg
     return ok;
 }
 
-static bool make_macro(jinja_render *r, const jinja_node *node, jinja_value *out)
+bool jinja_make_macro(jinja_render *r, const jinja_node *node, jinja_value *out)
 {
     jinja_macro *macro = jinja_alloc(&r->m, sizeof *macro);
     if (!macro) {
@@ -351,28 +334,6 @@ static bool make_macro(jinja_render *r, const jinja_node *node, jinja_value *out
     *macro = (jinja_macro){node, r->scope};
     *out = (jinja_value){.type = JINJA_MACRO, .as.macro = macro};
     return true;
-}
-
-/* {% call f(x) %}: calls with the block as one more argument named caller. */
-static bool exec_call_block(jinja_render *r, const jinja_node *n)
-{
-    jinja_value caller, result;
-    if (!make_macro(r, n->b, &caller)) {
-        return false;
-    }
-    jinja_node value = {.kind = NODE_CONST, .value = caller, .line = n->line};
-    jinja_node arg = {.kind = NODE_ARG, .a = &value, .text = "caller", .len = 6, .line = n->line};
-    jinja_node call = *n->a;
-    call.n_items = n->a->n_items + 1;
-    call.items = jinja_alloc(&r->m, call.n_items * sizeof *call.items);
-    if (!call.items) {
-        return jinja_check_memory(r);
-    }
-    for (size_t i = 0; i < n->a->n_items; i++) {
-        call.items[i] = n->a->items[i];
-    }
-    call.items[n->a->n_items] = &arg;
-    return jinja_eval(r, &call, &result) && emit(r, &result);
 }
 
 /* ---- the other statements ---- */
@@ -446,30 +407,25 @@ static jinja_flow exec_scope(jinja_render *r, const jinja_node *n)
     return flow;
 }
 
-static bool exec_simple(jinja_render *r, const jinja_node *n)
+static jinja_flow exec_one(jinja_render *r, const jinja_node *n)
 {
     jinja_value v;
+    bool ok;
     switch (n->kind) {
     case NODE_TEXT:
         v = jinja_borrow(n->text, n->len);
         v.own = true;
-        return emit(r, &v);
+        ok = emit(r, &v);
+        break;
     case NODE_OUTPUT:
-        return jinja_eval(r, n->a, &v) && emit(r, &v);
+        ok = jinja_eval(r, n->a, &v) && emit(r, &v);
+        break;
     case NODE_SET:
-        return jinja_eval(r, n->b, &v) && assign(r, n->a, &v);
+        ok = jinja_eval(r, n->b, &v) && assign(r, n->a, &v);
+        break;
     case NODE_MACRO:
-        return make_macro(r, n, &v) && set_name(r, n->symbol, v);
-    case NODE_CALL_BLOCK:
-        return exec_call_block(r, n);
-    default:
-        return jinja_fail(r, "a value stands where a statement is needed");
-    }
-}
-
-static jinja_flow exec_one(jinja_render *r, const jinja_node *n)
-{
-    switch (n->kind) {
+        ok = jinja_make_macro(r, n, &v) && set_name(r, n->symbol, v);
+        break;
     case NODE_IF:
         return exec_if(r, n);
     case NODE_FOR:
@@ -485,8 +441,10 @@ static jinja_flow exec_one(jinja_render *r, const jinja_node *n)
     case NODE_CONTINUE:
         return JINJA_CONTINUE;
     default:
-        return exec_simple(r, n) ? JINJA_GO_ON : JINJA_ERROR;
+        ok = jinja_fail(r, "a value stands where a statement is needed");
+        break;
     }
+    return ok ? JINJA_GO_ON : JINJA_ERROR;
 }
 
 jinja_flow jinja_exec(jinja_render *r, const jinja_node *body)

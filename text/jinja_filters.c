@@ -7,139 +7,102 @@
 #include "base/utf8.h"
 #include "text/jinja_format.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 /* ---- text ---- */
 
-/* Calls a method of the value's text. */
-static bool as_method(jinja_render *r, const jinja_value *self, const char *name, const jinja_args *args,
-                      jinja_value *out)
+/* The filters that are a method of the value's text; the mode tells which. */
+static bool filter_method(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value text;
-    return jinja_to_str(r, self, &text) &&
-           jinja_invoke(r, jinja_find_method(&text, name, strlen(name)), &text, args, out);
+    static const char *const methods[] = {"upper", "lower", "capitalize", "strip"};
+    return jinja_call_str_method(f->r, f->self, methods[f->mode], f->args, out);
 }
 
-static bool filter_upper(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_center(const jinja_frame *f, jinja_value *out)
 {
-    (void)v;
-    return as_method(r, self, "upper", args, out);
-}
-
-static bool filter_lower(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return as_method(r, self, "lower", args, out);
-}
-
-static bool filter_capitalize(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                              const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return as_method(r, self, "capitalize", args, out);
-}
-
-static bool filter_trim(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return as_method(r, self, "strip", args, out);
-}
-
-static bool filter_center(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
     enum { DEFAULT_WIDTH = 80 };
-    jinja_value width = v[0] ? *v[0] : jinja_make_int(DEFAULT_WIDTH);
-    jinja_args given = {.pos = &width, .n_pos = 1};
-    return as_method(r, self, "center", &given, out);
+    jinja_value width = f->v[0] ? *f->v[0] : jinja_make_int(DEFAULT_WIDTH);
+    jinja_args args = {.pos = &width, .n_pos = 1};
+    return jinja_call_str_method(f->r, f->self, "center", &args, out);
 }
 
-static bool filter_title(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+/* Each word with a capital; a word starts behind white space and these signs. */
+static bool filter_title(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
     jinja_value text;
-    return jinja_to_str(r, self, &text) && jinja_title(r, &text, out);
+    bytes b;
+    bool first = true;
+    if (!jinja_to_str(f->r, f->self, &text)) {
+        return false;
+    }
+    jinja_begin_text(f->r, &b);
+    for (size_t i = 0; i < text.len;) {
+        uint32_t c;
+        i += utf8_decode(text.as.text + i, text.len - i, &c);
+        unicode_append_case(&b, c, first ? UNICODE_UPPER : UNICODE_LOWER);
+        first = unicode_is_space(c) || (c < 0x80 && memchr("-({[<", (int)c, 5));
+    }
+    return jinja_finish_text(f->r, &b, out);
 }
 
-static bool filter_string(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+static bool filter_string(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    return jinja_to_str(r, self, out);
+    return jinja_to_str(f->r, f->self, out);
 }
 
-static bool filter_safe(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool filter_safe(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    bool ok = jinja_to_str(r, self, out);
+    bool ok = jinja_to_str(f->r, f->self, out);
     out->markup = ok;
     return ok;
 }
 
-static bool filter_escape(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+static bool filter_escape(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    return jinja_escape(r, self, out);
+    return jinja_escape(f->r, f->self, out);
 }
 
-static bool filter_replace(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
+/* NULL for an argument that was not given or is none. */
+static const jinja_value *given(const jinja_value *v)
 {
-    (void)args;
+    return v && v->type != JINJA_NONE ? v : NULL;
+}
+
+static bool filter_replace(const jinja_frame *f, jinja_value *out)
+{
     jinja_value text, old, new_text;
     int64_t max;
-    const jinja_value *count = v[2] && v[2]->type != JINJA_NONE ? v[2] : NULL;
-    return jinja_to_str(r, self, &text) && jinja_to_str(r, v[0], &old) && jinja_to_str(r, v[1], &new_text) &&
-           jinja_arg_int(r, count, -1, &max) && jinja_replace(r, &text, &old, &new_text, max, out);
+    return jinja_to_str(f->r, f->self, &text) && jinja_to_str(f->r, f->v[0], &old) &&
+           jinja_to_str(f->r, f->v[1], &new_text) && jinja_arg_int(f->r, given(f->v[2]), -1, &max) &&
+           jinja_replace(f->r, &text, &old, &new_text, max, out);
 }
 
-static bool filter_format(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+static bool filter_format(const jinja_frame *f, jinja_value *out)
 {
-    (void)v;
-    jinja_value text;
-    if (!jinja_to_str(r, self, &text)) {
-        return false;
-    }
-    if (args->n_named == 0) {
-        return jinja_percent(r, &text, args, out);
-    }
-    jinja_value dict = jinja_new_map(&r->m, JINJA_DICT);
-    for (size_t i = 0; i < args->n_named; i++) {
-        jinja_map_set(&r->m, dict.as.map, jinja_borrow(args->names[i], strlen(args->names[i])),
-                      args->named[i]);
-    }
+    jinja_value text, dict = {.type = JINJA_DICT, .as.map = f->args->named};
     jinja_args named = {.pos = &dict, .n_pos = 1};
-    return jinja_percent(r, &text, &named, out);
+    bool by_name = f->args->named && f->args->named->len > 0;
+    return jinja_to_str(f->r, f->self, &text) && jinja_percent(f->r, &text, by_name ? &named : f->args, out);
 }
 
 /* Lines after the first (or all, or also blank ones) get `width` blanks or the given text. */
-static bool filter_indent(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+static bool filter_indent(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     enum { DEFAULT_WIDTH = 4, MAX_WIDTH = 10000 };
     jinja_value text, prefix = jinja_borrow("", 0);
     int64_t width = 0;
     bytes b;
-    bool given_text = v[0] && v[0]->type == JINJA_STR;
+    bool given_text = f->v[0] && f->v[0]->type == JINJA_STR;
     if (given_text) {
-        prefix = *v[0];
-    } else if (!jinja_arg_int(r, v[0], DEFAULT_WIDTH, &width) || width > MAX_WIDTH) {
-        return jinja_fail(r, "an indent is too wide");
+        prefix = *f->v[0];
+    } else if (!jinja_arg_int(f->r, f->v[0], DEFAULT_WIDTH, &width) || width > MAX_WIDTH) {
+        return jinja_fail(f->r, "an indent is too wide");
     }
-    if (!jinja_arg_str(r, self, "", &text)) {
+    if (!jinja_arg_str(f->r, f->self, "", &text)) {
         return false;
     }
-    bool first = jinja_arg_truth(v[1], false), blank = jinja_arg_truth(v[2], false);
-    jinja_begin_text(r, &b);
+    bool first = jinja_arg_truth(f->v[1], false), blank = jinja_arg_truth(f->v[2], false);
+    jinja_begin_text(f->r, &b);
     const char *s = text.as.text, *end = s + text.len;
     for (bool at_first = true; at_first || s < end; at_first = false) {
         const char *newline = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
@@ -154,27 +117,25 @@ static bool filter_indent(jinja_render *r, const jinja_value *self, const jinja_
         bytes_append(&b, s, (size_t)(line_end - s) + (newline != NULL));
         s = newline ? newline + 1 : end;
     }
-    return jinja_finish_text(r, &b, out);
+    return jinja_finish_text(f->r, &b, out);
 }
 
-static bool filter_truncate(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                            const jinja_value *const *v, jinja_value *out)
+static bool filter_truncate(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     enum { DEFAULT_LENGTH = 255, DEFAULT_LEEWAY = 5 };
     jinja_value text, end_text, cut;
     int64_t length, leeway;
-    if (self->type != JINJA_STR && self->type != JINJA_UNDEFINED) {
-        return jinja_fail(r, "truncate needs a string, not '%s'", jinja_type_name(self));
+    if (f->self->type != JINJA_STR && f->self->type != JINJA_UNDEFINED) {
+        return jinja_fail(f->r, "truncate needs a string, not '%s'", jinja_type_name(f->self));
     }
-    if (!jinja_to_str(r, self, &text) || !jinja_arg_int(r, v[0], DEFAULT_LENGTH, &length) ||
-        !jinja_arg_str(r, v[2], "...", &end_text) ||
-        !jinja_arg_int(r, v[3] && v[3]->type != JINJA_NONE ? v[3] : NULL, DEFAULT_LEEWAY, &leeway)) {
+    if (!jinja_to_str(f->r, f->self, &text) || !jinja_arg_int(f->r, f->v[0], DEFAULT_LENGTH, &length) ||
+        !jinja_arg_str(f->r, f->v[2], "...", &end_text) ||
+        !jinja_arg_int(f->r, given(f->v[3]), DEFAULT_LEEWAY, &leeway)) {
         return false;
     }
     int64_t n_end = (int64_t)jinja_n_chars(end_text.as.text, end_text.len);
     if (length < n_end || leeway < 0) {
-        return jinja_fail(r, "expected length >= %lld", (long long)n_end);
+        return jinja_fail(f->r, "expected length >= %lld", (long long)n_end);
     }
     if ((int64_t)jinja_n_chars(text.as.text, text.len) <= length + leeway) {
         *out = text;
@@ -182,28 +143,26 @@ static bool filter_truncate(jinja_render *r, const jinja_value *self, const jinj
     }
     jinja_value stop = jinja_make_int(length - n_end);
     const jinja_value *part[3] = {NULL, &stop, NULL};
-    if (!jinja_slice(r, &text, part, &cut)) {
+    if (!jinja_slice(f->r, &text, part, &cut)) {
         return false;
     }
-    if (!jinja_arg_truth(v[1], false)) { /* not inside of a word */
+    if (!jinja_arg_truth(f->v[1], false)) { /* not inside of a word */
         size_t n = cut.len;
         while (n > 0 && cut.as.text[n - 1] != ' ') {
             n--;
         }
         cut.len = n > 0 ? n - 1 : cut.len;
     }
-    *out = jinja_concat(&r->m, &cut, &end_text);
+    *out = jinja_concat(&f->r->m, &cut, &end_text);
     return true;
 }
 
-static bool filter_wordcount(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                             const jinja_value *const *v, jinja_value *out)
+static bool filter_wordcount(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
     jinja_value text;
     int64_t n = 0;
     bool in_word = false;
-    if (!jinja_to_str(r, self, &text)) {
+    if (!jinja_to_str(f->r, f->self, &text)) {
         return false;
     }
     for (size_t i = 0; i < text.len;) {
@@ -223,58 +182,53 @@ static bool filter_wordcount(jinja_render *r, const jinja_value *self, const jin
 static bool json_separators(jinja_render *r, const jinja_value *v, jinja_json_style *style)
 {
     const char **texts[] = {&style->item_separator, &style->key_separator};
-    if (!v || v->type == JINJA_NONE) {
+    if (!given(v)) {
         return true;
     }
-    if ((v->type != JINJA_TUPLE && v->type != JINJA_LIST) || v->as.seq->len != 2) {
+    if (!jinja_is_seq(v) || v->as.seq->len != 2) {
         return jinja_fail(r, "separators must be two strings");
     }
     for (size_t i = 0; i < 2; i++) {
         const jinja_value *s = &v->as.seq->items[i];
-        char *copy = s->type == JINJA_STR ? jinja_alloc(&r->m, s->len + 1) : NULL;
-        if (!copy) {
-            return jinja_check_memory(r) ? jinja_fail(r, "separators must be two strings") : false;
+        *texts[i] = s->type == JINJA_STR ? jinja_c_string(&r->m, s) : NULL;
+        if (!*texts[i]) {
+            return jinja_check_memory(r) && jinja_fail(r, "separators must be two strings");
         }
-        memcpy(copy, s->as.text, s->len);
-        *texts[i] = copy;
     }
     return true;
 }
 
-static bool filter_tojson(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+static bool filter_tojson(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     enum { MAX_INDENT = 64 };
     static const char blanks[MAX_INDENT + 1] =
         "                                                                ";
-    jinja_json_style style = {.ensure_ascii = jinja_arg_truth(v[0], false),
-                              .sort_keys = jinja_arg_truth(v[3], false),
+    jinja_json_style style = {.ensure_ascii = jinja_arg_truth(f->v[0], false),
+                              .sort_keys = jinja_arg_truth(f->v[3], false),
                               .item_separator = ", ",
                               .key_separator = ": "};
     int64_t indent = 0;
-    if (v[1] && v[1]->type == JINJA_STR) {
-        style.indent = v[1]->as.text;
-        style.indent_len = v[1]->len;
-    } else if (v[1] && v[1]->type != JINJA_NONE) {
-        if (!jinja_arg_int(r, v[1], 0, &indent) || indent > MAX_INDENT) {
-            return jinja_fail(r, "the indent of tojson is too wide");
+    if (f->v[1] && f->v[1]->type == JINJA_STR) {
+        style.indent = f->v[1]->as.text;
+        style.indent_len = f->v[1]->len;
+    } else if (given(f->v[1])) {
+        if (!jinja_arg_int(f->r, f->v[1], 0, &indent) || indent > MAX_INDENT) {
+            return jinja_fail(f->r, "the indent of tojson is too wide");
         }
         style.indent = blanks;
         style.indent_len = indent > 0 ? (size_t)indent : 0;
     }
     style.item_separator = style.indent ? "," : ", ";
-    if (!json_separators(r, v[2], &style)) {
+    if (!json_separators(f->r, f->v[2], &style)) {
         return false;
     }
     bytes b;
-    jinja_begin_text(r, &b);
-    const char *fault = jinja_append_json(&b, self, &style);
+    jinja_begin_text(f->r, &b);
+    const char *fault = jinja_append_json(&b, f->self, &style);
     if (fault) {
-        bytes_deinit(&b);
-        return jinja_fail(r, "Object of type %s is not JSON serializable", fault);
+        jinja_fail(f->r, "Object of type %s is not JSON serializable", fault);
     }
-    return jinja_finish_text(r, &b, out);
+    return jinja_finish_text(f->r, &b, out);
 }
 
 /* ---- numbers ---- */
@@ -315,95 +269,89 @@ static bool parse_float(const jinja_value *text, double *out)
     enum { LEN_MAX = 400 };
     char copy[LEN_MAX + 1];
     jinja_value s = jinja_strip(text, NULL, true, true);
-    if (s.len == 0 || s.len > LEN_MAX || strspn(s.as.text, "+-.0123456789infatyeINFATYE") < s.len) {
+    if (s.len == 0 || s.len > LEN_MAX) {
         return false;
     }
     memcpy(copy, s.as.text, s.len);
     copy[s.len] = '\0';
+    if (strspn(copy, "+-.0123456789infatyeINFATYE") < s.len) {
+        return false;
+    }
     char *end;
     *out = strtod(copy, &end);
-    return *end == '\0' && !strpbrk(copy, "xX");
+    return *end == '\0';
 }
 
-static bool filter_int(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
+static bool filter_int(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     int64_t i, base;
     double d;
-    if (!jinja_arg_int(r, v[1], 10, &base) || base < 2 || base > 36) {
-        return jinja_fail(r, "int() base must be >= 2 and <= 36");
+    if (!jinja_arg_int(f->r, f->v[1], 10, &base) || base < 2 || base > 36) {
+        return jinja_fail(f->r, "int() base must be >= 2 and <= 36");
     }
-    *out = v[0] ? *v[0] : jinja_make_int(0);
-    if (jinja_as_int(self, &i) || (self->type == JINJA_STR && parse_int(self, (int)base, &i))) {
+    *out = f->v[0] ? *f->v[0] : jinja_make_int(0);
+    if (jinja_as_int(f->self, &i) || (f->self->type == JINJA_STR && parse_int(f->self, (int)base, &i))) {
         *out = jinja_make_int(i);
         return true;
     }
-    if (self->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, self);
+    if (!jinja_defined(f->r, f->self)) {
+        return false;
     }
-    bool number = self->type == JINJA_FLOAT || (self->type == JINJA_STR && parse_float(self, &d));
-    d = self->type == JINJA_FLOAT ? self->as.number : number ? d : 0;
+    bool number = f->self->type == JINJA_FLOAT || (f->self->type == JINJA_STR && parse_float(f->self, &d));
+    d = f->self->type == JINJA_FLOAT ? f->self->as.number : number ? d : 0;
     if (number && fabs(d) < 9.2e18) {
         *out = jinja_make_int((int64_t)d);
     }
     return true;
 }
 
-static bool filter_float(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_float(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     double d;
-    if (self->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, self);
+    if (!jinja_defined(f->r, f->self)) {
+        return false;
     }
-    bool number = jinja_as_double(self, &d) || (self->type == JINJA_STR && parse_float(self, &d));
-    *out = number ? jinja_make_float(d) : v[0] ? *v[0] : jinja_make_float(0);
+    bool number = jinja_as_double(f->self, &d) || (f->self->type == JINJA_STR && parse_float(f->self, &d));
+    *out = number ? jinja_make_float(d) : f->v[0] ? *f->v[0] : jinja_make_float(0);
     return true;
 }
 
-static bool filter_abs(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
+static bool filter_abs(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
     int64_t i;
-    if (jinja_as_int(self, &i)) {
+    if (jinja_as_int(f->self, &i)) {
         *out = jinja_make_int(i == INT64_MIN ? INT64_MAX : i < 0 ? -i : i);
         return true;
     }
-    *out = jinja_make_float(fabs(self->as.number));
-    return self->type == JINJA_FLOAT ? true
-           : self->type == JINJA_UNDEFINED
-               ? jinja_fail_undefined(r, self)
-               : jinja_fail(r, "bad operand type for abs(): '%s'", jinja_type_name(self));
+    *out = jinja_make_float(fabs(f->self->as.number));
+    return f->self->type == JINJA_FLOAT ||
+           (jinja_defined(f->r, f->self) &&
+            jinja_fail(f->r, "bad operand type for abs(): '%s'", jinja_type_name(f->self)));
 }
 
-static bool filter_round(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_round(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     enum { PRECISION_MAX = 300, TEXT_MAX = 700 };
     int64_t precision;
     double d;
     jinja_value method;
-    if (!jinja_arg_int(r, v[0], 0, &precision) || !jinja_arg_str(r, v[1], "common", &method)) {
+    if (!jinja_arg_int(f->r, f->v[0], 0, &precision) || !jinja_arg_str(f->r, f->v[1], "common", &method)) {
         return false;
     }
-    if (self->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, self);
+    if (!jinja_defined(f->r, f->self)) {
+        return false;
     }
-    if (!jinja_as_double(self, &d) || precision < -PRECISION_MAX || precision > PRECISION_MAX) {
-        return jinja_fail(r, "type %s doesn't define __round__ method", jinja_type_name(self));
+    if (!jinja_as_double(f->self, &d) || precision < -PRECISION_MAX || precision > PRECISION_MAX) {
+        return jinja_fail(f->r, "type %s doesn't define __round__ method", jinja_type_name(f->self));
     }
     double scale = pow(10, (double)precision);
     if (jinja_is_text(&method, "ceil") || jinja_is_text(&method, "floor")) {
         d = jinja_is_text(&method, "ceil") ? ceil(d * scale) / scale : floor(d * scale) / scale;
     } else if (!jinja_is_text(&method, "common")) {
-        return jinja_fail(r, "method must be common, ceil or floor");
-    } else if (self->type != JINJA_FLOAT && precision >= 0) {
+        return jinja_fail(f->r, "method must be common, ceil or floor");
+    } else if (f->self->type != JINJA_FLOAT && precision >= 0) {
         int64_t i;
-        *out = jinja_as_int(self, &i) ? jinja_make_int(i) : *self;
+        *out = jinja_as_int(f->self, &i) ? jinja_make_int(i) : *f->self;
         return true;
     } else if (precision > 0 && isfinite(d)) {
         char text[TEXT_MAX];
@@ -412,61 +360,58 @@ static bool filter_round(jinja_render *r, const jinja_value *self, const jinja_a
     } else {
         d = precision == 0 ? nearbyint(d) : nearbyint(d * scale) / scale;
     }
-    bool whole = self->type != JINJA_FLOAT && jinja_is_text(&method, "common");
+    bool whole = f->self->type != JINJA_FLOAT && jinja_is_text(&method, "common");
     *out = whole ? jinja_make_int((int64_t)d) : jinja_make_float(d);
     return true;
 }
 
 /* ---- others ---- */
 
-static bool filter_default(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
+static bool filter_default(const jinja_frame *f, jinja_value *out)
 {
-    (void)r, (void)args;
-    bool missing = self->type == JINJA_UNDEFINED || (jinja_arg_truth(v[1], false) && !jinja_truth(self));
-    *out = !missing ? *self : v[0] ? *v[0] : jinja_borrow("", 0);
+    bool missing =
+        f->self->type == JINJA_UNDEFINED || (jinja_arg_truth(f->v[1], false) && !jinja_truth(f->self));
+    *out = !missing ? *f->self : f->v[0] ? *f->v[0] : jinja_borrow("", 0);
     return true;
 }
 
-static bool filter_attr(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool filter_attr(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     jinja_value name;
-    if (!jinja_arg_str(r, v[0], "", &name)) {
+    if (!jinja_arg_str(f->r, f->v[0], "", &name)) {
         return false;
     }
     /* Attributes alone: an entry of a dict is none. */
-    if (self->type == JINJA_DICT && !jinja_find_method(self, name.as.text, name.len)) {
-        *out = jinja_undefined(name.as.text, name.len, jinja_type_repr(self));
+    if (f->self->type == JINJA_DICT && !jinja_find_method(f->self, name.as.text, name.len)) {
+        *out = jinja_undefined(name.as.text, name.len, jinja_type_repr(f->self));
         return true;
     }
-    return jinja_getattr(r, self, name.as.text, name.len, out);
+    return jinja_getattr(f->r, f->self, name.as.text, name.len, out);
 }
 
 const jinja_callable JINJA_FILTERS[] = {
-    {"abs", "", 0, filter_abs},
-    {"attr", "name", 1, filter_attr},
-    {"capitalize", "", 0, filter_capitalize},
-    {"center", "width", 0, filter_center},
-    {"d", "default_value,boolean", 0, filter_default},
-    {"default", "default_value,boolean", 0, filter_default},
-    {"e", "", 0, filter_escape},
-    {"escape", "", 0, filter_escape},
-    {"float", "default", 0, filter_float},
-    {"format", NULL, 0, filter_format},
-    {"indent", "width,first,blank", 0, filter_indent},
-    {"int", "default,base", 0, filter_int},
-    {"lower", "", 0, filter_lower},
-    {"replace", "old,new,count", 2, filter_replace},
-    {"round", "precision,method", 0, filter_round},
-    {"safe", "", 0, filter_safe},
-    {"string", "", 0, filter_string},
-    {"title", "", 0, filter_title},
-    {"tojson", "ensure_ascii,indent,separators,sort_keys", 0, filter_tojson},
-    {"trim", "chars", 0, filter_trim},
-    {"truncate", "length,killwords,end,leeway", 0, filter_truncate},
-    {"upper", "", 0, filter_upper},
-    {"wordcount", "", 0, filter_wordcount},
-    {NULL, NULL, 0, NULL},
+    {"abs", "", 0, filter_abs, 0},
+    {"attr", "name", 1, filter_attr, 0},
+    {"capitalize", "", 0, filter_method, 2},
+    {"center", "width", 0, filter_center, 0},
+    {"d", "default_value,boolean", 0, filter_default, 0},
+    {"default", "default_value,boolean", 0, filter_default, 0},
+    {"e", "", 0, filter_escape, 0},
+    {"escape", "", 0, filter_escape, 0},
+    {"float", "default", 0, filter_float, 0},
+    {"format", NULL, 0, filter_format, 0},
+    {"indent", "width,first,blank", 0, filter_indent, 0},
+    {"int", "default,base", 0, filter_int, 0},
+    {"lower", "", 0, filter_method, 1},
+    {"replace", "old,new,count", 2, filter_replace, 0},
+    {"round", "precision,method", 0, filter_round, 0},
+    {"safe", "", 0, filter_safe, 0},
+    {"string", "", 0, filter_string, 0},
+    {"title", "", 0, filter_title, 0},
+    {"tojson", "ensure_ascii,indent,separators,sort_keys", 0, filter_tojson, 0},
+    {"trim", "chars", 0, filter_method, 3},
+    {"truncate", "length,killwords,end,leeway", 0, filter_truncate, 0},
+    {"upper", "", 0, filter_method, 0},
+    {"wordcount", "", 0, filter_wordcount, 0},
+    {NULL, NULL, 0, NULL, 0},
 };

@@ -7,77 +7,32 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/unicode.h"
 #include "text/guard.h"
-#include "text/unicode.h"
 
 /* ---- floats ---- */
 
-/* The shortest decimal digits of a finite d > 0: digits[0].digits[1..] * 10^exponent. */
-static int shortest_digits(char *digits, double d, int *exponent)
-{
-    enum { DIGITS_MAX = 17 };
-    char text[64];
-    for (int precision = 1;; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision - 1, d);
-        if (precision == DIGITS_MAX || strtod(text, NULL) == d) {
-            break;
-        }
-    }
-    int n = 0;
-    const char *c = text;
-    for (; *c && *c != 'e'; c++) {
-        if (*c >= '0' && *c <= '9') {
-            digits[n++] = *c;
-        }
-    }
-    *exponent = (int)strtol(c + 1, NULL, 10);
-    while (n > 1 && digits[n - 1] == '0') {
-        n--;
-    }
-    return n;
-}
-
 void jinja_append_float(bytes *out, double d)
 {
+    enum { PRECISION_MAX = 16, FIXED_FROM = -4, FIXED_TO = 16 };
+    char text[64];
     if (isnan(d) || isinf(d)) {
         bytes_append_str(out, isnan(d) ? "nan" : d > 0 ? "inf" : "-inf");
         return;
     }
-    if (signbit(d)) {
-        bytes_append_char(out, '-');
-        d = -d;
-    }
-    if (d == 0) {
-        bytes_append_str(out, "0.0");
-        return;
-    }
-    char digits[32];
-    int exponent, n = shortest_digits(digits, d, &exponent);
-    if (exponent < -4 || exponent >= 16) {
-        bytes_append_char(out, digits[0]);
-        if (n > 1) {
-            bytes_append_char(out, '.');
-            bytes_append(out, digits + 1, (size_t)(n - 1));
+    int precision = 0;
+    for (;; precision++) {
+        snprintf(text, sizeof text, "%.*e", precision, d);
+        if (precision == PRECISION_MAX || strtod(text, NULL) == d) {
+            break;
         }
-        bytes_printf(out, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
-        return;
     }
-    if (exponent < 0) {
-        bytes_append_str(out, "0.");
-        for (int i = -1; i > exponent; i--) {
-            bytes_append_char(out, '0');
-        }
-        bytes_append(out, digits, (size_t)n);
-        return;
-    }
-    for (int i = 0; i <= exponent || i < n; i++) {
-        if (i == exponent + 1) {
-            bytes_append_char(out, '.');
-        }
-        bytes_append_char(out, i < n ? digits[i] : '0');
-    }
-    if (n <= exponent + 1) {
-        bytes_append_str(out, ".0");
+    int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+    if (exponent >= FIXED_FROM && exponent < FIXED_TO) {
+        int decimals = precision - exponent;
+        bytes_printf(out, "%.*f", decimals > 1 ? decimals : 1, d);
+    } else {
+        bytes_append_str(out, text);
     }
 }
 
@@ -280,15 +235,6 @@ static void append_line(bytes *out, const jinja_json_style *style, int depth)
     }
 }
 
-static void append_json_float(bytes *out, double d)
-{
-    if (isnan(d) || isinf(d)) {
-        bytes_append_str(out, isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity");
-    } else {
-        jinja_append_float(out, d);
-    }
-}
-
 /* Numbers, none and bools; false for other types. */
 static bool append_json_scalar(bytes *out, const jinja_value *v)
 {
@@ -300,8 +246,11 @@ static bool append_json_scalar(bytes *out, const jinja_value *v)
         bytes_append_str(out, v->as.boolean ? "true" : "false");
         return true;
     case JINJA_FLOAT:
-        append_json_float(out, v->as.number);
-        return true;
+        if (isnan(v->as.number) || isinf(v->as.number)) {
+            bytes_append_str(out, isnan(v->as.number) ? "NaN" : v->as.number > 0 ? "Infinity" : "-Infinity");
+            return true;
+        }
+        return append_at(out, v, false, 0);
     case JINJA_INT:
     case JINJA_BIGINT:
         return append_at(out, v, false, 0);

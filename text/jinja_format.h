@@ -1,7 +1,7 @@
 /* jinja_format: values as text, the way Python's str, repr and json.dumps write them.
  *
  *     bytes b; bytes_init(&b, limit);
- *     if (!jinja_append_str(&b, &value)) { ...nested too deeply... }
+ *     if (!jinja_append_str(&b, &value)) { return ERR_INVALID; }      // nested too deeply
  */
 #ifndef PARLEY_TEXT_JINJA_FORMAT_H
 #define PARLEY_TEXT_JINJA_FORMAT_H

@@ -79,8 +79,8 @@ static bool is_in_any(jinja_render *r, const jinja_value *self, const jinja_args
     for (size_t i = 0; !found && args && i < args->n_pos; i++) {
         found = holds(r, &args->pos[i], marker, len, 0);
     }
-    for (size_t i = 0; !found && args && i < args->n_named; i++) {
-        found = holds(r, &args->named[i], marker, len, 0);
+    for (size_t i = 0; !found && args && args->named && i < args->named->len; i++) {
+        found = holds(r, &args->named->entries[i].value, marker, len, 0);
     }
     return found;
 }
@@ -132,8 +132,8 @@ bool jinja_guard_result(jinja_render *r, const jinja_value *self, const jinja_ar
     for (size_t i = 0; own && args && i < args->n_pos; i++) {
         own = is_own(&args->pos[i]);
     }
-    for (size_t i = 0; own && args && i < args->n_named; i++) {
-        own = is_own(&args->named[i]);
+    for (size_t i = 0; own && args && args->named && i < args->named->len; i++) {
+        own = is_own(&args->named->entries[i].value);
     }
     if (!own && (!jinja_work(r, out->len) || !break_new_markers(r, self, args, out))) {
         return false;

@@ -3,8 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
-#include "text/unicode.h"
+#include "text/jinja_value.h"
 
 /* The text with line ends made \n, and where reading stands. */
 typedef struct lexer {
@@ -12,42 +13,29 @@ typedef struct lexer {
     size_t len, pos;
     int line;
     bool line_starting; /* the token before ended with a newline, or there was none */
-    arena *arena;
+    jinja_memory m;
     jinja_tokens *out;
+    err_code err; /* stays with the first error */
     err_detail *detail;
 } lexer;
 
 typedef enum tag_kind { TAG_NONE, TAG_BLOCK, TAG_VARIABLE, TAG_COMMENT, TAG_RAW } tag_kind;
 
-enum { OPENING_LEN = 2, DEPTH_MAX = 256 };
+enum { TAG_LEN = 2, DEPTH_MAX = 256 };
 
-static err_code no_memory(lexer *x)
+static void fail(lexer *x, int line, const char *what)
 {
-    return err_set(x->detail, ERR_NOMEM, "no memory to read the chat template");
+    x->err = x->err ? x->err : err_set(x->detail, ERR_INVALID, "chat template, line %d: %s", line, what);
 }
 
-static err_code fail(lexer *x, int line, const char *what)
-{
-    return err_set(x->detail, ERR_INVALID, "chat template, line %d: %s", line, what);
-}
-
-static err_code push(lexer *x, jinja_token_kind kind, const char *text, size_t len)
+static void push(lexer *x, jinja_token_kind kind, const char *text, size_t len)
 {
     jinja_tokens *t = x->out;
-    if (t->len == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 256;
-        jinja_token *items = arena_calloc(x->arena, cap, sizeof *items);
-        if (!items) {
-            return no_memory(x);
-        }
-        if (t->len) {
-            memcpy(items, t->items, t->len * sizeof *items);
-        }
+    jinja_token *items = jinja_grow(&x->m, t->items, t->len, &t->cap, sizeof *items);
+    if (items) {
         t->items = items;
-        t->cap = cap;
+        t->items[t->len++] = (jinja_token){kind, x->line, text, len};
     }
-    t->items[t->len++] = (jinja_token){kind, x->line, text, len};
-    return ERR_OK;
 }
 
 /* Moves on to `pos`, counting lines. */
@@ -58,42 +46,36 @@ static void advance(lexer *x, size_t pos)
     }
 }
 
+/* Moves on behind a closing tag. */
+static void advance_tag(lexer *x, size_t end)
+{
+    advance(x, end);
+    x->line_starting = x->text[end - 1] == '\n';
+}
+
 static bool starts_with(const lexer *x, size_t pos, const char *what)
 {
     size_t n = strlen(what);
     return x->len - pos >= n && memcmp(x->text + pos, what, n) == 0;
 }
 
+static jinja_value stretch(const lexer *x, size_t begin, size_t end)
+{
+    return jinja_borrow(x->text + begin, end - begin);
+}
+
 /* First position at or after pos that is not white space. */
 static size_t skip_space(const lexer *x, size_t pos)
 {
-    while (pos < x->len) {
-        uint32_t c;
-        size_t n = utf8_decode(x->text + pos, x->len - pos, &c);
-        if (!unicode_is_space(c)) {
-            break;
-        }
-        pos += n;
-    }
-    return pos;
+    const jinja_value rest = stretch(x, pos, x->len);
+    return x->len - jinja_strip(&rest, NULL, true, false).len;
 }
 
 /* End of text[begin..end) without white space at its end. */
 static size_t strip_end(const lexer *x, size_t begin, size_t end)
 {
-    while (end > begin) {
-        size_t last = end - 1;
-        while (last > begin && ((unsigned char)x->text[last] & 0xC0) == 0x80) {
-            last--;
-        }
-        uint32_t c;
-        utf8_decode(x->text + last, end - last, &c);
-        if (!unicode_is_space(c)) {
-            break;
-        }
-        end = last;
-    }
-    return end;
+    const jinja_value whole = stretch(x, begin, end);
+    return begin + jinja_strip(&whole, NULL, false, true).len;
 }
 
 /* lstrip_blocks: blanks between a line's beginning and a block are not part of the text. */
@@ -107,32 +89,21 @@ static size_t strip_line_start(const lexer *x, size_t begin, size_t end)
     return at_line_start && strip_end(x, line, end) == line ? line : end;
 }
 
-/* If a closing tag (%} or #}) with its sign stands at pos, returns the end of what it takes away;
- * else 0. trim_blocks: one newline behind goes, all white space with a minus, nothing with a plus.
- */
-static size_t match_block_end(const lexer *x, size_t pos, const char *closing)
+/* If a closing tag with its sign stands at pos, returns the end of what it takes away; else 0. A minus takes all
+ * white space behind; without a sign trim_blocks takes one newline behind a block (%}) or comment (#}), whose
+ * tags may also have a plus, which takes nothing. */
+static size_t match_end(const lexer *x, size_t pos, const char *closing)
 {
-    char sign = x->text[pos];
-    if (sign == '-' || sign == '+') {
-        if (!starts_with(x, pos + 1, closing)) {
-            return 0;
-        }
-        pos += 1 + OPENING_LEN;
-        return sign == '-' ? skip_space(x, pos) : pos;
-    }
+    const bool block = closing[0] != '}';
+    const char sign = x->text[pos];
+    const bool is_signed = sign == '-' || (sign == '+' && block);
+    pos += is_signed;
     if (!starts_with(x, pos, closing)) {
         return 0;
     }
-    pos += OPENING_LEN;
-    return pos < x->len && x->text[pos] == '\n' ? pos + 1 : pos;
-}
-
-static size_t match_variable_end(const lexer *x, size_t pos)
-{
-    if (starts_with(x, pos, "-}}")) {
-        return skip_space(x, pos + 3);
-    }
-    return starts_with(x, pos, "}}") ? pos + OPENING_LEN : 0;
+    pos += TAG_LEN;
+    return sign == '-' ? skip_space(x, pos)
+                       : pos + (block && !is_signed && pos < x->len && x->text[pos] == '\n');
 }
 
 /* Behind "{%" and a sign: the end of "raw %}" if that stands there, else 0. */
@@ -146,11 +117,11 @@ static size_t match_raw(const lexer *x, size_t pos)
     if (starts_with(x, pos, "-%}")) {
         return skip_space(x, pos + 3);
     }
-    return starts_with(x, pos, "%}") ? pos + OPENING_LEN : 0;
+    return starts_with(x, pos, "%}") ? pos + TAG_LEN : 0;
 }
 
 /* Pushes the text before a tag, stripped as the tag's sign and the settings demand. */
-static err_code push_data(lexer *x, size_t end, char sign, bool block)
+static void push_data(lexer *x, size_t end, char sign, bool block)
 {
     size_t begin = x->pos, stop = end;
     if (sign == '-') {
@@ -158,23 +129,23 @@ static err_code push_data(lexer *x, size_t end, char sign, bool block)
     } else if (sign != '+' && block) {
         stop = strip_line_start(x, begin, end);
     }
-    err_code err = stop > begin ? push(x, JINJA_TOKEN_DATA, x->text + begin, stop - begin) : ERR_OK;
+    if (stop > begin) {
+        push(x, JINJA_TOKEN_DATA, x->text + begin, stop - begin);
+    }
     advance(x, end);
-    return err;
 }
 
-static err_code lex_comment(lexer *x, size_t open)
+static void lex_comment(lexer *x, size_t open)
 {
     int line = x->line;
     for (size_t pos = open; pos < x->len; pos++) {
-        size_t end = match_block_end(x, pos, "#}");
+        size_t end = match_end(x, pos, "#}");
         if (end) {
-            advance(x, end);
-            x->line_starting = x->text[end - 1] == '\n';
-            return ERR_OK;
+            advance_tag(x, end);
+            return;
         }
     }
-    return fail(x, line, "a comment is not closed");
+    fail(x, line, "a comment is not closed");
 }
 
 /* The end of "{% endraw %}" at pos, else 0; *sign is that behind its opening. */
@@ -183,32 +154,30 @@ static size_t match_endraw(const lexer *x, size_t pos, char *sign)
     if (!starts_with(x, pos, "{%")) {
         return 0;
     }
-    pos += OPENING_LEN;
+    pos += TAG_LEN;
     *sign = pos < x->len ? x->text[pos] : '\0';
     pos = skip_space(x, pos + (*sign == '-' || *sign == '+'));
     if (!starts_with(x, pos, "endraw")) {
         return 0;
     }
     pos = skip_space(x, pos + 6);
-    return pos < x->len ? match_block_end(x, pos, "%}") : 0;
+    return pos < x->len ? match_end(x, pos, "%}") : 0;
 }
 
-static err_code lex_raw(lexer *x, size_t begin)
+static void lex_raw(lexer *x, size_t begin)
 {
     int line = x->line;
-    advance(x, begin);
-    x->line_starting = x->text[begin - 1] == '\n';
+    advance_tag(x, begin);
     for (size_t pos = begin; pos < x->len; pos++) {
         char sign;
         size_t end = match_endraw(x, pos, &sign);
         if (end) {
-            err_code err = push_data(x, pos, sign, true);
-            advance(x, end);
-            x->line_starting = x->text[end - 1] == '\n';
-            return err;
+            push_data(x, pos, sign, true);
+            advance_tag(x, end);
+            return;
         }
     }
-    return fail(x, line, "a raw block is not closed");
+    fail(x, line, "a raw block is not closed");
 }
 
 /* ---- inside of tags ---- */
@@ -222,14 +191,6 @@ static bool is_name_char(char c)
 {
     return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||
            (unsigned char)c >= 0x80;
-}
-
-static int hex_value(char c)
-{
-    return is_digit(c)            ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
 }
 
 /* Resolves the escape behind a backslash at s[*i] and writes it to out; returns the bytes written.
@@ -251,8 +212,8 @@ static size_t unescape(char *out, const char *s, size_t len, size_t *i)
     size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0, k = 0;
     uint32_t code = 0;
     if (n_digits) {
-        while (k < n_digits && *i + 1 + k < len && hex_value(s[*i + 1 + k]) >= 0) {
-            code = code << 4 | (uint32_t)hex_value(s[*i + 1 + k]);
+        while (k < n_digits && *i + 1 + k < len && hex_digit(s[*i + 1 + k]) >= 0) {
+            code = code << 4 | (uint32_t)hex_digit(s[*i + 1 + k]);
             k++;
         }
         if (k == n_digits) {
@@ -271,7 +232,7 @@ static size_t unescape(char *out, const char *s, size_t len, size_t *i)
     return 1;
 }
 
-static err_code lex_string(lexer *x)
+static void lex_string(lexer *x)
 {
     char quote = x->text[x->pos];
     size_t begin = x->pos + 1, end = begin;
@@ -279,11 +240,12 @@ static err_code lex_string(lexer *x)
         end += x->text[end] == '\\' ? 2 : 1;
     }
     if (end >= x->len) {
-        return fail(x, x->line, "a string is not closed");
+        fail(x, x->line, "a string is not closed");
+        return;
     }
-    char *text = arena_alloc(x->arena, end - begin + 4);
+    char *text = jinja_alloc(&x->m, end - begin + 4);
     if (!text) {
-        return no_memory(x);
+        return;
     }
     size_t n = 0;
     for (size_t i = begin; i < end;) {
@@ -294,9 +256,8 @@ static err_code lex_string(lexer *x)
             n += unescape(text + n, x->text, end, &i);
         }
     }
-    err_code err = push(x, JINJA_TOKEN_STRING, text, n);
+    push(x, JINJA_TOKEN_STRING, text, n);
     advance(x, end + 1);
-    return err;
 }
 
 /* End of digits with single underscores between them; pos itself if there is no digit. */
@@ -311,10 +272,10 @@ static size_t skip_digits(const lexer *x, size_t pos, bool (*accept)(char))
 
 static bool is_hex(char c)
 {
-    return hex_value(c) >= 0;
+    return hex_digit(c) >= 0;
 }
 
-static err_code lex_number(lexer *x)
+static void lex_number(lexer *x)
 {
     size_t begin = x->pos, end;
     jinja_token_kind kind = JINJA_TOKEN_INT;
@@ -339,24 +300,19 @@ static err_code lex_number(lexer *x)
             }
         }
     }
-    char *text = arena_alloc(x->arena, end - begin + 1);
-    if (!text) {
-        return no_memory(x);
-    }
+    char *text = jinja_alloc(&x->m, end - begin + 1);
     size_t n = 0;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; text && i < end; i++) {
         if (x->text[i] != '_') {
             text[n++] = x->text[i];
         }
     }
-    text[n] = '\0';
-    err_code err = push(x, kind, text, n);
+    push(x, kind, text, n);
     advance(x, end);
-    return err;
 }
 
 /* Operators, longest first; a bracket is pushed to or popped from the stack. */
-static err_code lex_operator(lexer *x, char *stack, size_t *depth)
+static void lex_operator(lexer *x, char *stack, size_t *depth)
 {
     static const char *const operators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
                                             "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
@@ -368,56 +324,56 @@ static err_code lex_operator(lexer *x, char *stack, size_t *depth)
         char c = operators[i][0];
         if (c == '(' || c == '[' || c == '{') {
             if (*depth == DEPTH_MAX) {
-                return fail(x, x->line, "brackets are nested too deeply");
+                fail(x, x->line, "brackets are nested too deeply");
+                return;
             }
             stack[(*depth)++] = (char)(c == '(' ? ')' : c == '[' ? ']' : '}');
         } else if ((c == ')' || c == ']' || c == '}') && (*depth == 0 || stack[--*depth] != c)) {
-            return fail(x, x->line, "a closing bracket does not match");
+            fail(x, x->line, "a closing bracket does not match");
+            return;
         }
-        err_code err = push(x, JINJA_TOKEN_OP, operators[i], strlen(operators[i]));
+        push(x, JINJA_TOKEN_OP, operators[i], strlen(operators[i]));
         advance(x, x->pos + strlen(operators[i]));
-        return err;
+        return;
     }
-    return fail(x, x->line, "an unexpected character");
+    fail(x, x->line, "an unexpected character");
 }
 
 /* Tokens of one tag up to its end; x->pos is behind the opening and its sign. */
-static err_code lex_tag(lexer *x, bool block)
+static void lex_tag(lexer *x, bool block)
 {
     char stack[DEPTH_MAX];
     size_t depth = 0;
     int line = x->line;
-    err_code err = ERR_OK;
-    while (!err) {
+    while (!x->err && !x->m.failed) {
         advance(x, skip_space(x, x->pos));
         if (x->pos >= x->len) {
-            return fail(x, line, "a tag is not closed");
+            fail(x, line, "a tag is not closed");
+            return;
         }
         /* While a bracket is open, "}}" closes a dict in a dict. */
-        size_t end = depth ? 0 : block ? match_block_end(x, x->pos, "%}") : match_variable_end(x, x->pos);
+        size_t end = depth ? 0 : match_end(x, x->pos, block ? "%}" : "}}");
         char c = x->text[x->pos];
         if (end) {
-            err = push(x, block ? JINJA_TOKEN_BLOCK_END : JINJA_TOKEN_VAR_END, "", 0);
-            advance(x, end);
-            x->line_starting = x->text[end - 1] == '\n';
-            return err;
+            push(x, block ? JINJA_TOKEN_BLOCK_END : JINJA_TOKEN_VAR_END, "", 0);
+            advance_tag(x, end);
+            return;
         }
         if (is_digit(c)) {
-            err = lex_number(x);
+            lex_number(x);
         } else if (is_name_char(c)) {
             size_t stop = x->pos;
             while (stop < x->len && is_name_char(x->text[stop])) {
                 stop++;
             }
-            err = push(x, JINJA_TOKEN_NAME, x->text + x->pos, stop - x->pos);
+            push(x, JINJA_TOKEN_NAME, x->text + x->pos, stop - x->pos);
             advance(x, stop);
         } else if (c == '"' || c == '\'') {
-            err = lex_string(x);
+            lex_string(x);
         } else {
-            err = lex_operator(x, stack, &depth);
+            lex_operator(x, stack, &depth);
         }
     }
-    return err;
 }
 
 /* ---- the text between tags ---- */
@@ -434,32 +390,30 @@ static tag_kind find_tag(const lexer *x, size_t *at)
     return TAG_NONE;
 }
 
-static err_code lex_next(lexer *x)
+static void lex_next(lexer *x)
 {
     size_t at = x->len;
     tag_kind kind = find_tag(x, &at);
     if (kind == TAG_NONE) {
-        return push_data(x, x->len, '+', false);
+        push_data(x, x->len, '+', false);
+        return;
     }
-    size_t inside = at + OPENING_LEN;
+    size_t inside = at + TAG_LEN;
     char sign = inside < x->len ? x->text[inside] : '\0';
     bool signed_tag = sign == '-' || sign == '+';
-    err_code err = push_data(x, at, sign, kind != TAG_VARIABLE);
-    if (err) {
-        return err;
-    }
+    push_data(x, at, sign, kind != TAG_VARIABLE);
     inside += signed_tag;
     x->line_starting = false;
-    if (kind == TAG_COMMENT) {
-        return lex_comment(x, inside);
-    }
     size_t raw = kind == TAG_BLOCK ? match_raw(x, inside) : 0;
-    if (raw) {
-        return lex_raw(x, raw);
+    if (kind == TAG_COMMENT) {
+        lex_comment(x, inside);
+    } else if (raw) {
+        lex_raw(x, raw);
+    } else {
+        push(x, kind == TAG_BLOCK ? JINJA_TOKEN_BLOCK_BEGIN : JINJA_TOKEN_VAR_BEGIN, "", 0);
+        advance(x, inside);
+        lex_tag(x, kind == TAG_BLOCK);
     }
-    err = push(x, kind == TAG_BLOCK ? JINJA_TOKEN_BLOCK_BEGIN : JINJA_TOKEN_VAR_BEGIN, "", 0);
-    advance(x, inside);
-    return err ? err : lex_tag(x, kind == TAG_BLOCK);
 }
 
 /* Copies the text with \r\n and \r as \n and without one newline at the end. */
@@ -487,17 +441,15 @@ static char *normalize_lines(const char *text, size_t *len, arena *a)
 err_code jinja_lex(jinja_tokens *out, const char *text, size_t len, arena *a, err_detail *detail)
 {
     *out = (jinja_tokens){0};
-    lexer x = {.line = 1, .line_starting = true, .arena = a, .out = out, .detail = detail};
+    lexer x = {.line = 1, .line_starting = true, .m.arena = a, .out = out, .detail = detail};
     x.text = normalize_lines(text, &len, a);
-    x.len = len;
-    if (!x.text) {
-        return no_memory(&x);
+    x.len = x.text ? len : 0;
+    while (x.pos < x.len && !x.err && !x.m.failed) {
+        lex_next(&x);
     }
-    while (x.pos < x.len) {
-        err_code err = lex_next(&x);
-        if (err) {
-            return err;
-        }
+    push(&x, JINJA_TOKEN_END, "", 0);
+    if (!x.err && (!x.text || x.m.failed)) {
+        x.err = err_set(detail, ERR_NOMEM, "no memory to read the chat template");
     }
-    return push(&x, JINJA_TOKEN_END, "", 0);
+    return x.err;
 }

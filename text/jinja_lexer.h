@@ -2,7 +2,7 @@
  * transformers sets them.
  *
  *     jinja_tokens t;
- *     err = jinja_lex(&t, text, len, arena, &detail);      // t.items ends with JINJA_TOKEN_END
+ *     err_code err = jinja_lex(&t, text, len, arena, &detail);      // t.items ends with JINJA_TOKEN_END
  *
  * Tokens point into memory of the arena.
  */

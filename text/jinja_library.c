@@ -6,7 +6,7 @@
 
 static const jinja_callable *find_in(const jinja_callable *table, const char *name, size_t len)
 {
-    for (; table->name; table++) {
+    for (; len > 0 && table->name; table++) {
         if (table->name[0] == name[0] && strlen(table->name) == len && memcmp(table->name, name, len) == 0) {
             return table;
         }
@@ -14,20 +14,20 @@ static const jinja_callable *find_in(const jinja_callable *table, const char *na
     return NULL;
 }
 
-const jinja_callable *jinja_find_filter(const char *name)
+const jinja_callable *jinja_find_filter(const char *name, size_t len)
 {
-    const jinja_callable *c = find_in(JINJA_FILTERS, name, strlen(name));
-    return c ? c : find_in(JINJA_SEQUENCE_FILTERS, name, strlen(name));
+    const jinja_callable *c = find_in(JINJA_FILTERS, name, len);
+    return c ? c : find_in(JINJA_SEQUENCE_FILTERS, name, len);
 }
 
-const jinja_callable *jinja_find_test(const char *name)
+const jinja_callable *jinja_find_test(const char *name, size_t len)
 {
-    return find_in(JINJA_TESTS, name, strlen(name));
+    return find_in(JINJA_TESTS, name, len);
 }
 
-const jinja_callable *jinja_find_global(const char *name)
+const jinja_callable *jinja_find_global(const char *name, size_t len)
 {
-    return find_in(JINJA_GLOBALS, name, strlen(name));
+    return find_in(JINJA_GLOBALS, name, len);
 }
 
 const jinja_callable *jinja_find_method(const jinja_value *of, const char *name, size_t len)
@@ -56,12 +56,11 @@ bool jinja_is_unsafe(const jinja_value *of, const char *name, size_t len)
 }
 
 /* Number of the parameter with this name in "old,new,count"; -1 if there is none. */
-static int param_index(const char *params, const char *name)
+static int param_index(const char *params, const jinja_value *name)
 {
-    size_t len = strlen(name);
     for (int i = 0;; i++) {
         size_t n = strcspn(params, ",");
-        if (n == len && memcmp(params, name, n) == 0) {
+        if (n == name->len && memcmp(params, name->as.text, n) == 0) {
             return i;
         }
         if (!params[n]) {
@@ -84,33 +83,43 @@ static size_t count_params(const char *params)
 static bool invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
                    jinja_value *out)
 {
-    const jinja_value *v[JINJA_MAX_PARAMS] = {NULL};
+    jinja_frame f = {.r = r, .self = self, .args = args, .mode = c->mode};
     if (self && self->type == JINJA_STR && !jinja_work(r, self->len)) {
         return false;
     }
     if (!c->params) {
-        return c->call(r, self, args, v, out);
+        return c->call(&f, out);
     }
     size_t n = count_params(c->params);
     if (args->n_pos > n) {
         return jinja_fail(r, "%s() takes at most %zu argument(s) (%zu given)", c->name, n, args->n_pos);
     }
     for (size_t i = 0; i < args->n_pos; i++) {
-        v[i] = &args->pos[i];
+        f.v[i] = &args->pos[i];
     }
-    for (size_t i = 0; i < args->n_named; i++) {
-        int k = param_index(c->params, args->names[i]);
-        if (k < 0 || v[k]) {
-            return jinja_fail(r, "%s() got an unexpected keyword argument '%s'", c->name, args->names[i]);
+    for (size_t i = 0; args->named && i < args->named->len; i++) {
+        const jinja_entry *e = &args->named->entries[i];
+        int k = param_index(c->params, &e->key);
+        if (k < 0 || f.v[k]) {
+            return jinja_fail(r, "%s() got an unexpected keyword argument '%.*s'", c->name, (int)e->key.len,
+                              e->key.as.text);
         }
-        v[k] = &args->named[i];
+        f.v[k] = &e->value;
     }
     for (size_t i = 0; i < c->required; i++) {
-        if (!v[i]) {
+        if (!f.v[i]) {
             return jinja_fail(r, "%s() is missing %zu required argument(s)", c->name, c->required - i);
         }
     }
-    return c->call(r, self, args, v, out) && jinja_check_memory(r);
+    return c->call(&f, out) && jinja_check_memory(r);
+}
+
+bool jinja_call_str_method(jinja_render *r, const jinja_value *v, const char *name, const jinja_args *args,
+                           jinja_value *out)
+{
+    jinja_value text;
+    return jinja_to_str(r, v, &text) &&
+           jinja_invoke(r, jinja_find_method(&text, name, strlen(name)), &text, args, out);
 }
 
 bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
@@ -125,9 +134,8 @@ bool jinja_arg_int(jinja_render *r, const jinja_value *v, int64_t fallback, int6
     if (!v || jinja_as_int(v, out)) {
         return true;
     }
-    return v->type == JINJA_UNDEFINED
-               ? jinja_fail_undefined(r, v)
-               : jinja_fail(r, "'%s' object cannot be interpreted as an integer", jinja_type_name(v));
+    return jinja_defined(r, v) &&
+           jinja_fail(r, "'%s' object cannot be interpreted as an integer", jinja_type_name(v));
 }
 
 bool jinja_arg_str(jinja_render *r, const jinja_value *v, const char *fallback, jinja_value *out)
@@ -140,13 +148,17 @@ bool jinja_arg_str(jinja_render *r, const jinja_value *v, const char *fallback, 
     if (v->type == JINJA_STR) {
         return true;
     }
-    return v->type == JINJA_UNDEFINED ? jinja_fail_undefined(r, v)
-                                      : jinja_fail(r, "expected a string, not '%s'", jinja_type_name(v));
+    return jinja_defined(r, v) && jinja_fail(r, "expected a string, not '%s'", jinja_type_name(v));
 }
 
 bool jinja_arg_truth(const jinja_value *v, bool fallback)
 {
     return v ? jinja_truth(v) : fallback;
+}
+
+const jinja_value *jinja_named_arg(const jinja_args *args, const char *name, size_t len)
+{
+    return args->named ? jinja_map_get_text(args->named, name, len) : NULL;
 }
 
 void jinja_begin_text(jinja_render *r, bytes *b)
@@ -156,8 +168,10 @@ void jinja_begin_text(jinja_render *r, bytes *b)
 
 bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out)
 {
-    *out = jinja_text(&r->m, bytes_str(b), b->len);
-    bool ok = !b->failed;
+    bool ok = !b->failed && !r->err;
+    if (ok) {
+        *out = jinja_text(&r->m, bytes_str(b), b->len);
+    }
     bytes_deinit(b);
     return ok ? jinja_work(r, out->len) : jinja_fail(r, "a text is too long");
 }

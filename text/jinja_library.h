@@ -1,7 +1,7 @@
 /* jinja_library: the filters, tests, global functions and methods that templates may use. Constant
  * tables.
  *
- *     const jinja_callable *f = jinja_find_filter("trim");
+ *     const jinja_callable *f = jinja_find_filter("trim", 4);
  *     jinja_invoke(r, f, &value, &args, &out);
  */
 #ifndef PARLEY_TEXT_JINJA_LIBRARY_H
@@ -11,22 +11,30 @@
 
 enum { JINJA_MAX_PARAMS = 8 };
 
-/* self: what the filter, test or method works on (NULL for a global function). v: one entry for
- * each parameter of the table, NULL where no argument was given. A test gives a bool. */
-typedef bool (*jinja_function)(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                               const jinja_value *const *v, jinja_value *out);
+/* One call of a filter, test, function or method. */
+typedef struct jinja_frame {
+    jinja_render *r;
+    const jinja_value *self;                /* what it works on; NULL for a global function */
+    const jinja_args *args;                 /* the arguments as they were given */
+    const jinja_value *v[JINJA_MAX_PARAMS]; /* one for each parameter of the table; NULL: not given */
+    int mode;                               /* of the table: tells apart what shares a function */
+} jinja_frame;
+
+/* A test gives a bool. */
+typedef bool (*jinja_function)(const jinja_frame *f, jinja_value *out);
 
 typedef struct jinja_callable {
     const char *name;
     const char *params; /* "old,new,count"; NULL: any arguments, the function looks at args itself */
     size_t required;    /* how many of them must be given */
     jinja_function call;
+    int mode;
 } jinja_callable;
 
 /* NULL if there is none of that name. */
-const jinja_callable *jinja_find_filter(const char *name);
-const jinja_callable *jinja_find_test(const char *name);
-const jinja_callable *jinja_find_global(const char *name);
+const jinja_callable *jinja_find_filter(const char *name, size_t len);
+const jinja_callable *jinja_find_test(const char *name, size_t len);
+const jinja_callable *jinja_find_global(const char *name, size_t len);
 const jinja_callable *jinja_find_method(const jinja_value *of, const char *name, size_t len);
 /* True for methods that would change a list or a dict: the sandbox refuses them. */
 bool jinja_is_unsafe(const jinja_value *of, const char *name, size_t len);
@@ -34,6 +42,9 @@ bool jinja_is_unsafe(const jinja_value *of, const char *name, size_t len);
 /* Puts the arguments in the order of the parameters and calls. */
 bool jinja_invoke(jinja_render *r, const jinja_callable *c, const jinja_value *self, const jinja_args *args,
                   jinja_value *out);
+/* Calls a method of str(v). */
+bool jinja_call_str_method(jinja_render *r, const jinja_value *v, const char *name, const jinja_args *args,
+                           jinja_value *out);
 
 /* ---- for the files of the library ---- */
 
@@ -47,7 +58,11 @@ bool jinja_arg_int(jinja_render *r, const jinja_value *v, int64_t fallback, int6
 bool jinja_arg_str(jinja_render *r, const jinja_value *v, const char *fallback, jinja_value *out);
 bool jinja_arg_truth(const jinja_value *v, bool fallback);
 
-/* A text under construction; jinja_finish copies it into the arena and frees the buffer. */
+/* The argument of this name, or NULL. */
+const jinja_value *jinja_named_arg(const jinja_args *args, const char *name, size_t len);
+
+/* A text under construction; jinja_finish_text copies it into the arena and frees the buffer, also after an
+ * error: then it gives false. */
 void jinja_begin_text(jinja_render *r, bytes *b);
 bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out);
 
@@ -56,16 +71,12 @@ bool jinja_percent(jinja_render *r, const jinja_value *format, const jinja_args 
 bool jinja_format_braces(jinja_render *r, const jinja_value *format, const jinja_args *args,
                          jinja_value *out);
 
-/* First occurrence of what in text[0..len), or NULL; linear. */
+/* First or last occurrence of what in text[0..len), or NULL; the first in linear time. */
 const char *jinja_find_text(const char *text, size_t len, const char *what, size_t what_len);
+const char *jinja_find_last(const char *text, size_t len, const char *what, size_t what_len);
 /* text with every (at most max, < 0 = all) occurrence of old replaced. */
 bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *old,
                    const jinja_value *new_text, int64_t max, jinja_value *out);
-/* text without characters of `set` (NULL: white space) at its left and right. */
-jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right);
-/* Each word with a capital, as the title filter does. */
-bool jinja_title(jinja_render *r, const jinja_value *text, jinja_value *out);
-bool jinja_capitalize(jinja_render *r, const jinja_value *text, jinja_value *out);
 /* Escapes &<>'" for HTML; the result is marked as safe. */
 bool jinja_escape(jinja_render *r, const jinja_value *v, jinja_value *out);
 

@@ -51,7 +51,7 @@ static bool int_divide(jinja_render *r, int64_t a, int64_t b, int64_t *quotient,
     }
     if (b == -1) {
         *remainder = 0;
-        return __builtin_sub_overflow((int64_t)0, a, quotient) ? too_large(r) : true;
+        return !__builtin_sub_overflow((int64_t)0, a, quotient);
     }
     *quotient = a / b;
     *remainder = a % b;
@@ -77,14 +77,10 @@ static bool int_binary(jinja_render *r, int op, int64_t a, int64_t b, jinja_valu
         ok = !__builtin_mul_overflow(a, b, &i);
         break;
     case OP_FLOORDIV:
-        if (!int_divide(r, a, b, &i, &other)) {
-            return false;
-        }
+        ok = int_divide(r, a, b, &i, &other);
         break;
     case OP_MOD:
-        if (!int_divide(r, a, b, &other, &i)) {
-            return false;
-        }
+        ok = int_divide(r, a, b, &other, &i);
         break;
     case OP_POW:
         if (b < 0) {
@@ -101,7 +97,7 @@ static bool int_binary(jinja_render *r, int op, int64_t a, int64_t b, jinja_valu
         return true;
     }
     *out = jinja_make_int(i);
-    return ok ? true : too_large(r);
+    return ok || too_large(r);
 }
 
 static bool float_binary(jinja_render *r, int op, double a, double b, jinja_value *out)
@@ -149,6 +145,11 @@ static bool float_binary(jinja_render *r, int op, double a, double b, jinja_valu
 
 /* ---- strings and lists ---- */
 
+static bool is_repeatable(const jinja_value *v)
+{
+    return v->type == JINJA_STR || jinja_is_seq(v);
+}
+
 static bool repeat(jinja_render *r, const jinja_value *v, int64_t times, jinja_value *out)
 {
     size_t n = times > 0 ? (size_t)times : 0;
@@ -169,22 +170,16 @@ static bool repeat(jinja_render *r, const jinja_value *v, int64_t times, jinja_v
     }
     *out = jinja_new_seq(&r->m, v->type, total / sizeof(jinja_value));
     for (size_t i = 0; i < n && !r->m.failed; i++) {
-        for (size_t k = 0; k < v->as.seq->len; k++) {
-            jinja_push(&r->m, out->as.seq, v->as.seq->items[k]);
-        }
+        jinja_push_all(&r->m, out->as.seq, v->as.seq->items, v->as.seq->len);
     }
     return jinja_check_memory(r);
 }
 
 static bool add_lists(jinja_render *r, const jinja_value *a, const jinja_value *b, jinja_value *out)
 {
-    const jinja_value *both[] = {a, b};
     *out = jinja_new_seq(&r->m, a->type, a->as.seq->len + b->as.seq->len);
-    for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < both[k]->as.seq->len; i++) {
-            jinja_push(&r->m, out->as.seq, both[k]->as.seq->items[i]);
-        }
-    }
+    jinja_push_all(&r->m, out->as.seq, a->as.seq->items, a->as.seq->len);
+    jinja_push_all(&r->m, out->as.seq, b->as.seq->items, b->as.seq->len);
     return jinja_work(r, out->as.seq->len * sizeof(jinja_value));
 }
 
@@ -207,19 +202,14 @@ static bool add(jinja_render *r, const jinja_value *a, const jinja_value *b, jin
     if (a->type == JINJA_STR && b->type == JINJA_STR) {
         return add_strings(r, a, b, out);
     }
-    if ((a->type == JINJA_LIST || a->type == JINJA_TUPLE) && a->type == b->type) {
+    if (jinja_is_seq(a) && a->type == b->type) {
         return add_lists(r, a, b, out);
     }
-    if (a->type == JINJA_STR || a->type == JINJA_LIST || a->type == JINJA_TUPLE) {
+    if (is_repeatable(a)) {
         return jinja_fail(r, "can only concatenate %s (not \"%s\") to %s", jinja_type_name(a),
                           jinja_type_name(b), jinja_type_name(a));
     }
     return fail_operands(r, OP_ADD, a, b);
-}
-
-static bool is_repeatable(const jinja_value *v)
-{
-    return v->type == JINJA_STR || v->type == JINJA_LIST || v->type == JINJA_TUPLE;
 }
 
 /* text % value or text % (values). */
@@ -241,8 +231,8 @@ bool jinja_binary(jinja_render *r, int op, const jinja_value *a, const jinja_val
     if (op == OP_MOD && a->type == JINJA_STR) {
         return percent(r, a, b, out);
     }
-    if (a->type == JINJA_UNDEFINED || b->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, a->type == JINJA_UNDEFINED ? a : b);
+    if (!jinja_defined(r, a) || !jinja_defined(r, b)) {
+        return false;
     }
     if (jinja_as_int(a, &i) && jinja_as_int(b, &k)) {
         return int_binary(r, op, i, k, out);
@@ -287,11 +277,9 @@ static bool is_in_items(jinja_render *r, const jinja_value *item, const jinja_va
 static bool is_in(jinja_render *r, const jinja_value *item, const jinja_value *all, bool *out)
 {
     if (all->type == JINJA_STR) {
-        if (item->type == JINJA_UNDEFINED) {
-            return jinja_fail_undefined(r, item);
-        }
         if (item->type != JINJA_STR) {
-            return jinja_fail(r, "'in <string>' requires string as left operand, not %s",
+            return jinja_defined(r, item) &&
+                   jinja_fail(r, "'in <string>' requires string as left operand, not %s",
                               jinja_type_name(item));
         }
         *out = jinja_find_text(all->as.text, all->len, item->as.text, item->len) != NULL;
@@ -319,8 +307,8 @@ bool jinja_relation(jinja_render *r, int op, const jinja_value *a, const jinja_v
         *out = *out == (op == OP_IN);
         return ok;
     }
-    if (a->type == JINJA_UNDEFINED || b->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, a->type == JINJA_UNDEFINED ? a : b);
+    if (!jinja_defined(r, a) || !jinja_defined(r, b)) {
+        return false;
     }
     if (!jinja_compare(a, b, &order)) {
         return jinja_fail(r, "'%s' not supported between instances of '%s' and '%s'", OP_TEXTS[op],

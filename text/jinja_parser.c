@@ -7,11 +7,25 @@
 
 #include "text/jinja_library.h"
 
+enum { PARSE_DEPTH = 150, ITEMS_MIN = 4 };
+
 /* ---- tokens and nodes ---- */
+
+/* The token so many behind the next one. The last token is the end. */
+static const jinja_token *look(const jinja_parser *p, size_t ahead)
+{
+    size_t last = p->tokens.len - 1;
+    return &p->tokens.items[p->err || p->at + ahead > last ? last : p->at + ahead];
+}
 
 const jinja_token *jinja_peek(const jinja_parser *p)
 {
-    return &p->tokens.items[p->at];
+    return look(p, 0);
+}
+
+const jinja_token *jinja_peek_second(const jinja_parser *p)
+{
+    return look(p, 1);
 }
 
 const jinja_token *jinja_take(jinja_parser *p)
@@ -21,40 +35,37 @@ const jinja_token *jinja_take(jinja_parser *p)
     return t;
 }
 
-static bool token_is(const jinja_token *t, jinja_token_kind kind, const char *text)
+bool jinja_token_is(const jinja_token *t, jinja_token_kind kind, const char *text)
 {
     return t->kind == kind && (!text || (t->len == strlen(text) && memcmp(t->text, text, t->len) == 0));
 }
 
 bool jinja_next_is(const jinja_parser *p, jinja_token_kind kind, const char *text)
 {
-    return token_is(jinja_peek(p), kind, text);
+    return jinja_token_is(jinja_peek(p), kind, text);
 }
 
 bool jinja_accept(jinja_parser *p, jinja_token_kind kind, const char *text)
 {
-    if (!jinja_next_is(p, kind, text)) {
-        return false;
-    }
-    p->at++;
-    return true;
+    bool found = jinja_next_is(p, kind, text);
+    p->at += found;
+    return found;
 }
 
-void *jinja_syntax_error(jinja_parser *p, const char *what)
+jinja_node *jinja_syntax_error(jinja_parser *p, const char *what)
 {
     if (!p->err) {
         p->err = err_set(p->detail, ERR_INVALID, "chat template, line %d: %s", jinja_peek(p)->line, what);
     }
-    return NULL;
+    return &p->spare;
 }
 
-static void *no_memory(jinja_parser *p)
+static void no_memory(jinja_parser *p)
 {
     p->err = p->err ? p->err : err_set(p->detail, ERR_NOMEM, "no memory to read the chat template");
-    return NULL;
 }
 
-bool jinja_expect(jinja_parser *p, jinja_token_kind kind, const char *text)
+const jinja_token *jinja_expect(jinja_parser *p, jinja_token_kind kind, const char *text)
 {
     static const char *const names[] = {"the end",    "text",
                                         "a block",    "the end of the block",
@@ -62,21 +73,29 @@ bool jinja_expect(jinja_parser *p, jinja_token_kind kind, const char *text)
                                         "a name",     "a string",
                                         "a number",   "a number",
                                         "an operator"};
-    if (jinja_accept(p, kind, text)) {
-        return true;
+    if (!jinja_next_is(p, kind, text)) {
+        char what[96];
+        snprintf(what, sizeof what, "expected %s%s%s", text ? "'" : "", text ? text : names[kind],
+                 text ? "'" : "");
+        jinja_syntax_error(p, what);
     }
-    char what[96];
-    snprintf(what, sizeof what, "expected %s%s%s", text ? "'" : "", text ? text : names[kind],
-             text ? "'" : "");
-    jinja_syntax_error(p, what);
-    return false;
+    return jinja_take(p);
+}
+
+void jinja_nest(jinja_parser *p)
+{
+    if (++p->depth > PARSE_DEPTH) {
+        jinja_syntax_error(p, "the template is nested too deeply");
+    }
 }
 
 jinja_node *jinja_new_node(jinja_parser *p, jinja_node_kind kind)
 {
-    jinja_node *n = arena_calloc(p->arena, 1, sizeof *n);
+    jinja_node *n = p->err ? NULL : arena_calloc(p->arena, 1, sizeof *n);
     if (!n) {
-        return no_memory(p);
+        no_memory(p);
+        n = &p->spare;
+        memset(n, 0, sizeof *n);
     }
     n->kind = kind;
     n->line = jinja_peek(p)->line;
@@ -84,26 +103,22 @@ jinja_node *jinja_new_node(jinja_parser *p, jinja_node_kind kind)
     return n;
 }
 
-bool jinja_add_node(jinja_parser *p, jinja_nodes *list, jinja_node *item)
+void jinja_add_item(jinja_parser *p, jinja_node *to, jinja_node *item)
 {
-    if (!item) {
-        return false;
-    }
-    if (list->len == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 4;
-        jinja_node **items = arena_calloc(p->arena, cap, sizeof *items);
+    size_t n = to->n_items;
+    /* The room doubles at powers of two. */
+    if (!p->err && (n == 0 || (n >= ITEMS_MIN && (n & (n - 1)) == 0))) {
+        jinja_node **items = arena_calloc(p->arena, n ? 2 * n : ITEMS_MIN, sizeof *items);
         if (!items) {
             no_memory(p);
-            return false;
+        } else if (n) {
+            memcpy(items, to->items, n * sizeof *items);
         }
-        if (list->len) {
-            memcpy(items, list->items, list->len * sizeof *items);
-        }
-        list->items = items;
-        list->cap = cap;
+        to->items = items;
     }
-    list->items[list->len++] = item;
-    return true;
+    if (!p->err) {
+        to->items[to->n_items++] = item;
+    }
 }
 
 int32_t jinja_intern(jinja_parser *p, const char *name, size_t len, bool read)
@@ -114,6 +129,9 @@ int32_t jinja_intern(jinja_parser *p, const char *name, size_t len, bool read)
             g->symbols[i].is_read = g->symbols[i].is_read || read;
             return (int32_t)i;
         }
+    }
+    if (p->err) {
+        return -1;
     }
     if (g->n_symbols == JINJA_MAX_SYMBOLS) {
         p->err =
@@ -129,54 +147,48 @@ int32_t jinja_intern(jinja_parser *p, const char *name, size_t len, bool read)
     return (int32_t)g->n_symbols++;
 }
 
-const char *jinja_copy_name(jinja_parser *p, const jinja_token *t)
+void jinja_set_text(jinja_parser *p, jinja_node *n, const jinja_token *t)
 {
-    const char *copy = arena_strdup(p->arena, t->text, t->len);
-    return copy ? copy : no_memory(p);
-}
-
-static bool enter(jinja_parser *p)
-{
-    if (++p->depth > JINJA_PARSE_DEPTH) {
-        jinja_syntax_error(p, "the template is nested too deeply");
-        return false;
+    n->text = arena_strdup(p->arena, t->text, t->len);
+    n->len = t->len;
+    if (!n->text) {
+        no_memory(p);
+        n->text = "";
     }
-    return true;
-}
-
-static jinja_node *leave(jinja_parser *p, jinja_node *n)
-{
-    p->depth--;
-    return p->err ? NULL : n;
 }
 
 static jinja_node *unary_node(jinja_parser *p, jinja_node_kind kind, jinja_node *a)
 {
-    jinja_node *n = a ? jinja_new_node(p, kind) : NULL;
-    if (n) {
-        n->a = a;
-        n->line = a->line;
-    }
+    jinja_node *n = jinja_new_node(p, kind);
+    n->a = a;
+    n->line = a->line;
     return n;
 }
 
-static jinja_node *binary_node(jinja_parser *p, jinja_node_kind kind, int op, jinja_node *a, jinja_node *b)
+static jinja_node *binary_node(jinja_parser *p, jinja_node_kind kind, jinja_op op, jinja_node *a,
+                               jinja_node *b)
 {
-    jinja_node *n = b ? unary_node(p, kind, a) : NULL;
-    if (n) {
-        n->op = op;
-        n->b = b;
-    }
+    jinja_node *n = unary_node(p, kind, a);
+    n->op = (int)op;
+    n->b = b;
     return n;
 }
 
 static jinja_node *const_node(jinja_parser *p, jinja_value value)
 {
     jinja_node *n = jinja_new_node(p, NODE_CONST);
-    if (n) {
-        n->value = value;
-    }
+    n->value = value;
     return n;
+}
+
+/* Whether one more item of a list stands before `closing`; takes the comma, which may also stand behind the
+ * last item, and the closing bracket. */
+static bool next_item(jinja_parser *p, bool first, const char *closing)
+{
+    if (!first && !jinja_next_is(p, JINJA_TOKEN_OP, closing)) {
+        jinja_expect(p, JINJA_TOKEN_OP, ",");
+    }
+    return !jinja_accept(p, JINJA_TOKEN_OP, closing) && !p->err;
 }
 
 /* ---- primary expressions ---- */
@@ -214,92 +226,70 @@ static jinja_node *parse_string(jinja_parser *p)
         text = jinja_concat(&m, &text, &more);
         text.extra.buffer = NULL;
     }
-    return m.failed ? no_memory(p) : const_node(p, text);
+    if (m.failed) {
+        no_memory(p);
+    }
+    return const_node(p, text);
 }
 
 static jinja_node *parse_name(jinja_parser *p)
 {
     static const struct {
         const char *name;
-        jinja_type type;
-        bool truth;
-    } constants[] = {{"true", JINJA_BOOL, true},   {"True", JINJA_BOOL, true},  {"false", JINJA_BOOL, false},
-                     {"False", JINJA_BOOL, false}, {"none", JINJA_NONE, false}, {"None", JINJA_NONE, false}};
-    const jinja_token *t = jinja_peek(p);
+        jinja_value value;
+    } constants[] = {
+        {"true", {.type = JINJA_BOOL, .as.boolean = true}},
+        {"True", {.type = JINJA_BOOL, .as.boolean = true}},
+        {"false", {.type = JINJA_BOOL}},
+        {"False", {.type = JINJA_BOOL}},
+        {"none", {.type = JINJA_NONE}},
+        {"None", {.type = JINJA_NONE}},
+    };
     for (size_t i = 0; i < ARRAY_LEN(constants); i++) {
-        if (token_is(t, JINJA_TOKEN_NAME, constants[i].name)) {
-            jinja_take(p);
-            return const_node(p, constants[i].type == JINJA_BOOL ? jinja_make_bool(constants[i].truth)
-                                                                 : jinja_make_none());
+        if (jinja_accept(p, JINJA_TOKEN_NAME, constants[i].name)) {
+            return const_node(p, constants[i].value);
         }
     }
     jinja_node *n = jinja_new_node(p, NODE_NAME);
-    if (!n) {
-        return NULL;
-    }
-    jinja_take(p);
+    const jinja_token *t = jinja_take(p);
     n->symbol = jinja_intern(p, t->text, t->len, true);
-    if (p->macro && n->symbol >= 0) {
+    if (p->macro) {
         p->macro->uses_caller = p->macro->uses_caller || n->symbol == p->program->caller;
         p->macro->uses_varargs = p->macro->uses_varargs || n->symbol == p->program->varargs;
         p->macro->uses_kwargs = p->macro->uses_kwargs || n->symbol == p->program->kwargs;
     }
-    return n->symbol < 0 ? NULL : n;
-}
-
-static jinja_node *finish_list(jinja_node *n, const jinja_nodes *list)
-{
-    n->items = list->items;
-    n->n_items = list->len;
     return n;
 }
 
 static jinja_node *parse_list(jinja_parser *p)
 {
     jinja_node *n = jinja_new_node(p, NODE_LIST);
-    jinja_nodes list = {0};
     jinja_take(p);
-    while (n && !jinja_accept(p, JINJA_TOKEN_OP, "]")) {
-        if ((list.len && !jinja_expect(p, JINJA_TOKEN_OP, ",")) ||
-            (!jinja_next_is(p, JINJA_TOKEN_OP, "]") &&
-             !jinja_add_node(p, &list, jinja_parse_expression(p, JINJA_WITH_CONDITION)))) {
-            return NULL;
-        }
+    while (next_item(p, n->n_items == 0, "]")) {
+        jinja_add_item(p, n, jinja_parse_expression(p, JINJA_WITH_CONDITION));
     }
-    return n ? finish_list(n, &list) : NULL;
+    return n;
 }
 
 static jinja_node *parse_dict(jinja_parser *p)
 {
     jinja_node *n = jinja_new_node(p, NODE_DICT);
-    jinja_nodes list = {0};
     jinja_take(p);
-    while (n && !jinja_accept(p, JINJA_TOKEN_OP, "}")) {
-        if (list.len && !jinja_expect(p, JINJA_TOKEN_OP, ",")) {
-            return NULL;
-        }
-        if (jinja_accept(p, JINJA_TOKEN_OP, "}")) {
-            break;
-        }
-        if (!jinja_add_node(p, &list, jinja_parse_expression(p, JINJA_WITH_CONDITION)) ||
-            !jinja_expect(p, JINJA_TOKEN_OP, ":") ||
-            !jinja_add_node(p, &list, jinja_parse_expression(p, JINJA_WITH_CONDITION))) {
-            return NULL;
-        }
+    while (next_item(p, n->n_items == 0, "}")) {
+        jinja_add_item(p, n, jinja_parse_expression(p, JINJA_WITH_CONDITION));
+        jinja_expect(p, JINJA_TOKEN_OP, ":");
+        jinja_add_item(p, n, jinja_parse_expression(p, JINJA_WITH_CONDITION));
     }
-    return n ? finish_list(n, &list) : NULL;
+    return n;
 }
 
 static jinja_node *parse_parentheses(jinja_parser *p)
 {
     jinja_take(p);
-    if (jinja_next_is(p, JINJA_TOKEN_OP, ")")) {
-        jinja_node *empty = jinja_new_node(p, NODE_TUPLE);
-        jinja_take(p);
-        return empty;
-    }
-    jinja_node *n = jinja_parse_tuple(p, JINJA_WITH_CONDITION);
-    return n && jinja_expect(p, JINJA_TOKEN_OP, ")") ? n : NULL;
+    jinja_node *n = jinja_next_is(p, JINJA_TOKEN_OP, ")") ? jinja_new_node(p, NODE_TUPLE)
+                                                          : jinja_parse_tuple(p, JINJA_WITH_CONDITION);
+    jinja_expect(p, JINJA_TOKEN_OP, ")");
+    return n;
 }
 
 static jinja_node *parse_primary(jinja_parser *p)
@@ -335,160 +325,114 @@ static jinja_node *parse_attribute(jinja_parser *p, jinja_node *of)
     if (jinja_next_is(p, JINJA_TOKEN_INT, NULL)) {
         return binary_node(p, NODE_ITEM, 0, of, parse_number(p));
     }
-    const jinja_token *t = jinja_peek(p);
-    if (!jinja_expect(p, JINJA_TOKEN_NAME, NULL)) {
-        return NULL;
-    }
     jinja_node *n = unary_node(p, NODE_ATTR, of);
-    if (!n || !(n->text = jinja_copy_name(p, t))) {
-        return NULL;
-    }
-    n->len = t->len;
+    jinja_set_text(p, n, jinja_expect(p, JINJA_TOKEN_NAME, NULL));
     return n;
 }
 
-/* The parts of [b:c:d]; true in *slice if there was a colon. */
-static bool parse_subscript_parts(jinja_parser *p, jinja_node *parts[3], bool *slice)
-{
-    size_t i = 0;
-    *slice = false;
-    while (!jinja_next_is(p, JINJA_TOKEN_OP, "]")) {
-        if (jinja_accept(p, JINJA_TOKEN_OP, ":")) {
-            *slice = true;
-            if (++i > 2) {
-                jinja_syntax_error(p, "a slice has at most three parts");
-                return false;
-            }
-        } else if (parts[i]) {
-            return jinja_expect(p, JINJA_TOKEN_OP, "]");
-        } else if (!(parts[i] = jinja_parse_expression(p, JINJA_WITH_CONDITION))) {
-            return false;
-        }
-    }
-    if (!*slice && !parts[0]) {
-        jinja_syntax_error(p, "expected a subscript");
-        return false;
-    }
-    jinja_take(p);
-    return true;
-}
-
+/* a[b] or a[b:c:d]. */
 static jinja_node *parse_subscript(jinja_parser *p, jinja_node *of)
 {
     jinja_node *parts[3] = {NULL, NULL, NULL};
-    bool slice;
+    size_t i = 0;
+    bool slice = false;
     jinja_take(p);
-    if (!parse_subscript_parts(p, parts, &slice)) {
-        return NULL;
+    while (!p->err && !jinja_next_is(p, JINJA_TOKEN_OP, "]")) {
+        if (jinja_accept(p, JINJA_TOKEN_OP, ":")) {
+            slice = true;
+            if (++i > 2) {
+                return jinja_syntax_error(p, "a slice has at most three parts");
+            }
+        } else if (parts[i]) {
+            jinja_expect(p, JINJA_TOKEN_OP, "]");
+        } else {
+            parts[i] = jinja_parse_expression(p, JINJA_WITH_CONDITION);
+        }
     }
-    jinja_node *n = unary_node(p, slice ? NODE_SLICE : NODE_ITEM, of);
-    if (n) {
-        n->b = parts[0];
-        n->c = parts[1];
-        n->d = parts[2];
+    if (!slice && !parts[0]) {
+        return jinja_syntax_error(p, "expected a subscript");
     }
+    jinja_take(p);
+    jinja_node *n = binary_node(p, slice ? NODE_SLICE : NODE_ITEM, 0, of, parts[0]);
+    n->c = parts[1];
+    n->d = parts[2];
     return n;
 }
 
 static jinja_node *parse_argument(jinja_parser *p)
 {
     jinja_node *n = jinja_new_node(p, NODE_ARG);
-    if (!n) {
-        return NULL;
-    }
-    const jinja_token *t = jinja_peek(p);
     if (jinja_accept(p, JINJA_TOKEN_OP, "*")) {
         n->op = ARG_LIST;
     } else if (jinja_accept(p, JINJA_TOKEN_OP, "**")) {
         n->op = ARG_DICT;
-    } else if (t->kind == JINJA_TOKEN_NAME && token_is(t + 1, JINJA_TOKEN_OP, "=")) {
-        p->at += 2;
-        if (!(n->text = jinja_copy_name(p, t))) {
-            return NULL;
-        }
-        n->len = t->len;
+    } else if (jinja_next_is(p, JINJA_TOKEN_NAME, NULL) &&
+               jinja_token_is(jinja_peek_second(p), JINJA_TOKEN_OP, "=")) {
+        jinja_set_text(p, n, jinja_take(p));
+        jinja_take(p);
     }
     n->a = jinja_parse_expression(p, JINJA_WITH_CONDITION);
-    return n->a ? n : NULL;
+    return n;
 }
 
-bool jinja_parse_arguments(jinja_parser *p, jinja_node *call)
+/* Arguments behind "(" up to ")". */
+static void parse_arguments(jinja_parser *p, jinja_node *call)
 {
-    jinja_nodes list = {0};
     bool named = false;
-    while (!jinja_accept(p, JINJA_TOKEN_OP, ")")) {
-        if (list.len && !jinja_expect(p, JINJA_TOKEN_OP, ",")) {
-            return false;
-        }
-        if (jinja_accept(p, JINJA_TOKEN_OP, ")")) {
-            break;
-        }
+    while (next_item(p, call->n_items == 0, ")")) {
         jinja_node *n = parse_argument(p);
-        if (!jinja_add_node(p, &list, n)) {
-            return false;
-        }
+        jinja_add_item(p, call, n);
         if (named && n->op == ARG_PLAIN && !n->text) {
             jinja_syntax_error(p, "a positional argument after a named one");
-            return false;
         }
         named = named || n->text || n->op == ARG_DICT;
     }
-    finish_list(call, &list);
-    return true;
 }
 
 static jinja_node *parse_call(jinja_parser *p, jinja_node *of)
 {
     jinja_node *n = unary_node(p, NODE_CALL, of);
     jinja_take(p);
-    return n && jinja_parse_arguments(p, n) ? n : NULL;
+    parse_arguments(p, n);
+    return n;
 }
 
-/* A name with dots, as filters and tests have it. */
-static const char *parse_dotted_name(jinja_parser *p)
+/* A name with dots, as filters and tests have it: the last part counts. */
+static void parse_dotted_name(jinja_parser *p, jinja_node *n)
 {
-    const jinja_token *t = jinja_peek(p);
-    if (!jinja_expect(p, JINJA_TOKEN_NAME, NULL)) {
-        return NULL;
-    }
-    while (jinja_next_is(p, JINJA_TOKEN_OP, ".") && token_is(jinja_peek(p) + 1, JINJA_TOKEN_NAME, NULL)) {
+    const jinja_token *t = jinja_expect(p, JINJA_TOKEN_NAME, NULL);
+    while (jinja_next_is(p, JINJA_TOKEN_OP, ".") &&
+           jinja_token_is(jinja_peek_second(p), JINJA_TOKEN_NAME, NULL)) {
         jinja_take(p);
         t = jinja_take(p);
     }
-    return jinja_copy_name(p, t);
+    jinja_set_text(p, n, t);
 }
 
 static jinja_node *parse_filter(jinja_parser *p, jinja_node *input)
 {
     jinja_node *n = jinja_new_node(p, NODE_FILTER);
-    if (!n || !(n->text = parse_dotted_name(p))) {
-        return NULL;
-    }
+    parse_dotted_name(p, n);
     n->a = input;
-    n->found = jinja_find_filter(n->text);
-    if (jinja_accept(p, JINJA_TOKEN_OP, "(") && !jinja_parse_arguments(p, n)) {
-        return NULL;
+    n->found = jinja_find_filter(n->text, n->len);
+    if (jinja_accept(p, JINJA_TOKEN_OP, "(")) {
+        parse_arguments(p, n);
     }
     return n;
 }
 
 jinja_node *jinja_parse_filters(jinja_parser *p, jinja_node *input, bool first_without_pipe)
 {
-    jinja_node *n = input;
-    if (first_without_pipe && !(n = parse_filter(p, n))) {
-        return NULL;
-    }
+    jinja_node *n = first_without_pipe ? parse_filter(p, input) : input;
     while (jinja_accept(p, JINJA_TOKEN_OP, "|")) {
-        if (!(n = parse_filter(p, n))) {
-            return NULL;
-        }
+        n = parse_filter(p, n);
     }
     return n;
 }
 
 static jinja_node *parse_postfix(jinja_parser *p, jinja_node *n)
 {
-    while (n && jinja_peek(p)->kind == JINJA_TOKEN_OP) {
+    for (;;) {
         if (jinja_next_is(p, JINJA_TOKEN_OP, ".")) {
             n = parse_attribute(p, n);
         } else if (jinja_next_is(p, JINJA_TOKEN_OP, "[")) {
@@ -496,10 +440,9 @@ static jinja_node *parse_postfix(jinja_parser *p, jinja_node *n)
         } else if (jinja_next_is(p, JINJA_TOKEN_OP, "(")) {
             n = parse_call(p, n);
         } else {
-            break;
+            return n;
         }
     }
-    return n;
 }
 
 jinja_node *jinja_parse_call(jinja_parser *p)
@@ -517,9 +460,10 @@ static bool test_argument_follows(const jinja_parser *p)
     case JINJA_TOKEN_FLOAT:
         return true;
     case JINJA_TOKEN_NAME:
-        return !token_is(t, t->kind, "else") && !token_is(t, t->kind, "or") && !token_is(t, t->kind, "and");
+        return !jinja_token_is(t, t->kind, "else") && !jinja_token_is(t, t->kind, "or") &&
+               !jinja_token_is(t, t->kind, "and");
     default:
-        return token_is(t, JINJA_TOKEN_OP, "[") || token_is(t, JINJA_TOKEN_OP, "{");
+        return jinja_token_is(t, JINJA_TOKEN_OP, "[") || jinja_token_is(t, JINJA_TOKEN_OP, "{");
     }
 }
 
@@ -528,24 +472,16 @@ static jinja_node *parse_test(jinja_parser *p, jinja_node *of)
     jinja_take(p);
     bool negated = jinja_accept(p, JINJA_TOKEN_NAME, "not");
     jinja_node *n = unary_node(p, NODE_TEST, of);
-    if (!n || !(n->text = parse_dotted_name(p))) {
-        return NULL;
-    }
-    n->found = jinja_find_test(n->text);
+    parse_dotted_name(p, n);
+    n->found = jinja_find_test(n->text, n->len);
     if (jinja_accept(p, JINJA_TOKEN_OP, "(")) {
-        if (!jinja_parse_arguments(p, n)) {
-            return NULL;
-        }
+        parse_arguments(p, n);
+    } else if (jinja_next_is(p, JINJA_TOKEN_NAME, "is")) {
+        return jinja_syntax_error(p, "tests cannot be chained with 'is'");
     } else if (test_argument_follows(p)) {
-        if (jinja_next_is(p, JINJA_TOKEN_NAME, "is")) {
-            return jinja_syntax_error(p, "tests cannot be chained with 'is'");
-        }
         jinja_node *arg = jinja_new_node(p, NODE_ARG);
-        jinja_nodes list = {0};
-        if (!arg || !(arg->a = parse_postfix(p, parse_primary(p))) || !jinja_add_node(p, &list, arg)) {
-            return NULL;
-        }
-        finish_list(n, &list);
+        arg->a = jinja_parse_call(p);
+        jinja_add_item(p, n, arg);
     }
     return negated ? unary_node(p, NODE_NOT, n) : n;
 }
@@ -553,7 +489,7 @@ static jinja_node *parse_test(jinja_parser *p, jinja_node *of)
 /* Filters, tests and calls, which bind tighter than any operator. */
 static jinja_node *parse_filter_expression(jinja_parser *p, jinja_node *n)
 {
-    while (n) {
+    for (;;) {
         if (jinja_next_is(p, JINJA_TOKEN_OP, "|")) {
             n = jinja_parse_filters(p, n, false);
         } else if (jinja_next_is(p, JINJA_TOKEN_NAME, "is")) {
@@ -561,10 +497,9 @@ static jinja_node *parse_filter_expression(jinja_parser *p, jinja_node *n)
         } else if (jinja_next_is(p, JINJA_TOKEN_OP, "(")) {
             n = parse_call(p, n);
         } else {
-            break;
+            return n;
         }
     }
-    return n;
 }
 
 /* ---- operators, tightest first ---- */
@@ -572,9 +507,7 @@ static jinja_node *parse_filter_expression(jinja_parser *p, jinja_node *n)
 static jinja_node *parse_unary(jinja_parser *p, bool with_filter)
 {
     jinja_node *n;
-    if (!enter(p)) {
-        return leave(p, NULL);
-    }
+    jinja_nest(p);
     if (jinja_accept(p, JINJA_TOKEN_OP, "-")) {
         n = unary_node(p, NODE_NEG, parse_unary(p, false));
     } else if (jinja_accept(p, JINJA_TOKEN_OP, "+")) {
@@ -583,64 +516,75 @@ static jinja_node *parse_unary(jinja_parser *p, bool with_filter)
         n = parse_primary(p);
     }
     n = parse_postfix(p, n);
-    return leave(p, with_filter ? parse_filter_expression(p, n) : n);
+    n = with_filter ? parse_filter_expression(p, n) : n;
+    p->depth--;
+    return n;
+}
+
+static jinja_node *parse_operand(jinja_parser *p)
+{
+    return parse_unary(p, true);
+}
+
+typedef struct binary_operator {
+    const char *text;
+    jinja_token_kind token;
+    jinja_node_kind node;
+    jinja_op op;
+} binary_operator;
+
+/* Operands with operators of one level between them, from left to right. The table ends with a NULL text. */
+static jinja_node *parse_level(jinja_parser *p, const binary_operator *operators,
+                               jinja_node *(*operand)(jinja_parser *p))
+{
+    jinja_node *n = operand(p);
+    for (const binary_operator *o = operators; o->text;) {
+        if (jinja_accept(p, o->token, o->text)) {
+            n = binary_node(p, o->node, o->op, n, operand(p));
+            o = operators;
+        } else {
+            o++;
+        }
+    }
+    return n;
 }
 
 static jinja_node *parse_power(jinja_parser *p)
 {
-    jinja_node *n = parse_unary(p, true);
-    while (n && jinja_accept(p, JINJA_TOKEN_OP, "**")) {
-        n = binary_node(p, NODE_BINARY, OP_POW, n, parse_unary(p, true));
-    }
-    return n;
+    static const binary_operator operators[] = {{"**", JINJA_TOKEN_OP, NODE_BINARY, OP_POW}, {.text = NULL}};
+    return parse_level(p, operators, parse_operand);
 }
 
 static jinja_node *parse_product(jinja_parser *p)
 {
-    static const struct {
-        const char *text;
-        jinja_op op;
-    } operators[] = {{"*", OP_MUL}, {"/", OP_DIV}, {"//", OP_FLOORDIV}, {"%", OP_MOD}};
-    jinja_node *n = parse_power(p);
-    for (size_t i = 0; n && i < ARRAY_LEN(operators); i++) {
-        if (jinja_accept(p, JINJA_TOKEN_OP, operators[i].text)) {
-            n = binary_node(p, NODE_BINARY, (int)operators[i].op, n, parse_power(p));
-            i = (size_t)-1; /* look for all of them again */
-        }
-    }
-    return n;
+    static const binary_operator operators[] = {{"*", JINJA_TOKEN_OP, NODE_BINARY, OP_MUL},
+                                                {"/", JINJA_TOKEN_OP, NODE_BINARY, OP_DIV},
+                                                {"//", JINJA_TOKEN_OP, NODE_BINARY, OP_FLOORDIV},
+                                                {"%", JINJA_TOKEN_OP, NODE_BINARY, OP_MOD},
+                                                {.text = NULL}};
+    return parse_level(p, operators, parse_power);
 }
 
 static jinja_node *parse_concat(jinja_parser *p)
 {
-    jinja_nodes list = {0};
     jinja_node *first = parse_product(p);
-    if (!first || !jinja_next_is(p, JINJA_TOKEN_OP, "~")) {
+    if (!jinja_next_is(p, JINJA_TOKEN_OP, "~")) {
         return first;
     }
     jinja_node *n = jinja_new_node(p, NODE_CONCAT);
-    if (!n || !jinja_add_node(p, &list, first)) {
-        return NULL;
-    }
+    jinja_add_item(p, n, first);
     while (jinja_accept(p, JINJA_TOKEN_OP, "~")) {
-        if (!jinja_add_node(p, &list, parse_product(p))) {
-            return NULL;
-        }
+        jinja_add_item(p, n, parse_product(p));
     }
-    return finish_list(n, &list);
+    return n;
 }
 
 static jinja_node *parse_sum(jinja_parser *p)
 {
-    jinja_node *n = parse_concat(p);
-    while (n) {
-        bool plus = jinja_accept(p, JINJA_TOKEN_OP, "+");
-        if (!plus && !jinja_accept(p, JINJA_TOKEN_OP, "-")) {
-            break;
-        }
-        n = binary_node(p, NODE_BINARY, plus ? OP_ADD : OP_SUB, n, parse_concat(p));
-    }
-    return n;
+    static const binary_operator operators[] = {{"+", JINJA_TOKEN_OP, NODE_BINARY, OP_ADD},
+                                                {"-", JINJA_TOKEN_OP, NODE_BINARY, OP_SUB},
+                                                {.text = NULL}};
+    return parse_level(p, operators, parse_concat);
 }
 
 /* The comparison operator that stands next, taken; false if there is none. */
@@ -648,43 +592,37 @@ static bool accept_comparison(jinja_parser *p, jinja_op *op)
 {
     static const struct {
         const char *text;
+        jinja_token_kind token;
         jinja_op op;
-    } operators[] = {{"==", OP_EQ}, {"!=", OP_NE}, {"<", OP_LT}, {"<=", OP_LE}, {">", OP_GT}, {">=", OP_GE}};
+    } operators[] = {{"==", JINJA_TOKEN_OP, OP_EQ},  {"!=", JINJA_TOKEN_OP, OP_NE},
+                     {"<", JINJA_TOKEN_OP, OP_LT},   {"<=", JINJA_TOKEN_OP, OP_LE},
+                     {">", JINJA_TOKEN_OP, OP_GT},   {">=", JINJA_TOKEN_OP, OP_GE},
+                     {"in", JINJA_TOKEN_NAME, OP_IN}};
     for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
-        if (jinja_accept(p, JINJA_TOKEN_OP, operators[i].text)) {
+        if (jinja_accept(p, operators[i].token, operators[i].text)) {
             *op = operators[i].op;
             return true;
         }
     }
-    if (jinja_accept(p, JINJA_TOKEN_NAME, "in")) {
-        *op = OP_IN;
-        return true;
-    }
-    if (jinja_next_is(p, JINJA_TOKEN_NAME, "not") && token_is(jinja_peek(p) + 1, JINJA_TOKEN_NAME, "in")) {
-        p->at += 2;
-        *op = OP_NOT_IN;
-        return true;
-    }
-    return false;
+    *op = OP_NOT_IN;
+    bool not_in = jinja_next_is(p, JINJA_TOKEN_NAME, "not") &&
+                  jinja_token_is(jinja_peek_second(p), JINJA_TOKEN_NAME, "in");
+    p->at += not_in ? 2 : 0;
+    return not_in;
 }
 
 static jinja_node *parse_comparison(jinja_parser *p)
 {
-    jinja_node *first = parse_sum(p);
-    jinja_nodes list = {0};
+    jinja_node *first = parse_sum(p), *n = NULL;
     jinja_op op;
-    while (first && accept_comparison(p, &op)) {
-        jinja_node *n = jinja_new_node(p, NODE_BINARY);
-        if (!n || !(n->b = parse_sum(p)) || !jinja_add_node(p, &list, n)) {
-            return NULL;
-        }
-        n->op = (int)op;
+    while (accept_comparison(p, &op)) {
+        n = n ? n : unary_node(p, NODE_COMPARE, first);
+        jinja_node *right = jinja_new_node(p, NODE_BINARY);
+        right->op = (int)op;
+        right->b = parse_sum(p);
+        jinja_add_item(p, n, right);
     }
-    if (!first || list.len == 0) {
-        return first;
-    }
-    jinja_node *n = unary_node(p, NODE_COMPARE, first);
-    return n ? finish_list(n, &list) : NULL;
+    return n ? n : first;
 }
 
 static jinja_node *parse_not(jinja_parser *p)
@@ -692,77 +630,55 @@ static jinja_node *parse_not(jinja_parser *p)
     if (!jinja_accept(p, JINJA_TOKEN_NAME, "not")) {
         return parse_comparison(p);
     }
-    jinja_node *n = enter(p) ? unary_node(p, NODE_NOT, parse_not(p)) : NULL;
-    return leave(p, n);
+    jinja_nest(p);
+    jinja_node *n = unary_node(p, NODE_NOT, parse_not(p));
+    p->depth--;
+    return n;
 }
 
 static jinja_node *parse_and(jinja_parser *p)
 {
-    jinja_node *n = parse_not(p);
-    while (n && jinja_accept(p, JINJA_TOKEN_NAME, "and")) {
-        n = binary_node(p, NODE_AND, 0, n, parse_not(p));
-    }
-    return n;
+    static const binary_operator operators[] = {{"and", JINJA_TOKEN_NAME, NODE_AND, 0}, {.text = NULL}};
+    return parse_level(p, operators, parse_not);
 }
 
 static jinja_node *parse_or(jinja_parser *p)
 {
-    jinja_node *n = parse_and(p);
-    while (n && jinja_accept(p, JINJA_TOKEN_NAME, "or")) {
-        n = binary_node(p, NODE_OR, 0, n, parse_and(p));
-    }
-    return n;
-}
-
-static jinja_node *parse_condition(jinja_parser *p)
-{
-    jinja_node *n = parse_or(p);
-    while (n && jinja_accept(p, JINJA_TOKEN_NAME, "if")) {
-        jinja_node *cond = parse_or(p);
-        jinja_node *whole = cond ? binary_node(p, NODE_COND, 0, cond, n) : NULL;
-        if (!whole) {
-            return NULL;
-        }
-        if (jinja_accept(p, JINJA_TOKEN_NAME, "else") &&
-            !(whole->c = jinja_parse_expression(p, JINJA_WITH_CONDITION))) {
-            return NULL;
-        }
-        n = whole;
-    }
-    return n;
+    static const binary_operator operators[] = {{"or", JINJA_TOKEN_NAME, NODE_OR, 0}, {.text = NULL}};
+    return parse_level(p, operators, parse_and);
 }
 
 jinja_node *jinja_parse_expression(jinja_parser *p, jinja_condition condition)
 {
-    jinja_node *n = NULL;
-    if (enter(p)) {
-        n = condition == JINJA_WITH_CONDITION ? parse_condition(p) : parse_or(p);
+    jinja_nest(p);
+    jinja_node *n = parse_or(p);
+    while (condition == JINJA_WITH_CONDITION && jinja_accept(p, JINJA_TOKEN_NAME, "if")) {
+        n = binary_node(p, NODE_COND, 0, parse_or(p), n);
+        if (jinja_accept(p, JINJA_TOKEN_NAME, "else")) {
+            n->c = jinja_parse_expression(p, JINJA_WITH_CONDITION);
+        }
     }
-    return leave(p, n);
+    p->depth--;
+    return n;
 }
 
 static bool tuple_ends(const jinja_parser *p)
 {
     const jinja_token *t = jinja_peek(p);
     return t->kind == JINJA_TOKEN_VAR_END || t->kind == JINJA_TOKEN_BLOCK_END ||
-           token_is(t, JINJA_TOKEN_OP, ")") || token_is(t, JINJA_TOKEN_NAME, "recursive");
+           jinja_token_is(t, JINJA_TOKEN_OP, ")") || jinja_token_is(t, JINJA_TOKEN_NAME, "recursive");
 }
 
 jinja_node *jinja_parse_tuple(jinja_parser *p, jinja_condition condition)
 {
     jinja_node *first = jinja_parse_expression(p, condition);
-    if (!first || !jinja_next_is(p, JINJA_TOKEN_OP, ",")) {
+    if (!jinja_next_is(p, JINJA_TOKEN_OP, ",")) {
         return first;
     }
-    jinja_nodes list = {0};
     jinja_node *n = jinja_new_node(p, NODE_TUPLE);
-    if (!n || !jinja_add_node(p, &list, first)) {
-        return NULL;
-    }
+    jinja_add_item(p, n, first);
     while (jinja_accept(p, JINJA_TOKEN_OP, ",") && !tuple_ends(p)) {
-        if (!jinja_add_node(p, &list, jinja_parse_expression(p, condition))) {
-            return NULL;
-        }
+        jinja_add_item(p, n, jinja_parse_expression(p, condition));
     }
-    return finish_list(n, &list);
+    return n;
 }

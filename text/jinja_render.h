@@ -1,7 +1,7 @@
 /* jinja_render: one rendering in progress, shared by the evaluator (jinja_eval.c), the statements
  * (jinja_exec.c) and the library of filters, tests, functions and methods. One thread.
  *
- *     jinja_render r = {...};
+ *     jinja_render r = {.program = program, .m = {.arena = a}, .out = out, .detail = detail};
  *     if (!jinja_eval(&r, node, &value)) { return false; }       // r.err and the detail are set
  *
  * Functions that return bool return false after an error, which is then in r->err.
@@ -78,9 +78,7 @@ typedef struct jinja_render {
 typedef struct jinja_args {
     jinja_value *pos;
     size_t n_pos;
-    const char **names; /* NUL-terminated, of the named ones */
-    jinja_value *named;
-    size_t n_named;
+    jinja_map *named; /* by name; NULL: none */
 } jinja_args;
 
 /* ---- errors and limits (jinja_eval.c) ---- */
@@ -89,6 +87,8 @@ typedef struct jinja_args {
 bool jinja_fail(jinja_render *r, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Fails with what using the undefined value v means. */
 bool jinja_fail_undefined(jinja_render *r, const jinja_value *v);
+/* False, with the error of jinja_fail_undefined, if v is undefined. */
+bool jinja_defined(jinja_render *r, const jinja_value *v);
 /* Counts the work of handling n_bytes; false beyond the limit or without memory. */
 bool jinja_work(jinja_render *r, size_t n_bytes);
 /* False if memory ran out. */
@@ -121,6 +121,8 @@ bool jinja_slice(jinja_render *r, const jinja_value *obj, const jinja_value *con
 
 /* str(v) as a string value. */
 bool jinja_to_str(jinja_render *r, const jinja_value *v, jinja_value *out);
+/* Begins to walk v; fails if v cannot be walked. */
+bool jinja_walk(jinja_render *r, jinja_iter *it, const jinja_value *v);
 /* All items of an iterable as a list; fails if v cannot be walked. */
 bool jinja_to_list(jinja_render *r, const jinja_value *v, jinja_value *out);
 
@@ -131,6 +133,8 @@ typedef enum jinja_flow { JINJA_GO_ON, JINJA_BREAK, JINJA_CONTINUE, JINJA_ERROR 
 jinja_flow jinja_exec(jinja_render *r, const jinja_node *body);
 /* loop(items) inside of a recursive loop: what the loop over these items writes. */
 bool jinja_call_loop(jinja_render *r, const jinja_loop *loop, const jinja_args *args, jinja_value *out);
+/* The macro of a NODE_MACRO, which sees the names that are in scope now. */
+bool jinja_make_macro(jinja_render *r, const jinja_node *node, jinja_value *out);
 bool jinja_call_macro(jinja_render *r, const jinja_macro *macro, const jinja_args *args, jinja_value *out);
 
 #endif

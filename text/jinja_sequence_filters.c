@@ -1,5 +1,4 @@
 /* Filters over many items: join, map, select, sort and the like. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "text/jinja_library.h"
@@ -11,6 +10,7 @@
 static bool get_path(jinja_render *r, const jinja_value *item, const jinja_value *path,
                      const jinja_value *fallback, jinja_value *out)
 {
+    enum { INDEX_DIGITS = 9 };
     jinja_value v = *item, key, next;
     if (path->type != JINJA_STR) {
         return jinja_getitem(r, item, path, out);
@@ -20,12 +20,14 @@ static bool get_path(jinja_render *r, const jinja_value *item, const jinja_value
         const char *dot = at < path->len ? memchr(begin, '.', path->len - at) : NULL;
         size_t len = dot ? (size_t)(dot - begin) : path->len - at;
         key = jinja_borrow(begin, len);
-        if (len > 0 && len < 10 && strspn(begin, "0123456789") >= len) {
-            int64_t i = 0;
-            for (size_t k = 0; k < len; k++) {
-                i = i * 10 + (begin[k] - '0');
-            }
-            key = jinja_make_int(i);
+        int64_t index = 0;
+        size_t n_digits = 0;
+        while (n_digits < len && n_digits < INDEX_DIGITS && begin[n_digits] >= '0' &&
+               begin[n_digits] <= '9') {
+            index = index * 10 + (begin[n_digits++] - '0');
+        }
+        if (n_digits > 0 && n_digits == len) {
+            key = jinja_make_int(index);
         }
         if (!jinja_getitem(r, &v, &key, &next)) {
             return false;
@@ -47,119 +49,97 @@ static bool key_of(jinja_render *r, const jinja_value *item, const jinja_value *
 /* Text compared without regard to case. */
 static bool fold(jinja_render *r, jinja_value *v, bool case_sensitive)
 {
-    jinja_args none = {0};
-    jinja_value lower;
-    if (case_sensitive || v->type != JINJA_STR) {
-        return true;
-    }
-    bool ok = jinja_invoke(r, jinja_find_filter("lower"), v, &none, &lower);
-    *v = lower;
-    return ok;
+    const jinja_args none = {0};
+    const jinja_value given = *v;
+    return case_sensitive || v->type != JINJA_STR || jinja_call_str_method(r, &given, "lower", &none, v);
 }
 
 /* ---- asking ---- */
 
-static bool filter_length(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+static bool filter_length(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
     size_t n = 0;
-    bool ok = jinja_length(self, &n);
+    bool ok = jinja_length(f->self, &n);
     *out = jinja_make_int((int64_t)n);
-    return ok ? true : jinja_fail(r, "object of type '%s' has no len()", jinja_type_name(self));
+    return ok || jinja_fail(f->r, "object of type '%s' has no len()", jinja_type_name(f->self));
 }
 
-static bool filter_first(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_first(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    static const char message[] = "No first item, sequence was empty.";
     jinja_iter it;
-    if (!jinja_iter_init(&it, self)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    if (!jinja_walk(f->r, &it, f->self)) {
+        return false;
     }
-    if (!jinja_iter_next(&r->m, &it, out)) {
-        *out = jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    if (!jinja_iter_next(&f->r->m, &it, out)) {
+        *out = jinja_missing("No first item, sequence was empty.");
     }
     return true;
 }
 
-static bool filter_last(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool filter_last(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    static const char message[] = "No last item, sequence was empty.";
     jinja_value list, minus_one = jinja_make_int(-1);
-    if (self->type == JINJA_GENERATOR) {
-        return jinja_fail(r, "'generator' object is not reversible");
+    if (f->self->type == JINJA_GENERATOR) {
+        return jinja_fail(f->r, "'generator' object is not reversible");
     }
-    if (self->type == JINJA_STR || self->type == JINJA_LIST || self->type == JINJA_TUPLE) {
-        list = *self;
-    } else if (!jinja_to_list(r, self, &list)) {
+    list = *f->self;
+    if (list.type != JINJA_STR && !jinja_is_seq(&list) && !jinja_to_list(f->r, f->self, &list)) {
         return false;
     }
     size_t n;
     if (jinja_length(&list, &n) && n > 0) {
-        return jinja_getitem(r, &list, &minus_one, out);
+        return jinja_getitem(f->r, &list, &minus_one, out);
     }
-    *out = jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    *out = jinja_missing("No last item, sequence was empty.");
     return true;
 }
 
 /* ---- changing ---- */
 
-static bool filter_list(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool filter_list(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    return jinja_to_list(r, self, out);
+    return jinja_to_list(f->r, f->self, out);
 }
 
-static bool filter_items(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_items(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    jinja_value view = *self;
-    if (self->type != JINJA_DICT && self->type != JINJA_UNDEFINED) {
-        return jinja_fail(r, "Can only get item pairs from a mapping.");
+    jinja_value view = *f->self;
+    if (f->self->type != JINJA_DICT && f->self->type != JINJA_UNDEFINED) {
+        return jinja_fail(f->r, "Can only get item pairs from a mapping.");
     }
-    view.type = self->type == JINJA_DICT ? JINJA_ITEMS : JINJA_UNDEFINED;
-    bool ok = jinja_to_list(r, &view, out);
+    view.type = f->self->type == JINJA_DICT ? JINJA_ITEMS : JINJA_UNDEFINED;
+    bool ok = jinja_to_list(f->r, &view, out);
     out->type = JINJA_GENERATOR;
     return ok;
 }
 
-static bool filter_reverse(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
+static bool filter_reverse(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
     jinja_value minus_one = jinja_make_int(-1), list;
     const jinja_value *part[3] = {NULL, NULL, &minus_one};
-    if (self->type == JINJA_STR) {
-        return jinja_slice(r, self, part, out);
+    if (f->self->type == JINJA_STR) {
+        return jinja_slice(f->r, f->self, part, out);
     }
-    bool ok = jinja_to_list(r, self, &list) && jinja_slice(r, &list, part, out);
+    bool ok = jinja_to_list(f->r, f->self, &list) && jinja_slice(f->r, &list, part, out);
     /* Of a generator there is only a list to be had; of anything else an iterator, which has no length. */
-    out->type = self->type == JINJA_GENERATOR ? JINJA_LIST : JINJA_GENERATOR;
+    out->type = f->self->type == JINJA_GENERATOR ? JINJA_LIST : JINJA_GENERATOR;
     return ok;
 }
 
-static bool filter_join(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool filter_join(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     jinja_value glue = jinja_borrow("", 0), item, key, text, joined = glue;
     jinja_iter it;
-    if ((v[0] && !jinja_to_str(r, v[0], &glue)) || !jinja_iter_init(&it, self)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    if ((f->v[0] && !jinja_to_str(f->r, f->v[0], &glue)) || !jinja_walk(f->r, &it, f->self)) {
+        return false;
     }
-    for (size_t i = 0; jinja_iter_next(&r->m, &it, &item); i++) {
-        if (!key_of(r, &item, v[1], &key) || !jinja_to_str(r, &key, &text) ||
-            !jinja_work(r, text.len + glue.len)) {
+    for (size_t i = 0; jinja_iter_next(&f->r->m, &it, &item); i++) {
+        if (!key_of(f->r, &item, f->v[1], &key) || !jinja_to_str(f->r, &key, &text) ||
+            !jinja_work(f->r, text.len + glue.len)) {
             return false;
         }
-        joined = i ? jinja_concat(&r->m, &joined, &glue) : joined;
-        joined = jinja_concat(&r->m, &joined, &text);
+        joined = i ? jinja_concat(&f->r->m, &joined, &glue) : joined;
+        joined = jinja_concat(&f->r->m, &joined, &text);
     }
     joined.markup = false;
     *out = joined;
@@ -177,51 +157,36 @@ static jinja_args rest_args(const jinja_args *args, size_t skip)
     return rest;
 }
 
-static const jinja_value *named_arg(const jinja_args *args, const char *name)
-{
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (strcmp(args->names[i], name) == 0) {
-            return &args->named[i];
-        }
-    }
-    return NULL;
-}
-
 /* The filter or test that an argument names. */
-static bool find_named(jinja_render *r, const jinja_value *name, const jinja_callable *(*find)(const char *),
+static bool find_named(jinja_render *r, const jinja_value *name,
+                       const jinja_callable *(*find)(const char *name, size_t len),
                        const jinja_callable **out)
 {
-    enum { NAME_LEN = 40 };
-    char text[NAME_LEN + 1] = "";
-    if (name->type == JINJA_STR && name->len <= NAME_LEN) {
-        memcpy(text, name->as.text, name->len);
-        text[name->len] = '\0';
-    }
-    *out = text[0] ? find(text) : NULL;
-    return *out ? true : jinja_fail(r, "No filter or test named '%s'.", text);
+    const jinja_value text = name->type == JINJA_STR ? *name : jinja_borrow("", 0);
+    *out = find(text.as.text, text.len);
+    return *out || jinja_fail(r, "No filter or test named '%.*s'.", (int)(text.len < 40 ? text.len : 40),
+                              text.as.text);
 }
 
 /* map(attribute='a', default=...) or map('filter', args...). */
-static bool filter_map(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
+static bool filter_map(const jinja_frame *f, jinja_value *out)
 {
-    (void)v;
+    jinja_render *r = f->r;
+    const jinja_args *args = f->args;
     jinja_iter it;
     jinja_value item, mapped;
-    const jinja_value *attribute = args->n_pos == 0 ? named_arg(args, "attribute") : NULL;
-    const jinja_value *fallback = attribute ? named_arg(args, "default") : NULL;
+    const jinja_value *attribute = args->n_pos == 0 ? jinja_named_arg(args, "attribute", 9) : NULL;
+    const jinja_value *fallback = attribute ? jinja_named_arg(args, "default", 7) : NULL;
     const jinja_callable *filter = NULL;
     *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
-    if (!jinja_truth(self)) {
+    if (!jinja_truth(f->self)) {
         return true; /* also for none */
     }
     if (!attribute && args->n_pos == 0) {
         return jinja_fail(r, "map requires a filter argument");
     }
-    if (!jinja_iter_init(&it, self)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
-    }
-    if (!attribute && !find_named(r, &args->pos[0], jinja_find_filter, &filter)) {
+    if (!jinja_walk(r, &it, f->self) ||
+        (!attribute && !find_named(r, &args->pos[0], jinja_find_filter, &filter))) {
         return false;
     }
     jinja_args rest = filter ? rest_args(args, 1) : *args;
@@ -236,31 +201,35 @@ static bool filter_map(jinja_render *r, const jinja_value *self, const jinja_arg
     return true;
 }
 
-/* Items (or an attribute of them) for which a test holds, or does not. */
-static bool choose(jinja_render *r, const jinja_value *self, const jinja_args *args, bool by_attribute,
-                   bool wanted, jinja_value *out)
+enum { REJECT = 1, BY_ATTRIBUTE = 2 };
+
+/* select, reject, selectattr and rejectattr: items for which a test of them or of an attribute holds, or
+ * does not. */
+static bool filter_choose(const jinja_frame *f, jinja_value *out)
 {
+    jinja_render *r = f->r;
+    const jinja_args *args = f->args;
+    const jinja_value *attribute = f->mode & BY_ATTRIBUTE ? args->pos : NULL;
+    const bool wanted = !(f->mode & REJECT);
     jinja_iter it;
     jinja_value item, key, holds;
-    size_t skip = by_attribute;
+    size_t skip = attribute != NULL;
     const jinja_callable *test = NULL;
     *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
-    if (!jinja_truth(self)) {
+    if (!jinja_truth(f->self)) {
         return true; /* also for none */
     }
-    if (by_attribute && args->n_pos == 0) {
+    if (f->mode & BY_ATTRIBUTE && args->n_pos == 0) {
         return jinja_fail(r, "Missing parameter for attribute name");
     }
-    if (!jinja_iter_init(&it, self)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
-    }
-    if (args->n_pos > skip && !find_named(r, &args->pos[skip++], jinja_find_test, &test)) {
+    if (!jinja_walk(r, &it, f->self) ||
+        (args->n_pos > skip && !find_named(r, &args->pos[skip++], jinja_find_test, &test))) {
         return false;
     }
     jinja_args rest = rest_args(args, skip);
     while (jinja_iter_next(&r->m, &it, &item)) {
         key = item;
-        if ((by_attribute && !get_path(r, &item, &args->pos[0], NULL, &key)) || !jinja_work(r, sizeof item)) {
+        if ((attribute && !get_path(r, &item, attribute, NULL, &key)) || !jinja_work(r, sizeof item)) {
             return false;
         }
         holds = key;
@@ -274,42 +243,50 @@ static bool choose(jinja_render *r, const jinja_value *self, const jinja_args *a
     return true;
 }
 
-static bool filter_select(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return choose(r, self, args, false, true, out);
-}
-
-static bool filter_reject(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return choose(r, self, args, false, false, out);
-}
-
-static bool filter_selectattr(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                              const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return choose(r, self, args, true, true, out);
-}
-
-static bool filter_rejectattr(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                              const jinja_value *const *v, jinja_value *out)
-{
-    (void)v;
-    return choose(r, self, args, true, false, out);
-}
-
 /* ---- order ---- */
 
-typedef struct sort_item {
+/* Items with the keys by which they are ordered: themselves or an attribute, folded. */
+typedef struct keyed_item {
     jinja_value key, item;
-} sort_item;
+} keyed_item;
+
+typedef struct keyed_items {
+    keyed_item *at; /* [len], and as much space behind */
+    size_t len;
+} keyed_items;
+
+static bool read_keyed(jinja_render *r, const jinja_value *self, const jinja_value *attribute,
+                       bool case_sensitive, keyed_items *out)
+{
+    jinja_value list;
+    if (!jinja_to_list(r, self, &list)) {
+        return false;
+    }
+    out->len = list.as.seq->len;
+    out->at = jinja_alloc(&r->m, (2 * out->len + 1) * sizeof *out->at);
+    for (size_t i = 0; out->at && i < out->len; i++) {
+        keyed_item *k = &out->at[i];
+        k->item = list.as.seq->items[i];
+        if (!key_of(r, &k->item, attribute, &k->key) || !fold(r, &k->key, case_sensitive)) {
+            return false;
+        }
+    }
+    return jinja_check_memory(r);
+}
+
+/* Fails for an undefined key, if there is another one to compare it with. */
+static bool check_keys(jinja_render *r, const keyed_items *items)
+{
+    for (size_t i = 0; items->len > 1 && i < items->len; i++) {
+        if (!jinja_defined(r, &items->at[i].key)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 /* Stable merge sort; *ok turns false when two keys cannot be compared. */
-static void merge_sort(sort_item *a, sort_item *space, size_t n, bool descending, bool *ok)
+static void merge_sort(keyed_item *a, keyed_item *space, size_t n, bool descending, bool *ok)
 {
     if (n < 2) {
         return;
@@ -328,150 +305,104 @@ static void merge_sort(sort_item *a, sort_item *space, size_t n, bool descending
     memcpy(a, space, n * sizeof *a);
 }
 
-/* The list of items sorted by key, keys[i] belonging to items[i]. */
-static bool sort_by(jinja_render *r, const jinja_seq *items, const jinja_seq *keys, bool descending,
-                    jinja_value *out)
+static bool sort_keyed(jinja_render *r, keyed_items *items, bool descending)
 {
-    size_t n = items->len;
-    sort_item *a = calloc(2 * n + 1, sizeof *a);
     bool ok = true;
-    *out = jinja_new_seq(&r->m, JINJA_LIST, n);
-    if (!a) {
-        r->m.failed = true;
-        return jinja_check_memory(r);
-    }
-    for (size_t i = 0; i < n; i++) {
-        a[i] = (sort_item){keys->items[i], items->items[i]};
-    }
-    merge_sort(a, a + n, n, descending, &ok);
-    for (size_t i = 0; i < n; i++) {
-        jinja_push(&r->m, out->as.seq, a[i].item);
-    }
-    free(a);
-    return !ok ? jinja_fail(r, "items of different types cannot be sorted")
-               : jinja_work(r, n * sizeof(sort_item) * 16);
-}
-
-/* Sort keys of all items: an attribute (or several: "a,b"), folded. */
-static bool sort_keys(jinja_render *r, const jinja_seq *items, const jinja_value *attribute,
-                      bool case_sensitive, jinja_value *out)
-{
-    *out = jinja_new_seq(&r->m, JINJA_LIST, items->len);
-    for (size_t i = 0; i < items->len; i++) {
-        jinja_value key;
-        if (!key_of(r, &items->items[i], attribute, &key) || !fold(r, &key, case_sensitive)) {
-            return false;
-        }
-        if (key.type == JINJA_UNDEFINED && items->len > 1) {
-            return jinja_fail_undefined(r, &key);
-        }
-        jinja_push(&r->m, out->as.seq, key);
-    }
-    return jinja_check_memory(r);
-}
-
-static bool filter_sort(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    jinja_value list, keys;
-    return jinja_to_list(r, self, &list) &&
-           sort_keys(r, list.as.seq, v[2], jinja_arg_truth(v[1], false), &keys) &&
-           sort_by(r, list.as.seq, keys.as.seq, jinja_arg_truth(v[0], false), out);
-}
-
-static bool filter_dictsort(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                            const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    jinja_value view = *self, list, by, keys;
-    if (self->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, self);
-    }
-    if (self->type != JINJA_DICT || !jinja_arg_str(r, v[1], "key", &by)) {
-        return jinja_fail(r, "'%s' object has no attribute 'items'", jinja_type_name(self));
-    }
-    view.type = JINJA_ITEMS;
-    jinja_value index = jinja_make_int(jinja_is_text(&by, "value"));
-    return jinja_to_list(r, &view, &list) &&
-           sort_keys(r, list.as.seq, &index, jinja_arg_truth(v[0], false), &keys) &&
-           sort_by(r, list.as.seq, keys.as.seq, jinja_arg_truth(v[2], false), out);
-}
-
-static bool filter_unique(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    jinja_value list, seen = jinja_new_map(&r->m, JINJA_DICT);
-    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
-    if (!jinja_to_list(r, self, &list)) {
+    if (!check_keys(r, items)) {
         return false;
     }
-    for (size_t i = 0; i < list.as.seq->len; i++) {
-        jinja_value item = list.as.seq->items[i], key;
-        if (!key_of(r, &item, v[1], &key) || !fold(r, &key, jinja_arg_truth(v[0], false))) {
-            return false;
+    merge_sort(items->at, items->at + items->len, items->len, descending, &ok);
+    return ok ? jinja_work(r, items->len * sizeof(keyed_item) * 16)
+              : jinja_fail(r, "items of different types cannot be sorted");
+}
+
+/* The items of an iterable as a list, sorted by an attribute of them or by themselves. */
+static bool sorted_list(jinja_render *r, const jinja_value *self, const jinja_value *attribute,
+                        bool case_sensitive, bool descending, jinja_value *out)
+{
+    keyed_items items;
+    if (!read_keyed(r, self, attribute, case_sensitive, &items) || !sort_keyed(r, &items, descending)) {
+        return false;
+    }
+    *out = jinja_new_seq(&r->m, JINJA_LIST, items.len);
+    for (size_t i = 0; i < items.len; i++) {
+        jinja_push(&r->m, out->as.seq, items.at[i].item);
+    }
+    return true;
+}
+
+static bool filter_sort(const jinja_frame *f, jinja_value *out)
+{
+    return sorted_list(f->r, f->self, f->v[2], jinja_arg_truth(f->v[1], false),
+                       jinja_arg_truth(f->v[0], false), out);
+}
+
+static bool filter_dictsort(const jinja_frame *f, jinja_value *out)
+{
+    jinja_value view = *f->self, by;
+    if (!jinja_defined(f->r, f->self)) {
+        return false;
+    }
+    if (f->self->type != JINJA_DICT || !jinja_arg_str(f->r, f->v[1], "key", &by)) {
+        return jinja_fail(f->r, "'%s' object has no attribute 'items'", jinja_type_name(f->self));
+    }
+    view.type = JINJA_ITEMS;
+    const jinja_value index = jinja_make_int(jinja_is_text(&by, "value"));
+    return sorted_list(f->r, &view, &index, jinja_arg_truth(f->v[0], false), jinja_arg_truth(f->v[2], false),
+                       out);
+}
+
+static bool filter_unique(const jinja_frame *f, jinja_value *out)
+{
+    keyed_items items;
+    jinja_value seen = jinja_new_map(&f->r->m, JINJA_DICT);
+    *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
+    if (!read_keyed(f->r, f->self, f->v[1], jinja_arg_truth(f->v[0], false), &items)) {
+        return false;
+    }
+    for (size_t i = 0; i < items.len; i++) {
+        const keyed_item *k = &items.at[i];
+        if (!jinja_hashable(&k->key)) {
+            return jinja_fail(f->r, "unhashable type: '%s'", jinja_type_name(&k->key));
         }
-        if (!jinja_hashable(&key)) {
-            return jinja_fail(r, "unhashable type: '%s'", jinja_type_name(&key));
-        }
-        if (!jinja_map_get(seen.as.map, &key)) {
-            jinja_map_set(&r->m, seen.as.map, key, jinja_make_none());
-            jinja_push(&r->m, out->as.seq, item);
+        if (!jinja_map_get(seen.as.map, &k->key)) {
+            jinja_map_set(&f->r->m, seen.as.map, k->key, jinja_make_none());
+            jinja_push(&f->r->m, out->as.seq, k->item);
         }
     }
     return true;
 }
 
-/* The item with the largest (sign 1) or smallest key. */
-static bool extreme(jinja_render *r, const jinja_value *self, const jinja_value *const *v, int sign,
-                    jinja_value *out)
+/* max (mode 1) and min (mode -1): the item with the largest or smallest key. */
+static bool filter_extreme(const jinja_frame *f, jinja_value *out)
 {
-    static const char message[] = "No aggregated item, sequence was empty.";
-    jinja_value list, keys;
-    if (!jinja_to_list(r, self, &list) ||
-        !sort_keys(r, list.as.seq, v[1], jinja_arg_truth(v[0], false), &keys)) {
+    keyed_items items;
+    if (!read_keyed(f->r, f->self, f->v[1], jinja_arg_truth(f->v[0], false), &items) ||
+        !check_keys(f->r, &items)) {
         return false;
     }
     size_t best = 0;
-    for (size_t i = 1; i < list.as.seq->len; i++) {
+    for (size_t i = 1; i < items.len; i++) {
         int order;
-        if (!jinja_compare(&keys.as.seq->items[i], &keys.as.seq->items[best], &order)) {
-            return jinja_fail(r, "items of different types cannot be compared");
+        if (!jinja_compare(&items.at[i].key, &items.at[best].key, &order)) {
+            return jinja_fail(f->r, "items of different types cannot be compared");
         }
-        best = order == sign ? i : best;
+        best = order == f->mode ? i : best;
     }
-    *out = list.as.seq->len ? list.as.seq->items[best]
-                            : jinja_undefined(message, sizeof message - 1, JINJA_MESSAGE);
+    *out = items.len ? items.at[best].item : jinja_missing("No aggregated item, sequence was empty.");
     return true;
 }
 
-static bool filter_max(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
+static bool filter_sum(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
-    return extreme(r, self, v, 1, out);
-}
-
-static bool filter_min(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return extreme(r, self, v, -1, out);
-}
-
-static bool filter_sum(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
     jinja_iter it;
-    jinja_value item, key, total = v[1] ? *v[1] : jinja_make_int(0);
-    if (!jinja_iter_init(&it, self)) {
-        return jinja_fail(r, "'%s' object is not iterable", jinja_type_name(self));
+    jinja_value item, key, total = f->v[1] ? *f->v[1] : jinja_make_int(0);
+    if (!jinja_walk(f->r, &it, f->self)) {
+        return false;
     }
-    while (jinja_iter_next(&r->m, &it, &item)) {
+    while (jinja_iter_next(&f->r->m, &it, &item)) {
         jinja_value before = total;
-        if (!key_of(r, &item, v[0], &key) || !jinja_binary(r, OP_ADD, &before, &key, &total)) {
+        if (!key_of(f->r, &item, f->v[0], &key) || !jinja_binary(f->r, OP_ADD, &before, &key, &total)) {
             return false;
         }
     }
@@ -480,113 +411,98 @@ static bool filter_sum(jinja_render *r, const jinja_value *self, const jinja_arg
 }
 
 /* Groups of items with equal attribute, sorted by it: (grouper, list) pairs. */
-static bool filter_groupby(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
+static bool filter_groupby(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
-    jinja_value list, keys, sorted, key, last = jinja_make_none();
-    if (!jinja_to_list(r, self, &list) || !sort_keys(r, list.as.seq, v[0], false, &keys) ||
-        !sort_by(r, list.as.seq, keys.as.seq, false, &sorted)) {
+    jinja_memory *m = &f->r->m;
+    keyed_items items;
+    if (!read_keyed(f->r, f->self, f->v[0], false, &items) || !sort_keyed(f->r, &items, false)) {
         return false;
     }
-    *out = jinja_new_list(&r->m);
-    for (size_t i = 0; i < sorted.as.seq->len && jinja_check_memory(r); i++) {
-        jinja_value folded;
-        if (!key_of(r, &sorted.as.seq->items[i], v[0], &key)) {
-            return false;
-        }
-        folded = key;
-        if (!fold(r, &folded, false)) {
-            return false;
-        }
-        if (i == 0 || !jinja_equal(&folded, &last)) {
-            jinja_value group = jinja_pair(&r->m, key, jinja_new_list(&r->m));
-            if (!jinja_check_memory(r)) {
+    *out = jinja_new_list(m);
+    jinja_value group, key;
+    for (size_t i = 0; i < items.len; i++) {
+        const keyed_item *k = &items.at[i];
+        if (i == 0 || !jinja_equal(&k->key, &k[-1].key)) {
+            if (!key_of(f->r, &k->item, f->v[0], &key)) {
+                return false;
+            }
+            group = jinja_pair(m, key, jinja_new_list(m));
+            if (!jinja_check_memory(f->r)) {
                 return false;
             }
             group.as.seq->is_group = true;
-            jinja_push(&r->m, out->as.seq, group);
-            last = folded;
+            jinja_push(m, out->as.seq, group);
         }
-        if (jinja_check_memory(r)) {
-            jinja_push(&r->m, out->as.seq->items[out->as.seq->len - 1].as.seq->items[1].as.seq,
-                       sorted.as.seq->items[i]);
-        }
+        jinja_push(m, group.as.seq->items[1].as.seq, k->item);
     }
     return true;
 }
 
-static bool filter_batch(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_batch(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     jinja_value list;
     int64_t n;
-    if (!jinja_to_list(r, self, &list) || !jinja_arg_int(r, v[0], 1, &n) || n < 1 || n > JINJA_MAX_RANGE) {
-        return jinja_fail(r, "batch needs a positive number of items");
+    if (!jinja_to_list(f->r, f->self, &list) || !jinja_arg_int(f->r, f->v[0], 1, &n) || n < 1 ||
+        n > JINJA_MAX_RANGE) {
+        return jinja_fail(f->r, "batch needs a positive number of items");
     }
-    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
     for (size_t i = 0; i < list.as.seq->len; i += (size_t)n) {
-        jinja_value row = jinja_new_list(&r->m);
-        for (size_t k = i; k < i + (size_t)n; k++) {
-            if (k < list.as.seq->len) {
-                jinja_push(&r->m, row.as.seq, list.as.seq->items[k]);
-            } else if (v[1] && v[1]->type != JINJA_NONE) {
-                jinja_push(&r->m, row.as.seq, *v[1]);
-            }
+        jinja_value row = jinja_new_list(&f->r->m);
+        const size_t left = list.as.seq->len - i, n_row = left < (size_t)n ? left : (size_t)n;
+        jinja_push_all(&f->r->m, row.as.seq, list.as.seq->items + i, n_row);
+        for (size_t k = n_row; k < (size_t)n && f->v[1] && f->v[1]->type != JINJA_NONE; k++) {
+            jinja_push(&f->r->m, row.as.seq, *f->v[1]);
         }
-        jinja_push(&r->m, out->as.seq, row);
+        jinja_push(&f->r->m, out->as.seq, row);
     }
     return true;
 }
 
-static bool filter_slice(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+static bool filter_slice(const jinja_frame *f, jinja_value *out)
 {
-    (void)args;
     jinja_value list;
     int64_t slices;
-    if (!jinja_to_list(r, self, &list) || !jinja_arg_int(r, v[0], 1, &slices) || slices < 1 ||
+    if (!jinja_to_list(f->r, f->self, &list) || !jinja_arg_int(f->r, f->v[0], 1, &slices) || slices < 1 ||
         slices > JINJA_MAX_RANGE) {
-        return jinja_fail(r, "slice needs a positive number of slices");
+        return jinja_fail(f->r, "slice needs a positive number of slices");
     }
     size_t n = (size_t)slices, per = list.as.seq->len / n, extra = list.as.seq->len % n, at = 0;
-    *out = jinja_new_seq(&r->m, JINJA_GENERATOR, 0);
+    *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
     for (size_t i = 0; i < n; i++) {
-        jinja_value row = jinja_new_list(&r->m);
-        for (size_t k = 0; k < per + (i < extra); k++) {
-            jinja_push(&r->m, row.as.seq, list.as.seq->items[at++]);
+        jinja_value row = jinja_new_list(&f->r->m);
+        jinja_push_all(&f->r->m, row.as.seq, list.as.seq->items + at, per + (i < extra));
+        at += per + (i < extra);
+        if (f->v[1] && f->v[1]->type != JINJA_NONE && i >= extra && extra > 0) {
+            jinja_push(&f->r->m, row.as.seq, *f->v[1]);
         }
-        if (v[1] && v[1]->type != JINJA_NONE && i >= extra && extra > 0) {
-            jinja_push(&r->m, row.as.seq, *v[1]);
-        }
-        jinja_push(&r->m, out->as.seq, row);
+        jinja_push(&f->r->m, out->as.seq, row);
     }
     return true;
 }
 
 const jinja_callable JINJA_SEQUENCE_FILTERS[] = {
-    {"batch", "linecount,fill_with", 1, filter_batch},
-    {"count", "", 0, filter_length},
-    {"dictsort", "case_sensitive,by,reverse", 0, filter_dictsort},
-    {"first", "", 0, filter_first},
-    {"groupby", "attribute", 1, filter_groupby},
-    {"items", "", 0, filter_items},
-    {"join", "d,attribute", 0, filter_join},
-    {"last", "", 0, filter_last},
-    {"length", "", 0, filter_length},
-    {"list", "", 0, filter_list},
-    {"map", NULL, 0, filter_map},
-    {"max", "case_sensitive,attribute", 0, filter_max},
-    {"min", "case_sensitive,attribute", 0, filter_min},
-    {"reject", NULL, 0, filter_reject},
-    {"rejectattr", NULL, 0, filter_rejectattr},
-    {"reverse", "", 0, filter_reverse},
-    {"select", NULL, 0, filter_select},
-    {"selectattr", NULL, 0, filter_selectattr},
-    {"slice", "slices,fill_with", 1, filter_slice},
-    {"sort", "reverse,case_sensitive,attribute", 0, filter_sort},
-    {"sum", "attribute,start", 0, filter_sum},
-    {"unique", "case_sensitive,attribute", 0, filter_unique},
-    {NULL, NULL, 0, NULL},
+    {"batch", "linecount,fill_with", 1, filter_batch, 0},
+    {"count", "", 0, filter_length, 0},
+    {"dictsort", "case_sensitive,by,reverse", 0, filter_dictsort, 0},
+    {"first", "", 0, filter_first, 0},
+    {"groupby", "attribute", 1, filter_groupby, 0},
+    {"items", "", 0, filter_items, 0},
+    {"join", "d,attribute", 0, filter_join, 0},
+    {"last", "", 0, filter_last, 0},
+    {"length", "", 0, filter_length, 0},
+    {"list", "", 0, filter_list, 0},
+    {"map", NULL, 0, filter_map, 0},
+    {"max", "case_sensitive,attribute", 0, filter_extreme, 1},
+    {"min", "case_sensitive,attribute", 0, filter_extreme, -1},
+    {"reject", NULL, 0, filter_choose, REJECT},
+    {"rejectattr", NULL, 0, filter_choose, REJECT | BY_ATTRIBUTE},
+    {"reverse", "", 0, filter_reverse, 0},
+    {"select", NULL, 0, filter_choose, 0},
+    {"selectattr", NULL, 0, filter_choose, BY_ATTRIBUTE},
+    {"slice", "slices,fill_with", 1, filter_slice, 0},
+    {"sort", "reverse,case_sensitive,attribute", 0, filter_sort, 0},
+    {"sum", "attribute,start", 0, filter_sum, 0},
+    {"unique", "case_sensitive,attribute", 0, filter_unique, 0},
+    {NULL, NULL, 0, NULL, 0},
 };

@@ -3,21 +3,21 @@
 
 #include "base/utf8.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
-/* The part of self that start and end arguments (v[1], v[2], in characters) select, and the
- * characters before it. */
-static bool select_part(jinja_render *r, const jinja_value *self, const jinja_value *const *v,
-                        jinja_value *part, int64_t *before)
+/* The part of a string that start and end arguments (the second and third, in characters) select, and
+ * the characters before it. */
+static bool select_part(const jinja_frame *f, jinja_value *part, int64_t *before)
 {
+    const jinja_value *self = f->self, *start = f->v[1], *end = f->v[2];
+    const jinja_value *bounds[3] = {start && start->type != JINJA_NONE ? start : NULL,
+                                    end && end->type != JINJA_NONE ? end : NULL, NULL};
     *part = *self;
     *before = 0;
-    const jinja_value *bounds[3] = {v[1] && v[1]->type != JINJA_NONE ? v[1] : NULL,
-                                    v[2] && v[2]->type != JINJA_NONE ? v[2] : NULL, NULL};
     if (!bounds[0] && !bounds[1]) {
         return true;
     }
-    if (!jinja_slice(r, self, bounds, part)) {
+    if (!jinja_slice(f->r, self, bounds, part)) {
         return false;
     }
     *before = (int64_t)jinja_n_chars(self->as.text, part->len ? (size_t)(part->as.text - self->as.text) : 0);
@@ -30,118 +30,58 @@ static bool has_affix(const jinja_value *part, const jinja_value *affix, bool pr
                                              affix->as.text, affix->len) == 0;
 }
 
-/* startswith and endswith take a string or a tuple of strings. */
-static bool test_affix(jinja_render *r, const jinja_value *self, const jinja_value *const *v, bool prefix,
-                       jinja_value *out)
+/* startswith (mode 0) and endswith take a string or a tuple of strings. */
+static bool method_has_affix(const jinja_frame *f, jinja_value *out)
 {
+    const jinja_value *affix = f->v[0];
+    const bool prefix = f->mode == 0;
     jinja_value part;
     int64_t before;
     bool found = false;
-    if (!select_part(r, self, v, &part, &before)) {
+    if (!select_part(f, &part, &before)) {
         return false;
     }
-    if (v[0]->type == JINJA_TUPLE) {
-        for (size_t i = 0; i < v[0]->as.seq->len && !found; i++) {
-            const jinja_value *affix = &v[0]->as.seq->items[i];
-            found = affix->type == JINJA_STR && has_affix(&part, affix, prefix);
+    if (affix->type == JINJA_TUPLE) {
+        for (size_t i = 0; i < affix->as.seq->len && !found; i++) {
+            const jinja_value *one = &affix->as.seq->items[i];
+            found = one->type == JINJA_STR && has_affix(&part, one, prefix);
         }
-    } else if (v[0]->type == JINJA_STR) {
-        found = has_affix(&part, v[0], prefix);
-    } else if (v[0]->type == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(r, v[0]);
+    } else if (affix->type == JINJA_STR) {
+        found = has_affix(&part, affix, prefix);
     } else {
-        return jinja_fail(r, "%s first arg must be str or a tuple of str, not %s",
-                          prefix ? "startswith" : "endswith", jinja_type_name(v[0]));
+        return jinja_defined(f->r, affix) &&
+               jinja_fail(f->r, "%s first arg must be str or a tuple of str, not %s",
+                          prefix ? "startswith" : "endswith", jinja_type_name(affix));
     }
     *out = jinja_make_bool(found);
     return true;
 }
 
-static bool method_startswith(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                              const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return test_affix(r, self, v, true, out);
-}
+enum { FROM_RIGHT = 1, MUST_EXIST = 2 };
 
-static bool method_endswith(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                            const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return test_affix(r, self, v, false, out);
-}
-
-/* Character number of the first (or last) occurrence; -1 if there is none. */
-static bool search(jinja_render *r, const jinja_value *self, const jinja_value *const *v, bool last,
-                   int64_t *out)
+/* find, rfind, index and rindex: the character number of the first or last occurrence, else -1 or an error. */
+static bool method_find(const jinja_frame *f, jinja_value *out)
 {
     jinja_value part, what;
     int64_t before;
-    if (!jinja_arg_str(r, v[0], "", &what) || !select_part(r, self, v, &part, &before)) {
+    if (!jinja_arg_str(f->r, f->v[0], "", &what) || !select_part(f, &part, &before)) {
         return false;
     }
-    const char *at = jinja_find_text(part.as.text, part.len, what.as.text, what.len);
-    const char *end = part.as.text + part.len;
-    if (last && what.len == 0) {
-        at = end;
+    const char *at = (f->mode & FROM_RIGHT ? jinja_find_last : jinja_find_text)(part.as.text, part.len,
+                                                                                what.as.text, what.len);
+    if (!at && f->mode & MUST_EXIST) {
+        return jinja_fail(f->r, "substring not found");
     }
-    while (last && at && what.len > 0) {
-        const char *next = jinja_find_text(at + 1, (size_t)(end - at) - 1, what.as.text, what.len);
-        if (!next) {
-            break;
-        }
-        at = next;
-    }
-    *out = at ? before + (int64_t)jinja_n_chars(part.as.text, (size_t)(at - part.as.text)) : -1;
+    *out =
+        jinja_make_int(at ? before + (int64_t)jinja_n_chars(part.as.text, (size_t)(at - part.as.text)) : -1);
     return true;
 }
 
-static bool position(jinja_render *r, const jinja_value *self, const jinja_value *const *v, bool last,
-                     bool must_exist, jinja_value *out)
+static bool method_count(const jinja_frame *f, jinja_value *out)
 {
-    int64_t i;
-    if (!search(r, self, v, last, &i)) {
-        return false;
-    }
-    *out = jinja_make_int(i);
-    return i >= 0 || !must_exist ? true : jinja_fail(r, "substring not found");
-}
-
-static bool method_find(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return position(r, self, v, false, false, out);
-}
-
-static bool method_rfind(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return position(r, self, v, true, false, out);
-}
-
-static bool method_index(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return position(r, self, v, false, true, out);
-}
-
-static bool method_rindex(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return position(r, self, v, true, true, out);
-}
-
-static bool method_count(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
     jinja_value part, what;
     int64_t before, n = 0;
-    if (!jinja_arg_str(r, v[0], "", &what) || !select_part(r, self, v, &part, &before)) {
+    if (!jinja_arg_str(f->r, f->v[0], "", &what) || !select_part(f, &part, &before)) {
         return false;
     }
     const char *s = part.as.text, *end = s + part.len, *at;
@@ -169,194 +109,121 @@ static bool is_ascii(uint32_t c)
     return c < 0x80;
 }
 
-/* True if all characters are of the kind; an empty text gives `empty`. */
-static bool all_are(const jinja_value *self, bool (*kind)(uint32_t c), bool empty, jinja_value *out)
+/* True if all characters are of the kind of the mode; an empty text is ASCII and nothing else. */
+static bool method_all_are(const jinja_frame *f, jinja_value *out)
 {
-    bool all = self->len > 0 || empty;
-    for (size_t i = 0; i < self->len && all;) {
+    static bool (*const kinds[])(uint32_t c) = {unicode_is_alpha, unicode_is_digit, unicode_is_numeric,
+                                                is_alnum,         unicode_is_space, is_ascii};
+    bool (*kind)(uint32_t c) = kinds[f->mode];
+    bool all = f->self->len > 0 || kind == is_ascii;
+    for (size_t i = 0; i < f->self->len && all;) {
         uint32_t c;
-        i += utf8_decode(self->as.text + i, self->len - i, &c);
+        i += utf8_decode(f->self->as.text + i, f->self->len - i, &c);
         all = kind(c);
     }
     *out = jinja_make_bool(all);
     return true;
 }
 
-/* True if there is a letter of the one case and none of the other. */
-static bool has_case(const jinja_value *self, bool (*wanted)(uint32_t c), bool (*other)(uint32_t c),
-                     jinja_value *out)
+/* isupper and islower: there is a letter of the case of the mode and none of the other. */
+static bool method_has_case(const jinja_frame *f, jinja_value *out)
 {
-    bool found = false, wrong = false;
-    for (size_t i = 0; i < self->len && !wrong;) {
+    bool found[2] = {false, false}; /* by unicode_case */
+    for (size_t i = 0; i < f->self->len;) {
         uint32_t c;
-        i += utf8_decode(self->as.text + i, self->len - i, &c);
-        found = found || wanted(c);
-        wrong = other(c);
+        i += utf8_decode(f->self->as.text + i, f->self->len - i, &c);
+        found[UNICODE_LOWER] = found[UNICODE_LOWER] || unicode_is_lower(c);
+        found[UNICODE_UPPER] = found[UNICODE_UPPER] || unicode_is_upper(c);
     }
-    *out = jinja_make_bool(found && !wrong);
+    *out = jinja_make_bool(found[f->mode] && !found[!f->mode]);
     return true;
-}
-
-static bool method_isalpha(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return all_are(self, unicode_is_alpha, false, out);
-}
-
-static bool method_isdigit(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return all_are(self, unicode_is_digit, false, out);
-}
-
-static bool method_isnumeric(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                             const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return all_are(self, unicode_is_numeric, false, out);
-}
-
-static bool method_isalnum(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return all_are(self, is_alnum, false, out);
-}
-
-static bool method_isspace(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return all_are(self, unicode_is_space, false, out);
-}
-
-static bool method_isascii(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return all_are(self, is_ascii, true, out);
-}
-
-static bool method_isupper(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return has_case(self, unicode_is_upper, unicode_is_lower, out);
-}
-
-static bool method_islower(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                           const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return has_case(self, unicode_is_lower, unicode_is_upper, out);
 }
 
 /* ---- layout ---- */
 
-/* Pads to v[0] characters with v[1]; `left` and `right` tell on which sides. */
-static bool pad(jinja_render *r, const jinja_value *self, const jinja_value *const *v, bool left, bool right,
-                jinja_value *out)
+enum { PAD_LEFT = 1, PAD_RIGHT = 2 };
+
+/* text with `left` and `right` times `fill` beside it, behind its first `head` bytes. */
+static bool pad(jinja_render *r, const jinja_value *text, size_t head, int64_t left, int64_t right,
+                const jinja_value *fill, jinja_value *out)
 {
-    enum { MAX_WIDTH = 1 << 20 };
-    int64_t width;
-    jinja_value fill;
     bytes b;
-    if (!jinja_arg_int(r, v[0], 0, &width) || !jinja_arg_str(r, v[1], " ", &fill)) {
-        return false;
-    }
-    if (jinja_n_chars(fill.as.text, fill.len) != 1 || width > MAX_WIDTH) {
-        return jinja_fail(r, "the fill character must be exactly one character long");
-    }
-    int64_t n = width - (int64_t)jinja_n_chars(self->as.text, self->len);
-    n = n > 0 ? n : 0;
-    /* Python puts the odd blank of center on the left for odd widths. */
-    int64_t before = !left ? 0 : !right ? n : n / 2 + (n & width & 1);
     jinja_begin_text(r, &b);
-    for (int64_t i = 0; i < n; i++) {
-        if (i == before) {
-            bytes_append(&b, self->as.text, self->len);
-        }
-        bytes_append(&b, fill.as.text, fill.len);
+    bytes_append(&b, text->as.text, head);
+    for (int64_t i = 0; i < left; i++) {
+        bytes_append(&b, fill->as.text, fill->len);
     }
-    if (before == n) {
-        bytes_append(&b, self->as.text, self->len);
+    bytes_append(&b, text->as.text + head, text->len - head);
+    for (int64_t i = 0; i < right; i++) {
+        bytes_append(&b, fill->as.text, fill->len);
     }
     return jinja_finish_text(r, &b, out);
 }
 
-static bool method_center(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+/* The width that the first argument asks for and how many characters the text lacks of it. */
+static bool read_width(const jinja_frame *f, int64_t *width, int64_t *lacking)
 {
-    (void)args;
-    return pad(r, self, v, true, true, out);
-}
-
-static bool method_ljust(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return pad(r, self, v, false, true, out);
-}
-
-static bool method_rjust(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return pad(r, self, v, true, false, out);
-}
-
-static bool method_zfill(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    jinja_value zero = jinja_borrow("0", 1), rest = *self, padded;
-    bool sign = self->len > 0 && (self->as.text[0] == '-' || self->as.text[0] == '+');
-    int64_t width;
-    if (!jinja_arg_int(r, v[0], 0, &width)) {
-        return false;
+    enum { MAX_WIDTH = 1 << 20 };
+    if (!jinja_arg_int(f->r, f->v[0], 0, width) || *width > MAX_WIDTH) {
+        return jinja_fail(f->r, "a text is too long");
     }
-    jinja_value width_left = jinja_make_int(width - sign);
-    const jinja_value *given[2] = {&width_left, &zero};
-    rest.as.text += sign;
-    rest.len -= sign;
-    jinja_value head = jinja_borrow(self->as.text, sign);
-    if (!pad(r, &rest, given, true, false, &padded)) {
-        return false;
-    }
-    *out = jinja_concat(&r->m, &head, &padded);
+    int64_t n = *width - (int64_t)jinja_n_chars(f->self->as.text, f->self->len);
+    *lacking = n > 0 ? n : 0;
     return true;
 }
 
-static bool method_format(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                          const jinja_value *const *v, jinja_value *out)
+/* center, ljust and rjust: padded on the sides of the mode. */
+static bool method_pad(const jinja_frame *f, jinja_value *out)
 {
-    (void)v;
-    return jinja_format_braces(r, self, args, out);
+    int64_t width, n = 0;
+    jinja_value fill;
+    if (!read_width(f, &width, &n) || !jinja_arg_str(f->r, f->v[1], " ", &fill)) {
+        return false;
+    }
+    if (jinja_n_chars(fill.as.text, fill.len) != 1) {
+        return jinja_fail(f->r, "the fill character must be exactly one character long");
+    }
+    /* Python puts the odd blank of center on the left for odd widths. */
+    int64_t left = f->mode == PAD_RIGHT ? 0 : f->mode == PAD_LEFT ? n : n / 2 + (n & width & 1);
+    return pad(f->r, f->self, 0, left, n - left, &fill, out);
+}
+
+/* Zeros behind a sign. */
+static bool method_zfill(const jinja_frame *f, jinja_value *out)
+{
+    const jinja_value *self = f->self;
+    const jinja_value zero = jinja_borrow("0", 1);
+    int64_t width, n = 0;
+    size_t sign = self->len > 0 && (self->as.text[0] == '-' || self->as.text[0] == '+');
+    return read_width(f, &width, &n) && pad(f->r, self, sign, n, 0, &zero, out);
+}
+
+static bool method_format(const jinja_frame *f, jinja_value *out)
+{
+    return jinja_format_braces(f->r, f->self, f->args, out);
 }
 
 const jinja_callable JINJA_STR_MORE_METHODS[] = {
-    {"center", "width,fillchar", 1, method_center},
-    {"count", "sub,start,end", 1, method_count},
-    {"endswith", "suffix,start,end", 1, method_endswith},
-    {"find", "sub,start,end", 1, method_find},
-    {"format", NULL, 0, method_format},
-    {"index", "sub,start,end", 1, method_index},
-    {"isalnum", "", 0, method_isalnum},
-    {"isalpha", "", 0, method_isalpha},
-    {"isascii", "", 0, method_isascii},
-    {"isdecimal", "", 0, method_isdigit},
-    {"isdigit", "", 0, method_isdigit},
-    {"islower", "", 0, method_islower},
-    {"isnumeric", "", 0, method_isnumeric},
-    {"isspace", "", 0, method_isspace},
-    {"isupper", "", 0, method_isupper},
-    {"ljust", "width,fillchar", 1, method_ljust},
-    {"rfind", "sub,start,end", 1, method_rfind},
-    {"rindex", "sub,start,end", 1, method_rindex},
-    {"rjust", "width,fillchar", 1, method_rjust},
-    {"startswith", "prefix,start,end", 1, method_startswith},
-    {"zfill", "width", 1, method_zfill},
-    {NULL, NULL, 0, NULL},
+    {"center", "width,fillchar", 1, method_pad, PAD_LEFT | PAD_RIGHT},
+    {"count", "sub,start,end", 1, method_count, 0},
+    {"endswith", "suffix,start,end", 1, method_has_affix, 1},
+    {"find", "sub,start,end", 1, method_find, 0},
+    {"format", NULL, 0, method_format, 0},
+    {"index", "sub,start,end", 1, method_find, MUST_EXIST},
+    {"isalnum", "", 0, method_all_are, 3},
+    {"isalpha", "", 0, method_all_are, 0},
+    {"isascii", "", 0, method_all_are, 5},
+    {"isdecimal", "", 0, method_all_are, 1},
+    {"isdigit", "", 0, method_all_are, 1},
+    {"islower", "", 0, method_has_case, UNICODE_LOWER},
+    {"isnumeric", "", 0, method_all_are, 2},
+    {"isspace", "", 0, method_all_are, 4},
+    {"isupper", "", 0, method_has_case, UNICODE_UPPER},
+    {"ljust", "width,fillchar", 1, method_pad, PAD_RIGHT},
+    {"rfind", "sub,start,end", 1, method_find, FROM_RIGHT},
+    {"rindex", "sub,start,end", 1, method_find, FROM_RIGHT | MUST_EXIST},
+    {"rjust", "width,fillchar", 1, method_pad, PAD_LEFT},
+    {"startswith", "prefix,start,end", 1, method_has_affix, 0},
+    {"zfill", "width", 1, method_zfill, 0},
+    {NULL, NULL, 0, NULL, 0},
 };

@@ -1,334 +1,167 @@
 /* The tests behind `is`. */
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/compiler.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
 
-static bool is_defined(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
+/* ---- types ---- */
+
+#define TYPE_BIT(type) (1 << (type))
+
+enum {
+    IS_DEFINED = ~TYPE_BIT(JINJA_UNDEFINED),
+    IS_INTEGER = TYPE_BIT(JINJA_INT) | TYPE_BIT(JINJA_BIGINT),
+    IS_NUMBER = IS_INTEGER | TYPE_BIT(JINJA_BOOL) | TYPE_BIT(JINJA_FLOAT),
+    IS_CALLABLE = TYPE_BIT(JINJA_MACRO) | TYPE_BIT(JINJA_FUNCTION) | TYPE_BIT(JINJA_METHOD) |
+                  TYPE_BIT(JINJA_JOINER) | TYPE_BIT(JINJA_LOOP) | TYPE_BIT(JINJA_UNDEFINED),
+    IS_VIEW = TYPE_BIT(JINJA_KEYS) | TYPE_BIT(JINJA_VALUES) | TYPE_BIT(JINJA_ITEMS),
+};
+
+static bool has_type(const jinja_value *v, int types)
 {
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type != JINJA_UNDEFINED);
+    return (types & TYPE_BIT(v->type)) != 0;
+}
+
+/* One of the types of the mode. */
+static bool is_type(const jinja_frame *f, jinja_value *out)
+{
+    *out = jinja_make_bool(has_type(f->self, f->mode));
     return true;
 }
 
-static bool is_undefined(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
+/* The bool of the mode. */
+static bool is_bool(const jinja_frame *f, jinja_value *out)
 {
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_UNDEFINED);
+    *out = jinja_make_bool(f->self->type == JINJA_BOOL && f->self->as.boolean == (f->mode != 0));
     return true;
 }
 
-static bool is_none(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                    const jinja_value *const *v, jinja_value *out)
+static bool is_iterable(const jinja_frame *f, jinja_value *out)
 {
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_NONE);
-    return true;
-}
-
-static bool is_true(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                    const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_BOOL && self->as.boolean);
-    return true;
-}
-
-static bool is_false(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                     const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_BOOL && !self->as.boolean);
-    return true;
-}
-
-static bool is_boolean(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_BOOL);
-    return true;
-}
-
-static bool is_integer(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_INT || self->type == JINJA_BIGINT);
-    return true;
-}
-
-static bool is_float(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                     const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_FLOAT);
-    return true;
-}
-
-static bool is_number(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                      const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type >= JINJA_BOOL && self->type <= JINJA_FLOAT);
-    return true;
-}
-
-static bool is_string(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                      const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_STR);
-    return true;
-}
-
-static bool is_mapping(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_DICT);
-    return true;
-}
-
-static bool is_iterable(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
     jinja_iter it;
-    *out = jinja_make_bool(jinja_iter_init(&it, self));
+    *out = jinja_make_bool(jinja_iter_init(&it, f->self));
     return true;
 }
 
 /* What has a length and can be subscripted: dicts too, generators and views not. */
-static bool is_sequence(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool is_sequence(const jinja_frame *f, jinja_value *out)
 {
-    (void)r, (void)args, (void)v;
     size_t n;
-    bool view = self->type == JINJA_KEYS || self->type == JINJA_VALUES || self->type == JINJA_ITEMS;
-    *out = jinja_make_bool(!view && jinja_length(self, &n));
+    *out = jinja_make_bool(!has_type(f->self, IS_VIEW) && jinja_length(f->self, &n));
     return true;
 }
 
-static bool is_callable(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                        const jinja_value *const *v, jinja_value *out)
+static bool is_escaped(const jinja_frame *f, jinja_value *out)
 {
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_MACRO || self->type == JINJA_FUNCTION ||
-                           self->type == JINJA_METHOD || self->type == JINJA_JOINER ||
-                           self->type == JINJA_LOOP || self->type == JINJA_UNDEFINED);
+    *out = jinja_make_bool(f->self->type == JINJA_STR && f->self->markup);
     return true;
 }
 
 /* ---- numbers ---- */
 
-static bool remainder_is(jinja_render *r, const jinja_value *self, int64_t divisor, int64_t wanted,
+static bool remainder_is(jinja_render *r, const jinja_value *v, int64_t divisor, int64_t wanted,
                          jinja_value *out)
 {
     jinja_value by = jinja_make_int(divisor), rest;
     double d;
-    if (!jinja_binary(r, OP_MOD, self, &by, &rest)) {
+    if (!jinja_binary(r, OP_MOD, v, &by, &rest)) {
         return false;
     }
     *out = jinja_make_bool(jinja_as_double(&rest, &d) && d == (double)wanted);
     return true;
 }
 
-static bool is_odd(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                   const jinja_value *const *v, jinja_value *out)
+/* even (mode 0) and odd (mode 1). */
+static bool is_even_or_odd(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    return remainder_is(r, self, 2, 1, out);
+    return remainder_is(f->r, f->self, 2, f->mode, out);
 }
 
-static bool is_even(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                    const jinja_value *const *v, jinja_value *out)
+static bool is_divisible(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    return remainder_is(r, self, 2, 0, out);
-}
-
-static bool is_divisible(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                         const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
     int64_t by;
-    return jinja_arg_int(r, v[0], 1, &by) && remainder_is(r, self, by, 0, out);
+    return jinja_arg_int(f->r, f->v[0], 1, &by) && remainder_is(f->r, f->self, by, 0, out);
 }
 
 /* ---- relations ---- */
 
-static bool relate(jinja_render *r, int op, const jinja_value *self, const jinja_value *other,
-                   jinja_value *out)
+/* The operator of the mode. */
+static bool is_related(const jinja_frame *f, jinja_value *out)
 {
     bool holds = false;
-    bool ok = jinja_relation(r, op, self, other, &holds);
+    bool ok = jinja_relation(f->r, f->mode, f->self, f->v[0], &holds);
     *out = jinja_make_bool(holds);
     return ok;
 }
 
-static bool is_equal(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                     const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_EQ, self, v[0], out);
-}
-
-static bool is_unequal(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_NE, self, v[0], out);
-}
-
-static bool is_less(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                    const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_LT, self, v[0], out);
-}
-
-static bool is_less_or_equal(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                             const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_LE, self, v[0], out);
-}
-
-static bool is_greater(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_GT, self, v[0], out);
-}
-
-static bool is_greater_or_equal(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                                const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_GE, self, v[0], out);
-}
-
-static bool is_in(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                  const jinja_value *const *v, jinja_value *out)
-{
-    (void)args;
-    return relate(r, OP_IN, self, v[0], out);
-}
-
 /* The same object: for values without identity here, equal values of one type. */
-static bool is_same(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                    const jinja_value *const *v, jinja_value *out)
+static bool is_same(const jinja_frame *f, jinja_value *out)
 {
-    (void)r, (void)args;
-    bool shared = self->type >= JINJA_LIST;
-    *out = jinja_make_bool(self->type == v[0]->type &&
-                           (shared ? self->as.seq == v[0]->as.seq : jinja_equal(self, v[0])));
+    const jinja_value *other = f->v[0];
+    bool shared = f->self->type >= JINJA_LIST;
+    *out = jinja_make_bool(f->self->type == other->type &&
+                           (shared ? f->self->as.seq == other->as.seq : jinja_equal(f->self, other)));
     return true;
 }
 
 /* ---- text and names ---- */
 
-static bool ask_method(jinja_render *r, const jinja_value *self, const char *name, jinja_value *out)
+/* The method of the mode, asked of the value's text. */
+static bool is_in_case(const jinja_frame *f, jinja_value *out)
 {
-    jinja_value text;
     jinja_args none = {0};
-    return jinja_to_str(r, self, &text) &&
-           jinja_invoke(r, jinja_find_method(&text, name, strlen(name)), &text, &none, out);
+    return jinja_call_str_method(f->r, f->self, f->mode ? "isupper" : "islower", &none, out);
 }
 
-static bool is_upper(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                     const jinja_value *const *v, jinja_value *out)
+/* Whether a value is the name of a filter (mode 0) or of a test (mode 1). */
+static bool is_known(const jinja_frame *f, jinja_value *out)
 {
-    (void)args, (void)v;
-    return ask_method(r, self, "isupper", out);
-}
-
-static bool is_lower(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                     const jinja_value *const *v, jinja_value *out)
-{
-    (void)args, (void)v;
-    return ask_method(r, self, "islower", out);
-}
-
-static bool is_escaped(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                       const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    *out = jinja_make_bool(self->type == JINJA_STR && self->markup);
+    const jinja_value *name = f->self;
+    bool found = name->type == JINJA_STR && (f->mode ? jinja_find_test(name->as.text, name->len)
+                                                     : jinja_find_filter(name->as.text, name->len));
+    *out = jinja_make_bool(found);
     return true;
-}
-
-/* Whether a name is that of a filter or test. */
-static bool is_known(const jinja_value *self, const jinja_callable *(*find)(const char *name),
-                     jinja_value *out)
-{
-    enum { NAME_MAX_LEN = 40 };
-    char name[NAME_MAX_LEN + 1] = "";
-    if (self->type == JINJA_STR && self->len <= NAME_MAX_LEN) {
-        memcpy(name, self->as.text, self->len);
-        name[self->len] = '\0';
-    }
-    *out = jinja_make_bool(name[0] && find(name));
-    return true;
-}
-
-static bool is_filter(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                      const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return is_known(self, jinja_find_filter, out);
-}
-
-static bool is_test(jinja_render *r, const jinja_value *self, const jinja_args *args,
-                    const jinja_value *const *v, jinja_value *out)
-{
-    (void)r, (void)args, (void)v;
-    return is_known(self, jinja_find_test, out);
 }
 
 const jinja_callable JINJA_TESTS[] = {
-    {"boolean", "", 0, is_boolean},
-    {"callable", "", 0, is_callable},
-    {"defined", "", 0, is_defined},
-    {"divisibleby", "num", 1, is_divisible},
-    {"eq", "other", 1, is_equal},
-    {"equalto", "other", 1, is_equal},
-    {"==", "other", 1, is_equal},
-    {"escaped", "", 0, is_escaped},
-    {"even", "", 0, is_even},
-    {"false", "", 0, is_false},
-    {"filter", "", 0, is_filter},
-    {"float", "", 0, is_float},
-    {"ge", "other", 1, is_greater_or_equal},
-    {">=", "other", 1, is_greater_or_equal},
-    {"gt", "other", 1, is_greater},
-    {"greaterthan", "other", 1, is_greater},
-    {">", "other", 1, is_greater},
-    {"in", "seq", 1, is_in},
-    {"integer", "", 0, is_integer},
-    {"iterable", "", 0, is_iterable},
-    {"le", "other", 1, is_less_or_equal},
-    {"<=", "other", 1, is_less_or_equal},
-    {"lower", "", 0, is_lower},
-    {"lt", "other", 1, is_less},
-    {"lessthan", "other", 1, is_less},
-    {"<", "other", 1, is_less},
-    {"mapping", "", 0, is_mapping},
-    {"ne", "other", 1, is_unequal},
-    {"!=", "other", 1, is_unequal},
-    {"none", "", 0, is_none},
-    {"number", "", 0, is_number},
-    {"odd", "", 0, is_odd},
-    {"sameas", "other", 1, is_same},
-    {"sequence", "", 0, is_sequence},
-    {"string", "", 0, is_string},
-    {"test", "", 0, is_test},
-    {"true", "", 0, is_true},
-    {"undefined", "", 0, is_undefined},
-    {"upper", "", 0, is_upper},
-    {NULL, NULL, 0, NULL},
+    {"boolean", "", 0, is_type, TYPE_BIT(JINJA_BOOL)},
+    {"callable", "", 0, is_type, IS_CALLABLE},
+    {"defined", "", 0, is_type, IS_DEFINED},
+    {"divisibleby", "num", 1, is_divisible, 0},
+    {"eq", "other", 1, is_related, OP_EQ},
+    {"equalto", "other", 1, is_related, OP_EQ},
+    {"==", "other", 1, is_related, OP_EQ},
+    {"escaped", "", 0, is_escaped, 0},
+    {"even", "", 0, is_even_or_odd, 0},
+    {"false", "", 0, is_bool, false},
+    {"filter", "", 0, is_known, 0},
+    {"float", "", 0, is_type, TYPE_BIT(JINJA_FLOAT)},
+    {"ge", "other", 1, is_related, OP_GE},
+    {">=", "other", 1, is_related, OP_GE},
+    {"gt", "other", 1, is_related, OP_GT},
+    {"greaterthan", "other", 1, is_related, OP_GT},
+    {">", "other", 1, is_related, OP_GT},
+    {"in", "seq", 1, is_related, OP_IN},
+    {"integer", "", 0, is_type, IS_INTEGER},
+    {"iterable", "", 0, is_iterable, 0},
+    {"le", "other", 1, is_related, OP_LE},
+    {"<=", "other", 1, is_related, OP_LE},
+    {"lower", "", 0, is_in_case, 0},
+    {"lt", "other", 1, is_related, OP_LT},
+    {"lessthan", "other", 1, is_related, OP_LT},
+    {"<", "other", 1, is_related, OP_LT},
+    {"mapping", "", 0, is_type, TYPE_BIT(JINJA_DICT)},
+    {"ne", "other", 1, is_related, OP_NE},
+    {"!=", "other", 1, is_related, OP_NE},
+    {"none", "", 0, is_type, TYPE_BIT(JINJA_NONE)},
+    {"number", "", 0, is_type, IS_NUMBER},
+    {"odd", "", 0, is_even_or_odd, 1},
+    {"sameas", "other", 1, is_same, 0},
+    {"sequence", "", 0, is_sequence, 0},
+    {"string", "", 0, is_type, TYPE_BIT(JINJA_STR)},
+    {"test", "", 0, is_known, 1},
+    {"true", "", 0, is_bool, true},
+    {"undefined", "", 0, is_type, TYPE_BIT(JINJA_UNDEFINED)},
+    {"upper", "", 0, is_in_case, 1},
+    {NULL, NULL, 0, NULL, 0},
 };

@@ -7,11 +7,21 @@
 #include "base/utf8.h"
 #include "text/jinja_format.h"
 #include "text/jinja_library.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 const char *jinja_find_text(const char *text, size_t len, const char *what, size_t what_len)
 {
     return what_len == 0 ? text : len < what_len ? NULL : memmem(text, len, what, what_len);
+}
+
+const char *jinja_find_last(const char *text, size_t len, const char *what, size_t what_len)
+{
+    for (size_t i = len < what_len ? 0 : len - what_len + 1; i-- > 0;) {
+        if (memcmp(text + i, what, what_len) == 0) {
+            return text + i;
+        }
+    }
+    return NULL;
 }
 
 bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *old,
@@ -43,84 +53,6 @@ bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *
         }
     }
     bytes_append(&b, from, (size_t)(end - from));
-    return jinja_finish_text(r, &b, out);
-}
-
-static bool in_set(const jinja_value *set, const char *raw, size_t n, uint32_t c)
-{
-    if (!set) {
-        return unicode_is_space(c);
-    }
-    for (size_t i = 0; i < set->len;) {
-        uint32_t other;
-        size_t k = utf8_decode(set->as.text + i, set->len - i, &other);
-        if (k == n && memcmp(set->as.text + i, raw, n) == 0) {
-            return true;
-        }
-        i += k;
-    }
-    return false;
-}
-
-jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right)
-{
-    const char *s = text->as.text;
-    size_t begin = 0, end = text->len;
-    uint32_t c;
-    while (left && begin < end) {
-        size_t n = utf8_decode(s + begin, end - begin, &c);
-        if (!in_set(set, s + begin, n, c)) {
-            break;
-        }
-        begin += n;
-    }
-    while (right && end > begin) {
-        size_t last = end - 1;
-        while (last > begin && ((unsigned char)s[last] & 0xC0) == 0x80) {
-            last--;
-        }
-        size_t n = utf8_decode(s + last, end - last, &c);
-        if (!in_set(set, s + last, n, c)) {
-            break;
-        }
-        end = last;
-    }
-    jinja_value v = *text;
-    v.as.text = s + begin;
-    v.len = end - begin;
-    return v;
-}
-
-/* The title filter starts a word behind these and white space. */
-static bool starts_word(uint32_t c)
-{
-    return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || unicode_is_space(c);
-}
-
-bool jinja_title(jinja_render *r, const jinja_value *text, jinja_value *out)
-{
-    bytes b;
-    bool first = true;
-    jinja_begin_text(r, &b);
-    for (size_t i = 0; i < text->len;) {
-        uint32_t c;
-        i += utf8_decode(text->as.text + i, text->len - i, &c);
-        unicode_append_case(&b, c, first ? UNICODE_UPPER : UNICODE_LOWER);
-        first = starts_word(c);
-    }
-    return jinja_finish_text(r, &b, out);
-}
-
-bool jinja_capitalize(jinja_render *r, const jinja_value *text, jinja_value *out)
-{
-    bytes b;
-    uint32_t c;
-    jinja_begin_text(r, &b);
-    if (text->len > 0) {
-        size_t n = utf8_decode(text->as.text, text->len, &c);
-        unicode_append_case(&b, c, UNICODE_TITLE);
-        unicode_convert(&b, text->as.text + n, text->len - n, UNICODE_LOWER);
-    }
     return jinja_finish_text(r, &b, out);
 }
 
@@ -166,7 +98,7 @@ typedef struct spec {
     char type;
 } spec;
 
-enum { WIDTH_MAX = 10000, PRECISION_MAX = 100 };
+enum { WIDTH_MAX = 10000, PRECISION_MAX = 100, NUMBER_TEXT = 512 };
 
 /* Decimal digits at *at; -1 if there are none. */
 static int64_t read_number(const char *s, size_t len, size_t *at)
@@ -207,24 +139,31 @@ static void append_padded(bytes *b, const char *text, size_t len, const spec *s,
     append_times(b, fill, pad - left);
 }
 
-/* Digits with commas at thousands; text is an optional sign, digits, and perhaps a fraction. */
-static void insert_commas(char *out, size_t cap, const char *text)
+/* Appends a number: an optional sign, digits and perhaps more; with commas at thousands if the conversion has them. */
+static void append_number(bytes *b, const char *text, const spec *s)
 {
+    char grouped[NUMBER_TEXT * 2];
     size_t sign = *text == '-' || *text == '+' || *text == ' ';
     size_t digits = strspn(text + sign, "0123456789"), n = 0;
-    for (size_t i = 0; i < strlen(text) && n + 2 < cap; i++) {
+    for (size_t i = 0; text[i]; i++) {
         bool in_digits = i > sign && i < sign + digits;
-        if (in_digits && (sign + digits - i) % 3 == 0) {
-            out[n++] = ',';
+        if (s->comma && in_digits && (sign + digits - i) % 3 == 0) {
+            grouped[n++] = ',';
         }
-        out[n++] = text[i];
+        grouped[n++] = text[i];
     }
-    out[n] = '\0';
+    append_padded(b, grouped, n, s, '>');
+}
+
+/* What stands before a number that is not negative. */
+static const char *plus_sign(const spec *s)
+{
+    return s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
 }
 
 static bool append_integer(jinja_render *r, bytes *b, const jinja_value *v, const spec *s)
 {
-    char text[96], grouped[160];
+    char text[96];
     int64_t i;
     if (v->type == JINJA_FLOAT && s->type != 'x' && s->type != 'X' && s->type != 'o') {
         if (!(fabs(v->as.number) < 9e18)) {
@@ -235,47 +174,31 @@ static bool append_integer(jinja_render *r, bytes *b, const jinja_value *v, cons
         return jinja_fail(r, "%%%c format: a number is required, not %s", s->type, jinja_type_name(v));
     }
     uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-    const char *sign = i < 0 ? "-" : s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
+    const char *sign = i < 0 ? "-" : plus_sign(s);
     const char *format = s->type == 'x'   ? "%s%llx"
                          : s->type == 'X' ? "%s%llX"
                          : s->type == 'o' ? "%s%llo"
                                           : "%s%llu";
     snprintf(text, sizeof text, format, sign, (unsigned long long)magnitude);
-    if (s->comma) {
-        insert_commas(grouped, sizeof grouped, text);
-    }
-    const char *shown = s->comma ? grouped : text;
-    append_padded(b, shown, strlen(shown), s, '>');
+    append_number(b, text, s);
     return true;
 }
 
 static bool append_floating(jinja_render *r, bytes *b, const jinja_value *v, const spec *s)
 {
-    enum { FLOAT_TEXT = 512 };
-    char text[FLOAT_TEXT], grouped[FLOAT_TEXT * 2];
+    char text[NUMBER_TEXT];
     double d;
     if (!jinja_as_double(v, &d)) {
         return jinja_fail(r, "must be real number, not %s", jinja_type_name(v));
     }
     int precision = s->precision < 0 ? 6 : (int)(s->precision < PRECISION_MAX ? s->precision : PRECISION_MAX);
-    double shown_value = s->type == '%' ? d * 100 : d;
-    const char *plus = signbit(d) ? "" : s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
-    switch (s->type) {
-    case 'e':
-        snprintf(text, sizeof text, "%s%.*e", plus, precision, shown_value);
-        break;
-    case 'g':
-        snprintf(text, sizeof text, "%s%.*g", plus, precision, shown_value);
-        break;
-    default:
-        snprintf(text, sizeof text, "%s%.*f%s", plus, precision, shown_value, s->type == '%' ? "%" : "");
-        break;
-    }
-    if (s->comma) {
-        insert_commas(grouped, sizeof grouped, text);
-    }
-    const char *shown = s->comma ? grouped : text;
-    append_padded(b, shown, strlen(shown), s, '>');
+    const char *format = s->type == 'e'   ? "%s%.*e"
+                         : s->type == 'g' ? "%s%.*g"
+                         : s->type == '%' ? "%s%.*f%%"
+                                          : "%s%.*f";
+    snprintf(text, sizeof text, format, signbit(d) ? "" : plus_sign(s), precision,
+             s->type == '%' ? d * 100 : d);
+    append_number(b, text, s);
     return true;
 }
 
@@ -296,18 +219,9 @@ static bool append_textual(jinja_render *r, bytes *b, const jinja_value *v, cons
     return ok ? true : jinja_fail(r, "a value is nested too deeply to be printed");
 }
 
-/* The n-th argument, or the one with this name. */
-static const jinja_value *find_arg(const jinja_args *args, size_t n, const char *name, size_t name_len)
+static const jinja_value *nth_arg(const jinja_args *args, size_t n)
 {
-    if (!name) {
-        return n < args->n_pos ? &args->pos[n] : NULL;
-    }
-    for (size_t i = 0; i < args->n_named; i++) {
-        if (strlen(args->names[i]) == name_len && memcmp(args->names[i], name, name_len) == 0) {
-            return &args->named[i];
-        }
-    }
-    return NULL;
+    return n < args->n_pos ? &args->pos[n] : NULL;
 }
 
 /* One conversion of a % format behind the percent sign at *at. */
@@ -348,7 +262,7 @@ static bool convert_percent(jinja_render *r, bytes *b, const char *s, size_t len
         bytes_append_char(b, '%');
         return true;
     }
-    v = v ? v : find_arg(args, (*used)++, NULL, 0);
+    v = v ? v : nth_arg(args, (*used)++);
     if (!v) {
         return jinja_fail(r, "not enough arguments for format string");
     }
@@ -394,11 +308,7 @@ bool jinja_percent(jinja_render *r, const jinja_value *format, const jinja_args 
     bool may_stay =
         only == JINJA_DICT || only == JINJA_LIST || only == JINJA_RANGE || only == JINJA_UNDEFINED;
     if (ok && used < args->n_pos && !may_stay) {
-        ok = jinja_fail(r, "not all arguments converted during string formatting");
-    }
-    if (!ok) {
-        bytes_deinit(&b);
-        return false;
+        jinja_fail(r, "not all arguments converted during string formatting");
     }
     return jinja_finish_text(r, &b, out);
 }
@@ -504,7 +414,7 @@ static bool replace_field(jinja_render *r, bytes *b, const char *s, size_t len, 
     size_t digits = 0;
     int64_t index = first == 0 ? (int64_t)(*next)++ : read_number(s, first, &digits);
     bool by_number = first == 0 || (index >= 0 && digits == first);
-    const jinja_value *v = by_number ? find_arg(args, (size_t)index, NULL, 0) : find_arg(args, 0, s, first);
+    const jinja_value *v = by_number ? nth_arg(args, (size_t)index) : jinja_named_arg(args, s, first);
     if (!v) {
         return jinja_fail(r, "a replacement field has no argument");
     }
@@ -544,10 +454,6 @@ bool jinja_format_braces(jinja_render *r, const jinja_value *format, const jinja
         }
         ok = replace_field(r, &b, s + i + 1, (size_t)(close - s) - i - 1, args, &next);
         i = (size_t)(close - s);
-    }
-    if (!ok) {
-        bytes_deinit(&b);
-        return false;
     }
     return jinja_finish_text(r, &b, out);
 }

@@ -1,11 +1,11 @@
 #include "text/jinja_value.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
+#include "base/unicode.h"
 #include "base/utf8.h"
 
 enum { ALIGN = 16, INDEX_FROM = 8, INDEX_MIN = 32, GROW_MIN = 64 };
@@ -34,6 +34,21 @@ void *jinja_alloc(jinja_memory *m, size_t n)
     m->at += n;
     m->left -= n;
     return p;
+}
+
+void *jinja_grow(jinja_memory *m, void *items, size_t len, size_t *cap, size_t item_bytes)
+{
+    if (m->failed || len < *cap) {
+        return m->failed ? NULL : items;
+    }
+    size_t more = *cap ? *cap * 2 : 4, n_bytes;
+    void *copy = size_mul(&n_bytes, more, item_bytes) ? jinja_alloc(m, n_bytes) : NULL;
+    m->failed = !copy;
+    if (copy && len) {
+        memcpy(copy, items, len * item_bytes);
+    }
+    *cap = copy ? more : *cap;
+    return copy;
 }
 
 /* ---- making values ---- */
@@ -73,9 +88,23 @@ jinja_value jinja_text(jinja_memory *m, const char *text, size_t len)
     return jinja_borrow(copy, len);
 }
 
+const char *jinja_c_string(jinja_memory *m, const jinja_value *text)
+{
+    char *copy = jinja_alloc(m, text->len + 1);
+    if (copy && text->len) {
+        memcpy(copy, text->as.text, text->len);
+    }
+    return copy;
+}
+
 jinja_value jinja_undefined(const char *name, size_t len, const char *owner)
 {
     return (jinja_value){.type = JINJA_UNDEFINED, .as.text = name, .len = len, .extra.owner = owner};
+}
+
+jinja_value jinja_missing(const char *message)
+{
+    return jinja_undefined(message, strlen(message), JINJA_MESSAGE);
 }
 
 jinja_value jinja_new_seq(jinja_memory *m, jinja_type type, size_t cap)
@@ -99,25 +128,30 @@ jinja_value jinja_new_list(jinja_memory *m)
     return jinja_new_seq(m, JINJA_LIST, 0);
 }
 
+jinja_value jinja_new_range(jinja_memory *m, int64_t start, int64_t step, size_t len)
+{
+    static const jinja_range none = {.step = 1};
+    jinja_range *range = jinja_alloc(m, sizeof *range);
+    if (range) {
+        *range = (jinja_range){start, step, len};
+    }
+    return (jinja_value){.type = JINJA_RANGE, .as.range = range ? range : &none};
+}
+
 void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item)
 {
-    if (m->failed) {
-        return;
-    }
-    if (seq->len == seq->cap) {
-        size_t cap = seq->cap ? seq->cap * 2 : 4, n_bytes;
-        jinja_value *items = size_mul(&n_bytes, cap, sizeof *items) ? jinja_alloc(m, n_bytes) : NULL;
-        if (!items) {
-            m->failed = true;
-            return;
-        }
-        if (seq->len) {
-            memcpy(items, seq->items, seq->len * sizeof *items);
-        }
+    jinja_value *items = jinja_grow(m, seq->items, seq->len, &seq->cap, sizeof item);
+    if (items) {
         seq->items = items;
-        seq->cap = cap;
+        seq->items[seq->len++] = item;
     }
-    seq->items[seq->len++] = item;
+}
+
+void jinja_push_all(jinja_memory *m, jinja_seq *seq, const jinja_value *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        jinja_push(m, seq, items[i]);
+    }
 }
 
 jinja_value jinja_pair(jinja_memory *m, jinja_value a, jinja_value b)
@@ -164,6 +198,48 @@ jinja_value jinja_concat(jinja_memory *m, const jinja_value *a, const jinja_valu
     buf->len += b->len;
     jinja_value v = jinja_borrow(buf->data, buf->len);
     v.extra.buffer = buf;
+    return v;
+}
+
+static bool in_set(const jinja_value *set, const char *raw, size_t n, uint32_t c)
+{
+    if (!set) {
+        return unicode_is_space(c);
+    }
+    for (size_t i = 0; i < set->len;) {
+        uint32_t other;
+        size_t k = utf8_decode(set->as.text + i, set->len - i, &other);
+        if (k == n && memcmp(set->as.text + i, raw, n) == 0) {
+            return true;
+        }
+        i += k;
+    }
+    return false;
+}
+
+jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right)
+{
+    const char *s = text->as.text;
+    size_t begin = 0, end = text->len;
+    uint32_t c;
+    while (left && begin < end) {
+        size_t n = utf8_decode(s + begin, end - begin, &c);
+        if (!in_set(set, s + begin, n, c)) {
+            break;
+        }
+        begin += n;
+    }
+    while (right && end > begin) {
+        size_t last = begin + utf8_last(s + begin, end - begin);
+        size_t n = utf8_decode(s + last, end - last, &c);
+        if (!in_set(set, s + last, n, c)) {
+            break;
+        }
+        end = last;
+    }
+    jinja_value v = *text;
+    v.as.text = s + begin;
+    v.len = end - begin;
     return v;
 }
 
@@ -282,19 +358,13 @@ static void index_entry(jinja_map *map, size_t i)
 /* Room for one more entry, and an index that is at most half full. */
 static bool reserve_entry(jinja_memory *m, jinja_map *map)
 {
-    if (map->len == map->cap) {
-        size_t cap = map->cap ? map->cap * 2 : 4;
-        jinja_entry *entries = cap < UINT32_MAX ? jinja_alloc(m, cap * sizeof *entries) : NULL;
-        if (!entries) {
-            m->failed = true;
-            return false;
-        }
-        if (map->len) {
-            memcpy(entries, map->entries, map->len * sizeof *entries);
-        }
-        map->entries = entries;
-        map->cap = cap;
+    jinja_entry *entries =
+        map->len < UINT32_MAX / 2 ? jinja_grow(m, map->entries, map->len, &map->cap, sizeof *entries) : NULL;
+    if (!entries) {
+        m->failed = true;
+        return false;
     }
+    map->entries = entries;
     if (map->len + 1 > INDEX_FROM && (map->len + 1) * 2 > map->n_index) {
         size_t n = map->n_index ? map->n_index * 2 : INDEX_MIN;
         uint32_t *index = jinja_alloc(m, n * sizeof *index);
@@ -379,6 +449,11 @@ bool jinja_truth(const jinja_value *v)
     default:
         return v->type == JINJA_LOOP || !jinja_length(v, &n) || n > 0;
     }
+}
+
+bool jinja_is_seq(const jinja_value *v)
+{
+    return v->type == JINJA_LIST || v->type == JINJA_TUPLE;
 }
 
 bool jinja_is_text(const jinja_value *v, const char *text)
@@ -486,8 +561,7 @@ static bool compare_at(const jinja_value *a, const jinja_value *b, int *order, i
         *order = c ? (c > 0) - (c < 0) : (a->len > b->len) - (a->len < b->len);
         return true;
     }
-    bool lists = (a->type == JINJA_LIST || a->type == JINJA_TUPLE) && a->type == b->type;
-    if (!lists || depth > JINJA_VALUE_DEPTH) {
+    if (!jinja_is_seq(a) || a->type != b->type || depth > JINJA_VALUE_DEPTH) {
         return false;
     }
     for (size_t n = 0; n < a->as.seq->len && n < b->as.seq->len; n++) {
@@ -581,23 +655,8 @@ const char *jinja_type_repr(const jinja_value *v)
 
 bool jinja_iter_init(jinja_iter *it, const jinja_value *v)
 {
-    it->over = *v;
-    it->i = 0;
-    switch (v->type) {
-    case JINJA_UNDEFINED:
-    case JINJA_STR:
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-    case JINJA_DICT:
-    case JINJA_RANGE:
-    case JINJA_GENERATOR:
-    case JINJA_KEYS:
-    case JINJA_VALUES:
-    case JINJA_ITEMS:
-        return true;
-    default:
-        return false;
-    }
+    *it = (jinja_iter){.over = *v};
+    return v->type == JINJA_UNDEFINED || (v->type >= JINJA_STR && v->type <= JINJA_ITEMS);
 }
 
 static bool next_of_map(jinja_memory *m, jinja_iter *it, jinja_value *item)
@@ -629,17 +688,14 @@ bool jinja_iter_next(jinja_memory *m, jinja_iter *it, jinja_value *item)
     }
     case JINJA_LIST:
     case JINJA_TUPLE:
-        if (it->i >= v->as.seq->len) {
+    case JINJA_GENERATOR: {
+        size_t *at = v->type == JINJA_GENERATOR ? &v->as.seq->pos : &it->i;
+        if (*at >= v->as.seq->len) {
             return false;
         }
-        *item = v->as.seq->items[it->i++];
+        *item = v->as.seq->items[(*at)++];
         return true;
-    case JINJA_GENERATOR:
-        if (v->as.seq->pos >= v->as.seq->len) {
-            return false;
-        }
-        *item = v->as.seq->items[v->as.seq->pos++];
-        return true;
+    }
     case JINJA_RANGE:
         if (it->i >= v->as.range->len) {
             return false;
@@ -654,139 +710,4 @@ bool jinja_iter_next(jinja_memory *m, jinja_iter *it, jinja_value *item)
     default:
         return false;
     }
-}
-
-/* ---- the public builders ---- */
-
-static jinja_value *boxed(arena *a, jinja_value v, bool failed)
-{
-    jinja_value *box = failed ? NULL : arena_alloc(a, sizeof *box);
-    if (box) {
-        *box = v;
-    }
-    return box;
-}
-
-jinja_value *jinja_none(arena *a)
-{
-    return boxed(a, jinja_make_none(), false);
-}
-
-jinja_value *jinja_bool(arena *a, bool b)
-{
-    return boxed(a, jinja_make_bool(b), false);
-}
-
-jinja_value *jinja_int(arena *a, int64_t i)
-{
-    return boxed(a, jinja_make_int(i), false);
-}
-
-jinja_value *jinja_float(arena *a, double d)
-{
-    return boxed(a, jinja_make_float(d), false);
-}
-
-jinja_value *jinja_str(arena *a, const char *text, size_t len)
-{
-    jinja_memory m = {.arena = a};
-    jinja_value v = jinja_text(&m, text, len);
-    return boxed(a, v, m.failed);
-}
-
-jinja_value *jinja_own_str(arena *a, const char *text)
-{
-    jinja_value *v = jinja_str(a, text, strlen(text));
-    if (v) {
-        v->own = true;
-    }
-    return v;
-}
-
-jinja_value *jinja_list(arena *a)
-{
-    jinja_memory m = {.arena = a};
-    jinja_value v = jinja_new_list(&m);
-    return boxed(a, v, m.failed);
-}
-
-bool jinja_list_push(arena *a, jinja_value *list, jinja_value *item)
-{
-    jinja_memory m = {.arena = a};
-    if (!list || !item || list->type != JINJA_LIST) {
-        return false;
-    }
-    jinja_push(&m, list->as.seq, *item);
-    return !m.failed;
-}
-
-jinja_value *jinja_dict(arena *a)
-{
-    jinja_memory m = {.arena = a};
-    jinja_value v = jinja_new_map(&m, JINJA_DICT);
-    return boxed(a, v, m.failed);
-}
-
-bool jinja_dict_set(arena *a, jinja_value *dict, const char *key, jinja_value *value)
-{
-    jinja_memory m = {.arena = a};
-    if (!dict || !value || dict->type != JINJA_DICT) {
-        return false;
-    }
-    jinja_map_set(&m, dict->as.map, jinja_text(&m, key, strlen(key)), *value);
-    return !m.failed;
-}
-
-/* A JSON number: without '.' and exponent an integer, however large. */
-static jinja_value from_number(jinja_memory *m, const json *v)
-{
-    const char *text = json_number_text(v);
-    if (!text || strpbrk(text, ".eE")) {
-        return jinja_make_float(json_num(v, 0));
-    }
-    errno = 0;
-    long long i = strtoll(text, NULL, 10);
-    if (errno == 0) {
-        return jinja_make_int(i);
-    }
-    jinja_value big = jinja_text(m, text, strlen(text));
-    big.type = JINJA_BIGINT;
-    return big;
-}
-
-/* The depth is that of the document, which its parser has bounded. */
-static jinja_value from_json(jinja_memory *m, const json *v)
-{
-    jinja_value out = jinja_make_none();
-    switch (json_typeof(v)) {
-    case JSON_NULL:
-        break;
-    case JSON_BOOL:
-        return jinja_make_bool(json_is_true(v));
-    case JSON_NUMBER:
-        return from_number(m, v);
-    case JSON_STRING:
-        return jinja_text(m, json_str(v, ""), strlen(json_str(v, "")));
-    case JSON_ARRAY:
-        out = jinja_new_list(m);
-        for (const json *item = json_child(v); item && !m->failed; item = json_next(item)) {
-            jinja_push(m, out.as.seq, from_json(m, item));
-        }
-        break;
-    case JSON_OBJECT:
-        out = jinja_new_map(m, JINJA_DICT);
-        for (const json *item = json_child(v); item && !m->failed; item = json_next(item)) {
-            jinja_value key = jinja_text(m, json_key(item), strlen(json_key(item)));
-            jinja_map_set(m, out.as.map, key, from_json(m, item));
-        }
-        break;
-    }
-    return out;
-}
-
-jinja_value *jinja_from_json(arena *a, const json *v)
-{
-    jinja_memory m = {.arena = a, .block = 4096};
-    jinja_value copy = from_json(&m, v);
-    return boxed(a, copy, m.failed);
 }

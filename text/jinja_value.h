@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "text/chat_template.h"
+
+typedef struct jinja_value jinja_value;
 
 typedef enum jinja_type {
     JINJA_UNDEFINED,
@@ -25,7 +26,7 @@ typedef enum jinja_type {
     JINJA_INT,
     JINJA_BIGINT, /* an integer beyond 64 bits: kept as its digits */
     JINJA_FLOAT,
-    JINJA_STR,
+    JINJA_STR, /* from here to the views of a dict: what can be walked */
     JINJA_LIST,
     JINJA_TUPLE,
     JINJA_DICT,
@@ -121,6 +122,10 @@ struct jinja_entry {
 /* n zeroed bytes, aligned for any value; NULL and m->failed when there is no more. */
 void *jinja_alloc(jinja_memory *m, size_t n);
 
+/* Items with room for one more than `len`: the old ones or a larger copy, with its size in *cap. NULL and m->failed when
+ * there is no more memory. */
+void *jinja_grow(jinja_memory *m, void *items, size_t len, size_t *cap, size_t item_bytes);
+
 /* ---- making values ---- */
 
 jinja_value jinja_make_none(void);
@@ -131,19 +136,27 @@ jinja_value jinja_make_float(double d);
 jinja_value jinja_borrow(const char *text, size_t len);
 /* A string with a copy of text. */
 jinja_value jinja_text(jinja_memory *m, const char *text, size_t len);
+/* NUL-terminated copy of a string; NULL without memory. */
+const char *jinja_c_string(jinja_memory *m, const jinja_value *text);
 /* Undefined. owner NULL: the variable `name` is unknown; JINJA_MESSAGE: name is the whole message;
  * else the kind of object that has no attribute `name`. */
 jinja_value jinja_undefined(const char *name, size_t len, const char *owner);
 extern const char JINJA_MESSAGE[];
+jinja_value jinja_missing(const char *message); /* undefined with a message that lives for ever */
 
 jinja_value jinja_new_seq(jinja_memory *m, jinja_type type, size_t cap); /* LIST, TUPLE, GENERATOR ... */
 jinja_value jinja_new_list(jinja_memory *m);
+jinja_value jinja_new_range(jinja_memory *m, int64_t start, int64_t step, size_t len);
 void jinja_push(jinja_memory *m, jinja_seq *seq, jinja_value item);
+void jinja_push_all(jinja_memory *m, jinja_seq *seq, const jinja_value *items, size_t n);
 jinja_value jinja_pair(jinja_memory *m, jinja_value a, jinja_value b); /* a tuple */
 jinja_value jinja_new_map(jinja_memory *m, jinja_type type);           /* DICT or NAMESPACE */
 
 /* Concatenation of two strings. */
 jinja_value jinja_concat(jinja_memory *m, const jinja_value *a, const jinja_value *b);
+
+/* text without characters of `set` (NULL: white space) at its left and right. */
+jinja_value jinja_strip(const jinja_value *text, const jinja_value *set, bool left, bool right);
 
 /* ---- dicts ---- */
 
@@ -157,6 +170,7 @@ bool jinja_hashable(const jinja_value *v);
 /* ---- asking ---- */
 
 bool jinja_truth(const jinja_value *v);
+bool jinja_is_seq(const jinja_value *v); /* a list or a tuple */
 bool jinja_equal(const jinja_value *a, const jinja_value *b);
 bool jinja_is_text(const jinja_value *v, const char *text);
 /* a < b, = b or > b as -1, 0, 1 in *order; false if they cannot be ordered. */

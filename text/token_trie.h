@@ -2,7 +2,7 @@
  * Built once a model, then immutable: any thread may read it. It points into the tokenizer, which must outlive it.
  *
  *     token_trie *t; token_trie_create(&t, tokenizer, stop_ids, n_stop_ids, &detail);
- *     ... grammar_cursor_create(&c, grammar, t, ...) ...
+ *     int32_t token = token_trie_find(t, "{\"", 2);
  *     token_trie_destroy(t);
  *
  * A trie is an array of nodes in the order of a walk: the node behind one is its first child, or, if a walk does not

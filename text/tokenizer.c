@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "text/guard.h"
 #include "text/tokenizer_file.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 struct tokenizer {
     tokenizer_parts parts;
@@ -63,37 +64,42 @@ err_code token_ids_push(token_ids *t, int32_t id)
     return err;
 }
 
-err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
+/* Makes a tokenizer of a document, which is freed, and which messages call `where`. */
+static err_code open_doc(tokenizer **out, json_doc *doc, const char *where, err_detail *detail)
 {
-    *out = NULL;
     tokenizer *tok = malloc(sizeof *tok);
-    if (!tok) {
-        return err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
-    }
-    err_code err = tokenizer_file_read(&tok->parts, path, detail);
+    err_code err = tok ? tokenizer_file_read(&tok->parts, json_root(doc), detail)
+                       : err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
+    json_free(doc);
     if (err) {
         free(tok);
-        return err;
+        return err_prefix(detail, err, "%s", where);
     }
     *out = tok;
     return ERR_OK;
 }
 
+err_code tokenizer_open(tokenizer **out, const char *path, err_detail *detail)
+{
+    json_doc *doc;
+    *out = NULL;
+    err_code err = json_parse_file(&doc, path, LIMIT_TOKENIZER_BYTES, detail);
+    if (err) {
+        return err == ERR_INVALID ? ERR_CORRUPT : err;
+    }
+    return open_doc(out, doc, path, detail);
+}
+
 err_code tokenizer_open_json(tokenizer **out, const char *text, size_t len, const char *where,
                              err_detail *detail)
 {
+    json_doc *doc;
     *out = NULL;
-    tokenizer *tok = malloc(sizeof *tok);
-    if (!tok) {
-        return err_set(detail, ERR_NOMEM, "no memory for the tokenizer");
-    }
-    err_code err = tokenizer_json_read(&tok->parts, text, len, where, detail);
+    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, detail);
     if (err) {
-        free(tok);
-        return err;
+        return err_prefix(detail, err == ERR_INVALID ? ERR_CORRUPT : err, "%s", where);
     }
-    *out = tok;
-    return ERR_OK;
+    return open_doc(out, doc, where, detail);
 }
 
 void tokenizer_close(tokenizer *tok)

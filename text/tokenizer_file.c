@@ -141,7 +141,7 @@ static err_code check_model(const json *model, err_detail *detail)
     return ERR_OK;
 }
 
-/* Counts the entries and finds the largest id of vocabulary and added tokens. */
+/* Checks and counts the entries and finds the largest id of vocabulary and added tokens. */
 static err_code measure(const json *entries, const json *added, size_t *n, int32_t *max_id,
                         err_detail *detail)
 {
@@ -179,9 +179,7 @@ static err_code read_vocab(tokenizer_parts *p, const json *entries, err_detail *
     for (const json *e = json_child(entries); e; e = json_next(e)) {
         int64_t id = -1;
         const char *text = json_key(e);
-        if (!json_int(e, 0, MAX_ID, &id)) {
-            return err_set(detail, ERR_CORRUPT, "the vocabulary has an entry without a valid id");
-        }
+        json_int(e, 0, MAX_ID, &id);
         err_code err = vocab_add(&p->vocab, (int32_t)id, text, strlen(text), VOCAB_BYTE_LEVEL, detail);
         if (err) {
             return err;
@@ -252,9 +250,7 @@ static err_code read_added_token(tokenizer_parts *p, const json *t, err_detail *
     static const char *const must_be_off[] = {"single_word", "lstrip", "rstrip"};
     int64_t id = -1;
     const char *text = json_str(json_get(t, "content"), "");
-    if (!json_int(json_get(t, "id"), 0, MAX_ID, &id)) {
-        return err_set(detail, ERR_CORRUPT, "an added token has no valid id");
-    }
+    json_int(json_get(t, "id"), 0, MAX_ID, &id);
     for (size_t i = 0; i < ARRAY_LEN(must_be_off); i++) {
         if (json_is_true(json_get(t, must_be_off[i]))) {
             return err_set(detail, ERR_UNSUPPORTED, "\"%s\" of added token %d is not supported",
@@ -301,61 +297,24 @@ static err_code read_root(tokenizer_parts *p, const json *root, err_detail *deta
     size_t n = 0;
     int32_t max_id = 0;
     err_code err = check_model(model, detail);
-    if (!err) {
-        err = read_pipeline(p, root, detail);
-    }
-    if (!err) {
-        err = measure(entries, added, &n, &max_id, detail);
-    }
-    if (!err) {
-        err = vocab_init(&p->vocab, n, max_id, detail);
-    }
-    if (!err) {
-        err = read_vocab(p, entries, detail);
-    }
-    if (!err) {
-        err = read_merges(p, merges, detail);
-    }
-    if (!err) {
-        err = read_added(p, added, detail);
-    }
+    err = err ? err : read_pipeline(p, root, detail);
+    err = err ? err : measure(entries, added, &n, &max_id, detail);
+    err = err ? err : vocab_init(&p->vocab, n, max_id, detail);
+    err = err ? err : read_vocab(p, entries, detail);
+    err = err ? err : read_merges(p, merges, detail);
+    err = err ? err : read_added(p, added, detail);
     p->ignore_merges = json_is_true(json_get(model, "ignore_merges"));
     return err;
 }
 
-/* Takes over doc. */
-static err_code read_doc(tokenizer_parts *p, json_doc *doc, const char *where, err_detail *detail)
+err_code tokenizer_file_read(tokenizer_parts *p, const json *root, err_detail *detail)
 {
-    err_code err = read_root(p, json_root(doc), detail);
-    json_free(doc);
+    memset(p, 0, sizeof *p);
+    err_code err = read_root(p, root, detail);
     if (err) {
         tokenizer_parts_deinit(p);
-        return err_prefix(detail, err, "%s", where);
     }
-    return ERR_OK;
-}
-
-err_code tokenizer_file_read(tokenizer_parts *p, const char *path, err_detail *detail)
-{
-    json_doc *doc = NULL;
-    memset(p, 0, sizeof *p);
-    err_code err = json_parse_file(&doc, path, LIMIT_TOKENIZER_BYTES, detail);
-    if (err) {
-        return err == ERR_INVALID ? ERR_CORRUPT : err;
-    }
-    return read_doc(p, doc, path, detail);
-}
-
-err_code tokenizer_json_read(tokenizer_parts *p, const char *text, size_t len, const char *where,
-                             err_detail *detail)
-{
-    json_doc *doc = NULL;
-    memset(p, 0, sizeof *p);
-    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, detail);
-    if (err) {
-        return err_prefix(detail, err == ERR_INVALID ? ERR_CORRUPT : err, "%s", where);
-    }
-    return read_doc(p, doc, where, detail);
+    return err;
 }
 
 void tokenizer_parts_deinit(tokenizer_parts *p)

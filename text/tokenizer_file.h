@@ -1,7 +1,7 @@
-/* tokenizer_file: reads tokenizer.json into the parts of a tokenizer. Used by tokenizer.c alone.
+/* tokenizer_file: reads the document tokenizer.json into the parts of a tokenizer. Used by tokenizer.c alone.
  *
- *     tokenizer_parts p = {0};
- *     err = tokenizer_file_read(&p, "DIR/tokenizer.json", &detail);
+ *     tokenizer_parts p;
+ *     err_code err = tokenizer_file_read(&p, json_root(doc), &detail);
  *     tokenizer_parts_deinit(&p);
  *
  * A step of the file's pipeline that is not known is ERR_UNSUPPORTED and named; nothing is skipped
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/pretokenizer.h"
@@ -30,12 +31,8 @@ typedef struct tokenizer_parts {
     added_tokens markers;    /* those that only a template may write; a subset of raw */
 } tokenizer_parts;
 
-/* ERR_NOT_FOUND, ERR_CORRUPT (a member is missing or wrong), ERR_UNSUPPORTED (named), ERR_NOMEM. On
- * an error p is empty. */
-MUST_CHECK err_code tokenizer_file_read(tokenizer_parts *p, const char *path, err_detail *detail);
-/* The same from the text of such a file; `where` is what messages call it. */
-MUST_CHECK err_code tokenizer_json_read(tokenizer_parts *p, const char *text, size_t len, const char *where,
-                                        err_detail *detail);
+/* ERR_CORRUPT (a member is missing or wrong), ERR_UNSUPPORTED (named), ERR_NOMEM. On an error p is empty. */
+MUST_CHECK err_code tokenizer_file_read(tokenizer_parts *p, const json *root, err_detail *detail);
 void tokenizer_parts_deinit(tokenizer_parts *p);
 
 #endif

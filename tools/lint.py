@@ -28,7 +28,7 @@ WRAPPERS = {
     "openssl/": ["base/hash.c"],
     "cblas": ["compute/gemm.c"],
     "pcre2": ["text/pretokenizer.c"],
-    "utf8proc": ["text/unicode.c"],
+    "utf8proc": ["base/unicode.c", "base/utf8.c"],
     "png.h": ["vision/image_png.c"],
     "jpeglib": ["vision/image_jpeg*"],
     "jerror": ["vision/image_jpeg.c"],

@@ -327,6 +327,9 @@ static void test_place(void)
     static const char text[] = "{\n  \"\xC3\xA9\": 1,\n  \"b\": tru\n}";
     CHECK_INT(parse(&doc, text, sizeof text - 1, &d), ERR_INVALID);
     CHECK_STR(d.text, "JSON is not valid: an unknown word, at line 3, column 8");
+    static const char large[] = "[1,\n 2e9, -1e999, x]";
+    CHECK_INT(parse(&doc, large, sizeof large - 1, &d), ERR_INVALID);
+    CHECK_STR(d.text, "JSON is not valid: a number that is too large, at line 2, column 7");
     static const char wide[] = "[\"\xC3\xA9\xE2\x82\xAC\" x]";
     CHECK_INT(parse(&doc, wide, sizeof wide - 1, &d), ERR_INVALID);
     CHECK_STR(d.text, "JSON is not valid: no ',' or closing bracket behind a value, at line 1, column 7");

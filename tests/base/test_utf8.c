@@ -1,6 +1,7 @@
 /* utf8: every code point, every two-byte sequence against a slow rule, maximal subparts, tails. */
 #include "base/utf8.h"
 
+#include "base/hex.h"
 #include "tests/check.h"
 
 /* Encode and decode agree for every scalar value; surrogates do not come through. */
@@ -108,8 +109,29 @@ static void test_tail(void)
     CHECK_INT(utf8_incomplete_tail("\xC3\xA9\x80", 3), 0);
 }
 
+static void test_last(void)
+{
+    CHECK_INT(utf8_last("a", 1), 0);
+    CHECK_INT(utf8_last("a\xC3\xA9", 3), 1);
+    CHECK_INT(utf8_last("\xF0\x9F\x98\x80", 4), 0);
+    CHECK_INT(utf8_last("\x80\x80", 2), 0);
+}
+
+/* Every byte against the digits as the C library reads them. */
+static void test_hex(void)
+{
+    for (int c = -128; c < 256; c++) {
+        char text[2] = {(char)c, '\0'}, *end;
+        const long value = strtol(text, &end, 16);
+        const bool is_digit = end > text && text[0] != ' ';
+        CHECK_INT(hex_digit((char)c), is_digit ? (int)value : -1);
+    }
+}
+
 int main(void)
 {
+    test_last();
+    test_hex();
     test_round_trip();
     test_all_short();
     test_subparts();

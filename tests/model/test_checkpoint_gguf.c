@@ -110,13 +110,14 @@ static void prompt_logits(float *out, const char *path)
     tiny_close(&t);
 }
 
-/* What blocks cost in exactness; the width is too small for those of 256 columns. */
+/* What blocks cost in exactness; the width is too small for those of 256 columns. Where the processor multiplies bf16, the
+ * activations beside bf16 weights are rounded too, so f16 is further away from them. */
 static void test_blocks(void)
 {
     static const struct {
         const char *type;
         double difference;
-    } cases[] = {{"f16", 0.01}, {"q8_0", 0.08}, {"q5_1", 0.4}, {"iq4_nl", 0.8}};
+    } cases[] = {{"f16", 0.03}, {"q8_0", 0.08}, {"q5_1", 0.4}, {"iq4_nl", 0.8}};
     static float exact[TINY_V], packed[TINY_V];
     prompt_logits(exact, path_of("bf16.gguf"));
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -6,8 +6,8 @@
  *
  * All text is valid UTF-8. The only user of the Unicode library.
  */
-#ifndef PARLEY_TEXT_UNICODE_H
-#define PARLEY_TEXT_UNICODE_H
+#ifndef PARLEY_BASE_UNICODE_H
+#define PARLEY_BASE_UNICODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* unicode: composition, order of marks, younger marks, endless runs; white space and case. */
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 #include <time.h>
 

@@ -1,4 +1,4 @@
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,26 @@ typedef struct code_points {
 
 enum { DECOMPOSED_MAX = 8, SHORT_RUN = 16, N_CLASSES = 256 };
 
+typedef struct range {
+    uint32_t first, last;
+} range;
+
+/* ranges[n] are in ascending order. */
+static bool in_ranges(uint32_t c, const range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n && c >= ranges[i].first; i++) {
+        if (c <= ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* TRAP: the tokenizers that the checkpoints were trained with normalize by Unicode 9. Marks that
  * are younger neither move nor combine there, so they are ordinary characters here. */
 static bool is_younger_mark(uint32_t c)
 {
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {
+    static const range marks[] = {
         {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},
         {0xD3B, 0xD3C},     {0xEBA, 0xEBA},     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},
         {0xA82C, 0xA82C},   {0x10D24, 0x10D27}, {0x10EAB, 0x10EAC}, {0x10F46, 0x10F50}, {0x10F82, 0x10F85},
@@ -31,24 +44,14 @@ static bool is_younger_mark(uint32_t c)
         {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97}, {0x16FF0, 0x16FF1},
         {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF},
     };
-    if (c < ranges[0].first || c > ranges[ARRAY_LEN(ranges) - 1].last) {
-        return false;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(ranges) && c >= ranges[i].first; i++) {
-        if (c <= ranges[i].last) {
-            return true;
-        }
-    }
-    return false;
+    return c <= marks[ARRAY_LEN(marks) - 1].last && in_ranges(c, marks, ARRAY_LEN(marks));
 }
 
 /* True for characters that are their own NFC, do not combine with what stands before them and have
  * class 0. */
 static bool is_plain(uint32_t c)
 {
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {
+    static const range plain[] = {
         {0x0400, 0x0482},   /* Cyrillic */
         {0x2010, 0x2027},   /* punctuation */
         {0x3000, 0x3029},   /* CJK punctuation */
@@ -59,15 +62,7 @@ static bool is_plain(uint32_t c)
         {0xFF01, 0xFF9D},   /* full-width forms */
         {0x1F300, 0x1FAFF}, /* emoji */
     };
-    if (c < 0x300) {
-        return true;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
-        if (c >= ranges[i].first && c <= ranges[i].last) {
-            return true;
-        }
-    }
-    return is_younger_mark(c);
+    return c < 0x300 || in_ranges(c, plain, ARRAY_LEN(plain)) || is_younger_mark(c);
 }
 
 bool unicode_surely_nfc(const char *text, size_t len)
