@@ -8,33 +8,10 @@
 
 enum { BLOCK = 32 };
 
-static const ggml_format FORMATS[GGML_TYPES] = {
-    [DTYPE_Q8_0 - DTYPE_Q8_0] = {32, 34, 128, 0},   [DTYPE_Q4_0 - DTYPE_Q8_0] = {32, 18, 8, 0},
-    [DTYPE_Q4_1 - DTYPE_Q8_0] = {32, 20, 0, 32},    [DTYPE_Q5_0 - DTYPE_Q8_0] = {32, 22, 16, 0},
-    [DTYPE_Q5_1 - DTYPE_Q8_0] = {32, 24, 0, 32},    [DTYPE_Q2_K - DTYPE_Q8_0] = {256, 84, 0, 16},
-    [DTYPE_Q3_K - DTYPE_Q8_0] = {256, 110, 4, 0},   [DTYPE_Q4_K - DTYPE_Q8_0] = {256, 144, 0, 32},
-    [DTYPE_Q5_K - DTYPE_Q8_0] = {256, 176, 0, 32},  [DTYPE_Q6_K - DTYPE_Q8_0] = {256, 210, 32, 0},
-    [DTYPE_IQ4_NL - DTYPE_Q8_0] = {32, 18, 128, 0}, [DTYPE_IQ4_XS - DTYPE_Q8_0] = {256, 136, 128, 0},
-    [DTYPE_MXFP4 - DTYPE_Q8_0] = {32, 17, 16, 0},   [DTYPE_AF4 - DTYPE_Q8_0] = {32, 20, 0, 32},
-    [DTYPE_AF8 - DTYPE_Q8_0] = {32, 40, 0, 32},
-};
-
 /* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
 const uint8_t ggml_iq4_table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 /* twice 0 .5 1 1.5 2 3 4 6, then their negatives */
 const uint8_t ggml_mxfp4_table[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
-
-const ggml_format *ggml_format_of(dtype type)
-{
-    assert(dtype_is_ggml(type));
-    return &FORMATS[type - DTYPE_Q8_0];
-}
-
-size_t ggml_row_bytes(dtype type, size_t K)
-{
-    const ggml_format *f = ggml_format_of(type);
-    return K / f->columns * f->bytes;
-}
 
 static unsigned word(const uint8_t *p)
 {
@@ -56,7 +33,7 @@ static void unpack_32(ggml_span *out, dtype type, const uint8_t *p, size_t b)
 {
     uint8_t *u = out->u + b * BLOCK;
     float scale = type == DTYPE_MXFP4 ? ldexpf(1.0f, p[0] - 128) : half(p), minimum = 0;
-    const uint8_t *bits = p + 2, *nibbles = p + FORMATS[type - DTYPE_Q8_0].bytes - 16;
+    const uint8_t *bits = p + 2, *nibbles = p + ggml_format_of(type)->bytes - 16;
     if (type == DTYPE_Q4_1 || type == DTYPE_Q5_1) {
         minimum = half(p + 2);
         bits = p + 4;

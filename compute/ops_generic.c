@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "compute/half.h"
-#include "compute/nn.h"
 
 enum { LANES = 16 };
 
@@ -512,7 +511,6 @@ const ops *ops_generic(void)
         .name = "generic",
         .widen = {widen_f32_generic, widen_bf16_generic, widen_f16_generic},
         .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
-        .dot_rows_best = NN_ROWS_EXACT,
         .quantize_x = quantize_x_generic,
         .dot_q = {dot_q8_generic, dot_q4_generic},
         .widen_q = {widen_q8_generic, widen_q4_generic},

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compute/tensor.h"
+#include "compute/dtype.h"
 
 enum { QUANT_BLOCK = 32, QUANT_GROUP = 64 };
 
