@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "model/checkpoint.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "model/gguf_file.h"
 #include "model/tensor_file.h"
 

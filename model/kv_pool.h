@@ -19,6 +19,8 @@
 #include "compute/nn.h"
 #include "model/config.h"
 
+enum { SEQ_PAGE_TOKENS = 64 };
+
 typedef struct kv_pool kv_pool;
 
 /* Room for n_blocks. ERR_NOMEM says how many bytes were wanted. */

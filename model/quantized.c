@@ -1,3 +1,4 @@
+#include "model/config_load.h"
 #include "model/quantized.h"
 
 #include <errno.h>

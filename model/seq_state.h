@@ -23,8 +23,6 @@
 typedef struct seq_state seq_state;
 typedef struct seq_snapshot seq_snapshot;
 
-enum { SEQ_PAGE_TOKENS = 64 };
-
 /* Room for n_ctx tokens, whose keys and values come from the pool as they are needed; the draft head's if the pool has
  * it. ERR_NOMEM says how many bytes were wanted. */
 MUST_CHECK err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *pool, int32_t n_ctx,

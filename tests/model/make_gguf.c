@@ -18,7 +18,7 @@
 
 #include "base/json.h"
 #include "model/checkpoint.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "tests/compute/ggml_pack.h"
 #include "tests/model/gguf_maker.h"
 #include "tools/check_tool.h"

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "model/checkpoint.h"
+#include "model/config_load.h"
 #include "model/model.h"
 #include "model/weights.h"
 #include "tests/folder.h"
