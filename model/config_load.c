@@ -122,7 +122,7 @@ static void read_eos_token(model_config *cfg, const config_section *s)
     }
 }
 
-/* Reads one document; of those that may be absent what it would have said by itself: nothing. */
+/* Reads one document into cfg; one that is not required may be absent. */
 static err_code read_document(model_config *cfg, json_source docs, const char *name, bool required,
                               void (*read)(model_config *cfg, const config_section *s), err_detail *detail)
 {
