@@ -12,7 +12,8 @@ enum { NAME_MAX_BYTES = 256, LAYER_MATRICES = 7 };
 /* What a reading function needs: where tensors come from and where names begin. The first fault is kept: after it nothing
  * more is read, and what was asked for stays zeros. */
 typedef struct loader {
-    const checkpoint *ck;
+    const tensor_table *tensors;
+    const checkpoint_traits *traits;
     const model_config *cfg;
     arena *memory;
     char outer[NAME_MAX_BYTES]; /* what the file writes before the decoder's names: "model.language_model." */
@@ -34,7 +35,7 @@ static void append_shape(bytes *b, const size_t *dims, size_t n)
     bytes_append_char(b, ']');
 }
 
-static void refuse_shape(loader *ld, const checkpoint_tensor *found, const size_t *want, size_t n_want)
+static void refuse_shape(loader *ld, const named_tensor *found, const size_t *want, size_t n_want)
 {
     bytes text;
     bytes_init(&text, ERR_TEXT_MAX);
@@ -47,17 +48,17 @@ static void refuse_shape(loader *ld, const checkpoint_tensor *found, const size_
 }
 
 /* prefix + suffix; NULL if there is none. */
-static const checkpoint_tensor *look_up(const loader *ld, const char *suffix)
+static const named_tensor *look_up(const loader *ld, const char *suffix)
 {
     char name[2 * NAME_MAX_BYTES];
     snprintf(name, sizeof name, "%s%s", ld->prefix, suffix);
-    return checkpoint_find(ld->ck, name);
+    return tensor_table_find(ld->tensors, name);
 }
 
 /* The same; NULL also after a fault, and it is one if there is none. */
-static const checkpoint_tensor *need(loader *ld, const char *suffix)
+static const named_tensor *need(loader *ld, const char *suffix)
 {
-    const checkpoint_tensor *t = ld->err ? NULL : look_up(ld, suffix);
+    const named_tensor *t = ld->err ? NULL : look_up(ld, suffix);
     if (!ld->err && !t) {
         ld->err =
             err_set(ld->detail, ERR_NOT_FOUND, "tensor %s%s%s is missing", ld->outer, ld->prefix, suffix);
@@ -76,8 +77,7 @@ static void *reserve(loader *ld, size_t n, size_t item_bytes, const char *what)
 }
 
 /* Takes a tensor of numbers (not packed) of that shape. */
-static void take_shaped(loader *ld, tensor *out, const checkpoint_tensor *t, const size_t *dims,
-                        size_t n_dims)
+static void take_shaped(loader *ld, tensor *out, const named_tensor *t, const size_t *dims, size_t n_dims)
 {
     if ((size_t)t->view.n_dims != n_dims || memcmp(t->view.dims, dims, n_dims * sizeof *dims) != 0) {
         refuse_shape(ld, t, dims, n_dims);
@@ -127,7 +127,7 @@ static bool take_packed(loader *ld, tensor *out, const tensor *t, size_t rows, s
 static void find_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
 {
     const size_t dims[2] = {(size_t)rows, (size_t)cols};
-    const checkpoint_tensor *t = need(ld, suffix);
+    const named_tensor *t = need(ld, suffix);
     if (t && !(dtype_is_ggml(t->view.type) && take_packed(ld, out, &t->view, dims[0], dims[1]))) {
         take_shaped(ld, out, t, dims, 2);
     }
@@ -137,7 +137,7 @@ static void find_matrix(loader *ld, tensor *out, const char *suffix, int32_t row
 static void find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
 {
     const size_t dims[2] = {(size_t)rows, (size_t)cols};
-    const checkpoint_tensor *t = need(ld, suffix);
+    const named_tensor *t = need(ld, suffix);
     if (t && !take_packed(ld, out, &t->view, dims[0], dims[1])) {
         take_shaped(ld, out, t, dims, 2);
         remember(ld, out, t->stored, false);
@@ -149,7 +149,7 @@ static void find_numbers(loader *ld, const float **out, const char *suffix, cons
                          float shift)
 {
     tensor t = {0};
-    const checkpoint_tensor *found = need(ld, suffix);
+    const named_tensor *found = need(ld, suffix);
     if (found) {
         take_shaped(ld, &t, found, dims, n_dims);
     }
@@ -230,7 +230,7 @@ static void load_ffn(loader *ld, ffn_weights *w, const char *name, int32_t width
 }
 
 /* [E, cols, rows] as [E * rows, cols], in memory of its own. */
-static void turn_experts(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
+static void turn_experts(loader *ld, tensor *out, const named_tensor *t, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts, size = dtype_bytes(t->view.type);
     unsigned char *to = arena_alloc(ld->memory, t->view.bytes);
@@ -251,7 +251,7 @@ static void turn_experts(loader *ld, tensor *out, const checkpoint_tensor *t, si
     *out = (tensor){t->view.type, 2, {E * rows, cols}, to, t->view.bytes};
 }
 
-static bool has_dims(const checkpoint_tensor *t, size_t a, size_t b, size_t c)
+static bool has_dims(const named_tensor *t, size_t a, size_t b, size_t c)
 {
     const size_t dims[3] = {a, b, c};
     return t && t->view.n_dims == 3 && memcmp(t->view.dims, dims, sizeof dims) == 0;
@@ -269,7 +269,7 @@ static bool experts_are_turned(const loader *ld)
 
 /* All experts' matrices in one tensor: [E, rows, cols], seen as [E * rows, cols] afterwards; packed, or turned the other
  * way ([E, cols, rows]). */
-static void take_stack(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
+static void take_stack(loader *ld, tensor *out, const named_tensor *t, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts;
     if (take_packed(ld, out, &t->view, E * rows, cols)) {
@@ -287,7 +287,7 @@ static void take_stack(loader *ld, tensor *out, const checkpoint_tensor *t, size
 }
 
 /* gate and up in one tensor: for each expert the rows of gate, then those of up. */
-static void load_fused_experts(loader *ld, moe_weights *w, const checkpoint_tensor *t)
+static void load_fused_experts(loader *ld, moe_weights *w, const named_tensor *t)
 {
     const size_t MI = (size_t)ld->cfg->expert_size, H = (size_t)ld->cfg->hidden_size;
     tensor *part = reserve(ld, 1, sizeof *part, "the table of experts");
@@ -304,7 +304,7 @@ static void load_expert_part(loader *ld, expert_matrices *m, const char *part, s
     const size_t E = (size_t)ld->cfg->n_experts;
     char suffix[NAME_MAX_BYTES];
     snprintf(suffix, sizeof suffix, "mlp.experts.%s", part);
-    const checkpoint_tensor *stack = look_up(ld, suffix);
+    const named_tensor *stack = look_up(ld, suffix);
     tensor *parts = reserve(ld, stack ? 1 : E, sizeof *parts, "the table of experts");
     *m = (expert_matrices){parts, stack != NULL, rows, rows, 0};
     if (parts && stack) {
@@ -321,7 +321,7 @@ static void load_moe(loader *ld, moe_weights *w)
 {
     const model_config *cfg = ld->cfg;
     const size_t MI = (size_t)cfg->expert_size, H = (size_t)cfg->hidden_size;
-    const checkpoint_tensor *fused = look_up(ld, "mlp.experts.gate_up_proj");
+    const named_tensor *fused = look_up(ld, "mlp.experts.gate_up_proj");
     find_matrix(ld, &w->router, "mlp.gate.weight", cfg->n_experts, cfg->hidden_size);
     if (fused) {
         load_fused_experts(ld, w, fused);
@@ -368,7 +368,7 @@ static void load_layer(loader *ld, layer_weights *w, layer_kind kind, bool has_e
 static void find_outer(loader *ld)
 {
     static const char name[] = "embed_tokens.weight";
-    const checkpoint_tensor *t = checkpoint_find(ld->ck, name);
+    const named_tensor *t = tensor_table_find(ld->tensors, name);
     if (!t) {
         ld->err = err_set(
             ld->detail, ERR_NOT_FOUND,
@@ -385,7 +385,7 @@ static void load_head(loader *ld, weights *w)
 {
     static const char name[] = "lm_head.weight";
     const model_config *cfg = ld->cfg;
-    const checkpoint_tensor *t = checkpoint_find(ld->ck, name);
+    const named_tensor *t = tensor_table_find(ld->tensors, name);
     if (t && take_packed(ld, &w->head, &t->view, (size_t)cfg->vocab_size, (size_t)cfg->hidden_size)) {
         ld->n_params -= cfg->tie_word_embeddings ? tensor_len(&w->head) : 0;
         return;
@@ -403,15 +403,14 @@ static void load_head(loader *ld, weights *w)
 static void load_mtp(loader *ld, weights *w)
 {
     const int32_t H = ld->cfg->hidden_size;
-    const checkpoint_traits *traits = checkpoint_get_traits(ld->ck);
     /* none of its tensors: there is no head; some without this one are a fault */
-    w->has_mtp = ld->cfg->n_mtp_layers > 0 && checkpoint_first(ld->ck, "mtp.") != NULL;
+    w->has_mtp = ld->cfg->n_mtp_layers > 0 && tensor_table_first(ld->tensors, "mtp.") != NULL;
     if (!w->has_mtp) {
         return;
     }
     mtp_weights *mtp = &w->mtp;
     ld->outer[0] = '\0';
-    ld->norm_shift = ld->cfg->zero_centred_norms && !traits->mtp_norms_hold_one ? 1.0f : 0.0f;
+    ld->norm_shift = ld->cfg->zero_centred_norms && !ld->traits->mtp_norms_hold_one ? 1.0f : 0.0f;
     snprintf(ld->prefix, sizeof ld->prefix, "mtp.");
     find_layer_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
     find_norm(ld, &mtp->embedding_norm, "pre_fc_norm_embedding.weight", H);
@@ -425,8 +424,8 @@ static void load_mtp(loader *ld, weights *w)
 static void count_vision(loader *ld)
 {
     static const char prefix[] = "visual.";
-    for (size_t i = 0; i < checkpoint_count(ld->ck); i++) {
-        const checkpoint_tensor *t = checkpoint_at(ld->ck, i);
+    for (size_t i = 0; i < ld->tensors->n; i++) {
+        const named_tensor *t = &ld->tensors->items[i];
         if (strncmp(t->name, prefix, sizeof prefix - 1) == 0) {
             ld->n_params += tensor_len(&t->view);
             ld->n_bytes += t->view.bytes;
@@ -434,11 +433,11 @@ static void count_vision(loader *ld)
     }
 }
 
-static uint64_t total_bytes(const checkpoint *ck)
+static uint64_t total_bytes(const tensor_table *all)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < checkpoint_count(ck); i++) {
-        sum += checkpoint_at(ck, i)->view.bytes;
+    for (size_t i = 0; i < all->n; i++) {
+        sum += all->items[i].view.bytes;
     }
     return sum;
 }
@@ -447,9 +446,9 @@ static void load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_
                      void *progress_ctx)
 {
     const model_config *cfg = ld->cfg;
-    uint64_t total = progress ? total_bytes(ld->ck) : 0;
+    uint64_t total = progress ? total_bytes(ld->tensors) : 0;
     find_outer(ld);
-    ld->norm_shift = cfg->zero_centred_norms && !checkpoint_get_traits(ld->ck)->norms_hold_one ? 1.0f : 0.0f;
+    ld->norm_shift = cfg->zero_centred_norms && !ld->traits->norms_hold_one ? 1.0f : 0.0f;
     find_matrix(ld, &w->embed, "embed_tokens.weight", cfg->vocab_size, cfg->hidden_size);
     find_norm(ld, &w->final_norm, "norm.weight", cfg->hidden_size);
     for (int32_t i = 0; !ld->err && i < cfg->n_layers; i++) {
@@ -487,7 +486,12 @@ err_code weights_open(weights **out, const model_config *cfg, const checkpoint *
         arena_destroy(memory);
         return err_set(detail, ERR_NOMEM, "no memory for the table of weights");
     }
-    loader ld = {.ck = ck, .cfg = cfg, .memory = memory, .matrices = matrices, .detail = detail};
+    loader ld = {.tensors = checkpoint_tensors(ck),
+                 .traits = checkpoint_get_traits(ck),
+                 .cfg = cfg,
+                 .memory = memory,
+                 .matrices = matrices,
+                 .detail = detail};
     w->memory = memory;
     w->layers = layers;
     load_all(w, &ld, progress, progress_ctx);
