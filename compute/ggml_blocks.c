@@ -13,16 +13,6 @@ const uint8_t ggml_iq4_table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 1
 /* twice 0 .5 1 1.5 2 3 4 6, then their negatives */
 const uint8_t ggml_mxfp4_table[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 
-static unsigned word(const uint8_t *p)
-{
-    return (unsigned)p[0] | (unsigned)p[1] << 8;
-}
-
-static float half(const uint8_t *p)
-{
-    return f16_to_f32((uint16_t)word(p));
-}
-
 static unsigned nibble(const uint8_t *bytes16, size_t j)
 {
     return bytes16[j % 16] >> (j < 16 ? 0 : 4) & 15u;
@@ -32,14 +22,14 @@ static unsigned nibble(const uint8_t *bytes16, size_t j)
 static void unpack_32(ggml_span *out, dtype type, const uint8_t *p, size_t b)
 {
     uint8_t *u = out->u + b * BLOCK;
-    float scale = type == DTYPE_MXFP4 ? ldexpf(1.0f, p[0] - 128) : half(p), minimum = 0;
+    float scale = type == DTYPE_MXFP4 ? ldexpf(1.0f, p[0] - 128) : f16_at(p), minimum = 0;
     const uint8_t *bits = p + 2, *nibbles = p + ggml_format_of(type)->bytes - 16;
     if (type == DTYPE_Q4_1 || type == DTYPE_Q5_1) {
-        minimum = half(p + 2);
+        minimum = f16_at(p + 2);
         bits = p + 4;
     } else if (type == DTYPE_AF4) {
-        scale = bf16_to_f32((uint16_t)word(p));
-        minimum = bf16_to_f32((uint16_t)word(p + 2));
+        scale = bf16_at(p);
+        minimum = bf16_at(p + 2);
     } else if (type == DTYPE_AF8) {
         memcpy(&scale, p, sizeof scale);
         memcpy(&minimum, p + 4, sizeof minimum);
@@ -78,7 +68,7 @@ static unsigned two_bits(const uint8_t *q, size_t i)
 
 static void unpack_q2_k(ggml_span *out, const uint8_t *p)
 {
-    const float d = half(p + 80), m = half(p + 82);
+    const float d = f16_at(p + 80), m = f16_at(p + 82);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         out->u[i] = (uint8_t)two_bits(p + 16, i);
     }
@@ -92,7 +82,7 @@ static void unpack_q2_k(ggml_span *out, const uint8_t *p)
 static void unpack_q3_k(ggml_span *out, const uint8_t *p)
 {
     const uint8_t *scales = p + 96;
-    const float d = half(p + 108);
+    const float d = f16_at(p + 108);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         out->u[i] = (uint8_t)(two_bits(p + 32, i) | (p[i % 32] >> i / 32 & 1u) << 2);
     }
@@ -107,7 +97,7 @@ static void unpack_q3_k(ggml_span *out, const uint8_t *p)
 static void unpack_q45_k(ggml_span *out, bool five, const uint8_t *p)
 {
     const uint8_t *scales = p + 4, *bits = p + 16, *q = five ? p + 48 : p + 16;
-    const float d = half(p), m = half(p + 2);
+    const float d = f16_at(p), m = f16_at(p + 2);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         unsigned u = q[i / 64 * 32 + i % 32] >> (i / 32 % 2 ? 4 : 0) & 15u;
         out->u[i] = (uint8_t)(five ? u | (bits[i % 32] >> i / 32 & 1u) << 4 : u);
@@ -124,7 +114,7 @@ static void unpack_q45_k(ggml_span *out, bool five, const uint8_t *p)
 /* Of 128 columns 32j + l, the low halves are halves j / 2 of bytes 32 (j % 2) + l. */
 static void unpack_q6_k(ggml_span *out, const uint8_t *p)
 {
-    const float d = half(p + 208);
+    const float d = f16_at(p + 208);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         size_t n = i / 128, j = i / 32 % 4;
         unsigned low = p[64 * n + 32 * (j % 2) + i % 32] >> (j < 2 ? 0 : 4) & 15u;
@@ -137,9 +127,9 @@ static void unpack_q6_k(ggml_span *out, const uint8_t *p)
 
 static void unpack_iq4_xs(ggml_span *out, const uint8_t *p)
 {
-    const float d = half(p);
+    const float d = f16_at(p);
     for (size_t b = 0; b < 8; b++) {
-        unsigned low = p[4 + b / 2] >> (b % 2 ? 4 : 0) & 15u, high = word(p + 2) >> 2 * b & 3u;
+        unsigned low = p[4 + b / 2] >> (b % 2 ? 4 : 0) & 15u, high = half_bits_at(p + 2) >> 2 * b & 3u;
         for (size_t j = 0; j < BLOCK; j++) {
             out->u[b * BLOCK + j] = ggml_iq4_table[nibble(p + 8 + 16 * b, j)];
         }

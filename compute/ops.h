@@ -87,8 +87,6 @@ typedef struct ops {
     /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to nearest even. */
     void (*quantize_x)(quant_x *out, const float *x, size_t K);
     dot_q_fn *dot_q[2];
-    /* One row of weights as floats. */
-    void (*widen_q[2])(float *out, const void *row, size_t K);
 
     /* ---- tiles, for many rows ---- */
 

@@ -23,7 +23,6 @@ const ops *ops_avx2(void)
                               .ggml = ggml_kernels_avx2,
                               .quantize_x = quantize_x_avx2,
                               .dot_q = {dot_q8_avx2, dot_q4_avx2},
-                              .widen_q = {widen_q8_avx2, widen_q4_avx2},
                               .unpack_q4 = unpack_q4_avx2,
                               .tile_q = tile_q_avx2,
                               OPS_SIMD_MEMBERS};

@@ -65,42 +65,6 @@ void quantize_x_avx2(quant_x *out, const float *x, size_t K)
     }
 }
 
-/* ---- weights as floats ---- */
-
-static ALWAYS_INLINE float read_bf16(const unsigned char *at)
-{
-    uint16_t bits;
-    memcpy(&bits, at, sizeof bits);
-    return bf16_to_f32(bits);
-}
-
-void widen_q8_avx2(float *out, const void *row, size_t K)
-{
-    const unsigned char *u = row, *scales = u + quant_columns(K);
-    for (size_t k = 0; k < K; k += QUANT_BLOCK, scales += 2) {
-        const size_t n = K - k < QUANT_BLOCK ? K - k : QUANT_BLOCK;
-        float s = read_bf16(scales);
-        for (size_t i = 0; i < n; i++) {
-            out[k + i] = s * (float)(u[k + i] - 128);
-        }
-    }
-}
-
-void widen_q4_avx2(float *out, const void *row, size_t K)
-{
-    const size_t Kp = quant_columns(K);
-    const unsigned char *u = row, *scales = u + Kp / 2, *minima = scales + Kp / QUANT_BLOCK * 2;
-    for (size_t k = 0; k < K; k += QUANT_BLOCK, scales += 2, minima += 2) {
-        const size_t n = K - k < QUANT_BLOCK ? K - k : QUANT_BLOCK;
-        const unsigned char *group = u + k / QUANT_GROUP * QUANT_BLOCK;
-        const int shift = k % QUANT_GROUP ? 4 : 0;
-        float s = read_bf16(scales), m = read_bf16(minima);
-        for (size_t i = 0; i < n; i++) {
-            out[k + i] = __builtin_fmaf(s, (float)(group[i] >> shift & 15), m);
-        }
-    }
-}
-
 /* ---- products ---- */
 
 static ALWAYS_INLINE __m256i load_32(const void *p)
@@ -126,7 +90,7 @@ static ALWAYS_INLINE vec add_minima(vec sum, const unsigned char *minima, const 
 {
     float m[16] = {0};
     for (size_t i = 0; i < n; i++) {
-        m[i] = read_bf16(minima + 2 * i);
+        m[i] = bf16_at(minima + 2 * i);
     }
     return v_fma(v_load(m), v_load(x_sum), sum);
 }
@@ -151,8 +115,7 @@ static ALWAYS_INLINE float dot_row(const bool q4, const quant_x *x, const unsign
             p0 = sums_of_signed(load_32(w + b * QUANT_BLOCK), x0);
             p1 = sums_of_signed(load_32(w + (b + 1) * QUANT_BLOCK), x1);
         }
-        float s0 = read_bf16(scales + 2 * b) * x->scale[b],
-              s1 = read_bf16(scales + 2 * b + 2) * x->scale[b + 1];
+        float s0 = bf16_at(scales + 2 * b) * x->scale[b], s1 = bf16_at(scales + 2 * b + 2) * x->scale[b + 1];
         sum.lo = _mm256_fmadd_ps(p0, _mm256_set1_ps(s0), sum.lo);
         sum.hi = _mm256_fmadd_ps(p1, _mm256_set1_ps(s1), sum.hi);
     }

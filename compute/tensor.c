@@ -44,8 +44,6 @@ void tensor_to_f32(float *out, const tensor *t, size_t begin, size_t n)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof bits);
-        out[i] = t->type == DTYPE_BF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+        out[i] = t->type == DTYPE_BF16 ? bf16_at(from + 2 * i) : f16_at(from + 2 * i);
     }
 }

@@ -207,11 +207,6 @@ static void write_nibbles(uint8_t *out, const uint8_t u[BLOCK])
     }
 }
 
-static void write_16(uint8_t *out, uint16_t bits)
-{
-    memcpy(out, &bits, sizeof bits);
-}
-
 /* One block of the type that fits the codes and the scales. */
 static void write_block(uint8_t *out, dtype type, const uint8_t u[BLOCK], float scale, float bias)
 {
@@ -221,8 +216,9 @@ static void write_block(uint8_t *out, dtype type, const uint8_t u[BLOCK], float 
         memcpy(out + 8, u, BLOCK);
         return;
     }
-    write_16(out, type == DTYPE_AF4 ? bf16_from_f32(scale) : f16_from_f32(scale));
-    write_16(out + 2, type == DTYPE_AF4 ? bf16_from_f32(bias) : f16_from_f32(bias));
+    void (*put)(void *p, float f) = type == DTYPE_AF4 ? bf16_put : f16_put;
+    put(out, scale);
+    put(out + 2, bias);
     write_nibbles(out + 4, u);
 }
 
