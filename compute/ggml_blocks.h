@@ -1,8 +1,8 @@
 /* ggml_blocks: the block types of GGUF files, as this program reads them, and two like them for MLX's affine groups: what a
  * row is made of. Any thread.
  *
- *     size_t bytes = ggml_row_bytes(DTYPE_Q4_K, K);         K is a whole number of blocks
- *     ggml_span s; ggml_unpack(&s, DTYPE_Q4_K, row, 256);   the specification: columns 0 .. 255 of a row
+ *     size_t bytes = ggml_row_bytes(DTYPE_Q4_K, K);         // K is a whole number of blocks
+ *     ggml_span s; ggml_unpack(&s, DTYPE_Q4_K, row, 256);   // the specification: columns 0 .. 255 of a row
  *
  * A row is blocks one behind the other: of 32 columns with a scale each, or of 256 columns that share a scale for the
  * scales of their sixteenths or eighths. In each of them, column i is

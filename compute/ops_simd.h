@@ -2,7 +2,6 @@
  * set, which first defines `vec` and its functions and the block sizes; so every vector table gives
  * the same bits.
  *
- *     typedef struct vec {...} vec;  v_load(), v_fma() ...
  *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 6, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
  *     #include "compute/ops_simd.h"
  *

@@ -1,7 +1,7 @@
 /* tensor: a named view of numbers that somebody else owns (usually a mapped checkpoint). Any thread; immutable.
  *
  *     tensor w;
- *     if (source.find(source.ctx, "model.norm.weight", &w)) { use(w.data); }
+ *     bool found = source.find(source.ctx, "model.norm.weight", &w);
  */
 #ifndef PARLEY_COMPUTE_TENSOR_H
 #define PARLEY_COMPUTE_TENSOR_H

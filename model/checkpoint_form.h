@@ -1,7 +1,8 @@
 /* checkpoint_form: what a form of checkpoints (a folder of safetensors, a GGUF file) has to do. Loading thread; afterwards
  * immutable.
  *
- *     static const checkpoint_form FOLDER = {open_folder, read_document, open_tokenizer, read_template, close_folder};
+ *     void *self = NULL; checkpoint_contents contents = {.memory = memory};
+ *     err = CHECKPOINT_FOLDER.open(&self, &contents, "DIR", NULL, &detail);
  *
  * A form is one file with one such table. Its open function adds every tensor under its canonical name (checkpoint.h) to the
  * contents and states the traits. What stands behind that, config, families, layers and vision encoder, knows no forms.

@@ -216,8 +216,7 @@ static err_code add_tensor(checkpoint_contents *out, const gguf_form *g, const n
     if (from->view.type == DTYPE_OTHER) {
         return err_set(detail, ERR_UNSUPPORTED,
                        "%s: tensor %.200s is of type %s, which is not supported; take a file with Q8_0, Q4_0 "
-                       "to Q5_1, Q2_K to "
-                       "Q6_K, IQ4_NL, IQ4_XS or MXFP4",
+                       "to Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS or MXFP4",
                        path, from->stored, from->type_name);
     }
     named_tensor t = *from;
@@ -338,8 +337,7 @@ static err_code take_vision(gguf_form *g, const char *path, err_detail *detail)
     if (!err && !fits(g->vision, g)) {
         err = err_set(detail, ERR_INVALID,
                       "%s is no vision tower of %s: clip.projector_type must be qwen3vl_merger, and "
-                      "clip.vision.projection_dim "
-                      "the model's embedding_length",
+                      "clip.vision.projection_dim the model's embedding_length",
                       path, g->path);
     }
     return err;

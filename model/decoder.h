@@ -1,7 +1,7 @@
 /* decoder: one batch of tokens through all layers. Prefill and decode are the same call. Engine thread.
  *
- *     decoder_scratch *sc; decoder_scratch_create(&sc, m, c, max_rows, max_logit_rows, &detail);
- *     decoder_forward(m, c, &batch, sc, &detail);
+ *     decoder_scratch *sc; err = decoder_scratch_create(&sc, m, c, max_rows, max_logit_rows, &detail);
+ *     err = decoder_forward(m, c, &batch, sc, &detail);
  *     const float *logits = decoder_logits(sc, 0);
  */
 #ifndef PARLEY_MODEL_DECODER_H

@@ -33,12 +33,18 @@ typedef struct job {
     err_detail *detail;
 } job;
 
-/* A value NAME.key; for lists with a number for each layer the largest counts, as layers of another kind say 0. */
-static bool find_count(const job *j, const char *name, uint64_t *out)
+/* The value PREFIX.name. */
+static const gguf_value *find(const job *j, const char *name)
 {
     char key[KEY_BYTES];
     snprintf(key, sizeof key, "%s.%s", j->prefix, name);
-    const gguf_value *v = gguf_find(j->f, key);
+    return gguf_find(j->f, key);
+}
+
+/* A count; for lists with a number for each layer the largest counts, as layers of another kind say 0. */
+static bool find_count(const job *j, const char *name, uint64_t *out)
+{
+    const gguf_value *v = find(j, name);
     int64_t n = 0;
     if (!v || !v->is_array) {
         return gguf_uint(v, out);
@@ -51,13 +57,6 @@ static bool find_count(const job *j, const char *name, uint64_t *out)
         *out = (uint64_t)n > *out ? (uint64_t)n : *out;
     }
     return v->n > 0;
-}
-
-static bool find_number(const job *j, const char *name, double *out)
-{
-    char key[KEY_BYTES];
-    snprintf(key, sizeof key, "%s.%s", j->prefix, name);
-    return gguf_number(gguf_find(j->f, key), out);
 }
 
 static err_code missing(const job *j, const char *name)
@@ -164,7 +163,7 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     if (!err && !(find_count(j, "attention.head_count", &heads) && heads > 0)) {
         err = missing(j, "attention.head_count");
     }
-    if (!err && !find_number(j, "attention.layer_norm_rms_epsilon", &epsilon)) {
+    if (!err && !gguf_number(find(j, "attention.layer_norm_rms_epsilon"), &epsilon)) {
         err = missing(j, "attention.layer_norm_rms_epsilon");
     }
     if (err) {
@@ -223,28 +222,24 @@ static err_code write_experts(const job *j)
         {"expert_feed_forward_length", "moe_intermediate_size", true},
         {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", false},
     };
-    char key[KEY_BYTES];
     bool norm = true; /* what files that do not say so mean */
-    snprintf(key, sizeof key, "%s.expert_weights_norm", j->prefix);
-    gguf_bool(gguf_find(j->f, key), &norm);
+    gguf_bool(find(j, "expert_weights_norm"), &norm);
     bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
     return write_counts(j, counts, ARRAY_LEN(counts));
 }
 
 static err_code write_rope(const job *j, const architecture *a)
 {
-    char key[KEY_BYTES];
     uint64_t dims = 0, width = 0;
     double theta = 0;
     const char *scaling = NULL;
     size_t n = 0;
     int64_t sections[3];
-    if (!find_number(j, "rope.freq_base", &theta)) {
+    if (!gguf_number(find(j, "rope.freq_base"), &theta)) {
         return missing(j, "rope.freq_base");
     }
     bytes_printf(j->out, ",\"rope_parameters\":{\"rope_theta\":%.17g", theta);
-    snprintf(key, sizeof key, "%s.rope.scaling.type", j->prefix);
-    const gguf_value *kind = gguf_find(j->f, key);
+    const gguf_value *kind = find(j, "rope.scaling.type");
     if (gguf_text(kind, &scaling, &n) && n > 0 && !gguf_is_text(kind, "none")) {
         bytes_append_str(j->out, ",\"rope_type\":");
         bytes_append_json(j->out, scaling, n);
@@ -253,8 +248,7 @@ static err_code write_rope(const job *j, const architecture *a)
         width > 0) {
         bytes_printf(j->out, ",\"partial_rotary_factor\":%.17g", (double)dims / (double)width);
     }
-    snprintf(key, sizeof key, "%s.rope.dimension_sections", j->prefix);
-    const gguf_value *v = gguf_find(j->f, key);
+    const gguf_value *v = find(j, "rope.dimension_sections");
     if (a->sections && v) {
         for (uint64_t i = 0; i < 3; i++) {
             if (!v->is_array || !gguf_int_at(v, i, &sections[i])) {

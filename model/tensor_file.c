@@ -436,8 +436,7 @@ err_code tensor_set_open(tensor_set **out, const char *dir, err_detail *detail)
     } else {
         err = err_set(detail, ERR_NOT_FOUND,
                       "%s holds neither model.safetensors nor model.safetensors.index.json: the weights are "
-                      "missing, or of "
-                      "weights in several files the index",
+                      "missing, or of weights in several files the index",
                       dir);
     }
     if (!err) {

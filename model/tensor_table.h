@@ -2,7 +2,7 @@
  * immutable, so that any thread may look in it.
  *
  *     tensor_table table = {0};
- *     if (!tensor_table_add(&table, &(named_tensor){name, name, "F32", view})) { no_memory(); }
+ *     bool added = tensor_table_add(&table, &(named_tensor){name, name, "F32", view});
  *     const named_tensor *twice = tensor_table_sort(&table);
  *     const named_tensor *found = tensor_table_find(&table, "norm.weight");
  *     tensor_table_free(&table);
