@@ -241,7 +241,7 @@ static int32_t read_ids(const bench *b, int32_t *ids)
     tensor t = {0};
     err_detail d = {0};
     must(tensor_file_open(&f, b->set.ids, &d), &d);
-    const bool found = tensor_file_find(f, "input_ids", &t);
+    const bool found = tensor_table_get(tensor_file_tensors(f), "input_ids", &t);
     int32_t n = found ? (int32_t)(t.bytes / sizeof(int64_t)) : 0;
     n = n < IDS_MAX ? n : IDS_MAX;
     for (int32_t i = 0; i < n; i++) {

@@ -8,43 +8,10 @@
 
 enum { BLOCK = 32 };
 
-static const ggml_format FORMATS[GGML_TYPES] = {
-    [DTYPE_Q8_0 - DTYPE_Q8_0] = {32, 34, 128, 0},   [DTYPE_Q4_0 - DTYPE_Q8_0] = {32, 18, 8, 0},
-    [DTYPE_Q4_1 - DTYPE_Q8_0] = {32, 20, 0, 32},    [DTYPE_Q5_0 - DTYPE_Q8_0] = {32, 22, 16, 0},
-    [DTYPE_Q5_1 - DTYPE_Q8_0] = {32, 24, 0, 32},    [DTYPE_Q2_K - DTYPE_Q8_0] = {256, 84, 0, 16},
-    [DTYPE_Q3_K - DTYPE_Q8_0] = {256, 110, 4, 0},   [DTYPE_Q4_K - DTYPE_Q8_0] = {256, 144, 0, 32},
-    [DTYPE_Q5_K - DTYPE_Q8_0] = {256, 176, 0, 32},  [DTYPE_Q6_K - DTYPE_Q8_0] = {256, 210, 32, 0},
-    [DTYPE_IQ4_NL - DTYPE_Q8_0] = {32, 18, 128, 0}, [DTYPE_IQ4_XS - DTYPE_Q8_0] = {256, 136, 128, 0},
-    [DTYPE_MXFP4 - DTYPE_Q8_0] = {32, 17, 16, 0},   [DTYPE_AF4 - DTYPE_Q8_0] = {32, 20, 0, 32},
-    [DTYPE_AF8 - DTYPE_Q8_0] = {32, 40, 0, 32},
-};
-
 /* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
 const uint8_t ggml_iq4_table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 /* twice 0 .5 1 1.5 2 3 4 6, then their negatives */
 const uint8_t ggml_mxfp4_table[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
-
-const ggml_format *ggml_format_of(dtype type)
-{
-    assert(dtype_is_ggml(type));
-    return &FORMATS[type - DTYPE_Q8_0];
-}
-
-size_t ggml_row_bytes(dtype type, size_t K)
-{
-    const ggml_format *f = ggml_format_of(type);
-    return K / f->columns * f->bytes;
-}
-
-static unsigned word(const uint8_t *p)
-{
-    return (unsigned)p[0] | (unsigned)p[1] << 8;
-}
-
-static float half(const uint8_t *p)
-{
-    return f16_to_f32((uint16_t)word(p));
-}
 
 static unsigned nibble(const uint8_t *bytes16, size_t j)
 {
@@ -55,14 +22,14 @@ static unsigned nibble(const uint8_t *bytes16, size_t j)
 static void unpack_32(ggml_span *out, dtype type, const uint8_t *p, size_t b)
 {
     uint8_t *u = out->u + b * BLOCK;
-    float scale = type == DTYPE_MXFP4 ? ldexpf(1.0f, p[0] - 128) : half(p), minimum = 0;
-    const uint8_t *bits = p + 2, *nibbles = p + FORMATS[type - DTYPE_Q8_0].bytes - 16;
+    float scale = type == DTYPE_MXFP4 ? ldexpf(1.0f, p[0] - 128) : f16_at(p), minimum = 0;
+    const uint8_t *bits = p + 2, *nibbles = p + ggml_format_of(type)->bytes - 16;
     if (type == DTYPE_Q4_1 || type == DTYPE_Q5_1) {
-        minimum = half(p + 2);
+        minimum = f16_at(p + 2);
         bits = p + 4;
     } else if (type == DTYPE_AF4) {
-        scale = bf16_to_f32((uint16_t)word(p));
-        minimum = bf16_to_f32((uint16_t)word(p + 2));
+        scale = bf16_at(p);
+        minimum = bf16_at(p + 2);
     } else if (type == DTYPE_AF8) {
         memcpy(&scale, p, sizeof scale);
         memcpy(&minimum, p + 4, sizeof minimum);
@@ -101,7 +68,7 @@ static unsigned two_bits(const uint8_t *q, size_t i)
 
 static void unpack_q2_k(ggml_span *out, const uint8_t *p)
 {
-    const float d = half(p + 80), m = half(p + 82);
+    const float d = f16_at(p + 80), m = f16_at(p + 82);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         out->u[i] = (uint8_t)two_bits(p + 16, i);
     }
@@ -115,7 +82,7 @@ static void unpack_q2_k(ggml_span *out, const uint8_t *p)
 static void unpack_q3_k(ggml_span *out, const uint8_t *p)
 {
     const uint8_t *scales = p + 96;
-    const float d = half(p + 108);
+    const float d = f16_at(p + 108);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         out->u[i] = (uint8_t)(two_bits(p + 32, i) | (p[i % 32] >> i / 32 & 1u) << 2);
     }
@@ -130,7 +97,7 @@ static void unpack_q3_k(ggml_span *out, const uint8_t *p)
 static void unpack_q45_k(ggml_span *out, bool five, const uint8_t *p)
 {
     const uint8_t *scales = p + 4, *bits = p + 16, *q = five ? p + 48 : p + 16;
-    const float d = half(p), m = half(p + 2);
+    const float d = f16_at(p), m = f16_at(p + 2);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         unsigned u = q[i / 64 * 32 + i % 32] >> (i / 32 % 2 ? 4 : 0) & 15u;
         out->u[i] = (uint8_t)(five ? u | (bits[i % 32] >> i / 32 & 1u) << 4 : u);
@@ -147,7 +114,7 @@ static void unpack_q45_k(ggml_span *out, bool five, const uint8_t *p)
 /* Of 128 columns 32j + l, the low halves are halves j / 2 of bytes 32 (j % 2) + l. */
 static void unpack_q6_k(ggml_span *out, const uint8_t *p)
 {
-    const float d = half(p + 208);
+    const float d = f16_at(p + 208);
     for (size_t i = 0; i < GGML_SPAN; i++) {
         size_t n = i / 128, j = i / 32 % 4;
         unsigned low = p[64 * n + 32 * (j % 2) + i % 32] >> (j < 2 ? 0 : 4) & 15u;
@@ -160,9 +127,9 @@ static void unpack_q6_k(ggml_span *out, const uint8_t *p)
 
 static void unpack_iq4_xs(ggml_span *out, const uint8_t *p)
 {
-    const float d = half(p);
+    const float d = f16_at(p);
     for (size_t b = 0; b < 8; b++) {
-        unsigned low = p[4 + b / 2] >> (b % 2 ? 4 : 0) & 15u, high = word(p + 2) >> 2 * b & 3u;
+        unsigned low = p[4 + b / 2] >> (b % 2 ? 4 : 0) & 15u, high = half_bits_at(p + 2) >> 2 * b & 3u;
         for (size_t j = 0; j < BLOCK; j++) {
             out->u[b * BLOCK + j] = ggml_iq4_table[nibble(p + 8 + 16 * b, j)];
         }

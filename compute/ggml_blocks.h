@@ -1,8 +1,8 @@
 /* ggml_blocks: the block types of GGUF files, as this program reads them, and two like them for MLX's affine groups: what a
  * row is made of. Any thread.
  *
- *     size_t bytes = ggml_row_bytes(DTYPE_Q4_K, K);         K is a whole number of blocks
- *     ggml_span s; ggml_unpack(&s, DTYPE_Q4_K, row, 256);   the specification: columns 0 .. 255 of a row
+ *     size_t bytes = ggml_row_bytes(DTYPE_Q4_K, K);         // K is a whole number of blocks
+ *     ggml_span s; ggml_unpack(&s, DTYPE_Q4_K, row, 256);   // the specification: columns 0 .. 255 of a row
  *
  * A row is blocks one behind the other: of 32 columns with a scale each, or of 256 columns that share a scale for the
  * scales of their sixteenths or eighths. In each of them, column i is
@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compute/tensor.h"
+#include "compute/dtype.h"
 
 enum { GGML_TYPES = DTYPES - DTYPE_Q8_0, GGML_SPAN = 256, GGML_PART = 16 };
 
@@ -45,9 +45,26 @@ typedef struct ggml_format {
     uint8_t minimum; /* columns that share one: 0 (none), 16 or 32 */
 } ggml_format;
 
-/* type is one that dtype_is_ggml. */
-const ggml_format *ggml_format_of(dtype type);
-size_t ggml_row_bytes(dtype type, size_t K);
+/* type is one that dtype_is_ggml. Here, because kernels know the type as a constant: then so are the members. */
+static inline const ggml_format *ggml_format_of(dtype type)
+{
+    static const ggml_format FORMATS[GGML_TYPES] = {
+        [DTYPE_Q8_0 - DTYPE_Q8_0] = {32, 34, 128, 0},   [DTYPE_Q4_0 - DTYPE_Q8_0] = {32, 18, 8, 0},
+        [DTYPE_Q4_1 - DTYPE_Q8_0] = {32, 20, 0, 32},    [DTYPE_Q5_0 - DTYPE_Q8_0] = {32, 22, 16, 0},
+        [DTYPE_Q5_1 - DTYPE_Q8_0] = {32, 24, 0, 32},    [DTYPE_Q2_K - DTYPE_Q8_0] = {256, 84, 0, 16},
+        [DTYPE_Q3_K - DTYPE_Q8_0] = {256, 110, 4, 0},   [DTYPE_Q4_K - DTYPE_Q8_0] = {256, 144, 0, 32},
+        [DTYPE_Q5_K - DTYPE_Q8_0] = {256, 176, 0, 32},  [DTYPE_Q6_K - DTYPE_Q8_0] = {256, 210, 32, 0},
+        [DTYPE_IQ4_NL - DTYPE_Q8_0] = {32, 18, 128, 0}, [DTYPE_IQ4_XS - DTYPE_Q8_0] = {256, 136, 128, 0},
+        [DTYPE_MXFP4 - DTYPE_Q8_0] = {32, 17, 16, 0},   [DTYPE_AF4 - DTYPE_Q8_0] = {32, 20, 0, 32},
+        [DTYPE_AF8 - DTYPE_Q8_0] = {32, 40, 0, 32},
+    };
+    return &FORMATS[type - DTYPE_Q8_0];
+}
+
+static inline size_t ggml_row_bytes(dtype type, size_t K)
+{
+    return K / ggml_format_of(type)->columns * ggml_format_of(type)->bytes;
+}
 
 /* Bytes of 256 columns. */
 static inline size_t ggml_span_bytes(const ggml_format *f)

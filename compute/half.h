@@ -1,6 +1,7 @@
 /* half: 16-bit floats: exact widening, rounding to the nearest (ties to even). Any thread.
  *
- *     float f = bf16_to_f32(bits);  uint16_t bits = f16_from_f32(f);
+ *     float f = bf16_to_f32(0x3f80);
+ *     f16_put(memory, f);  f = f16_at(memory);
  */
 #ifndef PARLEY_COMPUTE_HALF_H
 #define PARLEY_COMPUTE_HALF_H
@@ -32,8 +33,7 @@ static inline uint16_t bf16_from_f32(float f)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-/* IEEE binary16; a NaN keeps its payload and becomes quiet, as the processor's own conversion does.
- */
+/* IEEE binary16; a NaN keeps its payload and becomes quiet, as the processor's own conversion does. */
 static inline float f16_to_f32(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
@@ -71,6 +71,36 @@ static inline uint16_t f16_from_f32(float f)
         return (uint16_t)(sign | (uint32_t)rintf(f32_from_bits(size) * 0x1p24f));
     }
     return (uint16_t)(sign | (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13);
+}
+
+/* In memory, wherever it lies. */
+static inline uint16_t half_bits_at(const void *p)
+{
+    uint16_t bits;
+    memcpy(&bits, p, sizeof bits);
+    return bits;
+}
+
+static inline float bf16_at(const void *p)
+{
+    return bf16_to_f32(half_bits_at(p));
+}
+
+static inline float f16_at(const void *p)
+{
+    return f16_to_f32(half_bits_at(p));
+}
+
+static inline void bf16_put(void *p, float f)
+{
+    const uint16_t bits = bf16_from_f32(f);
+    memcpy(p, &bits, sizeof bits);
+}
+
+static inline void f16_put(void *p, float f)
+{
+    const uint16_t bits = f16_from_f32(f);
+    memcpy(p, &bits, sizeof bits);
 }
 
 #endif

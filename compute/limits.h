@@ -2,11 +2,12 @@
  * of the call, and nothing else should run meanwhile.
  *
  *     compute_limits l = {0};
- *     while (something is measured) ... if (!compute_measure(&l, c, step_bytes)) ...
- *     ... l.read_gbs ...
+ *     bool measured = compute_measure(&l, c, step_bytes);     // again and again: the best counts
+ *     double seconds = (double)step_bytes / (1e9 * l.read_gbs);
  *
  *     read_bench *r = read_bench_open(c, step_bytes);         // memory to read, kept from pass to pass
- *     before = read_bench_pass(r); step(); after = read_bench_pass(r);
+ *     double before = read_bench_pass(r);
+ *     read_bench_close(r);
  */
 #ifndef PARLEY_COMPUTE_LIMITS_H
 #define PARLEY_COMPUTE_LIMITS_H

@@ -1,7 +1,7 @@
 /* nn: the tensor operations that layers are written with. Each runs on the context's pool and picks kernels
  * from its table (generic, AVX2, AVX-512). Called from one thread at a time per context (engine thread).
  *
- *     compute *c; compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &detail);
+ *     compute *c; err = compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &detail);
  *     nn_linear(c, q, x, &w_q, NULL, n_rows);
  *
  * Letters: T rows (tokens or patches), D model width, K inner width, N output width, H heads, hd head size.

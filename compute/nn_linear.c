@@ -181,7 +181,7 @@ static linear_job make_job(compute *c, float *out, const tensor *w, const float 
                         .N = N,
                         .K = tensor_len(w) / N,
                         .row_bytes = tensor_row_bytes(w),
-                        .own = T <= c->ops->dot_rows_best || dtype_is_quantized(w->type)};
+                        .own = T <= NN_ROWS_EXACT || c->ops->dot_rows_best || dtype_is_quantized(w->type)};
 }
 
 /* Rows of x in 8 bits go to the packed room. A few rows: not worth a fork. */

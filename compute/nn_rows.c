@@ -33,57 +33,43 @@ void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, s
     nn_run_rows(c, embed_rows, &args, T, D);
 }
 
-typedef struct pair_args {
+/* Of operations on single numbers a row is one of them; x is NULL for those that have one operand. */
+typedef struct values_args {
+    void (*two)(float *y, const float *x, size_t n);
+    void (*one)(float *y, size_t n);
     float *y;
     const float *x;
-} pair_args;
+} values_args;
 
-static void add_values(const ops *o, const void *args, size_t begin, size_t end)
+static void run_values(const ops *o, const void *args, size_t begin, size_t end)
 {
-    const pair_args *a = args;
-    o->add(a->y + begin, a->x + begin, end - begin);
+    (void)o;
+    const values_args *a = args;
+    if (a->x) {
+        a->two(a->y + begin, a->x + begin, end - begin);
+    } else {
+        a->one(a->y + begin, end - begin);
+    }
 }
 
 void nn_add(compute *c, float *y, const float *x, size_t n)
 {
-    pair_args args = {y, x};
-    nn_run_rows(c, add_values, &args, n, 1);
-}
-
-static void silu_mul_values(const ops *o, const void *args, size_t begin, size_t end)
-{
-    const pair_args *a = args;
-    o->silu_mul(a->y + begin, a->x + begin, end - begin);
+    nn_run_rows(c, run_values, &(values_args){.two = c->ops->add, .y = y, .x = x}, n, 1);
 }
 
 void nn_silu_mul(compute *c, float *gate, const float *up, size_t n)
 {
-    pair_args args = {gate, up};
-    nn_run_rows(c, silu_mul_values, &args, n, 1);
-}
-
-static void gelu_tanh_values(const ops *o, const void *args, size_t begin, size_t end)
-{
-    const pair_args *a = args;
-    o->gelu_tanh(a->y + begin, end - begin);
+    nn_run_rows(c, run_values, &(values_args){.two = c->ops->silu_mul, .y = gate, .x = up}, n, 1);
 }
 
 void nn_gelu_tanh(compute *c, float *x, size_t n)
 {
-    pair_args args = {x, NULL};
-    nn_run_rows(c, gelu_tanh_values, &args, n, 1);
-}
-
-static void gelu_erf_values(const ops *o, const void *args, size_t begin, size_t end)
-{
-    const pair_args *a = args;
-    o->gelu_erf(a->y + begin, end - begin);
+    nn_run_rows(c, run_values, &(values_args){.one = c->ops->gelu_tanh, .y = x}, n, 1);
 }
 
 void nn_gelu_erf(compute *c, float *x, size_t n)
 {
-    pair_args args = {x, NULL};
-    nn_run_rows(c, gelu_erf_values, &args, n, 1);
+    nn_run_rows(c, run_values, &(values_args){.one = c->ops->gelu_erf, .y = x}, n, 1);
 }
 
 typedef struct norm_args {

@@ -365,5 +365,5 @@ void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const 
 
 bool nn_many_is_exact(const compute *c)
 {
-    return c->ops->dot_rows_best == SIZE_MAX || (c->fast && c->ops->tiles_best);
+    return c->ops->dot_rows_best || (c->fast && c->ops->tiles_best);
 }

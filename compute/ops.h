@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compute/dtype.h"
 #include "compute/ops_ggml.h"
 #include "compute/ops_kv.h"
 #include "compute/quant.h"
-#include "compute/tensor.h"
 
 /* out[t*out_stride + n] = sum_k x[t*x_stride + k] * w[n*w_stride + k] for T x N elements; strides
  * in elements. Sum: lane k % 16 of 16 accumulators takes term k in rising order; then lanes l and
@@ -76,10 +76,9 @@ typedef struct ops {
     /* ---- by dtype: DTYPE_F32, DTYPE_BF16, DTYPE_F16 ---- */
     void (*widen[DTYPE_OTHER])(float *out, const void *in, size_t n);
     dot_rows_fn *dot_rows[DTYPE_OTHER];
-    /* Up to this many rows dot_rows is taken before BLAS; at least NN_ROWS_EXACT. Measured: with
-     * AVX-512 it is as fast as OpenBLAS's AVX-512 kernels and twice its Haswell ones; with AVX2 it
-     * reaches two thirds of BLAS. */
-    size_t dot_rows_best;
+    /* Many rows, too, take dot_rows before BLAS. Measured: with AVX-512 it is as fast as OpenBLAS's
+     * AVX-512 kernels and twice its Haswell ones; with AVX2 it reaches two thirds of BLAS. */
+    bool dot_rows_best;
     /* Prompts and pictures take the tiles below; otherwise they go the same way as few rows. */
     bool tiles_best;
 
@@ -88,8 +87,6 @@ typedef struct ops {
     /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to nearest even. */
     void (*quantize_x)(quant_x *out, const float *x, size_t K);
     dot_q_fn *dot_q[2];
-    /* One row of weights as floats. */
-    void (*widen_q[2])(float *out, const void *row, size_t K);
 
     /* ---- tiles, for many rows ---- */
 

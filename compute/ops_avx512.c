@@ -18,8 +18,8 @@ enum { KV_R = 4, KV_N = 4, KV_V = 4, KV_Q8_R = 4, KV_Q8_N = 4, KV_Q8_GROUPS = 2 
 
 /* The members that all tables of this file have in common. */
 #define OPS_512_MEMBERS                                                                                      \
-    OPS_SIMD_MEMBERS, .dot_rows_best = SIZE_MAX, .tiles_best = true, .quantize_x = quantize_x_avx2,          \
-                      .widen_q = {widen_q8_avx2, widen_q4_avx2}, .unpack_q4 = unpack_q4_avx2
+    OPS_SIMD_MEMBERS, .dot_rows_best = true, .tiles_best = true, .quantize_x = quantize_x_avx2,              \
+                      .unpack_q4 = unpack_q4_avx2
 
 static const kv_ops KV_OPS_VNNI[KV_TYPES] = {
     KV_OPS_SIMD_FLOATS,

@@ -5,20 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "compute/generic.h"
 #include "compute/half.h"
-#include "compute/nn.h"
-
-enum { LANES = 16 };
-
-static float add_lanes(float lane[LANES])
-{
-    for (size_t half = LANES / 2; half > 0; half /= 2) {
-        for (size_t l = 0; l < half; l++) {
-            lane[l] += lane[l + half];
-        }
-    }
-    return lane[0];
-}
 
 static void widen_f32_generic(float *out, const void *in, size_t n)
 {
@@ -29,9 +17,7 @@ static void widen_bf16_generic(float *out, const void *in, size_t n)
 {
     const unsigned char *from = in;
     for (size_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof bits);
-        out[i] = bf16_to_f32(bits);
+        out[i] = bf16_at(from + 2 * i);
     }
 }
 
@@ -39,9 +25,7 @@ static void widen_f16_generic(float *out, const void *in, size_t n)
 {
     const unsigned char *from = in;
     for (size_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof bits);
-        out[i] = f16_to_f32(bits);
+        out[i] = f16_at(from + 2 * i);
     }
 }
 
@@ -73,23 +57,16 @@ static inline void dot_rows_generic(float *out, size_t out_stride, const float *
     }
 }
 
-static void dot_rows_f32_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
-                                 const void *w, size_t w_stride, size_t N, size_t K)
-{
-    dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 4, widen_f32_generic);
-}
-
-static void dot_rows_bf16_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
-                                  const void *w, size_t w_stride, size_t N, size_t K)
-{
-    dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 2, widen_bf16_generic);
-}
-
-static void dot_rows_f16_generic(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
-                                 const void *w, size_t w_stride, size_t N, size_t K)
-{
-    dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, 2, widen_f16_generic);
-}
+/* The products of one type of weights. */
+#define DOT_ROWS_GENERIC(type, size)                                                                         \
+    static void dot_rows_##type##_generic(float *out, size_t out_stride, const float *x, size_t x_stride,    \
+                                          size_t T, const void *w, size_t w_stride, size_t N, size_t K)      \
+    {                                                                                                        \
+        dot_rows_generic(out, out_stride, x, x_stride, T, w, w_stride, N, K, size, widen_##type##_generic);  \
+    }
+DOT_ROWS_GENERIC(f32, 4)
+DOT_ROWS_GENERIC(bf16, 2)
+DOT_ROWS_GENERIC(f16, 2)
 
 static void pack_bf16_generic(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K)
 {
@@ -100,13 +77,6 @@ static void pack_bf16_generic(uint32_t *out, const float *x, size_t x_stride, si
                 t < T ? bf16_from_f32(pair[0]) | (uint32_t)bf16_from_f32(pair[1]) << 16 : 0;
         }
     }
-}
-
-static float read_bf16(const unsigned char *at)
-{
-    uint16_t bits;
-    memcpy(&bits, at, sizeof bits);
-    return bf16_to_f32(bits);
 }
 
 static void quantize_x_generic(quant_x *out, const float *x, size_t K)
@@ -150,7 +120,7 @@ static float dot_q_element(dtype type, const quant_x *x, const unsigned char *w,
     float lane[LANES] = {0};
     for (size_t b = 0; b < n_blocks; b += 2) {
         for (size_t i = b; type == DTYPE_Q4 && b % 16 == 0 && i < n_blocks && i < b + 16; i++) {
-            lane[i % 16] = fmaf(read_bf16(minima + 2 * i), x->sum[i], lane[i % 16]);
+            lane[i % 16] = fmaf(bf16_at(minima + 2 * i), x->sum[i], lane[i % 16]);
         }
         for (size_t l = 0; l < LANES; l++) {
             int32_t sum = 0;
@@ -158,7 +128,7 @@ static float dot_q_element(dtype type, const quant_x *x, const unsigned char *w,
                 sum += stored_number(type, w, k) * x->q[k];
             }
             size_t block = b + l / 8;
-            lane[l] = fmaf((float)sum, read_bf16(scales + 2 * block) * x->scale[block], lane[l]);
+            lane[l] = fmaf((float)sum, bf16_at(scales + 2 * block) * x->scale[block], lane[l]);
         }
     }
     return add_lanes(lane);
@@ -186,25 +156,6 @@ static void dot_q4_generic(float *out, size_t out_stride, const void *x, size_t 
                            size_t K)
 {
     dot_q_generic(DTYPE_Q4, out, out_stride, x, T, w, N, K);
-}
-
-static void widen_q8_generic(float *out, const void *row, size_t K)
-{
-    const unsigned char *scales = (const unsigned char *)row + quant_columns(K);
-    for (size_t k = 0; k < K; k++) {
-        out[k] = read_bf16(scales + k / QUANT_BLOCK * 2) * (float)stored_number(DTYPE_Q8, row, k);
-    }
-}
-
-static void widen_q4_generic(float *out, const void *row, size_t K)
-{
-    const size_t Kp = quant_columns(K);
-    const unsigned char *scales = (const unsigned char *)row + Kp / 2,
-                        *minima = scales + Kp / QUANT_BLOCK * 2;
-    for (size_t k = 0; k < K; k++) {
-        const size_t at = k / QUANT_BLOCK * 2;
-        out[k] = fmaf(read_bf16(scales + at), (float)stored_number(DTYPE_Q4, row, k), read_bf16(minima + at));
-    }
 }
 
 static void tile_f32_generic(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
@@ -512,10 +463,8 @@ const ops *ops_generic(void)
         .name = "generic",
         .widen = {widen_f32_generic, widen_bf16_generic, widen_f16_generic},
         .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
-        .dot_rows_best = NN_ROWS_EXACT,
         .quantize_x = quantize_x_generic,
         .dot_q = {dot_q8_generic, dot_q4_generic},
-        .widen_q = {widen_q8_generic, widen_q4_generic},
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,

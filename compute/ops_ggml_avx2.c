@@ -5,19 +5,16 @@
 #if defined(__AVX2__)
 
 #include "compute/ops_ggml_simd.h"
+#include "compute/vec_avx2.h"
 
 enum { BLOCKS = GGML_SPAN / 32 };
 
-typedef struct lanes {
-    __m256 half[2]; /* blocks of even and of odd number */
-} lanes;
-
-static ALWAYS_INLINE float add_all(lanes a)
+/* The scales and minima of a span as floats: [16] for parts of 16 columns, [8] for blocks of 32. */
+static ALWAYS_INLINE void store_scales(const dtype type, const uint8_t *span, float s[16], float m[16])
 {
-    __m256 b = _mm256_add_ps(a.half[0], a.half[1]);
-    __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
-    c = _mm_add_ps(c, _mm_movehl_ps(c, c));
-    return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+    const span_scales scales = scales_of(type, span);
+    v_store(s, (vec){scales.s[0], scales.s[1]});
+    v_store(m, (vec){scales.m[0], scales.m[1]});
 }
 
 /* Eight sums of four x.q * (u - zero). */
@@ -49,14 +46,14 @@ static ALWAYS_INLINE __m256 part_pair(const float *v)
     return _mm256_set_m128(_mm_set1_ps(v[1]), _mm_set1_ps(v[0]));
 }
 
-/* One block's share. s, m: [16] for parts of 16 columns, [8] for blocks of 32. */
-static ALWAYS_INLINE void add_block(const dtype type, lanes *sum, __m256i u, const quant_x *x, size_t at,
+/* One block's share; s, m as of store_scales. Blocks of even number go to the lower lanes. */
+static ALWAYS_INLINE void add_block(const dtype type, vec *sum, __m256i u, const quant_x *x, size_t at,
                                     size_t b, const float *s, const float *m)
 {
     const size_t block = at / 32 + b;
     const __m256i offset = _mm256_loadu_si256((const void *)(x->offset + block * 8));
     const __m256 x_scale = _mm256_set1_ps(x->scale[block]);
-    __m256 *half = &sum->half[b % 2];
+    __m256 *half = b % 2 ? &sum->hi : &sum->lo;
     if (type == DTYPE_Q2_K) { /* the offset is -128 times the sum */
         __m256 sums =
             _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_srai_epi32(offset, 7)));
@@ -74,23 +71,19 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
     uint8_t room[SPAN_ROOM];
     float s[16], m[16];
     quant_x rows[ROWS_T];
-    lanes sum[ROWS_T];
+    vec sum[ROWS_T];
     for (size_t t = 0; t < nt; t++) {
         rows[t] = quant_x_at(x, K, t0 + t);
-        sum[t].half[0] = sum[t].half[1] = _mm256_setzero_ps();
+        sum[t] = v_set1(0.0f);
     }
     for (size_t at = 0; at < K; at += GGML_SPAN, w += span_bytes(type)) {
         const uint8_t *span = whole_span(type, w, K - at, room);
         ask_ahead(type, w);
         const size_t left = (K - at + 63) / 64 * 2, n = left < BLOCKS ? left : BLOCKS;
-        const span_scales scales = scales_of(type, span);
-        for (size_t i = 0; i < 2; i++) {
-            _mm256_storeu_ps(s + 8 * i, scales.s[i]);
-            _mm256_storeu_ps(m + 8 * i, scales.m[i]);
-        }
+        store_scales(type, span, s, m);
         for (size_t t = 0; has_minimum_32(type) && t < nt; t++) {
-            sum[t].half[0] =
-                _mm256_fmadd_ps(scales.m[0], _mm256_loadu_ps(rows[t].sum + at / 32), sum[t].half[0]);
+            const __m256 sums = _mm256_loadu_ps(rows[t].sum + at / 32);
+            sum[t].lo = _mm256_fmadd_ps(_mm256_loadu_ps(m), sums, sum[t].lo);
         }
         for (size_t b = 0; b < n; b++) {
             const __m256i u = block_codes(type, span, b);
@@ -100,7 +93,7 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
         }
     }
     for (size_t t = 0; t < nt; t++) {
-        out[(t0 + t) * out_stride] = add_all(sum[t]);
+        out[(t0 + t) * out_stride] = v_sum(sum[t]);
     }
 }
 
@@ -109,8 +102,7 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
 static ALWAYS_INLINE void widen_block(const dtype type, float *out, const uint8_t *span, size_t b,
                                       const float *s, const float *m)
 {
-    static const uint8_t zeros[] = {128, 0, 32, 16, 8, 4};
-    const float zero = zero_shift(type) < 0 ? 0.0f : zeros[zero_shift(type)];
+    const float zero = ggml_format_of(type)->zero;
     uint8_t u[32];
     _mm256_storeu_si256((void *)u, block_codes(type, span, b));
     for (size_t i = 0; i < 32; i += 8) {
@@ -127,11 +119,7 @@ static ALWAYS_INLINE void widen_row(const dtype type, float *out, const uint8_t 
     float s[16], m[16];
     for (size_t at = 0; at < K; at += GGML_SPAN, w += span_bytes(type)) {
         const uint8_t *span = whole_span(type, w, K - at, room);
-        const span_scales scales = scales_of(type, span);
-        for (size_t i = 0; i < 2; i++) {
-            _mm256_storeu_ps(s + 8 * i, scales.s[i]);
-            _mm256_storeu_ps(m + 8 * i, scales.m[i]);
-        }
+        store_scales(type, span, s, m);
         for (size_t b = 0; b < BLOCKS && at + b * 32 < K; b++) {
             widen_block(type, out + at + b * 32, span, b, s, m);
         }
@@ -143,19 +131,15 @@ static ALWAYS_INLINE void widen_row(const dtype type, float *out, const uint8_t 
 static ALWAYS_INLINE void unpack_row(const dtype type, uint8_t *u, float *scale, float *minimum,
                                      const uint8_t *w, size_t K)
 {
-    static const uint8_t to_128[] = {0, 128, 96, 112, 120, 124};
-    const uint8_t more = zero_shift(type) < 0 ? 0 : to_128[zero_shift(type)];
+    const unsigned zero = ggml_format_of(type)->zero;
+    const uint8_t more = (uint8_t)(zero ? 128 - zero : 0);
     const size_t n_blocks = quant_columns(K) / 32, scales_a_block = ggml_has_halves(type) ? 2 : 1;
     uint8_t room[SPAN_ROOM];
     for (size_t at = 0; at < n_blocks; at += BLOCKS, w += span_bytes(type)) {
         const size_t n = n_blocks - at < BLOCKS ? n_blocks - at : BLOCKS;
         const uint8_t *span = whole_span(type, w, K - at * 32, room);
-        const span_scales scales = scales_of(type, span);
         float s[16], m[16];
-        for (size_t i = 0; i < 2; i++) {
-            _mm256_storeu_ps(s + 8 * i, scales.s[i]);
-            _mm256_storeu_ps(m + 8 * i, scales.m[i]);
-        }
+        store_scales(type, span, s, m);
         for (size_t b = 0; b < n; b++) {
             const __m256i codes = _mm256_add_epi8(block_codes(type, span, b), _mm256_set1_epi8((char)more));
             _mm256_storeu_si256((void *)(u + (at + b) * 32), codes);

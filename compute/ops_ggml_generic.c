@@ -2,21 +2,13 @@
 
 #include <math.h>
 
-enum { LANES = 16, GROUP = 64, BLOCK = 32 };
+#include "compute/generic.h"
+
+enum { GROUP = 64, BLOCK = 32 };
 
 static size_t span_columns(size_t K, size_t at)
 {
     return K - at < GGML_SPAN ? K - at : GGML_SPAN;
-}
-
-static float add_lanes(float lane[LANES])
-{
-    for (size_t half = LANES / 2; half > 0; half /= 2) {
-        for (size_t l = 0; l < half; l++) {
-            lane[l] += lane[l + half];
-        }
-    }
-    return lane[0];
 }
 
 /* A span's share of every lane; at is its first column. */

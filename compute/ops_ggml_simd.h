@@ -19,83 +19,38 @@ typedef struct span_scales {
     __m256 s[2], m[2];
 } span_scales;
 
+/* Whether a block has 32 columns, and not 256. */
 static ALWAYS_INLINE bool is_block_32(const dtype type)
 {
-    return type == DTYPE_Q8_0 || type == DTYPE_Q4_0 || type == DTYPE_Q4_1 || type == DTYPE_Q5_0 ||
-           type == DTYPE_Q5_1 || type == DTYPE_IQ4_NL || type == DTYPE_MXFP4 || type == DTYPE_AF4 ||
-           type == DTYPE_AF8;
+    return ggml_format_of(type)->columns == 32;
 }
 
 /* Whether 16 columns have a scale of their own. */
 static ALWAYS_INLINE bool is_part_16(const dtype type)
 {
-    return type == DTYPE_Q2_K || type == DTYPE_Q3_K || type == DTYPE_Q6_K;
+    return type == DTYPE_Q2_K || ggml_has_halves(type);
 }
 
 static ALWAYS_INLINE bool has_minimum_32(const dtype type)
 {
-    return type == DTYPE_Q4_1 || type == DTYPE_Q5_1 || type == DTYPE_Q4_K || type == DTYPE_Q5_K ||
-           type == DTYPE_AF4 || type == DTYPE_AF8;
+    return ggml_format_of(type)->minimum == 32;
 }
 
 static ALWAYS_INLINE size_t block_bytes(const dtype type)
 {
-    switch (type) {
-    case DTYPE_Q8_0:
-        return 34;
-    case DTYPE_Q4_1:
-    case DTYPE_AF4:
-        return 20;
-    case DTYPE_AF8:
-        return 40;
-    case DTYPE_Q5_0:
-        return 22;
-    case DTYPE_Q5_1:
-        return 24;
-    case DTYPE_MXFP4:
-        return 17;
-    case DTYPE_Q2_K:
-        return 84;
-    case DTYPE_Q3_K:
-        return 110;
-    case DTYPE_Q4_K:
-        return 144;
-    case DTYPE_Q5_K:
-        return 176;
-    case DTYPE_Q6_K:
-        return 210;
-    case DTYPE_IQ4_XS:
-        return 136;
-    default: /* q4_0, iq4_nl */
-        return 18;
-    }
+    return ggml_format_of(type)->bytes;
 }
 
 static ALWAYS_INLINE size_t span_bytes(const dtype type)
 {
-    return is_block_32(type) ? 8 * block_bytes(type) : block_bytes(type);
+    return ggml_span_bytes(ggml_format_of(type));
 }
 
 /* By how much quant_x.offset (-128 times a sum) is shifted to become -zero times it; -1 where zero is 0. */
 static ALWAYS_INLINE int zero_shift(const dtype type)
 {
-    switch (type) {
-    case DTYPE_Q8_0:
-    case DTYPE_IQ4_NL:
-    case DTYPE_IQ4_XS:
-        return 0;
-    case DTYPE_Q6_K:
-        return 2;
-    case DTYPE_Q5_0:
-    case DTYPE_MXFP4:
-        return 3;
-    case DTYPE_Q4_0:
-        return 4;
-    case DTYPE_Q3_K:
-        return 5;
-    default:
-        return -1;
-    }
+    const unsigned zero = ggml_format_of(type)->zero; /* a power of two */
+    return zero == 0 ? -1 : 7 - __builtin_ctz(zero);
 }
 
 /* ---- bytes ---- */

@@ -5,9 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "compute/generic.h"
 #include "compute/half.h"
-
-enum { LANES = 16 };
 
 /* ---- f32, bf16, f16 ---- */
 
@@ -21,8 +20,7 @@ static float pack_bf16(void *out, const float *x, size_t hd)
 {
     unsigned char *to = out;
     for (size_t i = 0; i < hd; i++) {
-        uint16_t bits = bf16_from_f32(x[i]);
-        memcpy(to + 2 * i, &bits, sizeof bits);
+        bf16_put(to + 2 * i, x[i]);
     }
     return 1.0f;
 }
@@ -31,8 +29,7 @@ static float pack_f16(void *out, const float *x, size_t hd)
 {
     unsigned char *to = out;
     for (size_t i = 0; i < hd; i++) {
-        uint16_t bits = f16_from_f32(x[i]);
-        memcpy(to + 2 * i, &bits, sizeof bits);
+        f16_put(to + 2 * i, x[i]);
     }
     return 1.0f;
 }
@@ -46,16 +43,12 @@ static float number_f32(const unsigned char *row, size_t i)
 
 static float number_bf16(const unsigned char *row, size_t i)
 {
-    uint16_t bits;
-    memcpy(&bits, row + 2 * i, sizeof bits);
-    return bf16_to_f32(bits);
+    return bf16_at(row + 2 * i);
 }
 
 static float number_f16(const unsigned char *row, size_t i)
 {
-    uint16_t bits;
-    memcpy(&bits, row + 2 * i, sizeof bits);
-    return f16_to_f32(bits);
+    return f16_at(row + 2 * i);
 }
 
 typedef float number_fn(const unsigned char *row, size_t i);
@@ -72,12 +65,7 @@ static inline float dot_row(const float *q, const unsigned char *row, size_t hd,
     for (size_t i = 0; i < hd; i++) {
         lane[i % LANES] += q[i] * number(row, i);
     }
-    for (size_t half = LANES / 2; half > 0; half /= 2) {
-        for (size_t l = 0; l < half; l++) {
-            lane[l] += lane[l + half];
-        }
-    }
-    return lane[0];
+    return add_lanes(lane);
 }
 
 static inline void dot_rows(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,

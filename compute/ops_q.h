@@ -1,7 +1,7 @@
 /* ops_q: the vector kernels for blocks of 8 and 4 bits, for the tables in ops_avx2.c and ops_avx512.c alone. Any thread.
  * Signatures and meaning: ops.h.
  *
- *     static const ops table = {..., .dot_q = {dot_q8_vnni, dot_q4_vnni}};
+ *     static const ops table = {.dot_q = {dot_q8_vnni, dot_q4_vnni}};
  */
 #ifndef PARLEY_COMPUTE_OPS_Q_H
 #define PARLEY_COMPUTE_OPS_Q_H
@@ -12,8 +12,6 @@
 typedef enum tile_kind { TILE_PLAIN, TILE_MINIMA, TILE_WIDE, TILE_HALVES } tile_kind;
 
 void quantize_x_avx2(quant_x *out, const float *x, size_t K);
-void widen_q8_avx2(float *out, const void *row, size_t K);
-void widen_q4_avx2(float *out, const void *row, size_t K);
 void unpack_q4_avx2(uint8_t *out, const void *row, size_t K);
 
 dot_q_fn dot_q8_avx2, dot_q4_avx2; /* pairs of bytes multiplied to 16 bits */

@@ -4,15 +4,10 @@
 
 #if defined(__AVX2__)
 
-#include <immintrin.h>
 #include <string.h>
 
 #include "compute/half.h"
-#include "compute/kernel.h"
-
-typedef struct lanes {
-    __m256 lo, hi; /* blocks of even and of odd number */
-} lanes;
+#include "compute/vec_avx2.h"
 
 /* ---- activations ---- */
 
@@ -70,42 +65,6 @@ void quantize_x_avx2(quant_x *out, const float *x, size_t K)
     }
 }
 
-/* ---- weights as floats ---- */
-
-static ALWAYS_INLINE float read_bf16(const unsigned char *at)
-{
-    uint16_t bits;
-    memcpy(&bits, at, sizeof bits);
-    return bf16_to_f32(bits);
-}
-
-void widen_q8_avx2(float *out, const void *row, size_t K)
-{
-    const unsigned char *u = row, *scales = u + quant_columns(K);
-    for (size_t k = 0; k < K; k += QUANT_BLOCK, scales += 2) {
-        const size_t n = K - k < QUANT_BLOCK ? K - k : QUANT_BLOCK;
-        float s = read_bf16(scales);
-        for (size_t i = 0; i < n; i++) {
-            out[k + i] = s * (float)(u[k + i] - 128);
-        }
-    }
-}
-
-void widen_q4_avx2(float *out, const void *row, size_t K)
-{
-    const size_t Kp = quant_columns(K);
-    const unsigned char *u = row, *scales = u + Kp / 2, *minima = scales + Kp / QUANT_BLOCK * 2;
-    for (size_t k = 0; k < K; k += QUANT_BLOCK, scales += 2, minima += 2) {
-        const size_t n = K - k < QUANT_BLOCK ? K - k : QUANT_BLOCK;
-        const unsigned char *group = u + k / QUANT_GROUP * QUANT_BLOCK;
-        const int shift = k % QUANT_GROUP ? 4 : 0;
-        float s = read_bf16(scales), m = read_bf16(minima);
-        for (size_t i = 0; i < n; i++) {
-            out[k + i] = __builtin_fmaf(s, (float)(group[i] >> shift & 15), m);
-        }
-    }
-}
-
 /* ---- products ---- */
 
 static ALWAYS_INLINE __m256i load_32(const void *p)
@@ -126,31 +85,21 @@ static ALWAYS_INLINE __m256 sums_of_signed(__m256i bytes, __m256i x)
     return sums_of_four(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
 }
 
-static ALWAYS_INLINE float add_all(lanes a)
-{
-    __m256 b = _mm256_add_ps(a.lo, a.hi);
-    __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
-    c = _mm_add_ps(c, _mm_movehl_ps(c, c));
-    return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
-}
-
 /* Lanes 0 .. 15 += minima of up to 16 blocks times the sums of x. */
-static ALWAYS_INLINE lanes add_minima(lanes sum, const unsigned char *minima, const float *x_sum, size_t n)
+static ALWAYS_INLINE vec add_minima(vec sum, const unsigned char *minima, const float *x_sum, size_t n)
 {
     float m[16] = {0};
     for (size_t i = 0; i < n; i++) {
-        m[i] = read_bf16(minima + 2 * i);
+        m[i] = bf16_at(minima + 2 * i);
     }
-    sum.lo = _mm256_fmadd_ps(_mm256_loadu_ps(m), _mm256_loadu_ps(x_sum), sum.lo);
-    sum.hi = _mm256_fmadd_ps(_mm256_loadu_ps(m + 8), _mm256_loadu_ps(x_sum + 8), sum.hi);
-    return sum;
+    return v_fma(v_load(m), v_load(x_sum), sum);
 }
 
 static ALWAYS_INLINE float dot_row(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp)
 {
     const size_t n_blocks = Kp / QUANT_BLOCK;
     const unsigned char *scales = w + (q4 ? Kp / 2 : Kp), *minima = scales + 2 * n_blocks;
-    lanes sum = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    vec sum = v_set1(0.0f); /* lo: blocks of even number, hi: of odd */
     for (size_t b = 0; b < n_blocks; b += 2) {
         if (q4 && b % 16 == 0) {
             sum = add_minima(sum, minima + 2 * b, x->sum + b, n_blocks - b < 16 ? n_blocks - b : 16);
@@ -166,12 +115,11 @@ static ALWAYS_INLINE float dot_row(const bool q4, const quant_x *x, const unsign
             p0 = sums_of_signed(load_32(w + b * QUANT_BLOCK), x0);
             p1 = sums_of_signed(load_32(w + (b + 1) * QUANT_BLOCK), x1);
         }
-        float s0 = read_bf16(scales + 2 * b) * x->scale[b],
-              s1 = read_bf16(scales + 2 * b + 2) * x->scale[b + 1];
+        float s0 = bf16_at(scales + 2 * b) * x->scale[b], s1 = bf16_at(scales + 2 * b + 2) * x->scale[b + 1];
         sum.lo = _mm256_fmadd_ps(p0, _mm256_set1_ps(s0), sum.lo);
         sum.hi = _mm256_fmadd_ps(p1, _mm256_set1_ps(s1), sum.hi);
     }
-    return add_all(sum);
+    return v_sum(sum);
 }
 
 static ALWAYS_INLINE void dot_rows_q(const bool q4, float *out, size_t out_stride, const void *x, size_t T,

@@ -1,12 +1,10 @@
 /* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included by the files that
  * define the block:
  *
- *     enum { TILE_N = 3, TILE_V = 4, TILE_SIDE = 16 };   rows of weights, vectors of rows of x, rows of x in a vector
- *     static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
- *                                          const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
- *                                          const size_t nv)
- *         sums of rows n0 .. n0+nn-1 of w and of nv vectors from row t of x on
- *     #include "compute/ops_q_tile.h"                    tile_q_of()
+ *     #include "compute/ops_q_tile.h"
+ *
+ * Wanted of the including file: TILE_N rows of weights, TILE_V vectors of TILE_SIDE rows of x; tile_block(), the sums of rows
+ * n0 .. n0+nn-1 of w and of nv vectors from row t of x on.
  */
 #ifndef PARLEY_COMPUTE_OPS_Q_TILE_H
 #define PARLEY_COMPUTE_OPS_Q_TILE_H

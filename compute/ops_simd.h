@@ -2,7 +2,6 @@
  * set, which first defines `vec` and its functions and the block sizes; so every vector table gives
  * the same bits.
  *
- *     typedef struct vec {...} vec;  v_load(), v_fma() ...
  *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 6, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
  *     #include "compute/ops_simd.h"
  *
@@ -290,28 +289,17 @@ static ALWAYS_INLINE void dot_all(const dot_job *job)
     }
 }
 
-static void dot_rows_f32(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
-                         const void *w, size_t w_stride, size_t N, size_t K)
-{
-    const dot_job job = {out, x, w, out_stride, x_stride, w_stride * 4, 4, T, N, K, widen_f32, widen_f32_n};
-    dot_all(&job);
-}
-
-static void dot_rows_bf16(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
-                          const void *w, size_t w_stride, size_t N, size_t K)
-{
-    const dot_job job = {out, x, w, out_stride, x_stride,     w_stride * 2,
-                         2,   T, N, K,          v_widen_bf16, v_widen_bf16_n};
-    dot_all(&job);
-}
-
-static void dot_rows_f16(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
-                         const void *w, size_t w_stride, size_t N, size_t K)
-{
-    const dot_job job = {out, x, w, out_stride, x_stride,    w_stride * 2,
-                         2,   T, N, K,          v_widen_f16, v_widen_f16_n};
-    dot_all(&job);
-}
+/* The products of one type of weights, whose elements take `size` bytes. */
+#define DOT_ROWS(type, size, load, load_n)                                                                   \
+    static void dot_rows_##type(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,    \
+                                const void *w, size_t w_stride, size_t N, size_t K)                          \
+    {                                                                                                        \
+        const dot_job job = {out, x, w, out_stride, x_stride, w_stride * size, size, T, N, K, load, load_n}; \
+        dot_all(&job);                                                                                       \
+    }
+DOT_ROWS(f32, 4, widen_f32, widen_f32_n)
+DOT_ROWS(bf16, 2, v_widen_bf16, v_widen_bf16_n)
+DOT_ROWS(f16, 2, v_widen_f16, v_widen_f16_n)
 
 /* ---- widening ---- */
 

@@ -30,12 +30,6 @@ static float bf16_below(float x)
     return x < 0 ? -bf16_above(-x) : bf16_to_f32((uint16_t)(bf16_from_f32(x) - 1));
 }
 
-static void store_bf16(unsigned char *at, float x)
-{
-    uint16_t bits = bf16_from_f32(x);
-    memcpy(at, &bits, sizeof bits);
-}
-
 /* Column i of a block in a group: where its number lies. */
 static void store_nibble(unsigned char *group, size_t block, size_t i, unsigned u)
 {
@@ -53,7 +47,7 @@ static void quant_block8(unsigned char *u, unsigned char *scale, const float *w)
         float v = fminf(fmaxf(rintf(w[i] * inverse), -127.0f), 127.0f);
         u[i] = (unsigned char)((int)v + 128);
     }
-    store_bf16(scale, s);
+    bf16_put(scale, s);
 }
 
 static void quant_block4(unsigned char *group, size_t block, unsigned char *scale, unsigned char *minimum,
@@ -69,8 +63,8 @@ static void quant_block4(unsigned char *group, size_t block, unsigned char *scal
         float v = fminf(fmaxf(rintf((w[i] - m) * inverse), 0.0f), 15.0f);
         store_nibble(group, block, i, (unsigned)v);
     }
-    store_bf16(scale, s);
-    store_bf16(minimum, m);
+    bf16_put(scale, s);
+    bf16_put(minimum, m);
 }
 
 void quant_weights(void *row, dtype type, const float *w, size_t K)

@@ -1,8 +1,8 @@
 /* quant: rows of weights in 8 and 4 bits, and rows of activations in 8 bits. Any thread.
  *
  *     size_t bytes = quant_row_bytes(DTYPE_Q8, K);
- *     quant_weights(row, DTYPE_Q8, w, K);                 one row of a matrix
- *     quant_x x = quant_x_at(memory, K, t);               views of activation row t, to be filled by ops.quantize_x
+ *     quant_weights(row, DTYPE_Q8, w, K);                 // one row of a matrix
+ *     quant_x x = quant_x_at(memory, K, t);               // views of activation row t, to be filled by ops.quantize_x
  *
  * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the padding counts as zeros.
  *   q8: bytes u [Kp], then bf16 scales s [Kp/32]:             w = s * (u - 128), 1 <= u <= 255
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compute/tensor.h"
+#include "compute/dtype.h"
 
 enum { QUANT_BLOCK = 32, QUANT_GROUP = 64 };
 

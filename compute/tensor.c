@@ -7,20 +7,6 @@
 #include "compute/half.h"
 #include "compute/quant.h"
 
-size_t dtype_bytes(dtype type)
-{
-    return type == DTYPE_F32 ? 4 : type < DTYPE_OTHER ? 2 : 0;
-}
-
-const char *dtype_name(dtype type)
-{
-    static const char *const names[DTYPES] = {
-        "f32",  "bf16", "f16",  "other", "q8",   "q4",     "q8_0",   "q4_0",  "q4_1", "q5_0", "q5_1",
-        "q2_k", "q3_k", "q4_k", "q5_k",  "q6_k", "iq4_nl", "iq4_xs", "mxfp4", "af4",  "af8",
-    };
-    return names[type];
-}
-
 size_t tensor_row_bytes(const tensor *t)
 {
     size_t K = t->dims[0] ? tensor_len(t) / t->dims[0] : 0;
@@ -58,8 +44,6 @@ void tensor_to_f32(float *out, const tensor *t, size_t begin, size_t n)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof bits);
-        out[i] = t->type == DTYPE_BF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+        out[i] = t->type == DTYPE_BF16 ? bf16_at(from + 2 * i) : f16_at(from + 2 * i);
     }
 }

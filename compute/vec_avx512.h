@@ -15,21 +15,29 @@
 #include "compute/kernel.h"
 
 typedef __m512 vec;
+typedef __m512i wvec;
+typedef __m512i svec;
 
-static ALWAYS_INLINE vec v_set1(float f)
-{
-    return _mm512_set1_ps(f);
-}
-
-static ALWAYS_INLINE vec v_load(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
-
-static ALWAYS_INLINE void v_store(float *p, vec a)
-{
-    _mm512_storeu_ps(p, a);
-}
+/* What one instruction does. */
+#define v_set1    _mm512_set1_ps
+#define v_load    _mm512_loadu_ps
+#define v_store   _mm512_storeu_ps
+#define v_add     _mm512_add_ps
+#define v_sub     _mm512_sub_ps
+#define v_mul     _mm512_mul_ps
+#define v_div     _mm512_div_ps
+#define v_fma     _mm512_fmadd_ps
+#define v_min     _mm512_min_ps
+#define v_max     _mm512_max_ps
+#define v_scale2  _mm512_scalef_ps
+#define v_top     _mm512_reduce_max_ps
+#define w_load    _mm512_loadu_si512
+#define w_low     _mm512_unpacklo_epi16
+#define w_high    _mm512_unpackhi_epi16
+#define s_zero    _mm512_setzero_si512
+#define s_load    _mm512_loadu_si512
+#define s_store   _mm512_storeu_si512
+#define v_of_sums _mm512_cvtepi32_ps
 
 static ALWAYS_INLINE __mmask16 first_lanes(size_t n)
 {
@@ -50,49 +58,9 @@ static ALWAYS_INLINE void v_store_n(float *p, vec a, size_t n)
     }
 }
 
-static ALWAYS_INLINE vec v_add(vec a, vec b)
-{
-    return _mm512_add_ps(a, b);
-}
-
-static ALWAYS_INLINE vec v_sub(vec a, vec b)
-{
-    return _mm512_sub_ps(a, b);
-}
-
-static ALWAYS_INLINE vec v_mul(vec a, vec b)
-{
-    return _mm512_mul_ps(a, b);
-}
-
-static ALWAYS_INLINE vec v_div(vec a, vec b)
-{
-    return _mm512_div_ps(a, b);
-}
-
-static ALWAYS_INLINE vec v_fma(vec a, vec b, vec c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-}
-
-static ALWAYS_INLINE vec v_min(vec a, vec b)
-{
-    return _mm512_min_ps(a, b);
-}
-
-static ALWAYS_INLINE vec v_max(vec a, vec b)
-{
-    return _mm512_max_ps(a, b);
-}
-
 static ALWAYS_INLINE vec v_round(vec a)
 {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-static ALWAYS_INLINE vec v_scale2(vec a, vec n)
-{
-    return _mm512_scalef_ps(a, n);
 }
 
 static ALWAYS_INLINE vec v_where_negative(vec x, vec a, vec b)
@@ -126,11 +94,6 @@ static ALWAYS_INLINE void v_sum4(float *out, vec a, vec b, vec c, vec d)
     all = _mm512_add_ps(all, _mm512_movehdup_ps(all));
     const __m512i firsts = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
     _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, all)));
-}
-
-static ALWAYS_INLINE float v_top(vec a)
-{
-    return _mm512_reduce_max_ps(a);
 }
 
 /* Each value moved to the upper half of its lane, zeros below: one permutation where widening and shifting would take
@@ -195,9 +158,6 @@ static ALWAYS_INLINE void v_narrow_i16(void *out, vec a)
 
 /* ---- whole numbers, for ops_kv_q8_simd.h ---- */
 
-typedef __m512i wvec;
-typedef __m512i svec;
-
 static ALWAYS_INLINE wvec w_bytes(const void *p)
 {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(p));
@@ -208,41 +168,11 @@ static ALWAYS_INLINE wvec w_bytes_n(const void *p, size_t n)
     return _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8((__mmask32)((1ull << n) - 1), p));
 }
 
-static ALWAYS_INLINE wvec w_load(const int16_t *p)
-{
-    return _mm512_loadu_si512(p);
-}
-
 static ALWAYS_INLINE wvec w_pair(const int16_t *p)
 {
     int32_t pair;
     memcpy(&pair, p, sizeof pair);
     return _mm512_set1_epi32(pair);
-}
-
-static ALWAYS_INLINE wvec w_low(wvec a, wvec b)
-{
-    return _mm512_unpacklo_epi16(a, b);
-}
-
-static ALWAYS_INLINE wvec w_high(wvec a, wvec b)
-{
-    return _mm512_unpackhi_epi16(a, b);
-}
-
-static ALWAYS_INLINE svec s_zero(void)
-{
-    return _mm512_setzero_si512();
-}
-
-static ALWAYS_INLINE svec s_load(const int32_t *p)
-{
-    return _mm512_loadu_si512(p);
-}
-
-static ALWAYS_INLINE void s_store(int32_t *p, svec a)
-{
-    _mm512_storeu_si512(p, a);
 }
 
 /* TRAP: around the intrinsic of VNNI, GCC 12 copies every accumulator twice, and then has no registers left. */
@@ -276,11 +206,6 @@ static ALWAYS_INLINE void s_totals(int32_t *out, const svec *a, const size_t n)
     all = _mm512_add_epi32(all, _mm512_shuffle_epi32(all, _MM_PERM_CDAB));
     const __m512i firsts = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
     _mm_storeu_si128((__m128i *)out, _mm512_castsi512_si128(_mm512_permutexvar_epi32(firsts, all)));
-}
-
-static ALWAYS_INLINE vec v_of_sums(svec a)
-{
-    return _mm512_cvtepi32_ps(a);
 }
 
 static ALWAYS_INLINE void v_of_pairs(vec out[2], svec low, svec high)

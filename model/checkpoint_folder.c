@@ -9,14 +9,14 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "compute/quant.h"
-#include "model/checkpoint.h"
+#include "model/checkpoint_form.h"
 #include "model/fp8.h"
 #include "model/mlx.h"
 #include "model/tensor_file.h"
 
 typedef struct folder {
     tensor_set *set;
-    char dir[4096];
+    const char *dir;
 } folder;
 
 /* What stands before canonical names: in official exports, text-only ones, and those of MLX tools. The first that fits
@@ -75,28 +75,34 @@ static void recognise_blocks(char *name, tensor *t)
     }
 }
 
-static err_code add_tensors(checkpoint *ck, const folder *f, err_detail *detail)
+static err_code no_memory(err_detail *detail)
+{
+    return err_set(detail, ERR_NOMEM, "no memory for the table of tensors");
+}
+
+static err_code add_tensors(checkpoint_contents *out, const folder *f, err_detail *detail)
 {
     const json_source documents = json_folder(f->dir);
+    const tensor_table *all = tensor_set_tensors(f->set);
     mlx *m = NULL;
-    err_code err = mlx_open(&m, f->set, &documents, checkpoint_memory(ck), detail);
+    err_code err = mlx_open(&m, all, &documents, out->memory, detail);
     if (m) {
-        mlx_traits(m, checkpoint_traits_of(ck));
+        mlx_traits(m, &out->traits);
     }
-    for (size_t i = 0; !err && i < tensor_set_count(f->set); i++) {
-        tensor t;
+    for (size_t i = 0; !err && i < all->n; i++) {
+        named_tensor t = all->items[i];
         bool skip = false;
-        const char *stored = tensor_set_at(f->set, i, &t);
-        char *name = canonical_name(checkpoint_memory(ck), stored);
+        char *name = canonical_name(out->memory, t.stored);
         if (!name) {
-            err = err_set(detail, ERR_NOMEM, "no memory for the table of tensors");
+            err = no_memory(detail);
             break;
         }
-        recognise_blocks(name, &t);
-        err = m ? mlx_adapt(m, stored, name, &t, &skip, detail)
-                : fp8_adapt(f->set, i, checkpoint_memory(ck), &t, &skip, detail);
-        if (!err && !skip) {
-            err = checkpoint_add(ck, name, stored, &t, detail);
+        t.name = name;
+        recognise_blocks(name, &t.view);
+        err = m ? mlx_adapt(m, t.stored, name, &t.view, &skip, detail)
+                : fp8_adapt(all, &t, out->memory, &skip, detail);
+        if (!err && !skip && !tensor_table_add(&out->tensors, &t)) {
+            err = no_memory(detail);
         }
     }
     mlx_close(m);
@@ -156,43 +162,32 @@ static err_code read_template(void *self, bytes *out, err_detail *detail)
 static void close_folder(void *self)
 {
     folder *f = self;
-    tensor_set_close(f->set);
-    free(f);
+    if (f) {
+        tensor_set_close(f->set);
+        free(f);
+    }
 }
 
-static const checkpoint_form FOLDER = {read_document, open_tokenizer, read_template, close_folder};
-
-err_code checkpoint_folder_open(checkpoint **out, const char *dir, err_detail *detail)
+static err_code open_folder(void **self, checkpoint_contents *out, const char *dir, const char *mmproj,
+                            err_detail *detail)
 {
-    *out = NULL;
-    folder *f = calloc(1, sizeof *f);
+    (void)mmproj;
+    char path[4096];
+    folder *f = *self = calloc(1, sizeof *f);
     if (!f) {
         return err_set(detail, ERR_NOMEM, "no memory to open %s", dir);
     }
-    err_code err = ERR_OK;
-    if (snprintf(f->dir, sizeof f->dir, "%s", dir) >= (int)sizeof f->dir) {
-        err = err_set(detail, ERR_INVALID, "the path of the model folder is too long");
-    }
-    char path[4096];
-    if (!err && !(file_join(path, sizeof path, dir, "config.json") && file_exists(path))) {
-        err = err_set(
+    f->dir = dir;
+    if (!(file_join(path, sizeof path, dir, "config.json") && file_exists(path))) {
+        return err_set(
             detail, ERR_NOT_FOUND,
             "%s/config.json: there is no such file; a model is a folder with config.json, tokenizer.json "
             "and .safetensors files",
             dir);
     }
-    if (!err) {
-        err = tensor_set_open(&f->set, dir, detail);
-    }
-    if (err) {
-        close_folder(f);
-        return err;
-    }
-    checkpoint *ck = NULL;
-    err = checkpoint_create(&ck, &FOLDER, f, dir, detail);
-    if (err) {
-        return err;
-    }
-    err = add_tensors(ck, f, detail);
-    return checkpoint_seal(out, ck, err, detail);
+    err_code err = tensor_set_open(&f->set, dir, detail);
+    return err ? err : add_tensors(out, f, detail);
 }
+
+const checkpoint_form CHECKPOINT_FOLDER = {open_folder, read_document, open_tokenizer, read_template,
+                                           close_folder};

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "model/checkpoint.h"
+#include "model/checkpoint_form.h"
 #include "model/gguf_config.h"
 #include "model/gguf_set.h"
 #include "model/gguf_tokenizer.h"
@@ -20,7 +20,8 @@ typedef struct gguf_form {
     gguf_set *set;
     gguf_file *vision; /* or NULL */
     uint64_t n_layers; /* of the decoder; those behind them are the draft head's */
-    char path[PATH_BYTES], vision_path[PATH_BYTES];
+    const char *path;
+    char vision_path[PATH_BYTES];
 } gguf_form;
 
 /* ---- names ---- */
@@ -167,32 +168,26 @@ static bool canonical_name(char out[NAME_BYTES], const gguf_form *g, const char 
 
 /* ---- tensors ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static err_code no_memory(const gguf_form *g, err_detail *detail)
 {
     return err_set(detail, ERR_NOMEM, "%s: no memory for the table of tensors", g->path);
 }
 
 /* Some tensors are kept in another form than published: A_log as -exp(A_log), others without a size of 1. */
-static err_code restore(checkpoint *ck, const gguf_form *g, tensor *t, const char *name, const char *stored,
-                        err_detail *detail)
+static err_code restore(checkpoint_contents *out, const gguf_form *g, named_tensor *named, err_detail *detail)
 {
-    if (ends_with(name, ".shared_expert_gate.weight") && t->n_dims == 1) {
+    tensor *t = &named->view;
+    if (name_ends_with(named->name, ".shared_expert_gate.weight") && t->n_dims == 1) {
         t->dims[1] = t->dims[0];
         t->dims[0] = 1;
         t->n_dims = 2;
-    } else if (ends_with(name, ".conv1d.weight") && t->n_dims == 2) {
+    } else if (name_ends_with(named->name, ".conv1d.weight") && t->n_dims == 2) {
         t->dims[2] = t->dims[1];
         t->dims[1] = 1;
         t->n_dims = 3;
-    } else if (ends_with(name, ".A_log") && t->type < DTYPE_OTHER) {
+    } else if (name_ends_with(named->name, ".A_log") && t->type < DTYPE_OTHER) {
         const size_t n = tensor_len(t);
-        float *values = arena_calloc(checkpoint_memory(ck), n, sizeof *values);
+        float *values = arena_calloc(out->memory, n, sizeof *values);
         if (!values) {
             return no_memory(g, detail);
         }
@@ -200,7 +195,7 @@ static err_code restore(checkpoint *ck, const gguf_form *g, tensor *t, const cha
         for (size_t i = 0; i < n; i++) {
             if (!(values[i] < 0)) {
                 return err_set(detail, ERR_CORRUPT, "%s: tensor %s: a decay is not below zero", g->path,
-                               stored);
+                               named->stored);
             }
             values[i] = logf(-values[i]);
         }
@@ -209,36 +204,33 @@ static err_code restore(checkpoint *ck, const gguf_form *g, tensor *t, const cha
     return ERR_OK;
 }
 
-static err_code add_tensor(checkpoint *ck, const gguf_form *g, const char *stored, tensor t,
-                           const char *type_name, const char *path, err_detail *detail)
+/* A tensor of the file `path`, under its canonical name. */
+static err_code add_tensor(checkpoint_contents *out, const gguf_form *g, const named_tensor *from,
+                           const char *path, err_detail *detail)
 {
     char name[NAME_BYTES];
-    if (!canonical_name(name, g, stored)) {
+    if (!canonical_name(name, g, from->stored)) {
         return err_set(detail, ERR_UNSUPPORTED, "%s: tensor %.200s is no part of a model that is known here",
-                       path, stored);
+                       path, from->stored);
     }
-    if (t.type == DTYPE_OTHER) {
+    if (from->view.type == DTYPE_OTHER) {
         return err_set(detail, ERR_UNSUPPORTED,
                        "%s: tensor %.200s is of type %s, which is not supported; take a file with Q8_0, Q4_0 "
-                       "to Q5_1, Q2_K to "
-                       "Q6_K, IQ4_NL, IQ4_XS or MXFP4",
-                       path, stored, type_name);
+                       "to Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS or MXFP4",
+                       path, from->stored, from->type_name);
     }
-    char *copy = arena_strdup(checkpoint_memory(ck), name, strlen(name));
-    if (!copy) {
-        return no_memory(g, detail);
-    }
-    err_code err = restore(ck, g, &t, name, stored, detail);
-    return err ? err : checkpoint_add(ck, copy, stored, &t, detail);
+    named_tensor t = *from;
+    t.name = arena_strdup(out->memory, name, strlen(name));
+    err_code err = t.name ? restore(out, g, &t, detail) : no_memory(g, detail);
+    return err || tensor_table_add(&out->tensors, &t) ? err : no_memory(g, detail);
 }
 
-static err_code add_set(checkpoint *ck, const gguf_form *g, err_detail *detail)
+static err_code add_set(checkpoint_contents *out, const gguf_form *g, err_detail *detail)
 {
+    const tensor_table *all = gguf_set_tensors(g->set);
     err_code err = ERR_OK;
-    for (size_t i = 0; !err && i < gguf_set_count(g->set); i++) {
-        tensor t;
-        const char *type = NULL, *stored = gguf_set_at(g->set, i, &t, &type);
-        err = add_tensor(ck, g, stored, t, type, g->path, detail);
+    for (size_t i = 0; !err && i < all->n; i++) {
+        err = add_tensor(out, g, &all->items[i], g->path, detail);
     }
     return err;
 }
@@ -246,11 +238,12 @@ static err_code add_set(checkpoint *ck, const gguf_form *g, err_detail *detail)
 /* ---- the vision tower ---- */
 
 /* The patch embedding of a pair of frames: two tensors [vh, 3, patch, patch] become one [vh, 3, 2, patch, patch]. */
-static err_code add_patch_embedding(checkpoint *ck, const gguf_form *g, err_detail *detail)
+static err_code add_patch_embedding(checkpoint_contents *out, const gguf_form *g, err_detail *detail)
 {
+    const tensor_table *all = gguf_file_tensors(g->vision);
     tensor halves[2];
-    if (!gguf_file_find(g->vision, "v.patch_embd.weight", &halves[0]) ||
-        !gguf_file_find(g->vision, "v.patch_embd.weight.1", &halves[1])) {
+    if (!tensor_table_get(all, "v.patch_embd.weight", &halves[0]) ||
+        !tensor_table_get(all, "v.patch_embd.weight.1", &halves[1])) {
         return err_set(detail, ERR_NOT_FOUND,
                        "%s: tensor v.patch_embd.weight or v.patch_embd.weight.1 is missing", g->vision_path);
     }
@@ -263,26 +256,27 @@ static err_code add_patch_embedding(checkpoint *ck, const gguf_form *g, err_deta
             g->vision_path);
     }
     const size_t n_bytes = a->dims[2] * a->dims[3] * dtype_bytes(a->type), n = a->dims[0] * a->dims[1];
-    unsigned char *both = arena_calloc(checkpoint_memory(ck), 2 * n, n_bytes);
+    unsigned char *both = arena_calloc(out->memory, 2 * n, n_bytes);
     if (!both) {
         return no_memory(g, detail);
     }
     for (size_t i = 0; i < 2 * n; i++) {
         memcpy(both + i * n_bytes, (const unsigned char *)halves[i % 2].data + i / 2 * n_bytes, n_bytes);
     }
-    const tensor whole = {
-        a->type, 5, {a->dims[0], a->dims[1], 2, a->dims[2], a->dims[3]}, both, 2 * n * n_bytes};
-    return checkpoint_add(ck, "visual.patch_embed.proj.weight", "v.patch_embd.weight", &whole, detail);
+    const named_tensor whole = {
+        .name = "visual.patch_embed.proj.weight",
+        .stored = "v.patch_embd.weight",
+        .view = {a->type, 5, {a->dims[0], a->dims[1], 2, a->dims[2], a->dims[3]}, both, 2 * n * n_bytes}};
+    return tensor_table_add(&out->tensors, &whole) ? ERR_OK : no_memory(g, detail);
 }
 
-static err_code add_vision(checkpoint *ck, const gguf_form *g, err_detail *detail)
+static err_code add_vision(checkpoint_contents *out, const gguf_form *g, err_detail *detail)
 {
-    err_code err = add_patch_embedding(ck, g, detail);
-    for (size_t i = 0; !err && i < gguf_file_count(g->vision); i++) {
-        tensor t;
-        const char *type = NULL, *stored = gguf_file_at(g->vision, i, &t, &type);
-        if (strncmp(stored, "v.patch_embd.weight", strlen("v.patch_embd.weight")) != 0) {
-            err = add_tensor(ck, g, stored, t, type, g->vision_path, detail);
+    const tensor_table *all = gguf_file_tensors(g->vision);
+    err_code err = add_patch_embedding(out, g, detail);
+    for (size_t i = 0; !err && i < all->n; i++) {
+        if (strncmp(all->items[i].name, "v.patch_embd.weight", strlen("v.patch_embd.weight")) != 0) {
+            err = add_tensor(out, g, &all->items[i], g->vision_path, detail);
         }
     }
     return err;
@@ -291,17 +285,12 @@ static err_code add_vision(checkpoint *ck, const gguf_form *g, err_detail *detai
 /* Whether the file is a vision tower whose rows fit the model. */
 static bool fits(const gguf_file *vision, const gguf_form *g)
 {
-    const char *text = "";
-    size_t n = 0;
-    tensor table;
     uint64_t width = 0;
     const gguf_value *kind = gguf_find(vision, "clip.vision.projector_type");
-    if (!gguf_text(kind ? kind : gguf_find(vision, "clip.projector_type"), &text, &n) ||
-        n != strlen("qwen3vl_merger") || memcmp(text, "qwen3vl_merger", n) != 0) {
-        return false;
-    }
-    return gguf_set_find(g->set, "token_embd.weight", &table) && table.n_dims == 2 &&
-           gguf_uint(gguf_find(vision, "clip.vision.projection_dim"), &width) && width == table.dims[1];
+    const named_tensor *table = tensor_table_find(gguf_set_tensors(g->set), "token_embd.weight");
+    return gguf_is_text(kind ? kind : gguf_find(vision, "clip.projector_type"), "qwen3vl_merger") && table &&
+           table->view.n_dims == 2 && gguf_uint(gguf_find(vision, "clip.vision.projection_dim"), &width) &&
+           width == table->view.dims[1];
 }
 
 /* Looks for *mmproj*.gguf in the model's folder; the first in alphabetical order that fits is taken. */
@@ -315,7 +304,7 @@ static void find_vision(gguf_form *g)
         gguf_file *f = NULL;
         err_detail why = {0};
         const bool better = best[0] == '\0' || strcmp(e->d_name, best) < 0;
-        if (!strstr(e->d_name, "mmproj") || !ends_with(e->d_name, ".gguf") || !better ||
+        if (!strstr(e->d_name, "mmproj") || !name_ends_with(e->d_name, ".gguf") || !better ||
             !file_join(path, sizeof path, dir, e->d_name)) {
             continue;
         }
@@ -348,8 +337,7 @@ static err_code take_vision(gguf_form *g, const char *path, err_detail *detail)
     if (!err && !fits(g->vision, g)) {
         err = err_set(detail, ERR_INVALID,
                       "%s is no vision tower of %s: clip.projector_type must be qwen3vl_merger, and "
-                      "clip.vision.projection_dim "
-                      "the model's embedding_length",
+                      "clip.vision.projection_dim the model's embedding_length",
                       path, g->path);
     }
     return err;
@@ -413,20 +401,18 @@ static err_code read_template(void *self, bytes *out, err_detail *detail)
 static void close_form(void *self)
 {
     gguf_form *g = self;
-    gguf_set_close(g->set);
-    gguf_file_close(g->vision);
-    free(g);
+    if (g) {
+        gguf_set_close(g->set);
+        gguf_file_close(g->vision);
+        free(g);
+    }
 }
 
-static const checkpoint_form GGUF = {read_document, open_tokenizer, read_template, close_form};
-
-/* Everything but the checkpoint itself. */
-static err_code open_form(gguf_form *g, const char *path, const char *mmproj, err_detail *detail)
+/* The files, and what they are. */
+static err_code open_files(gguf_form *g, const char *path, const char *mmproj, err_detail *detail)
 {
     uint64_t n_draft = 0;
-    if (snprintf(g->path, sizeof g->path, "%s", path) >= (int)sizeof g->path) {
-        return err_set(detail, ERR_INVALID, "the path of the model is too long");
-    }
+    g->path = path;
     err_code err = gguf_set_open(&g->set, path, detail);
     if (!err) {
         const gguf_config_source from = source_of(g);
@@ -441,29 +427,22 @@ static err_code open_form(gguf_form *g, const char *path, const char *mmproj, er
     return err;
 }
 
-err_code checkpoint_gguf_open(checkpoint **out, const char *path, const char *mmproj, err_detail *detail)
+static err_code open_form(void **self, checkpoint_contents *out, const char *path, const char *mmproj,
+                          err_detail *detail)
 {
-    *out = NULL;
-    gguf_form *g = calloc(1, sizeof *g);
+    gguf_form *g = *self = calloc(1, sizeof *g);
     if (!g) {
         return err_set(detail, ERR_NOMEM, "no memory to open %s", path);
     }
-    err_code err = open_form(g, path, mmproj, detail);
-    if (err) {
-        close_form(g);
-        return err;
-    }
-    checkpoint *ck = NULL;
-    err = checkpoint_create(&ck, &GGUF, g, path, detail);
+    err_code err = open_files(g, path, mmproj, detail);
     if (err) {
         return err;
     }
     const gguf_config_source from = source_of(g);
-    *checkpoint_traits_of(ck) = (checkpoint_traits){
+    out->traits = (checkpoint_traits){
         .norms_hold_one = true, .mtp_norms_hold_one = true, .value_heads_tiled = gguf_config_is_tiled(&from)};
-    err = add_set(ck, g, detail);
-    if (!err && g->vision) {
-        err = add_vision(ck, g, detail);
-    }
-    return checkpoint_seal(out, ck, err, detail);
+    err = add_set(out, g, detail);
+    return !err && g->vision ? add_vision(out, g, detail) : err;
 }
+
+const checkpoint_form CHECKPOINT_GGUF = {open_form, read_document, open_tokenizer, read_template, close_form};

@@ -1,8 +1,6 @@
-/* config: model_config, the immutable recipe read from config.json and generation_config.json. Plain data.
+/* config: model_config, the immutable recipe that config_load reads. Plain data; names follow config.json.
  *
- *     model_config cfg; model_config_load(&cfg, json_folder("DIR"), &detail);
- *
- * Every number is validated here, so later code may multiply without fear. Names follow config.json.
+ *     size_t n = model_config_feature_width(&cfg);
  */
 #ifndef PARLEY_MODEL_CONFIG_H
 #define PARLEY_MODEL_CONFIG_H
@@ -10,9 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/err.h"
-#include "base/json.h"
 
 enum { MODEL_MAX_LAYERS = 256, MODEL_MAX_STOP_IDS = 16, MODEL_MAX_EXPERTS_USED = 64 };
 
@@ -57,10 +52,6 @@ typedef struct model_config {
     float temperature, top_p, min_p, repetition_penalty;
     int32_t top_k;
 } model_config;
-
-/* Reads config.json, by the reader of its family (family.h), and if present generation_config.json and
- * tokenizer_config.json (eos). */
-MUST_CHECK err_code model_config_load(model_config *cfg, json_source docs, err_detail *detail);
 
 /* Floats of a row that the vision encoder gives for a placeholder: its embedding, then what is added behind each of the
  * first n_deepstack layers. */

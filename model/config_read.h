@@ -2,11 +2,15 @@
  * bounds far above every released model, so that products of dimensions stay inside size_t and int32_t, and names the
  * field and the file in its error. Loading thread.
  *
- *     err = config_read_sizes(cfg, in, &(config_defaults){.head_dim = 256});
+ *     config_read_sizes(cfg, text, &(config_defaults){.head_dim = 256});
+ *
+ * The first fault of a file is kept: what is read after it gives the least number allowed, and no message. So a reader
+ * asks for one field after the other, and whoever began looks at the fault at the end.
  */
 #ifndef PARLEY_MODEL_CONFIG_READ_H
 #define PARLEY_MODEL_CONFIG_READ_H
 
+#include "base/err.h"
 #include "base/json.h"
 #include "model/config.h"
 
@@ -24,19 +28,20 @@ typedef struct config_section {
     const json *object;
     const char *path;
     err_detail *detail;
+    err_code *err; /* the first fault of the file, ERR_OK before */
 } config_section;
 
+/* Keeps a fault, unless there was one before; the path is put in front of the text. */
+void config_fail(const config_section *s, err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
+
 /* An integer in [min, max]; absent or null gives the fallback (INT32_MIN: the field is required). */
-MUST_CHECK err_code config_read_int(int32_t *out, const config_section *s, const char *name, int32_t min,
-                                    int32_t max, int32_t fallback);
+int32_t config_int(const config_section *s, const char *name, int32_t min, int32_t max, int32_t fallback);
 /* A finite number in [min, max]; absent or null gives the fallback (NAN: the field is required). */
-MUST_CHECK err_code config_read_number(double *out, const config_section *s, const char *name, double min,
-                                       double max, double fallback);
+double config_number(const config_section *s, const char *name, double min, double max, double fallback);
 /* A text that, where present, must be one of the two words. */
-MUST_CHECK err_code config_expect_word(const config_section *s, const char *name, const char *word,
-                                       const char *other);
+void config_expect_word(const config_section *s, const char *name, const char *word, const char *other);
 /* A flag that must not be set. */
-MUST_CHECK err_code config_refuse_flag(const config_section *s, const char *name);
+void config_refuse_flag(const config_section *s, const char *name);
 
 /* What a family takes for fields that its files may leave out. */
 typedef struct config_defaults {
@@ -46,20 +51,18 @@ typedef struct config_defaults {
 } config_defaults;
 
 /* Vocabulary, widths, layers, heads, context, epsilon. */
-MUST_CHECK err_code config_read_sizes(model_config *cfg, const config_section *text,
-                                      const config_defaults *d);
+void config_read_sizes(model_config *cfg, const config_section *text, const config_defaults *d);
 /* layer_types, or where it is absent: every `interval`-th layer is attention, where full_attention_interval overrides the
  * number. 1: all are, and no other kind is accepted. */
-MUST_CHECK err_code config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
-MUST_CHECK err_code config_read_deltanet(model_config *cfg, const config_section *text);
-MUST_CHECK err_code config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
+void config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
+void config_read_deltanet(model_config *cfg, const config_section *text);
+void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
 /* The dense width, which is required unless every layer has experts. After config_read_experts. */
-MUST_CHECK err_code config_read_dense(model_config *cfg, const config_section *text);
+void config_read_dense(model_config *cfg, const config_section *text);
 /* Experts of all layers but those of mlp_only_layers, every decoder_sparse_step-th (absent: all). shared: there is a
  * shared expert beside them. norm_topk_prob has no part in it. */
-MUST_CHECK err_code config_read_experts(model_config *cfg, const config_section *text, bool shared);
+void config_read_experts(model_config *cfg, const config_section *text, bool shared);
 /* How many layers the draft head has, under that name; at most 1 is supported. */
-MUST_CHECK err_code config_read_mtp(model_config *cfg, const config_section *text, const char *name,
-                                    int32_t fallback);
+void config_read_mtp(model_config *cfg, const config_section *text, const char *name, int32_t fallback);
 
 #endif

@@ -1,7 +1,7 @@
 /* decoder: one batch of tokens through all layers. Prefill and decode are the same call. Engine thread.
  *
- *     decoder_scratch *sc; decoder_scratch_create(&sc, m, c, max_rows, max_logit_rows, &detail);
- *     decoder_forward(m, c, &batch, sc, &detail);
+ *     decoder_scratch *sc; err = decoder_scratch_create(&sc, m, c, max_rows, max_logit_rows, &detail);
+ *     err = decoder_forward(m, c, &batch, sc, &detail);
  *     const float *logits = decoder_logits(sc, 0);
  */
 #ifndef PARLEY_MODEL_DECODER_H
@@ -14,12 +14,8 @@
 #include "base/err.h"
 #include "compute/nn.h"
 #include "model/model.h"
+#include "model/rope.h"
 #include "model/seq_state.h"
-
-/* Rotary position of a token along time, height and width; equal for text. */
-typedef struct position {
-    int32_t t, h, w;
-} position;
 
 /* Consecutive rows of one sequence; rows go to cache slots seq_state_len(seq) ... */
 typedef struct batch_run {
@@ -78,16 +74,5 @@ const float *decoder_hidden(const decoder_scratch *sc, int32_t row);
  * layer i (layer i+1; the last one after the final norm, as transformers reports it). NULL turns it off. */
 void decoder_set_trace(decoder_scratch *sc,
                        void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows), void *ctx);
-
-/* Positions of a prompt (docs/model.md C.3). ids [n] with placeholders expanded; grids of the pictures and
- * of the films in order of appearance; out [n]. *delta = next position - n. ERR_INVALID if placeholders and
- * grids do not match. */
-typedef struct media_grid {
-    int32_t t, h, w; /* in patches */
-} media_grid;
-MUST_CHECK err_code positions_assign(position *out, int32_t *delta, const model_config *cfg,
-                                     const int32_t *ids, size_t n, const media_grid *images, size_t n_images,
-                                     const media_grid *videos, size_t n_videos, int32_t merge,
-                                     err_detail *detail);
 
 #endif

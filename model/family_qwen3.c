@@ -4,25 +4,19 @@
 
 #include "model/family.h"
 
-static err_code read(model_config *cfg, const config_section *top, const config_section *text)
+static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
     const config_defaults defaults = {.head_dim = 128, .rotary_share = 1.0};
-    err_code err = config_refuse_flag(text, "use_sliding_window");
-    if (!err) {
-        err = config_read_sizes(cfg, text, &defaults);
-    }
-    if (!err) {
-        err = config_read_layers(cfg, text, 1);
-    }
-    if (!err && strcmp(cfg->family, "qwen3_moe") == 0) {
+    config_refuse_flag(text, "use_sliding_window");
+    config_read_sizes(cfg, text, &defaults);
+    config_read_layers(cfg, text, 1);
+    if (strcmp(cfg->family, "qwen3_moe") == 0) {
         cfg->norm_expert_weights = json_bool(json_get(text->object, "norm_topk_prob"), false);
-        err = config_read_experts(cfg, text, false);
+        config_read_experts(cfg, text, false);
     }
-    if (!err) {
-        err = config_read_dense(cfg, text);
-    }
-    return err ? err : config_read_rope(cfg, text, &defaults);
+    config_read_dense(cfg, text);
+    config_read_rope(cfg, text, &defaults);
 }
 
 const family FAMILY_QWEN3 = {

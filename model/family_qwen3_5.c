@@ -4,30 +4,22 @@
 
 #include "model/family.h"
 
-static err_code read(model_config *cfg, const config_section *top, const config_section *text)
+static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
     const config_defaults defaults = {.head_dim = 256, .rotary_share = 0.25, .mrope_section = {11, 11, 10}};
     cfg->zero_centred_norms = true;
     cfg->attention_gate = true;
     cfg->norm_expert_weights = true; /* no field says so: it is not a choice here */
-    err_code err = config_read_sizes(cfg, text, &defaults);
-    if (!err) {
-        err = config_read_layers(cfg, text, 4);
+    config_read_sizes(cfg, text, &defaults);
+    config_read_layers(cfg, text, 4);
+    config_read_deltanet(cfg, text);
+    if (strncmp(cfg->family, "qwen3_5_moe", strlen("qwen3_5_moe")) == 0) {
+        config_read_experts(cfg, text, true);
     }
-    if (!err) {
-        err = config_read_deltanet(cfg, text);
-    }
-    if (!err && strncmp(cfg->family, "qwen3_5_moe", strlen("qwen3_5_moe")) == 0) {
-        err = config_read_experts(cfg, text, true);
-    }
-    if (!err) {
-        err = config_read_dense(cfg, text);
-    }
-    if (!err) {
-        err = config_read_rope(cfg, text, &defaults);
-    }
-    return err ? err : config_read_mtp(cfg, text, "mtp_num_hidden_layers", 0);
+    config_read_dense(cfg, text);
+    config_read_rope(cfg, text, &defaults);
+    config_read_mtp(cfg, text, "mtp_num_hidden_layers", 0);
 }
 
 const family FAMILY_QWEN3_5 = {

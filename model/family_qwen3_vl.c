@@ -4,35 +4,24 @@
 
 #include "model/family.h"
 
-static err_code read(model_config *cfg, const config_section *top, const config_section *text)
+static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     const config_defaults defaults = {.head_dim = 128, .rotary_share = 1.0, .mrope_section = {24, 20, 20}};
-    err_code err = config_read_sizes(cfg, text, &defaults);
-    if (!err) {
-        err = config_read_layers(cfg, text, 1);
-    }
-    if (!err && strncmp(cfg->family, "qwen3_vl_moe", strlen("qwen3_vl_moe")) == 0) {
+    config_read_sizes(cfg, text, &defaults);
+    config_read_layers(cfg, text, 1);
+    if (strncmp(cfg->family, "qwen3_vl_moe", strlen("qwen3_vl_moe")) == 0) {
         cfg->norm_expert_weights = true; /* no field says so: it is not a choice here */
-        err = config_read_experts(cfg, text, false);
+        config_read_experts(cfg, text, false);
     }
-    if (!err) {
-        err = config_read_dense(cfg, text);
-    }
-    if (!err) {
-        err = config_read_rope(cfg, text, &defaults);
-    }
-    if (err) {
-        return err;
-    }
+    config_read_dense(cfg, text);
+    config_read_rope(cfg, text, &defaults);
     const json *vision = json_get(top->object, "vision_config");
     const size_t n = json_len(json_get(vision, "deepstack_visual_indexes"));
     if (n > (size_t)cfg->n_layers) {
-        return err_set(top->detail, ERR_INVALID,
-                       "%s: \"deepstack_visual_indexes\" names %zu layers; the decoder has %d", top->path, n,
-                       cfg->n_layers);
+        config_fail(top, ERR_INVALID, "\"deepstack_visual_indexes\" names %zu layers; the decoder has %d", n,
+                    cfg->n_layers);
     }
-    cfg->n_deepstack = (int32_t)n;
-    return ERR_OK;
+    cfg->n_deepstack = *top->err ? 0 : (int32_t)n;
 }
 
 const family FAMILY_QWEN3_VL = {

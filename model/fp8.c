@@ -18,11 +18,11 @@ static float e4m3_to_f32(uint8_t bits)
     return (bits & 0x7f) == 0x7f ? NAN : bits & 0x80 ? -size : size;
 }
 
-static bool find_scales(const tensor_set *set, const char *stored, tensor *out)
+static bool find_scales(const tensor_table *all, const char *stored, tensor *out)
 {
     char name[NAME_BYTES];
     return snprintf(name, sizeof name, "%s%s", stored, SCALES) < NAME_BYTES &&
-           tensor_set_find(set, name, out);
+           tensor_table_get(all, name, out);
 }
 
 static bool fits(const tensor *scales, const tensor *t)
@@ -52,23 +52,22 @@ static void widen(uint16_t *out, const tensor *t, const tensor *scales)
     }
 }
 
-err_code fp8_adapt(const tensor_set *set, size_t index, arena *memory, tensor *t, bool *skip,
+err_code fp8_adapt(const tensor_table *all, named_tensor *named, arena *memory, bool *skip,
                    err_detail *detail)
 {
-    tensor unused, scales;
-    const char *stored = tensor_set_at(set, index, &unused), *type = tensor_set_type_name(set, index);
-    const size_t n = strlen(stored), n_end = sizeof SCALES - 1;
+    tensor scales, *t = &named->view;
+    const char *stored = named->stored, *type = named->type_name;
     *skip = false;
-    if (n > n_end && strcmp(stored + n - n_end, SCALES) == 0) {
+    if (name_ends_with(stored, SCALES)) {
         char weight[NAME_BYTES];
-        snprintf(weight, sizeof weight, "%.*s", (int)(n - n_end), stored);
-        *skip = tensor_set_find(set, weight, &unused);
+        snprintf(weight, sizeof weight, "%.*s", (int)(strlen(stored) - strlen(SCALES)), stored);
+        *skip = tensor_table_find(all, weight) != NULL;
         return ERR_OK;
     }
     if (strncmp(type, "F8_", 3) != 0) {
         return ERR_OK;
     }
-    if (strcmp(type, "F8_E4M3") != 0 || !find_scales(set, stored, &scales)) {
+    if (strcmp(type, "F8_E4M3") != 0 || !find_scales(all, stored, &scales)) {
         return err_set(
             detail, ERR_UNSUPPORTED,
             "tensor %.*s: of 8-bit floats only F8_E4M3 with %s%s (a scale for each block of 128 x 128) is "

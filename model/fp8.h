@@ -9,11 +9,11 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "model/tensor_file.h"
+#include "model/tensor_table.h"
 
-/* Widens tensor `index` of the set, now *t, into memory if it is of 8-bit floats; *skip: it holds scales. ERR_CORRUPT if the
- * scales do not fit, ERR_UNSUPPORTED for F8_E5M2 and for floats without scales of blocks. */
-MUST_CHECK err_code fp8_adapt(const tensor_set *set, size_t index, arena *memory, tensor *t, bool *skip,
+/* Widens *t, one of `all`, into memory if it is of 8-bit floats; *skip: it holds scales. ERR_CORRUPT if the scales do not fit,
+ * ERR_UNSUPPORTED for F8_E5M2 and for floats without scales of blocks. */
+MUST_CHECK err_code fp8_adapt(const tensor_table *all, named_tensor *t, arena *memory, bool *skip,
                               err_detail *detail);
 
 #endif

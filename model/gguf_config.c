@@ -33,12 +33,18 @@ typedef struct job {
     err_detail *detail;
 } job;
 
-/* A value NAME.key; for lists with a number for each layer the largest counts, as layers of another kind say 0. */
-static bool find_count(const job *j, const char *name, uint64_t *out)
+/* The value PREFIX.name. */
+static const gguf_value *find(const job *j, const char *name)
 {
     char key[KEY_BYTES];
     snprintf(key, sizeof key, "%s.%s", j->prefix, name);
-    const gguf_value *v = gguf_find(j->f, key);
+    return gguf_find(j->f, key);
+}
+
+/* A count; for lists with a number for each layer the largest counts, as layers of another kind say 0. */
+static bool find_count(const job *j, const char *name, uint64_t *out)
+{
+    const gguf_value *v = find(j, name);
     int64_t n = 0;
     if (!v || !v->is_array) {
         return gguf_uint(v, out);
@@ -51,13 +57,6 @@ static bool find_count(const job *j, const char *name, uint64_t *out)
         *out = (uint64_t)n > *out ? (uint64_t)n : *out;
     }
     return v->n > 0;
-}
-
-static bool find_number(const job *j, const char *name, double *out)
-{
-    char key[KEY_BYTES];
-    snprintf(key, sizeof key, "%s.%s", j->prefix, name);
-    return gguf_number(gguf_find(j->f, key), out);
 }
 
 static err_code missing(const job *j, const char *name)
@@ -85,19 +84,11 @@ static err_code write_counts(const job *j, const count *counts, size_t n)
     return ERR_OK;
 }
 
-static const char *arch_text(const gguf_file *f, size_t *n)
-{
-    const char *text = "";
-    *n = 0;
-    return gguf_text(gguf_find(f, "general.architecture"), &text, n) ? text : "";
-}
-
 static const architecture *find_architecture(const gguf_file *f)
 {
-    size_t n = 0;
-    const char *text = arch_text(f, &n);
+    const gguf_value *given = gguf_find(f, "general.architecture");
     for (size_t i = 0; i < ARRAY_LEN(ARCHITECTURES); i++) {
-        if (strlen(ARCHITECTURES[i].name) == n && memcmp(ARCHITECTURES[i].name, text, n) == 0) {
+        if (gguf_is_text(given, ARCHITECTURES[i].name)) {
             return &ARCHITECTURES[i];
         }
     }
@@ -111,7 +102,8 @@ static err_code begin(job *j, const architecture **a, const gguf_config_source *
     *a = find_architecture(j->f);
     if (!*a) {
         size_t n = 0;
-        const char *text = arch_text(j->f, &n);
+        const char *text = "";
+        gguf_text(gguf_find(j->f, "general.architecture"), &text, &n);
         return err_set(
             detail, ERR_UNSUPPORTED,
             "%s: metadata general.architecture is \"%.*s\"; qwen35, qwen35moe, qwen3next, qwen3, qwen3moe, "
@@ -162,7 +154,8 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     };
     uint64_t heads = 0, kv_heads = 0, width = 0, key = 0, value = 0, n_layers = 0, n_draft = 0;
     double epsilon = 0;
-    tensor table, unused;
+    const tensor_table *tensors = gguf_set_tensors(from->set);
+    const named_tensor *table = tensor_table_find(tensors, "token_embd.weight");
     err_code err = write_counts(j, counts, ARRAY_LEN(counts));
     if (!err) {
         err = gguf_config_layers(from, &n_layers, &n_draft, j->detail);
@@ -170,13 +163,13 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     if (!err && !(find_count(j, "attention.head_count", &heads) && heads > 0)) {
         err = missing(j, "attention.head_count");
     }
-    if (!err && !find_number(j, "attention.layer_norm_rms_epsilon", &epsilon)) {
+    if (!err && !gguf_number(find(j, "attention.layer_norm_rms_epsilon"), &epsilon)) {
         err = missing(j, "attention.layer_norm_rms_epsilon");
     }
     if (err) {
         return err;
     }
-    if (!gguf_set_find(from->set, "token_embd.weight", &table) || table.n_dims != 2) {
+    if (!table || table->view.n_dims != 2) {
         return err_set(j->detail, ERR_NOT_FOUND, "%s: tensor token_embd.weight is missing", j->path);
     }
     find_count(j, "embedding_length", &width);
@@ -195,8 +188,8 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
                  "\"head_dim\":%llu,"
                  "\"vocab_size\":%zu,\"rms_norm_eps\":%.9g,\"tie_word_embeddings\":%s",
                  (unsigned long long)n_layers, (unsigned long long)n_draft, (unsigned long long)kv_heads,
-                 (unsigned long long)key, table.dims[0], epsilon,
-                 gguf_set_find(from->set, "output.weight", &unused) ? "false" : "true");
+                 (unsigned long long)key, table->view.dims[0], epsilon,
+                 tensor_table_find(tensors, "output.weight") ? "false" : "true");
     return ERR_OK;
 }
 
@@ -229,29 +222,25 @@ static err_code write_experts(const job *j)
         {"expert_feed_forward_length", "moe_intermediate_size", true},
         {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", false},
     };
-    char key[KEY_BYTES];
     bool norm = true; /* what files that do not say so mean */
-    snprintf(key, sizeof key, "%s.expert_weights_norm", j->prefix);
-    gguf_bool(gguf_find(j->f, key), &norm);
+    gguf_bool(find(j, "expert_weights_norm"), &norm);
     bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
     return write_counts(j, counts, ARRAY_LEN(counts));
 }
 
 static err_code write_rope(const job *j, const architecture *a)
 {
-    char key[KEY_BYTES];
     uint64_t dims = 0, width = 0;
     double theta = 0;
     const char *scaling = NULL;
     size_t n = 0;
     int64_t sections[3];
-    if (!find_number(j, "rope.freq_base", &theta)) {
+    if (!gguf_number(find(j, "rope.freq_base"), &theta)) {
         return missing(j, "rope.freq_base");
     }
     bytes_printf(j->out, ",\"rope_parameters\":{\"rope_theta\":%.17g", theta);
-    snprintf(key, sizeof key, "%s.rope.scaling.type", j->prefix);
-    if (gguf_text(gguf_find(j->f, key), &scaling, &n) && n > 0 &&
-        !(n == 4 && memcmp(scaling, "none", 4) == 0)) {
+    const gguf_value *kind = find(j, "rope.scaling.type");
+    if (gguf_text(kind, &scaling, &n) && n > 0 && !gguf_is_text(kind, "none")) {
         bytes_append_str(j->out, ",\"rope_type\":");
         bytes_append_json(j->out, scaling, n);
     }
@@ -259,8 +248,7 @@ static err_code write_rope(const job *j, const architecture *a)
         width > 0) {
         bytes_printf(j->out, ",\"partial_rotary_factor\":%.17g", (double)dims / (double)width);
     }
-    snprintf(key, sizeof key, "%s.rope.dimension_sections", j->prefix);
-    const gguf_value *v = gguf_find(j->f, key);
+    const gguf_value *v = find(j, "rope.dimension_sections");
     if (a->sections && v) {
         for (uint64_t i = 0; i < 3; i++) {
             if (!v->is_array || !gguf_int_at(v, i, &sections[i])) {
@@ -314,11 +302,11 @@ static err_code write_vision(const gguf_config_source *from, bytes *out, err_det
         {"spatial_merge_size", "spatial_merge_size", false},
     };
     const job j = {out, from->vision, "clip.vision", from->vision_path, detail};
-    tensor positions;
-    if (!gguf_file_find(j.f, "v.position_embd.weight", &positions)) {
+    const named_tensor *positions = tensor_table_find(gguf_file_tensors(j.f), "v.position_embd.weight");
+    if (!positions) {
         return err_set(detail, ERR_NOT_FOUND, "%s: tensor v.position_embd.weight is missing", j.path);
     }
-    bytes_printf(out, ",\"vision_config\":{\"num_position_embeddings\":%zu", positions.dims[0]);
+    bytes_printf(out, ",\"vision_config\":{\"num_position_embeddings\":%zu", positions->view.dims[0]);
     err_code err = write_counts(&j, counts, ARRAY_LEN(counts));
     const gguf_value *deep = gguf_find(j.f, "clip.vision.is_deepstack_layers");
     const char *comma = "";

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/size.h"
@@ -47,24 +48,24 @@ static const type_info TYPES[] = {
     [35] = {"TQ2_0", 256, 66, DTYPE_OTHER},   [39] = {"MXFP4", 32, 17, DTYPE_MXFP4},
 };
 
+/* A tensor while the header is read. */
 typedef struct entry {
-    char *name; /* owned by the file */
-    const type_info *type;
+    named_tensor tensor;
     uint64_t begin; /* in the data */
-    tensor view;
 } entry;
 
 struct gguf_file {
     file_map map;
-    gguf_value *values; /* sorted by key; the keys are owned */
+    arena *names;       /* of tensors and values */
+    gguf_value *values; /* sorted by key */
     size_t n_values;
-    entry *entries; /* sorted by name */
-    size_t n_entries;
+    tensor_table tensors;
     size_t part, n_parts;
 };
 
 /* What is read, how far, and for messages from where. */
 typedef struct reading {
+    arena *names;
     const uint8_t *data;
     size_t n, at;
     const char *path;
@@ -123,7 +124,7 @@ static bool take_text(reading *r, const uint8_t **text, uint64_t *n)
 }
 
 /* A key or a name as a terminated copy: UTF-8 of 1 .. max bytes. what says whose for messages. */
-static err_code take_name(reading *r, char **out, size_t max, const char *what, size_t index)
+static err_code take_name(reading *r, const char **out, size_t max, const char *what, size_t index)
 {
     const uint8_t *text = NULL;
     uint64_t n = 0;
@@ -135,13 +136,8 @@ static err_code take_name(reading *r, char **out, size_t max, const char *what, 
         return err_set(r->detail, ERR_CORRUPT, "%s: %s %zu is empty, longer than %zu bytes or no UTF-8 text",
                        r->path, what, index, max);
     }
-    *out = malloc((size_t)n + 1);
-    if (!*out) {
-        return no_memory(r);
-    }
-    memcpy(*out, text, (size_t)n);
-    (*out)[n] = '\0';
-    return ERR_OK;
+    *out = arena_strdup(r->names, (const char *)text, (size_t)n);
+    return *out ? ERR_OK : no_memory(r);
 }
 
 /* ---- metadata ---- */
@@ -205,9 +201,7 @@ static err_code take_data(reading *r, gguf_value *v)
 static err_code take_value(reading *r, gguf_value *v, size_t index)
 {
     uint64_t type = 0;
-    char *key = NULL;
-    err_code err = take_name(r, &key, LIMIT_GGUF_KEY, "metadata key", index);
-    v->key = key;
+    err_code err = take_name(r, &v->key, LIMIT_GGUF_KEY, "metadata key", index);
     if (err) {
         return err;
     }
@@ -264,58 +258,56 @@ static err_code take_values(gguf_file *f, reading *r, uint64_t n)
 /* ---- tensors ---- */
 
 /* Sizes as the file has them: the first is the length of a row. */
-static err_code take_shape(reading *r, entry *e)
+static err_code take_shape(reading *r, const char *name, tensor *view)
 {
     uint64_t n_dims = 0, dim = 0;
     size_t n = 1;
     if (!take(r, 4, &n_dims)) {
-        return tensor_fault(r, e->name, "the file ends before its number of dimensions");
+        return tensor_fault(r, name, "the file ends before its number of dimensions");
     }
     if (n_dims < 1 || n_dims > MAX_DIMS) {
         return err_set(r->detail, ERR_CORRUPT,
                        "%s: tensor %.*s: it has %llu dimensions; 1 to %d are possible", r->path, IN_MESSAGE,
-                       e->name, (unsigned long long)n_dims, MAX_DIMS);
+                       name, (unsigned long long)n_dims, MAX_DIMS);
     }
-    e->view.n_dims = (int32_t)n_dims;
+    view->n_dims = (int32_t)n_dims;
     for (size_t i = 0; i < n_dims; i++) {
         if (!take(r, 8, &dim)) {
-            return tensor_fault(r, e->name, "the file ends inside its dimensions");
+            return tensor_fault(r, name, "the file ends inside its dimensions");
         }
         if (dim < 1 || dim > INT64_MAX || !size_mul(&n, n, (size_t)dim) || n > INT64_MAX) {
-            return tensor_fault(r, e->name, "its dimensions are no possible sizes");
+            return tensor_fault(r, name, "its dimensions are no possible sizes");
         }
-        e->view.dims[n_dims - 1 - i] = (size_t)dim;
+        view->dims[n_dims - 1 - i] = (size_t)dim;
     }
     return ERR_OK;
 }
 
 static err_code take_type(reading *r, entry *e)
 {
+    const char *name = e->tensor.name;
+    tensor *view = &e->tensor.view;
     uint64_t number = 0;
     if (!take(r, 4, &number) || !take(r, 8, &e->begin)) {
-        return tensor_fault(r, e->name, "the file ends inside its type and offset");
+        return tensor_fault(r, name, "the file ends inside its type and offset");
     }
     if (number >= ARRAY_LEN(TYPES) || TYPES[number].columns == 0) {
         return err_set(r->detail, ERR_UNSUPPORTED, "%s: tensor %.*s: its type %llu is not known here",
-                       r->path, IN_MESSAGE, e->name, (unsigned long long)number);
+                       r->path, IN_MESSAGE, name, (unsigned long long)number);
     }
-    e->type = &TYPES[number];
-    e->view.type = e->type->type;
-    const size_t row = e->view.dims[e->view.n_dims - 1];
-    if (row % e->type->columns != 0) {
+    const type_info *type = &TYPES[number];
+    e->tensor.type_name = type->name;
+    view->type = type->type;
+    const size_t row = view->dims[view->n_dims - 1];
+    if (row % type->columns != 0) {
         return err_set(r->detail, ERR_CORRUPT,
                        "%s: tensor %.*s: its rows of %zu are no whole blocks of %d (%s)", r->path, IN_MESSAGE,
-                       e->name, row, e->type->columns, e->type->name);
+                       name, row, type->columns, type->name);
     }
-    if (!size_mul(&e->view.bytes, tensor_len(&e->view) / e->type->columns, e->type->bytes)) {
-        return tensor_fault(r, e->name, "its dimensions are no possible sizes");
+    if (!size_mul(&view->bytes, tensor_len(view) / type->columns, type->bytes)) {
+        return tensor_fault(r, name, "its dimensions are no possible sizes");
     }
     return ERR_OK;
-}
-
-static int compare_name(const void *a, const void *b)
-{
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
 }
 
 static int compare_begin(const void *a, const void *b)
@@ -324,26 +316,21 @@ static int compare_begin(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static err_code take_tensors(gguf_file *f, reading *r, uint64_t n)
+static err_code take_tensors(entry *entries, reading *r, uint64_t n)
 {
-    f->entries = calloc((size_t)n + 1, sizeof *f->entries);
-    if (!f->entries) {
-        return no_memory(r);
-    }
-    for (size_t i = 0; i < n; i++) {
-        entry *e = &f->entries[f->n_entries++];
-        err_code err = take_name(r, &e->name, LIMIT_GGUF_NAME, "tensor name", i);
+    err_code err = ERR_OK;
+    for (size_t i = 0; !err && i < n; i++) {
+        named_tensor *t = &entries[i].tensor;
+        err = take_name(r, &t->name, LIMIT_GGUF_NAME, "tensor name", i);
+        t->stored = t->name;
         if (!err) {
-            err = take_shape(r, e);
+            err = take_shape(r, t->name, &t->view);
         }
         if (!err) {
-            err = take_type(r, e);
-        }
-        if (err) {
-            return err;
+            err = take_type(r, &entries[i]);
         }
     }
-    return ERR_OK;
+    return err;
 }
 
 static uint64_t aligned(uint64_t n, uint64_t alignment)
@@ -352,44 +339,41 @@ static uint64_t aligned(uint64_t n, uint64_t alignment)
 }
 
 /* The tensors must fill the data one behind the other, each begun at a multiple of the alignment; what follows the last is
- * of no concern. Sets the views; leaves the entries sorted by name. */
-static err_code place_tensors(gguf_file *f, const reading *r, uint64_t alignment)
+ * of no concern. Sets the views and puts them into the file's table. */
+static err_code place_tensors(gguf_file *f, entry *entries, size_t n, const reading *r, uint64_t alignment)
 {
     const uint64_t start = aligned(r->at, alignment), n_data = start < r->n ? r->n - start : 0;
     uint64_t expected = 0;
-    qsort(f->entries, f->n_entries, sizeof *f->entries, compare_begin);
-    for (size_t i = 0; i < f->n_entries; i++) {
-        entry *e = &f->entries[i];
-        if (e->begin % alignment != 0) {
+    qsort(entries, n, sizeof *entries, compare_begin);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t begin = entries[i].begin;
+        named_tensor *t = &entries[i].tensor;
+        if (begin % alignment != 0) {
             return err_set(r->detail, ERR_CORRUPT,
                            "%s: tensor %.*s: its offset %llu is no multiple of the alignment %llu", r->path,
-                           IN_MESSAGE, e->name, (unsigned long long)e->begin, (unsigned long long)alignment);
+                           IN_MESSAGE, t->name, (unsigned long long)begin, (unsigned long long)alignment);
         }
-        if (e->begin < expected) {
+        if (begin < expected) {
             return err_set(r->detail, ERR_CORRUPT, "%s: tensor %.*s overlaps tensor %.*s", r->path,
-                           IN_MESSAGE, e->name, IN_MESSAGE, f->entries[i ? i - 1 : 0].name);
+                           IN_MESSAGE, t->name, IN_MESSAGE, entries[i ? i - 1 : 0].tensor.name);
         }
-        if (e->begin > expected) {
-            return tensor_fault(r, e->name, "there is a gap before its data");
+        if (begin > expected) {
+            return tensor_fault(r, t->name, "there is a gap before its data");
         }
-        if (e->begin > n_data || e->view.bytes > n_data - e->begin) {
+        if (begin > n_data || t->view.bytes > n_data - begin) {
             return err_set(
                 r->detail, ERR_CORRUPT,
                 "%s: tensor %.*s: its %zu bytes at offset %llu pass the end of the file (truncated?)",
-                r->path, IN_MESSAGE, e->name, e->view.bytes, (unsigned long long)e->begin);
+                r->path, IN_MESSAGE, t->name, t->view.bytes, (unsigned long long)begin);
         }
-        e->view.data = r->data + start + e->begin;
-        expected = aligned(e->begin + e->view.bytes, alignment);
-    }
-    if (f->n_entries > 1) {
-        qsort(f->entries, f->n_entries, sizeof *f->entries, compare_name);
-    }
-    for (size_t i = 1; i < f->n_entries; i++) {
-        if (compare_name(&f->entries[i - 1], &f->entries[i]) == 0) {
-            return tensor_fault(r, f->entries[i].name, "the name occurs twice");
+        t->view.data = r->data + start + begin;
+        expected = aligned(begin + t->view.bytes, alignment);
+        if (!tensor_table_add(&f->tensors, t)) {
+            return no_memory(r);
         }
     }
-    return ERR_OK;
+    const named_tensor *twice = tensor_table_sort(&f->tensors);
+    return twice ? tensor_fault(r, twice->name, "the name occurs twice") : ERR_OK;
 }
 
 /* ---- the file ---- */
@@ -450,6 +434,7 @@ static err_code check_version(reading *r)
 static err_code read_header(gguf_file *f, reading *r)
 {
     uint64_t n_tensors = 0, n_values = 0, alignment = 0;
+    entry *entries = NULL;
     err_code err = check_version(r);
     if (err) {
         return err;
@@ -474,21 +459,27 @@ static err_code read_header(gguf_file *f, reading *r)
         err = read_split(f, r);
     }
     if (!err) {
-        err = take_tensors(f, r, n_tensors);
+        entries = calloc((size_t)n_tensors + 1, sizeof *entries);
+        err = entries ? take_tensors(entries, r, n_tensors) : no_memory(r);
     }
-    return err ? err : place_tensors(f, r, alignment);
+    if (!err) {
+        err = place_tensors(f, entries, (size_t)n_tensors, r, alignment);
+    }
+    free(entries);
+    return err;
 }
 
 err_code gguf_file_open(gguf_file **out, const char *path, err_detail *detail)
 {
     *out = NULL;
     gguf_file *f = calloc(1, sizeof *f);
-    if (!f) {
-        return err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
+    if (f) {
+        f->names = arena_create(SIZE_MAX / 2);
     }
-    err_code err = file_map_open(&f->map, path, detail);
+    err_code err = f && f->names ? file_map_open(&f->map, path, detail)
+                                 : err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
     if (!err) {
-        err = read_header(f, &(reading){f->map.data, f->map.bytes, 0, path, detail});
+        err = read_header(f, &(reading){f->names, f->map.data, f->map.bytes, 0, path, detail});
     }
     if (err) {
         gguf_file_close(f);
@@ -503,14 +494,9 @@ void gguf_file_close(gguf_file *f)
     if (!f) {
         return;
     }
-    for (size_t i = 0; i < f->n_values; i++) {
-        free((char *)(uintptr_t)f->values[i].key);
-    }
-    for (size_t i = 0; i < f->n_entries; i++) {
-        free(f->entries[i].name);
-    }
+    tensor_table_free(&f->tensors);
     free(f->values);
-    free(f->entries);
+    arena_destroy(f->names);
     file_map_close(&f->map);
     free(f);
 }
@@ -621,6 +607,13 @@ bool gguf_text(const gguf_value *v, const char **text, size_t *n)
     return true;
 }
 
+bool gguf_is_text(const gguf_value *v, const char *expected)
+{
+    const char *text = NULL;
+    size_t n = 0;
+    return gguf_text(v, &text, &n) && n == strlen(expected) && memcmp(text, expected, n) == 0;
+}
+
 void gguf_next_text(const uint8_t **cursor, const char **text, size_t *n)
 {
     *n = (size_t)little(*cursor, 8);
@@ -628,28 +621,9 @@ void gguf_next_text(const uint8_t **cursor, const char **text, size_t *n)
     *cursor += 8 + *n;
 }
 
-bool gguf_file_find(const gguf_file *f, const char *name, tensor *out)
+const tensor_table *gguf_file_tensors(const gguf_file *f)
 {
-    const entry key = {.name = (char *)(uintptr_t)name};
-    const entry *e = f->n_entries ? bsearch(&key, f->entries, f->n_entries, sizeof key, compare_name) : NULL;
-    if (e) {
-        *out = e->view;
-    }
-    return e != NULL;
-}
-
-size_t gguf_file_count(const gguf_file *f)
-{
-    return f->n_entries;
-}
-
-const char *gguf_file_at(const gguf_file *f, size_t index, tensor *out, const char **type_name)
-{
-    *out = f->entries[index].view;
-    if (type_name) {
-        *type_name = f->entries[index].type->name;
-    }
-    return f->entries[index].name;
+    return &f->tensors;
 }
 
 void gguf_file_part(const gguf_file *f, size_t *no, size_t *count)

@@ -1,8 +1,8 @@
 /* gguf_file: checked, read-only mapping of GGUF files, versions 2 and 3. Immutable after opening, so any thread may read.
  *
- *     gguf_file *f; gguf_file_open(&f, "model.gguf", &detail);
- *     uint64_t n; if (gguf_uint(gguf_find(f, "qwen35.block_count"), &n)) { ... }
- *     tensor w; if (gguf_file_find(f, "output_norm.weight", &w)) { ... }
+ *     gguf_file *f; err = gguf_file_open(&f, "model.gguf", &detail);
+ *     uint64_t n; bool known = gguf_uint(gguf_find(f, "qwen35.block_count"), &n);
+ *     const named_tensor *w = tensor_table_find(gguf_file_tensors(f), "output_norm.weight");
  *     gguf_file_close(f);
  *
  * A file is believed only after everything in its header was checked: magic and version, counts against the bytes that are
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "compute/tensor.h"
+#include "model/tensor_table.h"
 
 typedef struct gguf_file gguf_file;
 
@@ -66,6 +66,8 @@ bool gguf_uint(const gguf_value *v, uint64_t *out);
 bool gguf_number(const gguf_value *v, double *out);
 bool gguf_bool(const gguf_value *v, bool *out);
 bool gguf_text(const gguf_value *v, const char **text, size_t *n);
+/* Whether it is this text. */
+bool gguf_is_text(const gguf_value *v, const char *expected);
 
 /* Element i of an array of whole numbers, or of numbers. */
 bool gguf_int_at(const gguf_value *v, uint64_t i, int64_t *out);
@@ -75,12 +77,10 @@ bool gguf_number_at(const gguf_value *v, uint64_t i, double *out);
  * (a piece of a token is no character). */
 void gguf_next_text(const uint8_t **cursor, const char **text, size_t *n);
 
-/* ---- tensors, in the order of names ---- */
+/* ---- tensors ---- */
 
-bool gguf_file_find(const gguf_file *f, const char *name, tensor *out);
-size_t gguf_file_count(const gguf_file *f);
-/* type_name ("F32", "Q4_K", "IQ2_XXS") may be NULL. A type that layers do not compute with is DTYPE_OTHER. */
-const char *gguf_file_at(const gguf_file *f, size_t index, tensor *out, const char **type_name);
+/* With the type names "F32", "Q4_K", "IQ2_XXS" ... A type that layers do not compute with is DTYPE_OTHER. */
+const tensor_table *gguf_file_tensors(const gguf_file *f);
 
 /* Part no of count, from split.no and split.count; 0 of 1 for a file that is whole. */
 void gguf_file_part(const gguf_file *f, size_t *no, size_t *count);

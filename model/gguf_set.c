@@ -11,6 +11,7 @@ enum { PATH_BYTES = 4096, PART_SUFFIX = 20 }; /* "-00001-of-00003.gguf" */
 struct gguf_set {
     gguf_file **parts;
     size_t n_parts;
+    tensor_table tensors; /* of all parts */
 };
 
 /* The path of part no, from that of another part; false if its name does not say which part it is. */
@@ -58,28 +59,37 @@ static err_code open_part(gguf_set *set, const char *path, size_t no, err_detail
     return ERR_OK;
 }
 
-/* No tensor in two parts, and as many as the first part promises. */
-static err_code check_parts(const gguf_set *set, const char *path, err_detail *detail)
+static err_code in_two_parts(const gguf_set *set, const char *name, const char *path, err_detail *detail)
+{
+    size_t found[2] = {0}, n = 0;
+    for (size_t i = 0; i < set->n_parts && n < 2; i++) {
+        if (tensor_table_find(gguf_file_tensors(set->parts[i]), name)) {
+            found[n++] = i + 1;
+        }
+    }
+    return err_set(detail, ERR_CORRUPT, "%s: tensor %.120s is in parts %zu and %zu", path, name, found[0],
+                   found[1]);
+}
+
+/* Puts the tensors of all parts together: none in two parts, and as many as the first part promises. */
+static err_code join_parts(gguf_set *set, const char *path, err_detail *detail)
 {
     uint64_t promised = 0;
-    tensor unused;
-    if (gguf_uint(gguf_find(set->parts[0], "split.tensors.count"), &promised) &&
-        promised != gguf_set_count(set)) {
-        return err_set(detail, ERR_CORRUPT, "%s: split.tensors.count is %llu, but the parts hold %zu tensors",
-                       path, (unsigned long long)promised, gguf_set_count(set));
-    }
     for (size_t i = 0; i < set->n_parts; i++) {
-        for (size_t k = 0; k < gguf_file_count(set->parts[i]); k++) {
-            const char *name = gguf_file_at(set->parts[i], k, &unused, NULL);
-            for (size_t later = i + 1; later < set->n_parts; later++) {
-                if (gguf_file_find(set->parts[later], name, &unused)) {
-                    return err_set(detail, ERR_CORRUPT, "%s: tensor %.120s is in parts %zu and %zu", path,
-                                   name, i + 1, later + 1);
-                }
+        const tensor_table *part = gguf_file_tensors(set->parts[i]);
+        for (size_t k = 0; k < part->n; k++) {
+            if (!tensor_table_add(&set->tensors, &part->items[k])) {
+                return err_set(detail, ERR_NOMEM, "%s: no memory for the table of tensors", path);
             }
         }
     }
-    return ERR_OK;
+    if (set->n_parts > 1 && gguf_uint(gguf_find(set->parts[0], "split.tensors.count"), &promised) &&
+        promised != set->tensors.n) {
+        return err_set(detail, ERR_CORRUPT, "%s: split.tensors.count is %llu, but the parts hold %zu tensors",
+                       path, (unsigned long long)promised, set->tensors.n);
+    }
+    const named_tensor *twice = tensor_table_sort(&set->tensors);
+    return twice ? in_two_parts(set, twice->name, path, detail) : ERR_OK;
 }
 
 err_code gguf_set_open(gguf_set **out, const char *path, err_detail *detail)
@@ -99,18 +109,17 @@ err_code gguf_set_open(gguf_set **out, const char *path, err_detail *detail)
         gguf_file_close(named);
         return err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
     }
-    *set = (gguf_set){parts, n_parts};
+    *set = (gguf_set){.parts = parts, .n_parts = n_parts};
     if (n_parts == 1) {
         parts[0] = named;
-        *out = set;
-        return ERR_OK;
+    } else {
+        gguf_file_close(named);
     }
-    gguf_file_close(named);
-    for (size_t i = 0; !err && i < n_parts; i++) {
+    for (size_t i = 0; !err && n_parts > 1 && i < n_parts; i++) {
         err = open_part(set, path, i, detail);
     }
     if (!err) {
-        err = check_parts(set, path, detail);
+        err = join_parts(set, path, detail);
     }
     if (err) {
         gguf_set_close(set);
@@ -128,6 +137,7 @@ void gguf_set_close(gguf_set *set)
     for (size_t i = 0; i < set->n_parts; i++) {
         gguf_file_close(set->parts[i]);
     }
+    tensor_table_free(&set->tensors);
     free(set->parts);
     free(set);
 }
@@ -137,30 +147,7 @@ const gguf_file *gguf_set_head(const gguf_set *set)
     return set->parts[0];
 }
 
-bool gguf_set_find(const gguf_set *set, const char *name, tensor *out)
+const tensor_table *gguf_set_tensors(const gguf_set *set)
 {
-    for (size_t i = 0; i < set->n_parts; i++) {
-        if (gguf_file_find(set->parts[i], name, out)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t gguf_set_count(const gguf_set *set)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < set->n_parts; i++) {
-        n += gguf_file_count(set->parts[i]);
-    }
-    return n;
-}
-
-const char *gguf_set_at(const gguf_set *set, size_t index, tensor *out, const char **type_name)
-{
-    size_t i = 0;
-    while (index >= gguf_file_count(set->parts[i])) {
-        index -= gguf_file_count(set->parts[i++]);
-    }
-    return gguf_file_at(set->parts[i], index, out, type_name);
+    return &set->tensors;
 }

@@ -1,7 +1,7 @@
 /* gguf_set: all files of one GGUF model: a single file, or the parts NAME-00001-of-0000N.gguf. Immutable after opening, so
  * any thread may read.
  *
- *     gguf_set *set; gguf_set_open(&set, "model-00001-of-00003.gguf", &detail);
+ *     gguf_set *set; err = gguf_set_open(&set, "model-00001-of-00003.gguf", &detail);
  *     const gguf_value *v = gguf_find(gguf_set_head(set), "general.architecture");
  *     gguf_set_close(set);
  *
@@ -21,9 +21,7 @@ void gguf_set_close(gguf_set *set); /* NULL allowed */
 /* The file with the metadata. */
 const gguf_file *gguf_set_head(const gguf_set *set);
 
-/* Tensors of all parts. */
-bool gguf_set_find(const gguf_set *set, const char *name, tensor *out);
-size_t gguf_set_count(const gguf_set *set);
-const char *gguf_set_at(const gguf_set *set, size_t index, tensor *out, const char **type_name);
+/* Those of all parts. */
+const tensor_table *gguf_set_tensors(const gguf_set *set);
 
 #endif

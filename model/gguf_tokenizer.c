@@ -53,13 +53,6 @@ static err_code fault(const job *j, const char *key, const char *what)
     return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s %s", j->path, key, what);
 }
 
-static bool is_text(const gguf_file *f, const char *key, const char *expected)
-{
-    const char *text = NULL;
-    size_t n = 0;
-    return gguf_text(gguf_find(f, key), &text, &n) && n == strlen(expected) && memcmp(text, expected, n) == 0;
-}
-
 static const gguf_value *texts_of(const gguf_file *f, const char *key)
 {
     const gguf_value *v = gguf_find(f, key);
@@ -71,7 +64,7 @@ static err_code find_split(const job *j, const split **found)
 {
     const char *text = "";
     size_t n = 0;
-    if (!is_text(j->f, "tokenizer.ggml.model", "gpt2")) {
+    if (!gguf_is_text(gguf_find(j->f, "tokenizer.ggml.model"), "gpt2")) {
         bool given = gguf_text(gguf_find(j->f, "tokenizer.ggml.model"), &text, &n);
         return err_set(
             j->detail, ERR_UNSUPPORTED,
@@ -79,7 +72,7 @@ static err_code find_split(const job *j, const split **found)
             j->path, given && n < 60 ? (int)n : 0, text);
     }
     for (size_t i = 0; i < ARRAY_LEN(SPLITS); i++) {
-        if (is_text(j->f, "tokenizer.ggml.pre", SPLITS[i].name)) {
+        if (gguf_is_text(gguf_find(j->f, "tokenizer.ggml.pre"), SPLITS[i].name)) {
             *found = &SPLITS[i];
             return ERR_OK;
         }

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "model/checkpoint.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "model/gguf_file.h"
 #include "model/tensor_file.h"
 
@@ -15,22 +15,28 @@ typedef struct parts {
     uint64_t n_bytes;
 } parts;
 
-static void count(parts *p, const char *name, const tensor *t)
+static parts look_through(const tensor_table *all)
 {
-    p->has_vision = p->has_vision || strstr(name, "visual.") || strstr(name, "vision_tower.");
-    p->has_mtp = p->has_mtp || strncmp(name, "mtp.", 4) == 0 || strstr(name, ".mtp.");
-    p->has_table = p->has_table || strstr(name, "embed_tokens.");
-    p->n_bytes += t->bytes;
+    parts p = {0};
+    for (size_t i = 0; i < all->n; i++) {
+        const char *name = all->items[i].name;
+        p.has_vision = p.has_vision || strstr(name, "visual.") || strstr(name, "vision_tower.");
+        p.has_mtp = p.has_mtp || strncmp(name, "mtp.", 4) == 0 || strstr(name, ".mtp.");
+        p.has_table = p.has_table || strstr(name, "embed_tokens.");
+        p.n_bytes += all->items[i].view.bytes;
+    }
+    return p;
 }
 
-static void take(model_glance *out, const parts *p, const model_config *cfg)
+static void take(model_glance *out, const tensor_table *all, const model_config *cfg)
 {
+    const parts p = look_through(all);
     snprintf(out->family, sizeof out->family, "%s", cfg->family);
     out->context = cfg->max_position_embeddings;
-    out->n_bytes = p->n_bytes;
-    out->has_vision = cfg->has_vision && p->has_vision;
-    out->has_mtp = cfg->n_mtp_layers > 0 && p->has_mtp;
-    out->is_side_file = !p->has_table && (p->has_vision || p->has_mtp);
+    out->n_bytes = p.n_bytes;
+    out->has_vision = cfg->has_vision && p.has_vision;
+    out->has_mtp = cfg->n_mtp_layers > 0 && p.has_mtp;
+    out->is_side_file = !p.has_table && (p.has_vision || p.has_mtp);
 }
 
 /* Opening the checkpoint would convert some forms as a whole, so the files are looked at here. */
@@ -39,21 +45,15 @@ static err_code look_at_folder(model_glance *out, const char *dir, err_detail *d
     char path[4096];
     tensor_set *set = NULL;
     model_config cfg;
-    parts p = {0};
     err_code err = model_config_load(&cfg, json_folder(dir), detail);
     if (!err) {
         err = tensor_set_open(&set, dir, detail);
     }
-    for (size_t i = 0; !err && i < tensor_set_count(set); i++) {
-        tensor t;
-        const char *name = tensor_set_at(set, i, &t);
-        count(&p, name, &t);
-    }
-    tensor_set_close(set);
     if (err) {
         return err;
     }
-    take(out, &p, &cfg);
+    take(out, tensor_set_tensors(set), &cfg);
+    tensor_set_close(set);
     if (!out->is_side_file && !(file_join(path, sizeof path, dir, "tokenizer.json") && file_exists(path))) {
         return err_set(detail, ERR_NOT_FOUND, "%s/tokenizer.json: there is no such file", dir);
     }
@@ -64,13 +64,10 @@ static err_code look_at_folder(model_glance *out, const char *dir, err_detail *d
 static bool is_vision_file(const char *path)
 {
     gguf_file *f = NULL;
-    const char *text = "";
-    size_t n = 0;
     if (gguf_file_open(&f, path, NULL) != ERR_OK) {
         return false;
     }
-    const bool is_clip = gguf_text(gguf_find(f, "general.architecture"), &text, &n) && n == strlen("clip") &&
-                         memcmp(text, "clip", n) == 0;
+    const bool is_clip = gguf_is_text(gguf_find(f, "general.architecture"), "clip");
     gguf_file_close(f);
     return is_clip;
 }
@@ -79,8 +76,7 @@ static err_code look_at_gguf(model_glance *out, const char *path, err_detail *de
 {
     checkpoint *ck = NULL;
     model_config cfg;
-    parts p = {0};
-    err_code err = checkpoint_open(&ck, path, detail);
+    err_code err = checkpoint_open(&ck, path, NULL, detail);
     if (err == ERR_UNSUPPORTED && is_vision_file(path)) {
         out->is_side_file = true;
         return ERR_OK;
@@ -88,12 +84,8 @@ static err_code look_at_gguf(model_glance *out, const char *path, err_detail *de
     if (!err) {
         err = model_config_load(&cfg, checkpoint_documents(ck), detail);
     }
-    for (size_t i = 0; !err && i < checkpoint_count(ck); i++) {
-        const checkpoint_tensor *t = checkpoint_at(ck, i);
-        count(&p, t->name, &t->view);
-    }
     if (!err) {
-        take(out, &p, &cfg);
+        take(out, checkpoint_tensors(ck), &cfg);
     }
     checkpoint_close(ck);
     return err;

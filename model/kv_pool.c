@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/size.h"
-#include "model/seq_state.h"
 
 struct kv_pool {
     compute *c;

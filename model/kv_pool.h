@@ -1,7 +1,7 @@
 /* kv_pool: the memory of all key / value blocks, taken once, shared with reference counts. Engine thread.
  *
- *     kv_pool *p; kv_pool_create(&p, cfg, KV_BF16, with_mtp, n_blocks, compute, &detail);
- *     void *block = kv_pool_take(p);  kv_pool_share(p, block);  kv_pool_release(p, block); ...
+ *     kv_pool *p; err = kv_pool_create(&p, cfg, KV_BF16, with_mtp, n_blocks, compute, &detail);
+ *     void *block = kv_pool_take(p);  kv_pool_share(p, block);  kv_pool_release(p, block);
  *
  * A block holds SEQ_PAGE_TOKENS tokens of all attention layers (and of the draft head, with_mtp), packed as the pool's
  * kv_type says: whoever compares with exact results asks for KV_F32. Sequences and
@@ -18,6 +18,8 @@
 #include "base/err.h"
 #include "compute/nn.h"
 #include "model/config.h"
+
+enum { SEQ_PAGE_TOKENS = 64 };
 
 typedef struct kv_pool kv_pool;
 

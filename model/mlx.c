@@ -11,7 +11,7 @@
 enum { NAME_BYTES = 512, BLOCK = 32, WORD = 4, NAME_IN_MESSAGE = 200 };
 
 struct mlx {
-    const tensor_set *set;
+    const tensor_table *all;
     arena *memory;
     json_doc *config, *mtp_config; /* NULL: none */
     bool trunk_holds_one, mtp_holds_one;
@@ -23,40 +23,35 @@ typedef struct packing {
     bool is_mxfp4;
 } packing;
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), n_end = strlen(end);
-    return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 static bool is_of_draft_head(const char *stored)
 {
     return strncmp(stored, "mtp.", 4) == 0 || strstr(stored, ".mtp.") != NULL;
 }
 
 /* The tensor NAME + suffix beside NAME.weight. */
-static bool find_beside(const tensor_set *set, const char *weight, const char *suffix, tensor *out)
+static bool find_beside(const tensor_table *all, const char *weight, const char *suffix, tensor *out)
 {
     char name[NAME_BYTES];
     const int n = (int)(strlen(weight) - strlen(".weight"));
-    return ends_with(weight, ".weight") &&
+    return name_ends_with(weight, ".weight") &&
            snprintf(name, sizeof name, "%.*s%s", n, weight, suffix) < NAME_BYTES &&
-           tensor_set_find(set, name, out);
+           tensor_table_get(all, name, out);
 }
 
 /* ---- what made this folder ---- */
 
 static bool is_turned_convolution(const char *stored, const tensor *t)
 {
-    return ends_with(stored, "conv1d.weight") && t->n_dims == 3 && t->dims[2] == 1 && t->dims[1] > 1;
+    return name_ends_with(stored, "conv1d.weight") && t->n_dims == 3 && t->dims[2] == 1 && t->dims[1] > 1;
 }
 
-static bool was_made_by_mlx(const tensor_set *set)
+static bool was_made_by_mlx(const tensor_table *all)
 {
-    for (size_t i = 0; i < tensor_set_count(set); i++) {
-        tensor t, scales;
-        const char *stored = tensor_set_at(set, i, &t);
-        if (is_turned_convolution(stored, &t) || find_beside(set, stored, ".scales", &scales)) {
+    for (size_t i = 0; i < all->n; i++) {
+        tensor scales;
+        const char *stored = all->items[i].stored;
+        if (is_turned_convolution(stored, &all->items[i].view) ||
+            find_beside(all, stored, ".scales", &scales)) {
             return true;
         }
     }
@@ -64,20 +59,20 @@ static bool was_made_by_mlx(const tensor_set *set)
 }
 
 /* The mean of all input norms of the trunk or of the draft head; false if there are none. */
-static bool mean_of_norms(const tensor_set *set, bool draft_head, double *mean)
+static bool mean_of_norms(const tensor_table *all, bool draft_head, double *mean)
 {
     double sum = 0;
     size_t n = 0;
-    for (size_t i = 0; i < tensor_set_count(set); i++) {
-        tensor t;
-        const char *stored = tensor_set_at(set, i, &t);
-        if (!ends_with(stored, ".input_layernorm.weight") || is_of_draft_head(stored) != draft_head ||
-            t.type >= DTYPE_OTHER) {
+    for (size_t i = 0; i < all->n; i++) {
+        const char *stored = all->items[i].stored;
+        const tensor *t = &all->items[i].view;
+        if (!name_ends_with(stored, ".input_layernorm.weight") || is_of_draft_head(stored) != draft_head ||
+            t->type >= DTYPE_OTHER) {
             continue;
         }
-        for (size_t k = 0; k < tensor_len(&t); k++, n++) {
+        for (size_t k = 0; k < tensor_len(t); k++, n++) {
             float value;
-            tensor_to_f32(&value, &t, k, 1);
+            tensor_to_f32(&value, t, k, 1);
             sum += (double)value;
         }
     }
@@ -85,18 +80,18 @@ static bool mean_of_norms(const tensor_set *set, bool draft_head, double *mean)
     return n > 0;
 }
 
-err_code mlx_open(mlx **out, const tensor_set *set, const json_source *documents, arena *memory,
+err_code mlx_open(mlx **out, const tensor_table *all, const json_source *documents, arena *memory,
                   err_detail *detail)
 {
     *out = NULL;
-    if (!was_made_by_mlx(set)) {
+    if (!was_made_by_mlx(all)) {
         return ERR_OK;
     }
     mlx *m = calloc(1, sizeof *m);
     if (!m) {
         return err_set(detail, ERR_NOMEM, "no memory for the packed weights");
     }
-    m->set = set;
+    m->all = all;
     m->memory = memory;
     err_code err = documents->read(documents->ctx, "config.json", &m->config, detail);
     if (!err) {
@@ -107,8 +102,8 @@ err_code mlx_open(mlx **out, const tensor_set *set, const json_source *documents
         return err;
     }
     double mean;
-    m->trunk_holds_one = mean_of_norms(set, false, &mean) && mean > 0.5;
-    m->mtp_holds_one = mean_of_norms(set, true, &mean) && mean > 0.5;
+    m->trunk_holds_one = mean_of_norms(all, false, &mean) && mean > 0.5;
+    m->mtp_holds_one = mean_of_norms(all, true, &mean) && mean > 0.5;
     *out = m;
     return ERR_OK;
 }
@@ -212,11 +207,6 @@ static void write_nibbles(uint8_t *out, const uint8_t u[BLOCK])
     }
 }
 
-static void write_16(uint8_t *out, uint16_t bits)
-{
-    memcpy(out, &bits, sizeof bits);
-}
-
 /* One block of the type that fits the codes and the scales. */
 static void write_block(uint8_t *out, dtype type, const uint8_t u[BLOCK], float scale, float bias)
 {
@@ -226,8 +216,9 @@ static void write_block(uint8_t *out, dtype type, const uint8_t u[BLOCK], float 
         memcpy(out + 8, u, BLOCK);
         return;
     }
-    write_16(out, type == DTYPE_AF4 ? bf16_from_f32(scale) : f16_from_f32(scale));
-    write_16(out + 2, type == DTYPE_AF4 ? bf16_from_f32(bias) : f16_from_f32(bias));
+    void (*put)(void *p, float f) = type == DTYPE_AF4 ? bf16_put : f16_put;
+    put(out, scale);
+    put(out + 2, bias);
     write_nibbles(out + 4, u);
 }
 
@@ -274,7 +265,7 @@ static bool fits(const packed *p, const tensor *side)
 static err_code check_packed(packed *p, const mlx *m, const char *stored, err_detail *detail)
 {
     const size_t words = p->weight.dims[p->weight.n_dims - 1];
-    const bool has_biases = find_beside(m->set, stored, ".biases", &p->biases);
+    const bool has_biases = find_beside(m->all, stored, ".biases", &p->biases);
     err_code err = find_packing(m, &p->how, stored, detail);
     if (err) {
         return err;
@@ -354,7 +345,7 @@ static void rename_experts(char *name)
 {
     static const char mark[] = ".switch_mlp.", experts[] = ".experts.";
     char *at = strstr(name, mark);
-    if (at && ends_with(name, ".weight")) {
+    if (at && name_ends_with(name, ".weight")) {
         name[strlen(name) - strlen(".weight")] = '\0';
         memmove(at + sizeof experts - 1, at + sizeof mark - 1, strlen(at + sizeof mark - 1) + 1);
         memcpy(at, experts, sizeof experts - 1);
@@ -366,20 +357,20 @@ err_code mlx_adapt(const mlx *m, const char *stored, char *name, tensor *t, bool
     char weight[NAME_BYTES];
     tensor beside;
     *skip = false;
-    if (ends_with(stored, ".scales") ||
-        ends_with(stored, ".biases")) { /* both suffixes are as long as .weight */
+    if (name_ends_with(stored, ".scales") ||
+        name_ends_with(stored, ".biases")) { /* both suffixes are as long as .weight */
         snprintf(weight, sizeof weight, "%.*s.weight", (int)(strlen(stored) - strlen(".weight")), stored);
-        *skip = tensor_set_find(m->set, weight, &beside);
+        *skip = tensor_table_find(m->all, weight) != NULL;
         return ERR_OK;
     }
     rename_experts(name);
-    if (find_beside(m->set, stored, ".scales", &beside)) {
+    if (find_beside(m->all, stored, ".scales", &beside)) {
         return unpack(m, stored, t, &beside, detail);
     }
     if (is_turned_convolution(stored, t)) { /* the order in memory is the same */
         t->dims[2] = t->dims[1];
         t->dims[1] = 1;
-    } else if (ends_with(stored, "patch_embed.proj.weight") && t->n_dims == 5 && t->dims[4] == 3 &&
+    } else if (name_ends_with(stored, "patch_embed.proj.weight") && t->n_dims == 5 && t->dims[4] == 3 &&
                t->dims[1] != 3 && t->type < DTYPE_OTHER) {
         return turn_patches(m, t, detail);
     }

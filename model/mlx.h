@@ -1,8 +1,8 @@
 /* mlx: what MLX tools make of a checkpoint, seen as what was published: packed groups as blocks, other names and axes. Loading
  * thread; used by the folder form alone.
  *
- *     mlx *m; mlx_open(&m, set, &documents, arena, &detail);      // NULL: an ordinary folder
- *     mlx_adapt(m, stored, name, &t, &skip, &detail);             // for every tensor
+ *     mlx *m; err = mlx_open(&m, tensors, &documents, arena, &detail);   // NULL: an ordinary folder
+ *     err = mlx_adapt(m, stored, name, &t, &skip, &detail);              // for every tensor
  *
  * A packed matrix NAME.weight [.., out, in * bits / 32] of 32-bit words stands with NAME.scales and NAME.biases [.., out,
  * in / group]: number j of a row is scale * code + bias, and the codes of a row are one stream of bits, the lowest first.
@@ -16,18 +16,13 @@
 #ifndef PARLEY_MODEL_MLX_H
 #define PARLEY_MODEL_MLX_H
 
-#include <stdbool.h>
-
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/json_source.h"
-#include "model/checkpoint.h"
-#include "model/tensor_file.h"
+#include "model/checkpoint_form.h"
 
 typedef struct mlx mlx;
 
-/* *out is NULL if no MLX tool made this folder. What mlx_adapt makes lies in memory; set and memory must outlive *out. */
-MUST_CHECK err_code mlx_open(mlx **out, const tensor_set *set, const json_source *documents, arena *memory,
+/* *out is NULL if no MLX tool made this folder. What mlx_adapt makes lies in memory; all its tensors and memory must outlive
+ * *out. */
+MUST_CHECK err_code mlx_open(mlx **out, const tensor_table *all, const json_source *documents, arena *memory,
                              err_detail *detail);
 void mlx_close(mlx *m); /* NULL allowed */
 

@@ -1,3 +1,4 @@
+#include "model/config_load.h"
 #include "model/model.h"
 
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static err_code read_config(model *m, err_detail *detail)
     const checkpoint *ck = m->parts.checkpoint;
     err_code err = model_config_load(&m->cfg, checkpoint_documents(ck), detail);
     m->cfg.delta_tiled = checkpoint_get_traits(ck)->value_heads_tiled;
-    if (!err && m->cfg.has_vision && !checkpoint_first(ck, "visual.")) {
+    if (!err && m->cfg.has_vision && !tensor_table_first(checkpoint_tensors(ck), "visual.")) {
         log_warn(
             "mod",
             "%s: config.json describes a vision tower, but its tensors are not there (a conversion for text "
@@ -109,7 +110,7 @@ err_code model_open(model **out, const char *path, const model_open_options *opt
     if (!m) {
         return err_set(detail, ERR_NOMEM, "no memory to open %s", path);
     }
-    err_code err = checkpoint_open_with(&m->parts.checkpoint, path, opt->mmproj, detail);
+    err_code err = checkpoint_open(&m->parts.checkpoint, path, opt->mmproj, detail);
     if (!err) {
         err = read_config(m, detail);
     }
@@ -211,14 +212,14 @@ uint64_t model_weight_bytes_as(const model *m, int layer_bits, int head_bits)
 uint64_t model_type_bytes(const model *m, dtype type)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < checkpoint_count(m->parts.checkpoint); i++) {
-        const tensor *t = &checkpoint_at(m->parts.checkpoint, i)->view;
-        n += t->type == type ? t->bytes : 0;
+    const tensor_table *all = checkpoint_tensors(m->parts.checkpoint);
+    for (size_t i = 0; i < all->n; i++) {
+        n += all->items[i].view.type == type ? all->items[i].view.bytes : 0;
     }
     return n;
 }
 
 tensor_source model_tensors(const model *m)
 {
-    return checkpoint_tensors(m->parts.checkpoint);
+    return tensor_table_source(checkpoint_tensors(m->parts.checkpoint));
 }

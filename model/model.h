@@ -2,7 +2,7 @@
  * model_open, so any thread may read it. The three structs of this folder are model_config (recipe), model
  * (weights) and seq_state (one sequence's mutable state).
  *
- *     model *m; model_open(&m, "DIR", &(model_open_options){0}, &detail);
+ *     model *m; err = model_open(&m, "DIR", &(model_open_options){0}, &detail);
  *     const model_config *cfg = model_get_config(m);
  *     model_close(m);
  */

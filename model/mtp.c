@@ -1,5 +1,6 @@
 #include "model/mtp.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,4 +219,15 @@ float *mtp_logits(mtp_scratch *sc, int32_t i)
 const float *mtp_hidden(const mtp_scratch *sc, int32_t i)
 {
     return sc->x + (size_t)i * sc->hidden_size;
+}
+
+int32_t mtp_len(const seq_state *s)
+{
+    return s->mtp_len;
+}
+
+void mtp_truncate(seq_state *s, int32_t len)
+{
+    assert(len >= 0 && len <= s->mtp_len);
+    s->mtp_len = len;
 }

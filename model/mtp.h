@@ -1,7 +1,7 @@
 /* mtp: the multi-token-prediction head: from the hidden state of position p and the token of p+1 it predicts the
  * token of p+2. It has its own keys and values inside seq_state. Engine thread.
  *
- *     mtp_forward(m, c, scratch, rows, n, want_logits, &detail);
+ *     err = mtp_forward(m, c, scratch, &input, n_logits, &detail);
  *
  * Entry p of the head's cache belongs to (hidden of p, token of p+1) at position p; its length is committed
  * tokens - 1 (+ drafts).

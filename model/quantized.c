@@ -1,3 +1,4 @@
+#include "model/config_load.h"
 #include "model/quantized.h"
 
 #include <errno.h>
@@ -140,7 +141,7 @@ static err_code use_file(quantized *q, const plan *p, const char *path, err_deta
     }
     for (size_t i = 0; err == ERR_OK && i <= p->n; i++) {
         const writer_entry *e = &p->entries[i];
-        if (!tensor_file_find(file, e->name, &t) || t.bytes != writer_entry_bytes(e)) {
+        if (!tensor_table_get(tensor_file_tensors(file), e->name, &t) || t.bytes != writer_entry_bytes(e)) {
             err = err_set(detail, ERR_CORRUPT, "%s: %s is not in it as expected", path, e->name);
         }
     }
@@ -149,7 +150,7 @@ static err_code use_file(quantized *q, const plan *p, const char *path, err_deta
         return err;
     }
     for (size_t i = 0; i < p->n; i++) {
-        tensor_file_find(file, p->entries[i].name, &t);
+        tensor_table_get(tensor_file_tensors(file), p->entries[i].name, &t);
         replace(p, i, t.data);
     }
     q->file = file;
@@ -283,16 +284,16 @@ static const char **replaced_names(const plan *p)
 static err_code write_all(const checkpoint *ck, const plan *p, const char *path, const quantize_options *opt,
                           err_detail *detail)
 {
-    const size_t n_set = checkpoint_count(ck);
+    const tensor_table *set = checkpoint_tensors(ck);
     size_t n = 0;
-    tensor *kept = calloc(n_set + 1, sizeof *kept);
-    writer_entry *all = calloc(n_set + p->n + 1, sizeof *all);
+    tensor *kept = calloc(set->n + 1, sizeof *kept);
+    writer_entry *all = calloc(set->n + p->n + 1, sizeof *all);
     const char **replaced = replaced_names(p);
     err_code err =
         kept && all && replaced ? ERR_OK : err_set(detail, ERR_NOMEM, "no memory for the list of tensors");
-    for (size_t i = 0; err == ERR_OK && i < n_set; i++) {
-        const char *name = checkpoint_at(ck, i)->stored;
-        kept[n] = checkpoint_at(ck, i)->view;
+    for (size_t i = 0; err == ERR_OK && i < set->n; i++) {
+        const char *name = set->items[i].stored;
+        kept[n] = set->items[i].view;
         if (bsearch(&name, replaced, p->n, sizeof *replaced, compare_names)) {
             continue;
         }
@@ -324,7 +325,7 @@ err_code model_convert(const char *dir, const char *out_dir, const quantize_opti
     plan p = {0};
     checkpoint *ck = NULL;
     weights *w = NULL;
-    err_code err = checkpoint_open(&ck, dir, detail);
+    err_code err = checkpoint_open(&ck, dir, NULL, detail);
     if (err == ERR_OK && !(file_join(path, sizeof path, dir, "config.json") && file_exists(path))) {
         err = err_set(detail, ERR_UNSUPPORTED,
                       "%s: folders with a config.json are converted; GGUF files are used as they are", dir);

@@ -1,8 +1,8 @@
 /* quantized: a model's matrices in blocks of 8 or 4 bits, made when it is loaded and kept in a file for the next time.
  * Loading thread.
  *
- *     quantized *q; quantized_open(&q, weights, &options, &detail);   // weights->... now point into q
- *     quantized_close(q);                                             // after the weights are out of use
+ *     quantized *q; err = quantized_open(&q, weights, &options, &detail);   // weights->... now point into q
+ *     quantized_close(q);                                                   // after the weights are out of use
  *
  * What is replaced: the projections of all layers and of the draft head, and the logits head. Norms, convolutions, the
  * two small gate projections of GatedDeltaNet, the embedding table and the vision tower stay as stored.

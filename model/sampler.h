@@ -1,6 +1,6 @@
 /* sampler: from logits to one token. One sampler a sequence; engine thread.
  *
- *     sampler *s; sampler_create(&s, &params, vocab_size, &detail);
+ *     sampler *s; err = sampler_create(&s, &params, vocab_size, n_valid, &detail);
  *     sampler_prompt(s, ids, n);                 // for the repetition penalty
  *     int32_t id = sampler_pick(s, logits, 0);   // logits are overwritten
  *     sampler_accept(s, id);

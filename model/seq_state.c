@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "model/mtp.h"
 
 struct seq_snapshot {
     compute *c;
@@ -183,17 +182,6 @@ int32_t seq_state_rope_delta(const seq_state *s)
 void seq_state_set_rope_delta(seq_state *s, int32_t delta)
 {
     s->rope_delta = delta;
-}
-
-int32_t mtp_len(const seq_state *s)
-{
-    return s->mtp_len;
-}
-
-void mtp_truncate(seq_state *s, int32_t len)
-{
-    assert(len >= 0 && len <= s->mtp_len);
-    s->mtp_len = len;
 }
 
 /* ---- going back inside a verify block ---- */

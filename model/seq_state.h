@@ -2,8 +2,9 @@
  * convolution tails and delta states per GatedDeltaNet layer, the MTP head's own keys and values.
  * Owned by the engine thread.
  *
- *     seq_state *s; seq_state_create(&s, cfg, pool, n_ctx, compute, &detail);
- *     decoder_forward(...); seq_snapshot *snap = seq_state_snapshot(s); ... seq_state_restore(s, snap);
+ *     seq_state *s; err = seq_state_create(&s, cfg, pool, n_ctx, compute, &detail);
+ *     seq_snapshot *snap = seq_state_snapshot(s);
+ *     err = seq_state_restore(s, snap, &detail);
  *
  * A hybrid state cannot be truncated: the delta state is a fold. Only snapshot / restore at chosen lengths and
  * per-row states of a verify block go back.
@@ -22,8 +23,6 @@
 
 typedef struct seq_state seq_state;
 typedef struct seq_snapshot seq_snapshot;
-
-enum { SEQ_PAGE_TOKENS = 64 };
 
 /* Room for n_ctx tokens, whose keys and values come from the pool as they are needed; the draft head's if the pool has
  * it. ERR_NOMEM says how many bytes were wanted. */

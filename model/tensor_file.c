@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -11,30 +12,17 @@
 
 enum { MAX_SHARDS = 4096, PREFIX_BYTES = 8, NAME_IN_MESSAGE = 160 };
 
-typedef struct entry {
-    char *name; /* owned by the file */
-    const char *type_name;
-    size_t begin;
-    tensor view;
-} entry;
-
 struct tensor_file {
     file_map map;
-    entry *entries; /* sorted by name */
-    size_t n;
+    arena *names;
+    tensor_table tensors;
 };
 
-/* A set's entry points into one of its files. */
-typedef struct set_entry {
-    const char *name, *type_name;
-    tensor view;
-} set_entry;
-
+/* Its tensors are those of its files, whose names and data they point to. */
 struct tensor_set {
     tensor_file *files[MAX_SHARDS];
     size_t n_files;
-    set_entry *entries; /* sorted by name */
-    size_t n;
+    tensor_table tensors;
 };
 
 /* Every type that the format knows; bits, as some are smaller than a byte. */
@@ -81,7 +69,7 @@ static bool json_size(const json *v, size_t *out)
 }
 
 /* dtype and shape of a header entry; *n_bytes becomes the size they imply. */
-static err_code read_shape(entry *e, const json *v, size_t *n_bytes, const reading *r)
+static err_code read_shape(named_tensor *e, const json *v, size_t *n_bytes, const reading *r)
 {
     const char *type_name = json_str(json_get(v, "dtype"), "");
     const json *shape = json_get(v, "shape");
@@ -113,15 +101,12 @@ static err_code read_shape(entry *e, const json *v, size_t *n_bytes, const readi
     return ERR_OK;
 }
 
-/* One member of the header: name -> {dtype, shape, data_offsets}; data [n_data] follows the header. */
-static err_code read_entry(entry *e, const json *v, const uint8_t *data, size_t n_data, const reading *r)
+/* One member of the header, {dtype, shape, data_offsets}; data [n_data] follows the header. */
+static err_code read_entry(named_tensor *e, const json *v, const uint8_t *data, size_t n_data,
+                           const reading *r)
 {
     const json *offsets = json_get(v, "data_offsets");
     size_t begin = 0, end = 0, n_bytes = 0;
-    e->name = strdup(json_key(v));
-    if (!e->name) {
-        return no_memory(r->detail, r->path);
-    }
     if (!json_is(v, JSON_OBJECT)) {
         return fault(r, e->name, "its entry is no object");
     }
@@ -146,7 +131,6 @@ static err_code read_entry(entry *e, const json *v, const uint8_t *data, size_t 
                        "%s: tensor %.*s: type and shape need %zu bytes, but its data_offsets span %zu",
                        r->path, NAME_IN_MESSAGE, e->name, n_bytes, end - begin);
     }
-    e->begin = begin;
     e->view.data = data + begin;
     e->view.bytes = n_bytes;
     /* TRAP: kernels read 16-bit elements; an odd header length would leave every one of them unaligned. */
@@ -158,47 +142,39 @@ static err_code read_entry(entry *e, const json *v, const uint8_t *data, size_t 
 
 static int compare_begin(const void *a, const void *b)
 {
-    const entry *x = a, *y = b;
-    if (x->begin != y->begin) {
-        return x->begin < y->begin ? -1 : 1;
+    const tensor *x = &((const named_tensor *)a)->view, *y = &((const named_tensor *)b)->view;
+    const uintptr_t x_at = (uintptr_t)x->data, y_at = (uintptr_t)y->data;
+    if (x_at != y_at) {
+        return x_at < y_at ? -1 : 1;
     }
-    return x->view.bytes < y->view.bytes ? -1 : x->view.bytes > y->view.bytes; /* empty ones first */
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* empty ones first */
 }
 
-static int compare_name(const void *a, const void *b)
-{
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
-}
-
-/* The ranges must tile the data: no overlap, no gap, no rest. Leaves the entries sorted by name. */
-static err_code check_layout(tensor_file *f, size_t n_data, const reading *r)
+/* The ranges must tile the data: no overlap, no gap, no rest. Leaves the tensors sorted by name. */
+static err_code check_layout(tensor_table *all, const uint8_t *data, size_t n_data, const reading *r)
 {
     size_t at = 0;
-    qsort(f->entries, f->n, sizeof *f->entries, compare_begin);
-    for (size_t i = 0; i < f->n; i++) {
-        const entry *e = &f->entries[i];
-        if (e->begin < at) {
+    if (all->n > 1) {
+        qsort(all->items, all->n, sizeof *all->items, compare_begin);
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        const named_tensor *e = &all->items[i];
+        const size_t begin = (size_t)((const uint8_t *)e->view.data - data);
+        if (begin < at) {
             return err_set(r->detail, ERR_CORRUPT, "%s: tensor %.*s overlaps tensor %.*s", r->path,
-                           NAME_IN_MESSAGE, e->name, NAME_IN_MESSAGE, f->entries[i - 1].name);
+                           NAME_IN_MESSAGE, e->name, NAME_IN_MESSAGE, e[-1].name);
         }
-        if (e->begin > at) {
+        if (begin > at) {
             return fault(r, e->name, "there is a gap before its data");
         }
-        at = e->begin + e->view.bytes;
+        at = begin + e->view.bytes;
     }
     if (at != n_data) {
         return err_set(r->detail, ERR_CORRUPT, "%s: %zu bytes after the last tensor belong to none", r->path,
                        n_data - at);
     }
-    if (f->n > 1) {
-        qsort(f->entries, f->n, sizeof *f->entries, compare_name);
-    }
-    for (size_t i = 1; i < f->n; i++) {
-        if (strcmp(f->entries[i - 1].name, f->entries[i].name) == 0) {
-            return fault(r, f->entries[i].name, "the name occurs twice");
-        }
-    }
-    return ERR_OK;
+    const named_tensor *twice = tensor_table_sort(all);
+    return twice ? fault(r, twice->name, "the name occurs twice") : ERR_OK;
 }
 
 /* Reads header and entries of the mapped file. */
@@ -230,21 +206,21 @@ static err_code read_header(tensor_file *f, const reading *r)
         err = err_set(r->detail, ERR_CORRUPT, "%s: the header is no JSON object", r->path);
         goto out;
     }
-    f->entries = calloc(json_len(root) + 1, sizeof *f->entries);
-    if (!f->entries) {
-        err = no_memory(r->detail, r->path);
-        goto out;
-    }
     for (const json *v = json_child(root); v; v = json_next(v)) {
-        if (strcmp(json_key(v), "__metadata__") == 0) {
+        const char *key = json_key(v), *name = arena_strdup(f->names, key, strlen(key));
+        named_tensor e = {.name = name, .stored = name};
+        if (strcmp(key, "__metadata__") == 0) {
             continue;
         }
-        err = read_entry(&f->entries[f->n++], v, data, n_data, r);
+        err = name ? read_entry(&e, v, data, n_data, r) : no_memory(r->detail, r->path);
+        if (!err && !tensor_table_add(&f->tensors, &e)) {
+            err = no_memory(r->detail, r->path);
+        }
         if (err) {
             goto out;
         }
     }
-    err = check_layout(f, n_data, r);
+    err = check_layout(&f->tensors, data, n_data, r);
 out:
     json_free(doc);
     return err;
@@ -254,10 +230,10 @@ err_code tensor_file_open(tensor_file **out, const char *path, err_detail *detai
 {
     *out = NULL;
     tensor_file *f = calloc(1, sizeof *f);
-    if (!f) {
-        return no_memory(detail, path);
+    if (f) {
+        f->names = arena_create(SIZE_MAX / 2);
     }
-    err_code err = file_map_open(&f->map, path, detail);
+    err_code err = f && f->names ? file_map_open(&f->map, path, detail) : no_memory(detail, path);
     if (!err) {
         err = read_header(f, &(reading){path, detail});
     }
@@ -274,44 +250,18 @@ void tensor_file_close(tensor_file *f)
     if (!f) {
         return;
     }
-    for (size_t i = 0; i < f->n; i++) {
-        free(f->entries[i].name);
-    }
-    free(f->entries);
+    tensor_table_free(&f->tensors);
+    arena_destroy(f->names);
     file_map_close(&f->map);
     free(f);
 }
 
-bool tensor_file_find(const tensor_file *f, const char *name, tensor *out)
+const tensor_table *tensor_file_tensors(const tensor_file *f)
 {
-    const entry key = {.name = (char *)(uintptr_t)name};
-    const entry *e = f->n ? bsearch(&key, f->entries, f->n, sizeof key, compare_name) : NULL;
-    if (e) {
-        *out = e->view;
-    }
-    return e != NULL;
-}
-
-size_t tensor_file_count(const tensor_file *f)
-{
-    return f->n;
-}
-
-const char *tensor_file_at(const tensor_file *f, size_t index, tensor *out, const char **type_name)
-{
-    *out = f->entries[index].view;
-    if (type_name) {
-        *type_name = f->entries[index].type_name;
-    }
-    return f->entries[index].name;
+    return &f->tensors;
 }
 
 /* ---- the files of a checkpoint ---- */
-
-static int compare_set(const void *a, const void *b)
-{
-    return strcmp(((const set_entry *)a)->name, ((const set_entry *)b)->name);
-}
 
 static err_code add_file(tensor_set *set, const char *path, err_detail *detail)
 {
@@ -323,24 +273,16 @@ static err_code add_file(tensor_set *set, const char *path, err_detail *detail)
     return err;
 }
 
-static err_code grow(tensor_set *set, size_t more, err_detail *detail)
+/* Takes over every tensor of the file that was opened last. */
+static err_code add_last(tensor_set *set, err_detail *detail)
 {
-    set_entry *entries = realloc(set->entries, (set->n + more + 1) * sizeof *entries);
-    if (!entries) {
-        return no_memory(detail, "model");
+    const tensor_table *from = &set->files[set->n_files - 1]->tensors;
+    for (size_t i = 0; i < from->n; i++) {
+        if (!tensor_table_add(&set->tensors, &from->items[i])) {
+            return no_memory(detail, "model");
+        }
     }
-    set->entries = entries;
     return ERR_OK;
-}
-
-/* Takes over every tensor of a file. */
-static err_code add_all(tensor_set *set, const tensor_file *f, err_detail *detail)
-{
-    err_code err = grow(set, f->n, detail);
-    for (size_t i = 0; !err && i < f->n; i++) {
-        set->entries[set->n++] = (set_entry){f->entries[i].name, f->entries[i].type_name, f->entries[i].view};
-    }
-    return err;
 }
 
 static int compare_text(const void *a, const void *b)
@@ -390,7 +332,7 @@ static err_code open_index(tensor_set *set, const char *dir, const char *index_p
     const json *map = json_get(json_root(doc), "weight_map");
     n_map = json_is(map, JSON_OBJECT) ? json_len(map) : 0;
     names = calloc(n_map + 1, sizeof *names);
-    err = names ? grow(set, n_map, detail) : no_memory(detail, index_path);
+    err = names ? ERR_OK : no_memory(detail, index_path);
     if (!err && n_map == 0) {
         err = err_set(detail, ERR_CORRUPT, "%s: \"weight_map\" is missing or empty", index_path);
     }
@@ -407,53 +349,42 @@ static err_code open_index(tensor_set *set, const char *dir, const char *index_p
     for (const json *v = json_child(map); !err && v; v = json_next(v)) {
         const char *shard = json_str(v, "");
         const char **at = bsearch(&shard, names, n_names, sizeof *names, compare_text);
-        entry key = {.name = (char *)(uintptr_t)json_key(v)};
-        const tensor_file *f = set->files[at - names];
-        const entry *e = f->n ? bsearch(&key, f->entries, f->n, sizeof key, compare_name) : NULL;
+        const named_tensor *e = tensor_table_find(&set->files[at - names]->tensors, json_key(v));
         if (!e) {
             err = err_set(detail, ERR_CORRUPT, "%s: tensor %.*s is not in %s", index_path, NAME_IN_MESSAGE,
                           json_key(v), shard);
-            break;
+        } else if (!tensor_table_add(&set->tensors, e)) {
+            err = no_memory(detail, index_path);
         }
-        set->entries[set->n++] = (set_entry){e->name, e->type_name, e->view};
     }
     free(names);
     json_free(doc);
     return err;
 }
 
-/* Sorts the entries; a name that two files define is a fault. */
-static err_code sort_entries(tensor_set *set, const char *dir, err_detail *detail)
+/* A name that two files define is a fault. */
+static err_code sort_tensors(tensor_set *set, const char *dir, err_detail *detail)
 {
-    if (set->n > 1) {
-        qsort(set->entries, set->n, sizeof *set->entries, compare_set);
-    }
-    for (size_t i = 1; i < set->n; i++) {
-        if (strcmp(set->entries[i - 1].name, set->entries[i].name) == 0) {
-            return err_set(detail, ERR_CORRUPT, "%s: tensor %.*s is in two files", dir, NAME_IN_MESSAGE,
-                           set->entries[i].name);
-        }
-    }
-    return ERR_OK;
+    const named_tensor *twice = tensor_table_sort(&set->tensors);
+    return twice ? err_set(detail, ERR_CORRUPT, "%s: tensor %.*s is in two files", dir, NAME_IN_MESSAGE,
+                           twice->name)
+                 : ERR_OK;
 }
 
 /* A draft head that was published by itself has names without their beginning. */
 static err_code name_draft_head(tensor_file *f, const char *path, err_detail *detail)
 {
     static const char prefix[] = "mtp.";
-    tensor unused;
-    if (!tensor_file_find(f, "fc.weight", &unused)) {
-        return ERR_OK;
-    }
-    for (size_t i = 0; i < f->n; i++) {
-        const size_t n_bytes = sizeof prefix + strlen(f->entries[i].name);
-        char *name = malloc(n_bytes);
+    const size_t n = tensor_table_find(&f->tensors, "fc.weight") ? f->tensors.n : 0;
+    for (size_t i = 0; i < n; i++) { /* the order stays */
+        named_tensor *e = &f->tensors.items[i];
+        const size_t n_bytes = sizeof prefix + strlen(e->name);
+        char *name = arena_alloc(f->names, n_bytes);
         if (!name) {
             return no_memory(detail, path);
         }
-        snprintf(name, n_bytes, "%s%s", prefix, f->entries[i].name);
-        free(f->entries[i].name);
-        f->entries[i].name = name;
+        snprintf(name, n_bytes, "%s%s", prefix, e->name);
+        e->name = e->stored = name;
     }
     return ERR_OK;
 }
@@ -464,8 +395,7 @@ static err_code open_side_file(tensor_set *set, const char *dir, err_detail *det
     static const char *const sides[] = {"model-mtp.safetensors", "mtp/weights.safetensors",
                                         "mtp/model.safetensors"};
     char path[4096];
-    tensor unused;
-    if (tensor_set_find(set, "mtp.fc.weight", &unused)) {
+    if (tensor_table_find(&set->tensors, "mtp.fc.weight")) {
         return ERR_OK;
     }
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
@@ -475,9 +405,9 @@ static err_code open_side_file(tensor_set *set, const char *dir, err_detail *det
                 err = name_draft_head(set->files[set->n_files - 1], path, detail);
             }
             if (!err) {
-                err = add_all(set, set->files[set->n_files - 1], detail);
+                err = add_last(set, detail);
             }
-            return err ? err : sort_entries(set, dir, detail);
+            return err ? err : sort_tensors(set, dir, detail);
         }
     }
     return ERR_OK;
@@ -501,17 +431,16 @@ err_code tensor_set_open(tensor_set **out, const char *dir, err_detail *detail)
     } else if (file_exists(path)) {
         err = add_file(set, path, detail);
         if (!err) {
-            err = add_all(set, set->files[0], detail);
+            err = add_last(set, detail);
         }
     } else {
         err = err_set(detail, ERR_NOT_FOUND,
                       "%s holds neither model.safetensors nor model.safetensors.index.json: the weights are "
-                      "missing, or of "
-                      "weights in several files the index",
+                      "missing, or of weights in several files the index",
                       dir);
     }
     if (!err) {
-        err = sort_entries(set, dir, detail);
+        err = sort_tensors(set, dir, detail);
     }
     if (!err) {
         err = open_side_file(set, dir, detail);
@@ -532,42 +461,11 @@ void tensor_set_close(tensor_set *set)
     for (size_t i = 0; i < set->n_files; i++) {
         tensor_file_close(set->files[i]);
     }
-    free(set->entries);
+    tensor_table_free(&set->tensors);
     free(set);
 }
 
-bool tensor_set_find(const tensor_set *set, const char *name, tensor *out)
+const tensor_table *tensor_set_tensors(const tensor_set *set)
 {
-    const set_entry key = {.name = name};
-    const set_entry *e = set->n ? bsearch(&key, set->entries, set->n, sizeof key, compare_set) : NULL;
-    if (e) {
-        *out = e->view;
-    }
-    return e != NULL;
-}
-
-size_t tensor_set_count(const tensor_set *set)
-{
-    return set->n;
-}
-
-const char *tensor_set_at(const tensor_set *set, size_t index, tensor *out)
-{
-    *out = set->entries[index].view;
-    return set->entries[index].name;
-}
-
-const char *tensor_set_type_name(const tensor_set *set, size_t index)
-{
-    return set->entries[index].type_name;
-}
-
-static bool find_in_set(void *ctx, const char *name, tensor *out)
-{
-    return tensor_set_find(ctx, name, out);
-}
-
-tensor_source tensor_set_source(const tensor_set *set)
-{
-    return (tensor_source){find_in_set, (void *)(uintptr_t)set};
+    return &set->tensors;
 }

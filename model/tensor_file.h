@@ -1,7 +1,7 @@
 /* tensor_file: checked, read-only mapping of safetensors files. Immutable after opening, so any thread may read.
  *
- *     tensor_set *set; tensor_set_open(&set, "DIR", &detail);
- *     tensor w; if (tensor_set_find(set, "model.norm.weight", &w)) { ... }
+ *     tensor_set *set; err = tensor_set_open(&set, "DIR", &detail);
+ *     const named_tensor *w = tensor_table_find(tensor_set_tensors(set), "model.norm.weight");
  *     tensor_set_close(set);
  *
  * A file is believed only after everything in its header was checked: its length, the JSON, each type, each shape
@@ -12,23 +12,15 @@
 #ifndef PARLEY_MODEL_TENSOR_FILE_H
 #define PARLEY_MODEL_TENSOR_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
-#include "compute/tensor.h"
+#include "model/tensor_table.h"
 
 /* One file. */
 typedef struct tensor_file tensor_file;
 
 MUST_CHECK err_code tensor_file_open(tensor_file **out, const char *path, err_detail *detail);
 void tensor_file_close(tensor_file *f); /* NULL allowed */
-bool tensor_file_find(const tensor_file *f, const char *name, tensor *out);
-
-/* Walks the tensors in order of names: index 0 .. tensor_file_count - 1. type_name ("BF16", "I64") may be NULL. */
-size_t tensor_file_count(const tensor_file *f);
-const char *tensor_file_at(const tensor_file *f, size_t index, tensor *out, const char **type_name);
+const tensor_table *tensor_file_tensors(const tensor_file *f);
 
 /* All files of a checkpoint folder: model.safetensors, or the shards named in model.safetensors.index.json (its
  * weight_map alone counts); and, if the draft head is not among them, model-mtp.safetensors,
@@ -37,12 +29,6 @@ typedef struct tensor_set tensor_set;
 
 MUST_CHECK err_code tensor_set_open(tensor_set **out, const char *dir, err_detail *detail);
 void tensor_set_close(tensor_set *set); /* NULL allowed */
-bool tensor_set_find(const tensor_set *set, const char *name, tensor *out);
-size_t tensor_set_count(const tensor_set *set);
-const char *tensor_set_at(const tensor_set *set, size_t index, tensor *out);
-const char *tensor_set_type_name(const tensor_set *set, size_t index); /* "BF16", "F8_E4M3" */
-
-/* The set as the interface that layers and the vision encoder read. */
-tensor_source tensor_set_source(const tensor_set *set);
+const tensor_table *tensor_set_tensors(const tensor_set *set);
 
 #endif

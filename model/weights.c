@@ -9,9 +9,11 @@
 /* LAYER_MATRICES: most that a layer keeps in blocks, besides three for every expert. */
 enum { NAME_MAX_BYTES = 256, LAYER_MATRICES = 7 };
 
-/* What a reading function needs: where tensors come from and where names begin. */
+/* What a reading function needs: where tensors come from and where names begin. The first fault is kept: after it nothing
+ * more is read, and what was asked for stays zeros. */
 typedef struct loader {
-    const checkpoint *ck;
+    const tensor_table *tensors;
+    const checkpoint_traits *traits;
     const model_config *cfg;
     arena *memory;
     char outer[NAME_MAX_BYTES]; /* what the file writes before the decoder's names: "model.language_model." */
@@ -20,6 +22,7 @@ typedef struct loader {
     uint64_t n_params, n_bytes;
     matrix_ref *matrices;
     size_t n_matrices;
+    err_code err;
     err_detail *detail;
 } loader;
 
@@ -32,65 +35,73 @@ static void append_shape(bytes *b, const size_t *dims, size_t n)
     bytes_append_char(b, ']');
 }
 
-static err_code wrong_shape(const loader *ld, const checkpoint_tensor *found, const size_t *want,
-                            size_t n_want)
+static void refuse_shape(loader *ld, const named_tensor *found, const size_t *want, size_t n_want)
 {
     bytes text;
     bytes_init(&text, ERR_TEXT_MAX);
     append_shape(&text, want, n_want);
     bytes_append_str(&text, " by config.json, but is ");
     append_shape(&text, found->view.dims, (size_t)found->view.n_dims);
-    err_code err = err_set(ld->detail, ERR_CORRUPT, "tensor %s should have the shape %s", found->stored,
-                           bytes_str(&text));
+    ld->err = err_set(ld->detail, ERR_CORRUPT, "tensor %s should have the shape %s", found->stored,
+                      bytes_str(&text));
     bytes_deinit(&text);
-    return err;
 }
 
 /* prefix + suffix; NULL if there is none. */
-static const checkpoint_tensor *look_up(const loader *ld, const char *suffix)
+static const named_tensor *look_up(const loader *ld, const char *suffix)
 {
     char name[2 * NAME_MAX_BYTES];
     snprintf(name, sizeof name, "%s%s", ld->prefix, suffix);
-    return checkpoint_find(ld->ck, name);
+    return tensor_table_find(ld->tensors, name);
 }
 
-static err_code missing(const loader *ld, const char *suffix)
+/* The same; NULL also after a fault, and it is one if there is none. */
+static const named_tensor *need(loader *ld, const char *suffix)
 {
-    return err_set(ld->detail, ERR_NOT_FOUND, "tensor %s%s%s is missing", ld->outer, ld->prefix, suffix);
+    const named_tensor *t = ld->err ? NULL : look_up(ld, suffix);
+    if (!ld->err && !t) {
+        ld->err =
+            err_set(ld->detail, ERR_NOT_FOUND, "tensor %s%s%s is missing", ld->outer, ld->prefix, suffix);
+    }
+    return t;
+}
+
+/* Zeroed memory that lives as long as the weights; NULL is a fault. */
+static void *reserve(loader *ld, size_t n, size_t item_bytes, const char *what)
+{
+    void *p = ld->err ? NULL : arena_calloc(ld->memory, n, item_bytes);
+    if (!ld->err && !p) {
+        ld->err = err_set(ld->detail, ERR_NOMEM, "no memory for %s", what);
+    }
+    return p;
 }
 
 /* Takes a tensor of numbers (not packed) of that shape. */
-static err_code take_shaped(loader *ld, tensor *out, const checkpoint_tensor *t, const size_t *dims,
-                            size_t n_dims)
+static void take_shaped(loader *ld, tensor *out, const named_tensor *t, const size_t *dims, size_t n_dims)
 {
     if ((size_t)t->view.n_dims != n_dims || memcmp(t->view.dims, dims, n_dims * sizeof *dims) != 0) {
-        return wrong_shape(ld, t, dims, n_dims);
+        refuse_shape(ld, t, dims, n_dims);
+        return;
     }
     if (t->view.type >= DTYPE_OTHER) {
-        return err_set(ld->detail, ERR_UNSUPPORTED,
-                       "tensor %s has a type that is not supported here (F32, BF16, F16 are)", t->stored);
+        ld->err = err_set(ld->detail, ERR_UNSUPPORTED,
+                          "tensor %s has a type that is not supported here (F32, BF16, F16 are)", t->stored);
+        return;
     }
     *out = t->view;
     ld->n_params += tensor_len(out);
     ld->n_bytes += out->bytes;
-    return ERR_OK;
-}
-
-static err_code find_shaped(loader *ld, tensor *out, const char *suffix, const size_t *dims, size_t n_dims)
-{
-    const checkpoint_tensor *t = look_up(ld, suffix);
-    return t ? take_shaped(ld, out, t, dims, n_dims) : missing(ld, suffix);
 }
 
 /* Remembers a matrix that may be kept in blocks. */
-static err_code remember(loader *ld, tensor *at, const char *name, bool is_head)
+static void remember(loader *ld, tensor *at, const char *name, bool is_head)
 {
-    char *copy = arena_strdup(ld->memory, name, strlen(name));
-    if (!copy) {
-        return err_set(ld->detail, ERR_NOMEM, "no memory for the table of weights");
+    const size_t n = strlen(name) + 1;
+    char *copy = reserve(ld, n, 1, "the table of weights");
+    if (copy) {
+        memcpy(copy, name, n);
+        ld->matrices[ld->n_matrices++] = (matrix_ref){at, copy, is_head};
     }
-    ld->matrices[ld->n_matrices++] = (matrix_ref){at, copy, is_head};
-    return ERR_OK;
 }
 
 /* Takes a packed matrix, whose last dimension may count padding; false if the shape is another. */
@@ -113,168 +124,120 @@ static bool take_packed(loader *ld, tensor *out, const tensor *t, size_t rows, s
 }
 
 /* A matrix that is never brought into our blocks: numbers, or the blocks of a GGUF file. */
-static err_code find_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
+static void find_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
 {
-    const checkpoint_tensor *t = look_up(ld, suffix);
-    if (t && dtype_is_ggml(t->view.type) && take_packed(ld, out, &t->view, (size_t)rows, (size_t)cols)) {
-        return ERR_OK;
+    const size_t dims[2] = {(size_t)rows, (size_t)cols};
+    const named_tensor *t = need(ld, suffix);
+    if (t && !(dtype_is_ggml(t->view.type) && take_packed(ld, out, &t->view, dims[0], dims[1]))) {
+        take_shaped(ld, out, t, dims, 2);
     }
-    return find_shaped(ld, out, suffix, (size_t[]){(size_t)rows, (size_t)cols}, 2);
 }
 
 /* A matrix of a layer: as numbers or packed. */
-static err_code take_layer_matrix(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows,
-                                  size_t cols)
+static void find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
 {
-    if (take_packed(ld, out, &t->view, rows, cols)) {
-        return ERR_OK;
+    const size_t dims[2] = {(size_t)rows, (size_t)cols};
+    const named_tensor *t = need(ld, suffix);
+    if (t && !take_packed(ld, out, &t->view, dims[0], dims[1])) {
+        take_shaped(ld, out, t, dims, 2);
+        remember(ld, out, t->stored, false);
     }
-    err_code err = take_shaped(ld, out, t, (size_t[]){rows, cols}, 2);
-    return err ? err : remember(ld, out, t->stored, false);
 }
 
-static err_code find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32_t rows, int32_t cols)
+/* A tensor of that shape, widened to float32 in the arena, plus `shift`. */
+static void find_numbers(loader *ld, const float **out, const char *suffix, const size_t *dims, size_t n_dims,
+                         float shift)
 {
-    const checkpoint_tensor *t = look_up(ld, suffix);
-    return t ? take_layer_matrix(ld, out, t, (size_t)rows, (size_t)cols) : missing(ld, suffix);
-}
-
-/* Widens a tensor to float32 in the arena, plus `shift`. */
-static err_code widen(loader *ld, const float **out, const tensor *t, float shift)
-{
-    size_t n = tensor_len(t);
-    float *copy = arena_calloc(ld->memory, n, sizeof *copy);
+    tensor t = {0};
+    const named_tensor *found = need(ld, suffix);
+    if (found) {
+        take_shaped(ld, &t, found, dims, n_dims);
+    }
+    const size_t n = tensor_len(&t);
+    float *copy = reserve(ld, n, sizeof *copy, "the norm weights");
     if (!copy) {
-        return err_set(ld->detail, ERR_NOMEM, "no memory for the norm weights");
+        return;
     }
-    tensor_to_f32(copy, t, 0, n);
+    tensor_to_f32(copy, &t, 0, n);
     for (size_t i = 0; i < n; i++) {
         copy[i] += shift;
     }
     *out = copy;
-    return ERR_OK;
 }
 
-static err_code find_vector(loader *ld, const float **out, const char *suffix, int32_t n, float shift)
+static void find_vector(loader *ld, const float **out, const char *suffix, int32_t n)
 {
-    tensor t;
-    err_code err = find_shaped(ld, &t, suffix, (size_t[]){(size_t)n}, 1);
-    return err ? err : widen(ld, out, &t, shift);
+    find_numbers(ld, out, suffix, (size_t[]){(size_t)n}, 1, 0.0f);
 }
 
 /* A norm that the family may publish zero-centred. */
-static err_code find_norm(loader *ld, const float **out, const char *suffix, int32_t n)
+static void find_norm(loader *ld, const float **out, const char *suffix, int32_t n)
 {
-    return find_vector(ld, out, suffix, n, ld->norm_shift);
+    find_numbers(ld, out, suffix, (size_t[]){(size_t)n}, 1, ld->norm_shift);
 }
 
-static err_code load_attention(loader *ld, attention_weights *w)
+static void load_attention(loader *ld, attention_weights *w)
 {
     const model_config *cfg = ld->cfg;
     int32_t H = cfg->hidden_size, hd = cfg->head_dim;
     int32_t q_rows = cfg->n_heads * (cfg->attention_gate ? 2 : 1) * hd;
-    err_code err = find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", q_rows, H);
-    if (!err) {
-        err = find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
-    }
-    if (!err) {
-        err = find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", cfg->n_kv_heads * hd, H);
-    }
-    if (!err) {
-        err = find_layer_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
-    }
-    if (!err) {
-        err = find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", hd);
-    }
-    if (!err) {
-        err = find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", hd);
-    }
-    return err;
+    find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", q_rows, H);
+    find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
+    find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", cfg->n_kv_heads * hd, H);
+    find_layer_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
+    find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", hd);
+    find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", hd);
 }
 
-/* The projections into a GatedDeltaNet layer: four, or Qwen3-Next's two. */
-static err_code load_delta_inputs(loader *ld, deltanet_weights *w, int32_t channels, int32_t value_width)
-{
-    const int32_t H = ld->cfg->hidden_size, nv = ld->cfg->delta_n_v;
-    err_code err = ERR_OK;
-    w->qkvz_fused = look_up(ld, "linear_attn.in_proj_qkvz.weight") != NULL;
-    w->ba_fused = look_up(ld, "linear_attn.in_proj_ba.weight") != NULL;
-    if (w->qkvz_fused) {
-        err = find_layer_matrix(ld, &w->in_proj_qkvz, "linear_attn.in_proj_qkvz.weight",
-                                channels + value_width, H);
-    } else {
-        err = find_layer_matrix(ld, &w->in_proj_qkv, "linear_attn.in_proj_qkv.weight", channels, H);
-        if (!err) {
-            err = find_layer_matrix(ld, &w->in_proj_z, "linear_attn.in_proj_z.weight", value_width, H);
-        }
-    }
-    if (!err && w->ba_fused) {
-        err = find_matrix(ld, &w->in_proj_ba, "linear_attn.in_proj_ba.weight", 2 * nv, H);
-    } else if (!err) {
-        err = find_matrix(ld, &w->in_proj_b, "linear_attn.in_proj_b.weight", nv, H);
-        if (!err) {
-            err = find_matrix(ld, &w->in_proj_a, "linear_attn.in_proj_a.weight", nv, H);
-        }
-    }
-    return err;
-}
-
-static err_code load_deltanet(loader *ld, deltanet_weights *w)
+static void load_deltanet(loader *ld, deltanet_weights *w)
 {
     const model_config *cfg = ld->cfg;
     int32_t H = cfg->hidden_size, nv = cfg->delta_n_v;
     int32_t value_width = nv * cfg->delta_dv, channels = 2 * cfg->delta_n_k * cfg->delta_dk + value_width;
-    tensor conv;
-    err_code err = load_delta_inputs(ld, w, channels, value_width);
-    if (!err) {
-        err = find_layer_matrix(ld, &w->out_proj, "linear_attn.out_proj.weight", H, value_width);
+    /* The projections into the layer: four, or Qwen3-Next's two. */
+    w->qkvz_fused = look_up(ld, "linear_attn.in_proj_qkvz.weight") != NULL;
+    w->ba_fused = look_up(ld, "linear_attn.in_proj_ba.weight") != NULL;
+    if (w->qkvz_fused) {
+        find_layer_matrix(ld, &w->in_proj_qkvz, "linear_attn.in_proj_qkvz.weight", channels + value_width, H);
+    } else {
+        find_layer_matrix(ld, &w->in_proj_qkv, "linear_attn.in_proj_qkv.weight", channels, H);
+        find_layer_matrix(ld, &w->in_proj_z, "linear_attn.in_proj_z.weight", value_width, H);
     }
-    if (!err) {
-        err = find_shaped(ld, &conv, "linear_attn.conv1d.weight",
-                          (size_t[]){(size_t)channels, 1, (size_t)cfg->conv_kernel}, 3);
+    if (w->ba_fused) {
+        find_matrix(ld, &w->in_proj_ba, "linear_attn.in_proj_ba.weight", 2 * nv, H);
+    } else {
+        find_matrix(ld, &w->in_proj_b, "linear_attn.in_proj_b.weight", nv, H);
+        find_matrix(ld, &w->in_proj_a, "linear_attn.in_proj_a.weight", nv, H);
     }
-    if (!err) {
-        err = widen(ld, &w->conv, &conv, 0.0f);
-    }
-    if (!err) {
-        err = find_vector(ld, &w->A_log, "linear_attn.A_log", nv, 0.0f);
-    }
-    if (!err) {
-        err = find_vector(ld, &w->dt_bias, "linear_attn.dt_bias", nv, 0.0f);
-    }
-    if (!err) {
-        err = find_vector(ld, &w->norm, "linear_attn.norm.weight", cfg->delta_dv, 0.0f);
-    }
-    return err;
+    find_layer_matrix(ld, &w->out_proj, "linear_attn.out_proj.weight", H, value_width);
+    find_numbers(ld, &w->conv, "linear_attn.conv1d.weight",
+                 (size_t[]){(size_t)channels, 1, (size_t)cfg->conv_kernel}, 3, 0.0f);
+    find_vector(ld, &w->A_log, "linear_attn.A_log", nv);
+    find_vector(ld, &w->dt_bias, "linear_attn.dt_bias", nv);
+    find_vector(ld, &w->norm, "linear_attn.norm.weight", cfg->delta_dv);
 }
 
-/* NAMEgate_proj.weight and so on, where NAME is "mlp." or the shared expert's. */
-static err_code load_ffn(loader *ld, ffn_weights *w, const char *name, int32_t width)
+/* gate_proj.weight and so on behind `name`: "mlp.", or the shared expert's. */
+static void load_ffn(loader *ld, ffn_weights *w, const char *name, int32_t width)
 {
-    const struct {
-        const char *part;
-        tensor *out;
-        int32_t rows, cols;
-    } parts[] = {{"gate_proj", &w->gate, width, ld->cfg->hidden_size},
-                 {"up_proj", &w->up, width, ld->cfg->hidden_size},
-                 {"down_proj", &w->down, ld->cfg->hidden_size, width}};
-    char suffix[NAME_MAX_BYTES];
-    err_code err = ERR_OK;
-    for (size_t i = 0; !err && i < ARRAY_LEN(parts); i++) {
-        snprintf(suffix, sizeof suffix, "%s%s.weight", name, parts[i].part);
-        err = find_layer_matrix(ld, parts[i].out, suffix, parts[i].rows, parts[i].cols);
-    }
-    return err;
+    const int32_t H = ld->cfg->hidden_size;
+    const size_t end = strlen(ld->prefix);
+    snprintf(ld->prefix + end, sizeof ld->prefix - end, "%s", name);
+    find_layer_matrix(ld, &w->gate, "gate_proj.weight", width, H);
+    find_layer_matrix(ld, &w->up, "up_proj.weight", width, H);
+    find_layer_matrix(ld, &w->down, "down_proj.weight", H, width);
+    ld->prefix[end] = '\0';
 }
 
 /* [E, cols, rows] as [E * rows, cols], in memory of its own. */
-static err_code turn_experts(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
+static void turn_experts(loader *ld, tensor *out, const named_tensor *t, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts, size = dtype_bytes(t->view.type);
     unsigned char *to = arena_alloc(ld->memory, t->view.bytes);
     if (!to) {
-        return err_set(ld->detail, ERR_NOMEM, "no memory for the experts of %s (%zu MiB)", t->stored,
-                       t->view.bytes >> 20);
+        ld->err = err_set(ld->detail, ERR_NOMEM, "no memory for the experts of %s (%zu MiB)", t->stored,
+                          t->view.bytes >> 20);
+        return;
     }
     const unsigned char *from = t->view.data;
     for (size_t e = 0; e < E; e++) {
@@ -286,10 +249,9 @@ static err_code turn_experts(loader *ld, tensor *out, const checkpoint_tensor *t
         }
     }
     *out = (tensor){t->view.type, 2, {E * rows, cols}, to, t->view.bytes};
-    return ERR_OK;
 }
 
-static bool has_dims(const checkpoint_tensor *t, size_t a, size_t b, size_t c)
+static bool has_dims(const named_tensor *t, size_t a, size_t b, size_t c)
 {
     const size_t dims[3] = {a, b, c};
     return t && t->view.n_dims == 3 && memcmp(t->view.dims, dims, sizeof dims) == 0;
@@ -307,93 +269,71 @@ static bool experts_are_turned(const loader *ld)
 
 /* All experts' matrices in one tensor: [E, rows, cols], seen as [E * rows, cols] afterwards; packed, or turned the other
  * way ([E, cols, rows]). */
-static err_code take_stack(loader *ld, tensor *out, const checkpoint_tensor *t, size_t rows, size_t cols)
+static void take_stack(loader *ld, tensor *out, const named_tensor *t, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts;
     if (take_packed(ld, out, &t->view, E * rows, cols)) {
-        return ERR_OK;
+        return;
     }
     const bool is_turned = has_dims(t, E, cols, rows) && experts_are_turned(ld);
-    const size_t dims[3] = {E, is_turned ? cols : rows, is_turned ? rows : cols};
-    err_code err = take_shaped(ld, out, t, dims, 3);
-    if (!err && is_turned) {
-        err = turn_experts(ld, out, t, rows, cols);
-    }
-    if (err) {
-        return err;
+    take_shaped(ld, out, t, (size_t[]){E, is_turned ? cols : rows, is_turned ? rows : cols}, 3);
+    if (!ld->err && is_turned) {
+        turn_experts(ld, out, t, rows, cols);
     }
     out->n_dims = 2;
     out->dims[0] = E * rows;
     out->dims[1] = cols;
-    return remember(ld, out, t->stored, false);
-}
-
-/* n tensors for experts, in the arena. */
-static tensor *new_parts(loader *ld, size_t n, err_code *err)
-{
-    tensor *parts = arena_calloc(ld->memory, n, sizeof *parts);
-    *err = parts ? ERR_OK : err_set(ld->detail, ERR_NOMEM, "no memory for the table of experts");
-    return parts;
+    remember(ld, out, t->stored, false);
 }
 
 /* gate and up in one tensor: for each expert the rows of gate, then those of up. */
-static err_code load_fused_experts(loader *ld, moe_weights *w, const checkpoint_tensor *t)
+static void load_fused_experts(loader *ld, moe_weights *w, const named_tensor *t)
 {
     const size_t MI = (size_t)ld->cfg->expert_size, H = (size_t)ld->cfg->hidden_size;
-    err_code err = ERR_OK;
-    tensor *part = new_parts(ld, 1, &err);
-    if (!err) {
-        err = take_stack(ld, part, t, 2 * MI, H);
+    tensor *part = reserve(ld, 1, sizeof *part, "the table of experts");
+    if (part) {
+        take_stack(ld, part, t, 2 * MI, H);
     }
     w->gate = (expert_matrices){part, true, MI, 2 * MI, 0};
     w->up = (expert_matrices){part, true, MI, 2 * MI, MI};
-    return err;
 }
 
 /* One matrix of all experts: "mlp.experts.PART" for all, or "mlp.experts.E.PART.weight" for each. */
-static err_code load_expert_part(loader *ld, expert_matrices *m, const char *part, size_t rows, size_t cols)
+static void load_expert_part(loader *ld, expert_matrices *m, const char *part, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts;
     char suffix[NAME_MAX_BYTES];
     snprintf(suffix, sizeof suffix, "mlp.experts.%s", part);
-    const checkpoint_tensor *stack = look_up(ld, suffix);
-    err_code err = ERR_OK;
-    tensor *parts = new_parts(ld, stack ? 1 : E, &err);
+    const named_tensor *stack = look_up(ld, suffix);
+    tensor *parts = reserve(ld, stack ? 1 : E, sizeof *parts, "the table of experts");
     *m = (expert_matrices){parts, stack != NULL, rows, rows, 0};
-    if (!err && stack) {
-        return take_stack(ld, parts, stack, rows, cols);
+    if (parts && stack) {
+        take_stack(ld, parts, stack, rows, cols);
+        return;
     }
-    for (size_t e = 0; !err && e < E; e++) {
+    for (size_t e = 0; !ld->err && e < E; e++) {
         snprintf(suffix, sizeof suffix, "mlp.experts.%zu.%s.weight", e, part);
-        err = find_layer_matrix(ld, &parts[e], suffix, (int32_t)rows, (int32_t)cols);
+        find_layer_matrix(ld, &parts[e], suffix, (int32_t)rows, (int32_t)cols);
     }
-    return err;
 }
 
-static err_code load_moe(loader *ld, moe_weights *w)
+static void load_moe(loader *ld, moe_weights *w)
 {
     const model_config *cfg = ld->cfg;
     const size_t MI = (size_t)cfg->expert_size, H = (size_t)cfg->hidden_size;
-    const checkpoint_tensor *fused = look_up(ld, "mlp.experts.gate_up_proj");
-    err_code err = find_matrix(ld, &w->router, "mlp.gate.weight", cfg->n_experts, cfg->hidden_size);
-    if (!err && fused) {
-        err = load_fused_experts(ld, w, fused);
-    } else if (!err) {
-        err = load_expert_part(ld, &w->gate, "gate_proj", MI, H);
-        if (!err) {
-            err = load_expert_part(ld, &w->up, "up_proj", MI, H);
-        }
+    const named_tensor *fused = look_up(ld, "mlp.experts.gate_up_proj");
+    find_matrix(ld, &w->router, "mlp.gate.weight", cfg->n_experts, cfg->hidden_size);
+    if (fused) {
+        load_fused_experts(ld, w, fused);
+    } else {
+        load_expert_part(ld, &w->gate, "gate_proj", MI, H);
+        load_expert_part(ld, &w->up, "up_proj", MI, H);
     }
-    if (!err) {
-        err = load_expert_part(ld, &w->down, "down_proj", H, MI);
+    load_expert_part(ld, &w->down, "down_proj", H, MI);
+    if (cfg->shared_expert_size > 0) {
+        load_ffn(ld, &w->shared, "mlp.shared_expert.", cfg->shared_expert_size);
+        find_matrix(ld, &w->shared_gate, "mlp.shared_expert_gate.weight", 1, cfg->hidden_size);
     }
-    if (!err && cfg->shared_expert_size > 0) {
-        err = load_ffn(ld, &w->shared, "mlp.shared_expert.", cfg->shared_expert_size);
-        if (!err) {
-            err = find_matrix(ld, &w->shared_gate, "mlp.shared_expert_gate.weight", 1, cfg->hidden_size);
-        }
-    }
-    return err;
 }
 
 tensor expert_matrix(const expert_matrices *m, size_t expert)
@@ -406,94 +346,86 @@ tensor expert_matrix(const expert_matrices *m, size_t expert)
 }
 
 /* ld->prefix is the layer's. */
-static err_code load_layer(loader *ld, layer_weights *w, layer_kind kind, bool has_experts)
+static void load_layer(loader *ld, layer_weights *w, layer_kind kind, bool has_experts)
 {
     w->kind = kind;
     w->has_experts = has_experts;
-    err_code err = find_norm(ld, &w->input_norm, "input_layernorm.weight", ld->cfg->hidden_size);
-    if (!err) {
-        err = find_norm(ld, &w->post_norm, "post_attention_layernorm.weight", ld->cfg->hidden_size);
+    find_norm(ld, &w->input_norm, "input_layernorm.weight", ld->cfg->hidden_size);
+    find_norm(ld, &w->post_norm, "post_attention_layernorm.weight", ld->cfg->hidden_size);
+    if (kind == LAYER_ATTENTION) {
+        load_attention(ld, &w->attention);
+    } else {
+        load_deltanet(ld, &w->deltanet);
     }
-    if (!err) {
-        err = kind == LAYER_ATTENTION ? load_attention(ld, &w->attention) : load_deltanet(ld, &w->deltanet);
+    if (has_experts) {
+        load_moe(ld, &w->moe);
+    } else {
+        load_ffn(ld, &w->ffn, "mlp.", ld->cfg->intermediate_size);
     }
-    if (err) {
-        return err;
-    }
-    return has_experts ? load_moe(ld, &w->moe) : load_ffn(ld, &w->ffn, "mlp.", ld->cfg->intermediate_size);
 }
 
 /* Learns what stands before the decoder's names in this file, for messages. */
-static err_code find_outer(loader *ld)
+static void find_outer(loader *ld)
 {
     static const char name[] = "embed_tokens.weight";
-    const checkpoint_tensor *t = checkpoint_find(ld->ck, name);
+    const named_tensor *t = tensor_table_find(ld->tensors, name);
     if (!t) {
-        return err_set(
+        ld->err = err_set(
             ld->detail, ERR_NOT_FOUND,
             "tensor model.language_model.%s is missing; are these the weights of a language model?", name);
+        return;
     }
     const size_t n = strlen(t->stored), n_name = sizeof name - 1;
     if (n > n_name && strcmp(t->stored + n - n_name, name) == 0) {
         snprintf(ld->outer, sizeof ld->outer, "%.*s", (int)(n - n_name), t->stored);
     }
-    return ERR_OK;
 }
 
-static err_code load_head(loader *ld, weights *w)
+static void load_head(loader *ld, weights *w)
 {
     static const char name[] = "lm_head.weight";
     const model_config *cfg = ld->cfg;
-    const checkpoint_tensor *t = checkpoint_find(ld->ck, name);
+    const named_tensor *t = tensor_table_find(ld->tensors, name);
     if (t && take_packed(ld, &w->head, &t->view, (size_t)cfg->vocab_size, (size_t)cfg->hidden_size)) {
         ld->n_params -= cfg->tie_word_embeddings ? tensor_len(&w->head) : 0;
-        return ERR_OK;
+        return;
     }
     if (cfg->tie_word_embeddings) {
         w->head = w->embed; /* some fine-tunes ship a copy: the table counts */
-        return remember(ld, &w->head, name, true);
+        remember(ld, &w->head, name, true);
+        return;
     }
     ld->prefix[0] = ld->outer[0] = '\0';
-    err_code err = find_matrix(ld, &w->head, name, cfg->vocab_size, cfg->hidden_size);
-    return err ? err : remember(ld, &w->head, t->stored, true);
+    find_matrix(ld, &w->head, name, cfg->vocab_size, cfg->hidden_size);
+    remember(ld, &w->head, t ? t->stored : name, true);
 }
 
-static err_code load_mtp(loader *ld, weights *w)
+static void load_mtp(loader *ld, weights *w)
 {
     const int32_t H = ld->cfg->hidden_size;
-    const checkpoint_traits *traits = checkpoint_get_traits(ld->ck);
     /* none of its tensors: there is no head; some without this one are a fault */
-    w->has_mtp = ld->cfg->n_mtp_layers > 0 && checkpoint_first(ld->ck, "mtp.") != NULL;
+    w->has_mtp = ld->cfg->n_mtp_layers > 0 && tensor_table_first(ld->tensors, "mtp.") != NULL;
     if (!w->has_mtp) {
-        return ERR_OK;
+        return;
     }
     mtp_weights *mtp = &w->mtp;
     ld->outer[0] = '\0';
-    ld->norm_shift = ld->cfg->zero_centred_norms && !traits->mtp_norms_hold_one ? 1.0f : 0.0f;
+    ld->norm_shift = ld->cfg->zero_centred_norms && !ld->traits->mtp_norms_hold_one ? 1.0f : 0.0f;
     snprintf(ld->prefix, sizeof ld->prefix, "mtp.");
-    err_code err = find_layer_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
-    if (!err) {
-        err = find_norm(ld, &mtp->embedding_norm, "pre_fc_norm_embedding.weight", H);
-    }
-    if (!err) {
-        err = find_norm(ld, &mtp->hidden_norm, "pre_fc_norm_hidden.weight", H);
-    }
-    if (!err) {
-        err = find_norm(ld, &mtp->norm, "norm.weight", H);
-    }
-    if (!err) {
-        snprintf(ld->prefix, sizeof ld->prefix, "mtp.layers.0.");
-        err = load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0);
-    }
-    return err;
+    find_layer_matrix(ld, &mtp->fc, "fc.weight", H, 2 * H);
+    find_norm(ld, &mtp->embedding_norm, "pre_fc_norm_embedding.weight", H);
+    find_norm(ld, &mtp->hidden_norm, "pre_fc_norm_hidden.weight", H);
+    find_norm(ld, &mtp->norm, "norm.weight", H);
+    snprintf(ld->prefix, sizeof ld->prefix, "mtp.layers.0.");
+    load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0);
 }
 
 /* The vision tower's share of the counts. */
 static void count_vision(loader *ld)
 {
     static const char prefix[] = "visual.";
-    for (size_t i = 0; i < checkpoint_count(ld->ck); i++) {
-        const checkpoint_tensor *t = checkpoint_at(ld->ck, i);
+    for (size_t i = 0; i < ld->tensors->n; i++) {
+        const named_tensor *t = &ld->tensors->items[i];
         if (strncmp(t->name, prefix, sizeof prefix - 1) == 0) {
             ld->n_params += tensor_len(&t->view);
             ld->n_bytes += t->view.bytes;
@@ -501,48 +433,37 @@ static void count_vision(loader *ld)
     }
 }
 
-static uint64_t total_bytes(const checkpoint *ck)
+static uint64_t total_bytes(const tensor_table *all)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < checkpoint_count(ck); i++) {
-        sum += checkpoint_at(ck, i)->view.bytes;
+    for (size_t i = 0; i < all->n; i++) {
+        sum += all->items[i].view.bytes;
     }
     return sum;
 }
 
-static err_code load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_t done, uint64_t total),
-                         void *progress_ctx)
+static void load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_t done, uint64_t total),
+                     void *progress_ctx)
 {
     const model_config *cfg = ld->cfg;
-    uint64_t total = progress ? total_bytes(ld->ck) : 0;
-    err_code err = find_outer(ld);
-    ld->norm_shift = cfg->zero_centred_norms && !checkpoint_get_traits(ld->ck)->norms_hold_one ? 1.0f : 0.0f;
-    if (!err) {
-        err = find_matrix(ld, &w->embed, "embed_tokens.weight", cfg->vocab_size, cfg->hidden_size);
-    }
-    if (!err) {
-        err = find_norm(ld, &w->final_norm, "norm.weight", cfg->hidden_size);
-    }
-    for (int32_t i = 0; !err && i < cfg->n_layers; i++) {
+    uint64_t total = progress ? total_bytes(ld->tensors) : 0;
+    find_outer(ld);
+    ld->norm_shift = cfg->zero_centred_norms && !ld->traits->norms_hold_one ? 1.0f : 0.0f;
+    find_matrix(ld, &w->embed, "embed_tokens.weight", cfg->vocab_size, cfg->hidden_size);
+    find_norm(ld, &w->final_norm, "norm.weight", cfg->hidden_size);
+    for (int32_t i = 0; !ld->err && i < cfg->n_layers; i++) {
         snprintf(ld->prefix, sizeof ld->prefix, "layers.%d.", i);
-        err = load_layer(ld, &w->layers[i], cfg->layers[i], cfg->has_experts[i]);
-        if (!err && progress) {
+        load_layer(ld, &w->layers[i], cfg->layers[i], cfg->has_experts[i]);
+        if (!ld->err && progress) {
             progress(progress_ctx, ld->n_bytes, total);
         }
     }
-    if (!err) {
-        err = load_head(ld, w);
+    load_head(ld, w);
+    load_mtp(ld, w);
+    count_vision(ld);
+    if (!ld->err && progress) {
+        progress(progress_ctx, total, total);
     }
-    if (!err) {
-        err = load_mtp(ld, w);
-    }
-    if (!err) {
-        count_vision(ld);
-        if (progress) {
-            progress(progress_ctx, total, total);
-        }
-    }
-    return err;
 }
 
 /* How many matrices may be kept in blocks, at most. */
@@ -565,13 +486,18 @@ err_code weights_open(weights **out, const model_config *cfg, const checkpoint *
         arena_destroy(memory);
         return err_set(detail, ERR_NOMEM, "no memory for the table of weights");
     }
-    loader ld = {.ck = ck, .cfg = cfg, .memory = memory, .matrices = matrices, .detail = detail};
+    loader ld = {.tensors = checkpoint_tensors(ck),
+                 .traits = checkpoint_get_traits(ck),
+                 .cfg = cfg,
+                 .memory = memory,
+                 .matrices = matrices,
+                 .detail = detail};
     w->memory = memory;
     w->layers = layers;
-    err_code err = load_all(w, &ld, progress, progress_ctx);
-    if (err) {
+    load_all(w, &ld, progress, progress_ctx);
+    if (ld.err) {
         arena_destroy(memory);
-        return err;
+        return ld.err;
     }
     w->matrices = matrices;
     w->n_matrices = ld.n_matrices;

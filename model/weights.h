@@ -1,6 +1,6 @@
 /* weights: a checkpoint's tensors as typed structs, found by name and checked by shape. Immutable after opening.
  *
- *     weights *w; weights_open(&w, &cfg, checkpoint, NULL, NULL, &detail);
+ *     weights *w; err = weights_open(&w, &cfg, checkpoint, NULL, NULL, &detail);
  *     nn_linear(c, q, x, &w->layers[0].ffn.gate, NULL, n_rows);
  *     weights_close(w);
  *

@@ -159,7 +159,7 @@ static void compare_pixels(context *cx, const ref_case *rc, const char *what, co
 /* A float tensor of the case as float32, or NULL if it has none. The caller frees. */
 static float *case_floats(const ref_case *rc, const char *name, tensor *t)
 {
-    if (!tensor_file_find(rc->file, name, t) || t->type == DTYPE_OTHER) {
+    if (!tensor_table_get(tensor_file_tensors(rc->file), name, t) || t->type == DTYPE_OTHER) {
         return NULL;
     }
     float *out = floats(tensor_len(t));
@@ -172,7 +172,8 @@ static int32_t *case_ids(const ref_case *rc, const char *name, size_t *n)
 {
     tensor t;
     *n = 0;
-    if (!tensor_file_find(rc->file, name, &t) || t.bytes != tensor_len(&t) * sizeof(int64_t)) {
+    if (!tensor_table_get(tensor_file_tensors(rc->file), name, &t) ||
+        t.bytes != tensor_len(&t) * sizeof(int64_t)) {
         return NULL;
     }
     *n = tensor_len(&t);

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "tests/fuzz/memory_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -64,13 +64,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < gguf_n_values(file); i++) {
         check_value(file, gguf_value_at(file, i));
     }
-    for (size_t i = 0; i < gguf_file_count(file); i++) {
-        tensor t, found;
-        const char *type = NULL, *name = gguf_file_at(file, i, &t, &type);
-        must(name != NULL && type != NULL && t.n_dims >= 1 && t.n_dims <= 4);
-        must(gguf_file_find(file, name, &found) && found.data == t.data && found.bytes == t.bytes);
-        touch(t.data, t.bytes);
-        sum += t.bytes;
+    for (size_t i = 0; i < gguf_file_tensors(file)->n; i++) {
+        const named_tensor *t = &gguf_file_tensors(file)->items[i];
+        must(t->name != NULL && t->type_name != NULL && t->view.n_dims >= 1 && t->view.n_dims <= 4);
+        must(tensor_table_find(gguf_file_tensors(file), t->name) == t);
+        touch(t->view.data, t->view.bytes);
+        sum += t->view.bytes;
     }
     must(sum <= size); /* no overlap */
     gguf_file_part(file, &part, &n_parts);

@@ -45,18 +45,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     size_t sum = 0;
-    for (size_t i = 0; i < tensor_file_count(file); i++) {
-        tensor t, found;
-        const char *type_name = NULL;
-        const char *name = tensor_file_at(file, i, &t, &type_name);
-        must(name != NULL && type_name != NULL);
-        must(tensor_file_find(file, name, &found) && found.data == t.data && found.bytes == t.bytes);
-        check_tensor(&t, size);
-        sum += t.bytes;
+    for (size_t i = 0; i < tensor_file_tensors(file)->n; i++) {
+        const named_tensor *t = &tensor_file_tensors(file)->items[i];
+        must(t->name != NULL && t->type_name != NULL);
+        must(tensor_table_find(tensor_file_tensors(file), t->name) == t);
+        check_tensor(&t->view, size);
+        sum += t->view.bytes;
     }
     must(sum <= size); /* no overlap */
-    tensor t;
-    must(!tensor_file_find(file, "\x01 no such name", &t));
+    must(!tensor_table_find(tensor_file_tensors(file), "\x01 no such name"));
     tensor_file_close(file);
     return 0;
 }

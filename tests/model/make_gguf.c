@@ -18,7 +18,7 @@
 
 #include "base/json.h"
 #include "model/checkpoint.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "tests/compute/ggml_pack.h"
 #include "tests/model/gguf_maker.h"
 #include "tools/check_tool.h"
@@ -202,7 +202,7 @@ static bool is_shifted_norm(const converter *c, const char *name)
 }
 
 /* One tensor of the decoder or the draft head. */
-static void write_text(converter *c, const checkpoint_tensor *t, const char *stored)
+static void write_text(converter *c, const named_tensor *t, const char *stored)
 {
     float *w = floats_of(&t->view);
     const size_t n = tensor_len(&t->view);
@@ -231,7 +231,7 @@ static void write_text(converter *c, const checkpoint_tensor *t, const char *sto
 }
 
 /* gate and up of all experts in one tensor: two tensors. */
-static void write_gate_up(converter *c, const checkpoint_tensor *t, const char *before)
+static void write_gate_up(converter *c, const named_tensor *t, const char *before)
 {
     char name[128];
     const size_t E = t->view.dims[0], MI = t->view.dims[1] / 2, H = t->view.dims[2];
@@ -248,7 +248,7 @@ static void write_gate_up(converter *c, const checkpoint_tensor *t, const char *
 }
 
 /* experts.0.PART_proj.weight stands for all experts' tensors of that name. */
-static void write_experts(converter *c, const checkpoint_tensor *t, const char *before, const char *part)
+static void write_experts(converter *c, const named_tensor *t, const char *before, const char *part)
 {
     char name[256], stored[256];
     const size_t E = (size_t)c->cfg.n_experts, n = tensor_len(&t->view);
@@ -256,7 +256,7 @@ static void write_experts(converter *c, const checkpoint_tensor *t, const char *
     const int n_prefix = (int)(strstr(t->name, "experts.0.") - t->name);
     for (size_t e = 0; e < E; e++) {
         snprintf(name, sizeof name, "%.*sexperts.%zu.%s", n_prefix, t->name, e, part);
-        const checkpoint_tensor *one = must((void *)(uintptr_t)checkpoint_find(c->ck, name));
+        const named_tensor *one = must((void *)(uintptr_t)tensor_table_find(checkpoint_tensors(c->ck), name));
         tensor_to_f32(w + e * n, &one->view, 0, n);
     }
     snprintf(stored, sizeof stored, "%sffn_%.*s_exps.weight", before, (int)(strchr(part, '_') - part), part);
@@ -264,7 +264,7 @@ static void write_experts(converter *c, const checkpoint_tensor *t, const char *
     free(w);
 }
 
-static void write_layer(converter *c, const checkpoint_tensor *t, int layer, const char *rest)
+static void write_layer(converter *c, const named_tensor *t, int layer, const char *rest)
 {
     char before[32], stored[128];
     snprintf(before, sizeof before, "blk.%d.", layer);
@@ -303,7 +303,7 @@ static int deepstack_layer(const converter *c, int index)
     return (int)json_num(v, 0);
 }
 
-static void write_vision(converter *c, const checkpoint_tensor *t)
+static void write_vision(converter *c, const named_tensor *t)
 {
     const char *rest = t->name;
     char stored[128];
@@ -340,8 +340,8 @@ static void write_vision(converter *c, const checkpoint_tensor *t)
 
 static void write_tensors(converter *c)
 {
-    for (size_t i = 0; i < checkpoint_count(c->ck); i++) {
-        const checkpoint_tensor *t = checkpoint_at(c->ck, i);
+    for (size_t i = 0; i < checkpoint_tensors(c->ck)->n; i++) {
+        const named_tensor *t = &checkpoint_tensors(c->ck)->items[i];
         const char *rest = t->name;
         char stored[128];
         if (strncmp(t->name, "layers.", 7) == 0) {
@@ -382,7 +382,7 @@ static void write_metadata(converter *c)
     const model_config *cfg = &c->cfg;
     char key[128];
     tensor unused;
-    const tensor_source all = checkpoint_tensors(c->ck);
+    const tensor_source all = tensor_table_source(checkpoint_tensors(c->ck));
     const bool draft = all.find(all.ctx, "mtp.fc.weight", &unused);
     maker_text(&c->text, "general.architecture", c->arch);
     put_count(c, "block_count", cfg->n_layers + draft);
@@ -564,7 +564,7 @@ int main(int argc, char **argv)
         return 2;
     }
     c.dir = argv[1];
-    require(checkpoint_open(&c.ck, c.dir, &d), &d);
+    require(checkpoint_open(&c.ck, c.dir, NULL, &d), &d);
     require(model_config_load(&c.cfg, checkpoint_documents(c.ck), &d), &d);
     snprintf(path, sizeof path, "%s/config.json", c.dir);
     require(json_parse_file(&c.config, path, LIMIT_CONFIG_BYTES, &d), &d);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "compute/half.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "model/tensor_writer.h"
 #include "tests/check.h"
 #include "tests/folder.h"

@@ -40,12 +40,12 @@ static void test_contents(void)
     checkpoint *a = NULL, *b = NULL;
     model *m = NULL;
     err_detail d = {0};
-    CHECK_OK(checkpoint_open(&a, check_data("tiny"), &d), d);
-    CHECK_OK(checkpoint_open(&b, path_of("bf16.gguf"), &d), d);
+    CHECK_OK(checkpoint_open(&a, check_data("tiny"), NULL, &d), d);
+    CHECK_OK(checkpoint_open(&b, path_of("bf16.gguf"), NULL, &d), d);
     if (!a || !b) {
         return;
     }
-    CHECK_INT(checkpoint_count(b), checkpoint_count(a));
+    CHECK_INT(checkpoint_tensors(b)->n, checkpoint_tensors(a)->n);
     checkpoint_close(a);
     checkpoint_close(b);
     CHECK_OK(model_open(&m, path_of("bf16.gguf"), &(model_open_options){0}, &d), d);
@@ -91,11 +91,11 @@ static void test_folders(void)
         maker_u32(&m, "split.count", 2);
         maker_write(&m, path_of(part ? "models/m-00002-of-00002.gguf" : "models/m-00001-of-00002.gguf"));
     }
-    CHECK_OK(checkpoint_open(&ck, dir, &d), d);
+    CHECK_OK(checkpoint_open(&ck, dir, NULL, &d), d);
     checkpoint_close(ck);
     begin_model(&m, "qwen3");
     maker_write(&m, path_of("models/other.gguf"));
-    CHECK_INT(checkpoint_open(&ck, dir, &d), ERR_INVALID);
+    CHECK_INT(checkpoint_open(&ck, dir, NULL, &d), ERR_INVALID);
     CHECK(strstr(d.text, "holds 2 GGUF models") != NULL);
 }
 
@@ -158,7 +158,7 @@ static void test_template(void)
     begin_model(&m, "qwen3");
     maker_text(&m, "tokenizer.chat_template", "{{ messages }}");
     maker_write(&m, path_of("made.gguf"));
-    CHECK_OK(checkpoint_open(&ck, path_of("made.gguf"), &d), d);
+    CHECK_OK(checkpoint_open(&ck, path_of("made.gguf"), NULL, &d), d);
     CHECK(ck && checkpoint_read_template(ck, &text, &d) == ERR_OK);
     CHECK_STR(bytes_str(&text), "{{ messages }}");
     bytes_deinit(&text);

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "model/config.h"
+#include "model/config_load.h"
 #include "tests/folder.h"
 
 static char folder[FOLDER_NAME];

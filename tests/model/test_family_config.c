@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "model/config_load.h"
 #include "model/family.h"
 #include "tests/model/random_families.h"
 #include "tests/folder.h"

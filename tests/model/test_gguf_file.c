@@ -35,7 +35,7 @@ static void test_good_file(void)
     gguf_file *f = NULL;
     err_detail d = {0};
     tensor t;
-    const char *type = NULL, *text = NULL;
+    const char *text = NULL;
     const uint8_t *cursor = NULL;
     uint64_t whole = 0;
     int64_t element = 0;
@@ -90,15 +90,18 @@ static void test_good_file(void)
     gguf_next_text(&cursor, &text, &n);
     CHECK(n == 2 && memcmp(text, "\xf0\x9f", 2) == 0);
     CHECK(gguf_find(f, "nothing") == NULL);
-    CHECK_INT(gguf_file_count(f), 2);
-    CHECK_STR(gguf_file_at(f, 0, &t, &type), "a");
-    CHECK_STR(type, "F32");
+    const tensor_table *all = gguf_file_tensors(f);
+    CHECK_INT(all->n, 2);
+    CHECK_STR(all->items[0].name, "a");
+    CHECK_STR(all->items[0].type_name, "F32");
+    t = all->items[0].view;
     CHECK(t.type == DTYPE_F32 && t.n_dims == 2 && t.dims[0] == 2 && t.dims[1] == 4 && t.bytes == 32);
     CHECK(memcmp(t.data, EIGHT, sizeof EIGHT) == 0);
-    CHECK_STR(gguf_file_at(f, 1, &t, &type), "b");
-    CHECK_STR(type, "Q4_0");
+    CHECK_STR(all->items[1].name, "b");
+    CHECK_STR(all->items[1].type_name, "Q4_0");
+    t = all->items[1].view;
     CHECK(t.bytes == 18 && memcmp(t.data, "0123", 4) == 0);
-    CHECK(gguf_file_find(f, "b", &t) && !gguf_file_find(f, "c", &t) && !gguf_file_find(f, "", &t));
+    CHECK(tensor_table_find(all, "b") && !tensor_table_find(all, "c") && !tensor_table_find(all, ""));
     gguf_file_close(f);
     gguf_file_close(NULL);
 }
@@ -481,16 +484,16 @@ static void test_parts(void)
 {
     gguf_set *set = NULL;
     err_detail d = {0};
-    tensor t;
     write_part("m-00001-of-00003.gguf", "x", 0, 3, 3);
     write_part("m-00002-of-00003.gguf", "y", 1, 3, 3);
     refuse_set("m-00001-of-00003.gguf", ERR_NOT_FOUND, "part 3 of 3 is missing");
     write_part("m-00003-of-00003.gguf", "z", 2, 3, 3);
     CHECK_OK(gguf_set_open(&set, path_of("m-00002-of-00003.gguf"), &d), d); /* any part */
     if (set) {
-        CHECK_INT(gguf_set_count(set), 3);
-        CHECK(gguf_set_find(set, "x", &t) && gguf_set_find(set, "z", &t) && !gguf_set_find(set, "w", &t));
-        CHECK_STR(gguf_set_at(set, 2, &t, NULL), "z");
+        const tensor_table *all = gguf_set_tensors(set);
+        CHECK_INT(all->n, 3);
+        CHECK(tensor_table_find(all, "x") && tensor_table_find(all, "z") && !tensor_table_find(all, "w"));
+        CHECK_STR(all->items[2].name, "z");
         CHECK(gguf_find(gguf_set_head(set), "split.no") != NULL);
     }
     gguf_set_close(set);

@@ -49,7 +49,6 @@ static void test_good_file(void)
 {
     tensor_file *f = NULL;
     tensor t;
-    const char *type = NULL;
     err_detail d = {0};
     /* blanks behind the header; an empty tensor; a scalar; a type we do not compute with */
     write_tensors("good",
@@ -63,20 +62,22 @@ static void test_good_file(void)
     if (!f) {
         return;
     }
-    CHECK_INT(tensor_file_count(f), 4);
-    CHECK(tensor_file_find(f, "b", &t));
+    CHECK_INT(tensor_file_tensors(f)->n, 4);
+    CHECK(tensor_table_get(tensor_file_tensors(f), "b", &t));
     CHECK_INT(t.type, DTYPE_BF16);
     CHECK_INT(t.n_dims, 2);
     CHECK_INT(t.dims[1], 3);
     CHECK_INT(t.bytes, 12);
     CHECK_INT(((const unsigned char *)t.data)[0], 8);
-    CHECK(tensor_file_find(f, "one", &t));
+    CHECK(tensor_table_get(tensor_file_tensors(f), "one", &t));
     CHECK_INT(t.n_dims, 0);
     CHECK_INT(t.bytes, 4);
-    CHECK(!tensor_file_find(f, "c", &t));
-    CHECK(!tensor_file_find(f, "", &t));
-    CHECK_STR(tensor_file_at(f, 0, &t, &type), "a");
-    CHECK_STR(type, "I64");
+    CHECK(!tensor_table_get(tensor_file_tensors(f), "c", &t));
+    CHECK(!tensor_table_get(tensor_file_tensors(f), "", &t));
+    const named_tensor *first = &tensor_file_tensors(f)->items[0];
+    CHECK_STR(first->name, "a");
+    CHECK_STR(first->type_name, "I64");
+    t = first->view;
     CHECK_INT(t.type, DTYPE_OTHER);
     CHECK_INT(t.bytes, 8);
     tensor_file_close(f);
@@ -175,8 +176,8 @@ static void test_sets(void)
     write_one("model.safetensors", "x");
     write_one("model-mtp.safetensors", "mtp.fc.weight");
     CHECK_OK(tensor_set_open(&set, folder, &d), d);
-    CHECK_INT(tensor_set_count(set), 2);
-    tensor_source source = tensor_set_source(set);
+    CHECK_INT(tensor_set_tensors(set)->n, 2);
+    tensor_source source = tensor_table_source(tensor_set_tensors(set));
     CHECK(source.find(source.ctx, "mtp.fc.weight", &t));
     CHECK(source.find(source.ctx, "x", &t));
     CHECK(!source.find(source.ctx, "y", &t));
@@ -192,9 +193,9 @@ static void test_sets(void)
     static const char good[] = "{\"weight_map\":{\"q\":\"part 2\",\"p\":\"part 1\"}}";
     write_bytes("model.safetensors.index.json", good, strlen(good));
     CHECK_OK(tensor_set_open(&set, folder, &d), d);
-    CHECK_INT(tensor_set_count(set), 2);
-    CHECK(tensor_set_find(set, "q", &t));
-    CHECK(!tensor_set_find(set, "x", &t));
+    CHECK_INT(tensor_set_tensors(set)->n, 2);
+    CHECK(tensor_table_get(tensor_set_tensors(set), "q", &t));
+    CHECK(!tensor_table_get(tensor_set_tensors(set), "x", &t));
     tensor_set_close(set);
 
     static const struct {

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "model/checkpoint.h"
+#include "model/config_load.h"
 #include "model/model.h"
 #include "model/weights.h"
 #include "tests/folder.h"
@@ -61,7 +62,7 @@ static void write_changed(const char *name, const char *from, const char *to)
 static err_code open_changed(const model_config *cfg, weights **w, err_detail *d)
 {
     checkpoint *ck = NULL;
-    CHECK_OK(checkpoint_open(&ck, folder, d), *d);
+    CHECK_OK(checkpoint_open(&ck, folder, NULL, d), *d);
     err_code err = ck ? weights_open(w, cfg, ck, NULL, NULL, d) : ERR_INTERNAL;
     weights_close(*w);
     checkpoint_close(ck);
@@ -167,9 +168,9 @@ static void test_values(void)
     model_close(NULL);
 
     CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
-    CHECK_OK(checkpoint_open(&ck, check_data("tiny"), &d), d);
+    CHECK_OK(checkpoint_open(&ck, check_data("tiny"), NULL, &d), d);
     CHECK_OK(weights_open(&w, &cfg, ck, NULL, NULL, &d), d);
-    const tensor_source source = checkpoint_tensors(ck);
+    const tensor_source source = tensor_table_source(checkpoint_tensors(ck));
     CHECK(source.find(source.ctx, "layers.0.input_layernorm.weight", &raw));
     tensor_to_f32(stored, &raw, 0, 2);
     CHECK_NEAR(w->layers[0].input_norm[1], 1.0f + stored[1], 0);

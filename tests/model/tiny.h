@@ -108,7 +108,7 @@ static inline int32_t tiny_ids(int32_t *ids, int32_t cap)
     tensor t = {0};
     err_detail d = {0};
     CHECK_OK(tensor_file_open(&f, check_data("tiny/cases/text_long.safetensors"), &d), d);
-    CHECK(f && tensor_file_find(f, "input_ids", &t));
+    CHECK(f && tensor_table_get(tensor_file_tensors(f), "input_ids", &t));
     int32_t n = (int32_t)(t.bytes / sizeof(int64_t));
     n = n < cap ? n : cap;
     for (int32_t i = 0; i < n; i++) {
