@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROGRAM, Socket, chat, eventually, events, post, rawSocket, request, runTests, sleep, startServer, test } from './client.mjs';
+import { PROGRAM, Socket, chat, eventually, events, parseReply, post, rawSocket, request, runTests, sleep, startServer, test } from './client.mjs';
 
 const N = Number(process.argv[4] ?? 3000);
 const KEYS = Array.from({ length: 4 }, (_, i) => `the-key-number-${i}-of-the-test`);
@@ -40,18 +40,10 @@ class Line {
         const isWhole = (d) => d.includes('\r\n0\r\n\r\n') || (/^HTTP\/1.1 [345]/.test(d.subarray(0, 12)) && d.includes('\r\n\r\n') && d.at(-1) === 0x7d);
         const whole = await this.raw.until(isWhole, 120000);
         const data = this.raw.data.toString();
+        const reply = whole ? parseReply(this.raw.data) : null;
         this.raw.data = Buffer.alloc(0);
-        const at = data.indexOf('\r\n\r\n') + 4;
-        let text = '';
-        for (let rest = data.slice(at); whole && rest; ) {
-            const eol = rest.indexOf('\r\n');
-            const size = parseInt(rest.slice(0, eol), 16);
-            if (!(size > 0)) break;
-            text += rest.slice(eol + 2, eol + 2 + size);
-            rest = rest.slice(eol + 2 + size + 2);
-        }
         if (this.raw.closed) this.open();
-        return { status: Number(data.slice(9, 12)), text, data, isCut: !whole };
+        return { status: Number(data.slice(9, 12)), text: reply?.body.toString() ?? '', data, isCut: !reply };
     }
 }
 
@@ -63,7 +55,7 @@ const PROTOCOLS = [
 ];
 
 test(`many streams: each of ${N} has its end`, async () => {
-    const model = fileURLToPath(new URL('../data/tiny', import.meta.url));
+    const model = fileURLToPath(new URL('../../assets/seedling', import.meta.url));
     const server = await startServer(IS_REAL ? ['serve', '-m', model, '--port', '0', ...KEYS.flatMap((key) => ['--api-key', key])] : KEYS.flatMap((key) => ['--key', key]), { PARLEY_CONFIG: 'none' });
     await server.ready();
     const seen = { ended: 0, errors: 0, silent: 0, evicted: 0, repeats: 0, other: [] };
