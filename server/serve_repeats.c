@@ -82,7 +82,7 @@ static void attach_http(serve *s, conn *c, const answer *a, answer *earlier)
     }
 }
 
-/* Nobody is left to think that the first answer still counts: it is neither repeated nor made anew in silence. */
+/* The first answer had to go early: that is said, as making it anew would be a second one under the same name. */
 static bool refuse_gone(serve *s, answer *a)
 {
     api_error e;

@@ -7,7 +7,7 @@
 
 static char room[1 << 16];
 
-/* Reads what there is; *seen is what deltas and snapshots brought together. False if a number is missing. */
+/* Reads what there is; *last is the type of the last event. False if the log does not end. */
 static bool read_all(const responses_reply *r, bytes *event, const char **last)
 {
     int64_t next = 0;
