@@ -126,6 +126,8 @@ enum {
     LIMIT_WS_PONG_S = 15,           /* ... and dropped if it stays silent */
     LIMIT_BODY_RATE = 16 << 10,     /* --body-rate: bytes a second, behind the first seconds of a body */
     LIMIT_BODY_RATE_AFTER_S = 5,
+    LIMIT_SEND_TIMEOUT_S = 30, /* --send-timeout: for what waits to be read by a client */
+    LIMIT_SEND_RATE = 4 << 10, /* --send-rate: bytes a second of it that do, too */
     LIMIT_UNREAD_BYTES =
         1 << 20,                /* --max-ws-queue: of messages, or of a stream, that a client does not read */
     LIMIT_DRAIN_TIMEOUT_S = 30, /* --drain-timeout */

@@ -131,6 +131,7 @@ static void release(answer *a, text_stream *stream, reply_kind kind, const bytes
         text_stream_finish(stream, &shown);
     }
     reply_pieces_add(&a->pieces, kind, bytes_str(&shown), shown.len);
+    a->has_lost = a->has_lost || shown.failed || stream->held.failed || a->pieces.failed;
     bytes_deinit(&shown);
 }
 
@@ -144,6 +145,7 @@ static void release_blank(answer *a, const bytes *blank)
     const size_t n_hidden = a->content_stream.stopped ? 0 : blank->len; /* it came out last */
     reply_pieces_add(&a->pieces, REPLY_CONTENT, bytes_str(&shown),
                      shown.len > n_hidden ? shown.len - n_hidden : 0);
+    a->has_lost = a->has_lost || shown.failed || a->content_stream.held.failed || a->pieces.failed;
     bytes_deinit(&shown);
 }
 
@@ -166,6 +168,8 @@ static void release_pieces(answer *a, bool is_end)
             a->n_calls += p->kind == REPLY_CALL_END;
         }
     }
+    a->has_lost = a->has_lost || a->parser.pieces.failed || a->parser.held.failed ||
+                  a->parser.reader.value.failed || a->pieces.failed;
     if (is_end) {
         release(a, &a->reasoning_stream, REPLY_REASONING, NULL, true);
         release(a, &a->content_stream, REPLY_CONTENT, NULL, true);
@@ -219,6 +223,15 @@ static void take_progress(answer *a, const gen_event *event)
     a->progress_version++;
 }
 
+void answer_check_lost(answer *a)
+{
+    if (a->has_lost || (a->has_reply && a->reply.has_lost)) {
+        a->finish = GEN_FINISH_ERROR;
+        a->error = ERR_NOMEM;
+        a->error_text[0] = '\0';
+    }
+}
+
 bool answer_take_event(answer *a, const engine *e, const gen_event *event)
 {
     double media_ms = a->media_ms;
@@ -243,6 +256,7 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
         a->error_text[sizeof a->error_text - 1] = '\0';
         reply_parser_finish(&a->parser, a->finish != GEN_FINISH_STOP);
         release_pieces(a, true);
+        answer_check_lost(a);
         a->state = ANSWER_FINISHED;
         a->finished_ms = clock_ms();
         break;
@@ -251,6 +265,36 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
         a->timings.media_ms = a->info.route == GEN_ROUTE_MEDIA ? media_ms : 0.0;
     }
     return event->type == GEN_DONE;
+}
+
+static size_t pieces_bytes(const reply_pieces *p)
+{
+    size_t n = p->cap * sizeof *p->items;
+    for (size_t i = 0; i < p->cap; i++) {
+        n += p->items[i].text.cap;
+    }
+    return n;
+}
+
+size_t answer_bytes(const answer *a)
+{
+    const responses_reply *r = &a->reply;
+    const char *const texts[] = {a->opt.echo, a->opt.metadata, a->opt.text_options, a->opt.tools_text,
+                                 a->opt.tool_choice_text};
+    size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + pieces_bytes(&a->whole) +
+               pieces_bytes(&a->pieces) + pieces_bytes(&a->parser.pieces);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        n += texts[i] ? strlen(texts[i]) : 0;
+    }
+    n += a->opt.tools_text ? strlen(a->opt.tools_text) : 0; /* about what opt.tools takes */
+    if (!a->has_reply) {
+        return n;
+    }
+    n += r->log.data.cap + r->log.cap * sizeof *r->log.entries + (size_t)r->cap_items * sizeof *r->items;
+    for (int i = 0; i < r->n_items; i++) {
+        n += r->items[i].name.cap + r->items[i].text.cap + r->items[i].logprobs.cap;
+    }
+    return n;
 }
 
 const char *answer_finish_reason(const answer *a)

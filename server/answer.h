@@ -45,7 +45,8 @@ typedef enum answer_timeout {
     ANSWER_IN_TIME,
     ANSWER_WAITED_TOO_LONG, /* in the queue */
     ANSWER_TOOK_TOO_LONG,
-    ANSWER_STOOD_STILL /* the engine's thread does not come back */
+    ANSWER_STOOD_STILL, /* the engine's thread does not come back */
+    ANSWER_SERVER_ENDS
 } answer_timeout;
 
 typedef struct answer {
@@ -102,6 +103,9 @@ typedef struct answer {
     bytes sse; /* streaming: what is kept of the text, from byte sse_base on; else the whole reply */
     size_t sse_base;
     bool sse_end;
+    bool sse_lost;     /* there was no memory for its last event */
+    bool has_lost;     /* nor for some text: it ends with an error */
+    size_t kept_bytes; /* that serve_kept.c counts for it; 0: none */
 
     /* Responses */
     responses_reply reply;
@@ -123,6 +127,10 @@ bool answer_streams_early(const answer *a);
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
 /* Digests an event. True when it was the last one; then finish and timings are set and the held text released. */
 bool answer_take_event(answer *a, const engine *e, const gen_event *event);
+/* Of an answer that has ended: one that misses text for lack of memory has failed. */
+void answer_check_lost(answer *a);
+/* The memory that a finished answer takes. */
+size_t answer_bytes(const answer *a);
 /* "stop", "length" or "tool_calls". */
 const char *answer_finish_reason(const answer *a);
 reply_usage answer_usage(const answer *a);

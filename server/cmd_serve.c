@@ -268,6 +268,8 @@ int command_serve(const options *o)
     so.keepalive_s = (int)o->keepalive;
     so.ws_ping_s = (int)o->ws_ping;
     so.body_rate = (size_t)o->body_rate_kib << 10;
+    so.send_timeout_s = (int)o->send_timeout;
+    so.send_rate = (size_t)o->send_rate_kib << 10;
     so.max_unread = (size_t)o->max_ws_queue_kib << 10;
     so.finish_on_disconnect = strcmp(o->on_disconnect, "finish") == 0;
     so.upload_dir = o->upload_dir;

@@ -39,13 +39,21 @@ static void trim(event_log *log, size_t need)
     log->first_seq += (int64_t)drop;
 }
 
+/* The next number is given to an event that the log cannot hold, and all before it go, too: there are no holes. */
+void event_log_skip(event_log *log)
+{
+    bytes_clear(&log->data);
+    log->first_seq += (int64_t)log->n + 1;
+    log->n = 0;
+}
+
 void event_log_append(event_log *log, const char *type, const char *text, size_t len)
 {
     if (log->n == log->cap) {
         size_t cap = log->cap ? log->cap * 2 : 64;
         log_entry *entries = realloc(log->entries, cap * sizeof *entries);
         if (!entries) {
-            log->failed = true;
+            event_log_skip(log);
             return;
         }
         log->entries = entries;
@@ -56,11 +64,8 @@ void event_log_append(event_log *log, const char *type, const char *text, size_t
     }
     size_t offset = log->data.len;
     bytes_append(&log->data, text, len);
-    if (log->data.failed) {
-        /* An event larger than the whole log: everything is trimmed, and it with it. */
-        bytes_clear(&log->data);
-        log->first_seq += (int64_t)log->n + 1;
-        log->n = 0;
+    if (log->data.failed) { /* larger than the whole log, or no memory */
+        event_log_skip(log);
         return;
     }
     log->entries[log->n++] = (log_entry){.type = type, .offset = offset, .len = len};

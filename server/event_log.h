@@ -5,7 +5,8 @@
  *     switch (event_log_read(&log, seq, &event)) { ... }
  *
  * Readers hold the number they want next, so any number of sockets may follow, leave and come back. When the bound is
- * reached the oldest events go; a reader that needs one of them is told so (EVENT_LOG_TRIMMED).
+ * reached the oldest events go; a reader that needs one of them is told so (EVENT_LOG_TRIMMED). The last event may be among
+ * them, when it is larger than the log.
  */
 #ifndef PARLEY_SERVER_EVENT_LOG_H
 #define PARLEY_SERVER_EVENT_LOG_H
@@ -30,7 +31,6 @@ typedef struct event_log {
     size_t n, cap;
     int64_t first_seq; /* number of entries[0] */
     bool closed;       /* the terminal event is in */
-    bool failed;       /* out of memory: events were lost, readers get a snapshot */
 } event_log;
 
 typedef enum event_log_state {
@@ -50,7 +50,10 @@ void event_log_init(event_log *log, size_t max_bytes);
 void event_log_deinit(event_log *log);
 /* The number the next event gets. */
 int64_t event_log_next(const event_log *log);
+/* One that does not fit, or finds no memory, is skipped. */
 void event_log_append(event_log *log, const char *type, const char *text, size_t len);
+/* Gives the next number to an event that could not be made; readers find it, and all before it, trimmed. */
+void event_log_skip(event_log *log);
 /* No event follows. */
 void event_log_close(event_log *log);
 event_log_state event_log_read(const event_log *log, int64_t seq, event_view *out);

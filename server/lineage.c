@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/shares.h"
+
 typedef struct entry {
     uint64_t scope;
     char id[48];
@@ -19,7 +21,7 @@ struct lineage {
     pthread_mutex_t lock;
     entry *entries; /* {lock} [max_entries], the oldest first */
     size_t n;       /* {lock} */
-    size_t n_bytes; /* {lock} */
+    shares shares;  /* {lock} */
 };
 
 lineage *lineage_create(size_t max_bytes, size_t max_entries, int ttl_s)
@@ -33,6 +35,7 @@ lineage *lineage_create(size_t max_bytes, size_t max_entries, int ttl_s)
     }
     *l = (lineage){
         .max_bytes = max_bytes, .max_entries = max_entries, .ttl_ms = ttl_s * 1000.0, .entries = entries};
+    shares_init(&l->shares, max_entries, max_bytes);
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
@@ -46,21 +49,35 @@ void lineage_destroy(lineage *l)
         free(l->entries[i].items);
     }
     free(l->entries);
+    shares_deinit(&l->shares);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
-/* {lock} Makes room for one more entry of `len` bytes, and drops what is too old. */
+/* {lock} */
+static void drop(lineage *l, size_t i)
+{
+    shares_remove(&l->shares, l->entries[i].scope, l->entries[i].len);
+    free(l->entries[i].items);
+    l->n--;
+    memmove(l->entries + i, l->entries + i + 1, (l->n - i) * sizeof *l->entries);
+}
+
+/* {lock} Drops what is too old, and makes room for one more entry of `len` bytes: whoever has most gives its oldest. */
 static void trim(lineage *l, size_t len, double now_ms)
 {
-    size_t n_gone = 0;
-    while (n_gone < l->n && (l->n - n_gone == l->max_entries || l->n_bytes + len > l->max_bytes ||
-                             now_ms - l->entries[n_gone].put_ms > l->ttl_ms)) {
-        l->n_bytes -= l->entries[n_gone].len;
-        free(l->entries[n_gone++].items);
+    uint64_t scope;
+    while (l->n > 0 && now_ms - l->entries[0].put_ms > l->ttl_ms) {
+        drop(l, 0);
     }
-    l->n -= n_gone;
-    memmove(l->entries, l->entries + n_gone, l->n * sizeof *l->entries);
+    while (shares_is_over(&l->shares, 1, len, &scope)) {
+        size_t i = 0;
+        while (l->entries[i].scope != scope) {
+            i++;
+        }
+        shares_note_gone(&l->shares, scope, l->entries[i].id, l->entries[i].put_ms + l->ttl_ms);
+        drop(l, i);
+    }
 }
 
 void lineage_put(lineage *l, uint64_t scope, const char *id, const char *items, size_t len, double now_ms)
@@ -74,8 +91,11 @@ void lineage_put(lineage *l, uint64_t scope, const char *id, const char *items, 
     snprintf(e.id, sizeof e.id, "%s", id);
     pthread_mutex_lock(&l->lock);
     trim(l, len, now_ms);
-    l->entries[l->n++] = e;
-    l->n_bytes += len;
+    if (shares_add(&l->shares, scope, len)) {
+        l->entries[l->n++] = e;
+    } else {
+        free(copy);
+    }
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -92,4 +112,12 @@ bool lineage_get(lineage *l, uint64_t scope, const char *id, double now_ms, byte
     }
     pthread_mutex_unlock(&l->lock);
     return found;
+}
+
+bool lineage_is_evicted(lineage *l, uint64_t scope, const char *id, double now_ms)
+{
+    pthread_mutex_lock(&l->lock);
+    const bool is_gone = shares_is_gone(&l->shares, scope, id, now_ms);
+    pthread_mutex_unlock(&l->lock);
+    return is_gone;
 }

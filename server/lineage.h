@@ -7,7 +7,7 @@
  *     lineage_destroy(l);
  *
  * A conversation is the JSON text of its items, what was sent and what was answered, with commas and without brackets.
- * Only its owner finds it (scope: a hash of the API key). The oldest go when a bound is reached.
+ * Only its owner finds it (scope: a hash of the API key). When a bound is reached, whoever has most gives the oldest.
  */
 #ifndef PARLEY_SERVER_LINEAGE_H
 #define PARLEY_SERVER_LINEAGE_H
@@ -31,5 +31,8 @@ void lineage_put(lineage *l, uint64_t scope, const char *id, const char *items, 
 
 /* Appends the items of a response to out; false if there is no such response of this owner, or no longer. */
 bool lineage_get(lineage *l, uint64_t scope, const char *id, double now_ms, bytes *out);
+
+/* Whether it was there, and had to go early for others of this owner. */
+bool lineage_is_evicted(lineage *l, uint64_t scope, const char *id, double now_ms);
 
 #endif

@@ -279,6 +279,20 @@ static bool is_too_slow(const net_conn *c, int64_t now)
            (double)c->in.len < (double)c->net->opt.body_rate * (double)counted_ns / 1e9;
 }
 
+/* Whether a client leaves unread what is sent to it. */
+static bool is_unread(net_conn *c, int64_t now)
+{
+    const net_options *opt = &c->net->opt;
+    if (!c->wsi || (c->phase != CONN_REPLY && c->phase != CONN_STREAM && c->phase != CONN_SOCKET)) {
+        c->unread.since_ns = 0;
+        return false;
+    }
+    const bool has_more = c->out_pos < c->out.len || c->body_pos < c->body_bytes ||
+                          (c->phase == CONN_SOCKET && lws_partial_buffered(c->wsi));
+    return net_unread_look(&c->unread, lws_get_socket_fd(c->wsi), c->sent_bytes, has_more, now,
+                           opt->send_timeout_s, opt->send_rate);
+}
+
 static void on_watchdog(lws_sorted_usec_list_t *sul)
 {
     net *n = lws_container_of(sul, net, watchdog);
@@ -287,6 +301,9 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
         net_conn *c = id_table_at(&n->conns, i);
         if (c && c->deadline_ns && (now > c->deadline_ns || is_too_slow(c, now))) {
             net_http_timeout(c);
+        } else if (c && is_unread(c, now)) {
+            log_info("net", "a client does not read what is sent to it: hung up");
+            net_abort(n, c->id);
         }
     }
     lws_sul_schedule(n->context, 0, &n->watchdog, on_watchdog, (lws_usec_t)WATCHDOG_MS * 1000);
@@ -399,6 +416,18 @@ int net_port(const net *n)
 int net_connections(const net *n)
 {
     return n->n_conns;
+}
+
+bool net_is_sending(const net *n)
+{
+    for (size_t i = 0; i < n->conns.cap; i++) {
+        const net_conn *c = id_table_at(&n->conns, i);
+        if (c && (c->phase == CONN_REPLY || c->phase == CONN_STREAM ||
+                  (c->phase == CONN_SOCKET && c->close_code && !c->is_closing))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void net_poll(net *n)

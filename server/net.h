@@ -126,6 +126,8 @@ typedef struct net_options {
     int header_timeout_s; /* from connecting, or from the first byte of a later head, to its end */
     int body_timeout_s;
     size_t body_rate;         /* bytes a second that a body must bring behind its first seconds; 0: any */
+    int send_timeout_s;       /* what waits for a client must be taken within it ... */
+    size_t send_rate;         /* ... or so many bytes a second of it; 0: any */
     int ws_ping_s, ws_pong_s; /* a silent socket is pinged after so long, and dropped so much later */
 } net_options;
 
@@ -139,6 +141,9 @@ void net_close(net *n);
 int net_port(const net *n);      /* 0: none, only socket files */
 bool net_is_local(const net *n); /* no other machine can reach it */
 int net_connections(const net *n);
+
+/* Whether a reply or a stream is not sent to its end, or a WebSocket not to its close frame. */
+bool net_is_sending(const net *n);
 
 /* Serves what is ready, or waits until something is. */
 void net_poll(net *n);

@@ -180,6 +180,10 @@ static void pull_piece(net_conn *c)
 {
     bytes_clear(&c->piece);
     net_pull pull = c->net->cb.on_writable(c->net->cb.ctx, c->id, &c->piece);
+    if (c->piece.failed) {
+        c->out.failed = true; /* a stream with a hole must not look whole: the connection ends */
+        return;
+    }
     if (c->piece.len > 0) {
         if (c->http11) {
             bytes_printf(&c->out, "%zx\r\n", c->piece.len);
@@ -259,6 +263,7 @@ int net_http_writable(net_conn *c)
             return -1;
         }
         const size_t done = sent < 0 ? 0 : (size_t)sent;
+        c->sent_bytes += done;
         c->out_pos += done < n ? done : n;
         c->body_pos += done < n ? 0 : done - n;
     }

@@ -14,6 +14,7 @@
 #include "server/listen.h"
 #include "server/net.h"
 #include "server/net_chunked.h"
+#include "server/net_unread.h"
 
 enum { NET_WRITE_BYTES = 16384, NET_LOG_PATH = 128, NET_KEEPALIVE_S = 30 };
 
@@ -59,7 +60,10 @@ typedef struct net_conn {
     bytes piece;         /* the piece that on_writable fills */
     int64_t deadline_ns; /* 0: none */
     int64_t body_ns;     /* when the body began */
-    int close_code;      /* WebSocket: send this and end */
+    uint64_t sent_bytes; /* handed to the socket so far */
+    net_unread unread;
+    int close_code;  /* WebSocket: send this and end */
+    bool is_closing; /* ... sent */
     char close_reason[64];
 } net_conn;
 

@@ -62,6 +62,7 @@ int net_ws_writable(net_conn *c)
     }
     size_t len = c->piece.len - sizeof room;
     if (len == 0 && c->close_code) { /* what was queued is sent first */
+        c->is_closing = true;
         lws_close_reason(c->wsi, (enum lws_close_status)c->close_code, (unsigned char *)c->close_reason,
                          strlen(c->close_reason));
         return -1;
@@ -69,6 +70,7 @@ int net_ws_writable(net_conn *c)
     if (len > 0 && lws_write(c->wsi, (unsigned char *)c->piece.data + sizeof room, len, LWS_WRITE_TEXT) < 0) {
         return -1;
     }
+    c->sent_bytes += len;
     if (c->piece.cap > 1 << 20) {
         bytes_deinit(&c->piece);
     }

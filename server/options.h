@@ -69,7 +69,7 @@ typedef struct options {
     int64_t max_header_kib, max_ws_message_mib, max_conns, max_conns_per_ip;
     int64_t header_timeout, body_timeout, queue_timeout, request_timeout, step_timeout, keepalive, ws_ping,
         drain_timeout; /* seconds */
-    int64_t body_rate_kib, max_ws_queue_kib;
+    int64_t body_rate_kib, send_timeout, send_rate_kib, max_ws_queue_kib;
     const char *on_disconnect;
     const char *api_key, *api_key_file;
     bool insecure_no_key;

@@ -165,8 +165,12 @@ static void write_number_or(bytes *out, const char *name, double value, const ch
 
 static void write_end(bytes *out, const responses_reply *r)
 {
+    static const char NO_MEMORY[] = "{\"code\":\"out_of_memory\",\"message\":\"there is not enough memory\","
+                                    "\"type\":\"server_error\"}";
     bytes_append_str(out, ",\"error\":");
-    bytes_append_str(out, r->error_json.len ? bytes_str(&r->error_json) : "null");
+    bytes_append_str(out, r->error_json.failed ? NO_MEMORY
+                          : r->error_json.len  ? bytes_str(&r->error_json)
+                                               : "null");
     bytes_append_str(out, ",\"incomplete_details\":");
     bytes_append_str(out, r->status == RESPONSE_INCOMPLETE  ? "{\"reason\":\"max_output_tokens\"}"
                           : r->status == RESPONSE_CANCELLED ? "{\"reason\":\"cancelled\"}"
@@ -239,32 +243,57 @@ static void write_identity(bytes *out, const responses_reply *r)
     }
 }
 
+static void write_head(bytes *out, const responses_reply *r, const char *type, int64_t number)
+{
+    bytes_printf(out, "{\"type\":\"%s\",\"sequence_number\":%lld", type, (long long)number);
+    write_identity(out, r);
+}
+
 /* Begins an event with its number; the caller appends members and calls end_event. */
 static bytes *begin_event(responses_reply *r, const char *type)
 {
     bytes_clear(&r->line);
-    bytes_printf(&r->line, "{\"type\":\"%s\",\"sequence_number\":%lld", type,
-                 (long long)event_log_next(&r->log));
-    write_identity(&r->line, r);
+    write_head(&r->line, r, type, event_log_next(&r->log));
     return &r->line;
 }
 
-static void end_event(responses_reply *r, const char *type)
+static void log_line(responses_reply *r, const char *type)
 {
-    bytes_append_char(&r->line, '}');
     if (r->line.failed) {
-        r->log.failed = true;
+        event_log_skip(&r->log);
         return;
     }
     event_log_append(&r->log, type, r->line.data, r->line.len);
 }
 
+static void end_event(responses_reply *r, const char *type)
+{
+    bytes_append_char(&r->line, '}');
+    log_line(r, type);
+}
+
+/* The whole event, as it also stands in the log. */
+static void write_response_event(bytes *out, const responses_reply *r, const char *type, int64_t number)
+{
+    write_head(out, r, type, number);
+    bytes_append_str(out, ",\"response\":");
+    responses_reply_write(out, r);
+    bytes_append_char(out, '}');
+}
+
 static void response_event(responses_reply *r, const char *type)
 {
-    bytes *line = begin_event(r, type);
-    bytes_append_str(line, ",\"response\":");
-    responses_reply_write(line, r);
-    end_event(r, type);
+    bytes_clear(&r->line);
+    write_response_event(&r->line, r, type, event_log_next(&r->log));
+    log_line(r, type);
+}
+
+/* Of the event that ends the response. */
+static const char *last_type(const responses_reply *r)
+{
+    return r->status == RESPONSE_COMPLETED ? "response.completed"
+           : r->status == RESPONSE_FAILED  ? "response.failed"
+                                           : "response.incomplete";
 }
 
 void responses_reply_created(responses_reply *r)
@@ -335,7 +364,7 @@ static reply_item *open_last(responses_reply *r, reply_kind kind)
     return last && last->open && last->kind == kind ? last : NULL;
 }
 
-/* Adds an item behind the others, which are closed; NULL without memory (the log has then failed). */
+/* Adds an item behind the others, which are closed; NULL without memory (what it would hold is then lost). */
 static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *name)
 {
     static const char *const PREFIXES[] = {
@@ -344,7 +373,7 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
         int cap = r->cap_items ? r->cap_items * 2 : 4;
         reply_item *items = realloc(r->items, (size_t)cap * sizeof *items);
         if (!items) {
-            r->log.failed = true;
+            r->has_lost = true;
             return NULL;
         }
         r->items = items;
@@ -359,6 +388,7 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
     if (kind == REPLY_CALL) {
         hash_random_id(item->call_id, sizeof item->call_id, "call_");
         bytes_append(&item->name, name->data, name->len);
+        r->has_lost = r->has_lost || item->name.failed;
     }
     item_event(r, item, "response.output_item.added", false, "in_progress");
     if (names_of(r, kind)->part) {
@@ -403,6 +433,7 @@ static void add_text(responses_reply *r, reply_kind kind, const bytes *text, byt
         return;
     }
     bytes_append(&item->text, text->data, text->len);
+    r->has_lost = r->has_lost || item->text.failed;
     const char *type = names_of(r, kind)->delta;
     bytes *line = begin_event(r, type);
     write_place(r, line, item);
@@ -411,6 +442,7 @@ static void add_text(responses_reply *r, reply_kind kind, const bytes *text, byt
         write_logprobs(line, logprobs);
         bytes_append_str(&item->logprobs, item->logprobs.len > 0 && logprobs->len > 0 ? "," : "");
         bytes_append(&item->logprobs, logprobs->data, logprobs->len);
+        r->has_lost = r->has_lost || logprobs->failed || item->logprobs.failed;
         bytes_clear(logprobs);
     }
     end_event(r, type);
@@ -484,21 +516,22 @@ void responses_reply_finish(responses_reply *r, const response_result *result)
     if (result->error) {
         set_error(r, result->error);
     }
-    const char *type = result->status == RESPONSE_COMPLETED ? "response.completed"
-                       : result->status == RESPONSE_FAILED  ? "response.failed"
-                                                            : "response.incomplete";
     event_log_close(&r->log); /* first, so that the object shows its final state */
-    response_event(r, type);
+    response_event(r, last_type(r));
+    bytes_deinit(&r->line);
 }
 
-void responses_reply_snapshot(bytes *out, const responses_reply *r, int64_t *next)
+const char *responses_reply_catch_up(bytes *out, const responses_reply *r, int64_t *next)
 {
-    *next = event_log_next(&r->log);
-    bytes_printf(out, "{\"type\":\"response.snapshot\",\"sequence_number\":%lld", (long long)*next - 1);
-    write_identity(out, r);
-    bytes_append_str(out, ",\"response\":");
-    responses_reply_write(out, r);
-    bytes_append_char(out, '}');
+    const int64_t end = event_log_next(&r->log);
+    if (r->log.closed && *next == end - 1) { /* the last event, which the log could not hold */
+        *next = end;
+        write_response_event(out, r, last_type(r), end - 1);
+        return last_type(r);
+    }
+    *next = r->log.closed ? end - 1 : end;
+    write_response_event(out, r, "response.snapshot", *next - 1);
+    return "response.snapshot";
 }
 
 /* ---- ephemeral events ---- */

@@ -58,6 +58,7 @@ typedef struct responses_reply {
     int64_t created_at, completed_at;
     response_status status;
     bool is_created, is_queued, is_started;
+    bool has_lost; /* for lack of memory text of it is missing: it must not end as if it were whole */
     reply_item *items;
     int n_items, cap_items;
     response_result result; /* once finished; error is then NULL and error_json holds its text */
@@ -84,8 +85,9 @@ bool responses_reply_is_finished(const responses_reply *r);
 void responses_reply_write(bytes *out, const responses_reply *r);
 /* Appends the output to a conversation (see lineage): ",{item},{item}", without calls that were cut short. */
 void responses_reply_append_output(bytes *out, const responses_reply *r);
-/* A response.snapshot event for a reader that lost its place; *next is the number it goes on with. */
-void responses_reply_snapshot(bytes *out, const responses_reply *r, int64_t *next);
+/* For a reader whose event *next is no longer in the log: a response.snapshot, or the last event itself. Returns the event's
+ * type; *next is the number it goes on with. Whoever reads on always comes to the last event. */
+const char *responses_reply_catch_up(bytes *out, const responses_reply *r, int64_t *next);
 /* Ephemeral events, never logged. */
 void responses_reply_progress(bytes *out, const responses_reply *r, gen_phase phase, int32_t processed,
                               int32_t total, int32_t cached, double elapsed_ms, double eta_ms);

@@ -219,9 +219,12 @@ static err_code open_previous(chat_request *r, const json **out, const json *roo
     bool found = r->lineage && lineage_get(r->lineage, r->scope, id, clock_ms(), &text);
     bytes_append_char(&text, ']');
     if (!found) {
+        const bool is_evicted = r->lineage && lineage_is_evicted(r->lineage, r->scope, id, clock_ms());
         err = err_set_param(d, ERR_INVALID, "previous_response_id", "previous_response_not_found",
-                            "this response is unknown, was not stored or is gone; send the whole "
-                            "conversation in input");
+                            is_evicted ? "this response had to go early, as this key has more than its share "
+                                         "of what is kept; send the whole conversation in input"
+                                       : "this response is unknown, was not stored or is gone; send the "
+                                         "whole conversation in input");
     } else if (text.failed) {
         err = no_memory(d);
     } else {

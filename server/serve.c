@@ -62,6 +62,8 @@ void serve_options_init(serve_options *opt)
     opt->ws_ping_s = LIMIT_WS_PING_S;
     opt->ws_pong_s = LIMIT_WS_PONG_S;
     opt->body_rate = LIMIT_BODY_RATE;
+    opt->send_timeout_s = LIMIT_SEND_TIMEOUT_S;
+    opt->send_rate = LIMIT_SEND_RATE;
     opt->max_unread = LIMIT_UNREAD_BYTES;
     opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
     opt->switches_model = true;
@@ -131,8 +133,8 @@ void serve_on_engine_event(void *ctx, gen_event *event)
 {
     loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
     if (!m) {
-        /* Without memory for the envelope the text is lost, but the end must arrive: try again when some is free. */
-        while (event->type == GEN_DONE && !m && !atomic_load(&((serve *)ctx)->closing)) {
+        /* Text and the end must arrive, also when there is no memory for the envelope: try again when some is free. */
+        while (event->type != GEN_PROGRESS && !m && !atomic_load(&((serve *)ctx)->closing)) {
             nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
             m = loop_message_create(LOOP_EVENT, event->request_id);
         }
@@ -261,27 +263,20 @@ static bool has_work(const serve *s)
             return true;
         }
     }
-    return false;
+    return net_is_sending(s->net);
 }
 
 static void drain(serve *s, double now)
 {
-    int n_open = serve_count_open_answers(s);
-    if (s->close_until_ms <= 0.0 && (n_open == 0 || now >= s->drain_until_ms)) {
-        for (size_t i = 0; i < s->answers.cap && n_open > 0; i++) {
-            answer *a = id_table_at(&s->answers, i);
-            if (a && a->state == ANSWER_RUNNING) {
-                engine_cancel(s->engine, a->id);
-            }
-        }
+    if (s->close_until_ms <= 0.0 && (serve_count_open_answers(s) == 0 || now >= s->drain_until_ms)) {
+        serve_end_answers(s, ANSWER_SERVER_ENDS);
         close_sockets(s);
         s->close_until_ms = now + LINGER_MS;
     }
-    /* Idle kept-alive connections hold up nothing; replies on their way get a moment. */
-    bool is_quiet = n_open == 0 && !has_work(s) && now >= s->close_until_ms - LINGER_MS + FLUSH_MS;
-    if (s->close_until_ms > 0.0 && (now >= s->close_until_ms || is_quiet)) {
-        s->done = true;
-    }
+    /* Idle kept-alive connections hold up nothing. Who still reads what was said may go on until the time is over. */
+    const bool is_quiet = !has_work(s) && now >= s->close_until_ms - LINGER_MS + FLUSH_MS;
+    const bool is_over = now >= s->close_until_ms && (now >= s->drain_until_ms || !net_is_sending(s->net));
+    s->done = s->close_until_ms > 0.0 && (is_over || is_quiet);
 }
 
 /* SSE comments keep proxies and clients from giving up during a long prefill. */
@@ -511,6 +506,7 @@ static err_code open_parts(serve *s, err_detail *d)
     if (err != ERR_OK) {
         return err;
     }
+    shares_init(&s->kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES);
     s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
     s->prep =
         s->inbox && s->lineage
@@ -543,6 +539,8 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .header_timeout_s = opt->header_timeout_s,
                                  .body_timeout_s = opt->body_timeout_s,
                                  .body_rate = opt->body_rate,
+                                 .send_timeout_s = opt->send_timeout_s,
+                                 .send_rate = opt->send_rate,
                                  .ws_ping_s = opt->ws_ping_s,
                                  .ws_pong_s = opt->ws_pong_s};
     const net_callbacks callbacks = {.ctx = s,
@@ -593,6 +591,7 @@ static void close_parts(serve *s)
         }
     }
     id_table_deinit(&s->answers);
+    shares_deinit(&s->kept);
     if (s->is_stalled && s->heeds_signals) {
         log_error("srv", "the computation still stands still: the program ends without it");
         _exit(EXIT_FAILED);

@@ -64,6 +64,8 @@ typedef struct serve_options {
     int keepalive_s;          /* SSE comment interval */
     int ws_ping_s, ws_pong_s; /* see net_options */
     size_t body_rate;         /* see net_options */
+    int send_timeout_s;       /* see net_options */
+    size_t send_rate;         /* see net_options */
     size_t max_unread; /* bytes of messages, or of a stream, that wait for a client that does not read */
     bool finish_on_disconnect; /* answers go on when their clients leave, unless a request says otherwise */
     int drain_timeout_s;

@@ -12,11 +12,7 @@ static void wake_followers(serve *s, const answer *a)
 {
     for (size_t i = 0; i < s->conns.cap; i++) {
         const conn *c = id_table_at(&s->conns, i);
-        bool follows = c && !c->is_socket && c->answer == a->id;
-        for (int k = 0; c && k < c->n_readers; k++) {
-            follows = follows || c->readers[k].answer == a->id;
-        }
-        if (follows) {
+        if (c && serve_follows(c, a)) {
             net_want_write(s->net, c->id);
         }
     }
@@ -35,6 +31,9 @@ answer *serve_find_response(serve *s, uint64_t scope, const char *response_id)
 
 void serve_drop_answer(serve *s, answer *a)
 {
+    if (a->kept_bytes) {
+        shares_remove(&s->kept, a->scope, a->kept_bytes);
+    }
     id_table_remove(&s->answers, a->id);
     answer_destroy(a);
 }
@@ -151,6 +150,10 @@ static void engine_error(const answer *a, api_error *e)
                       "the computation stood still for longer than --step-timeout allows");
         return;
     }
+    if (a->timeout == ANSWER_SERVER_ENDS) {
+        api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
+        return;
+    }
     snprintf(d.text, sizeof d.text, "%s", a->error_text);
     api_error_from(e, a->error ? a->error : ERR_INTERNAL, &d);
 }
@@ -181,20 +184,19 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
     }
-    if (a->has_reply && (a->is_socket || answer_streams_early(a))) {
+    send_error_to_all(s, a, e);
+    if (a->has_reply && (a->is_socket || answer_streams_early(a) || serve_find_follower(s, a, 0))) {
         response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
                                   .error = code == ERR_CANCELLED ? NULL : e};
         responses_reply_finish(&a->reply, &result);
         a->repeat_key[0] = '\0'; /* who asks again may have more luck */
         wake_followers(s, a);
-    } else if (a->is_socket) {
-        conn *c = serve_conn(s, conn_id);
-        if (c && code != ERR_CANCELLED) {
+        serve_keep_answer(s, a);
+    } else {
+        conn *c = a->is_socket ? serve_conn(s, conn_id) : NULL;
+        if (c) {
             serve_socket_error(s, c, e, a->opt.event_id, a->opt.stream_id, NULL);
         }
-        serve_drop_answer(s, a);
-    } else {
-        send_error_to_all(s, a, e);
         serve_drop_answer(s, a);
     }
     try_lanes(s, conn_id); /* of a socket */
@@ -238,8 +240,20 @@ static void send_whole_to_all(serve *s, answer *a)
     }
 }
 
+/* What was added to the stream behind `len` bytes is whole, or is not in it at all. */
+static bool is_added(answer *a, size_t len)
+{
+    if (!a->sse.failed) {
+        return true;
+    }
+    a->sse.len = len;
+    a->sse.failed = false;
+    return false;
+}
+
 static void finish_chat(serve *s, answer *a)
 {
+    const size_t len = a->sse.len;
     chat_reply_meta meta = chat_meta(s, a);
     reply_usage usage = answer_usage(a);
     api_error e;
@@ -251,6 +265,7 @@ static void finish_chat(serve *s, answer *a)
         a->repeat_key[0] = '\0'; /* who asks again may have more luck */
         if (a->opt.stream) {
             (a->kind == ANSWER_MESSAGES ? messages_reply_error : chat_reply_error)(&a->sse, &e);
+            a->sse_lost = !is_added(a, len);
             a->sse_end = true;
         } else {
             send_error_to_all(s, a, &e);
@@ -265,6 +280,7 @@ static void finish_chat(serve *s, answer *a)
             (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
                 &a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
         }
+        a->sse_lost = !is_added(a, len);
         a->sse_end = true;
         return;
     }
@@ -322,6 +338,7 @@ static void flush_text(serve *s, answer *a, double now)
     if (a->pieces.n == 0) {
         return;
     }
+    const size_t len = a->sse.len;
     a->last_flush_ms = now;
     if (a->kind == ANSWER_RESPONSES) {
         responses_reply_delta(&a->reply, &a->pieces, &a->logprobs);
@@ -337,6 +354,7 @@ static void flush_text(serve *s, answer *a, double now)
         } else if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs, timings)) {
             bytes_clear(&a->logprobs); /* else they wait for their text */
         }
+        a->has_lost = !is_added(a, len) || a->has_lost;
         serve_check_stream(s, a);
     } else {
         for (size_t i = 0; i < a->pieces.n; i++) {
@@ -347,6 +365,7 @@ static void flush_text(serve *s, answer *a, double now)
             bytes_append_char(&a->whole_logprobs, ',');
         }
         bytes_append(&a->whole_logprobs, a->logprobs.data, a->logprobs.len);
+        a->has_lost = a->has_lost || a->whole.failed || a->logprobs.failed || a->whole_logprobs.failed;
         bytes_clear(&a->logprobs);
     }
     reply_pieces_clear(&a->pieces);
@@ -358,8 +377,10 @@ static void on_progress(serve *s, answer *a)
     if (a->kind != ANSWER_RESPONSES) {
         if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
             chat_reply_meta meta = chat_meta(s, a);
+            const size_t len = a->sse.len;
             chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
                                 clock_ms() - a->phase_start_ms);
+            a->has_lost = !is_added(a, len) || a->has_lost;
         }
     } else if (a->phase == GEN_PHASE_QUEUED) {
         responses_reply_queued(&a->reply, a->processed);
@@ -367,6 +388,25 @@ static void on_progress(serve *s, answer *a)
         responses_reply_in_progress(&a->reply);
     }
     wake_followers(s, a);
+}
+
+/* The engine's last event was taken. */
+static void end_answer(serve *s, answer *a)
+{
+    const uint64_t conn_id = a->conn;
+    answer_check_lost(a);
+    count_answer(s, a);
+    if (a->kind == ANSWER_RESPONSES) {
+        finish_responses(s, a);
+    } else {
+        finish_chat(s, a);
+    }
+    if (a->repeat_key[0] && !a->opt.stream && a->sse.len == 0) {
+        write_whole(s, a); /* as long as the model that wrote it has its name */
+    }
+    wake_followers(s, a);
+    serve_keep_answer(s, a);
+    try_lanes(s, conn_id);
 }
 
 static void on_event(serve *s, const gen_event *event)
@@ -393,7 +433,7 @@ static void on_event(serve *s, const gen_event *event)
     if (a->kind == ANSWER_RESPONSES) {
         responses_reply_in_progress(&a->reply);
     }
-    if (a->stop_found && !had_stop && !is_last) {
+    if (((a->stop_found && !had_stop) || a->has_lost) && !is_last) {
         engine_cancel(s->engine, a->id);
     }
     /* The first text goes out at once, later text is gathered; the timer flushes what is left. */
@@ -410,20 +450,7 @@ static void on_event(serve *s, const gen_event *event)
     if (!is_last) {
         return;
     }
-    count_answer(s, a);
-    uint64_t conn_id = a->conn;
-    if (a->kind != ANSWER_RESPONSES) {
-        size_t i = 0;
-        finish_chat(s, a);
-        if (!a->repeat_key[0] && (!a->opt.stream || !serve_next_waiting(s, a, &i))) {
-            serve_drop_answer(s, a);
-            return;
-        }
-    } else {
-        finish_responses(s, a);
-    }
-    wake_followers(s, a);
-    try_lanes(s, conn_id);
+    end_answer(s, a);
 }
 
 /* ---- from prep to the engine ---- */
@@ -467,6 +494,7 @@ static void begin_streams(serve *s, answer *a)
         messages_reply_meta meta = messages_meta(s, a);
         messages_reply_first(&a->sse, &meta);
     }
+    a->has_lost = !is_added(a, 0) || a->has_lost;
     for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
         serve_begin_stream(s, c, a);
     }
@@ -565,8 +593,12 @@ static void on_accepted(serve *s, answer *a, loop_message *m)
         begin_streams(s, a);
     }
     if (c && c->is_socket) {
-        if (!serve_add_reader(c, a->id, 0)) {
-            log_warn("ws", "a socket follows too many responses");
+        if (!serve_add_reader(c, a->id, 0)) { /* nobody would hear of it */
+            api_error e;
+            api_error_set(&e, 429, "websocket_stream_limit_reached", NULL,
+                          "this socket follows too many responses");
+            serve_socket_error(s, c, &e, a->opt.event_id, a->opt.stream_id, a->reply.id);
+            serve_cancel_answer(s, a);
         }
         net_want_write(s->net, c->id);
     }
@@ -609,8 +641,8 @@ void serve_handle_message(serve *s, loop_message *m)
         return;
     }
     answer *a = id_table_get(&s->answers, m->id);
-    if (!a) {
-        return; /* cancelled meanwhile; what the message holds is freed with it */
+    if (!a || a->state == ANSWER_FINISHED) {
+        return; /* ended meanwhile; what the message holds is freed with it */
     }
     switch (m->type) {
     case LOOP_ACCEPTED:
@@ -686,8 +718,14 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
         bool can_be_read = a->has_reply || (a->is_accepted && a->repeat_key[0]);
         bool keep = can_be_read && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
         keep = keep || goes_on(s, a);
-        a->conn = keep ? a->conn : 0; /* kept ones still share their lanes */
-        if (keep) {
+        const conn *other = keep ? NULL : serve_find_follower(s, a, conn_id);
+        a->conn = keep ? a->conn : other ? other->id : 0; /* kept ones still share their lanes */
+        if (keep || (other && !a->opt.cancel_on_disconnect)) {
+            continue;
+        }
+        if (other) { /* it ends, and that is said */
+            serve_cancel_answer(s, a);
+            i = (size_t)-1;
             continue;
         }
         if (a->state == ANSWER_RUNNING) {
@@ -701,36 +739,6 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
 }
 
 /* ---- time ---- */
-
-/* When a finished answer is no longer needed. */
-static double expires_ms(const answer *a)
-{
-    double end = a->finished_ms + EVENT_LOG_TTL_S * 1000.0;
-    double repeat = a->created_ms + SERVE_REPEAT_S * 1000.0;
-    const bool may_repeat = a->is_socket ? a->opt.event_id[0] : a->repeat_key[0];
-    return may_repeat && repeat > end ? repeat : end;
-}
-
-/* Finished answers stay for readers that come back, but neither for ever nor without bound. */
-static void expire(serve *s, double now)
-{
-    size_t n_finished = 0;
-    answer *first = NULL;
-    for (size_t i = 0; i < s->answers.cap; i++) {
-        answer *a = id_table_at(&s->answers, i);
-        if (!a || a->state != ANSWER_FINISHED) {
-            continue;
-        }
-        n_finished++;
-        if (!first || expires_ms(a) < expires_ms(first)) {
-            first = a;
-        }
-    }
-    if (first && (n_finished > SERVE_KEPT_ANSWERS || now > expires_ms(first))) {
-        serve_drop_answer(s, first);
-        expire(s, now);
-    }
-}
 
 /* Stops an answer that waits or takes too long; the engine's last event brings the error. */
 static void check_time(serve *s, answer *a, double now)
@@ -768,6 +776,6 @@ int serve_tick_answers(serve *s, double now)
             wait_ms = (int)left + 1;
         }
     }
-    expire(s, now);
+    serve_expire_answers(s, now);
     return wait_ms;
 }

@@ -250,7 +250,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->route = m.route;
     c->method = head->method;
     c->answer = 0;
-    c->is_streaming = c->follows_log = false;
+    c->is_streaming = c->follows_log = c->is_cut = false;
     c->started_ms = clock_ms();
     memcpy(c->param, m.param, sizeof c->param);
     snprintf(c->path, sizeof c->path, "%s", own_path(s, head->path));
@@ -433,7 +433,7 @@ static void on_response(serve *s, conn *c)
     answer *a = serve_find_response(s, c->scope, c->param);
     if (!a) {
         api_error e;
-        api_error_set(&e, 404, "response_not_found", NULL, "there is no such response, or it is too old");
+        serve_no_response(s, c->scope, c->param, &e);
         serve_send_error(s, c, &e);
         return;
     }
@@ -569,11 +569,31 @@ static bool keepalive_due(const serve *s, const conn *c)
     return clock_ms() - c->last_write_ms >= s->opt->keepalive_s * 1000.0;
 }
 
+/* The last event of a stream that cannot go on: it never ends in silence, and without memory with the shortest. */
+static net_pull end_stream(conn *c, bytes *out, const char *code, const char *message)
+{
+    api_error e;
+    api_error_set(&e, 503, code, NULL, "%s", message);
+    if (router_is_messages(c->route)) {
+        messages_reply_error(out, &e);
+    } else if (c->follows_log) {
+        bytes_append_str(out, "event: error\ndata: {\"type\":\"error\",\"error\":");
+        api_error_write(out, &e, NULL);
+        bytes_append_str(out, "}\n\n");
+    } else {
+        chat_reply_error(out, &e);
+    }
+    return NET_PULL_END;
+}
+
 static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
 {
     const size_t left = serve_take_stream(s, c, a, out, PULL_BYTES);
     if (out->len == 0 && !a->sse_end && keepalive_due(s, c)) {
         bytes_append_str(out, a->kind == ANSWER_MESSAGES ? MESSAGES_REPLY_PING : ":\n\n");
+    }
+    if (left == 0 && a->sse_lost) {
+        return end_stream(c, out, "out_of_memory", "there was no memory for the rest of this answer");
     }
     return left > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
 }
@@ -593,6 +613,19 @@ static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
     return type != NULL;
 }
 
+/* In place of events that are gone. */
+static void append_lost(bytes *out, const responses_reply *reply, int64_t *next)
+{
+    bytes event;
+    bytes_init(&event, SIZE_MAX / 2);
+    const char *type = responses_reply_catch_up(&event, reply, next);
+    bytes_printf(out, "event: %s\ndata: ", type);
+    bytes_append(out, event.data, event.len);
+    bytes_append_str(out, "\n\n");
+    out->failed = out->failed || event.failed;
+    bytes_deinit(&event);
+}
+
 static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
 {
     reader *r = &c->readers[0];
@@ -606,9 +639,7 @@ static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
             r->next_seq++;
             break;
         case EVENT_LOG_TRIMMED:
-            bytes_append_str(out, "event: response.snapshot\ndata: ");
-            responses_reply_snapshot(out, &a->reply, &r->next_seq);
-            bytes_append_str(out, "\n\n");
+            append_lost(out, &a->reply, &r->next_seq);
             break;
         case EVENT_LOG_END:
             return NET_PULL_END;
@@ -640,7 +671,10 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
     }
     answer *a = id_table_get(&s->answers, c->answer);
     if (!a) {
-        return NET_PULL_END;
+        return end_stream(c, out, "answer_gone", "this answer is no longer there");
+    }
+    if (c->is_cut) {
+        return end_stream(c, out, "stream_not_read", "more waited to be read than --max-ws-queue allows");
     }
     net_pull pull = c->follows_log ? pull_log(s, c, a, out) : pull_chat(s, c, a, out);
     if (out->len > 0) {
@@ -659,7 +693,7 @@ static void leave_answer(serve *s, conn *c)
     serve_end_download(c);
     c->answer = c->history_ticket = 0;
     c->n_readers = 0;
-    c->is_streaming = c->follows_log = false;
+    c->is_streaming = c->follows_log = c->is_cut = false;
 }
 
 void serve_on_done(void *ctx, uint64_t id)

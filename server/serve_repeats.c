@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* memmem */
 /* What a client sends again, because it does not know whether it arrived, begins nothing new: a WebSocket's
  * response.create with the same event_id, an HTTP request with the same Idempotency-Key. Both go on to the answer that the
  * first one began. */
@@ -81,12 +82,23 @@ static void attach_http(serve *s, conn *c, const answer *a, answer *earlier)
     }
 }
 
+/* The first answer had to go early: that is said, as making it anew would be a second one under the same name. */
+static bool refuse_gone(serve *s, answer *a)
+{
+    api_error e;
+    if (!serve_is_repeat_gone(s, a, &e)) {
+        return false;
+    }
+    serve_fail_answer(s, a, ERR_NOT_FOUND, &e);
+    return true;
+}
+
 bool serve_attach_repeated(serve *s, answer *a)
 {
     answer *earlier = find_earlier(s, a);
     conn *c = serve_conn(s, a->conn);
     if (!earlier) {
-        return false;
+        return refuse_gone(s, a);
     }
     if (c) {
         if (a->is_socket) {
@@ -97,6 +109,26 @@ bool serve_attach_repeated(serve *s, answer *a)
     }
     serve_drop_answer(s, a);
     return true;
+}
+
+bool serve_follows(const conn *c, const answer *a)
+{
+    bool follows = !c->is_socket && c->answer == a->id;
+    for (int i = 0; i < c->n_readers && !follows; i++) {
+        follows = c->readers[i].answer == a->id;
+    }
+    return follows;
+}
+
+conn *serve_find_follower(const serve *s, const answer *a, uint64_t but)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        conn *c = id_table_at(&s->conns, i);
+        if (c && c->id != but && serve_follows(c, a)) {
+            return c;
+        }
+    }
+    return NULL;
 }
 
 conn *serve_next_waiting(const serve *s, const answer *a, size_t *i)
@@ -118,7 +150,7 @@ static void trim_stream(const serve *s, answer *a)
     }
     size_t taken = a->sse_base + a->sse.len, i = 0;
     for (const conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
-        taken = c->sse_pos < taken ? c->sse_pos : taken;
+        taken = c->sse_pos < taken && !c->is_cut ? c->sse_pos : taken;
     }
     bytes_consume(&a->sse, taken - a->sse_base);
     a->sse_base = taken;
@@ -127,19 +159,29 @@ static void trim_stream(const serve *s, answer *a)
 void serve_check_stream(serve *s, answer *a)
 {
     size_t i = 0;
-    for (const conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
-        if (a->sse_base + a->sse.len - c->sse_pos > s->opt->max_unread) {
-            log_warn("srv", "req=%s the client does not read: hung up", a->chat_id);
-            net_abort(s->net, c->id); /* on_close cancels the answer, if it is nobody else's */
+    bool is_wanted = a->repeat_key[0] || (s->opt->finish_on_disconnect && !a->opt.cancel_on_disconnect);
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        if (!c->is_cut && a->sse_base + a->sse.len - c->sse_pos > s->opt->max_unread) {
+            log_warn("srv", "req=%s the client does not read: its stream is cut", a->chat_id);
+            c->is_cut = true;
+            net_want_write(s->net, c->id);
         }
+        is_wanted = is_wanted || !c->is_cut;
+    }
+    if (!is_wanted && a->state == ANSWER_RUNNING) {
+        engine_cancel(s->engine, a->id);
     }
     trim_stream(s, a);
 }
 
 size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t max)
 {
-    const size_t at = c->sse_pos - a->sse_base;
-    const size_t left = a->sse.len - at, n = left < max ? left : max;
+    const size_t at = c->sse_pos - a->sse_base, left = a->sse.len - at;
+    size_t n = left;
+    if (left > max) { /* up to the end of an event, so that an error may follow */
+        const char *end = memmem(a->sse.data + at + max, left - max, "\n\n", 2);
+        n = end ? (size_t)(end - (a->sse.data + at)) + 2 : left;
+    }
     bytes_append(out, a->sse.data + at, n);
     c->sse_pos += n;
     trim_stream(s, a);

@@ -22,8 +22,15 @@ void serve_queue_frame(serve *s, conn *c, const bytes *text)
         bytes_clear(&c->frames);
         c->frames_pos = 0;
     }
+    const size_t before = c->frames.len;
     bytes_append(&c->frames, &len, sizeof len);
     bytes_append(&c->frames, text->data, text->len);
+    if (c->frames.failed) { /* half a message is none */
+        c->frames.len = before;
+        c->frames.failed = false;
+        net_close_socket(s->net, c->id, 1011, "no memory for a message");
+        return;
+    }
     net_want_write(s->net, c->id);
 }
 
@@ -285,7 +292,7 @@ static bool take_from_reader(serve *s, conn *c, reader *r, bytes *out, bool *gon
         r->next_seq++;
         return true;
     case EVENT_LOG_TRIMMED:
-        responses_reply_snapshot(out, &a->reply, &r->next_seq);
+        responses_reply_catch_up(out, &a->reply, &r->next_seq);
         return true;
     case EVENT_LOG_END:
         *gone = true;
@@ -340,6 +347,13 @@ static void fault(serve *s, conn *c, const envelope *v, int status, const char *
 {
     api_error e;
     api_error_set(&e, status, code, param, "%s", text);
+    serve_socket_error(s, c, &e, v->event_id, v->stream_id, v->response_id);
+}
+
+static void unknown_response(serve *s, conn *c, const envelope *v)
+{
+    api_error e;
+    serve_no_response(s, c->scope, v->response_id ? v->response_id : "", &e);
     serve_socket_error(s, c, &e, v->event_id, v->stream_id, v->response_id);
 }
 
@@ -413,8 +427,7 @@ static void on_cancel(serve *s, conn *c, const envelope *v)
     if (a) {
         serve_cancel_answer(s, a); /* of a finished one: nothing happens */
     } else if (v->response_id) {
-        fault(s, c, v, 404, "response_not_found", "response_id",
-              "there is no such response, or it is too old");
+        unknown_response(s, c, v);
     } else if (!v->stream_id) {
         fault(s, c, v, 400, "invalid_event", "response_id",
               "there is not exactly one active response; name one");
@@ -427,8 +440,7 @@ static void on_control(serve *s, conn *c, const envelope *v, const json *root)
     err_detail d = {0};
     api_error e;
     if (!a) {
-        fault(s, c, v, 404, "response_not_found", "response_id",
-              "there is no such response, or it is too old");
+        unknown_response(s, c, v);
     } else if (serve_control_answer(s, a, json_str(json_get(root, "action"), NULL), &d) != ERR_OK) {
         api_error_from(&e, ERR_INVALID, &d);
         serve_socket_error(s, c, &e, v->event_id, v->stream_id, v->response_id);
@@ -440,8 +452,7 @@ static void on_resume(serve *s, conn *c, const envelope *v, const json *root)
     int64_t after = -1;
     answer *a = v->response_id ? serve_find_response(s, c->scope, v->response_id) : NULL;
     if (!a) {
-        fault(s, c, v, 404, "response_not_found", "response_id",
-              "there is no such response, or it is too old");
+        unknown_response(s, c, v);
         return;
     }
     const json *wanted = json_get(root, "starting_after");

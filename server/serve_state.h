@@ -7,6 +7,7 @@
  * serve_switch.c   loading one, and another in its place
  * serve_answers.c  the way of an answer from a body to its last event
  * serve_repeats.c  requests that are sent again, and who reads a reply
+ * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
  * serve_socket_uploads.c  uploads over a WebSocket
@@ -21,6 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/hash.h"
 #include "base/mailbox.h"
 #include "engine/catalog.h"
 #include "server/access.h"
@@ -35,6 +37,7 @@
 #include "server/prep.h"
 #include "server/router.h"
 #include "server/serve.h"
+#include "server/shares.h"
 #include "server/uploads.h"
 
 enum {
@@ -44,7 +47,8 @@ enum {
     SERVE_FLUSH_MS = 33,
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
-    SERVE_KEPT_ANSWERS = 512,
+    SERVE_KEPT_ANSWERS = 2048,
+    SERVE_KEPT_BYTES = 64 << 20,
     SERVE_REPEAT_S = 600,      /* for so long a repeated event_id or Idempotency-Key means the same answer */
     SERVE_PREVIEWS = 16,       /* files that are looked at or wait for it; further ones have no preview */
     SERVE_CHUNK_HEADER = 16,   /* of a binary frame */
@@ -77,6 +81,7 @@ typedef struct conn {
     char repeat_key[NET_REPEAT_KEY_MAX + 1];
     bool is_streaming;
     bool follows_log; /* a Responses stream: read[0] is its place */
+    bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
     double started_ms, last_write_ms;
     form_reader *form;    /* a form that is being read */
     file_handle download; /* a file that is being sent; fd 0: none */
@@ -154,6 +159,8 @@ typedef struct serve {
     int64_t files_checked_s;
     id_table conns;
     id_table answers;
+    shares kept; /* of the finished ones, by scope */
+    double expired_ms;
     uint64_t next_answer;
     metrics metrics;
     double started_ms;
@@ -315,10 +322,28 @@ void serve_send_whole(serve *s, conn *c, answer *a);
 bool serve_attach_repeated(serve *s, answer *a);
 /* The HTTP connections that wait for the answer, one a call; *i begins with 0. NULL behind the last. */
 conn *serve_next_waiting(const serve *s, const answer *a, size_t *i);
-/* Something was added to a->sse: hangs up on those who do not read it. */
+/* Whether this connection reads the answer, or waits for it. */
+bool serve_follows(const conn *c, const answer *a);
+/* Somebody who does, but for the connection `but`; NULL: nobody. */
+conn *serve_find_follower(const serve *s, const answer *a, uint64_t but);
+/* Something was added to a->sse: ends the streams of those who do not read it. */
 void serve_check_stream(serve *s, answer *a);
-/* Appends at most max bytes of a->sse that this connection has not had; returns how many are left for it. */
+/* Appends whole events of a->sse that this connection has not had, about max bytes; returns how many are left for it. */
 size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t max);
+
+/* serve_kept.c */
+/* The answer has ended: it stays for a while if it may be asked for again, and others may have to go for it. It may be gone
+ * when this returns. */
+void serve_keep_answer(serve *s, answer *a);
+/* Drops those whose time is over. */
+void serve_expire_answers(serve *s, double now);
+/* What a request that is sent again is known by; "" if it is not to be. */
+enum { SERVE_REPEAT_NAME = 2 * HASH_BYTES + NET_REPEAT_KEY_MAX + 4 };
+void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME]);
+/* Why there is no such response: it had to go early, or is not known. */
+void serve_no_response(const serve *s, uint64_t scope, const char *response_id, api_error *e);
+/* Whether the answer to this repeated request had to go early; then *e says so. */
+bool serve_is_repeat_gone(const serve *s, const answer *a, api_error *e);
 
 /* serve_files.c: the value of a parameter of the query; false if it is absent. */
 bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
@@ -328,6 +353,8 @@ bool serve_query_int(const conn *c, const char *name, int64_t min, int64_t max, 
 /* serve_watch.c */
 /* Why nothing can be started now: fills *e and returns false. */
 bool serve_is_ready(const serve *s, api_error *e);
+/* Ends every answer that the engine has, as if it had failed; why: in what way. */
+void serve_end_answers(serve *s, answer_timeout why);
 /* Ends all answers once the engine stands still for too long. */
 void serve_watch_engine(serve *s, const engine_status *status, double now);
 

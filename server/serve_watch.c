@@ -27,23 +27,29 @@ bool serve_is_ready(const serve *s, api_error *e)
     return true;
 }
 
-/* Ends everything that the engine has, as if it had failed. */
-static void end_answers(serve *s)
+void serve_end_answers(serve *s, answer_timeout why)
 {
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        if (!a || a->state != ANSWER_RUNNING) {
+        if (!a || a->state == ANSWER_FINISHED || (a->state != ANSWER_RUNNING && why == ANSWER_STOOD_STILL)) {
             continue;
         }
-        gen_event event = {.request_id = a->id,
-                           .type = GEN_DONE,
-                           .finish = GEN_FINISH_ERROR,
-                           .error = ERR_TIMEOUT,
-                           .timings = a->timings};
-        loop_message message = {.type = LOOP_EVENT, .id = a->id, .event = &event};
-        a->timeout = ANSWER_STOOD_STILL;
-        engine_cancel(s->engine, a->id);
-        serve_handle_message(s, &message);
+        if (a->state == ANSWER_RUNNING) {
+            gen_event event = {.request_id = a->id,
+                               .type = GEN_DONE,
+                               .finish = GEN_FINISH_ERROR,
+                               .error = ERR_TIMEOUT,
+                               .timings = a->timings};
+            loop_message message = {.type = LOOP_EVENT, .id = a->id, .event = &event};
+            a->timeout = why;
+            engine_cancel(s->engine, a->id);
+            serve_handle_message(s, &message);
+        } else {
+            api_error e;
+            serve_is_ready(s, &e);
+            prep_ticket_cancel(a->ticket);
+            serve_fail_answer(s, a, ERR_BUSY, &e);
+        }
         i = (size_t)-1; /* the table may have moved: start again */
     }
 }
@@ -65,7 +71,7 @@ void serve_watch_engine(serve *s, const engine_status *status, double now)
                   s->opt->step_timeout_s);
         s->is_stalled = true;
         notify_send(&s->notify, "STATUS=A computation stands still");
-        end_answers(s);
+        serve_end_answers(s, ANSWER_STOOD_STILL);
         serve_status_changed(s);
     }
 }

@@ -85,6 +85,10 @@ int main(int argc, char **argv)
             opt.step_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--body-rate") == 0) {
             opt.body_rate = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--send-timeout") == 0) {
+            opt.send_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--send-rate") == 0) {
+            opt.send_rate = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--ws-ping") == 0) {
             opt.ws_ping_s = opt.ws_pong_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--max-ws-queue") == 0) {

@@ -58,8 +58,30 @@ static void test_bounds(void)
     lineage_destroy(l);
 }
 
+/* Whoever has most gives: others keep what they have. */
+static void test_shares(void)
+{
+    lineage *l = lineage_create(1000, 4, 10);
+    CHECK(l);
+    lineage_put(l, 2, "mine", "{m}", 3, 0.0);
+    for (int i = 0; i < 20; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "r%d", i);
+        put(l, id, "{r}", 1.0);
+    }
+    CHECK_STR(get(l, 2, "mine", 2.0), "{m}");
+    CHECK_STR(get(l, 1, "r19", 2.0), "{r}");
+    CHECK_STR(get(l, 1, "r17", 2.0), "{r}");
+    CHECK_STR(get(l, 1, "r16", 2.0), "");
+    CHECK(lineage_is_evicted(l, 1, "r16", 2.0));
+    CHECK(!lineage_is_evicted(l, 1, "r17", 2.0));
+    CHECK(!lineage_is_evicted(l, 2, "r16", 2.0));
+    lineage_destroy(l);
+}
+
 int main(void)
 {
+    test_shares();
     test_owner_and_age();
     test_bounds();
     CHECK_DONE();

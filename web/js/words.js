@@ -23,6 +23,18 @@ const ERRORS = {
         'The server no longer has the rest of this answer.',
         'Ask again to get a whole one.',
     ],
+    response_evicted: [
+        'The server had no room to keep this answer.',
+        'Ask again to get a whole one.',
+    ],
+    idempotency_reply_evicted: [
+        'The server had no room to keep this answer.',
+        'Ask again to get a whole one.',
+    ],
+    stream_not_read: [
+        'The answer came faster than it could be received.',
+        'Ask again to get a whole one.',
+    ],
     unsupported_image_media_type: ['The server cannot read this kind of picture.', 'Send it as PNG or JPEG.'],
     image_parse_error: ['The picture is damaged or incomplete.', 'Open it elsewhere, save it again and retry.'],
     image_not_supported: ['This model cannot see pictures.', 'Ask without them, or start a model with vision.'],

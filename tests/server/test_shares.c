@@ -1,0 +1,64 @@
+/* shares: who has to give, and what is remembered of it. */
+#include "server/shares.h"
+
+#include "tests/check.h"
+
+static void test_most_gives(void)
+{
+    shares s;
+    uint64_t owner = 0;
+    shares_init(&s, 4, 100);
+    CHECK(!shares_is_over(&s, 9, 999, &owner)); /* nobody has anything to give */
+    CHECK(shares_add(&s, 1, 10));
+    CHECK(shares_add(&s, 1, 10));
+    CHECK(shares_add(&s, 1, 10));
+    CHECK(shares_add(&s, 2, 60));
+    CHECK(!shares_is_over(&s, 0, 0, &owner));
+    CHECK(shares_is_over(&s, 1, 0, &owner));
+    CHECK_INT(owner, 1); /* most in number */
+    CHECK(shares_is_over(&s, 0, 11, &owner));
+    CHECK_INT(owner, 2); /* most in bytes */
+    shares_remove(&s, 2, 60);
+    shares_remove(&s, 2, 60); /* has nothing */
+    CHECK(shares_is_over(&s, 0, 71, &owner));
+    CHECK_INT(owner, 1);
+    for (uint64_t i = 10; i < 40; i++) { /* more owners than a first table holds */
+        CHECK(shares_add(&s, i, 1));
+    }
+    CHECK(shares_add(&s, 39, 1));
+    shares_remove(&s, 1, 10);
+    shares_remove(&s, 1, 10);
+    CHECK(shares_is_over(&s, 0, 0, &owner));
+    CHECK_INT(owner, 39);
+    CHECK_INT(s.n, 32);
+    CHECK_INT(s.n_bytes, 41);
+    shares_deinit(&s);
+}
+
+static void test_gone(void)
+{
+    shares s;
+    char name[32];
+    shares_init(&s, 1, 1);
+    CHECK(!shares_is_gone(&s, 1, "a", 0.0));
+    shares_note_gone(&s, 1, "a", 10.0);
+    CHECK(shares_is_gone(&s, 1, "a", 10.0));
+    CHECK(!shares_is_gone(&s, 1, "a", 11.0));
+    CHECK(!shares_is_gone(&s, 2, "a", 0.0));
+    CHECK(!shares_is_gone(&s, 1, "b", 0.0));
+    for (int i = 0; i < SHARES_GONE; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        shares_note_gone(&s, 1, name, 10.0);
+    }
+    CHECK(!shares_is_gone(&s, 1, "a", 0.0));
+    CHECK(shares_is_gone(&s, 1, "n0", 0.0));
+    CHECK(shares_is_gone(&s, 1, name, 0.0));
+    shares_deinit(&s);
+}
+
+int main(void)
+{
+    test_most_gives();
+    test_gone();
+    CHECK_DONE();
+}
