@@ -420,6 +420,88 @@ static char *without_long_numbers(const char *text, size_t len)
     return copy;
 }
 
+/* ---- names of many members ---- */
+
+enum { INDEXED_MEMBERS = 16 };
+
+/* The members of a large object by name, kept in the item's valuestring: cJSON does not use that field for objects and
+ * frees it with the item. Sorted rather than hashed: no choice of names makes looking one up slow. */
+typedef struct member_index {
+    size_t n;
+    const cJSON *members[];
+} member_index;
+
+typedef struct numbered_member {
+    const cJSON *item;
+    size_t place;
+} numbered_member;
+
+static int compare_members(const void *a, const void *b)
+{
+    const numbered_member *x = a, *y = b;
+    const int order = strcmp(x->item->string, y->item->string);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* The last of equal names counts. */
+static bool index_object(cJSON *v)
+{
+    size_t n = 0;
+    for (const cJSON *item = v->child; item; item = item->next) {
+        n++;
+    }
+    if (n < INDEXED_MEMBERS) {
+        return true;
+    }
+    numbered_member *sorted = cJSON_malloc(n * sizeof *sorted);
+    member_index *index = sorted ? cJSON_malloc(sizeof *index + n * sizeof index->members[0]) : NULL;
+    if (!index) {
+        cJSON_free(sorted);
+        return false;
+    }
+    n = 0;
+    for (const cJSON *item = v->child; item; item = item->next) {
+        sorted[n] = (numbered_member){item, n};
+        n++;
+    }
+    qsort(sorted, n, sizeof *sorted, compare_members);
+    index->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + 1 == n || strcmp(sorted[i].item->string, sorted[i + 1].item->string) != 0) {
+            index->members[index->n++] = sorted[i].item;
+        }
+    }
+    cJSON_free(sorted);
+    v->valuestring = (char *)index;
+    return true;
+}
+
+static err_code index_objects(cJSON *root, err_detail *detail)
+{
+    cJSON *stack[CJSON_DEPTH_MAX];
+    size_t depth = 0;
+    for (cJSON *v = root; v; v = next_item(v, stack, &depth)) {
+        if (cJSON_IsObject(v) && !index_object(v)) {
+            return err_set(detail, ERR_NOMEM, "no memory to read JSON");
+        }
+    }
+    return ERR_OK;
+}
+
+static const json *find_indexed(const member_index *index, const char *key)
+{
+    for (size_t from = 0, to = index->n; from < to;) {
+        const size_t middle = from + (to - from) / 2;
+        const int order = strcmp(index->members[middle]->string, key);
+        if (order == 0) {
+            return index->members[middle];
+        }
+        from = order < 0 ? middle + 1 : from;
+        to = order < 0 ? to : middle;
+    }
+    return NULL;
+}
+
 /* ---- documents ---- */
 
 err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth, err_detail *detail)
@@ -449,6 +531,9 @@ err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_dep
         goto out;
     }
     err = keep_number_texts(doc->root, text, len, detail);
+    if (err == ERR_OK) {
+        err = index_objects(doc->root, detail);
+    }
     if (err == ERR_OK) {
         *out = doc;
         doc = NULL;
@@ -527,6 +612,9 @@ json_type json_typeof(const json *v)
 const json *json_get(const json *v, const char *key)
 {
     const json *found = NULL;
+    if (json_typeof(v) == JSON_OBJECT && v->valuestring) {
+        return find_indexed((const member_index *)(const void *)v->valuestring, key);
+    }
     if (json_typeof(v) == JSON_OBJECT) {
         for (const json *item = v->child; item; item = item->next) {
             if (strcmp(item->string, key) == 0) {

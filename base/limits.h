@@ -37,8 +37,11 @@ enum {
     LIMIT_PATTERN_BYTES = 4096,
     LIMIT_VALUE_BYTES = 65536, /* one text of an enum, one property name */
     LIMIT_NFA_STATES = 40000,
+    LIMIT_NFA_EDGES = 500000,
     LIMIT_DFA_STATES = 20000,
-    LIMIT_DFA_WORK = 20000000, /* steps of the construction: below a second */
+    LIMIT_DFA_WORK = 20000000,    /* steps of the construction of one automaton */
+    LIMIT_DFA_MEMBERS = 4000000,  /* of all sets of states that become one, kept while it is built */
+    LIMIT_SCHEMA_WORK = 150000000, /* steps of all schemas of a request together: below a second */
 };
 
 /* What the process takes beside weights, states and caches: bodies, pictures, the libraries */

@@ -16,7 +16,8 @@ static err_code open_trie(engine *e, err_detail *detail)
     return err;
 }
 
-err_code constrain_request(engine *e, gen_request *r, const chat_input *in, err_detail *detail)
+err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work_count *work,
+                           err_detail *detail)
 {
     if (!in->form) {
         return ERR_OK;
@@ -26,7 +27,7 @@ err_code constrain_request(engine *e, gen_request *r, const chat_input *in, err_
                              "continue_final_message cannot be used where the answer's form is given");
     }
     err_code err = open_trie(e, detail);
-    return err == ERR_OK ? grammar_build(&r->grammar, in->form, detail) : err;
+    return err == ERR_OK ? grammar_build(&r->grammar, in->form, work, detail) : err;
 }
 
 err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r, err_detail *detail)

@@ -387,7 +387,8 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     r->scope = e->share_cache ? 0 : in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
     const tokenizer *tok = model_tokenizer(e->model);
-    err_code err = constrain_request(e, r, in, detail);
+    work_count building = {.cancelled = hooks ? hooks->cancelled : NULL, .ctx = hooks ? hooks->ctx : NULL};
+    err_code err = constrain_request(e, r, in, &building, detail);
     if (err == ERR_OK) {
         err = prepare_media(e, r, in, hooks, detail);
     }
