@@ -39,9 +39,16 @@ enum {
     LIMIT_NFA_STATES = 40000,
     LIMIT_NFA_EDGES = 500000,
     LIMIT_DFA_STATES = 20000,
-    LIMIT_DFA_WORK = 20000000,    /* steps of the construction of one automaton */
-    LIMIT_DFA_MEMBERS = 4000000,  /* of all sets of states that become one, kept while it is built */
+    LIMIT_DFA_WORK = 20000000,     /* steps of the construction of one automaton */
+    LIMIT_DFA_MEMBERS = 4000000,   /* of all sets of states that become one, kept while it is built */
     LIMIT_SCHEMA_WORK = 150000000, /* steps of all schemas of a request together: below a second */
+};
+
+/* Requests that are being prepared: parsed, rendered, tokenized */
+enum {
+    LIMIT_PREP_JOBS = 32,    /* begun at a time; the one that took the longest makes room for another: 429 */
+    LIMIT_PREP_FETCHES = 16, /* of them those that wait for other hosts; then 429 */
+    LIMIT_PREP_END_S = 5,    /* at the server's end; then the program ends without them */
 };
 
 /* What the process takes beside weights, states and caches: bodies, pictures, the libraries */

@@ -366,6 +366,14 @@ static err_code finish_request(engine *e, gen_request *r, const gen_params *para
     return ERR_OK;
 }
 
+/* Between stages that each take a time in proportion to the text. */
+static err_code check_wanted(const prepare_hooks *hooks, err_detail *detail)
+{
+    return hooks && hooks->cancelled && hooks->cancelled(hooks->ctx)
+               ? err_set(detail, ERR_CANCELLED, "cancelled while the prompt was made")
+               : ERR_OK;
+}
+
 err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
                         err_detail *detail)
 {
@@ -392,10 +400,15 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (err == ERR_OK) {
         err = prepare_media(e, r, in, hooks, detail);
     }
-    if (err != ERR_OK) {
-        goto out;
+    if (err == ERR_OK) {
+        err = check_wanted(hooks, detail);
     }
-    err = prompt_render(&text, tok, e->template, in, detail);
+    if (err == ERR_OK) {
+        err = prompt_render(&text, tok, e->template, in, detail);
+    }
+    if (err == ERR_OK) {
+        err = check_wanted(hooks, detail);
+    }
     if (err != ERR_OK) {
         goto out;
     }
@@ -428,6 +441,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     }
     if (err == ERR_OK) {
         err = assign_positions(e, r, detail);
+    }
+    if (err == ERR_OK) {
+        err = check_wanted(hooks, detail);
     }
     if (err == ERR_OK && e->cache && !r->params.no_cache) {
         size_t history = prompt_history_len(bytes_str(&text), text.len, tok, e->template, in);
