@@ -30,10 +30,11 @@ enum {
 #define LIMIT_GRAMMAR_MASK_BYTES ((size_t)8 << 20) /* masks that one answer remembers */
 enum {
     LIMIT_GRAMMAR_NODES = 50000,
-    LIMIT_GRAMMAR_DEPTH = 200,      /* open values, counted in stack frames: about 60 nested objects */
-    LIMIT_GRAMMAR_STACKS = 4096,    /* readings of one text that are possible at once */
-    LIMIT_SCHEMA_BRANCHES = 2000,   /* of all anyOf, multiplied out */
-    LIMIT_SCHEMA_PROPERTIES = 5000, /* of one object */
+    LIMIT_GRAMMAR_DEPTH = 200,           /* open values, counted in stack frames: about 60 nested objects */
+    LIMIT_GRAMMAR_STACKS = 4096,         /* readings of one text that are possible at once */
+    LIMIT_GRAMMAR_TOKEN_STEPS = 5000000, /* to follow one token and find what may come next: below 0.1 s */
+    LIMIT_SCHEMA_BRANCHES = 2000,        /* of all anyOf, multiplied out */
+    LIMIT_SCHEMA_PROPERTIES = 5000,      /* of one object */
     LIMIT_PATTERN_BYTES = 4096,
     LIMIT_VALUE_BYTES = 65536, /* one text of an enum, one property name */
     LIMIT_NFA_STATES = 40000,

@@ -1,5 +1,7 @@
 #include "engine/constrain.h"
 
+#include "base/limits.h"
+
 #include "engine/engine_private.h"
 
 /* The trie, made at the first call; several prep threads may come at once. */
@@ -41,7 +43,11 @@ err_code constrain_check(const grammar_cursor *cursor, err_detail *detail)
 {
     const err_code err = cursor ? grammar_cursor_failure(cursor) : ERR_OK;
     if (err == ERR_LIMIT) {
-        return err_set(detail, err, "the schema leaves too many ways to read this answer");
+        return err_set(
+            detail, err,
+            "the schema leaves too many ways to read this answer: more than %d at once, or %d steps "
+            "for a token",
+            LIMIT_GRAMMAR_STACKS, LIMIT_GRAMMAR_TOKEN_STEPS);
     }
     if (err == ERR_UNSUPPORTED) {
         return err_set(detail, err, "the model's vocabulary cannot write what the schema wants");
