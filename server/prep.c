@@ -254,6 +254,14 @@ static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks 
     return prep_turns_resume(run->prep->turns, run->turn) || err != ERR_OK ? err : ERR_CANCELLED;
 }
 
+/* Nothing is read for a client that is gone; but what ends a response must name it, so that body is read all the same. */
+static bool must_parse(prep_run *run)
+{
+    const prep_kind kind = run->job->order.kind;
+    const bool is_named = kind == PREP_RESPONSES || kind == PREP_EVENT;
+    return is_named ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed) : !is_cancelled(run);
+}
+
 static void run_job(prep_run *run)
 {
     prep *p = run->prep;
@@ -271,9 +279,7 @@ static void run_job(prep_run *run)
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
-    /* A cancelled job is parsed all the same: its reply must name the response it ends. */
-    bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
-    err_code err = stops ? ERR_CANCELLED : parse(&r, &prompt, job, &d);
+    err_code err = must_parse(run) ? parse(&r, &prompt, job, &d) : ERR_CANCELLED;
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }

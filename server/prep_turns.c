@@ -69,11 +69,29 @@ static void count_holder(prep_turns *t, const prep_turn *turn, int change)
     t->n_long += is_long(turn) ? change : 0;
 }
 
+static double processor_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+/* Charges the time since the last look: that of this thread, so that a busy machine makes no job a long one; but a tenth of
+ * what it held the turn at least, for it may wait for another process. */
+static void charge(prep_turn *turn, double now)
+{
+    const double computed_ms = processor_ms();
+    const double used = computed_ms - turn->computed_ms, held = (now - turn->since_ms) / 10.0;
+    turn->used_ms += used > held ? used : held;
+    turn->computed_ms = computed_ms;
+    turn->since_ms = now;
+}
+
 static void give_back(prep_turns *t, prep_turn *turn, double now)
 {
     if (turn->holds) {
         count_holder(t, turn, -1);
-        turn->used_ms += now - turn->since_ms;
+        charge(turn, now);
         turn->holds = false;
         pthread_cond_broadcast(&t->changed);
     }
@@ -106,6 +124,7 @@ static bool take_turn(prep_turns *t, prep_turn *turn)
     if (wanted && !turn->is_evicted) {
         turn->holds = true;
         turn->since_ms = turn->heard_ms = clock_ms();
+        turn->computed_ms = processor_ms();
         count_holder(t, turn, 1);
     }
     pthread_cond_broadcast(&t->changed); /* another is next now */
@@ -145,8 +164,7 @@ bool prep_turns_hook(prep_turns *t, prep_turn *turn)
     turn->heard_ms = now;
     if (ok && turn->holds) {
         count_holder(t, turn, -1);
-        turn->used_ms += now - turn->since_ms;
-        turn->since_ms = now;
+        charge(turn, now);
         count_holder(t, turn, 1);
         if (must_give_way(t, turn)) {
             give_back(t, turn, now);
@@ -198,11 +216,10 @@ void prep_turns_leave(prep_turns *t, prep_turn *turn)
 void prep_turns_make_room(prep_turns *t)
 {
     prep_turn *most = NULL;
-    const double now = clock_ms();
     double most_ms = PREP_ROOM_MS;
     pthread_mutex_lock(&t->lock);
     for (prep_turn *w = t->first; w; w = w->next) {
-        const double had = w->used_ms - w->guess_ms + (w->holds ? now - w->since_ms : 0.0);
+        const double had = w->used_ms - w->guess_ms;
         if (!w->is_evicted && !w->pauses && had > most_ms) {
             most = w;
             most_ms = had;

@@ -23,7 +23,8 @@ typedef struct prep_turn {
     bool (*cancelled)(void *ctx);
     void *ctx;
     /* private */
-    double guess_ms, began_ms, since_ms, heard_ms; /* since: it holds its turn; heard: its last hook */
+    double guess_ms, began_ms, heard_ms; /* heard: its last hook */
+    double since_ms, computed_ms; /* its last charge, by the clock and by the processor time of its thread */
     bool holds, waits, pauses, is_evicted;
     struct prep_turn *next; /* of all that entered, the newest first */
 } prep_turn;

@@ -12,8 +12,9 @@
 
 #include "text/dfa.h"
 
-/* The language of the pattern; `chars` says how its characters are written. ERR_INVALID (no pattern), ERR_UNSUPPORTED,
- * ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED; work (may be NULL) counts the steps; the text is a sentence about "pattern". The caller frees *out with dfa_free. */
+/* The language of the pattern; `chars` says how its characters are written, work (may be NULL) counts the steps. ERR_INVALID
+ * (no pattern), ERR_UNSUPPORTED, ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED; the text is a sentence about "pattern". The caller frees
+ * *out with dfa_free. */
 MUST_CHECK err_code regex_compile(dfa *out, const char *pattern, size_t len, nfa_chars chars,
                                   work_count *work, err_detail *detail);
 
