@@ -320,6 +320,101 @@ static err_code report(const scan *s, err_detail *detail)
                          is_json ? "" : s->fault, line, column);
 }
 
+/* ---- names of many members ---- */
+
+/* The item behind v in document order, NULL at the end. `stack` holds the open containers. */
+static cJSON *next_item(cJSON *v, cJSON **stack, size_t *depth)
+{
+    if (v->child) {
+        stack[(*depth)++] = v;
+        return v->child;
+    }
+    while (!v->next && *depth > 0) {
+        v = stack[--*depth];
+    }
+    return *depth > 0 ? v->next : NULL;
+}
+
+enum { INDEXED_MEMBERS = 16 };
+
+/* The members of a large object by name, kept in the item's valuestring: cJSON does not use that field for objects and
+ * frees it with the item. Sorted rather than hashed: no choice of names makes looking one up slow. */
+typedef struct member_index {
+    size_t n;
+    const cJSON *members[];
+} member_index;
+
+typedef struct numbered_member {
+    const cJSON *item;
+    size_t place;
+} numbered_member;
+
+static int compare_members(const void *a, const void *b)
+{
+    const numbered_member *x = a, *y = b;
+    const int order = strcmp(x->item->string, y->item->string);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* The last of equal names counts. */
+static bool index_object(cJSON *v)
+{
+    size_t n = 0;
+    for (const cJSON *item = v->child; item; item = item->next) {
+        n++;
+    }
+    if (n < INDEXED_MEMBERS) {
+        return true;
+    }
+    numbered_member *sorted = cJSON_malloc(n * sizeof *sorted);
+    member_index *index = sorted ? cJSON_malloc(sizeof *index + n * sizeof index->members[0]) : NULL;
+    if (!index) {
+        cJSON_free(sorted);
+        return false;
+    }
+    n = 0;
+    for (const cJSON *item = v->child; item; item = item->next) {
+        sorted[n] = (numbered_member){item, n};
+        n++;
+    }
+    qsort(sorted, n, sizeof *sorted, compare_members);
+    index->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + 1 == n || strcmp(sorted[i].item->string, sorted[i + 1].item->string) != 0) {
+            index->members[index->n++] = sorted[i].item;
+        }
+    }
+    cJSON_free(sorted);
+    v->valuestring = (char *)index;
+    return true;
+}
+
+static err_code index_objects(cJSON *root, err_detail *detail)
+{
+    cJSON *stack[CJSON_DEPTH_MAX];
+    size_t depth = 0;
+    for (cJSON *v = root; v; v = next_item(v, stack, &depth)) {
+        if (cJSON_IsObject(v) && !index_object(v)) {
+            return err_set(detail, ERR_NOMEM, "no memory to read JSON");
+        }
+    }
+    return ERR_OK;
+}
+
+static const json *find_indexed(const member_index *index, const char *key)
+{
+    for (size_t from = 0, to = index->n; from < to;) {
+        const size_t middle = from + (to - from) / 2;
+        const int order = strcmp(index->members[middle]->string, key);
+        if (order == 0) {
+            return index->members[middle];
+        }
+        from = order < 0 ? middle + 1 : from;
+        to = order < 0 ? to : middle;
+    }
+    return NULL;
+}
+
 /* ---- documents ---- */
 
 err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth, err_detail *detail)
@@ -351,8 +446,11 @@ err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_dep
         err = err_set(detail, ERR_NOMEM, "no memory to read JSON");
         goto out;
     }
-    *out = doc;
-    doc = NULL;
+    err = index_objects(doc->root, detail);
+    if (err == ERR_OK) {
+        *out = doc;
+        doc = NULL;
+    }
 out:
     json_free(doc);
     bytes_deinit(&s.marked);
@@ -425,6 +523,9 @@ json_type json_typeof(const json *v)
 const json *json_get(const json *v, const char *key)
 {
     const json *found = NULL;
+    if (json_typeof(v) == JSON_OBJECT && v->valuestring) {
+        return find_indexed((const member_index *)(const void *)v->valuestring, key);
+    }
     if (json_typeof(v) == JSON_OBJECT) {
         for (const json *item = v->child; item; item = item->next) {
             if (strcmp(item->string, key) == 0) {

@@ -30,15 +30,26 @@ enum {
 #define LIMIT_GRAMMAR_MASK_BYTES ((size_t)8 << 20) /* masks that one answer remembers */
 enum {
     LIMIT_GRAMMAR_NODES = 50000,
-    LIMIT_GRAMMAR_DEPTH = 200,      /* open values, counted in stack frames: about 60 nested objects */
-    LIMIT_GRAMMAR_STACKS = 4096,    /* readings of one text that are possible at once */
-    LIMIT_SCHEMA_BRANCHES = 2000,   /* of all anyOf, multiplied out */
-    LIMIT_SCHEMA_PROPERTIES = 5000, /* of one object */
+    LIMIT_GRAMMAR_DEPTH = 200,           /* open values, counted in stack frames: about 60 nested objects */
+    LIMIT_GRAMMAR_STACKS = 4096,         /* readings of one text that are possible at once */
+    LIMIT_GRAMMAR_TOKEN_STEPS = 5000000, /* to follow one token and find what may come next: below 0.1 s */
+    LIMIT_SCHEMA_BRANCHES = 2000,        /* of all anyOf, multiplied out */
+    LIMIT_SCHEMA_PROPERTIES = 5000,      /* of one object */
     LIMIT_PATTERN_BYTES = 4096,
     LIMIT_VALUE_BYTES = 65536, /* one text of an enum, one property name */
     LIMIT_NFA_STATES = 40000,
+    LIMIT_NFA_EDGES = 500000,
     LIMIT_DFA_STATES = 20000,
-    LIMIT_DFA_WORK = 20000000, /* steps of the construction: below a second */
+    LIMIT_DFA_WORK = 20000000,     /* steps of the construction of one automaton */
+    LIMIT_DFA_MEMBERS = 4000000,   /* of all sets of states that become one, kept while it is built */
+    LIMIT_SCHEMA_WORK = 150000000, /* steps of all schemas of a request together: below a second */
+};
+
+/* Requests that are being prepared: parsed, rendered, tokenized */
+enum {
+    LIMIT_PREP_JOBS = 32,    /* begun at a time; the one that took the longest makes room for another: 429 */
+    LIMIT_PREP_FETCHES = 16, /* of them those that wait for other hosts; then 429 */
+    LIMIT_PREP_END_S = 5,    /* at the server's end; then the program ends without them */
 };
 
 /* What the process takes beside weights, states and caches: bodies, pictures, the libraries */

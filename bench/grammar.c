@@ -93,7 +93,7 @@ static void measure(bench *b, const char *name, const char *schema, int n_walks)
     }
     const int64_t start = cpu_ns();
     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc)};
-    if (grammar_build(&g, &spec, &d) != ERR_OK) {
+    if (grammar_build(&g, &spec, NULL, &d) != ERR_OK) {
         printf("%s: %s\n", name, d.text);
         json_free(doc);
         return;

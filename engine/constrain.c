@@ -1,5 +1,7 @@
 #include "engine/constrain.h"
 
+#include "base/limits.h"
+
 #include "engine/engine_private.h"
 
 /* The trie, made at the first call; several prep threads may come at once. */
@@ -16,7 +18,8 @@ static err_code open_trie(engine *e, err_detail *detail)
     return err;
 }
 
-err_code constrain_request(engine *e, gen_request *r, const chat_input *in, err_detail *detail)
+err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work_count *work,
+                           err_detail *detail)
 {
     if (!in->form) {
         return ERR_OK;
@@ -26,7 +29,7 @@ err_code constrain_request(engine *e, gen_request *r, const chat_input *in, err_
                              "continue_final_message cannot be used where the answer's form is given");
     }
     err_code err = open_trie(e, detail);
-    return err == ERR_OK ? grammar_build(&r->grammar, in->form, detail) : err;
+    return err == ERR_OK ? grammar_build(&r->grammar, in->form, work, detail) : err;
 }
 
 err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r, err_detail *detail)
@@ -40,7 +43,11 @@ err_code constrain_check(const grammar_cursor *cursor, err_detail *detail)
 {
     const err_code err = cursor ? grammar_cursor_failure(cursor) : ERR_OK;
     if (err == ERR_LIMIT) {
-        return err_set(detail, err, "the schema leaves too many ways to read this answer");
+        return err_set(
+            detail, err,
+            "the schema leaves too many ways to read this answer: more than %d at once, or %d steps "
+            "for a token",
+            LIMIT_GRAMMAR_STACKS, LIMIT_GRAMMAR_TOKEN_STEPS);
     }
     if (err == ERR_UNSUPPORTED) {
         return err_set(detail, err, "the model's vocabulary cannot write what the schema wants");

@@ -121,7 +121,8 @@ typedef struct engine_info {
 } engine_info;
 const engine_info *engine_get_info(const engine *e);
 
-/* Called while media of a chat are decoded; both may be NULL. cancelled is polled. */
+/* Called while media of a chat are decoded, and cancelled also while its schemas are built and between the stages behind;
+ * both may be NULL. */
 typedef struct prepare_hooks {
     void (*progress)(void *ctx, gen_phase phase, int32_t processed, int32_t total);
     bool (*cancelled)(void *ctx);

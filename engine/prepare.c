@@ -366,6 +366,14 @@ static err_code finish_request(engine *e, gen_request *r, const gen_params *para
     return ERR_OK;
 }
 
+/* Between stages that each take a time in proportion to the text. */
+static err_code check_wanted(const prepare_hooks *hooks, err_detail *detail)
+{
+    return hooks && hooks->cancelled && hooks->cancelled(hooks->ctx)
+               ? err_set(detail, ERR_CANCELLED, "cancelled while the prompt was made")
+               : ERR_OK;
+}
+
 err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
                         err_detail *detail)
 {
@@ -387,14 +395,20 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     r->scope = e->share_cache ? 0 : in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
     const tokenizer *tok = model_tokenizer(e->model);
-    err_code err = constrain_request(e, r, in, detail);
+    work_count building = {.cancelled = hooks ? hooks->cancelled : NULL, .ctx = hooks ? hooks->ctx : NULL};
+    err_code err = constrain_request(e, r, in, &building, detail);
     if (err == ERR_OK) {
         err = prepare_media(e, r, in, hooks, detail);
     }
-    if (err != ERR_OK) {
-        goto out;
+    if (err == ERR_OK) {
+        err = check_wanted(hooks, detail);
     }
-    err = prompt_render(&text, tok, e->template, in, detail);
+    if (err == ERR_OK) {
+        err = prompt_render(&text, tok, e->template, in, detail);
+    }
+    if (err == ERR_OK) {
+        err = check_wanted(hooks, detail);
+    }
     if (err != ERR_OK) {
         goto out;
     }
@@ -427,6 +441,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     }
     if (err == ERR_OK) {
         err = assign_positions(e, r, detail);
+    }
+    if (err == ERR_OK) {
+        err = check_wanted(hooks, detail);
     }
     if (err == ERR_OK && e->cache && !r->params.no_cache) {
         size_t history = prompt_history_len(bytes_str(&text), text.len, tok, e->template, in);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -11,11 +12,15 @@
 #include "server/chat_request.h"
 #include "server/completion_request.h"
 #include "server/messages_request.h"
+#include "server/prep_turns.h"
 #include "server/preview.h"
 #include "server/responses_request.h"
 #include "server/text_queries.h"
 
-enum { PREP_MAX_THREADS = 16, PROGRESS_GAP_MS = 50 };
+enum { PROGRESS_GAP_MS = 50 };
+
+/* What a byte of a body counts for before it was read, up to the size of a text: more for one that will take longer. */
+#define GUESS_MS_A_BYTE 1e-4
 
 struct prep_ticket {
     atomic_int refs;
@@ -35,8 +40,10 @@ struct prep {
     mailbox *jobs;
     void (*post)(void *ctx, loop_message *m);
     void *ctx;
-    pthread_t threads[PREP_MAX_THREADS];
-    int n_threads;
+    prep_turns *turns;
+    pthread_t threads[LIMIT_PREP_JOBS];
+    int n_threads, max_threads; /* started when first needed */
+    atomic_int n_alive;
     size_t max_bytes;
     file_store *files;
     lineage *lineage;
@@ -49,7 +56,8 @@ struct prep {
 /* What the hooks of one running job need. */
 typedef struct prep_run {
     prep *prep;
-    const prep_job *job;
+    prep_job *job;
+    prep_turn *turn;
     double last_progress_ms;
     gen_phase last_phase;
 } prep_run;
@@ -100,11 +108,18 @@ static void job_free(void *message)
     atomic_fetch_sub(&p->n_jobs, 1);
 }
 
-static bool is_cancelled(void *ctx)
+static bool is_unwanted(void *ctx)
 {
     const prep_run *run = ctx;
     return atomic_load_explicit(&run->job->ticket->cancelled, memory_order_relaxed) ||
            atomic_load_explicit(&run->prep->stopping, memory_order_relaxed);
+}
+
+/* The hook of everything that takes long: whether the job should end, once it has given way to others. */
+static bool is_cancelled(void *ctx)
+{
+    const prep_run *run = ctx;
+    return !prep_turns_hook(run->prep->turns, run->turn);
 }
 
 static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t total)
@@ -152,6 +167,7 @@ static void take_options(loop_message *m, chat_request *r)
 
 static void refuse(prep_run *run, loop_message *m, err_code err, const err_detail *d)
 {
+    err = err == ERR_CANCELLED && run->turn->is_evicted ? ERR_BUSY : err;
     m->type = LOOP_REFUSED;
     m->code = err;
     api_error_from(&m->error, err, d);
@@ -159,10 +175,11 @@ static void refuse(prep_run *run, loop_message *m, err_code err, const err_detai
 }
 
 /* Answers a query: nothing is submitted to the engine. */
-static void run_query(prep *p, prep_job *job)
+static void run_query(prep_run *run)
 {
-    prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
-    const prepare_hooks hooks = {.cancelled = is_cancelled, .ctx = &run};
+    prep *p = run->prep;
+    prep_job *job = run->job;
+    const prepare_hooks hooks = {.cancelled = is_cancelled, .ctx = run};
     loop_message *m = job->prepared;
     err_detail d = {0};
     chat_request r;
@@ -173,14 +190,14 @@ static void run_query(prep *p, prep_job *job)
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
-    err_code err = is_cancelled(&run)
+    err_code err = is_cancelled(run)
                        ? ERR_CANCELLED
                        : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
                                         job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
     drop_body(job);
     job->prepared = NULL;
     if (err != ERR_OK) {
-        refuse(&run, m, err, &d);
+        refuse(run, m, err, &d);
     } else {
         m->type = LOOP_REPLIED;
         p->post(p->ctx, m);
@@ -200,9 +217,10 @@ static void on_facts(void *ctx, bytes *members)
 }
 
 /* Looks at an uploaded file for the one who uploaded it. */
-static void run_preview(prep *p, prep_job *job)
+static void run_preview(prep_run *run)
 {
-    prep_run run = {.prep = p, .job = job};
+    prep *p = run->prep;
+    prep_job *job = run->job;
     loop_message *m = job->prepared;
     const preview_task task = {.engine = job->order.engine,
                                .files = p->files,
@@ -210,8 +228,8 @@ static void run_preview(prep *p, prep_job *job)
                                .file_id = bytes_str(&job->body),
                                .cancelled = is_cancelled,
                                .on_facts = on_facts,
-                               .ctx = &run};
-    if (!is_cancelled(&run)) {
+                               .ctx = run};
+    if (!is_cancelled(run)) {
         preview_run(&m->reply, &task);
     }
     drop_body(job);
@@ -220,10 +238,35 @@ static void run_preview(prep *p, prep_job *job)
     p->post(p->ctx, m);
 }
 
-static void run_job(prep *p, prep_job *job)
+/* Pictures and films of other hosts: they are waited for, so others have the turn. */
+static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks *hooks, err_detail *d)
 {
-    prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
-    const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = &run};
+    if (is_cancelled(run)) {
+        return ERR_CANCELLED;
+    }
+    if (!remote_media_wanted(in)) {
+        return ERR_OK;
+    }
+    if (!prep_turns_pause(run->prep->turns, run->turn, LIMIT_PREP_FETCHES)) {
+        return ERR_BUSY;
+    }
+    const err_code err = remote_media_bring(run->prep->remote, in, hooks, d);
+    return prep_turns_resume(run->prep->turns, run->turn) || err != ERR_OK ? err : ERR_CANCELLED;
+}
+
+/* Nothing is read for a client that is gone; but what ends a response must name it, so that body is read all the same. */
+static bool must_parse(prep_run *run)
+{
+    const prep_kind kind = run->job->order.kind;
+    const bool is_named = kind == PREP_RESPONSES || kind == PREP_EVENT;
+    return is_named ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed) : !is_cancelled(run);
+}
+
+static void run_job(prep_run *run)
+{
+    prep *p = run->prep;
+    prep_job *job = run->job;
+    const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = run};
     loop_message *accepted = job->accepted, *prepared = job->prepared;
     double start = clock_ms();
     err_detail d = {0};
@@ -236,9 +279,7 @@ static void run_job(prep *p, prep_job *job)
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
-    /* A cancelled job is parsed all the same: its reply must name the response it ends. */
-    bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
-    err_code err = stops ? ERR_CANCELLED : parse(&r, &prompt, job, &d);
+    err_code err = must_parse(run) ? parse(&r, &prompt, job, &d) : ERR_CANCELLED;
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
@@ -251,14 +292,14 @@ static void run_job(prep *p, prep_job *job)
     job->prepared = NULL;
     if (err != ERR_OK) {
         take_options(prepared, &r);
-        refuse(&run, prepared, err, &d);
+        refuse(run, prepared, err, &d);
         goto out;
     }
     take_options(accepted, &r);
     job->accepted = NULL;
     p->post(p->ctx, accepted);
     r.in->scope = job->order.scope;
-    err = is_cancelled(&run) ? ERR_CANCELLED : remote_media_bring(p->remote, r.in, &hooks, &d);
+    err = bring_remote(run, r.in, &hooks, &d);
     if (err == ERR_OK) {
         err = job->order.kind == PREP_COMPLETION
                   ? completion_request_prepare(&prepared->request, &r, &prompt, job->order.engine, &d)
@@ -266,7 +307,7 @@ static void run_job(prep *p, prep_job *job)
     }
     if (err != ERR_OK) {
         prepared->request = NULL;
-        refuse(&run, prepared, err, &d);
+        refuse(run, prepared, err, &d);
         goto out;
     }
     prepared->prep_ms = clock_ms() - start;
@@ -275,24 +316,54 @@ out:
     chat_request_deinit(&r);
 }
 
+static void run_any(prep *p, prep_job *job)
+{
+    prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
+    const size_t n = job->body.len < LIMIT_TEXT_BODY_BYTES ? job->body.len : LIMIT_TEXT_BODY_BYTES;
+    prep_turn turn = {.used_ms = GUESS_MS_A_BYTE * (double)n, .cancelled = is_unwanted, .ctx = &run};
+    run.turn = &turn;
+    (void)prep_turns_enter(p->turns, &turn); /* without a turn its first hook says so, and it is refused */
+    (job->order.kind >= PREP_QUERY     ? run_query
+     : job->order.kind == PREP_PREVIEW ? run_preview
+                                       : run_job)(&run);
+    prep_turns_leave(p->turns, &turn);
+}
+
 static void *worker(void *ctx)
 {
     prep *p = ctx;
     void *message;
     while (mailbox_pop(p->jobs, &message)) {
-        const prep_job *job = message;
-        (job->order.kind >= PREP_QUERY     ? run_query
-         : job->order.kind == PREP_PREVIEW ? run_preview
-                                           : run_job)(p, message);
+        run_any(p, message);
         job_free(message);
     }
+    atomic_fetch_sub(&p->n_alive, 1);
     return NULL;
+}
+
+/* Every job should have a thread, so that all of them take turns. Without one it waits for another's end, which is made to
+ * come. Loop thread. */
+static void find_thread(prep *p)
+{
+    if (atomic_load(&p->n_jobs) <= (size_t)p->n_threads) {
+        return;
+    }
+    if (p->n_threads < p->max_threads) {
+        atomic_fetch_add(&p->n_alive, 1);
+        if (pthread_create(&p->threads[p->n_threads], NULL, worker, p) == 0) {
+            p->n_threads++;
+            return;
+        }
+        atomic_fetch_sub(&p->n_alive, 1);
+    }
+    prep_turns_make_room(p->turns);
 }
 
 /* ---- lifetime ---- */
 
-prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files, lineage *conversations,
-                  const remote_media *remote, void (*post)(void *ctx, loop_message *m), void *ctx)
+prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
+                  lineage *conversations, const remote_media *remote,
+                  void (*post)(void *ctx, loop_message *m), void *ctx)
 {
     prep *p = calloc(1, sizeof *p);
     if (!p) {
@@ -308,16 +379,42 @@ prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *f
     atomic_init(&p->n_jobs, 0);
     atomic_init(&p->stopping, false);
     p->jobs = mailbox_create(n_queue);
-    n_threads = n_threads < 1 ? 1 : n_threads > PREP_MAX_THREADS ? PREP_MAX_THREADS : n_threads;
-    while (p->jobs && p->n_threads < n_threads &&
-           pthread_create(&p->threads[p->n_threads], NULL, worker, p) == 0) {
-        p->n_threads++;
-    }
-    if (p->n_threads == 0) {
+    p->turns = prep_turns_create(n_turns < 1 ? 1 : n_turns);
+    p->max_threads = n_threads < 1 ? 1 : n_threads > LIMIT_PREP_JOBS ? LIMIT_PREP_JOBS : n_threads;
+    atomic_init(&p->n_alive, 1);
+    if (!p->jobs || !p->turns || pthread_create(&p->threads[0], NULL, worker, p) != 0) {
         prep_destroy(p);
         return NULL;
     }
+    p->n_threads = 1;
     return p;
+}
+
+bool prep_end(prep *p, int within_ms)
+{
+    if (!p) {
+        return true;
+    }
+    atomic_store(&p->stopping, true);
+    mailbox_close(p->jobs);
+    const double until = clock_ms() + within_ms;
+    while (atomic_load(&p->n_alive) > 0 && clock_ms() < until) {
+        const struct timespec moment = {.tv_nsec = 1000000};
+        nanosleep(&moment, NULL);
+    }
+    return atomic_load(&p->n_alive) == 0;
+}
+
+void prep_get_status(const prep *p, prep_status *out)
+{
+    prep_turns_status turns;
+    prep_turns_get_status(p->turns, &turns);
+    const size_t n_jobs = atomic_load(&p->n_jobs), n_begun = (size_t)turns.n_begun;
+    *out = (prep_status){.n_begun = turns.n_begun,
+                         .n_computing = turns.n_computing,
+                         .n_waiting = n_jobs > n_begun ? (int)(n_jobs - n_begun) : 0,
+                         .oldest_ms = turns.oldest_ms,
+                         .silent_ms = turns.silent_ms};
 }
 
 void prep_destroy(prep *p)
@@ -335,6 +432,7 @@ void prep_destroy(prep *p)
     if (p->jobs) {
         mailbox_destroy(p->jobs, job_free);
     }
+    prep_turns_destroy(p->turns);
     free(p);
 }
 
@@ -368,6 +466,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         job_free(job);
         return ERR_BUSY;
     }
+    find_thread(p);
     return ERR_OK;
 }
 

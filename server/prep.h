@@ -1,6 +1,6 @@
 /* prep: worker threads that turn request bodies into engine requests: parse, validate, decode media, render, tokenize.
  *
- *     prep *p = prep_create(2, 32, 256 << 20, files, conversations, post, ctx);
+ *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
  *     err = prep_submit(p, &(prep_order){.kind = PREP_CHAT, .id = id, .engine = e}, &body, t);  // ERR_BUSY: 429
  *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
@@ -38,12 +38,16 @@ MUST_CHECK prep_ticket *prep_ticket_create(void);
 void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
 void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 
-/* At most n_queue jobs and max_bytes of bodies wait. files and conversations: where requests find uploaded files and what
+/* n_turns jobs compute at a time, those first that have had the least time; n_threads (at most LIMIT_PREP_JOBS) are begun
+ * together. Further n_queue jobs wait, of all max_bytes of bodies. Where none can begin, the job that has taken the
+ * longest is refused with ERR_BUSY. files and conversations: where requests find uploaded files and what
  * they go on from; remote: what they may name by its address. post takes the message over. NULL without memory or threads. */
-MUST_CHECK prep *prep_create(int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
+MUST_CHECK prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
                              lineage *conversations, const remote_media *remote,
                              void (*post)(void *ctx, loop_message *m), void *ctx);
-/* Cancels what runs, drops what waits, joins the threads. NULL allowed. */
+/* Cancels what runs, refuses what waits; false if a thread has not ended in time. NULL allowed. */
+bool prep_end(prep *p, int within_ms);
+/* The same, then joins the threads, however long they take. NULL allowed. */
 void prep_destroy(prep *p);
 
 /* What is to be done with a body. */
@@ -60,5 +64,14 @@ typedef struct prep_order {
 MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
 /* Whether no job waits or runs: all that they had to say was posted, and none uses an engine. Loop thread. */
 bool prep_is_idle(const prep *p);
+
+typedef struct prep_status {
+    int n_begun, n_computing,
+        n_waiting;    /* jobs with a thread; of them those that have a turn; those without a thread */
+    double oldest_ms; /* since the oldest of the former began */
+    double silent_ms; /* for so long nothing has moved though every turn is taken: see prep_turns.h */
+} prep_status;
+/* Any thread. */
+void prep_get_status(const prep *p, prep_status *out);
 
 #endif

@@ -358,6 +358,28 @@ static err_code bring_part(bringer *b, chat_part *part, err_detail *d)
     return err;
 }
 
+static bool names_remote(const chat_part *part)
+{
+    bool found = part->url != NULL;
+    for (size_t i = 0; i < part->video.n_list && !found; i++) {
+        found = part->video.list[i].url != NULL;
+    }
+    return found;
+}
+
+bool remote_media_wanted(const chat_input *in)
+{
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
+            const chat_part *part = &in->messages[i].parts[p];
+            if (part->kind != CHAT_TEXT && names_remote(part)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 err_code remote_media_bring(const remote_media *rm, chat_input *in, const prepare_hooks *hooks, err_detail *d)
 {
     bringer b = {.rm = rm, .in = in, .hooks = hooks, .deadline_ms = clock_ms() + LIMIT_REMOTE_SUM_S * 1000.0};

@@ -27,6 +27,9 @@ typedef struct remote_media {
 MUST_CHECK err_code remote_media_check(const remote_media *rm, const char *url, bool is_image,
                                        const char *path, err_detail *d);
 
+/* Whether a part of the chat has a url. */
+bool remote_media_wanted(const chat_input *in);
+
 /* Brings what the chat's parts and lists name by url; rm as checked. ERR_INVALID: remote_media_refused (a redirect or a name
  * led where it must not), remote_media_failed; ERR_TIMEOUT: remote_media_failed; ERR_LIMIT: image_too_large,
  * video_too_large; ERR_CANCELLED, ERR_IO, ERR_NOMEM. detail->param names the part. */

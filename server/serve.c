@@ -23,8 +23,7 @@ enum {
     EXIT_MEMORY = 4,
     EXIT_PORT = 5,
     INBOX_MESSAGES = 65536,
-    PREP_FETCHING_THREADS = 8, /* with --media-domains */
-    LINGER_MS = 3000,          /* for close frames and the last replies */
+    LINGER_MS = 3000, /* for close frames and the last replies */
     FLUSH_MS = 100,
     URL_BYTES = 256,
     DRAIN_SPARE_S = 30, /* to close what is open, behind the time of the answers */
@@ -355,6 +354,7 @@ static void on_timer(void *ctx)
     wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
     wake_silent_streams(s, now);
     look_at_engine(s, now);
+    serve_watch_prep(s);
     if (s->phase == SERVE_DRAINING) {
         drain(s, now);
         wait_ms = wait_ms < 20 ? wait_ms : 20;
@@ -508,12 +508,10 @@ static err_code open_parts(serve *s, err_detail *d)
     }
     shares_init(&s->kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES);
     s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
-    s->prep =
-        s->inbox && s->lineage
-            ? prep_create(opt->n_media_domains ? PREP_FETCHING_THREADS : opt->n_prep_threads,
-                          (size_t)opt->n_queue, max_bytes, s->files, s->lineage, &s->remote, serve_post, s)
-            : NULL;
-    s->previewer = s->prep ? prep_create(1, SERVE_PREVIEWS, SERVE_PREVIEWS * FILE_ID_MAX, s->files, NULL,
+    s->prep = s->inbox && s->lineage ? prep_create(opt->n_prep_threads, LIMIT_PREP_JOBS, (size_t)opt->n_queue,
+                                                   max_bytes, s->files, s->lineage, &s->remote, serve_post, s)
+                                     : NULL;
+    s->previewer = s->prep ? prep_create(1, 1, SERVE_PREVIEWS, SERVE_PREVIEWS * FILE_ID_MAX, s->files, NULL,
                                          NULL, serve_post, s)
                            : NULL;
     if (!s->previewer || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
@@ -576,6 +574,10 @@ static void close_parts(serve *s)
     if (s->loader_started) {
         /* A model that is still being loaded cannot be interrupted; its message may be in the mailbox already. */
         pthread_join(s->loader, NULL);
+    }
+    if (!prep_end(s->prep, LIMIT_PREP_END_S * 1000) && s->heeds_signals) {
+        log_error("srv", "a request is still being prepared: the program ends without it");
+        _exit(EXIT_FAILED);
     }
     serve_close_previews(s);
     prep_destroy(s->prep);       /* the workers use the engine, so they end first */

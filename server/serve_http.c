@@ -306,13 +306,14 @@ static void on_health(serve *s, conn *c)
 {
     bytes body;
     bytes_init(&body, 4096);
-    if (s->phase == SERVE_READY && !s->is_stalled) {
+    if (s->phase == SERVE_READY && !s->is_stalled && !s->is_prep_stalled) {
         bytes_append_str(&body, "{\"status\":\"ok\"}");
         serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
     } else {
         const char *text = s->phase == SERVE_LOADING ? "Loading model"
                            : s->phase == SERVE_EMPTY ? "No model is loaded"
                            : s->is_stalled           ? "A computation stands still"
+                           : s->is_prep_stalled      ? "The preparation of requests stands still"
                                                      : "Shutting down";
         bytes_printf(
             &body,

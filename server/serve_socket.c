@@ -87,7 +87,7 @@ static const char *state_name(const serve *s)
     case SERVE_EMPTY:
         return "empty";
     default:
-        return s->is_stalled ? "stalled" : s->was_busy ? "busy" : "ready";
+        return s->is_stalled || s->is_prep_stalled ? "stalled" : s->was_busy ? "busy" : "ready";
     }
 }
 

@@ -172,6 +172,7 @@ typedef struct serve {
     uint64_t pulse;              /* of the engine, when it was looked at last */
     double pulse_ms, stalled_ms; /* when that was, and for how long it has been the same */
     bool is_stalled;             /* for longer than --step-timeout */
+    bool is_prep_stalled;        /* no request could be prepared for as long */
     char redirect[NET_PATH_MAX]; /* headers of a refusal that is being made */
     uint32_t status_version;     /* sockets that have seen less get a server.status */
     uint32_t session_version;    /* the same, of another model: session.updated */
@@ -357,6 +358,7 @@ bool serve_is_ready(const serve *s, api_error *e);
 void serve_end_answers(serve *s, answer_timeout why);
 /* Ends all answers once the engine stands still for too long. */
 void serve_watch_engine(serve *s, const engine_status *status, double now);
+void serve_watch_prep(serve *s);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);

@@ -219,6 +219,18 @@ static void write_model(bytes *out, const serve *s)
                  info ? info->cache_type : "");
 }
 
+/* The work that comes before the engine, of everybody. */
+static void write_preparation(bytes *out, const serve *s)
+{
+    prep_status p;
+    prep_get_status(s->prep, &p);
+    bytes_printf(out,
+                 ",\"preparation\":{\"begun\":%d,\"computing\":%d,\"waiting\":%d,\"oldest_ms\":%.0f,"
+                 "\"silent_ms\":%.0f,\"stalled\":%s}",
+                 p.n_begun, p.n_computing, p.n_waiting, p.oldest_ms, p.silent_ms,
+                 s->is_prep_stalled ? "true" : "false");
+}
+
 /* A row for each place: the running answers of this key, and the places that are free or another's. */
 void serve_on_slots(serve *s, conn *c)
 {
@@ -268,10 +280,12 @@ void serve_on_status(serve *s, conn *c)
     bytes_init(&body, SIZE_MAX / 2);
     bytes_printf(
         &body, "{\"object\":\"status\",\"state\":\"%s\",\"version\":\"" PARLEY_VERSION "\",\"uptime_s\":%.3f",
-        s->is_stalled ? "stalled" : PHASES[s->phase], (clock_ms() - s->started_ms) / 1000.0);
+        s->is_stalled || s->is_prep_stalled ? "stalled" : PHASES[s->phase],
+        (clock_ms() - s->started_ms) / 1000.0);
     write_model(&body, s);
     bytes_printf(&body, ",\"queue\":{\"running\":%d,\"waiting\":%d,\"slots\":%d}", status.n_running,
                  status.n_waiting, s->info ? s->info->n_parallel : 0);
+    write_preparation(&body, s);
     bytes_append_str(&body, ",\"running\":");
     write_requests(&body, s, c->scope, true);
     bytes_append_str(&body, ",\"waiting\":");

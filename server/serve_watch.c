@@ -24,6 +24,11 @@ bool serve_is_ready(const serve *s, api_error *e)
                       "a computation does not come to its end; try again later");
         return false;
     }
+    if (s->is_prep_stalled) {
+        api_error_set(e, 503, "preparation_stalled", NULL,
+                      "the preparation of requests does not come to its end; try again later");
+        return false;
+    }
     return true;
 }
 
@@ -52,6 +57,24 @@ void serve_end_answers(serve *s, answer_timeout why)
         }
         i = (size_t)-1; /* the table may have moved: start again */
     }
+}
+
+void serve_watch_prep(serve *s)
+{
+    prep_status status;
+    prep_get_status(s->prep, &status);
+    const bool stalls = status.silent_ms > s->opt->step_timeout_s * 1000.0;
+    if (stalls == s->is_prep_stalled) {
+        return;
+    }
+    s->is_prep_stalled = stalls;
+    if (stalls) {
+        log_error("srv", "the preparation of requests stands still for %d s", s->opt->step_timeout_s);
+    } else {
+        log_warn("srv", "the preparation of requests goes on");
+    }
+    notify_send(&s->notify, "STATUS=%s", stalls ? "The preparation of requests stands still" : "Ready");
+    serve_status_changed(s);
 }
 
 void serve_watch_engine(serve *s, const engine_status *status, double now)

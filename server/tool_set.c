@@ -65,14 +65,55 @@ static const json *follow(const json *root, const char *ref)
     return at;
 }
 
-/* 0: the schema says nothing about the kind. */
-static unsigned schema_kinds(const json *schema, const json *root, int depth)
+/* What is known of the schemas of one tool, so that each is looked at once however often it is referred to. */
+typedef struct kinds_known {
+    const json *schema; /* NULL: free */
+    unsigned kinds;     /* 0: nothing, or it is being looked at */
+} kinds_known;
+
+typedef struct kinds_reader {
+    const json *root;
+    kinds_known *known; /* open addressing */
+    size_t n, cap;      /* cap is a power of 2 */
+    bool failed;
+} kinds_reader;
+
+static size_t find_known(const kinds_reader *r, const json *schema)
+{
+    size_t i = (size_t)((uintptr_t)schema >> 4) * 0x9e3779b97f4a7c15u >> 20;
+    for (i &= r->cap - 1; r->known[i].schema && r->known[i].schema != schema; i = (i + 1) & (r->cap - 1)) {
+    }
+    return i;
+}
+
+static bool grow_known(kinds_reader *r)
+{
+    if (r->n * 2 < r->cap) {
+        return true;
+    }
+    kinds_reader grown = {.cap = r->cap ? 2 * r->cap : 64};
+    grown.known = calloc(grown.cap, sizeof *grown.known);
+    r->failed = r->failed || !grown.known;
+    for (size_t i = 0; i < r->cap && grown.known; i++) {
+        if (r->known[i].schema) {
+            grown.known[find_known(&grown, r->known[i].schema)] = r->known[i];
+        }
+    }
+    if (grown.known) {
+        free(r->known);
+        r->known = grown.known;
+        r->cap = grown.cap;
+    }
+    return grown.known != NULL;
+}
+
+static unsigned schema_kinds(kinds_reader *r, const json *schema, int depth);
+
+/* What the schema itself says; 0: nothing. */
+static unsigned read_kinds(kinds_reader *r, const json *schema, int depth)
 {
     static const char *const CHOICES[] = {"anyOf", "oneOf"};
     unsigned kinds = 0;
-    if (depth == SCHEMA_DEPTH || !json_is(schema, JSON_OBJECT)) {
-        return 0;
-    }
     const json *type = json_get(schema, "type"), *values = json_get(schema, "enum");
     const char *ref = json_str(json_get(schema, "$ref"), NULL);
     if (json_is(type, JSON_STRING)) {
@@ -88,16 +129,16 @@ static unsigned schema_kinds(const json *schema, const json *root, int depth)
         kinds = kind_of_value(json_get(schema, "const"));
     }
     if (kinds == 0 && ref) {
-        kinds = schema_kinds(follow(root, ref), root, depth + 1);
+        kinds = schema_kinds(r, follow(r->root, ref), depth + 1);
     }
     for (size_t i = 0; i < sizeof CHOICES / sizeof CHOICES[0] && kinds == 0; i++) {
         for (const json *v = json_child(json_get(schema, CHOICES[i])); v; v = json_next(v)) {
-            unsigned of_choice = schema_kinds(v, root, depth + 1);
+            unsigned of_choice = schema_kinds(r, v, depth + 1);
             kinds |= of_choice ? of_choice : TOOL_ANY;
         }
     }
     for (const json *v = kinds == 0 ? json_child(json_get(schema, "allOf")) : NULL; v; v = json_next(v)) {
-        unsigned of_part = schema_kinds(v, root, depth + 1);
+        unsigned of_part = schema_kinds(r, v, depth + 1);
         kinds = kinds && of_part ? kinds & of_part : kinds | of_part;
     }
     if (kinds == 0 && json_get(schema, "properties")) {
@@ -109,9 +150,26 @@ static unsigned schema_kinds(const json *schema, const json *root, int depth)
     return kinds && json_is_true(json_get(schema, "nullable")) ? kinds | TOOL_NULL : kinds;
 }
 
-static unsigned kinds_or_any(const json *schema, const json *root)
+/* 0: the schema says nothing about the kind. */
+static unsigned schema_kinds(kinds_reader *r, const json *schema, int depth)
 {
-    unsigned kinds = schema_kinds(schema, root, 0);
+    if (depth == SCHEMA_DEPTH || !json_is(schema, JSON_OBJECT) || !grow_known(r)) {
+        return 0;
+    }
+    const size_t place = find_known(r, schema);
+    if (r->known[place].schema) {
+        return r->known[place].kinds;
+    }
+    r->known[place].schema = schema;
+    r->n++;
+    const unsigned kinds = read_kinds(r, schema, depth);
+    r->known[find_known(r, schema)].kinds = kinds; /* the table may have grown */
+    return kinds;
+}
+
+static unsigned kinds_or_any(kinds_reader *r, const json *schema)
+{
+    unsigned kinds = schema_kinds(r, schema, 0);
     return kinds ? kinds : TOOL_ANY;
 }
 
@@ -122,22 +180,20 @@ static bool read_tool(tool_set *set, tool_def *def, const json *function)
     const char *name = json_str(json_get(function, "name"), "");
     const json *schema = json_get(function, "parameters");
     const json *properties = json_get(schema, "properties");
+    kinds_reader reader = {.root = schema};
     def->name = arena_strdup(set->arena, name, strlen(name));
     def->params = arena_calloc(set->arena, json_len(properties) + 1, sizeof *def->params);
-    def->other_kinds = kinds_or_any(json_get(schema, "additionalProperties"), schema);
-    if (!def->name || !def->params) {
-        return false;
-    }
-    for (const json *v = json_is(properties, JSON_OBJECT) ? json_child(properties) : NULL; v;
+    def->other_kinds = kinds_or_any(&reader, json_get(schema, "additionalProperties"));
+    bool ok = def->name && def->params;
+    for (const json *v = json_is(properties, JSON_OBJECT) ? json_child(properties) : NULL; v && ok;
          v = json_next(v)) {
         tool_param *p = &def->params[def->n_params++];
         p->name = arena_strdup(set->arena, json_key(v), strlen(json_key(v)));
-        p->kinds = kinds_or_any(v, schema);
-        if (!p->name) {
-            return false;
-        }
+        p->kinds = kinds_or_any(&reader, v);
+        ok = p->name != NULL;
     }
-    return true;
+    free(reader.known);
+    return ok && !reader.failed;
 }
 
 err_code tool_set_create(tool_set **out, const json *tools, err_detail *detail)

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "text/dfa_private.h"
 
-enum { DFA_BUCKETS = 4096 };
+enum { DFA_BUCKETS = 4096, COMBINE_STEPS = 10000 /* whatever the size */ };
 
 void dfa_free(dfa *d)
 {
@@ -94,21 +94,45 @@ void dfa_builder_link(dfa_builder *b, int32_t from, int32_t byte_class, int32_t 
     b->next[(size_t)from * (size_t)b->n_classes + (size_t)byte_class] = (uint16_t)to;
 }
 
-/* Marks the states from which an accepting one can be reached. */
-static void mark_live(const dfa_builder *b, bool *live)
+/* Marks the states from which an accepting one can be reached: backwards along the transitions, each met once. */
+static bool mark_live(const dfa_builder *b, bool *live)
 {
-    memcpy(live, b->accept, (size_t)b->n_states * sizeof *live);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int32_t q = b->n_states - 1; q >= 0; q--) {
-            const uint16_t *row = b->next + (size_t)q * (size_t)b->n_classes;
-            for (int32_t c = 0; c < b->n_classes && !live[q]; c++) {
-                if (row[c] != DFA_DEAD && live[row[c]]) {
-                    live[q] = changed = true;
-                }
+    const size_t n = (size_t)b->n_states, n_cells = n * (size_t)b->n_classes;
+    uint32_t *first = calloc(n + 2, sizeof *first); /* of the transitions that lead to a state, in `from` */
+    uint16_t *from = malloc((n_cells + 1) * sizeof *from), *todo = malloc((n + 1) * sizeof *todo);
+    const bool ok = first && from && todo;
+    size_t n_todo = 0;
+    for (size_t i = 0; ok && i < n_cells; i++) {
+        if (b->next[i] != DFA_DEAD) {
+            first[b->next[i] + 2]++;
+        }
+    }
+    for (size_t q = 1; ok && q <= n; q++) {
+        first[q + 1] += first[q];
+    }
+    for (size_t i = 0; ok && i < n_cells; i++) {
+        if (b->next[i] != DFA_DEAD) {
+            from[first[b->next[i] + 1]++] = (uint16_t)(i / (size_t)b->n_classes);
+        }
+    }
+    for (size_t q = 0; ok && q < n; q++) {
+        live[q] = b->accept[q];
+        todo[n_todo] = (uint16_t)q;
+        n_todo += live[q];
+    }
+    while (ok && n_todo > 0) {
+        const uint16_t q = todo[--n_todo];
+        for (uint32_t i = first[q]; i < first[q + 1]; i++) {
+            if (!live[from[i]]) {
+                live[from[i]] = true;
+                todo[n_todo++] = from[i];
             }
         }
     }
+    free(first);
+    free(from);
+    free(todo);
+    return ok;
 }
 
 /* Copies the live states of b to out, numbered anew; the start stays first. */
@@ -116,9 +140,8 @@ static bool keep_live(const dfa_builder *b, dfa *out)
 {
     bool *live = malloc((size_t)b->n_states + 1);
     uint16_t *number = malloc(((size_t)b->n_states + 1) * sizeof *number);
-    bool ok = live && number;
+    bool ok = live && number && mark_live(b, live);
     if (ok) {
-        mark_live(b, live);
         for (int32_t q = 0; q < b->n_states; q++) {
             number[q] = live[q] && live[0] ? (uint16_t)out->n_states++ : DFA_DEAD;
         }
@@ -148,9 +171,14 @@ static bool keep_live(const dfa_builder *b, dfa *out)
 err_code dfa_builder_finish(dfa_builder *b, dfa *out, const char *what, err_detail *detail)
 {
     *out = (dfa){0};
-    err_code err = ERR_OK;
-    if (b->too_big) {
-        err = err_set(detail, ERR_LIMIT, "%s needs too large an automaton: make it simpler", what);
+    (void)work_do(b->work, (size_t)b->n_states * (size_t)b->n_classes);
+    err_code err = work_error(b->work);
+    if (err != ERR_OK) {
+        err = err_set(detail, err, "%s: building its automaton was ended", what);
+    } else if (b->too_big) {
+        err = err_set(detail, ERR_LIMIT,
+                      "%s needs too large an automaton (more than %d states, or %d steps): make it simpler",
+                      what, LIMIT_DFA_STATES, LIMIT_DFA_WORK);
     } else if (b->failed || !keep_live(b, out)) {
         dfa_free(out);
         err = err_set(detail, ERR_NOMEM, "no memory for %s", what);
@@ -201,10 +229,11 @@ static void join_classes(dfa_builder *b, const dfa *da, const dfa *db, uint8_t *
     }
 }
 
-err_code dfa_combine(dfa *out, const dfa *da, const dfa *db, dfa_op op, const char *what, err_detail *detail)
+err_code dfa_combine(dfa *out, const dfa *da, const dfa *db, dfa_op op, const char *what, work_count *work,
+                     err_detail *detail)
 {
     *out = (dfa){0};
-    dfa_builder b = {0};
+    dfa_builder b = {.work = work};
     uint8_t representatives[256];
     const int32_t start_b = db->n_states ? 0 : DFA_DEAD;
     const bool empty = da->n_states == 0 || (op == DFA_AND && start_b == DFA_DEAD);
@@ -214,7 +243,11 @@ err_code dfa_combine(dfa *out, const dfa *da, const dfa *db, dfa_op op, const ch
     if (!b.failed && !empty) {
         (void)number_pair(&b, pairs, da, db, op, 0, start_b);
     }
+    (void)work_do(work, COMBINE_STEPS);
     for (int32_t q = 0; q < b.n_states && !b.failed && !b.too_big; q++) {
+        if (!work_do(work, 4 * (size_t)b.n_classes)) {
+            break;
+        }
         const int32_t qa = (int32_t)(pairs[q] >> 16), qb = (int32_t)(pairs[q] & 0xffff);
         for (int32_t c = 0; c < b.n_classes; c++) {
             const int32_t to_a = dfa_step(da, qa, representatives[c]);

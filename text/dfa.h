@@ -1,7 +1,7 @@
 /* dfa: finite automata over bytes, for the parts of a grammar that are a regular language: a pattern, a date, a range
  * of numbers. One thread at a time; a finished dfa is immutable.
  *
- *     nfa n; nfa_init(&n);                                // states 0 (start) and 1 (the end) exist
+ *     nfa n; nfa_init(&n, NULL);                          // states 0 (start) and 1 (the end) exist
  *     nfa_add_char(&n, NFA_START, NFA_END, 'a', 'f', CHARS_JSON);
  *     err = nfa_determinize(&n, &d, "pattern", &detail);  // frees n
  *     int32_t q = 0; q = dfa_step(&d, q, byte); ... d.accept[q] ...
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/work.h"
 
 enum { DFA_DEAD = 0xffff };
 
@@ -40,10 +41,11 @@ static inline int32_t dfa_step(const dfa *d, int32_t state, uint8_t byte)
 /* Whether text[0..len) is in the language. */
 bool dfa_accepts(const dfa *d, const char *text, size_t len);
 
-/* out = what both accept, or what a accepts and b does not. `what` names the part for errors. ERR_LIMIT, ERR_NOMEM. */
+/* out = what both accept, or what a accepts and b does not. `what` names the part for errors. work (may be NULL) counts
+ * the steps. ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED. */
 typedef enum dfa_op { DFA_AND, DFA_AND_NOT } dfa_op;
 MUST_CHECK err_code dfa_combine(dfa *out, const dfa *a, const dfa *b, dfa_op op, const char *what,
-                                err_detail *detail);
+                                work_count *work, err_detail *detail);
 
 /* ---- building ---- */
 
@@ -65,6 +67,7 @@ typedef struct nfa {
     size_t n_edges, cap;
     int32_t n_states;
     bool failed, too_big; /* sticky; nfa_determinize reports them */
+    work_count *work;     /* counts what building takes; may be NULL */
 } nfa;
 
 enum { NFA_START = 0, NFA_END = 1 };
@@ -72,7 +75,7 @@ enum { NFA_START = 0, NFA_END = 1 };
 /* How a character is written: as itself, or as JSON.stringify writes it inside a string (the one shortest form). */
 typedef enum nfa_chars { CHARS_RAW, CHARS_JSON } nfa_chars;
 
-void nfa_init(nfa *n);
+void nfa_init(nfa *n, work_count *work);
 void nfa_free(nfa *n);
 int32_t nfa_state(nfa *n); /* a new one */
 void nfa_link(nfa *n, int32_t from, int32_t to, nfa_kind kind);
@@ -81,7 +84,8 @@ void nfa_add_char(nfa *n, int32_t from, int32_t to, uint32_t lo, uint32_t hi, nf
 /* The bytes one after the other. */
 void nfa_add_bytes(nfa *n, int32_t from, int32_t to, const char *text, size_t len);
 
-/* Turns n into a dfa and frees n, also on errors. ERR_LIMIT if it grows too large, ERR_NOMEM. */
+/* Turns n into a dfa and frees n, also on errors. ERR_LIMIT if it grows too large, ERR_NOMEM,
+ * ERR_CANCELLED. */
 MUST_CHECK err_code nfa_determinize(nfa *n, dfa *out, const char *what, err_detail *detail);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "text/grammar_private.h"
 
-err_code grammar_create(grammar **out, err_detail *detail)
+err_code grammar_create(grammar **out, work_count *work, err_detail *detail)
 {
     grammar *g = calloc(1, sizeof *g);
     *out = NULL;
@@ -15,6 +15,7 @@ err_code grammar_create(grammar **out, err_detail *detail)
         free(g);
         return err_set(detail, ERR_NOMEM, "no memory for a grammar");
     }
+    g->work = work;
     (void)grammar_choice(g, NULL, 0);   /* GRAMMAR_NEVER */
     (void)grammar_sequence(g, NULL, 0); /* GRAMMAR_EMPTY */
     *out = g;
@@ -41,11 +42,18 @@ arena *grammar_arena(grammar *g)
     return g->arena;
 }
 
+work_count *grammar_work(grammar *g)
+{
+    return g->work;
+}
+
 /* ---- building ---- */
+
+enum { NODE_STEPS = 10 };
 
 static int32_t add_node(grammar *g, grammar_node node)
 {
-    if (g->n_nodes == LIMIT_GRAMMAR_NODES) {
+    if (g->n_nodes == LIMIT_GRAMMAR_NODES || !work_do(g->work, NODE_STEPS)) {
         g->too_big = true;
         return GRAMMAR_NEVER;
     }
@@ -170,7 +178,7 @@ int32_t grammar_space(grammar *g)
         return g->space;
     }
     nfa n;
-    nfa_init(&n);
+    nfa_init(&n, g->work);
     nfa_link(&n, NFA_START, NFA_END, NFA_SKIP);
     nfa_add_char(&n, NFA_START, NFA_END, ' ', ' ', CHARS_RAW);
     const int32_t line = nfa_state(&n);
@@ -193,13 +201,16 @@ int32_t grammar_space(grammar *g)
 int32_t grammar_until(grammar *g, const char *end)
 {
     const int32_t len = (int32_t)strlen(end);
+    if (g->until && strcmp(g->until, end) == 0) {
+        return g->until_node;
+    }
     int32_t *states = malloc(((size_t)len + 1) * sizeof *states);
     if (!states) {
         g->failed = true;
         return GRAMMAR_NEVER;
     }
     nfa n;
-    nfa_init(&n);
+    nfa_init(&n, g->work);
     for (int32_t i = 0; i <= len; i++) {
         states[i] = i == 0 ? NFA_START : i == len ? NFA_END : nfa_state(&n);
     }
@@ -217,6 +228,8 @@ int32_t grammar_until(grammar *g, const char *end)
     const int32_t node = add_nfa(g, &n);
     if (node != GRAMMAR_NEVER) {
         g->nodes[node].marker = true;
+        g->until = arena_strdup(g->arena, end, (size_t)len);
+        g->until_node = node;
     }
     return node;
 }
@@ -367,72 +380,138 @@ int32_t grammar_string_step(int32_t state, uint8_t c)
 
 /* ---- finishing ---- */
 
-/* Frames that the shallowest text of a node needs, as far as its parts are known. */
+/* The parts of a node that its shallowest text needs. */
+static int32_t n_needed(const grammar_node *node)
+{
+    switch (node->kind) {
+    case NODE_SEQUENCE:
+    case NODE_CHOICE:
+        return node->n;
+    case NODE_REPEAT:
+        return node->min < 2 ? node->min : 2;
+    default:
+        return 0;
+    }
+}
+
+/* Nodes whose height becomes known, the lower ones first, so that each is looked at once. */
+typedef struct height_search {
+    grammar *g;
+    int32_t *first,
+        *users;       /* users[first[i]..first[i + 1]): the nodes that need node i, once for each place */
+    int32_t *missing; /* parts of a sequence or repetition whose height is not known */
+    int32_t *next;    /* the next node of the same height, -1 at the end */
+    int32_t head[LIMIT_GRAMMAR_DEPTH + 1];
+} height_search;
+
+static void found_height(height_search *h, int32_t node, int32_t height)
+{
+    if (height <= LIMIT_GRAMMAR_DEPTH && height < h->g->nodes[node].height) {
+        h->g->nodes[node].height = height;
+        h->next[node] = h->head[height];
+        h->head[height] = node;
+    }
+}
+
+/* Frames that a sequence or repetition needs whose parts are known; the last part of a sequence takes its place. */
 static int32_t height_of(const grammar *g, const grammar_node *node)
 {
     int32_t height = 0;
-    switch (node->kind) {
-    case NODE_SEQUENCE: /* the last part takes the place of the sequence itself */
-        for (int32_t i = 0; i < node->n; i++) {
-            const int32_t h = g->nodes[node->items[i]].height + (i + 1 < node->n);
-            height = h > height ? h : height;
-        }
-        break;
-    case NODE_CHOICE:
-        height = HEIGHT_NEVER;
-        for (int32_t i = 0; i < node->n; i++) {
-            const int32_t h = g->nodes[node->items[i]].height;
-            height = h < height ? h : height;
-        }
-        break;
-    case NODE_REPEAT:
-        for (int32_t i = 0; i < 2 && i < node->min; i++) {
-            const int32_t h = g->nodes[node->items[i]].height + 1;
-            height = h > height ? h : height;
-        }
-        break;
-    default:
-        height = 1;
+    for (int32_t i = 0; i < n_needed(node); i++) {
+        const bool stays = node->kind == NODE_REPEAT || i + 1 < node->n;
+        const int32_t h = g->nodes[node->items[i]].height + stays;
+        height = h > height ? h : height;
     }
-    return height < HEIGHT_NEVER ? height : HEIGHT_NEVER;
+    return height;
 }
 
-static void find_heights(grammar *g)
+/* A part of `user` has become known. */
+static void told_height(height_search *h, int32_t user, int32_t part)
 {
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        g->nodes[i].height = HEIGHT_NEVER;
+    const grammar_node *node = &h->g->nodes[user];
+    if (node->kind != NODE_CHOICE) {
+        if (--h->missing[user] == 0) {
+            found_height(h, user, height_of(h->g, node));
+        }
+    } else if (node->height == HEIGHT_NEVER) {
+        found_height(h, user, h->g->nodes[part].height); /* the first one known is the lowest */
     }
-    /* A height above the limit is as good as none, so there are few rounds. */
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
-            const int32_t h = height_of(g, &g->nodes[i]);
-            if (h < g->nodes[i].height && h <= LIMIT_GRAMMAR_DEPTH) {
-                g->nodes[i].height = h;
-                changed = true;
+}
+
+static void list_users(height_search *h)
+{
+    const grammar *g = h->g;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        for (int32_t k = 0; k < n_needed(&g->nodes[i]); k++) {
+            h->first[g->nodes[i].items[k] + 2]++;
+        }
+    }
+    for (int32_t i = 1; i <= g->n_nodes; i++) {
+        h->first[i + 1] += h->first[i];
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        for (int32_t k = 0; k < n_needed(&g->nodes[i]); k++) {
+            h->users[h->first[g->nodes[i].items[k] + 1]++] = i;
+        }
+    }
+}
+
+/* Gives every node the frames that its shallowest text needs; false without memory. */
+static bool find_heights(grammar *g)
+{
+    height_search h = {.g = g};
+    size_t n_places = 0;
+    const size_t n = (size_t)g->n_nodes;
+    for (size_t i = 0; i < n; i++) {
+        n_places += (size_t)n_needed(&g->nodes[i]);
+    }
+    h.first = calloc(n + 2, sizeof *h.first);
+    h.users = malloc((n_places + 1) * sizeof *h.users);
+    h.missing = malloc(n * sizeof *h.missing);
+    h.next = malloc(n * sizeof *h.next);
+    const bool ok = h.first && h.users && h.missing && h.next;
+    if (ok) {
+        memset(h.head, 0xff, sizeof h.head);
+        list_users(&h);
+    }
+    for (int32_t i = 0; ok && i < g->n_nodes; i++) {
+        const grammar_node *node = &g->nodes[i];
+        const bool is_leaf = node->kind == NODE_TEXT || node->kind == NODE_DFA || node->kind == NODE_STRING;
+        h.missing[i] = n_needed(node);
+        g->nodes[i].height = HEIGHT_NEVER;
+        if (h.missing[i] == 0 && node->kind != NODE_CHOICE) {
+            found_height(&h, i, is_leaf);
+        }
+    }
+    for (int32_t height = 0; ok && height <= LIMIT_GRAMMAR_DEPTH; height++) {
+        while (h.head[height] >= 0) { /* more of the same height may come */
+            const int32_t part = h.head[height];
+            h.head[height] = h.next[part];
+            for (int32_t k = h.first[part]; k < h.first[part + 1]; k++) {
+                told_height(&h, h.users[k], part);
             }
         }
     }
+    free(h.first);
+    free(h.users);
+    free(h.missing);
+    free(h.next);
+    return ok;
 }
 
 /* Splits the classes by a property of bytes: equal keys stay together. */
 static void split_classes(grammar *g, const uint8_t key[256])
 {
-    static const int16_t NONE = -1;
-    int16_t number[256]; /* by the first byte of each new class */
+    enum { N_KEYS = 256 };
+    int16_t number[N_KEYS * N_KEYS]; /* of each class and key that there is */
     int32_t n = 0;
     for (int32_t byte = 0; byte < 256; byte++) {
-        int32_t same = 0;
-        while (same < byte && (g->classes[same] != g->classes[byte] || key[same] != key[byte])) {
-            same++;
-        }
-        number[byte] = same < byte ? NONE : (int16_t)n++;
-        if (same < byte) {
-            number[byte] = number[same];
-        }
+        number[g->classes[byte] * N_KEYS + key[byte]] = -1;
     }
     for (int32_t byte = 0; byte < 256; byte++) {
-        g->classes[byte] = (uint8_t)number[byte];
+        int16_t *known = &number[g->classes[byte] * N_KEYS + key[byte]];
+        *known = *known < 0 ? (int16_t)n++ : *known;
+        g->classes[byte] = (uint8_t)*known;
     }
     g->n_classes = n;
 }
@@ -468,7 +547,7 @@ static void find_classes(grammar *g)
 static int32_t add_thinking(grammar *g, int32_t root)
 {
     nfa lines;
-    nfa_init(&lines);
+    nfa_init(&lines, g->work);
     const int32_t one = nfa_state(&lines);
     nfa_link(&lines, NFA_START, NFA_END, NFA_SKIP);
     nfa_add_char(&lines, NFA_START, one, '\n', '\n', CHARS_RAW);
@@ -485,12 +564,17 @@ err_code grammar_finish(grammar *g, int32_t root, err_detail *detail)
     if (g->failed) {
         return err_set(detail, ERR_NOMEM, "no memory for a grammar");
     }
+    if (work_error(g->work) != ERR_OK) {
+        return err_set(detail, work_error(g->work), "building the grammar was ended");
+    }
     if (g->too_big) {
         return err_set(detail, ERR_LIMIT,
                        "the schema is too large: its grammar would take more than %zu MiB or %d nodes",
                        LIMIT_GRAMMAR_BYTES >> 20, LIMIT_GRAMMAR_NODES);
     }
-    find_heights(g);
+    if (!find_heights(g)) {
+        return err_set(detail, ERR_NOMEM, "no memory for a grammar");
+    }
     if (g->nodes[g->thinking_root].height > LIMIT_GRAMMAR_DEPTH) {
         return err_set(
             detail, ERR_INVALID,

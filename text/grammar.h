@@ -1,7 +1,7 @@
 /* grammar: what an answer may look like, as a context-free grammar over bytes: a pushdown automaton whose leaves are
  * texts, finite automata and JSON strings. Built by one thread, then immutable: any number of threads may read it.
  *
- *     grammar *g; grammar_create(&g, &detail);
+ *     grammar *g; grammar_create(&g, NULL, &detail);
  *     int32_t word = grammar_text(g, "true", 4);
  *     err = grammar_finish(g, word, &detail);            // checks it; ERR_LIMIT if building ran out of room
  *     ... grammar_cursor walks it (text/grammar_cursor.h) ...
@@ -32,11 +32,13 @@ enum {
     GRAMMAR_MANY = INT32_MAX
 };
 
-MUST_CHECK err_code grammar_create(grammar **out, err_detail *detail);
+/* work counts what building takes, may be NULL, and must live until grammar_finish. */
+MUST_CHECK err_code grammar_create(grammar **out, work_count *work, err_detail *detail);
 void grammar_destroy(grammar *g); /* NULL allowed */
 
 /* Memory that lives as long as the grammar; the arena is bounded by LIMIT_GRAMMAR_BYTES. */
 arena *grammar_arena(grammar *g);
+work_count *grammar_work(grammar *g); /* as given to grammar_create */
 
 /* Exactly these bytes. */
 int32_t grammar_text(grammar *g, const char *text, size_t len);
@@ -61,7 +63,7 @@ int32_t grammar_hole(grammar *g);
 void grammar_fill(grammar *g, int32_t hole, int32_t node);
 
 /* Completes the grammar: root is what an answer is, behind the think block if it begins inside one. ERR_INVALID if no
- * text at all matches, ERR_LIMIT if it is too large or every text of it is nested too deeply, ERR_NOMEM. */
+ * text at all matches, ERR_LIMIT if it is too large or every text of it is nested too deeply, ERR_NOMEM, or why the work ended. */
 MUST_CHECK err_code grammar_finish(grammar *g, int32_t root, err_detail *detail);
 
 #endif

@@ -41,6 +41,12 @@ typedef struct task {
     int32_t below, node; /* RETURN: the top of `below` is done */
 } task;
 
+/* Where a choice was opened last. */
+typedef struct opened_choice {
+    uint32_t closure;
+    int32_t below;
+} opened_choice;
+
 struct grammar_cursor {
     const grammar *g;
     const token_trie *trie;
@@ -49,8 +55,11 @@ struct grammar_cursor {
     list stacks, states, members; /* stack, state, int32_t */
     list next;                    /* int32_t [states, g->n_classes]: UNKNOWN, GRAMMAR_REFUSED or a state */
     index_table stack_table, state_table;
-    list tasks, choices; /* of the closure being made: to do; choices that were done (task both) */
-    list set;            /* int32_t: the set being made */
+    list tasks, choices;   /* of the closure being made: to do; choices that were done (task both) */
+    opened_choice *opened; /* [g->n_nodes] the last of `choices` of each node */
+    uint32_t closure;      /* the number of the closure being made */
+    uint64_t steps;        /* since the last token */
+    list set;              /* int32_t: the set being made */
     bool set_complete;
     list walked;     /* int32_t: readings whose tokens are looked for in the trie */
     uint64_t *masks; /* [n_masks, trie->n_words] */
@@ -210,6 +219,15 @@ static int32_t number_state(grammar_cursor *c, const int32_t *set, int32_t n, bo
     return c->states.n - 1;
 }
 
+/* Counts what a token takes; beyond the limit the cursor gives up. */
+static void count_steps(grammar_cursor *c, size_t n)
+{
+    c->steps += n;
+    if (c->steps > LIMIT_GRAMMAR_TOKEN_STEPS && c->failure == ERR_OK) {
+        c->failure = ERR_LIMIT;
+    }
+}
+
 /* ---- closures ---- */
 
 static void add_task(grammar_cursor *c, int32_t below, int32_t node)
@@ -233,7 +251,14 @@ static void add_reading(grammar_cursor *c, int32_t below, int32_t node, int32_t 
 static bool is_new_choice(grammar_cursor *c, task t)
 {
     const task *done = c->choices.items;
-    for (int32_t i = 0; i < c->choices.n; i++) {
+    opened_choice *last = &c->opened[t.node];
+    const bool is_first = last->closure != c->closure;
+    if (!is_first && last->below == t.below) {
+        return false;
+    }
+    *last = (opened_choice){c->closure, t.below};
+    count_steps(c, is_first ? 1 : (size_t)c->choices.n / 8 + 1);
+    for (int32_t i = 0; i < c->choices.n && !is_first; i++) {
         if (done[i].below == t.below && done[i].node == t.node) {
             return false;
         }
@@ -335,6 +360,7 @@ static void return_to(grammar_cursor *c, int32_t s)
 static void begin_set(grammar_cursor *c)
 {
     c->tasks.n = c->choices.n = c->set.n = 0;
+    c->closure++;
     c->set_complete = false;
 }
 
@@ -349,6 +375,7 @@ static int32_t finish_set(grammar_cursor *c)
 {
     while (c->tasks.n > 0 && c->failure == ERR_OK) {
         const task t = ((task *)c->tasks.items)[--c->tasks.n];
+        count_steps(c, 1);
         if (t.node == RETURN) {
             return_to(c, t.below);
         } else {
@@ -427,7 +454,8 @@ static int32_t step(grammar_cursor *c, int32_t from, uint8_t byte)
     }
     begin_set(c);
     const state s = *state_at(c, from);
-    for (int32_t i = 0; i < s.n; i++) {
+    count_steps(c, (size_t)s.n);
+    for (int32_t i = 0; i < s.n && c->failure == ERR_OK; i++) {
         read_byte(c, members_of(c, &s)[i], byte);
     }
     to = finish_set(c);
@@ -462,7 +490,7 @@ static void allow(const token_trie *t, uint64_t *mask, int32_t token)
 static void walk(grammar_cursor *c, uint64_t *mask, const trie_nodes *t, int32_t from)
 {
     c->walk[0] = from;
-    for (int32_t i = 0; i < t->n_nodes && from != GRAMMAR_REFUSED;) {
+    for (int32_t i = 0; i < t->n_nodes && from != GRAMMAR_REFUSED && c->failure == ERR_OK;) {
         const trie_node *node = &t->nodes[i];
         const int32_t to = step(c, c->walk[node->depth - 1], node->byte);
         if (to == GRAMMAR_REFUSED) {
@@ -484,6 +512,7 @@ static void fill_string_mask(grammar_cursor *c, uint64_t *mask, int32_t reading)
     const stack s = *stack_at(c, reading);
     const grammar_node *x = &c->g->nodes[s.node];
     const int32_t room = x->max == GRAMMAR_MANY ? GRAMMAR_MANY : x->max - s.count;
+    count_steps(c, t->n_words / 8 + (size_t)t->n_long + 1);
     if (room > 0) {
         const int32_t known = room < TRIE_STRING_CHARS ? room : TRIE_STRING_CHARS;
         const uint64_t *inside = t->string_masks + (size_t)(known - 1) * t->n_words;
@@ -550,7 +579,7 @@ static void fill_mask(grammar_cursor *c, uint64_t *mask, int32_t number)
     /* readings inside a string have a short way; the others are walked together */
     int32_t n_walked = 0;
     c->walked.n = 0;
-    for (int32_t i = 0; i < s.n; i++) {
+    for (int32_t i = 0; i < s.n && c->failure == ERR_OK; i++) {
         const int32_t reading = members_of(c, &s)[i];
         const stack *top = stack_at(c, reading);
         if (c->g->nodes[top->node].kind == NODE_STRING && top->pos == STRING_INSIDE) {
@@ -631,7 +660,8 @@ err_code grammar_cursor_create(grammar_cursor **out, const grammar *g, const tok
     c->n_masks = n_masks < 4 ? 4 : n_masks > 1024 ? 1024 : (int32_t)n_masks;
     c->masks = malloc((size_t)c->n_masks * mask_bytes);
     c->mask_owner = malloc((size_t)c->n_masks * sizeof *c->mask_owner);
-    bool ok = c->masks && c->mask_owner && begin(c);
+    c->opened = calloc((size_t)g->n_nodes, sizeof *c->opened);
+    bool ok = c->masks && c->mask_owner && c->opened && begin(c);
     if (ok) {
         begin_set(c);
         add_task(c, NO_STACK, thinking ? g->thinking_root : g->root);
@@ -662,6 +692,7 @@ void grammar_cursor_destroy(grammar_cursor *c)
     free(c->stack_table.slots);
     free(c->state_table.slots);
     free(c->masks);
+    free(c->opened);
     free(c->mask_owner);
     free(c);
 }
@@ -742,6 +773,7 @@ static void forget(grammar_cursor *c)
 
 bool grammar_cursor_accept(grammar_cursor *c, int32_t token)
 {
+    c->steps = 0;
     c->current = grammar_cursor_next(c, c->current, token);
     if (c->current != GRAMMAR_REFUSED && bytes_used(c) > LIMIT_GRAMMAR_STATE_BYTES) {
         forget(c);

@@ -39,7 +39,10 @@ struct grammar {
     int32_t root;
     int32_t thinking_root; /* the rest of a think block, then root */
     bool failed, too_big;  /* sticky while building */
-    uint8_t classes[256];  /* bytes that no leaf tells apart have the same class */
+    work_count *work;      /* while building; may be NULL */
+    const char *until;     /* the last end that grammar_until was asked for, and its node */
+    int32_t until_node;
+    uint8_t classes[256]; /* bytes that no leaf tells apart have the same class */
     int32_t n_classes;
 };
 

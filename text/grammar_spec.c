@@ -50,7 +50,7 @@ static err_code add_spec(grammar *g, int32_t *node, const grammar_spec *spec, in
         break;
     }
     int32_t *nodes = arena_calloc(grammar_arena(g), spec->n_items + 1, sizeof *nodes);
-    if (!nodes || depth == SPEC_DEPTH) {
+    if (!nodes || depth == SPEC_DEPTH || !work_do(grammar_work(g), spec->n_items)) {
         return err_set(detail, ERR_LIMIT, "the form of the answer is too large");
     }
     err_code err = ERR_OK;
@@ -65,19 +65,33 @@ static err_code add_spec(grammar *g, int32_t *node, const grammar_spec *spec, in
     return err;
 }
 
-err_code grammar_build(grammar **out, const grammar_spec *spec, err_detail *detail)
+/* Why building ended, if it was its work. */
+static err_code tell_work(const work_count *w, err_detail *detail)
+{
+    return w->err == ERR_CANCELLED
+               ? err_set(detail, ERR_CANCELLED, "cancelled while the form of the answer was built")
+               : err_set_param(
+                     detail, ERR_LIMIT, NULL, "schema_too_complex",
+                     "the schemas of this request take more than %d steps to build: make them simpler",
+                     LIMIT_SCHEMA_WORK);
+}
+
+err_code grammar_build(grammar **out, const grammar_spec *spec, work_count *w, err_detail *detail)
 {
     grammar *g;
     int32_t root;
+    work_count own = {0};
     *out = NULL;
-    err_code err = grammar_create(&g, detail);
+    w = w ? w : &own;
+    w->limit = w->limit ? w->limit : LIMIT_SCHEMA_WORK;
+    err_code err = grammar_create(&g, w, detail);
     if (err != ERR_OK) {
         return err;
     }
     err = add_spec(g, &root, spec, 0, detail);
     if (err == ERR_OK) {
         err = grammar_finish(g, root, detail);
-        if (err != ERR_OK && detail && spec->path) {
+        if (err != ERR_OK && w->err == ERR_OK && detail && spec->path) {
             char why[ERR_TEXT_MAX];
             memcpy(why, detail->text, sizeof why);
             err = err_set_param(detail, err, spec->path, "invalid_schema", "%s: %s", spec->path, why);
@@ -85,7 +99,7 @@ err_code grammar_build(grammar **out, const grammar_spec *spec, err_detail *deta
     }
     if (err != ERR_OK) {
         grammar_destroy(g);
-        return err;
+        return w->err == ERR_OK ? err : tell_work(w, detail);
     }
     *out = g;
     return ERR_OK;

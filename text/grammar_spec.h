@@ -4,7 +4,7 @@
  * A JSON answer (response_format) is one part:
  *
  *     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = schema, .path = "response_format.json_schema.schema"};
- *     err = grammar_build(&g, &spec, &detail);
+ *     err = grammar_build(&g, &spec, NULL, &detail);
  *
  * A tool call that is forced (tool_choice) is a sequence: the family's marker, the name, the arguments by the tool's
  * schema. Several tools are a choice of such sequences, several calls a repetition:
@@ -52,7 +52,9 @@ typedef struct grammar_spec {
 /* <parameter=NAME>\nVALUE\n</parameter>\n */
 extern const schema_parameters grammar_spec_xml;
 
-/* ERR_INVALID, ERR_UNSUPPORTED (a schema: detail->param says where), ERR_LIMIT, ERR_NOMEM. The caller destroys *out. */
-MUST_CHECK err_code grammar_build(grammar **out, const grammar_spec *spec, err_detail *detail);
+/* work: counts the steps and may end it, NULL allowed; its limit is set here where it has none. ERR_INVALID, ERR_UNSUPPORTED
+ * (a schema: detail->param says where), ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED. The caller destroys *out. */
+MUST_CHECK err_code grammar_build(grammar **out, const grammar_spec *spec, work_count *work,
+                                  err_detail *detail);
 
 #endif

@@ -44,11 +44,14 @@ err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword,
     return code;
 }
 
+enum { PLACE_STEPS = 50 };
+
 const place *schema_place(schema_compiler *c, const place *up, const json *schema, bool same_value,
                           const char *format, ...)
 {
     char step[ERR_PARAM_MAX];
     va_list args;
+    (void)work_do(c->work, PLACE_STEPS);
     va_start(args, format);
     const int n = vsnprintf(step, sizeof step, format, args);
     va_end(args);
@@ -64,15 +67,17 @@ const place *schema_place(schema_compiler *c, const place *up, const json *schem
 
 static err_code too_large(schema_compiler *c)
 {
-    return err_set_param(c->detail, ERR_LIMIT, c->path, "invalid_schema", "%s: the schema is too large",
-                         c->path);
+    return err_set_param(c->detail, ERR_LIMIT, c->path, "invalid_schema",
+                         "%s: the schema is too large: its grammar would take more than %zu MiB", c->path,
+                         LIMIT_GRAMMAR_BYTES >> 20);
 }
 
 /* One step of a JSON pointer, `~0`, `~1` and percent escapes undone; a list is indexed. */
-static const json *follow_step(const json *at, const char *step, size_t len)
+static const json *follow_step(const json *at, const char *step, size_t len, work_count *work)
 {
     char name[1024];
     size_t n = 0;
+    (void)work_do(work, len + PLACE_STEPS);
     for (size_t i = 0; i < len && n + 1 < sizeof name; i++) {
         unsigned byte;
         if (step[i] == '~' && i + 1 < len) {
@@ -91,19 +96,19 @@ static const json *follow_step(const json *at, const char *step, size_t len)
     char *end;
     long index = strtol(name, &end, 10);
     const json *item = *name && !*end ? json_child(at) : NULL;
-    while (item && index-- > 0) {
+    while (item && index-- > 0 && work_do(work, 1)) {
         item = json_next(item);
     }
     return item;
 }
 
-const json *schema_resolve(const json *root, const char *reference)
+const json *schema_resolve(const json *root, const char *reference, work_count *work)
 {
     const json *at = *reference == '#' ? root : NULL;
     const char *p = reference + (*reference == '#');
     while (at && *p == '/') {
         const size_t len = strcspn(++p, "/");
-        at = follow_step(at, p, len);
+        at = follow_step(at, p, len, work);
         p += len;
     }
     return *p ? NULL : at;
@@ -133,6 +138,7 @@ static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool
 {
     arena *a = grammar_arena(c->g);
     uint64_t hash = raw;
+    (void)work_do(c->work, PLACE_STEPS + 8 * n);
     member key[SCHEMA_MERGED_MAX];
     memcpy(key, members, n * sizeof *key);
     qsort(key, n, sizeof *key, compare_members);
@@ -141,7 +147,7 @@ static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool
         hash ^= hash >> 31;
     }
     conjunction **bucket = &c->buckets[hash % (sizeof c->buckets / sizeof c->buckets[0])];
-    for (conjunction *k = *bucket; k; k = k->bucket_next) {
+    for (conjunction *k = *bucket; k && work_do(c->work, 2); k = k->bucket_next) {
         if (k->hash == hash && same_members(k, key, n, raw)) {
             return k->node;
         }
@@ -197,6 +203,7 @@ static err_code add_member(schema_compiler *c, flat *f, const place *at)
     if (!json_is(at->schema, JSON_OBJECT)) {
         return schema_refuse(c, at, NULL, ERR_INVALID, "a schema must be an object, true or false");
     }
+    (void)work_do(c->work, f->n);
     for (size_t i = 0; i < f->n; i++) {
         if (f->members[i].at->schema == at->schema) {
             return ERR_OK;
@@ -213,7 +220,7 @@ static err_code add_member(schema_compiler *c, flat *f, const place *at)
 static err_code add_reference(schema_compiler *c, flat *f, const place *at, const json *value)
 {
     const char *text = json_str(value, "");
-    const json *target = schema_resolve(c->root, text);
+    const json *target = schema_resolve(c->root, text, c->work);
     if (!target) {
         return schema_refuse(
             c, at, "$ref", ERR_INVALID,
@@ -271,20 +278,14 @@ static err_code flatten(schema_compiler *c, flat *f, const conjunction *from)
 
 static err_code check_one_of(schema_compiler *c, const place *at, const json *list)
 {
-    int i = 0;
-    for (const json *a = json_child(list); a; a = json_next(a), i++) {
-        int k = i + 1;
-        for (const json *b = json_next(a); b; b = json_next(b), k++) {
-            if (!schema_are_apart(c->root, a, b)) {
-                return schema_refuse(
-                    c, at, "oneOf", ERR_UNSUPPORTED,
-                    "a value could satisfy alternatives %d and %d of oneOf: use anyOf, or give them "
-                    "different types or different values of a required property",
-                    i, k);
-            }
-        }
+    size_t i, k;
+    if (!schema_find_overlap(&i, &k, c->root, list, c->work)) {
+        return work_error(c->work);
     }
-    return ERR_OK;
+    return schema_refuse(c, at, "oneOf", ERR_UNSUPPORTED,
+                         "a value could satisfy alternatives %zu and %zu of oneOf: use anyOf, or give them "
+                         "different types or different values of a required property",
+                         i, k);
 }
 
 /* Replaces a member's anyOf or oneOf by a choice of conjunctions, each with one branch more. */
@@ -319,29 +320,44 @@ static err_code choose(schema_compiler *c, int32_t *node, const flat *f, size_t 
 
 /* ---- arrays ---- */
 
+/* What one member says of a list's items. */
+typedef struct item_rules {
+    const json **prefix; /* [n] of the first ones */
+    size_t n;
+    const json *others; /* or NULL */
+    const char *name;   /* of the keyword that says it */
+} item_rules;
+
+static err_code read_item_rules(schema_compiler *c, item_rules *r, const json *schema)
+{
+    const json *items = json_get(schema, "items"), *prefix = json_get(schema, "prefixItems");
+    *r = (item_rules){.others = items, .name = "items"};
+    if (!prefix && json_is(items, JSON_ARRAY)) { /* as before draft 2020-12 */
+        prefix = items;
+        *r = (item_rules){.others = json_get(schema, "additionalItems"), .name = "additionalItems"};
+    }
+    const size_t n = json_len(prefix);
+    r->prefix = arena_calloc(grammar_arena(c->g), n + 1, sizeof *r->prefix);
+    for (const json *v = json_child(prefix); v && r->prefix; v = json_next(v)) {
+        r->prefix[r->n++] = v;
+    }
+    return work_do(c->work, n) && r->prefix ? ERR_OK : too_large(c);
+}
+
 /* The item at `index` must satisfy what every member says of it. */
-static err_code item_node(schema_compiler *c, int32_t *node, const conjunction *all, size_t index)
+static err_code item_node(schema_compiler *c, int32_t *node, const conjunction *all, const item_rules *rules,
+                          size_t index)
 {
     flat f = {.n = 0};
     *node = GRAMMAR_NEVER;
     for (size_t i = 0; i < all->n; i++) {
         const place *at = all->members[i].at;
-        const json *items = json_get(at->schema, "items"), *prefix = json_get(at->schema, "prefixItems");
-        const char *name = "items";
-        if (!prefix && json_is(items, JSON_ARRAY)) { /* as before draft 2020-12 */
-            prefix = items;
-            items = json_get(at->schema, "additionalItems");
-            name = "additionalItems";
-        }
-        const json *v = json_child(prefix);
-        for (size_t k = 0; v && k < index; k++) {
-            v = json_next(v);
-        }
+        const item_rules *r = &rules[i];
         err_code err = ERR_OK;
-        if (v) {
-            err = add_member(c, &f, schema_place(c, at, v, false, "prefixItems[%zu]", index));
-        } else if (items) {
-            err = add_member(c, &f, schema_place(c, at, items, false, "%s", name));
+        if (index < r->n) {
+            err = add_member(c, &f, schema_place(c, at, r->prefix[index], false, "prefixItems[%zu]", index));
+        } else if (r->others) {
+            err = add_member(c, &f, schema_place(c, at, r->others, false, "%s", r->name));
         }
         if (err != ERR_OK) {
             return err;
@@ -372,25 +388,20 @@ static int32_t enclose(schema_compiler *c, const char *marks, int32_t inside, bo
     return pair(c, grammar_text(c->g, marks, 1), may_be_empty ? either(c, body, close) : body);
 }
 
-static size_t n_prefix_items(const conjunction *all)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < all->n; i++) {
-        const json *schema = all->members[i].at->schema, *items = json_get(schema, "items");
-        const json *prefix = json_get(schema, "prefixItems");
-        prefix = prefix ? prefix : json_is(items, JSON_ARRAY) ? items : NULL;
-        const size_t n = json_len(prefix);
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 static err_code array_node(schema_compiler *c, int32_t *node, const merged *m, const conjunction *all)
 {
-    const size_t n_all = n_prefix_items(all);
+    size_t n_all = 0;
+    item_rules *rules = arena_calloc(grammar_arena(c->g), all->n + 1, sizeof *rules);
+    err_code err = rules ? ERR_OK : too_large(c);
+    for (size_t i = 0; i < all->n && err == ERR_OK; i++) {
+        err = read_item_rules(c, &rules[i], all->members[i].at->schema);
+        n_all = rules[i].n > n_all ? rules[i].n : n_all;
+    }
     const int32_t max = m->max_items, n = n_all < (size_t)max ? (int32_t)n_all : max;
-    int32_t item;
-    err_code err = item_node(c, &item, all, (size_t)n);
+    int32_t item = GRAMMAR_NEVER;
+    if (err == ERR_OK) {
+        err = item_node(c, &item, all, rules, (size_t)n);
+    }
     if (err != ERR_OK || m->min_items > max) {
         *node = GRAMMAR_NEVER;
         return err;
@@ -405,7 +416,7 @@ static err_code array_node(schema_compiler *c, int32_t *node, const merged *m, c
     }
     /* rest: what may stand behind i + 1 items */
     for (int32_t i = n - 1; i >= 0 && err == ERR_OK; i--) {
-        err = item_node(c, &item, all, (size_t)i);
+        err = item_node(c, &item, all, rules, (size_t)i);
         const int32_t parts[] = {i > 0 ? schema_comma(c) : GRAMMAR_EMPTY, item, rest};
         rest = grammar_sequence(c->g, parts, 3);
         rest = i > 0 && i >= m->min_items ? either(c, rest, GRAMMAR_EMPTY) : rest;
@@ -428,15 +439,49 @@ typedef struct property_list {
     const char **names;
 } property_list;
 
-static property *find_property(property_list *l, const char *name)
+/* One mention of a name, the `order`-th of all. */
+typedef struct mention {
+    const char *name;
+    size_t order;
+    bool required;
+} mention;
+
+static int compare_mentions(const void *a, const void *b)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        if (strcmp(l->items[i].name, name) == 0) {
-            return &l->items[i];
+    const mention *x = a, *y = b;
+    const int names = strcmp(x->name, y->name);
+    return names ? names : (x->order > y->order) - (x->order < y->order);
+}
+
+static int compare_orders(const void *a, const void *b)
+{
+    const mention *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Joins the mentions of each name to the first; the others are left out. */
+static size_t join_mentions(mention *mentions, size_t n)
+{
+    size_t n_names = 0;
+    qsort(mentions, n, sizeof *mentions, compare_mentions);
+    for (size_t i = 0; i < n; i++) {
+        if (n_names && strcmp(mentions[n_names - 1].name, mentions[i].name) == 0) {
+            mentions[n_names - 1].required = mentions[n_names - 1].required || mentions[i].required;
+        } else {
+            mentions[n_names++] = mentions[i];
         }
     }
-    return NULL;
+    qsort(mentions, n_names, sizeof *mentions, compare_orders);
+    return n_names;
 }
+
+static err_code too_many_properties(schema_compiler *c, const conjunction *all)
+{
+    return schema_refuse(c, all->members[0].at, "properties", ERR_LIMIT,
+                         "an object has more than %d properties", LIMIT_SCHEMA_PROPERTIES);
+}
+
+enum { MENTION_STEPS = 30 };
 
 /* The names that the members' properties and required mention, in the order of their first mention. */
 static err_code list_properties(schema_compiler *c, property_list *l, const conjunction *all)
@@ -454,28 +499,34 @@ static err_code list_properties(schema_compiler *c, property_list *l, const conj
         }
         most += json_len(properties) + json_len(required);
     }
-    if (most > LIMIT_SCHEMA_PROPERTIES) {
-        return schema_refuse(c, all->members[0].at, "properties", ERR_LIMIT,
-                             "an object has more than %d properties", LIMIT_SCHEMA_PROPERTIES);
+    if (most > 2 * (size_t)LIMIT_SCHEMA_PROPERTIES * (all->n ? all->n : 1)) {
+        return too_many_properties(c, all);
     }
-    l->items = arena_calloc(grammar_arena(c->g), most, sizeof *l->items);
-    l->names = arena_calloc(grammar_arena(c->g), most, sizeof *l->names);
-    if (!l->items || !l->names) {
+    mention *mentions = arena_calloc(grammar_arena(c->g), most, sizeof *mentions);
+    if (!mentions || !work_do(c->work, MENTION_STEPS * most)) {
         return too_large(c);
     }
+    size_t n = 0;
     for (int required = 0; required < 2; required++) {
         for (size_t i = 0; i < all->n; i++) {
             const json *list = json_get(all->members[i].at->schema, required ? "required" : "properties");
-            for (const json *v = json_child(list); v; v = json_next(v)) {
-                const char *name = required ? json_str(v, "") : json_key(v);
-                property *known = find_property(l, name);
-                if (!known) {
-                    known = &l->items[l->n];
-                    l->names[l->n++] = known->name = name;
-                }
-                known->required = known->required || required;
+            for (const json *v = json_child(list); v; v = json_next(v), n++) {
+                mentions[n] = (mention){required ? json_str(v, "") : json_key(v), n, required};
             }
         }
+    }
+    l->n = join_mentions(mentions, n);
+    if (l->n > LIMIT_SCHEMA_PROPERTIES) {
+        return too_many_properties(c, all);
+    }
+    l->items = arena_calloc(grammar_arena(c->g), l->n + 1, sizeof *l->items);
+    l->names = arena_calloc(grammar_arena(c->g), l->n + 1, sizeof *l->names);
+    if (!l->items || !l->names) {
+        return too_large(c);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        l->names[i] = mentions[i].name;
+        l->items[i] = (property){.name = mentions[i].name, .required = mentions[i].required};
     }
     return ERR_OK;
 }
@@ -567,6 +618,7 @@ static err_code object_node(schema_compiler *c, int32_t *node, const merged *m, 
     *node = GRAMMAR_NEVER;
     err_code err = list_properties(c, &l, all);
     for (size_t i = 0; i < l.n && err == ERR_OK; i++) {
+        (void)work_do(c->work, MENTION_STEPS * all->n);
         n_required += l.items[i].required;
         err = property_node(c, &l.items[i].node, all, l.items[i].name, false);
     }
@@ -675,7 +727,7 @@ static err_code build_all(schema_compiler *c)
 {
     err_code err = ERR_OK;
     for (conjunction *k = c->first; k && err == ERR_OK; k = k->next) {
-        err = build(c, k);
+        err = work_do(c->work, PLACE_STEPS) ? build(c, k) : work_error(c->work);
         if (err != ERR_OK && c->detail && !c->detail->param[0] && k->n) {
             char why[ERR_TEXT_MAX];
             snprintf(why, sizeof why, "%s", c->detail->text);
@@ -692,6 +744,7 @@ static void open_compiler(schema_compiler *c, const schema_target *target, const
                            .root = target->root ? target->root : schema,
                            .path = target->path,
                            .close = target->close,
+                           .work = grammar_work(target->g),
                            .detail = detail};
     c->root_place = (place){.schema = schema, .step = ""};
     if (detail) {

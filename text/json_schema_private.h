@@ -59,6 +59,7 @@ typedef struct merged {
     unsigned types;
     bool has_values; /* enum or const */
     const json **values;
+    const json *values_from; /* the enum or const that they are of */
     const place *values_at;
     size_t n_values;
     bool beyond_type; /* some keyword but type, enum and const constrains the value */
@@ -79,6 +80,7 @@ typedef struct schema_compiler {
     conjunction *first, *last; /* to build */
     conjunction *buckets[1024];
     int32_t n_branches;
+    work_count *work;                      /* of the grammar */
     int32_t number, integer, comma, colon; /* made when first used; 0: not yet */
     err_detail *detail;
 } schema_compiler;
@@ -91,8 +93,8 @@ err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword,
 const place *schema_place(schema_compiler *c, const place *up, const json *schema, bool same_value,
                           const char *format, ...) PRINTF_LIKE(5, 6);
 
-/* What $ref points to, or NULL. */
-const json *schema_resolve(const json *root, const char *reference);
+/* What $ref points to, or NULL. work may be NULL. */
+const json *schema_resolve(const json *root, const char *reference, work_count *work);
 
 /* schema_merge.c: reads every keyword of the members. */
 err_code schema_merge(schema_compiler *c, merged *m, const conjunction *all);
@@ -114,7 +116,8 @@ err_code schema_other_key(schema_compiler *c, int32_t *node, const char *const *
 int32_t schema_comma(schema_compiler *c); /* a comma and space */
 int32_t schema_colon(schema_compiler *c);
 
-/* schema_overlap.c: whether no value that is written for one can satisfy the other; false if that is not certain. */
-bool schema_are_apart(const json *root, const json *a, const json *b);
+/* schema_overlap.c: two schemas of a list that a value could satisfy both (*i < *k), as far as that is known; false if
+ * there are none, or the work ended. */
+bool schema_find_overlap(size_t *i, size_t *k, const json *root, const json *list, work_count *work);
 
 #endif

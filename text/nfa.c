@@ -7,9 +7,9 @@
 #include "text/dfa.h"
 #include "text/dfa_private.h"
 
-void nfa_init(nfa *n)
+void nfa_init(nfa *n, work_count *work)
 {
-    *n = (nfa){.n_states = 2};
+    *n = (nfa){.n_states = 2, .work = work};
 }
 
 void nfa_free(nfa *n)
@@ -29,6 +29,7 @@ int32_t nfa_state(nfa *n)
 
 static void add_edge(nfa *n, nfa_edge edge)
 {
+    n->too_big = n->too_big || n->n_edges == LIMIT_NFA_EDGES || !work_do(n->work, 2);
     if (n->failed || n->too_big) {
         return;
     }
@@ -166,8 +167,8 @@ typedef struct subset_builder {
     int32_t *set; /* [n_states] the set being made */
     int32_t n_set;
     dfa_builder *out;
-    int32_t **sets; /* [states of out] its length, then the ascending members */
-    size_t work;
+    int32_t **sets;       /* [states of out] its length, then the ascending members */
+    size_t steps, n_kept; /* so far; members in `sets` */
 } subset_builder;
 
 static void add_member(subset_builder *b, int32_t state)
@@ -195,7 +196,7 @@ static void close_set(subset_builder *b, bool at_begin, bool at_end)
                 add_member(b, e->to);
             }
         }
-        b->work++;
+        b->steps++;
     }
 }
 
@@ -209,6 +210,7 @@ static int compare_ints(const void *a, const void *b)
  * all may look past "begin" edges, so that no later one is taken for it. */
 static int32_t number_set(subset_builder *b)
 {
+    b->steps += 4 * (size_t)b->n_set;
     qsort(b->set, (size_t)b->n_set, sizeof *b->set, compare_ints);
     const bool at_begin = b->out->n_states == 0;
     uint64_t hash = (uint64_t)at_begin;
@@ -226,6 +228,8 @@ static int32_t number_set(subset_builder *b)
     if (q < 0) {
         return -1;
     }
+    b->n_kept += (size_t)b->n_set;
+    b->out->too_big = b->out->too_big || b->n_kept > LIMIT_DFA_MEMBERS;
     b->sets[q] = malloc(sizeof(int32_t) + bytes);
     if (!b->sets[q]) {
         b->out->failed = true;
@@ -241,12 +245,12 @@ static int32_t number_set(subset_builder *b)
 static void expand_set(subset_builder *b, int32_t q, const uint8_t *representatives)
 {
     const int32_t *members = b->sets[q];
-    for (int32_t c = 0; c < b->out->n_classes; c++) {
+    for (int32_t c = 0; c < b->out->n_classes && b->steps <= LIMIT_DFA_WORK; c++) {
         begin_set(b);
         for (int32_t i = 1; i <= members[0]; i++) {
             for (int32_t k = b->first[members[i]]; k < b->first[members[i] + 1]; k++) {
                 const nfa_edge *e = &b->sorted[k];
-                b->work++;
+                b->steps++;
                 if (e->kind == NFA_BYTE && e->lo <= representatives[c] && representatives[c] <= e->hi) {
                     add_member(b, e->to);
                 }
@@ -305,13 +309,30 @@ static bool sort_edges(subset_builder *b)
     return true;
 }
 
+enum { AUTOMATON_STEPS = 10000 }; /* whatever its size */
+
+/* Numbers the sets one after the other until none is new. */
+static void expand_all(subset_builder *b, const uint8_t *representatives)
+{
+    size_t counted = 0;
+    dfa_builder *out = b->out;
+    for (int32_t q = 0; q < out->n_states && !out->failed && !out->too_big; q++) {
+        expand_set(b, q, representatives);
+        out->too_big = out->too_big || b->steps > LIMIT_DFA_WORK;
+        if (!work_do(out->work, b->steps - counted)) {
+            return;
+        }
+        counted = b->steps;
+    }
+}
+
 err_code nfa_determinize(nfa *n, dfa *out, const char *what, err_detail *detail)
 {
     *out = (dfa){0};
-    dfa_builder builder = {0};
+    dfa_builder builder = {.work = n->work};
     subset_builder b = {.n = n, .out = &builder};
     uint8_t representatives[256];
-    if (!n->failed && !n->too_big) {
+    if (!n->failed && !n->too_big && work_do(n->work, AUTOMATON_STEPS)) {
         find_classes(n, &builder, representatives);
         builder.failed = !dfa_builder_init(&builder) || !sort_edges(&b);
         if (!builder.failed) {
@@ -319,10 +340,7 @@ err_code nfa_determinize(nfa *n, dfa *out, const char *what, err_detail *detail)
             add_member(&b, NFA_START);
             close_set(&b, true, false);
             number_set(&b);
-        }
-        for (int32_t q = 0; q < builder.n_states && !builder.failed && !builder.too_big; q++) {
-            expand_set(&b, q, representatives);
-            builder.too_big = builder.too_big || b.work > LIMIT_DFA_WORK;
+            expand_all(&b, representatives);
         }
     }
     builder.failed = builder.failed || n->failed;

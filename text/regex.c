@@ -514,7 +514,8 @@ static void emit(nfa *n, const part *x, int32_t from, int32_t to, nfa_chars char
     }
 }
 
-err_code regex_compile(dfa *out, const char *pattern, size_t len, nfa_chars chars, err_detail *detail)
+err_code regex_compile(dfa *out, const char *pattern, size_t len, nfa_chars chars, work_count *work,
+                       err_detail *detail)
 {
     *out = (dfa){0};
     if (len > LIMIT_PATTERN_BYTES) {
@@ -532,7 +533,7 @@ err_code regex_compile(dfa *out, const char *pattern, size_t len, nfa_chars char
     err_code err = p.err;
     if (root) {
         nfa n;
-        nfa_init(&n);
+        nfa_init(&n, work);
         int32_t begin = nfa_state(&n), end = nfa_state(&n);
         nfa_link(&n, NFA_START, begin, NFA_SKIP);
         nfa_add_char(&n, NFA_START, NFA_START, 0, MAX_CODE, chars);

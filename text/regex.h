@@ -1,6 +1,6 @@
 /* regex: the patterns of JSON Schema (ECMA-262 with the u flag) as automata over the bytes of the text. Any thread.
  *
- *     err = regex_compile(&d, "^[a-z]+$", 8, CHARS_JSON, &detail);
+ *     err = regex_compile(&d, "^[a-z]+$", 8, CHARS_JSON, NULL, &detail);
  *
  * As in JSON Schema a pattern is searched for: without ^ and $ anything may stand around it. Done: literals, ".", classes,
  * \d \w \s and their opposites, escapes, groups, "|", quantifiers (greedy or lazy: the same language), ^ and $. Not
@@ -12,9 +12,10 @@
 
 #include "text/dfa.h"
 
-/* The language of the pattern; `chars` says how its characters are written. ERR_INVALID (no pattern), ERR_UNSUPPORTED,
- * ERR_LIMIT, ERR_NOMEM; the text is a sentence about "pattern". The caller frees *out with dfa_free. */
+/* The language of the pattern; `chars` says how its characters are written, work (may be NULL) counts the steps. ERR_INVALID
+ * (no pattern), ERR_UNSUPPORTED, ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED; the text is a sentence about "pattern". The caller frees
+ * *out with dfa_free. */
 MUST_CHECK err_code regex_compile(dfa *out, const char *pattern, size_t len, nfa_chars chars,
-                                  err_detail *detail);
+                                  work_count *work, err_detail *detail);
 
 #endif

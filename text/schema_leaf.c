@@ -102,9 +102,10 @@ enum { LENGTH_MAX = 2000 };
 static err_code narrow(schema_compiler *c, dfa *all, const char *pattern, bool raw, dfa_op op)
 {
     dfa one = {0}, both = {0};
-    err_code err = regex_compile(&one, pattern, strlen(pattern), raw ? CHARS_RAW : CHARS_JSON, c->detail);
+    err_code err =
+        regex_compile(&one, pattern, strlen(pattern), raw ? CHARS_RAW : CHARS_JSON, c->work, c->detail);
     if (err == ERR_OK && all->next) {
-        err = dfa_combine(&both, all, &one, op, "the string", c->detail);
+        err = dfa_combine(&both, all, &one, op, "the string", c->work, c->detail);
         dfa_free(&one);
         dfa_free(all);
         one = both;
@@ -349,7 +350,7 @@ static void any_magnitude(nfa *n, int32_t from)
 static err_code compare_number(schema_compiler *c, dfa *out, const decimal *bound, int relations)
 {
     nfa n;
-    nfa_init(&n);
+    nfa_init(&n, c->work);
     const int32_t minus = nfa_state(&n);
     const bool is_zero = bound->n_fraction == 0 && bound->whole[0] == '0';
     nfa_add_char(&n, NFA_START, minus, '-', '-', CHARS_RAW);
@@ -394,7 +395,7 @@ static err_code number_within(schema_compiler *c, dfa *all, const merged *m)
         const int relations = (m->bounds[i].is_max ? LESS : GREATER) | (m->bounds[i].exclusive ? 0 : EQUAL);
         err = compare_number(c, &one, &bounds[i], relations);
         if (err == ERR_OK) {
-            err = dfa_combine(&both, all, &one, DFA_AND, "a range", c->detail);
+            err = dfa_combine(&both, all, &one, DFA_AND, "a range", c->work, c->detail);
         }
         dfa_free(&one);
         dfa_free(all);
@@ -429,32 +430,39 @@ err_code schema_number(schema_compiler *c, int32_t *node, const merged *m)
 
 /* ---- enums ---- */
 
+/* What the other keywords leave of texts and numbers; made when it is first asked for. */
+typedef struct value_rules {
+    dfa texts, numbers; /* without states: every one */
+    bool has_texts, has_numbers;
+} value_rules;
+
 /* Whether a text or number of an enum satisfies the other keywords. */
-static err_code value_fits(schema_compiler *c, bool *fits, const merged *m, const json *value)
+static err_code value_fits(schema_compiler *c, bool *fits, value_rules *rules, const merged *m,
+                           const json *value)
 {
-    dfa all = {0};
+    const bool is_text = json_is(value, JSON_STRING);
+    const char *text = is_text ? json_str(value, "") : json_number_text(value);
     err_code err = ERR_OK;
-    bytes text;
-    bytes_init(&text, LIMIT_VALUE_BYTES);
     *fits = true;
-    if (json_is(value, JSON_STRING)) {
-        int32_t n_chars = 0;
-        bytes_append_str(&text, json_str(value, ""));
-        for (const char *p = bytes_str(&text); *p; p++) {
-            n_chars += ((uint8_t)*p & 0xc0) != 0x80;
-        }
-        *fits = m->min_length <= n_chars && n_chars <= m->max_length;
-        err = narrow_by_form(c, m, &all, true);
-    } else if (json_is(value, JSON_NUMBER) && m->n_bounds) {
-        err = number_within(c, &all, m);
-        bytes_append_str(&text, json_number_text(value));
+    if (is_text && !rules->has_texts) {
+        rules->has_texts = true;
+        err = narrow_by_form(c, m, &rules->texts, true);
+    } else if (!is_text && text && m->n_bounds && !rules->has_numbers) {
+        rules->has_numbers = true;
+        err = number_within(c, &rules->numbers, m);
     }
-    if (err == ERR_OK && all.next) {
-        *fits = *fits && !text.failed && dfa_accepts(&all, bytes_str(&text), text.len);
+    if (!text || err != ERR_OK) {
+        return err;
     }
-    dfa_free(&all);
-    bytes_deinit(&text);
-    return err;
+    int32_t n_chars = 0;
+    const dfa *all = is_text ? &rules->texts : &rules->numbers;
+    const size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++) {
+        n_chars += ((uint8_t)text[i] & 0xc0) != 0x80;
+    }
+    *fits = (!is_text || (m->min_length <= n_chars && n_chars <= m->max_length)) &&
+            (!all->next || dfa_accepts(all, text, len));
+    return work_do(c->work, len) ? ERR_OK : work_error(c->work);
 }
 
 /* A given value; lists and objects may be spaced like others. `depth` of the request's JSON bounds the recursion. */
@@ -489,23 +497,27 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+enum { TEXT_STEPS = 40 };
+
 /* Texts, sorted here, as an automaton in which beginnings are shared: an enum may hold thousands. */
 static err_code texts_automaton(schema_compiler *c, dfa *out, const char **texts, size_t n)
 {
     nfa trie;
     size_t longest = 0;
     for (size_t i = 0; i < n; i++) {
-        longest = strlen(texts[i]) > longest ? strlen(texts[i]) : longest;
+        const size_t len = strlen(texts[i]);
+        longest = len > longest ? len : longest;
+        (void)work_do(c->work, TEXT_STEPS + len); /* the sorting */
     }
     int32_t *path = malloc((longest + 1) * sizeof *path); /* the states of the last text */
     if (!path) {
         return err_set(c->detail, ERR_NOMEM, "no memory for an enum");
     }
-    nfa_init(&trie);
+    nfa_init(&trie, c->work);
     qsort(texts, n, sizeof *texts, compare_texts);
     path[0] = nfa_state(&trie);
     nfa_link(&trie, NFA_START, path[0], NFA_SKIP);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !trie.too_big; i++) {
         size_t shared = 0;
         while (i > 0 && texts[i][shared] && texts[i][shared] == texts[i - 1][shared]) {
             shared++;
@@ -557,34 +569,41 @@ err_code schema_values(schema_compiler *c, int32_t *node, const merged *m, bool 
     const char **texts = arena_calloc(a, m->n_values + 1, sizeof *texts);
     int32_t *choices = arena_calloc(a, m->n_values + 1, sizeof *choices);
     size_t n_texts = 0, n = 0;
+    err_code err = ERR_OK;
+    value_rules rules = {0};
     *node = GRAMMAR_NEVER;
     if (!fits || !texts || !choices) {
-        return schema_refuse(c, m->values_at, "enum", ERR_LIMIT, "the schema is too large");
+        return schema_refuse(c, m->values_at, "enum", ERR_LIMIT, "its values take more than %zu MiB",
+                             LIMIT_GRAMMAR_BYTES >> 20);
     }
-    for (size_t i = 0; i < m->n_values; i++) {
+    for (size_t i = 0; i < m->n_values && err == ERR_OK; i++) {
         const json *value = m->values[i];
-        if (m->beyond_type && (json_is(value, JSON_OBJECT) || json_is(value, JSON_ARRAY))) {
-            return schema_refuse(
-                c, m->values_at, "enum", ERR_UNSUPPORTED,
-                "lists and objects in enum or const are not supported beside other keywords");
-        }
         fits[i] = true;
-        const err_code err = m->beyond_type ? value_fits(c, &fits[i], m, value) : ERR_OK;
-        if (err != ERR_OK) {
-            return err;
+        if (m->beyond_type && (json_is(value, JSON_OBJECT) || json_is(value, JSON_ARRAY))) {
+            err = schema_refuse(c, m->values_at, "enum", ERR_UNSUPPORTED,
+                                "lists and objects in enum or const are not supported beside other keywords");
+        } else if (m->beyond_type) {
+            err = value_fits(c, &fits[i], &rules, m, value);
         }
-        if (fits[i] && !json_is(value, JSON_STRING)) {
+        if (err == ERR_OK && fits[i] && !json_is(value, JSON_STRING)) {
             choices[n++] = closed(c, value_node(c, value), raw);
         }
     }
-    if (!write_texts(c, texts, m, fits, raw, &n_texts)) {
-        return schema_refuse(c, m->values_at, "enum", ERR_LIMIT, "the schema is too large");
+    dfa_free(&rules.texts);
+    dfa_free(&rules.numbers);
+    if (err == ERR_OK && !write_texts(c, texts, m, fits, raw, &n_texts)) {
+        err = schema_refuse(c, m->values_at, "enum", ERR_LIMIT,
+                            "a text has more than %d bytes, or all of them more than %zu MiB",
+                            LIMIT_VALUE_BYTES, LIMIT_GRAMMAR_BYTES >> 20);
+    }
+    if (err != ERR_OK) {
+        return err;
     }
     if (n_texts == 1) {
         choices[n++] = closed(c, grammar_text(c->g, texts[0], strlen(texts[0])), raw);
     } else if (n_texts > 1) {
         dfa all = {0};
-        const err_code err = texts_automaton(c, &all, texts, n_texts);
+        err = texts_automaton(c, &all, texts, n_texts);
         if (err != ERR_OK) {
             return err;
         }
@@ -610,13 +629,14 @@ err_code schema_other_key(schema_compiler *c, int32_t *node, const char *const *
         err = texts[i] ? ERR_OK : err_set(c->detail, ERR_LIMIT, "the schema is too large");
     }
     if (err == ERR_OK) {
-        err = regex_compile(&any, ANY, sizeof ANY - 1, CHARS_JSON, c->detail);
+        err = regex_compile(&any, ANY, sizeof ANY - 1, CHARS_JSON, c->work, c->detail);
     }
     if (err == ERR_OK) {
         err = texts_automaton(c, &known, texts, n);
     }
     if (err == ERR_OK) {
-        err = dfa_combine(&other, &any, &known, DFA_AND_NOT, "the names of other properties", c->detail);
+        err = dfa_combine(&other, &any, &known, DFA_AND_NOT, "the names of other properties", c->work,
+                          c->detail);
     }
     if (err == ERR_OK) {
         *node = quoted_automaton(c, &other);

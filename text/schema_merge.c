@@ -1,4 +1,5 @@
 /* Reads the keywords of all schemas of a conjunction: what is known, what is ignored, what is refused. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -207,6 +208,27 @@ static err_code read_bound(schema_compiler *c, merged *m, const place *at, const
     return ERR_OK;
 }
 
+enum { VALUE_STEPS = 20, KEYWORD_STEPS = 60 };
+
+static err_code values_too_large(schema_compiler *c, const place *at)
+{
+    return schema_refuse(c, at, "enum", ERR_LIMIT,
+                         "a value has more than %d bytes, or all of them more than %zu MiB",
+                         LIMIT_VALUE_BYTES, LIMIT_GRAMMAR_BYTES >> 20);
+}
+
+/* The values of an enum, or a const as an enum of one; NULL if there are too many. */
+static const json **list_values(schema_compiler *c, const json *from, bool is_enum, size_t *n)
+{
+    const size_t most = is_enum ? json_len(from) : 1;
+    const json **values = arena_calloc(grammar_arena(c->g), most + 1, sizeof *values);
+    *n = 0;
+    for (const json *v = is_enum ? json_child(from) : from; v && values; v = is_enum ? json_next(v) : NULL) {
+        values[(*n)++] = v;
+    }
+    return work_do(c->work, VALUE_STEPS * most) ? values : NULL;
+}
+
 /* enum, or const as an enum of one: the first list is taken, later ones are filters (see filter_values). */
 static err_code read_values(schema_compiler *c, merged *m, const place *at, const json *value)
 {
@@ -217,17 +239,11 @@ static err_code read_values(schema_compiler *c, merged *m, const place *at, cons
     if (m->has_values) {
         return ERR_OK;
     }
-    const size_t n = is_enum ? json_len(value) : 1;
     m->has_values = true;
     m->values_at = at;
-    m->values = arena_calloc(grammar_arena(c->g), n, sizeof *m->values);
-    if (!m->values) {
-        return schema_refuse(c, at, json_key(value), ERR_LIMIT, "the schema is too large");
-    }
-    for (const json *v = is_enum ? json_child(value) : value; v; v = is_enum ? json_next(v) : NULL) {
-        m->values[m->n_values++] = v;
-    }
-    return ERR_OK;
+    m->values_from = value;
+    m->values = list_values(c, value, is_enum, &m->n_values);
+    return m->values ? ERR_OK : values_too_large(c, at);
 }
 
 static err_code read_keyword(schema_compiler *c, merged *m, const place *at, const json *value,
@@ -258,39 +274,73 @@ static err_code read_keyword(schema_compiler *c, merged *m, const place *at, con
     }
 }
 
-static bool same_json(const json *a, const json *b)
+/* How each value is written, which tells whether values are equal. NULL if they are too large. */
+static const char **write_values(schema_compiler *c, const json *const *values, size_t n)
 {
-    bytes x, y;
-    bytes_init(&x, LIMIT_VALUE_BYTES);
-    bytes_init(&y, LIMIT_VALUE_BYTES);
-    json_write(&x, a);
-    json_write(&y, b);
-    const bool same = !x.failed && !y.failed && strcmp(bytes_str(&x), bytes_str(&y)) == 0;
-    bytes_deinit(&x);
-    bytes_deinit(&y);
-    return same;
+    bytes text;
+    arena *a = grammar_arena(c->g);
+    const char **texts = arena_calloc(a, n + 1, sizeof *texts);
+    bytes_init(&text, LIMIT_VALUE_BYTES);
+    bool ok = texts != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
+        bytes_clear(&text);
+        json_write(&text, values[i]);
+        texts[i] = text.failed ? NULL : arena_strdup(a, bytes_str(&text), text.len);
+        ok = texts[i] && work_do(c->work, VALUE_STEPS + text.len);
+    }
+    bytes_deinit(&text);
+    return ok ? texts : NULL;
 }
 
-/* Leaves out the values that another enum or const, or a type, does not allow. */
-static void filter_values(merged *m, const conjunction *all)
+static int compare_texts(const void *a, const void *b)
 {
-    size_t kept = 0;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Leaves out the values that this enum or const does not have; own: how the values are written. */
+static bool keep_listed(schema_compiler *c, merged *m, const char **own, const json *from, bool is_enum)
+{
+    size_t n, kept = 0;
+    const json **values = list_values(c, from, is_enum, &n);
+    const char **texts = values ? write_values(c, values, n) : NULL;
+    if (!texts) {
+        return false;
+    }
+    qsort(texts, n, sizeof *texts, compare_texts);
     for (size_t i = 0; i < m->n_values; i++) {
-        bool ok = (schema_type_of(m->values[i]) & m->types) != 0;
-        for (size_t k = 0; k < all->n && ok; k++) {
-            const json *schema = all->members[k].at->schema;
-            const json *constant = json_get(schema, "const"), *list = json_get(schema, "enum");
-            bool listed = list == NULL;
-            for (const json *v = json_child(list); v && !listed; v = json_next(v)) {
-                listed = same_json(v, m->values[i]);
-            }
-            ok = listed && (!constant || same_json(constant, m->values[i]));
-        }
-        if (ok) {
+        if (bsearch(&own[i], texts, n, sizeof *texts, compare_texts)) {
+            own[kept] = own[i];
             m->values[kept++] = m->values[i];
         }
     }
     m->n_values = kept;
+    return true;
+}
+
+/* Leaves out the values that a type, or another enum or const, does not allow. */
+static err_code filter_values(schema_compiler *c, merged *m, const conjunction *all)
+{
+    size_t kept = 0;
+    const char **own = NULL;
+    for (size_t i = 0; i < m->n_values; i++) {
+        if (schema_type_of(m->values[i]) & m->types) {
+            m->values[kept++] = m->values[i];
+        }
+    }
+    m->n_values = kept;
+    for (size_t k = 0; k < 2 * all->n; k++) {
+        const place *at = all->members[k / 2].at;
+        const bool is_enum = k % 2;
+        const json *from = json_get(at->schema, is_enum ? "enum" : "const");
+        if (!from || from == m->values_from) {
+            continue;
+        }
+        own = own ? own : write_values(c, m->values, m->n_values);
+        if (!own || !keep_listed(c, m, own, from, is_enum)) {
+            return values_too_large(c, at);
+        }
+    }
+    return ERR_OK;
 }
 
 err_code schema_merge(schema_compiler *c, merged *m, const conjunction *all)
@@ -303,6 +353,9 @@ err_code schema_merge(schema_compiler *c, merged *m, const conjunction *all)
         const place *at = all->members[i].at;
         for (const json *v = json_child(at->schema); v; v = json_next(v)) {
             const size_t k = find_keyword(json_key(v));
+            if (!work_do(c->work, KEYWORD_STEPS)) {
+                return work_error(c->work);
+            }
             if (k == N_KEYWORDS) {
                 continue;
             }
@@ -314,8 +367,5 @@ err_code schema_merge(schema_compiler *c, merged *m, const conjunction *all)
         }
         m->types &= schema_written_types(at->schema);
     }
-    if (m->has_values) {
-        filter_values(m, all);
-    }
-    return ERR_OK;
+    return m->has_values ? filter_values(c, m, all) : ERR_OK;
 }

@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const grammar_spec_kind kinds[] = {SPEC_SCHEMA, SPEC_PARAMETERS};
     for (size_t i = 0; i < 2; i++) {
         const grammar_spec spec = {.kind = kinds[i], .schema = json_root(doc), .path = "schema"};
-        const err_code err = grammar_build(&g, &spec, &d);
+        const err_code err = grammar_build(&g, &spec, NULL, &d);
         if (err != ERR_OK) {
             must(d.text[0] != '\0' && utf8_valid(d.text, strlen(d.text)) &&
                  utf8_valid(d.param, strlen(d.param)));

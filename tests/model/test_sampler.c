@@ -243,7 +243,7 @@ static void test_grammar(void)
     CHECK_OK(token_trie_create(&trie, tok, &stop, 1, &d), d);
     CHECK_OK(json_parse(&doc, schema, sizeof schema - 1, 64, &d), d);
     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc)};
-    CHECK_OK(grammar_build(&g, &spec, &d), d);
+    CHECK_OK(grammar_build(&g, &spec, NULL, &d), d);
     CHECK(n <= N);
     for (int round = 0; round < 4; round++) {
         grammar_cursor *c = NULL;

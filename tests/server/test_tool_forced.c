@@ -87,7 +87,7 @@ static void check_form(const tool_form *form, const tool_set *tools, const json 
     grammar *g = NULL;
     arena *a = arena_create(1 << 20);
     CHECK(a && form->write_spec(a, &spec, "get_weather", schema, "tools[0].function.parameters"));
-    CHECK_OK(grammar_build(&g, &spec, &d), d);
+    CHECK_OK(grammar_build(&g, &spec, NULL, &d), d);
     if (!g) {
         exit(1);
     }

@@ -60,7 +60,7 @@ static bool answer(const char *line, size_t len, const token_trie *trie)
     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_get(root, "schema"), .path = "schema"};
     bytes_init(&reply, 64 << 20);
     bool ok = true;
-    const err_code err = grammar_build(&g, &spec, &d);
+    const err_code err = grammar_build(&g, &spec, NULL, &d);
     if (err == ERR_OK) {
         ok = walk(&reply, g, trie, n, seed);
         grammar_destroy(g);

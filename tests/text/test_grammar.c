@@ -15,7 +15,7 @@ static int32_t stop;
 static grammar *build(const grammar_spec *spec)
 {
     grammar *g = NULL;
-    CHECK_OK(grammar_build(&g, spec, &d), d);
+    CHECK_OK(grammar_build(&g, spec, NULL, &d), d);
     if (!g) {
         exit(1);
     }
@@ -202,7 +202,7 @@ static void test_refused(void)
         json_doc *doc = parse(REFUSED[i].schema);
         grammar *g = NULL;
         const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc), .path = "schema"};
-        const err_code err = grammar_build(&g, &spec, &d);
+        const err_code err = grammar_build(&g, &spec, NULL, &d);
         if (err != REFUSED[i].code || strcmp(d.param, REFUSED[i].param) != 0) {
             fprintf(stderr, "  %s: error %s of %s: %s\n", REFUSED[i].schema, err_name(err), d.param, d.text);
             check_fail(__FILE__, __LINE__, "refused");
