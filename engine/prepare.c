@@ -257,6 +257,26 @@ static err_code plan_media(engine *e, gen_request *r, const chat_input *in, medi
 
 /* ---- memory ---- */
 
+/* Bytes that a byte of text takes, at most, on its way through the template and the tokenizer. */
+enum { TEXT_BYTES = 20 };
+
+/* Reserves that for all text of the chat; the caller gives it back. */
+static err_code reserve_text(gen_request *r, const chat_input *in, media_plan *plan, size_t *n,
+                             err_detail *detail)
+{
+    const ledger_patience patience = {is_cancelled, &plan->progress};
+    size_t text = 0;
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
+            text += in->messages[i].parts[p].kind == CHAT_TEXT ? in->messages[i].parts[p].text_len : 0;
+        }
+    }
+    const size_t held = r->memory.bytes;
+    err_code err = ledger_take(&r->memory, "the text of this request", TEXT_BYTES * text, &patience, detail);
+    *n = r->memory.bytes - held;
+    return err;
+}
+
 /* Bytes that decoding one of the pictures takes at most, beside its patches. */
 static size_t decoding_bytes(const gen_request *r, const media_plan *plan)
 {
@@ -529,7 +549,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
     }
     media_plan media = {.progress = {.hooks = hooks}};
-    size_t extra = 0, n_tokens = 0;
+    size_t extra = 0, text_memory = 0, n_tokens = 0;
     r->memory.ledger = e->memory;
     r->scope = e->share_cache ? 0 : in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
@@ -541,7 +561,10 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (err != ERR_OK) {
         goto out;
     }
-    err = prompt_render(&text, tok, e->template, in, detail);
+    err = reserve_text(r, in, &media, &text_memory, detail);
+    if (err == ERR_OK) {
+        err = prompt_render(&text, tok, e->template, in, detail);
+    }
     if (err != ERR_OK) {
         goto out;
     }
@@ -571,6 +594,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         n_tokens = expanded_len(e, r, &ids);
         err = check_context(e, n_tokens, detail);
     }
+    ledger_give(&r->memory, text_memory); /* what is left of it is as small as the context */
     if (err == ERR_OK) {
         err = reserve_memory(e, r, n_tokens, &media, &extra, detail);
     }

@@ -112,7 +112,8 @@ typedef struct net_options {
     size_t max_message;
     size_t max_binary; /* binary message; 0: none are taken */
     size_t max_header;
-    size_t max_inflight; /* bytes of all bodies and messages being read */
+    size_t max_inflight;   /* bytes of all bodies and messages being read */
+    struct ledger *memory; /* where they are reserved (base/ledger.h); NULL: nowhere */
     int max_connections;
     int max_connections_per_address;
     int header_timeout_s; /* from connecting, or from the first byte of a later head, to its end */

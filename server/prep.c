@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "server/chat_request.h"
@@ -26,6 +27,7 @@ typedef struct prep_job {
     prep *prep;
     prep_order order;
     bytes body;
+    ledger_hold memory; /* of the body, and of what is made of it */
     prep_ticket *ticket;
     loop_message *accepted,
         *prepared; /* taken at the start: without memory the answer must still be told something */
@@ -41,6 +43,7 @@ struct prep {
     file_store *files;
     lineage *lineage;
     const remote_media *remote;
+    struct ledger *memory;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
     atomic_size_t n_jobs;  /* that wait or run */
     atomic_bool stopping;
@@ -85,6 +88,7 @@ void prep_ticket_release(prep_ticket *t)
 static void drop_body(prep_job *job)
 {
     atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
+    ledger_give(&job->memory, job->body.len);
     bytes_deinit(&job->body);
 }
 
@@ -93,6 +97,7 @@ static void job_free(void *message)
     prep_job *job = message;
     prep *p = job->prep;
     drop_body(job);
+    ledger_give_all(&job->memory);
     loop_message_free(job->accepted);
     loop_message_free(job->prepared);
     prep_ticket_release(job->ticket);
@@ -123,6 +128,15 @@ static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t t
         m->total = total;
         run->prep->post(run->prep->ctx, m);
     }
+}
+
+/* Reserves what parsing the body takes: the document, and the copies of its texts and files in the request. */
+static err_code reserve_parsing(prep_run *run, prep_job *job, err_detail *d)
+{
+    const ledger_patience patience = {is_cancelled, run};
+    const size_t n = job->body.len;
+    return ledger_take(&job->memory, "this request", json_memory(bytes_str(&job->body), n) + n + n / 2,
+                       &patience, d);
 }
 
 static err_code parse(chat_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
@@ -173,10 +187,10 @@ static void run_query(prep *p, prep_job *job)
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
-    err_code err = is_cancelled(&run)
-                       ? ERR_CANCELLED
-                       : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
-                                        job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
+    err_code err = is_cancelled(&run) ? ERR_CANCELLED : reserve_parsing(&run, job, &d);
+    err = err != ERR_OK ? err
+                        : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
+                                         job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
     drop_body(job);
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -238,7 +252,8 @@ static void run_job(prep *p, prep_job *job)
     r.scope = job->order.scope;
     /* A cancelled job is parsed all the same: its reply must name the response it ends. */
     bool stops = atomic_load_explicit(&p->stopping, memory_order_relaxed);
-    err_code err = stops ? ERR_CANCELLED : parse(&r, &prompt, job, &d);
+    err_code err = stops ? ERR_CANCELLED : reserve_parsing(&run, job, &d);
+    err = err == ERR_OK ? parse(&r, &prompt, job, &d) : err;
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
@@ -338,6 +353,11 @@ void prep_destroy(prep *p)
     free(p);
 }
 
+void prep_set_memory(prep *p, struct ledger *memory)
+{
+    p->memory = memory;
+}
+
 err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
@@ -349,7 +369,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         return ERR_NOMEM;
     }
     bytes moved = *body;
-    *job = (prep_job){.prep = p, .order = *order, .ticket = t};
+    *job = (prep_job){.prep = p, .order = *order, .ticket = t, .memory.ledger = p->memory};
     atomic_fetch_add(&t->refs, 1);
     atomic_fetch_add(&p->n_jobs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
@@ -358,6 +378,10 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         job_free(job);
         return ERR_NOMEM;
     }
+    if (!ledger_try(&job->memory, moved.len)) {
+        job_free(job);
+        return ERR_BUSY;
+    }
     job->body = moved;
     bytes_init(body, 0); /* the job owns the memory now */
     atomic_fetch_add(&p->n_bytes, moved.len);
@@ -365,7 +389,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         *body = moved;
         atomic_fetch_sub(&p->n_bytes, moved.len);
         bytes_init(&job->body, 0);
-        job_free(job);
+        job_free(job); /* gives the memory back, too */
         return ERR_BUSY;
     }
     return ERR_OK;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/fetch.h"
@@ -505,6 +506,7 @@ static err_code open_parts(serve *s, err_detail *d)
         }
     }
     s->inbox = mailbox_create(INBOX_MESSAGES);
+    s->memory = ledger_create(LIMIT_REQUEST_MEMORY - LIMIT_PROCESS_MEMORY); /* until the model is there */
     size_t max_bytes =
         SERVE_INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
     err = open_remote(s, d);
@@ -513,7 +515,7 @@ static err_code open_parts(serve *s, err_detail *d)
     }
     s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
     s->prep =
-        s->inbox && s->lineage
+        s->inbox && s->memory && s->lineage
             ? prep_create(opt->n_media_domains ? PREP_FETCHING_THREADS : opt->n_prep_threads,
                           (size_t)opt->n_queue, max_bytes, s->files, s->lineage, &s->remote, serve_post, s)
             : NULL;
@@ -524,6 +526,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                       opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
     }
+    prep_set_memory(s->prep, s->memory);
     err = open_history(s, d);
     if (err != ERR_OK) {
         return err;
@@ -535,6 +538,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_message = opt->max_ws_message,
                                  .max_binary = LIMIT_UPLOAD_CHUNK + SERVE_CHUNK_HEADER,
                                  .max_inflight = max_bytes,
+                                 .memory = s->memory,
                                  .max_header = opt->max_header,
                                  .max_connections = opt->max_connections,
                                  .max_connections_per_address = opt->max_connections_per_address,
@@ -605,6 +609,7 @@ static void close_parts(serve *s)
     uploads_deinit(&s->uploads);
     file_store_destroy(s->files);
     lineage_destroy(s->lineage);
+    ledger_destroy(s->memory);
     if (s->fetch_started) {
         fetch_stop();
     }
