@@ -42,9 +42,8 @@ typedef struct engine_options {
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
     int64_t mem_limit_mib;    /* weights, states, caches and requests keep within it; 0: the free memory */
-    struct ledger *
-        memory; /* what requests reserve (base/ledger.h); gets its limit when the model is open, and outlives the engine. NULL: the
-                          engine has its own */
+    /* What requests reserve (base/ledger.h); gets its limit when the model is open, and outlives the engine. NULL: it has its own. */
+    struct ledger *memory;
     bool share_cache; /* both caches are everybody's, whatever the scope of a request */
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */

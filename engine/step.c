@@ -570,19 +570,6 @@ static bool take_features(engine *e, slot *s, vision_cache *vc)
     return true;
 }
 
-/* For vit_rows: some rows of the patches as floats. */
-typedef struct patch_reader {
-    const patches *p;
-    const processor_config *pc;
-    size_t first;
-} patch_reader;
-
-static void read_patches(const void *ctx, float *rows, size_t first, size_t n)
-{
-    const patch_reader *r = ctx;
-    processor_rows(rows, r->p, r->pc, r->first + first, n);
-}
-
 /* Encodes the next picture, or the next group of frames of a film. */
 static void vision_step(engine *e, slot *s)
 {
@@ -599,7 +586,7 @@ static void vision_step(engine *e, slot *s)
     const size_t width = model_config_feature_width(model_get_config(e->model));
     float *out = s->req->embeds + ((size_t)m->first_row + (size_t)s->frames_done * rows_per_frame) * width;
     const patch_reader reader = {p, &e->processor, (size_t)s->frames_done * (size_t)frame};
-    const vit_rows rows = {.read = read_patches, .ctx = &reader};
+    const vit_rows rows = {.read = patch_reader_read, .ctx = &reader};
     int64_t start = clock_ns();
     err_detail detail = {0};
     err_code err = vit_encode(e->vision, e->compute, out, NULL, &rows, n, p->h, p->w, &detail);

@@ -335,6 +335,12 @@ void processor_rows(float *rows, const patches *p, const processor_config *pc, s
     }
 }
 
+void patch_reader_read(const void *reader, float *rows, size_t first, size_t n)
+{
+    const patch_reader *r = reader;
+    processor_rows(rows, r->p, r->pc, r->first + first, n);
+}
+
 /* Cuts one resized frame into temporal slice `slice` of temporal patch `t`. Rows go block by block: merged row, merged
  * column, row in the block, column in the block; a row holds channel, slice, pixel row, pixel column. */
 static void cut_frame(patches *p, const processor_config *pc, const uint8_t *rgb, int32_t t, int32_t slice)

@@ -54,6 +54,15 @@ MUST_CHECK err_code patches_alloc(patches *p, err_detail *detail);
 /* rows [n, row_len]: rows first .. first+n-1 as the encoder reads them, normalised. */
 void processor_rows(float *rows, const patches *p, const processor_config *pc, size_t first, size_t n);
 
+/* The same as the function of a vit_rows (vit.h), counted from row `first` of the patches. */
+typedef struct patch_reader {
+    const patches *p;
+    const processor_config *pc;
+    size_t first;
+} patch_reader;
+
+void patch_reader_read(const void *reader, float *rows, size_t first, size_t n);
+
 /* Target size for a picture; ERR_INVALID if the aspect ratio exceeds 200. Exactly the specification's arithmetic. */
 MUST_CHECK err_code processor_image_size(const processor_config *pc, int32_t height, int32_t width,
                                          int32_t *out_height, int32_t *out_width, err_detail *detail);
@@ -76,9 +85,9 @@ MUST_CHECK err_code processor_image_fill(patches *p, const processor_config *pc,
 /* Both, and the memory between them. */
 MUST_CHECK err_code processor_image(patches *out, const processor_config *pc, const image *img,
                                     err_detail *detail);
-/* A film, frame by frame, so that it never lies in memory whole: plan it and take its memory, or begin with both, from the number n of sampled frames, the size of
- * one of them and their seconds in the film (times [n]); then add frames 0..n-1, each once. A frame of another size is
- * brought to the same target size. One frame counts as two equal ones. */
+/* A film, frame by frame, so that it never lies in memory whole: plan it and take its memory, or begin with both, from the
+ * number n of sampled frames, the size of one of them and their seconds in the film (times [n]); then add frames 0..n-1, each
+ * once. A frame of another size is brought to the same target size. One frame counts as two equal ones. */
 MUST_CHECK err_code processor_video_plan(patches *out, const processor_config *pc, int32_t n, int32_t height,
                                          int32_t width, const double *times, err_detail *detail);
 MUST_CHECK err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
