@@ -17,7 +17,7 @@
 
 /* Patches that one vision unit may hold; a picture is one unit, a film goes in groups of frames. */
 /* SCRATCH_KEPT: bytes of the encoder's scratch that stay between pictures. */
-enum { VISION_UNIT_PATCHES = 4096, VISION_SCRATCH_KEPT = 16 << 20 };
+enum { VISION_UNIT_PATCHES = 4096, VISION_SCRATCH_KEPT = 32 << 20 };
 
 /* ---- events ---- */
 
