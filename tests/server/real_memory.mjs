@@ -299,5 +299,25 @@ if (all) {
             }
         });
     }
+    test('a request that is refused gives its pictures back at once, though its response is kept', async () => {
+        const options = ['--port', '0', '--model', small, '--parallel', '1', '--queue', '1', '--threads', '1'];
+        const server = await startServer(['serve', ...options]);
+        await server.ready();
+        const ws = await Socket.open(server, { protocols: 'parley.v1' });
+        await ws.wait('session.created');
+        const n = 12;
+        for (let i = 0; i < n; i++) {
+            const content = [{ type: 'input_image', image_url: uri(png(512, 512, i)) }, { type: 'input_text', text: 'x' }];
+            ws.send({ type: 'response.create', stream_id: `lane-${i}`, input: [{ role: 'user', content }], max_output_tokens: 3000, ignore_eos: true });
+            await sleep(20);
+        }
+        let refused = 0;
+        while (refused < n - 4 && (await ws.wait((m) => m.type === 'response.failed' || m.type === 'error', 20000))) refused++;
+        const { memory } = (await request(server, { path: '/v1/status' })).json();
+        assert.ok(refused >= n - 4, `${refused} were refused`);
+        assert.ok(memory.request_bytes < 4 * 24 * MIB, `${memory.request_bytes} bytes are still reserved`);
+        ws.destroy();
+        assert.equal(await server.stop(), 0);
+    });
     await runTests();
 }
