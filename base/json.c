@@ -417,6 +417,18 @@ static const json *find_indexed(const member_index *index, const char *key)
 
 /* ---- documents ---- */
 
+size_t json_memory(const char *text, size_t len)
+{
+    /* An item, and the allocations of its name and its text, with what malloc adds to each. */
+    const size_t per_value = sizeof(cJSON) + 16 + 2 * 32;
+    size_t n_values = 1;
+    for (size_t i = 0; i < len; i++) {
+        n_values += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    }
+    n_values = n_values < LIMIT_JSON_VALUES ? n_values : LIMIT_JSON_VALUES;
+    return n_values * per_value + len;
+}
+
 err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth, err_detail *detail)
 {
     *out = NULL;

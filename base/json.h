@@ -28,6 +28,8 @@ typedef enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_AR
  * The caller frees *out with json_free. */
 MUST_CHECK err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth,
                                err_detail *detail);
+/* Bytes that json_parse takes for this text at most, told from its punctuation alone. */
+size_t json_memory(const char *text, size_t len);
 /* Reads and parses a file of at most max_bytes. The detail text names the path. */
 MUST_CHECK err_code json_parse_file(json_doc **out, const char *path, size_t max_bytes, err_detail *detail);
 void json_free(json_doc *doc); /* NULL allowed */

@@ -52,8 +52,11 @@ enum {
     LIMIT_PREP_END_S = 5,    /* at the server's end; then the program ends without them */
 };
 
-/* What the process takes beside weights, states and caches: bodies, pictures, the libraries */
+/* What the process takes beside weights, states and caches: bodies, pictures, the libraries. With --mem-limit requests
+ * get what states and caches leave, at least this; the process itself and what outlives requests gets its share of it. */
 #define LIMIT_REQUEST_MEMORY ((size_t)512 << 20)
+#define LIMIT_PROCESS_MEMORY ((size_t)96 << 20)
+enum { LIMIT_MEMORY_WAIT_MS = 2000 }; /* a request waits so long for memory that others have; then 429 */
 
 /* Prefix cache */
 enum {

@@ -154,6 +154,12 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
                        e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20,
                        opt->mem_limit_mib ? "left of --mem-limit" : "free");
     }
+    /* Requests get what is left: of the limit, or half of what is free now. */
+    const size_t left = available - (size_t)e->info.state_bytes;
+    e->info.request_bytes = opt->mem_limit_mib                ? LIMIT_REQUEST_MEMORY + left
+                            : left / 2 > LIMIT_REQUEST_MEMORY ? left / 2
+                                                              : LIMIT_REQUEST_MEMORY;
+    ledger_set_limit(e->memory, (size_t)e->info.request_bytes - LIMIT_PROCESS_MEMORY);
     return ERR_OK;
 }
 
@@ -367,11 +373,12 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
         e->drafting               ? "drafting with the multi-token-prediction head"
         : model_has_mtp(e->model) ? "drafting is off"
                                   : "the model has no multi-token-prediction head: plain decoding");
-    const size_t fixed = (size_t)e->info.weight_bytes, states = (size_t)e->info.state_bytes;
+    const size_t fixed = (size_t)e->info.weight_bytes, states = (size_t)e->info.state_bytes,
+                 requests = (size_t)e->info.request_bytes;
     log_info(
         "eng",
         "memory: %zu MiB of weights, %zu MiB of states and caches, %zu MiB for requests: at most %zu MiB",
-        fixed >> 20, states >> 20, LIMIT_REQUEST_MEMORY >> 20, (fixed + states + LIMIT_REQUEST_MEMORY) >> 20);
+        fixed >> 20, states >> 20, requests >> 20, (fixed + states + requests) >> 20);
     e->inbox = inbox_create(opt->n_queue ? opt->n_queue : LIMIT_QUEUE, e->n_slots);
     if (!e->inbox) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
@@ -408,6 +415,8 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     }
     pthread_mutex_init(&e->status_lock, NULL);
     pthread_mutex_init(&e->trie_lock, NULL);
+    e->own_memory = opt->memory ? NULL : ledger_create(SIZE_MAX);
+    e->memory = opt->memory ? opt->memory : e->own_memory;
     e->on_event = opt->on_event;
     e->on_event_ctx = opt->on_event_ctx;
     e->film_program = opt->film_program;
@@ -423,7 +432,9 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->cache_type = opt->exact ? KV_F32 : KV_F16;
     err_code err = ERR_OK;
     char *full = realpath(opt->model_dir, NULL);
-    if (!full || strlen(full) >= sizeof e->dir) {
+    if (!e->memory) {
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
+    } else if (!full || strlen(full) >= sizeof e->dir) {
         err = err_set(detail, ERR_NOT_FOUND, "there is no model folder at %s", opt->model_dir);
     } else if (e->n_slots < 1 || e->n_slots > NN_ROWS_EXACT) {
         err =
@@ -473,6 +484,7 @@ void engine_close(engine *e)
     token_trie_destroy(e->trie);
     model_close(e->model);
     compute_destroy(e->compute);
+    ledger_destroy(e->own_memory);
     pthread_mutex_destroy(&e->status_lock);
     pthread_mutex_destroy(&e->trie_lock);
     free(e);

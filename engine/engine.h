@@ -41,8 +41,9 @@ typedef struct engine_options {
     const char *cache_type;    /* keys and values: "f32", "bf16", "f16", "q8"; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
-    int64_t
-        mem_limit_mib; /* weights, states, caches and LIMIT_REQUEST_MEMORY keep within it; 0: the free memory */
+    int64_t mem_limit_mib;    /* weights, states, caches and requests keep within it; 0: the free memory */
+    /* What requests reserve (base/ledger.h); gets its limit when the model is open, and outlives the engine. NULL: it has its own. */
+    struct ledger *memory;
     bool share_cache; /* both caches are everybody's, whatever the scope of a request */
     const char *
         film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
@@ -105,7 +106,7 @@ typedef struct engine_info {
     const char *cache_type; /* of keys and values */
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
     int32_t max_images; /* pictures and films of a request */
-    uint64_t n_params, weight_bytes, state_bytes;
+    uint64_t n_params, weight_bytes, state_bytes, request_bytes;
     /* What answers take at least (model/cost.h): bytes a decode step moves, and for every token before it; multiplications
      * and additions of a token in the layers, in the head, and with every token before it; of a picture's patch in the
      * layers of the vision tower, and with every other patch of the picture. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/ledger.h"
 #include "compute/nn.h"
 #include "engine/draft.h"
 #include "engine/engine.h"
@@ -62,9 +63,10 @@ struct engine {
     char compute_text[128];
     int32_t prefill_chunk;
     const char *film_program;
-    film_limits film_limits; /* what every film is read with, but for its cancelling */
-    int32_t max_film_frames; /* shown to the model */
-    size_t max_image_pixels; /* of one picture */
+    film_limits film_limits;     /* what every film is read with, but for its cancelling */
+    int32_t max_film_frames;     /* shown to the model */
+    size_t max_image_pixels;     /* of one picture */
+    ledger *memory, *own_memory; /* for requests; the second if engine_options has none */
     bool film_outer_pair;
     bool share_cache;
     bool drafting; /* the model has a draft head and it may be used */

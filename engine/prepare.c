@@ -11,6 +11,7 @@
 #include "engine/engine_private.h"
 #include "engine/prepare_film.h"
 #include "engine/prompt.h"
+#include "vision/picture.h"
 
 /* ---- media ---- */
 
@@ -47,6 +48,12 @@ static void on_frame_shown(void *ctx)
     report(p);
 }
 
+/* Where a film belongs. */
+typedef struct film_place {
+    const engine *e;
+    const gen_request *r;
+} film_place;
+
 /* Names the request field in an error of a library-free layer below. */
 static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
 {
@@ -56,26 +63,60 @@ static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
     return err;
 }
 
-static err_code prepare_picture(engine *e, gen_media *m, const chat_part *part, size_t *pixels,
-                                err_detail *detail)
+/* A picture that is still to be decoded. */
+typedef struct picture_todo {
+    size_t medium; /* index into r->media */
+    const chat_part *part;
+    image_plan plan;
+} picture_todo;
+
+/* What is found out about the media of a request before pictures are decoded. */
+typedef struct media_plan {
+    media_progress progress;
+    size_t pixels; /* of all pictures */
+    picture_todo pictures[LIMIT_IMAGES];
+    size_t n_pictures;
+    double ms; /* spent on media */
+} media_plan;
+
+static picture_job job_of(const engine *e, const chat_part *part, const image_limits *limits,
+                          media_progress *progress)
 {
-    const size_t left = LIMIT_IMAGE_PIXELS_SUM - *pixels;
-    const image_limits limits = {.max_pixels = left < e->max_image_pixels ? left : e->max_image_pixels,
-                                 .max_side = LIMIT_IMAGE_SIDE};
-    image img = {0};
-    err_code err = image_decode(&img, part->data, part->data_bytes, &limits, detail);
-    if (err == ERR_OK) {
-        m->pixels = (size_t)img.width * (size_t)img.height;
-        *pixels += m->pixels;
-        err = processor_image(&m->patches, &e->processor, &img, detail);
-    } else if (err == ERR_LIMIT && left < e->max_image_pixels) {
-        err = err_set_param(
+    picture_job job = prepare_picture_job(e, part->data, part->data_bytes, limits);
+    job.cancelled = is_cancelled;
+    job.ctx = progress;
+    return job;
+}
+
+static image_limits limits_of(const engine *e)
+{
+    return (image_limits){.max_pixels = e->max_image_pixels, .max_side = LIMIT_IMAGE_SIDE};
+}
+
+/* The grid of a picture, from its header; it is decoded once it is known that the prompt fits. */
+static err_code plan_picture(const engine *e, gen_request *r, const chat_part *part, media_plan *plan,
+                             err_detail *detail)
+{
+    const size_t left = LIMIT_IMAGE_PIXELS_SUM - plan->pixels;
+    const image_limits limits = limits_of(e);
+    const picture_job job = job_of(e, part, &limits, &plan->progress);
+    gen_media *m = &r->media[r->n_media];
+    picture_todo *todo = &plan->pictures[plan->n_pictures];
+    *todo = (picture_todo){.medium = r->n_media, .part = part};
+    err_code err = picture_measure(&todo->plan, &job, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    m->pixels = (size_t)todo->plan.width * (size_t)todo->plan.height;
+    if (m->pixels > left) {
+        return err_set_param(
             detail, ERR_LIMIT, NULL, "image_too_large",
             "the pictures of this request hold more than %zu megapixels together; send smaller ones",
             LIMIT_IMAGE_PIXELS_SUM >> 20);
     }
-    image_deinit(&img);
-    return err;
+    plan->pixels += m->pixels;
+    plan->n_pictures++;
+    return processor_image_plan(&m->patches, &e->processor, todo->plan.height, todo->plan.width, detail);
 }
 
 /* Fills hash and key, and looks whether the picture or film was encoded before: then m gets what the prompt needs to
@@ -115,23 +156,52 @@ static err_code find_features(engine *e, gen_request *r, const chat_part *part, 
     return ERR_OK;
 }
 
-/* Decodes a picture or a film into the next of r->media, unless it is known already. */
-static err_code prepare_part(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
-                             size_t *pixels, media_progress *progress, err_detail *detail)
+static size_t media_rows(const gen_request *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_media; i++) {
+        n += (size_t)r->media[i].patches.n_tokens;
+    }
+    return n;
+}
+
+static err_code check_context(const engine *e, size_t n_tokens, err_detail *detail)
+{
+    return n_tokens < (size_t)e->info.n_ctx
+               ? ERR_OK
+               : err_set_param(
+                     detail, ERR_CONTEXT, "messages", "context_length_exceeded",
+                     "the prompt has %zu tokens; the context holds %d (--ctx-size) and needs room for the "
+                     "answer: shorten the conversation",
+                     n_tokens, e->info.n_ctx);
+}
+
+/* A film's grid is known: refuses it before memory is taken if the media alone are more than the context holds. */
+static err_code film_fits(void *ctx, const patches *p, err_detail *detail)
+{
+    const film_place *place = ctx;
+    return check_context(place->e, media_rows(place->r) + (size_t)p->n_tokens, detail);
+}
+
+/* Finds out what the prompt must know of a picture or a film, into the next of r->media. A film is read for it. */
+static err_code plan_part(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
+                          media_plan *plan, err_detail *detail)
 {
     gen_media *m = &r->media[r->n_media];
+    media_progress *progress = &plan->progress;
     if (is_cancelled(progress)) {
         return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
     }
-    err_code err = find_features(e, r, part, vc, pixels, detail);
+    err_code err = find_features(e, r, part, vc, &plan->pixels, detail);
     const bool is_new = err == ERR_OK && !m->features;
     if (is_new && m->is_video) {
-        const film_hooks hooks = {on_film_planned, on_frame_shown, is_cancelled, progress};
-        err = prepare_film(e, m, part, &hooks, detail);
+        film_place place = {e, r};
+        const film_hooks hooks = {on_film_planned, on_frame_shown, is_cancelled, progress, film_fits, &place};
+        err = prepare_film(e, r, m, part, &hooks, detail);
     } else if (is_new) {
-        err = prepare_picture(e, m, part, pixels, detail);
+        err = plan_picture(e, r, part, plan, detail);
     }
-    if (!is_new || !m->is_video) {
+    if (!is_new) {
         progress->done++;
         report(progress);
     }
@@ -141,11 +211,11 @@ static err_code prepare_part(engine *e, gen_request *r, const chat_part *part, v
     return at_part(err, part, detail);
 }
 
-/* Decodes every picture and film of the chat into r->media. */
-static err_code prepare_media(engine *e, gen_request *r, const chat_input *in, const prepare_hooks *hooks,
-                              err_detail *detail)
+/* Makes r->media of all pictures and films of the chat; pictures are measured only. */
+static err_code plan_media(engine *e, gen_request *r, const chat_input *in, media_plan *plan,
+                           err_detail *detail)
 {
-    size_t total = 0, pixels = 0;
+    size_t total = 0;
     for (size_t i = 0; i < in->n_messages; i++) {
         for (size_t p = 0; p < in->messages[i].n_parts; p++) {
             total += in->messages[i].parts[p].kind != CHAT_TEXT;
@@ -170,20 +240,109 @@ static err_code prepare_media(engine *e, gen_request *r, const chat_input *in, c
     }
     const double start = clock_ms();
     vision_cache *vc = in->params.no_cache ? NULL : e->vision_cache;
-    media_progress progress = {.hooks = hooks, .total = (int32_t)total};
-    report(&progress);
+    plan->progress.total = (int32_t)total;
+    report(&plan->progress);
     for (size_t i = 0; i < in->n_messages; i++) {
         for (size_t p = 0; p < in->messages[i].n_parts; p++) {
             const chat_part *part = &in->messages[i].parts[p];
-            err_code err =
-                part->kind == CHAT_TEXT ? ERR_OK : prepare_part(e, r, part, vc, &pixels, &progress, detail);
+            err_code err = part->kind == CHAT_TEXT ? ERR_OK : plan_part(e, r, part, vc, plan, detail);
             if (err != ERR_OK) {
                 return err;
             }
         }
     }
-    r->media_ms = clock_ms() - start;
+    plan->ms = clock_ms() - start;
     return ERR_OK;
+}
+
+/* ---- memory ---- */
+
+/* Bytes that a byte of text takes, at most, on its way through the template and the tokenizer. */
+enum { TEXT_BYTES = 20 };
+
+/* Reserves that for all text of the chat; the caller gives it back. */
+static err_code reserve_text(gen_request *r, const chat_input *in, media_plan *plan, size_t *n,
+                             err_detail *detail)
+{
+    const ledger_patience patience = {is_cancelled, &plan->progress};
+    size_t text = 0;
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
+            text += in->messages[i].parts[p].kind == CHAT_TEXT ? in->messages[i].parts[p].text_len : 0;
+        }
+    }
+    const size_t held = r->memory.bytes;
+    err_code err = ledger_take(&r->memory, "the text of this request", TEXT_BYTES * text, &patience, detail);
+    *n = r->memory.bytes - held;
+    return err;
+}
+
+/* Bytes that decoding one of the pictures takes at most, beside its patches. */
+static size_t decoding_bytes(const gen_request *r, const media_plan *plan)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < plan->n_pictures; i++) {
+        /* resized, and on its way from another process */
+        const size_t resized = 2 * patches_bytes(&r->media[plan->pictures[i].medium].patches);
+        const size_t n = plan->pictures[i].plan.bytes + resized;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Reserves what the request needs until it is answered, and *extra for the decoding of one picture after another, in one step:
+ * nobody waits for memory with half of it in hand. The prompt is known to fit. */
+static err_code reserve_memory(engine *e, gen_request *r, size_t n_tokens, media_plan *plan, size_t *extra,
+                               err_detail *detail)
+{
+    const size_t width = model_config_feature_width(model_get_config(e->model)), n_rows = media_rows(r);
+    const ledger_patience patience = {is_cancelled, &plan->progress};
+    size_t frame = 0;
+    size_t n = n_tokens * (sizeof *r->positions + 2 * sizeof *r->prompt.ids + sizeof *r->boundaries) +
+               n_rows * (width * sizeof *r->embeds + sizeof *r->embed_rows);
+    for (size_t i = 0; i < plan->n_pictures; i++) {
+        n += patches_bytes(&r->media[plan->pictures[i].medium].patches);
+    }
+    for (size_t i = 0; i < r->n_media; i++) {
+        const patches *p = &r->media[i].patches;
+        const size_t area = r->media[i].features ? 0 : (size_t)p->h * (size_t)p->w;
+        frame = area > frame ? area : frame;
+    }
+    r->scratch_bytes = frame ? vit_scratch_bytes(e->vision, frame) : 0;
+    *extra = decoding_bytes(r, plan);
+    return ledger_take(&r->memory, n_rows ? "this request with its pictures and films" : "this request",
+                       n + r->scratch_bytes + *extra, &patience, detail);
+}
+
+/* Decodes the pictures, one after another. Their memory is reserved. */
+static err_code decode_pictures(engine *e, gen_request *r, media_plan *plan, err_detail *detail)
+{
+    const double start = clock_ms();
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < plan->n_pictures && err == ERR_OK; i++) {
+        const picture_todo *todo = &plan->pictures[i];
+        patches *p = &r->media[todo->medium].patches;
+        const image_limits limits = limits_of(e);
+        const picture_job job = job_of(e, todo->part, &limits, &plan->progress);
+        image img = {0};
+        if (is_cancelled(&plan->progress)) {
+            return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
+        }
+        err = picture_read(&img, &job, &todo->plan, p->w * e->processor.patch_size,
+                           p->h * e->processor.patch_size, detail);
+        if (err == ERR_OK) {
+            err = patches_alloc(p, detail);
+        }
+        if (err == ERR_OK) {
+            err = processor_image_fill(p, &e->processor, &img, detail);
+        }
+        image_deinit(&img);
+        plan->progress.done++;
+        report(&plan->progress);
+        err = at_part(err, todo->part, detail);
+    }
+    r->media_ms = r->n_media ? plan->ms + clock_ms() - start : 0;
+    return err;
 }
 
 /* ---- placeholders ---- */
@@ -215,16 +374,24 @@ static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
     return n;
 }
 
+/* The length of the prompt whose placeholders, one for each picture or frame, become as many as there are rows. */
+static size_t expanded_len(const engine *e, const gen_request *r, const token_ids *ids)
+{
+    const model_config *cfg = model_get_config(e->model);
+    size_t n = ids->len + media_rows(r);
+    for (size_t i = 0; i < ids->len && r->n_media; i++) {
+        n -= ids->ids[i] == cfg->image_token_id || ids->ids[i] == cfg->video_token_id;
+    }
+    return n;
+}
+
 /* One placeholder id per picture or frame in `ids` becomes as many as it has embedding rows; r->prompt receives the
  * result and r->embed_rows the indices of the placeholders. */
 static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *ids, err_detail *detail)
 {
     const model_config *cfg = model_get_config(e->model);
-    size_t n_rows = 0;
+    const size_t n_rows = media_rows(r);
     media_walk walk = {0};
-    for (size_t i = 0; i < r->n_media; i++) {
-        n_rows += (size_t)r->media[i].patches.n_tokens;
-    }
     if (n_rows) {
         r->embed_rows = malloc(n_rows * sizeof *r->embed_rows);
         r->embeds = malloc(n_rows * model_config_feature_width(cfg) * sizeof *r->embeds);
@@ -343,12 +510,9 @@ static err_code finish_request(engine *e, gen_request *r, const gen_params *para
     if (r->prompt.len == 0) {
         return err_set(detail, ERR_INVALID, "the prompt is empty");
     }
-    if (r->prompt.len >= (size_t)e->info.n_ctx) {
-        return err_set_param(
-            detail, ERR_CONTEXT, "messages", "context_length_exceeded",
-            "the prompt has %zu tokens; the context holds %d (--ctx-size) and needs room for the "
-            "answer: shorten the conversation",
-            r->prompt.len, e->info.n_ctx);
+    err_code err = check_context(e, r->prompt.len, detail);
+    if (err != ERR_OK) {
+        return err;
     }
     gen_bias *biases = NULL;
     if (params->n_biases) {
@@ -392,16 +556,22 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (!r) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
     }
+    media_plan media = {.progress = {.hooks = hooks}};
+    size_t extra = 0, text_memory = 0, n_tokens = 0;
+    r->memory.ledger = e->memory;
     r->scope = e->share_cache ? 0 : in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
     const tokenizer *tok = model_tokenizer(e->model);
     work_count building = {.cancelled = hooks ? hooks->cancelled : NULL, .ctx = hooks ? hooks->ctx : NULL};
     err_code err = constrain_request(e, r, in, &building, detail);
     if (err == ERR_OK) {
-        err = prepare_media(e, r, in, hooks, detail);
+        err = plan_media(e, r, in, &media, detail);
     }
     if (err == ERR_OK) {
         err = check_wanted(hooks, detail);
+    }
+    if (err == ERR_OK) {
+        err = reserve_text(r, in, &media, &text_memory, detail);
     }
     if (err == ERR_OK) {
         err = prompt_render(&text, tok, e->template, in, detail);
@@ -433,8 +603,21 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         err = tokenizer_encode(tok, &r->think_close, THINK_CLOSING, sizeof THINK_CLOSING - 1,
                                TOKENIZER_SPECIALS, detail);
     }
+    /* The context is checked before memory is reserved, and that before anything is decoded. */
+    if (err == ERR_OK) {
+        n_tokens = expanded_len(e, r, &ids);
+        err = check_context(e, n_tokens, detail);
+    }
+    ledger_give(&r->memory, text_memory); /* what is left of it is as small as the context */
+    if (err == ERR_OK) {
+        err = reserve_memory(e, r, n_tokens, &media, &extra, detail);
+    }
     if (err == ERR_OK) {
         err = expand_placeholders(e, r, &ids, detail);
+    }
+    if (err == ERR_OK) {
+        err = decode_pictures(e, r, &media, detail);
+        ledger_give(&r->memory, extra);
     }
     if (err == ERR_OK) {
         err = finish_request(e, r, &in->params, detail);

@@ -14,8 +14,16 @@ typedef struct film_reader {
     const processor_config *pc;
     patches *patches;
     const film_hooks *hooks;
+    ledger_hold *memory;
+    size_t kept; /* of it: the patches */
     int32_t n;
 } film_reader;
+
+static bool film_cancelled(void *ctx)
+{
+    const film_reader *r = ctx;
+    return r->hooks->cancelled(r->hooks->ctx);
+}
 
 static err_code begin_film(void *ctx, const film_info *info, int32_t n, const double *times,
                            err_detail *detail)
@@ -23,7 +31,18 @@ static err_code begin_film(void *ctx, const film_info *info, int32_t n, const do
     film_reader *r = ctx;
     r->n = n;
     r->hooks->planned(r->hooks->ctx, n);
-    return processor_video_begin(r->patches, r->pc, n, info->height, info->width, times, detail);
+    err_code err = processor_video_plan(r->patches, r->pc, n, info->height, info->width, times, detail);
+    if (err == ERR_OK) {
+        err = r->hooks->fits(r->hooks->fits_ctx, r->patches, detail);
+    }
+    if (err == ERR_OK) {
+        /* one frame of them is on its way, too */
+        const ledger_patience patience = {film_cancelled, r};
+        const size_t n_bytes = patches_bytes(r->patches), frame = n_bytes / (size_t)r->patches->t;
+        err = ledger_take(r->memory, "the film", n_bytes + frame, &patience, detail);
+        r->kept = err == ERR_OK ? n_bytes : 0;
+    }
+    return err == ERR_OK ? patches_alloc(r->patches, detail) : err;
 }
 
 static err_code add_frame(void *ctx, int32_t i, const image *frame, err_detail *detail)
@@ -32,12 +51,6 @@ static err_code add_frame(void *ctx, int32_t i, const image *frame, err_detail *
     err_code err = processor_video_add(r->patches, r->pc, r->n, i, frame, detail);
     r->hooks->shown(r->hooks->ctx);
     return err;
-}
-
-static bool film_cancelled(void *ctx)
-{
-    const film_reader *r = ctx;
-    return r->hooks->cancelled(r->hooks->ctx);
 }
 
 static err_code read_file(const engine *e, film_reader *r, const chat_part *part, const film_request *wanted,
@@ -56,9 +69,16 @@ static err_code read_file(const engine *e, film_reader *r, const chat_part *part
         .max_shown = e->max_film_frames,
         .program = e->film_program,
     };
+    const ledger_patience patience = {film_cancelled, r};
+    size_t reserve = 0;
+    job.limits.max_memory = prepare_film_memory(e, &reserve);
     job.limits.cancelled = film_cancelled;
     job.limits.ctx = r;
-    return film_show(&job, &(film_viewer){.begin = begin_film, .frame = add_frame, .ctx = r}, detail);
+    err_code err = ledger_take(r->memory, "reading the film", reserve + (part->fd > 0 ? 0 : part->data_bytes),
+                               &patience, detail);
+    return err != ERR_OK
+               ? err
+               : film_show(&job, &(film_viewer){.begin = begin_film, .frame = add_frame, .ctx = r}, detail);
 }
 
 /* The pictures of a list are frames of a film of video.list_fps; those are shown that such a film would show. */
@@ -78,16 +98,29 @@ static err_code read_list(const engine *e, film_reader *r, const chat_video *vid
         if (film_cancelled(r)) {
             return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
         }
-        err = image_decode(&img, file->data, file->bytes, &limits, detail);
+        picture_job job = prepare_picture_job(e, file->data, file->bytes, &limits);
+        image_plan plan;
+        job.cancelled = film_cancelled;
+        job.ctx = r;
+        err = picture_measure(&plan, &job, detail);
         if (err == ERR_OK && i == 0) {
-            info.width = img.width;
-            info.height = img.height;
+            info.width = plan.width;
+            info.height = plan.height;
             err = begin_film(r, &info, n, times, detail);
         }
         if (err == ERR_OK) {
-            err = add_frame(r, i, &img, detail);
+            const ledger_patience patience = {film_cancelled, r};
+            err = ledger_take(r->memory, "a picture of the film", plan.bytes, &patience, detail);
         }
-        image_deinit(&img);
+        if (err == ERR_OK) {
+            err = picture_read(&img, &job, &plan, r->patches->w * r->pc->patch_size,
+                               r->patches->h * r->pc->patch_size, detail);
+            if (err == ERR_OK) {
+                err = add_frame(r, i, &img, detail);
+            }
+            image_deinit(&img);
+            ledger_give(r->memory, plan.bytes);
+        }
     }
     return err;
 }
@@ -122,9 +155,30 @@ void prepare_film_hash(uint8_t out[HASH_BYTES], const chat_part *part)
     hash_sha256(out, &key, sizeof key);
 }
 
-err_code prepare_film(const engine *e, gen_media *m, const chat_part *part, const film_hooks *hooks,
-                      err_detail *detail)
+picture_job prepare_picture_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits)
 {
+    return (picture_job){.data = data,
+                         .bytes = n,
+                         .limits = *limits,
+                         .max_memory = e->film_limits.max_memory,
+                         .max_wall_s = e->film_limits.max_wall_s,
+                         .program = e->film_program};
+}
+
+size_t prepare_film_memory(const engine *e, size_t *reserve)
+{
+    /* What the program has at its start, and a few frames on their way through the socket. */
+    enum { START_BYTES = 40 << 20 };
+    const size_t half = e->memory ? ledger_get_status(e->memory).limit / 2 : SIZE_MAX;
+    const size_t n = e->film_limits.max_memory < half ? e->film_limits.max_memory : half;
+    *reserve = e->film_program ? n + START_BYTES : n;
+    return n;
+}
+
+err_code prepare_film(const engine *e, gen_request *r, gen_media *m, const chat_part *part,
+                      const film_hooks *hooks, err_detail *detail)
+{
+    const size_t held = r->memory.bytes;
     const chat_video *video = &part->video;
     const film_request wanted = {.fps = video->fps,
                                  .n_frames = video->n_frames,
@@ -140,12 +194,14 @@ err_code prepare_film(const engine *e, gen_media *m, const chat_part *part, cons
     if (video->max_frames > 0 && video->max_frames < pc.video_min_frames) {
         pc.video_min_frames = video->max_frames;
     }
-    film_reader r = {.pc = &pc, .patches = &m->patches, .hooks = hooks};
-    err_code err =
-        video->n_list ? read_list(e, &r, video, &wanted, detail) : read_file(e, &r, part, &wanted, detail);
+    film_reader reader = {.pc = &pc, .patches = &m->patches, .hooks = hooks, .memory = &r->memory};
+    err_code err = video->n_list ? read_list(e, &reader, video, &wanted, detail)
+                                 : read_file(e, &reader, part, &wanted, detail);
     if (err != ERR_OK) {
         patches_deinit(&m->patches);
+        reader.kept = 0;
     }
+    ledger_give(&r->memory, r->memory.bytes - held - reader.kept);
     return err;
 }
 

@@ -1,7 +1,7 @@
 /* preview: what a picture or film is, and how the model would see it, for the person who uploaded it. Prep threads. */
 #include <sys/mman.h>
 
-#include "engine/engine_private.h"
+#include "engine/prepare_film.h"
 #include "vision/film_worker.h"
 #include "vision/image_write.h"
 
@@ -12,6 +12,7 @@ typedef struct previewer {
     const engine *e;
     const preview_hooks *hooks;
     preview_tokens *tokens;
+    ledger_hold memory;
     int32_t n_shown; /* frames that became thumbs */
     double thumb_times[ENGINE_PREVIEW_THUMBS];
     int32_t thumb_frames[ENGINE_PREVIEW_THUMBS];
@@ -92,8 +93,15 @@ static err_code preview_film(previewer *p, int fd, size_t n_bytes, err_detail *d
         .max_shown = p->e->max_film_frames,
         .program = p->e->film_program,
     };
+    const ledger_patience patience = {is_cancelled, p};
+    size_t reserve = 0;
+    job.limits.max_memory = prepare_film_memory(p->e, &reserve);
     job.limits.cancelled = is_cancelled;
     job.limits.ctx = p;
+    err_code err = ledger_take(&p->memory, "the preview", reserve, &patience, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
     if (job.limits.max_wall_s <= 0.0 || job.limits.max_wall_s > WALL_S) {
         job.limits.max_wall_s = WALL_S;
     }
@@ -117,12 +125,24 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
     if (data == MAP_FAILED) {
         return err_set(detail, ERR_IO, "the picture cannot be read");
     }
-    err_code err = image_decode(&img, data, n_bytes, &limits, detail);
+    picture_job job = prepare_picture_job(p->e, data, n_bytes, &limits);
+    image_plan plan;
+    job.cancelled = is_cancelled;
+    job.ctx = p;
+    err_code err = picture_measure(&plan, &job, detail);
     if (err == ERR_OK) {
-        err = processor_image_size(pc, img.height, img.width, &height, &width, detail);
+        err = processor_image_size(pc, plan.height, plan.width, &height, &width, detail);
     }
     if (err == ERR_OK) {
-        const engine_media_facts facts = {.width = img.width, .height = img.height};
+        const ledger_patience patience = {is_cancelled, p};
+        const size_t resized = 6 * (size_t)height * (size_t)width;
+        err = ledger_take(&p->memory, "the preview", n_bytes + plan.bytes + resized, &patience, detail);
+    }
+    if (err == ERR_OK) {
+        err = picture_read(&img, &job, &plan, width, height, detail);
+    }
+    if (err == ERR_OK) {
+        const engine_media_facts facts = {.width = plan.width, .height = plan.height};
         *p->tokens = (preview_tokens){1, tokens_of(pc, height, width) + WORDS_PICTURE};
         p->hooks->facts(p->hooks->ctx, &facts);
         err = show_thumb(p, &img, 0.0, detail);
@@ -135,10 +155,12 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
 err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_film,
                         const preview_hooks *hooks, err_detail *detail)
 {
-    previewer p = {.e = e, .hooks = hooks, .tokens = out};
+    previewer p = {.e = e, .hooks = hooks, .tokens = out, .memory = {.ledger = e->memory}};
     *out = (preview_tokens){0};
     if (!e->vision || (is_film && !e->info.has_video)) {
         return err_set(detail, ERR_UNSUPPORTED, "this model cannot see it");
     }
-    return (is_film ? preview_film : preview_picture)(&p, fd, n_bytes, detail);
+    err_code err = (is_film ? preview_film : preview_picture)(&p, fd, n_bytes, detail);
+    ledger_give_all(&p.memory);
+    return err;
 }

@@ -15,11 +15,14 @@ gen_request *gen_request_create(void)
     return r;
 }
 
-void gen_media_deinit(gen_media *m)
+void gen_request_drop_media(gen_request *r, size_t i)
 {
+    gen_media *m = &r->media[i];
+    const size_t n = m->patches.pixels ? patches_bytes(&m->patches) : 0;
     patches_deinit(&m->patches);
     vision_cache_release(m->features);
     m->features = NULL;
+    ledger_give(&r->memory, n);
 }
 
 void gen_request_free(gen_request *r)
@@ -28,7 +31,7 @@ void gen_request_free(gen_request *r)
         return;
     }
     for (size_t i = 0; i < r->n_media; i++) {
-        gen_media_deinit(&r->media[i]);
+        gen_request_drop_media(r, i);
     }
     free(r->media);
     free(r->embeds);
@@ -40,6 +43,7 @@ void gen_request_free(gen_request *r)
     token_ids_deinit(&r->prompt);
     token_ids_deinit(&r->think_close);
     gen_event_free(r->done);
+    ledger_give_all(&r->memory);
     free(r);
 }
 

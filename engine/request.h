@@ -7,6 +7,7 @@
 #define PARLEY_ENGINE_REQUEST_H
 
 #include "base/hash.h"
+#include "base/ledger.h"
 #include "engine/gen.h"
 #include "engine/vision_cache.h"
 #include "model/decoder.h"
@@ -49,12 +50,14 @@ struct gen_request {
     token_ids think_close; /* what closes a think block (think.h) */
     int32_t n_images, n_videos;
     double media_ms;
+    ledger_hold memory;   /* what is reserved for all of this; without a ledger: nothing */
+    size_t scratch_bytes; /* of it: the encoder's scratch, until the media are encoded */
     int64_t submitted_ns; /* set by engine_submit */
     gen_event *done;      /* taken at submit, so that the last event can always be sent */
 };
 
-/* Frees the patches and lets go of the features. */
-void gen_media_deinit(gen_media *m);
+/* Frees the patches of a medium, gives back their memory, and lets go of the features. */
+void gen_request_drop_media(gen_request *r, size_t i);
 
 /* All zero; NULL without memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
 MUST_CHECK gen_request *gen_request_create(void);

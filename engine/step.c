@@ -16,7 +16,8 @@
 #include "engine/engine_private.h"
 
 /* Patches that one vision unit may hold; a picture is one unit, a film goes in groups of frames. */
-enum { VISION_UNIT_PATCHES = 4096 };
+/* SCRATCH_KEPT: bytes of the encoder's scratch that stay between pictures. */
+enum { VISION_UNIT_PATCHES = 4096, VISION_SCRATCH_KEPT = 32 << 20 };
 
 /* ---- events ---- */
 
@@ -183,7 +184,7 @@ static err_code resume_prefix(engine *e, slot *s, err_detail *detail)
     seq_state_set_rope_delta(s->seq, r->rope_delta);
     s->prompt_done = s->timings.cache_n = n;
     while (s->media_done < r->n_media && r->embed_rows[r->media[s->media_done].first_row] < n) {
-        gen_media_deinit(&r->media[s->media_done++]);
+        gen_request_drop_media(r, s->media_done++);
     }
     while (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] <= n) {
         s->next_boundary++;
@@ -537,12 +538,16 @@ static void decode_step(engine *e)
 /* All rows of the current picture or film are there. */
 static void finish_medium(engine *e, slot *s)
 {
-    gen_media_deinit(&s->req->media[s->media_done]);
+    gen_request *r = s->req;
+    gen_request_drop_media(r, s->media_done);
     s->frames_done = 0;
     s->media_done++;
     emit_vision_progress(e, s);
-    if (s->media_done == s->req->n_media) {
+    if (s->media_done == r->n_media) {
         s->phase = GEN_PHASE_PREFILL;
+        vit_trim(e->vision, VISION_SCRATCH_KEPT);
+        ledger_give(&r->memory, r->scratch_bytes);
+        r->scratch_bytes = 0;
     }
 }
 
@@ -580,10 +585,11 @@ static void vision_step(engine *e, slot *s)
     const size_t rows_per_frame = (size_t)(m->n_rows / p->t);
     const size_t width = model_config_feature_width(model_get_config(e->model));
     float *out = s->req->embeds + ((size_t)m->first_row + (size_t)s->frames_done * rows_per_frame) * width;
-    const float *rows = p->rows + (size_t)s->frames_done * (size_t)frame * p->row_len;
+    const patch_reader reader = {p, &e->processor, (size_t)s->frames_done * (size_t)frame};
+    const vit_rows rows = {.read = patch_reader_read, .ctx = &reader};
     int64_t start = clock_ns();
     err_detail detail = {0};
-    err_code err = vit_encode(e->vision, e->compute, out, NULL, rows, n, p->h, p->w, &detail);
+    err_code err = vit_encode(e->vision, e->compute, out, NULL, &rows, n, p->h, p->w, &detail);
     if (err != ERR_OK) {
         fail(e, s, err, &detail);
         return;

@@ -53,6 +53,7 @@ void answer_destroy(answer *a)
     prep_ticket_release(a->ticket);
     gen_request_free(a->request);
     bytes_deinit(&a->body);
+    ledger_give_all(&a->memory);
     if (a->has_reply) {
         responses_reply_deinit(&a->reply);
     }

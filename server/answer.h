@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ledger.h"
 #include "engine/engine.h"
 #include "server/chat_reply.h"
 #include "server/messages_reply.h"
@@ -63,7 +64,8 @@ typedef struct answer {
     bool is_accepted;                        /* the body is valid, and opt holds what it says */
     char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     prep_kind prep;
-    bytes body; /* ANSWER_HELD */
+    bytes body;         /* ANSWER_HELD */
+    ledger_hold memory; /* of the body */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request; /* ANSWER_READY */

@@ -65,6 +65,12 @@ static void read_context_numbers(api_error *e)
     }
 }
 
+/* Limits of the whole request, not of one of its fields. */
+static bool is_too_large(const char *name)
+{
+    return strcmp(name, "body_too_large") == 0 || strcmp(name, "memory_limit") == 0;
+}
+
 void api_error_from(api_error *e, err_code code, const err_detail *d)
 {
     const char *text = d && d->text[0] ? d->text : err_name(code);
@@ -75,7 +81,7 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
     case ERR_CORRUPT:
     case ERR_LIMIT:
     case ERR_UNSUPPORTED:
-        api_error_set(e, strcmp(name, "body_too_large") == 0 ? 413 : 400, name, param, "%s", text);
+        api_error_set(e, is_too_large(name) ? 413 : 400, name, param, "%s", text);
         return;
     case ERR_NOT_FOUND:
         api_error_set(e, 404, name, param, "%s", text);
@@ -86,7 +92,11 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
         read_context_numbers(e);
         return;
     case ERR_BUSY:
-        api_error_set(e, 429, "queue_full", NULL, "the queue is full; try again in a moment");
+        if (strcmp(name, "memory_busy") == 0) {
+            api_error_set(e, 429, name, NULL, "%s", text);
+        } else {
+            api_error_set(e, 429, "queue_full", NULL, "the queue is full; try again in a moment");
+        }
         return;
     case ERR_NOMEM:
         api_error_set(e, 503, "out_of_memory", NULL, "no memory for this request; try again or shorten it");

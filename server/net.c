@@ -26,7 +26,7 @@ net_conn *net_find(net *n, uint64_t id)
 bool net_conn_receive(net_conn *c, const void *data, size_t len, size_t max)
 {
     net *n = c->net;
-    if (c->in.len + len > max || n->inflight + len > n->opt.max_inflight) {
+    if (c->in.len + len > max || n->inflight + len > n->opt.max_inflight || !ledger_try(&c->memory, len)) {
         return false;
     }
     c->in.max = max;
@@ -44,6 +44,7 @@ void net_conn_drop_input(net_conn *c)
     c->net->inflight -= c->in_counted;
     c->in_counted = 0;
     bytes_deinit(&c->in);
+    ledger_give_all(&c->memory);
 }
 
 /* ---- connections ---- */
@@ -101,6 +102,7 @@ static net_conn *conn_create(net *n, const char peer[LISTEN_PEER_MAX], bool is_u
     c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * 1000000000;
     bytes_init(&c->rx, SIZE_MAX / 2);
     bytes_init(&c->in, n->opt.max_body);
+    c->memory.ledger = n->opt.memory;
     bytes_init(&c->out, SIZE_MAX / 2);
     bytes_init(&c->piece, SIZE_MAX / 2);
     n->n_conns++;

@@ -120,7 +120,8 @@ typedef struct net_options {
     const char *const *
         origins; /* whose pages may read what the server answers (CORS); not owned, they live as long as the net */
     size_t n_origins;
-    size_t max_inflight; /* bytes of all bodies and messages being read */
+    size_t max_inflight;   /* bytes of all bodies and messages being read */
+    struct ledger *memory; /* where they are reserved (base/ledger.h); NULL: nowhere */
     int max_connections;
     int max_connections_per_address;
     int header_timeout_s; /* from connecting, or from the first byte of a later head, to its end */

@@ -512,6 +512,14 @@ static int begin_socket(net_conn *c, const http_head *from, const net_head *h, s
     return result;
 }
 
+/* Whether a body of that length could be read now. It is reserved as it arrives: who only announces takes nothing. */
+static bool has_room(const net *n, uint64_t length)
+{
+    const ledger_status s =
+        n->opt.memory ? ledger_get_status(n->opt.memory) : (ledger_status){.limit = SIZE_MAX};
+    return n->inflight + length <= n->opt.max_inflight && s.used <= s.limit && length <= s.limit - s.used;
+}
+
 /* A head that is whole; its body, if there is one, is read next. */
 static int take_request(net_conn *c, const http_head *from, const net_head *h)
 {
@@ -538,8 +546,8 @@ static int take_request(net_conn *c, const http_head *from, const net_head *h)
     if (!c->streams_body && length > c->net->opt.max_body) {
         return refuse_body(c, 413);
     }
-    if (!c->streams_body && c->net->inflight + length > c->net->opt.max_inflight) {
-        return refuse(c, 503, "server_busy", "too many uploads at once; try again in a moment");
+    if (!c->streams_body && !has_room(c->net, length)) {
+        return refuse(c, 429, "memory_busy", "the memory for requests is in use; try again in a moment");
     }
     if (!head.has_body) {
         return hand_up(c);
@@ -592,7 +600,7 @@ static int take_head(net_conn *c)
 static int receive(net_conn *c, const void *data, size_t len)
 {
     if (!net_conn_receive(c, data, len, c->net->opt.max_body)) {
-        return refuse(c, 503, "server_busy", "no memory for this body; try again in a moment");
+        return refuse(c, 429, "memory_busy", "there is no memory for this body now; try again in a moment");
     }
     return 0;
 }

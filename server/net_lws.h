@@ -10,6 +10,7 @@
 #include <libwebsockets.h>
 #include <stdatomic.h>
 
+#include "base/ledger.h"
 #include "server/id_table.h"
 #include "server/listen.h"
 #include "server/net.h"
@@ -52,8 +53,9 @@ typedef struct net_conn {
     const char *origin;                 /* one of net_options.origins: where its page came from; or NULL */
     bytes rx; /* HTTP: what was read and is not looked at yet: a head, and what comes behind a request */
     bytes in; /* body or message so far */
-    size_t in_counted; /* part of net.inflight */
-    bytes out;         /* bytes of head and body to be written */
+    size_t in_counted;  /* part of net.inflight */
+    ledger_hold memory; /* of `in` */
+    bytes out;          /* bytes of head and body to be written */
     size_t out_pos;
     const uint8_t *body; /* a reply's body that is not copied */
     size_t body_bytes, body_pos;

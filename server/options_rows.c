@@ -68,9 +68,12 @@ static const option_row ROWS[] = {
         .commands = IN_ENGINE, .group = GROUP_SPEED,
         .help = "memory that weights, states, caches and requests may take; what does not fit does not start",
         .note = "what is free",
-        .more = "The sum is logged at the start, with 512 MiB for requests. The context and the caches "
-                "shrink to fit unless they "
-                "were asked for. A process that reads a film is not counted: --media-mem."),
+        .more =
+            "The sum is logged at the start; requests get what weights, states and caches leave, at least "
+            "512 MiB. The context and the caches shrink to fit unless they were asked for. What requests "
+            "need is "
+            "reserved before it is taken, processes that decode videos and pictures included: what "
+            "does not fit now waits for 2 s, then gets 429, and what never could fit gets 413."),
     ROW(.name = "cache-ram", .metavar = "MIB", AT(cache_ram), .kind = OPTION_INT, .standard = -1, .max = MIB,
         .commands = IN_SERVE, .group = GROUP_SPEED,
         .help = "memory for states of earlier prompts; 0 keeps none",

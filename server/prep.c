@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "server/chat_request.h"
@@ -31,6 +32,7 @@ typedef struct prep_job {
     prep *prep;
     prep_order order;
     bytes body;
+    ledger_hold memory; /* of the body, and of what is made of it */
     prep_ticket *ticket;
     loop_message *accepted,
         *prepared; /* taken at the start: without memory the answer must still be told something */
@@ -48,6 +50,7 @@ struct prep {
     file_store *files;
     lineage *lineage;
     const remote_media *remote;
+    struct ledger *memory;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
     atomic_size_t n_jobs;  /* that wait or run */
     atomic_bool stopping;
@@ -93,6 +96,7 @@ void prep_ticket_release(prep_ticket *t)
 static void drop_body(prep_job *job)
 {
     atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
+    ledger_give(&job->memory, job->body.len);
     bytes_deinit(&job->body);
 }
 
@@ -101,6 +105,7 @@ static void job_free(void *message)
     prep_job *job = message;
     prep *p = job->prep;
     drop_body(job);
+    ledger_give_all(&job->memory);
     loop_message_free(job->accepted);
     loop_message_free(job->prepared);
     prep_ticket_release(job->ticket);
@@ -138,6 +143,15 @@ static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t t
         m->total = total;
         run->prep->post(run->prep->ctx, m);
     }
+}
+
+/* Reserves what parsing the body takes: the document, and the copies of its texts and files in the request. */
+static err_code reserve_parsing(prep_run *run, prep_job *job, err_detail *d)
+{
+    const ledger_patience patience = {is_cancelled, run};
+    const size_t n = job->body.len;
+    return ledger_take(&job->memory, "this request", json_memory(bytes_str(&job->body), n) + n + n / 2,
+                       &patience, d);
 }
 
 static err_code parse(chat_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
@@ -190,10 +204,10 @@ static void run_query(prep_run *run)
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
-    err_code err = is_cancelled(run)
-                       ? ERR_CANCELLED
-                       : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
-                                        job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
+    err_code err = is_cancelled(run) ? ERR_CANCELLED : reserve_parsing(run, job, &d);
+    err = err != ERR_OK ? err
+                        : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
+                                         job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
     drop_body(job);
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -279,7 +293,8 @@ static void run_job(prep_run *run)
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
     r.scope = job->order.scope;
-    err_code err = must_parse(run) ? parse(&r, &prompt, job, &d) : ERR_CANCELLED;
+    err_code err = must_parse(run) ? reserve_parsing(run, job, &d) : ERR_CANCELLED;
+    err = err == ERR_OK ? parse(&r, &prompt, job, &d) : err;
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
@@ -436,6 +451,11 @@ void prep_destroy(prep *p)
     free(p);
 }
 
+void prep_set_memory(prep *p, struct ledger *memory)
+{
+    p->memory = memory;
+}
+
 err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
@@ -447,7 +467,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         return ERR_NOMEM;
     }
     bytes moved = *body;
-    *job = (prep_job){.prep = p, .order = *order, .ticket = t};
+    *job = (prep_job){.prep = p, .order = *order, .ticket = t, .memory.ledger = p->memory};
     atomic_fetch_add(&t->refs, 1);
     atomic_fetch_add(&p->n_jobs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
@@ -456,6 +476,10 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         job_free(job);
         return ERR_NOMEM;
     }
+    if (!ledger_try(&job->memory, moved.len)) {
+        job_free(job);
+        return ERR_BUSY;
+    }
     job->body = moved;
     bytes_init(body, 0); /* the job owns the memory now */
     atomic_fetch_add(&p->n_bytes, moved.len);
@@ -463,7 +487,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         *body = moved;
         atomic_fetch_sub(&p->n_bytes, moved.len);
         bytes_init(&job->body, 0);
-        job_free(job);
+        job_free(job); /* gives the memory back, too */
         return ERR_BUSY;
     }
     find_thread(p);

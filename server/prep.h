@@ -45,6 +45,9 @@ void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 MUST_CHECK prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
                              lineage *conversations, const remote_media *remote,
                              void (*post)(void *ctx, loop_message *m), void *ctx);
+/* Where bodies that wait and what is made of them are reserved (base/ledger.h); before the first job. Without one there is
+ * no limit but max_bytes. */
+void prep_set_memory(prep *p, struct ledger *memory);
 /* Cancels what runs, refuses what waits; false if a thread has not ended in time. NULL allowed. */
 bool prep_end(prep *p, int within_ms);
 /* The same, then joins the threads, however long they take. NULL allowed. */
@@ -60,7 +63,7 @@ typedef struct prep_order {
     bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
 } prep_order;
 
-/* Queues a job and takes the body's memory; on ERR_BUSY and ERR_NOMEM it stays with the caller. */
+/* Queues a job and takes the body's memory; on ERR_BUSY (also if its memory is not free now) and ERR_NOMEM it stays with the caller. */
 MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
 /* Whether no job waits or runs: all that they had to say was posted, and none uses an engine. Loop thread. */
 bool prep_is_idle(const prep *p);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/fetch.h"
@@ -500,6 +501,7 @@ static err_code open_parts(serve *s, err_detail *d)
         }
     }
     s->inbox = mailbox_create(INBOX_MESSAGES);
+    s->memory = ledger_create(LIMIT_REQUEST_MEMORY - LIMIT_PROCESS_MEMORY); /* until the model is there */
     size_t max_bytes =
         SERVE_INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
     err = open_remote(s, d);
@@ -508,9 +510,10 @@ static err_code open_parts(serve *s, err_detail *d)
     }
     shares_init(&s->kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES);
     s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
-    s->prep = s->inbox && s->lineage ? prep_create(opt->n_prep_threads, LIMIT_PREP_JOBS, (size_t)opt->n_queue,
-                                                   max_bytes, s->files, s->lineage, &s->remote, serve_post, s)
-                                     : NULL;
+    s->prep = s->inbox && s->memory && s->lineage
+                  ? prep_create(opt->n_prep_threads, LIMIT_PREP_JOBS, (size_t)opt->n_queue, max_bytes,
+                                s->files, s->lineage, &s->remote, serve_post, s)
+                  : NULL;
     s->previewer = s->prep ? prep_create(1, 1, SERVE_PREVIEWS, SERVE_PREVIEWS * FILE_ID_MAX, s->files, NULL,
                                          NULL, serve_post, s)
                            : NULL;
@@ -518,6 +521,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                       opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
     }
+    prep_set_memory(s->prep, s->memory);
     err = open_history(s, d);
     if (err != ERR_OK) {
         return err;
@@ -529,6 +533,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_message = opt->max_ws_message,
                                  .max_binary = LIMIT_UPLOAD_CHUNK + SERVE_CHUNK_HEADER,
                                  .max_inflight = max_bytes,
+                                 .memory = s->memory,
                                  .max_header = opt->max_header,
                                  .origins = opt->allowed_origins,
                                  .n_origins = opt->n_allowed_origins,
@@ -608,6 +613,7 @@ static void close_parts(serve *s)
     uploads_deinit(&s->uploads);
     file_store_destroy(s->files);
     lineage_destroy(s->lineage);
+    ledger_destroy(s->memory);
     if (s->fetch_started) {
         fetch_stop();
     }

@@ -64,11 +64,8 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     if (!c->is_socket) {
         snprintf(a->repeat_key, sizeof a->repeat_key, "%s", c->repeat_key);
     }
-    if (turn == MODEL_LATER) {
-        serve_hold_answer(s, a, model, body);
-        return a;
-    }
-    const err_code err = serve_prepare_answer(s, a, body);
+    const err_code err =
+        turn == MODEL_LATER ? serve_hold_answer(s, a, model, body) : serve_prepare_answer(s, a, body);
     if (err != ERR_OK) {
         serve_drop_answer(s, a);
         api_error_from(e, err, NULL);
@@ -178,6 +175,8 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
+    gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its pictures are not */
+    a->request = NULL;
     bytes_deinit(&a->opt.items);
     log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
              e->status, e->code);
@@ -688,8 +687,6 @@ void serve_cancel_answer(serve *s, answer *a)
     case ANSWER_READY: {
         api_error e;
         api_error_from(&e, ERR_CANCELLED, NULL);
-        gen_request_free(a->request);
-        a->request = NULL;
         serve_fail_answer(s, a, ERR_CANCELLED, &e);
         break;
     }

@@ -133,6 +133,7 @@ typedef struct serve {
     const serve_options *opt;
     net *net;
     access_rules access;
+    struct ledger *memory; /* what requests reserve (base/ledger.h) */
     prep *prep;
     mailbox *inbox; /* of loop_message */
     engine *engine; /* NULL while loading */
@@ -230,8 +231,9 @@ model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL
 MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
 /* Refuses a request for another model, if the server is told to; then the answer is gone. */
 bool serve_refuse_model(serve *s, answer *a);
-/* Takes the body and keeps the answer until that model is loaded. */
-void serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
+/* Takes the body and keeps the answer until that model is loaded. ERR_BUSY if there is no memory for the body now; then it
+ * stays with the caller. */
+MUST_CHECK err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
 /* POST /models/load */
 void serve_on_load_model(serve *s, conn *c, bytes *body);
 /* No worker uses the engine, and all messages were handled: starts loading if a switch waits for that. */

@@ -212,11 +212,13 @@ static void write_model(bytes *out, const serve *s)
     } else {
         bytes_append_str(out, ",\"model\":null");
     }
+    const ledger_status memory = ledger_get_status(s->memory);
     bytes_printf(out,
                  ",\"memory\":{\"rss_bytes\":%" PRIu64 ",\"weight_bytes\":%" PRIu64
-                 ",\"state_bytes\":%" PRIu64 ",\"cache_type\":\"%s\"}",
+                 ",\"state_bytes\":%" PRIu64
+                 ",\"request_limit\":%zu,\"request_bytes\":%zu,\"cache_type\":\"%s\"}",
                  metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
-                 info ? info->cache_type : "");
+                 memory.limit, memory.used, info ? info->cache_type : "");
 }
 
 /* The work that comes before the engine, of everybody. */

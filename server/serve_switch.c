@@ -59,6 +59,7 @@ static engine_options options_of(const serve *s, const model_ref *ref)
     engine_options o = *s->opt->engine;
     o.on_event = serve_on_engine_event;
     o.on_event_ctx = (void *)(uintptr_t)s;
+    o.memory = s->memory;
     o.on_load = on_load;
     o.on_load_ctx = (void *)(uintptr_t)s;
     if (!is_home(s, ref)) {
@@ -233,6 +234,7 @@ static void start_held(serve *s, answer *a)
     }
     bytes body = a->body;
     bytes_init(&a->body, 0);
+    ledger_give_all(&a->memory); /* prep reserves it again */
     const err_code err = serve_prepare_answer(s, a, &body);
     if (err != ERR_OK) {
         api_error e;
@@ -452,8 +454,12 @@ model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL
     return has_room(s, body->len, e) ? MODEL_LATER : MODEL_REFUSED;
 }
 
-void serve_hold_answer(serve *s, answer *a, const char *model, bytes *body)
+err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body)
 {
+    a->memory.ledger = s->memory;
+    if (!ledger_try(&a->memory, body->len)) {
+        return ERR_BUSY;
+    }
     snprintf(a->opt.model, sizeof a->opt.model, "%s", model);
     if (a->is_socket) { /* so that its sender knows what an error belongs to */
         body_peek(a->opt.event_id, sizeof a->opt.event_id, "event_id", bytes_str(body), body->len);
@@ -463,6 +469,7 @@ void serve_hold_answer(serve *s, answer *a, const char *model, bytes *body)
     a->body = *body;
     bytes_init(body, 0); /* the answer owns the memory now */
     serve_schedule(s, 1);
+    return ERR_OK;
 }
 
 void serve_on_load_model(serve *s, conn *c, bytes *body)
@@ -485,8 +492,12 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
             a->scope = c->scope;
             c->answer = a->id;
             bytes_clear(body);
-            serve_hold_answer(s, a, ref.name, body);
-            return;
+            if (serve_hold_answer(s, a, ref.name, body) == ERR_OK) { /* nothing to reserve */
+                return;
+            }
+            serve_drop_answer(s, a);
+            c->answer = 0;
+            a = NULL;
         }
         answer_destroy(a);
         api_error_from(&e, ERR_NOMEM, NULL);

@@ -184,7 +184,14 @@ static int32_t encode_media(context *cx, const question *q, float *embeds, int32
     int32_t n = 0;
     for (size_t i = 0; i < q->n_media; i++) {
         const patches *p = &q->media[i];
-        require(vit_encode(cx->encoder, cx->c, embeds + at * width, NULL, p->rows, p->t, p->h, p->w, &d), &d);
+        const size_t n_patches = (size_t)p->t * (size_t)p->h * (size_t)p->w;
+        float *patch_rows = malloc(n_patches * p->row_len * sizeof *patch_rows);
+        require(patch_rows ? ERR_OK : ERR_NOMEM, &d);
+        processor_rows(patch_rows, p, &cx->pc, 0, n_patches);
+        require(vit_encode(cx->encoder, cx->c, embeds + at * width, NULL, &(vit_rows){.rows = patch_rows},
+                           p->t, p->h, p->w, &d),
+                &d);
+        free(patch_rows);
         at += (size_t)p->n_tokens;
     }
     for (size_t i = 0; i < q->ids.len; i++) {

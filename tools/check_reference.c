@@ -271,7 +271,7 @@ static void compare_patches(context *cx, const ref_case *rc, const patches *ours
         float *all = floats(n);
         for (size_t i = 0, at = 0; i < n_ours; i++) {
             size_t len = (size_t)ours[i].t * (size_t)ours[i].h * (size_t)ours[i].w * ours[i].row_len;
-            memcpy(all + at, ours[i].rows, len * sizeof *all);
+            processor_rows(all + at, &ours[i], &cx->pc, 0, len / ours[i].row_len);
             at += len;
         }
         compare_pixels(cx, rc, pixels, all, reference, n);
@@ -404,8 +404,8 @@ static void encode_media(context *cx, ref_case *rc, const char *kind, const char
         for (size_t g = 0; g < n_grids; g++) {
             const media_grid *grid = &grids[g];
             require(vit_encode(cx->encoder, cx->c, ours + at / (merge * merge) * width,
-                               ours_last + at * tl.dims[1], rows + at * tp.dims[1], grid->t, grid->h, grid->w,
-                               &d),
+                               ours_last + at * tl.dims[1], &(vit_rows){.rows = rows + at * tp.dims[1]},
+                               grid->t, grid->h, grid->w, &d),
                     &d);
             at += (size_t)grid->t * (size_t)grid->h * (size_t)grid->w;
         }

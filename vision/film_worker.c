@@ -36,6 +36,8 @@ typedef struct wire_job {
     film_limits limits; /* its pointers are NULL */
     film_request request;
     processor_config processor;
+    image_limits picture_limits;
+    int32_t picture_width, picture_height; /* 0: a film */
 } wire_job;
 
 typedef enum wire_kind { WIRE_BEGIN = 1, WIRE_FRAME, WIRE_END } wire_kind;
@@ -119,6 +121,39 @@ static err_code show_here(const film_job *job, const film_viewer *viewer, err_de
     image_deinit(&s.frame);
     free(indices);
     free(times);
+    return err;
+}
+
+/* The same for a picture: frame 0 of its size. */
+static err_code show_picture_here(const film_job *job, const film_viewer *viewer, err_detail *detail)
+{
+    const int32_t width = job->picture.width, height = job->picture.height;
+    const uint8_t *data = job->source.data;
+    image img = {0}, resized = {.width = width, .height = height};
+    void *map = NULL;
+    if (!data) {
+        map = mmap(NULL, job->source.bytes, PROT_READ, MAP_PRIVATE, job->source.fd, 0);
+        if (map == MAP_FAILED) {
+            return err_set(detail, ERR_NOMEM, "not enough memory to read the picture");
+        }
+        data = map;
+    }
+    err_code err = image_decode(&img, data, job->source.bytes, &job->picture.limits, detail);
+    if (map) {
+        munmap(map, job->source.bytes);
+    }
+    if (err == ERR_OK && img.width == width && img.height == height) {
+        err = viewer->frame(viewer->ctx, 0, &img, detail);
+    } else if (err == ERR_OK) {
+        resized.rgb = malloc((size_t)width * (size_t)height * 3);
+        err = resized.rgb ? resize_bicubic(resized.rgb, width, height, img.rgb, img.width, img.height, detail)
+                          : err_set(detail, ERR_NOMEM, "not enough memory to resize the picture");
+        if (err == ERR_OK) {
+            err = viewer->frame(viewer->ctx, 0, &resized, detail);
+        }
+    }
+    image_deinit(&img);
+    image_deinit(&resized);
     return err;
 }
 
@@ -210,9 +245,10 @@ int film_worker_main(void)
                           .limits = w.limits,
                           .request = w.request,
                           .processor = &w.processor,
-                          .max_shown = w.max_shown};
+                          .max_shown = w.max_shown,
+                          .picture = {w.picture_limits, w.picture_width, w.picture_height}};
     const film_viewer viewer = {.begin = worker_begin, .frame = worker_frame};
-    end.code = (int32_t)show_here(&job, &viewer, &detail);
+    end.code = (int32_t)(job.picture.width > 0 ? show_picture_here : show_here)(&job, &viewer, &detail);
     snprintf(end.name, sizeof end.name, "%s", detail.name);
     snprintf(end.text, sizeof end.text, "%s", detail.text);
     return send_message(WIRE_END, &end, sizeof end, NULL, 0) ? 0 : 1;
@@ -344,7 +380,13 @@ static err_code start_worker(worker *w, const film_job *job, err_detail *detail)
     request.limits.cancelled = NULL;
     request.limits.ctx = NULL;
     request.request = job->request;
-    request.processor = *job->processor;
+    if (job->picture.width > 0) {
+        request.picture_limits = job->picture.limits;
+        request.picture_width = job->picture.width;
+        request.picture_height = job->picture.height;
+    } else {
+        request.processor = *job->processor;
+    }
     w->busy_ms = clock_ms();
     w->deadline_ms = job->limits.max_wall_s > 0 ? w->busy_ms + 1e3 * job->limits.max_wall_s + GRACE_MS : 0;
     if (clock_getcpuclockid(w->pid, &w->cpu_clock) != 0 ||
@@ -456,6 +498,16 @@ static err_code receive_begin(worker *w, uint64_t bytes, const film_viewer *view
     return err;
 }
 
+/* The one frame of a picture is of the size that was asked for. */
+static err_code expect_picture(worker *w, err_detail *detail)
+{
+    w->n = 1;
+    w->frame.width = w->job->picture.width;
+    w->frame.height = w->job->picture.height;
+    w->frame.rgb = malloc((size_t)w->frame.width * (size_t)w->frame.height * 3);
+    return w->frame.rgb ? ERR_OK : err_set(detail, ERR_NOMEM, "not enough memory to read the picture");
+}
+
 static err_code receive_frame(worker *w, uint64_t bytes, const film_viewer *viewer, err_detail *detail)
 {
     wire_frame f;
@@ -507,9 +559,12 @@ err_code film_show(const film_job *job, const film_viewer *viewer, err_detail *d
     if (!job->program) {
         film_job own = *job;
         own.limits.n_threads = 1;
-        return show_here(&own, viewer, detail);
+        return (job->picture.width > 0 ? show_picture_here : show_here)(&own, viewer, detail);
     }
     err_code err = start_worker(&w, job, detail);
+    if (err == ERR_OK && job->picture.width > 0) {
+        err = expect_picture(&w, detail);
+    }
     while (err == ERR_OK && head.kind != WIRE_END) {
         err = receive(&w, &head, sizeof head, detail);
         if (err != ERR_OK) {

@@ -22,7 +22,13 @@ typedef struct film_job {
     film_limits limits;
     film_request request;
     const processor_config *processor;
-    int32_t max_shown;   /* frames; the plan is kept within it */
+    int32_t max_shown; /* frames; the plan is kept within it */
+    /* width > 0: the file is a picture, which becomes frame 0 in this size; of `limits` time, memory and cancelling count,
+     * and request, processor, max_shown and the viewer's begin are not used. See picture.h. */
+    struct {
+        image_limits limits;
+        int32_t width, height;
+    } picture;
     const char *program; /* NULL: the film is read in this process, with one decoder thread */
     const char *command; /* NULL: FILM_WORKER_COMMAND */
 } film_job;

@@ -96,6 +96,42 @@ err_code image_probe(const uint8_t *data, size_t bytes, int32_t *width, int32_t 
     return ERR_OK;
 }
 
+/* Bytes a pixel of the formats that libavcodec decodes: its frame (up to 64 bits, and a second one of an animation), what
+ * it is converted with, and the result. Beside them: the file as a packet, and tables. */
+enum { AV_PIXEL_BYTES = 16, TABLE_BYTES = 1 << 20 };
+
+static size_t decode_bytes(const image_header *h, const uint8_t *data, size_t bytes)
+{
+    const size_t pixels = (size_t)h->width * (size_t)h->height, rows = 16 * (size_t)h->width;
+    switch (h->format) {
+    case IMAGE_PNG:
+        return 3 * pixels + rows + TABLE_BYTES;
+    case IMAGE_JPEG:
+        return 3 * pixels + 4 * rows + TABLE_BYTES + image_jpeg_scratch(data, bytes);
+    default:
+        return AV_PIXEL_BYTES * pixels + 3 * bytes + 8 * (size_t)TABLE_BYTES;
+    }
+}
+
+err_code image_measure(image_plan *out, const uint8_t *data, size_t bytes, const image_limits *limits,
+                       err_detail *detail)
+{
+    image_header h;
+    *out = (image_plan){0};
+    err_code err = read_header(&h, data, bytes, detail);
+    if (!err) {
+        err = check_limits(&h, limits, detail);
+    }
+    if (!err) {
+        const bool turned = h.orientation >= 5;
+        *out = (image_plan){.format = h.format,
+                            .width = (int32_t)(turned ? h.height : h.width),
+                            .height = (int32_t)(turned ? h.width : h.height),
+                            .bytes = decode_bytes(&h, data, bytes)};
+    }
+    return err;
+}
+
 err_code image_decode(image *out, const uint8_t *data, size_t bytes, const image_limits *limits,
                       err_detail *detail)
 {

@@ -52,6 +52,10 @@ MUST_CHECK err_code image_jpeg_decode(image *out, const image_header *h, const u
 MUST_CHECK err_code image_av_decode(image *out, const image_header *h, const uint8_t *data, size_t bytes,
                                     err_detail *detail);
 
+/* Bytes that the JPEG decoder keeps beside the pixels: a picture that comes in several scans is kept whole as coefficients.
+ * 0 for a file whose headers cannot be read, which decoding refuses. */
+size_t image_jpeg_scratch(const uint8_t *data, size_t bytes);
+
 /* Fixed texts; `name` is the format's name for a person. */
 err_code image_err_corrupt(err_detail *detail, image_format f);
 err_code image_err_unsupported(err_detail *detail, image_format f);

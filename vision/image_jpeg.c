@@ -156,6 +156,53 @@ static err_code decode(jpeg_job *job, image_sink *sink, image *out, const image_
     return ERR_OK;
 }
 
+static void listen_for_errors(jpeg_job *job)
+{
+    job->cinfo.err = jpeg_std_error(&job->errors);
+    job->cinfo.client_data = job;
+    job->errors.error_exit = on_error;
+    job->errors.emit_message = on_message;
+    job->errors.output_message = on_output;
+    job->progress.progress_monitor = on_progress;
+}
+
+/* A function of its own, so that its caller's jump finds no variable changed. */
+static size_t sum_coefficients(struct jpeg_decompress_struct *cinfo)
+{
+    size_t n = 0;
+    for (int i = 0; i < cinfo->num_components; i++) {
+        /* Rounded up to whole groups of blocks, of at most four each way. */
+        const jpeg_component_info *c = &cinfo->comp_info[i];
+        n += (c->width_in_blocks + (size_t)4) * (c->height_in_blocks + (size_t)4) * sizeof(JBLOCK);
+    }
+    return n;
+}
+
+static size_t coefficient_bytes(jpeg_job *job, const uint8_t *data, size_t bytes)
+{
+    struct jpeg_decompress_struct *cinfo = &job->cinfo;
+    if (setjmp(job->escape)) {
+        return 0;
+    }
+    jpeg_create_decompress(cinfo);
+    jpeg_mem_src(cinfo, data, (unsigned long)bytes);
+    (void)jpeg_read_header(cinfo, TRUE);
+    return jpeg_has_multiple_scans(cinfo) ? sum_coefficients(cinfo) : 0;
+}
+
+size_t image_jpeg_scratch(const uint8_t *data, size_t bytes)
+{
+    jpeg_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        return 0;
+    }
+    listen_for_errors(job);
+    const size_t n = coefficient_bytes(job, data, bytes);
+    jpeg_destroy_decompress(&job->cinfo);
+    free(job);
+    return n;
+}
+
 err_code image_jpeg_decode(image *out, const image_header *h, const uint8_t *data, size_t bytes,
                            err_detail *detail)
 {
@@ -164,12 +211,7 @@ err_code image_jpeg_decode(image *out, const image_header *h, const uint8_t *dat
     if (!job) {
         return image_err_memory(detail);
     }
-    job->cinfo.err = jpeg_std_error(&job->errors);
-    job->cinfo.client_data = job;
-    job->errors.error_exit = on_error;
-    job->errors.emit_message = on_message;
-    job->errors.output_message = on_output;
-    job->progress.progress_monitor = on_progress;
+    listen_for_errors(job);
     err_code err = decode(job, &sink, out, h, data, bytes, detail);
     jpeg_destroy_decompress(&job->cinfo);
     free(job->row);

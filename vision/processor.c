@@ -275,55 +275,90 @@ err_code processor_sample_frames(const processor_config *pc, int64_t total, doub
 
 void patches_deinit(patches *p)
 {
-    free(p->rows);
+    free(p->pixels);
     free(p->timestamps);
     *p = (patches){0};
 }
 
-/* Takes the rows for a grid; ERR_NOMEM. */
-static err_code patches_init(patches *p, const processor_config *pc, int32_t t, int32_t height, int32_t width,
-                             err_detail *detail)
+size_t patches_bytes(const patches *p)
 {
-    int32_t ps = pc->patch_size;
-    size_t n = 0;
-    *p = (patches){.t = t, .h = height / ps, .w = width / ps};
-    p->row_len = 3 * (size_t)pc->temporal_patch_size * (size_t)ps * (size_t)ps;
-    bool ok = size_mul(&n, (size_t)t, (size_t)p->h) && size_mul(&n, n, (size_t)p->w) && n <= INT32_MAX;
-    p->n_tokens = ok ? (int32_t)(n / ((size_t)pc->merge_size * (size_t)pc->merge_size)) : 0;
-    ok = ok && size_mul(&n, n, p->row_len) && size_mul(&n, n, sizeof *p->rows) && (p->rows = malloc(n));
-    return ok ? ERR_OK : err_set(detail, ERR_NOMEM, "not enough memory for the patches of the picture");
+    return (size_t)p->t * (size_t)p->h * (size_t)p->w * p->pixels_len;
 }
 
-/* 8-bit values to normalised floats, one table a channel: (x - 255 mean) / (255 std). */
-static void fill_levels(float levels[3][256], const processor_config *pc)
+/* The grid of a picture or film of that size; `slices` are stored of each temporal patch. */
+static err_code plan_grid(patches *p, const processor_config *pc, int32_t t, int32_t height, int32_t width,
+                          int32_t slices, err_detail *detail)
 {
+    const int32_t ps = pc->patch_size;
+    const size_t area = (size_t)ps * (size_t)ps, merge = (size_t)pc->merge_size;
+    size_t n = 0, most = 0;
+    *p = (patches){.t = t, .h = height / ps, .w = width / ps, .slices = slices};
+    p->pixels_len = 3 * (size_t)slices * area;
+    p->row_len = 3 * (size_t)pc->temporal_patch_size * area;
+    bool ok = size_mul(&n, (size_t)t, (size_t)p->h) && size_mul(&n, n, (size_t)p->w) && n <= INT32_MAX &&
+              size_mul(&most, n, p->row_len);
+    if (!ok) {
+        return err_set(detail, ERR_LIMIT, "the picture has too many patches");
+    }
+    p->n_tokens = (int32_t)(n / (merge * merge));
+    return ERR_OK;
+}
+
+err_code patches_alloc(patches *p, err_detail *detail)
+{
+    p->pixels = malloc(patches_bytes(p));
+    return p->pixels ? ERR_OK
+                     : err_set(detail, ERR_NOMEM, "not enough memory for the patches of the picture");
+}
+
+void processor_rows(float *rows, const patches *p, const processor_config *pc, size_t first, size_t n)
+{
+    /* 8-bit values to normalised floats, one table a channel: (x - 255 mean) / (255 std). */
+    float levels[3][256];
     for (int c = 0; c < 3; c++) {
         float mean = pc->mean[c] * 255.0f, std = pc->std[c] * 255.0f;
         for (int v = 0; v < 256; v++) {
             levels[c][v] = ((float)v - mean) / std;
         }
     }
+    const size_t stored = p->pixels_len / 3, wanted = p->row_len / 3;
+    const uint8_t *from = p->pixels + first * p->pixels_len;
+    for (size_t i = 0; i < 3 * n; i++, from += stored) {
+        const float *level = levels[i % 3];
+        for (size_t k = 0; k < stored; k++) {
+            rows[k] = level[from[k]];
+        }
+        for (size_t k = stored; k < wanted; k += stored) { /* the other slices of a picture */
+            memcpy(rows + k, rows, stored * sizeof *rows);
+        }
+        rows += wanted;
+    }
+}
+
+void patch_reader_read(const void *reader, float *rows, size_t first, size_t n)
+{
+    const patch_reader *r = reader;
+    processor_rows(rows, r->p, r->pc, r->first + first, n);
 }
 
 /* Cuts one resized frame into temporal slice `slice` of temporal patch `t`. Rows go block by block: merged row, merged
  * column, row in the block, column in the block; a row holds channel, slice, pixel row, pixel column. */
-static void cut_frame(patches *p, const processor_config *pc, float levels[3][256], const uint8_t *rgb,
-                      int32_t t, int32_t slice)
+static void cut_frame(patches *p, const processor_config *pc, const uint8_t *rgb, int32_t t, int32_t slice)
 {
     size_t ps = (size_t)pc->patch_size, merge = (size_t)pc->merge_size, area = ps * ps;
     size_t h = (size_t)p->h, w = (size_t)p->w, line = w * ps * 3;
-    float *row = p->rows + (size_t)t * h * w * p->row_len;
+    uint8_t *row = p->pixels + (size_t)t * h * w * p->pixels_len;
     for (size_t block = 0; block < h / merge * (w / merge); block++) {
-        for (size_t cell = 0; cell < merge * merge; cell++, row += p->row_len) {
+        for (size_t cell = 0; cell < merge * merge; cell++, row += p->pixels_len) {
             size_t gy = block / (w / merge) * merge + cell / merge;
             size_t gx = block % (w / merge) * merge + cell % merge;
             const uint8_t *from = rgb + gy * ps * line + gx * ps * 3;
             for (size_t c = 0; c < 3; c++) {
-                float *to = row + (c * (size_t)pc->temporal_patch_size + (size_t)slice) * area;
+                uint8_t *to = row + (c * (size_t)p->slices + (size_t)slice) * area;
                 for (size_t y = 0; y < ps; y++) {
                     const uint8_t *px = from + y * line + c;
                     for (size_t x = 0; x < ps; x++, px += 3) {
-                        *to++ = levels[c][*px];
+                        *to++ = *px;
                     }
                 }
             }
@@ -331,12 +366,11 @@ static void cut_frame(patches *p, const processor_config *pc, float levels[3][25
     }
 }
 
-/* Resizes a picture to the grid's size and cuts it into the slices first .. last, counted over the whole film. */
+/* Resizes a picture to the grid's size and cuts it into the stored slices first .. last, counted over the whole film. */
 static err_code add_slices(patches *p, const processor_config *pc, const image *img, int32_t first,
                            int32_t last, err_detail *detail)
 {
-    int32_t height = p->h * pc->patch_size, width = p->w * pc->patch_size, tp = pc->temporal_patch_size;
-    float levels[3][256];
+    int32_t height = p->h * pc->patch_size, width = p->w * pc->patch_size;
     uint8_t *resized = NULL;
     const uint8_t *rgb = img->rgb;
     if (img->width != width || img->height != height) {
@@ -349,24 +383,35 @@ static err_code add_slices(patches *p, const processor_config *pc, const image *
         }
         rgb = resized;
     }
-    fill_levels(levels, pc);
     for (int32_t i = first; i <= last; i++) {
-        cut_frame(p, pc, levels, rgb, i / tp, i % tp);
+        cut_frame(p, pc, rgb, i / p->slices, i % p->slices);
     }
     free(resized);
     return ERR_OK;
 }
 
+err_code processor_image_plan(patches *out, const processor_config *pc, int32_t height, int32_t width,
+                              err_detail *detail)
+{
+    int32_t out_height = 0, out_width = 0;
+    *out = (patches){0};
+    err_code err = processor_image_size(pc, height, width, &out_height, &out_width, detail);
+    return err ? err : plan_grid(out, pc, 1, out_height, out_width, 1, detail);
+}
+
+err_code processor_image_fill(patches *p, const processor_config *pc, const image *img, err_detail *detail)
+{
+    return add_slices(p, pc, img, 0, 0, detail);
+}
+
 err_code processor_image(patches *out, const processor_config *pc, const image *img, err_detail *detail)
 {
-    int32_t height = 0, width = 0;
-    *out = (patches){0};
-    err_code err = processor_image_size(pc, img->height, img->width, &height, &width, detail);
+    err_code err = processor_image_plan(out, pc, img->height, img->width, detail);
     if (!err) {
-        err = patches_init(out, pc, 1, height, width, detail);
+        err = patches_alloc(out, detail);
     }
     if (!err) {
-        err = add_slices(out, pc, img, 0, pc->temporal_patch_size - 1, detail);
+        err = processor_image_fill(out, pc, img, detail);
     }
     if (err) {
         patches_deinit(out);
@@ -374,14 +419,14 @@ err_code processor_image(patches *out, const processor_config *pc, const image *
     return err;
 }
 
-err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
-                               int32_t width, const double *times, err_detail *detail)
+err_code processor_video_plan(patches *out, const processor_config *pc, int32_t n, int32_t height,
+                              int32_t width, const double *times, err_detail *detail)
 {
     int32_t out_height = 0, out_width = 0, tp = pc->temporal_patch_size;
     *out = (patches){0};
     err_code err = processor_video_size(pc, n, height, width, &out_height, &out_width, detail);
     if (!err) {
-        err = patches_init(out, pc, n / tp + (n % tp != 0), out_height, out_width, detail);
+        err = plan_grid(out, pc, n / tp + (n % tp != 0), out_height, out_width, tp, detail);
     }
     if (!err && !(out->timestamps = malloc((size_t)out->t * sizeof *out->timestamps))) {
         err = err_set(detail, ERR_NOMEM, "not enough memory for the times of the film");
@@ -397,11 +442,24 @@ err_code processor_video_begin(patches *out, const processor_config *pc, int32_t
     return err;
 }
 
+err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
+                               int32_t width, const double *times, err_detail *detail)
+{
+    err_code err = processor_video_plan(out, pc, n, height, width, times, detail);
+    if (!err) {
+        err = patches_alloc(out, detail);
+    }
+    if (err) {
+        patches_deinit(out);
+    }
+    return err;
+}
+
 err_code processor_video_add(patches *p, const processor_config *pc, int32_t n, int32_t i, const image *frame,
                              err_detail *detail)
 {
     /* The last frame fills an incomplete temporal patch. */
-    int32_t last = i == n - 1 ? p->t * pc->temporal_patch_size - 1 : i;
+    int32_t last = i == n - 1 ? p->t * p->slices - 1 : i;
     return add_slices(p, pc, frame, i, last, detail);
 }
 

@@ -1,8 +1,15 @@
 /* processor: from pixels to the patch rows that the vision encoder reads, exactly as the checkpoint's processor
- * config says (smart_resize, antialiased bicubic, normalisation, patch order). Prep worker threads.
+ * config says (smart_resize, antialiased bicubic, normalisation, patch order). Prep worker threads; processor_rows any.
  *
  *     processor_config pc; processor_config_load(&pc, json_folder("DIR"), &detail);
  *     patches p; processor_image(&p, &pc, &img, &detail);   patches_deinit(&p);
+ *
+ * In steps, so that the size is known before anything is decoded and the memory before it is taken:
+ *
+ *     processor_image_plan(&p, &pc, height, width, &detail);   ... p.n_tokens, patches_bytes(&p) ...
+ *     patches_alloc(&p, &detail);   processor_image_fill(&p, &pc, &img, &detail);
+ *
+ * Patches stay 8-bit values until the encoder reads them: processor_rows makes the floats of a few rows at a time.
  */
 #ifndef PARLEY_VISION_PROCESSOR_H
 #define PARLEY_VISION_PROCESSOR_H
@@ -30,14 +37,31 @@ MUST_CHECK err_code processor_config_load(processor_config *pc, json_source docs
 
 /* Patch rows of one picture or film. */
 typedef struct patches {
-    float *rows;      /* [t*h*w, 3 * temporal_patch * patch * patch] */
-    int32_t t, h, w;  /* grid in patches */
-    int32_t n_tokens; /* t*h*w / merge^2: placeholders in the prompt */
-    size_t row_len;
+    uint8_t *pixels;    /* [t*h*w, 3 * slices * patch * patch]; NULL: only planned */
+    int32_t t, h, w;    /* grid in patches */
+    int32_t n_tokens;   /* t*h*w / merge^2: placeholders in the prompt */
+    int32_t slices;     /* stored of each temporal patch: all, or 1 of a picture, whose slices are alike */
+    size_t pixels_len;  /* bytes of a row as it is stored */
+    size_t row_len;     /* floats of a row as the encoder reads it: 3 * temporal_patch * patch * patch */
     double *timestamps; /* films: seconds of each temporal patch [t]; NULL for pictures */
 } patches;
 
 void patches_deinit(patches *p);
+/* Bytes that patches_alloc takes. */
+size_t patches_bytes(const patches *p);
+/* Takes the memory of planned patches; ERR_NOMEM. */
+MUST_CHECK err_code patches_alloc(patches *p, err_detail *detail);
+/* rows [n, row_len]: rows first .. first+n-1 as the encoder reads them, normalised. */
+void processor_rows(float *rows, const patches *p, const processor_config *pc, size_t first, size_t n);
+
+/* The same as the function of a vit_rows (vit.h), counted from row `first` of the patches. */
+typedef struct patch_reader {
+    const patches *p;
+    const processor_config *pc;
+    size_t first;
+} patch_reader;
+
+void patch_reader_read(const void *reader, float *rows, size_t first, size_t n);
 
 /* Target size for a picture; ERR_INVALID if the aspect ratio exceeds 200. Exactly the specification's arithmetic. */
 MUST_CHECK err_code processor_image_size(const processor_config *pc, int32_t height, int32_t width,
@@ -52,12 +76,20 @@ MUST_CHECK err_code processor_sample_frames(const processor_config *pc, int64_t 
                                             double fps, int32_t n_wanted, int32_t *indices, int32_t cap,
                                             int32_t *n, err_detail *detail);
 
-/* Resizes, normalises and cuts a picture: grid {1, h, w}. */
+/* The grid {1, h, w} of a picture of that size; nothing is taken. Errors as for processor_image_size. */
+MUST_CHECK err_code processor_image_plan(patches *out, const processor_config *pc, int32_t height,
+                                         int32_t width, err_detail *detail);
+/* Resizes a picture to the grid, and cuts it. */
+MUST_CHECK err_code processor_image_fill(patches *p, const processor_config *pc, const image *img,
+                                         err_detail *detail);
+/* Both, and the memory between them. */
 MUST_CHECK err_code processor_image(patches *out, const processor_config *pc, const image *img,
                                     err_detail *detail);
-/* A film, frame by frame, so that it never lies in memory whole: begin with the number n of sampled frames, the size of
- * one of them and their seconds in the film (times [n]); then add frames 0..n-1, each once. A frame of another size is
- * brought to the same target size. One frame counts as two equal ones. */
+/* A film, frame by frame, so that it never lies in memory whole: plan it and take its memory, or begin with both, from the
+ * number n of sampled frames, the size of one of them and their seconds in the film (times [n]); then add frames 0..n-1, each
+ * once. A frame of another size is brought to the same target size. One frame counts as two equal ones. */
+MUST_CHECK err_code processor_video_plan(patches *out, const processor_config *pc, int32_t n, int32_t height,
+                                         int32_t width, const double *times, err_detail *detail);
 MUST_CHECK err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
                                           int32_t width, const double *times, err_detail *detail);
 MUST_CHECK err_code processor_video_add(patches *p, const processor_config *pc, int32_t n, int32_t i,

@@ -54,6 +54,7 @@ typedef struct scratch {
     float *narrow;    /* [chunk rows, vh] */
     float *wide;      /* [chunk rows, max(vi, vh)]; also the merger's hidden rows */
     float *merged;    /* [chunk tokens, out_hidden] */
+    float *rows;      /* [chunk rows, patch_dim] */
 } scratch;
 
 struct vit {
@@ -348,7 +349,8 @@ err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, com
 
 static void scratch_free(compute *c, scratch *s)
 {
-    float *const parts[] = {s->x, s->qkv, s->attention, s->cos, s->sin, s->narrow, s->wide, s->merged};
+    float *const parts[] = {s->x,      s->qkv,  s->attention, s->cos, s->sin,
+                            s->narrow, s->wide, s->merged,    s->rows};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         compute_free(c, parts[i]);
     }
@@ -396,13 +398,31 @@ static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
               take(v->c, &s->attention, n_patches, vh) && take(v->c, &s->cos, n_patches, half_head) &&
               take(v->c, &s->sin, n_patches, half_head) && take(v->c, &s->narrow, chunk, vh) &&
               take(v->c, &s->wide, chunk, vi > vh ? vi : vh) &&
-              take(v->c, &s->merged, CHUNK_TOKENS, (size_t)vc->out_hidden_size);
+              take(v->c, &s->merged, CHUNK_TOKENS, (size_t)vc->out_hidden_size) &&
+              take(v->c, &s->rows, chunk, patch_dim(vc));
     if (!ok) {
         scratch_free(v->c, s);
         return err_set(detail, ERR_NOMEM, "not enough memory to encode the picture");
     }
     s->max_patches = n_patches;
     return ERR_OK;
+}
+
+size_t vit_scratch_bytes(const vit *v, size_t n_patches)
+{
+    const vit_config *vc = &v->config;
+    const size_t vh = (size_t)vc->hidden_size, vi = (size_t)vc->intermediate_size;
+    const size_t half_head = vh / (size_t)vc->n_heads / 2, chunk = CHUNK_TOKENS * merge_area(vc);
+    const size_t per_patch = 5 * vh + 2 * half_head, per_chunk_row = vh + (vi > vh ? vi : vh) + patch_dim(vc);
+    return sizeof(float) *
+           (n_patches * per_patch + chunk * per_chunk_row + CHUNK_TOKENS * (size_t)vc->out_hidden_size);
+}
+
+void vit_trim(vit *v, size_t max_bytes)
+{
+    if (v->s.max_patches && vit_scratch_bytes(v, v->s.max_patches) > max_bytes) {
+        scratch_free(v->c, &v->s);
+    }
 }
 
 /* Row and column of patch number i in block order. */
@@ -551,16 +571,27 @@ static void merge(vit *v, compute *c, const merger_weights *m, float *out, size_
     }
 }
 
-static void encode_frame(vit *v, compute *c, float *out, float *last_hidden, const float *rows, int32_t h,
-                         int32_t w)
+/* Rows first .. first+n-1, where they are or in scratch. */
+static const float *rows_at(vit *v, const vit_rows *rows, size_t first, size_t n)
+{
+    if (rows->rows) {
+        return rows->rows + first * patch_dim(&v->config);
+    }
+    rows->read(rows->ctx, v->s.rows, first, n);
+    return v->s.rows;
+}
+
+/* first: of the frame's rows. */
+static void encode_frame(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,
+                         size_t first, int32_t h, int32_t w)
 {
     const vit_config *vc = &v->config;
     scratch *s = &v->s;
-    size_t n = (size_t)h * (size_t)w, vh = (size_t)vc->hidden_size, dim = patch_dim(vc);
+    size_t n = (size_t)h * (size_t)w, vh = (size_t)vc->hidden_size;
     fill_positions(s->x, v, h, w);
     for (size_t at = 0; at < n;) {
         size_t count = chunk_rows(vc, at, n);
-        linear(c, s->narrow, rows + at * dim, &v->patch_embed, count);
+        linear(c, s->narrow, rows_at(v, rows, first + at, count), &v->patch_embed, count);
         nn_add(c, s->x + at * vh, s->narrow, count * vh);
         at += count;
     }
@@ -578,7 +609,7 @@ static void encode_frame(vit *v, compute *c, float *out, float *last_hidden, con
     merge(v, c, &v->merger, out, 0, n);
 }
 
-err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const float *rows, int32_t t,
+err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows, int32_t t,
                     int32_t h, int32_t w, err_detail *detail)
 {
     const vit_config *vc = &v->config;
@@ -594,8 +625,7 @@ err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const fl
     fill_rotary(&v->s, vc, h, w);
     for (size_t i = 0; i < (size_t)t; i++) {
         encode_frame(v, c, out + i * n / merge_area(vc) * vit_row_width(v),
-                     last_hidden ? last_hidden + i * n * (size_t)vc->hidden_size : NULL,
-                     rows + i * n * patch_dim(vc), h, w);
+                     last_hidden ? last_hidden + i * n * (size_t)vc->hidden_size : NULL, rows, i * n, h, w);
     }
     return ERR_OK;
 }

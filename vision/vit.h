@@ -2,7 +2,7 @@
  * the engine thread.
  *
  *     vit *v; vit_open(&v, json_folder("DIR"), tensors, compute, &detail);
- *     vit_encode(v, c, out, rows, t, h, w, &detail);
+ *     vit_encode(v, c, out, NULL, &(vit_rows){.rows = rows}, t, h, w, &detail);
  *
  * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may be encoded in
  * groups with identical results.
@@ -44,10 +44,23 @@ const vit_config *vit_get_config(const vit *v);
 /* Floats of an output row: out_hidden_size for the embedding, then as many for each of the n_deepstack blocks. */
 size_t vit_row_width(const vit *v);
 
+/* Where patch rows come from: an array [t*h*w, patch_dim], or a function that writes `n` of them from row `first` on, so
+ * that they need not all be there as floats. */
+typedef struct vit_rows {
+    const float *rows; /* NULL: read */
+    void (*read)(const void *ctx, float *rows, size_t first, size_t n);
+    const void *ctx;
+} vit_rows;
+
+/* Bytes of scratch that n patches of a frame need. */
+size_t vit_scratch_bytes(const vit *v, size_t n_patches);
+/* Gives back the scratch if it has more than max_bytes. */
+void vit_trim(vit *v, size_t max_bytes);
+
 /* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, vit_row_width]. last_hidden, if not NULL, receives the rows before
  * the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept inside.
  * ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
-MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const float *rows,
+MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,
                                int32_t t, int32_t h, int32_t w, err_detail *detail);
 
 #endif

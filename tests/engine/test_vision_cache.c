@@ -341,7 +341,7 @@ static void test_films(engine *e)
     const char *ball = "ball-moves.mp4";
     check_question(e, &(question){.files = {ball}, .text = "What happens?"}, 1, 0);
     gen_request *r = prepare(e, &(question){.files = {ball}, .text = "Which way?"});
-    CHECK(r && r->media[0].features && !r->media[0].patches.rows); /* not even decoded */
+    CHECK(r && r->media[0].features && !r->media[0].patches.pixels); /* not even decoded */
     gen_request_free(r);
     check_question(e, &(question){.files = {ball}, .text = "Which way does the circle move?"}, 0, 1);
     /* other frames of it are something else */

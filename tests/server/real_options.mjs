@@ -31,7 +31,7 @@ test('--mem-limit', () => {
     const small = check('--mem-limit', '700');
     assert.equal(small.status, 0, small.stderr);
     const [, weights, states, requests, sum] = /memory: (\d+) MiB of weights, (\d+) MiB of states and caches, (\d+) MiB for requests: at most (\d+) MiB/.exec(small.stderr).map(Number);
-    assert.equal(requests, 512);
+    assert.ok(requests >= 512, small.stderr); // what the others leave
     assert.ok(sum <= 700 && Math.abs(sum - weights - states - requests) <= 2, small.stderr);
     for (const [args, sentence] of [
         [['--mem-limit', '100'], /--mem-limit is 100 MiB; \d+ MiB of weights and 512 MiB for requests do not fit/],

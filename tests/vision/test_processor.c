@@ -126,6 +126,15 @@ static bool row_is(const float *row, int32_t gx, int32_t gy, int32_t shift0, int
     return true;
 }
 
+/* All rows as floats; the caller frees. */
+static float *rows_of(const patches *p, const processor_config *pc)
+{
+    const size_t n = (size_t)p->t * (size_t)p->h * (size_t)p->w;
+    float *rows = malloc(n * p->row_len * sizeof *rows);
+    processor_rows(rows, p, pc, 0, n);
+    return rows;
+}
+
 static void test_patch_order(void)
 {
     processor_config pc = defaults();
@@ -139,15 +148,22 @@ static void test_patch_order(void)
     CHECK_INT(p.n_tokens, 80);
     CHECK_INT(p.row_len, 1536);
     CHECK(p.timestamps == NULL);
+    CHECK_INT(patches_bytes(&p), 16 * 20 * 768); /* bytes, and one slice of the two */
+    float *rows = rows_of(&p, &pc);
     /* four rows are one merged token; the second token lies two columns on, the eleventh two rows down */
-    CHECK(row_is(p.rows + 0 * 1536, 0, 0, 0, 0));
-    CHECK(row_is(p.rows + 1 * 1536, 1, 0, 0, 0));
-    CHECK(row_is(p.rows + 2 * 1536, 0, 1, 0, 0));
-    CHECK(row_is(p.rows + 3 * 1536, 1, 1, 0, 0));
-    CHECK(row_is(p.rows + 4 * 1536, 2, 0, 0, 0));
-    CHECK(row_is(p.rows + 40 * 1536, 0, 2, 0, 0));
-    CHECK(row_is(p.rows + 319 * 1536, 19, 15, 0, 0));
-    CHECK(fabsf(p.rows[0] + 1.0f) < 1e-6f);
+    CHECK(row_is(rows + 0 * 1536, 0, 0, 0, 0));
+    CHECK(row_is(rows + 1 * 1536, 1, 0, 0, 0));
+    CHECK(row_is(rows + 2 * 1536, 0, 1, 0, 0));
+    CHECK(row_is(rows + 3 * 1536, 1, 1, 0, 0));
+    CHECK(row_is(rows + 4 * 1536, 2, 0, 0, 0));
+    CHECK(row_is(rows + 40 * 1536, 0, 2, 0, 0));
+    CHECK(row_is(rows + 319 * 1536, 19, 15, 0, 0));
+    CHECK(fabsf(rows[0] + 1.0f) < 1e-6f);
+    /* Some of the rows are the same as these of all. */
+    float some[2 * 1536];
+    processor_rows(some, &p, &pc, 41, 2);
+    CHECK(memcmp(some, rows + 41 * 1536, sizeof some) == 0);
+    free(rows);
     patches_deinit(&p);
     image_deinit(&img);
 }
@@ -168,8 +184,10 @@ static void test_film_patches(void)
     CHECK_INT(p.n_tokens, 12);
     CHECK_NEAR(p.timestamps[0], 0.25, 1e-12);
     CHECK_NEAR(p.timestamps[1], 1.25, 1e-12);
-    CHECK(row_is(p.rows + 1 * 1536, 1, 0, 0, 10));
-    CHECK(row_is(p.rows + 24 * 1536, 0, 0, 20, 20)); /* the last frame is repeated */
+    float *rows = rows_of(&p, &pc);
+    CHECK(row_is(rows + 1 * 1536, 1, 0, 0, 10));
+    CHECK(row_is(rows + 24 * 1536, 0, 0, 20, 20)); /* the last frame is repeated */
+    free(rows);
     patches_deinit(&p);
 
     /* Frame by frame the same comes out, also when they come in another order. */
@@ -179,7 +197,7 @@ static void test_film_patches(void)
     for (int32_t i = 2; i >= 0; i--) {
         CHECK_OK(processor_video_add(&q, &pc, 3, i, &frames[i], &d), d);
     }
-    CHECK(memcmp(p.rows, q.rows, 2 * 24 * p.row_len * sizeof *p.rows) == 0);
+    CHECK(memcmp(p.pixels, q.pixels, patches_bytes(&p)) == 0);
     patches_deinit(&p);
     patches_deinit(&q);
 

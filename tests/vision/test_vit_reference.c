@@ -51,12 +51,14 @@ static bool check_kind(const setting *s, const safetensors *f, const char *name,
         memcpy(g, (const char *)grid_t.data + i * sizeof g, sizeof g);
         size_t n_frame = (size_t)(g[1] * g[2]), row_len = pixel_t.dims[1];
         CHECK_OK(vit_encode(s->v, s->c, out + patch / 4 * out_width, last + patch * width,
-                            rows + patch * row_len, (int32_t)g[0], (int32_t)g[1], (int32_t)g[2], &d),
+                            &(vit_rows){.rows = rows + patch * row_len}, (int32_t)g[0], (int32_t)g[1],
+                            (int32_t)g[2], &d),
                  d);
         for (int64_t t = 0; t < g[0]; t++) {
             size_t at = patch + (size_t)t * n_frame;
-            CHECK_OK(vit_encode(s->v, s->c, grouped + at / 4 * out_width, NULL, rows + at * row_len, 1,
-                                (int32_t)g[1], (int32_t)g[2], &d),
+            CHECK_OK(vit_encode(s->v, s->c, grouped + at / 4 * out_width, NULL,
+                                &(vit_rows){.rows = rows + at * row_len}, 1, (int32_t)g[1], (int32_t)g[2],
+                                &d),
                      d);
         }
         patch += (size_t)g[0] * n_frame;
@@ -151,8 +153,8 @@ static size_t check_set(const char *dir)
     }
     if (s.v) {
         float out = 0;
-        CHECK_INT(vit_encode(s.v, s.c, &out, NULL, &out, 1, 3, 2, &d), ERR_INVALID);
-        CHECK_INT(vit_encode(s.v, s.c, &out, NULL, &out, 0, 2, 2, &d), ERR_INVALID);
+        CHECK_INT(vit_encode(s.v, s.c, &out, NULL, &(vit_rows){.rows = &out}, 1, 3, 2, &d), ERR_INVALID);
+        CHECK_INT(vit_encode(s.v, s.c, &out, NULL, &(vit_rows){.rows = &out}, 0, 2, 2, &d), ERR_INVALID);
     }
     check_bad_weights(dir, &weights, s.c);
     vit_close(s.v);

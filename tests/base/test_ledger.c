@@ -1,0 +1,171 @@
+/* ledger: what fits, who waits and in which order, who is refused, and many threads that never hold more than the limit. */
+#include "base/ledger.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "tests/check.h"
+
+static void test_one_thread(void)
+{
+    err_detail d = {0};
+    ledger *l = ledger_create(100 << 20);
+    ledger_hold a = {.ledger = l}, b = {.ledger = l}, free_hold = {0};
+    CHECK(ledger_try(&a, 60 << 20));
+    CHECK(!ledger_try(&b, 41 << 20));
+    CHECK(ledger_try(&b, 40 << 20));
+    CHECK_INT(ledger_get_status(l).used, 100 << 20);
+    CHECK_INT(ledger_get_status(l).n_refused, 1);
+    ledger_give(&a, 10 << 20);
+    CHECK_INT(a.bytes, 50 << 20);
+    CHECK_OK(ledger_take(&b, "this", 10 << 20, NULL, &d), d);
+
+    /* What could never fit is refused at once, and what one has counts. */
+    CHECK_INT(ledger_take(&a, "the picture", 101 << 20, NULL, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "memory_limit");
+    CHECK(strstr(d.text, "the picture") && strstr(d.text, "100 MiB"));
+    CHECK_INT(ledger_take(&a, "the picture", 51 << 20, NULL, &d), ERR_LIMIT);
+    CHECK_INT(a.bytes, 50 << 20);
+
+    /* A lower limit takes nothing away. */
+    ledger_set_limit(l, 10 << 20);
+    CHECK(!ledger_try(&a, 1));
+    ledger_give(&a, SIZE_MAX);
+    ledger_give_all(&b);
+    ledger_give_all(&b);
+    CHECK_INT(ledger_get_status(l).used, 0);
+    CHECK_INT(ledger_get_status(l).peak, 100 << 20);
+    CHECK(ledger_try(&a, 10 << 20));
+    ledger_give_all(&a);
+    ledger_destroy(l);
+    ledger_destroy(NULL);
+
+    CHECK(ledger_try(&free_hold, SIZE_MAX));
+    CHECK_OK(ledger_take(&free_hold, "all", SIZE_MAX, NULL, &d), d);
+    ledger_give_all(&free_hold);
+}
+
+static bool always(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void test_no_room(void)
+{
+    err_detail d = {0};
+    ledger *l = ledger_create(10);
+    ledger_hold a = {.ledger = l}, b = {.ledger = l};
+    CHECK(ledger_try(&a, 10));
+    CHECK_INT(ledger_take(&b, "this", 1, &(ledger_patience){.cancelled = always}, &d), ERR_CANCELLED);
+    CHECK_INT(ledger_take(&b, "this", 1, NULL, &d), ERR_BUSY);
+    CHECK_STR(d.name, "memory_busy");
+    CHECK_INT(b.bytes, 0);
+    ledger_give_all(&a);
+    CHECK_OK(ledger_take(&b, "this", 10, NULL, &d), d);
+    ledger_give_all(&b);
+    ledger_destroy(l);
+}
+
+typedef struct taker {
+    ledger *l;
+    size_t bytes;
+    atomic_int *order;
+    int place;
+} taker;
+
+static void *take(void *ctx)
+{
+    taker *t = ctx;
+    err_detail d = {0};
+    ledger_hold h = {.ledger = t->l};
+    CHECK_OK(ledger_take(&h, "this", t->bytes, NULL, &d), d);
+    t->place = atomic_fetch_add(t->order, 1);
+    ledger_give_all(&h);
+    return NULL;
+}
+
+/* A small one that came later does not overtake a large one that waits. */
+static void test_order(void)
+{
+    atomic_int order = 0;
+    ledger *l = ledger_create(10);
+    ledger_hold a = {.ledger = l};
+    taker large = {l, 10, &order, -1}, small = {l, 1, &order, -1};
+    pthread_t threads[2];
+    CHECK(ledger_try(&a, 5));
+    CHECK(pthread_create(&threads[0], NULL, take, &large) == 0);
+    while (ledger_get_status(l).n_waited < 1) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    CHECK(pthread_create(&threads[1], NULL, take, &small) == 0);
+    while (ledger_get_status(l).n_waited < 2) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    CHECK_INT(order, 0);
+    ledger_give_all(&a);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    CHECK_INT(large.place, 0);
+    CHECK_INT(small.place, 1);
+    CHECK_INT(ledger_get_status(l).used, 0);
+    ledger_destroy(l);
+}
+
+enum { N_THREADS = 8, N_ROUNDS = 2000, LIMIT = 1000 };
+
+typedef struct worker {
+    ledger *l;
+    atomic_size_t *held, *most;
+    unsigned seed;
+} worker;
+
+static void *take_often(void *ctx)
+{
+    const worker *w = ctx;
+    unsigned x = w->seed;
+    for (int i = 0; i < N_ROUNDS; i++) {
+        x = x * 1664525u + 1013904223u;
+        const size_t n = x >> 16 & 511;
+        ledger_hold h = {.ledger = w->l};
+        err_detail d = {0};
+        if (x & 1 ? ledger_try(&h, n) : ledger_take(&h, "this", n, NULL, &d) == ERR_OK) {
+            const size_t held = atomic_fetch_add(w->held, n) + n;
+            if (held > atomic_load(w->most)) {
+                atomic_store(w->most, held);
+            }
+            atomic_fetch_sub(w->held, n);
+            ledger_give_all(&h);
+        }
+    }
+    return NULL;
+}
+
+static void test_many_threads(void)
+{
+    atomic_size_t held = 0, most = 0;
+    ledger *l = ledger_create(LIMIT);
+    pthread_t threads[N_THREADS];
+    worker workers[N_THREADS];
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        workers[i] = (worker){l, &held, &most, i + 1};
+        CHECK(pthread_create(&threads[i], NULL, take_often, &workers[i]) == 0);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK(most <= LIMIT);
+    CHECK(ledger_get_status(l).peak <= LIMIT);
+    CHECK_INT(ledger_get_status(l).used, 0);
+    ledger_destroy(l);
+}
+
+int main(void)
+{
+    test_one_thread();
+    test_no_room();
+    test_order();
+    test_many_threads();
+    CHECK_DONE();
+}

@@ -1,0 +1,114 @@
+/* What a request with pictures takes: the context is checked and memory reserved from the headers, before anything is decoded, and
+ * all of it is given back, also by a request that fails or is never submitted.
+ */
+#include "engine/engine.h"
+
+#include "base/file.h"
+#include "base/ledger.h"
+#include "engine/request.h"
+#include "tests/check.h"
+#include "tests/folder.h"
+
+enum { N_CTX = 1024, MAX_PICTURES = 8 };
+
+static engine *open_engine(ledger *memory)
+{
+    engine_options opt = {.model_dir = PARLEY_SOURCE_DIR "/assets/seedling",
+                          .n_ctx = N_CTX,
+                          .n_parallel = 1,
+                          .n_threads = 1,
+                          .cpu_mask = ~0u,
+                          .memory = memory};
+    engine *e = NULL;
+    err_detail d = {0};
+    gen_params_init(&opt.defaults);
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    return e;
+}
+
+/* A PNG of that size that ends behind its header: it can be measured, not decoded. */
+static void make_header(uint8_t out[33], uint32_t width, uint32_t height)
+{
+    static const uint8_t START[16] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    memcpy(out, START, sizeof START);
+    for (int i = 0; i < 4; i++) {
+        out[16 + i] = (uint8_t)(width >> (24 - 8 * i));
+        out[20 + i] = (uint8_t)(height >> (24 - 8 * i));
+    }
+    memcpy(out + 24, "\x08\x02\0\0\0\0\0\0\0", 9);
+}
+
+/* Prepares a chat of n pictures of these bytes. */
+static err_code prepare(engine *e, gen_request **out, const uint8_t *data, size_t len, size_t n,
+                        err_detail *d)
+{
+    chat_input *in = chat_input_create((size_t)1 << 20);
+    chat_part parts[MAX_PICTURES + 1] = {{0}};
+    chat_message message = {.role = CHAT_USER, .parts = parts, .n_parts = n + 1};
+    for (size_t i = 0; i < n; i++) {
+        parts[i] = (chat_part){.kind = CHAT_IMAGE, .data = data, .data_bytes = len, .param = "picture"};
+    }
+    parts[n] = (chat_part){.kind = CHAT_TEXT, .text = "What is it?", .text_len = 11};
+    in->messages = &message;
+    in->n_messages = 1;
+    gen_params_init(&in->params);
+    err_code err = engine_prepare(e, out, in, NULL, d);
+    chat_input_destroy(in);
+    return err;
+}
+
+int main(void)
+{
+    ledger *memory = ledger_create(0);
+    engine *e = open_engine(memory);
+    if (!e || !engine_get_info(e)->has_vision) {
+        printf("skipped: the default model is not there\n");
+        return 77;
+    }
+    err_detail d = {0};
+    gen_request *r = NULL;
+    uint8_t header[33];
+    CHECK(ledger_get_status(memory).limit > 0);
+    ledger_set_limit(memory, (size_t)256 << 20);
+
+    /* Five pictures of 256 tokens are more than the context holds; that they are damaged is not even found. */
+    make_header(header, 1024, 1024);
+    CHECK_INT(prepare(e, &r, header, sizeof header, 5, &d), ERR_CONTEXT);
+    CHECK_STR(d.name, "context_length_exceeded");
+    CHECK(strstr(d.text, "1024") != NULL);
+    CHECK_INT(ledger_get_status(memory).used, 0);
+
+    /* One fits the context: then it is. What was reserved for it is given back. */
+    CHECK_INT(prepare(e, &r, header, sizeof header, 1, &d), ERR_CORRUPT);
+    CHECK_STR(d.name, "image_parse_error");
+    CHECK_STR(d.param, "picture");
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    CHECK(ledger_get_status(memory).peak > 3 << 20); /* its pixels */
+    CHECK(ledger_get_status(memory).peak < 32 << 20);
+
+    /* A picture whose pixels are more than the memory for requests is refused before it is decoded. */
+    make_header(header, 8000, 8000);
+    ledger_set_limit(memory, (size_t)128 << 20);
+    CHECK_INT(prepare(e, &r, header, sizeof header, 1, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "memory_limit");
+    CHECK_INT(ledger_get_status(memory).used, 0);
+
+    /* A request that waits holds its patches as bytes and its rows, and nothing when it is freed. */
+    bytes file;
+    bytes_init(&file, 1 << 20);
+    CHECK_OK(file_read(&file, PARLEY_SOURCE_DIR "/assets/samples/color.png", &d), d);
+    CHECK_OK(prepare(e, &r, (const uint8_t *)file.data, file.len, 2, &d), d);
+    if (r) {
+        const size_t held = ledger_get_status(memory).used, one = patches_bytes(&r->media[0].patches);
+        CHECK(one > 0 && r->media[0].patches.pixels && r->media[1].patches.pixels);
+        CHECK(held >= 2 * one);
+        gen_request_drop_media(r, 0);
+        CHECK_INT(held - ledger_get_status(memory).used, one);
+    }
+    gen_request_free(r);
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    bytes_deinit(&file);
+    engine_close(e);
+    ledger_destroy(memory);
+    CHECK_DONE();
+}
