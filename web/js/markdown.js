@@ -42,7 +42,7 @@ const mathInline = {
     },
 };
 
-const marked = new Marked({ gfm: true, breaks: false, extensions: undefined });
+const marked = new Marked({ gfm: true, breaks: true, extensions: undefined });
 marked.use({ extensions: [mathBlock, mathInline] });
 
 /** @param {string} text @returns {any[]} tokens */
