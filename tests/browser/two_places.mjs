@@ -34,13 +34,13 @@ function dice(seed) {
 // ---- in the page ----
 
 /** One operation as a person does it; resolves with what it made, null where the page offers nothing to do it with. */
-async function act({ kind, pick, text }) {
+async function act({ kind, pick, text, here }) {
     const { chat } = document.querySelector('parley-app');
     const { current, list } = chat;
     const shown = [];
     for (let m = current.messages[current.head]; m; m = current.messages[m.parent]) shown.unshift(m);
     const any = (all) => all[pick % all.length];
-    const entry = list.length ? any(list) : null;
+    const entry = here ? list.find(({ id }) => id === here) : list.length ? any(list) : null;
     const made = (before) => Object.values(current.messages).filter(({ id }) => !before.has(id)).map(({ id, parent, role, text: words }) => ({ id, parent, role, text: words }));
     const before = new Set(Object.keys(current.messages));
     const questions = shown.filter(({ role }) => role === 'user');
@@ -49,7 +49,7 @@ async function act({ kind, pick, text }) {
         case 'ask':
             if (chat.busy) {
                 chat.enqueue(text, []);
-                return { chat: current.id, waits: text };
+                return { chat: current.id, waits: [text] };
             }
             chat.send(text, []);
             break;
@@ -159,16 +159,16 @@ class Model {
         for (const { chat, made = [], deleted } of results) {
             if (made.length) for (const message of made) this.chat(chat).messages.set(message.id, message);
             if (!deleted || !this.chats.has(chat)) continue;
-            const fresh = results.filter((other) => other.chat === chat && other.made).flatMap((other) => other.made);
+            const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]);
             if (!(chat in kept)) {
                 assert.deepEqual(fresh, [], `a chat was deleted with what was written to it at the same moment: ${chat}`);
                 this.gone.set(chat, this.chats.get(chat));
                 this.chats.delete(chat);
-            } else if (results.some((other) => other.chat === chat && (other.made || other.restored))) {
+            } else if (results.some((other) => other.chat === chat && (other.made || other.waits || other.restored))) {
                 // Made anew by who wrote to it: that and what it stands on must be there.
                 this.anew += 1;
                 const { messages } = kept[chat];
-                for (const { id } of fresh) for (let at = id; at; at = messages[at].parent) assert.ok(messages[at], `lost: ${at} of ${chat}`);
+                for (const { id } of fresh.filter((one) => one.id)) for (let at = id; at; at = messages[at].parent) assert.ok(messages[at], `lost: ${at} of ${chat}`);
                 for (const id of this.chats.get(chat).messages.keys()) if (!messages[id]) this.chats.get(chat).messages.delete(id);
             } else this.stayed += 1;
         }
@@ -270,14 +270,14 @@ export async function play({ history, operations, seed, log = () => {} }) {
     const kept = async () => (await pages[0].evaluate(look)).kept;
     const isThere = ({ chat, made = [] }, now) => made.every(({ id }) => now[chat]?.messages[id]);
 
-    const operate = async (place) => {
-        const kinds = ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
+    const operate = async (place, here = '') => {
+        const kinds = here ? ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'delete', 'delete'] : ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
         let kind = kinds[roll(kinds.length)];
         if (kind === 'new' && model.chats.size >= MAX_CHATS) kind = 'delete';
         const number = Object.values(done).reduce((sum, n) => sum + n, 0);
         const long = roll(3) === 0 ? '!len=40 !delay=25 ' : '';
         done[kind] = (done[kind] ?? 0) + 1;
-        const action = { kind, pick: roll(1 << 20), text: `${kind === 'ask' || kind === 'edit' ? long : ''}${kind} ${number} of ${seed}` };
+        const action = { kind, pick: roll(1 << 20), text: `${kind === 'ask' || kind === 'edit' ? long : ''}${kind} ${number} of ${seed}`, here };
         const page = pages[place];
         last = [...last.slice(-12), [place, action]];
         if (kind !== 'reload') return page.evaluate(act, action);
@@ -290,9 +290,11 @@ export async function play({ history, operations, seed, log = () => {} }) {
         for (let n = 0, checked = 0; n < operations; ) {
             const both = roll(3) === 0 && n + 1 < operations;
             const places = both ? [0, 1] : [roll(2)];
-            const results = (await Promise.all(places.map(operate))).filter(Boolean);
+            const meet = both && model.chats.size && roll(2) === 0 ? [...model.chats.keys()][roll(model.chats.size)] : '';
+            if (meet) await Promise.all(pages.map((page) => page.evaluate((id) => document.querySelector('parley-app').chat.open(id), meet)));
+            const results = (await Promise.all(places.map((place) => operate(place, meet)))).filter(Boolean);
             n += places.length;
-            for (const { waits, chat } of results) if (waits) waiting.set(waits, chat);
+            for (const { waits = [], chat } of results) for (const text of waits) waiting.set(text, chat);
             let now = {};
             if (results.some(({ made, deleted, restored, title }) => made || deleted || restored || title)) {
                 // What was acknowledged is kept: seen from the other place too.

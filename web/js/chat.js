@@ -138,7 +138,10 @@ export class Chat extends EventTarget {
             const live = [...new Set([...shown, ...this.live.values()])];
             try {
                 for (const one of live) if (!known || known.includes(one.id)) this.#took(one, await this.history.refresh(one));
-                this.list = await this.history.list(this.list, known);
+                const before = this.list;
+                const list = await this.history.list(before, known);
+                if (this.list === before) this.list = list;
+                else for (const id of news) this.news.add(id); // changed here meanwhile: read again
             } catch {
                 // What could not be read is read with the next news.
             }

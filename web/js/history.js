@@ -237,9 +237,9 @@ export class History {
             const known = this.known.get(conversation) ?? unknown(FIELDS);
             const chat = await result(stores.chats.get(id));
             if (!chat) return true;
-            const before = new Set(Object.keys(conversation.messages));
+            const before = sizeOf(conversation);
             await this.#take(stores, conversation, known, chat);
-            if (Object.keys(conversation.messages).some((one) => !before.has(one))) return false;
+            if (sizeOf(conversation) > before) return false;
             stores.chats.delete(id);
             stores.summaries.delete(id);
             stores.messages.delete(IDBKeyRange.bound([id], [id, []]));
@@ -263,6 +263,9 @@ export class History {
         });
     }
 }
+
+/** Messages and waiting questions are only ever added by others. @param {Conversation} conversation */
+const sizeOf = ({ messages, queue = [] }) => Object.keys(messages).length + queue.length;
 
 /** What the first form kept as one record each. @param {IDBDatabase} db @param {IDBTransaction} transaction */
 function splitChats(db, transaction) {

@@ -42,9 +42,10 @@ function fieldOf(conversation, name) {
 
 const textOf = (message) => JSON.stringify(bare(message));
 
-/** Whether a chat has messages that are not kept. @param {Conversation} conversation @param {Known} known */
-export function hasNews(conversation, known) {
-    return Object.keys(conversation.messages).some((id) => !known.messages.has(id));
+/** Whether a chat has messages, or questions that wait, that are not kept. @param {Conversation} conversation @param {Known} known */
+export function hasNews({ messages, queue = [] }, known) {
+    const waited = JSON.parse(known.fields.queue ?? '[]');
+    return Object.keys(messages).some((id) => !known.messages.has(id)) || queue.some(({ id }) => !waited.some((one) => one.id === id));
 }
 
 /** Messages, each behind its parent. @param {Conversation} conversation */
