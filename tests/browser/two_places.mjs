@@ -143,7 +143,7 @@ class Model {
     constructor() {
         /** @type {Map<string, {titles: Set<string>, messages: Map<string, any>}>} */
         this.chats = new Map();
-        /** Deleted chats as they were. */
+        /** Deleted chats as they were, by the place that can take them back. */
         this.gone = new Map();
         this.stayed = 0;
         this.anew = 0;
@@ -156,13 +156,13 @@ class Model {
 
     /** @param {any[]} results of operations at one moment @param {Record<string, any>} kept */
     note(results, kept) {
-        for (const { chat, made = [], deleted } of results) {
+        for (const { chat, made = [], deleted, place } of results) {
             if (made.length) for (const message of made) this.chat(chat).messages.set(message.id, message);
             if (!deleted || !this.chats.has(chat)) continue;
             const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]);
             if (!(chat in kept)) {
                 assert.deepEqual(fresh, [], `a chat was deleted with what was written to it at the same moment: ${chat}`);
-                this.gone.set(chat, this.chats.get(chat));
+                this.gone.set(`${place} ${chat}`, this.chats.get(chat));
                 this.chats.delete(chat);
             } else if (results.some((other) => other.chat === chat && (other.made || other.waits || other.restored))) {
                 // Made anew by who wrote to it: that and what it stands on must be there.
@@ -172,10 +172,9 @@ class Model {
                 for (const id of this.chats.get(chat).messages.keys()) if (!messages[id]) this.chats.get(chat).messages.delete(id);
             } else this.stayed += 1;
         }
-        for (const { chat, restored } of results) {
-            if (!restored || !this.gone.has(chat)) continue;
-            for (const message of this.gone.get(chat).messages.values()) this.chat(chat).messages.set(message.id, message);
-            this.gone.delete(chat);
+        for (const { chat, restored, place } of results) {
+            const gone = restored && this.gone.get(`${place} ${chat}`);
+            for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
         }
         const renamed = results.filter(({ title }) => title);
         for (const { chat } of renamed) if (chat in kept) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
@@ -280,7 +279,10 @@ export async function play({ history, operations, seed, log = () => {} }) {
         const action = { kind, pick: roll(1 << 20), text: `${kind === 'ask' || kind === 'edit' ? long : ''}${kind} ${number} of ${seed}`, here };
         const page = pages[place];
         last = [...last.slice(-12), [place, action]];
-        if (kind !== 'reload') return page.evaluate(act, action);
+        if (kind !== 'reload') {
+            const result = await page.evaluate(act, action);
+            return result && { ...result, place };
+        }
         await page.reload();
         await page.locator('chat-composer textarea').waitFor();
         return null;

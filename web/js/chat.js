@@ -157,9 +157,10 @@ export class Chat extends EventTarget {
                 this.#follow(conversation, conversation.messages[id]);
                 this.#tell('message', id);
             }
-            if (changed.length && conversation === this.current) this.#tell('news');
+            if (conversation === this.current) this.#tell('news');
             return;
         }
+        if (this.history.isAhead(conversation)) return; // written to since: it is made anew
         this.#drop(conversation);
         if (conversation === this.current) this.#tell('notice', { text: 'This chat was deleted elsewhere.' });
         this.#close(conversation);

@@ -210,6 +210,11 @@ export class History {
         }, 'readonly');
     }
 
+    /** Whether a chat has messages that are still to be kept. @param {Conversation} conversation */
+    isAhead(conversation) {
+        return hasNews(conversation, this.known.get(conversation) ?? unknown(FIELDS));
+    }
+
     /** @param {string} id @returns {Promise<Conversation|null>} */
     async load(id) {
         if (!this.db) return null;

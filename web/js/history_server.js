@@ -145,6 +145,11 @@ export class ServerHistory {
         return pulled && [...stored, ...pulled];
     }
 
+    /** See History.isAhead. @param {Conversation} conversation */
+    isAhead(conversation) {
+        return hasNews(conversation, this.known.get(conversation) ?? unknown());
+    }
+
     /** @param {Conversation} conversation @returns {Promise<string[]>} messages that are new or other than before */
     async #pull(conversation) {
         const known = /** @type {Known} */ (this.known.get(conversation));
