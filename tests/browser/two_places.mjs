@@ -77,14 +77,18 @@ async function act({ kind, pick, text, here }) {
             return { chat: entry.id, title: text };
         case 'delete':
             if (!entry) return null;
-            await new Promise((resolve) => {
-                chat.addEventListener('notice', ({ detail }) => {
+            {
+                // What is seen is deleted knowingly; a chat that is not in memory is read first.
+                const live = chat.live.get(entry.id);
+                const saw = live ? [...Object.keys(live.messages), ...(live.queue ?? []).map((one) => one.text)] : null;
+                const hear = ({ detail }) => {
                     if (detail.undo) window.undo = { chat: entry.id, run: detail.undo };
-                    resolve(undefined);
-                }, { once: true });
-                chat.remove(entry.id).then(resolve);
-            });
-            return { chat: entry.id, deleted: true };
+                };
+                chat.addEventListener('notice', hear);
+                await chat.remove(entry.id);
+                chat.removeEventListener('notice', hear);
+                return { chat: entry.id, deleted: true, saw };
+            }
         case 'undo': {
             const { undo } = window;
             if (!undo) return null;
@@ -138,6 +142,9 @@ async function exported() {
 
 // ---- outside ----
 
+/** Whether one of the operations deleted this knowingly. */
+const isErased = (results, chat, what) => results.some((one) => one.deleted && one.chat === chat && (!one.saw || one.saw.includes(what)));
+
 /** What must be there. */
 class Model {
     constructor() {
@@ -159,13 +166,13 @@ class Model {
         for (const { chat, made = [], deleted, place } of results) {
             if (made.length) for (const message of made) this.chat(chat).messages.set(message.id, message);
             if (!deleted || !this.chats.has(chat)) continue;
-            const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]);
+            const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]).filter((one) => !isErased(results, chat, one.id ?? one));
             if (!(chat in kept)) {
                 assert.deepEqual(fresh, [], `a chat was deleted with what was written to it at the same moment: ${chat}`);
                 this.gone.set(`${place} ${chat}`, this.chats.get(chat));
                 this.chats.delete(chat);
             } else if (results.some((other) => other.chat === chat && (other.made || other.waits || other.restored))) {
-                // Made anew by who wrote to it: that and what it stands on must be there.
+                // Kept or made anew by who wrote to it: that and what it stands on must be there.
                 this.anew += 1;
                 const { messages } = kept[chat];
                 for (const { id } of fresh.filter((one) => one.id)) for (let at = id; at; at = messages[at].parent) assert.ok(messages[at], `lost: ${at} of ${chat}`);
@@ -175,6 +182,7 @@ class Model {
         for (const { chat, restored, place } of results) {
             const gone = restored && this.gone.get(`${place} ${chat}`);
             for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
+            if (restored && this.chats.has(chat)) this.chat(chat).titles = new Set(); // as it was named there
         }
         const renamed = results.filter(({ title }) => title);
         for (const { chat } of renamed) if (chat in kept) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
@@ -236,6 +244,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
     const model = new Model();
     const roll = dice(seed);
     const waiting = new Map();
+    const waited = new Set();
     const done = {};
     let last = [];
 
@@ -263,11 +272,11 @@ export async function play({ history, operations, seed, log = () => {} }) {
             assert.equal(asked.length, 1, `asked ${asked.length} times: ${text}`);
             waiting.delete(text);
         }
+        for (const [id, { messages }] of Object.entries(a.kept)) if (Object.values(messages).some(({ text }) => waited.has(text))) model.chat(id); // a waiting question brings its chat back
         model.check(a.kept);
         return a;
     };
     const kept = async () => (await pages[0].evaluate(look)).kept;
-    const isThere = ({ chat, made = [] }, now) => made.every(({ id }) => now[chat]?.messages[id]);
 
     const operate = async (place, here = '') => {
         const kinds = here ? ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'delete', 'delete'] : ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
@@ -296,13 +305,13 @@ export async function play({ history, operations, seed, log = () => {} }) {
             if (meet) await Promise.all(pages.map((page) => page.evaluate((id) => document.querySelector('parley-app').chat.open(id), meet)));
             const results = (await Promise.all(places.map((place) => operate(place, meet)))).filter(Boolean);
             n += places.length;
-            for (const { waits = [], chat } of results) for (const text of waits) waiting.set(text, chat);
+            for (const { waits = [], chat } of results) for (const text of waits) waiting.set(text, chat), waited.add(text);
             let now = {};
             if (results.some(({ made, deleted, restored, title }) => made || deleted || restored || title)) {
                 // What was acknowledged is kept: seen from the other place too.
                 const isKept = async () => {
                     now = await kept();
-                    return results.every((one) => isThere(one, now));
+                    return results.every(({ chat, made = [] }) => made.every(({ id }) => now[chat]?.messages[id] || (!(chat in now) && isErased(results, chat, id))));
                 };
                 await until(isKept, `${JSON.stringify(results)} to be kept`, 30_000);
                 model.note(results, now);

@@ -238,11 +238,11 @@ export class History {
     async remove(conversation) {
         if (!this.db) return true;
         const { id } = conversation;
+        const before = sizeOf(conversation);
         const done = await this.#inOne(async (stores) => {
             const known = this.known.get(conversation) ?? unknown(FIELDS);
             const chat = await result(stores.chats.get(id));
             if (!chat) return true;
-            const before = sizeOf(conversation);
             await this.#take(stores, conversation, known, chat);
             if (sizeOf(conversation) > before) return false;
             stores.chats.delete(id);

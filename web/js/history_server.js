@@ -307,11 +307,11 @@ export class ServerHistory {
         const { id } = conversation;
         const known = this.known.get(conversation) ?? this.summaries.find((one) => one.id === id);
         keepRemoved({ ...removed(), [id]: known?.revision ?? 0 });
+        const before = Object.keys(conversation.messages).length;
         if (!conversation.head) return this.#flushLater(), true; // it could not be read, so it could not be made anew
         return this.#inTurn(id, async () => {
             while (!(await this.#removeThere(id))) {
                 // Changed meanwhile. What others wrote stays; what only grew or ended does not.
-                const before = Object.keys(conversation.messages).length;
                 const isThere = await this.#pull(conversation).then(() => true, (error) => error.status !== 404);
                 if (Object.keys(conversation.messages).length > before) return false;
                 if (!isThere) break;
