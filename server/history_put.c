@@ -330,9 +330,7 @@ static err_code open_chat(chat_writer *w, const char *id, const json *given, cha
         w->n_messages = query_int(q, 2);
         w->n_bytes = query_int(q, 3);
         change->revision = query_int(q, 1);
-        return change->revision == expected
-                   ? ERR_OK
-                   : changed_elsewhere(d);
+        return change->revision == expected ? ERR_OK : changed_elsewhere(d);
     }
     if (expected != 0) {
         return history_no_chat(d);

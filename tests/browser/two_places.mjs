@@ -163,8 +163,8 @@ class Model {
 
     /** @param {any[]} results of operations at one moment @param {Record<string, any>} kept */
     note(results, kept) {
-        for (const { chat, made = [], deleted, place } of results) {
-            if (made.length) for (const message of made) this.chat(chat).messages.set(message.id, message);
+        for (const { chat, made = [] } of results) for (const message of made) this.chat(chat).messages.set(message.id, message);
+        for (const { chat, deleted, place } of results) {
             if (!deleted || !this.chats.has(chat)) continue;
             const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]).filter((one) => !isErased(results, chat, one.id ?? one));
             if (!(chat in kept)) {
@@ -182,7 +182,7 @@ class Model {
         for (const { chat, restored, place } of results) {
             const gone = restored && this.gone.get(`${place} ${chat}`);
             for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
-            if (restored && this.chats.has(chat)) this.chat(chat).titles = new Set(); // as it was named there
+            if (restored && chat in kept) this.chat(chat).titles = new Set(); // as it was named there
         }
         const renamed = results.filter(({ title }) => title);
         for (const { chat } of renamed) if (chat in kept) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
