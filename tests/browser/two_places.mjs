@@ -180,6 +180,8 @@ class Model {
             } else this.stayed += 1;
         }
         for (const { chat, restored, place } of results) {
+            // Taken back and deleted again at the same moment: either may have been the last.
+            if (!(chat in kept) && results.some((one) => one.deleted && one.chat === chat)) continue;
             const gone = restored && this.gone.get(`${place} ${chat}`);
             for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
             if (restored && chat in kept) this.chat(chat).titles = new Set(); // as it was named there
