@@ -37,6 +37,7 @@ history_job *history_job_create(history_verb verb)
     if (job) {
         job->verb = verb;
         job->limit = LIMIT_HISTORY_PAGE;
+        job->revision = ANY_REVISION;
         job->file.fd = -1;
         bytes_init(&job->body, SIZE_MAX / 2);
     }
@@ -175,7 +176,7 @@ static err_code run_plain(history_store *st, history_reply *r, const history_job
     case HISTORY_GET:
         return history_store_get(st, &r->body, job->scope, job->id, job->since, d);
     case HISTORY_DELETE:
-        err = history_store_delete(st, job->scope, job->id, &r->change, d);
+        err = history_store_delete(st, job->scope, job->id, job->revision, &r->change, d);
         r->is_changed = r->is_deleted = err == ERR_OK;
         write_change(r);
         return err;

@@ -39,6 +39,7 @@ typedef struct history_job {
     char after[HISTORY_AFTER_MAX];
     int limit;
     int64_t since;
+    int64_t revision; /* HISTORY_DELETE: the one that the chat must have, or ANY_REVISION */
     bytes body;       /* owned */
     file_handle file; /* owned; fd -1: none */
 } history_job;

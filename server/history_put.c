@@ -304,6 +304,12 @@ static err_code read_time(const json *given, const char *name, int64_t fallback,
     return ERR_OK;
 }
 
+static err_code changed_elsewhere(err_detail *d)
+{
+    return err_set_param(d, ERR_INVALID, "revision", "revision_conflict",
+                         "the chat was changed elsewhere; read it again and repeat your change");
+}
+
 /* Finds the chat, or makes it; checks that the writer has seen its latest revision. */
 static err_code open_chat(chat_writer *w, const char *id, const json *given, chat_change *change,
                           err_detail *d)
@@ -324,10 +330,7 @@ static err_code open_chat(chat_writer *w, const char *id, const json *given, cha
         w->n_messages = query_int(q, 2);
         w->n_bytes = query_int(q, 3);
         change->revision = query_int(q, 1);
-        return change->revision == expected
-                   ? ERR_OK
-                   : err_set_param(d, ERR_INVALID, "revision", "revision_conflict",
-                                   "the chat was changed elsewhere; read it again and repeat your change");
+        return change->revision == expected ? ERR_OK : changed_elsewhere(d);
     }
     if (expected != 0) {
         return history_no_chat(d);
@@ -462,25 +465,38 @@ err_code history_store_put(history_store *st, uint64_t scope, const char *id, co
     return history_end(st, err, d);
 }
 
-static err_code delete_chat(history_store *st, uint64_t scope, const char *id, err_detail *d)
+/* Refused if the chat is no longer at the revision that was asked for. */
+static err_code delete_chat(history_store *st, uint64_t scope, const char *id, int64_t revision,
+                            chat_change *change, err_detail *d)
 {
     database_begin(st->db);
-    query *q = database_query(st->db, "DELETE FROM chats WHERE scope = ?1 AND id = ?2");
+    query *q = database_query(st->db, "SELECT num, revision FROM chats WHERE scope = ?1 AND id = ?2");
     query_bind_int(q, 1, (int64_t)scope);
     query_bind_text(q, 2, id, strlen(id));
-    const bool done = query_run(q) > 0;
-    return history_end(st, done ? ERR_OK : history_no_chat(d), d);
+    err_code err = query_step(q) ? ERR_OK : history_no_chat(d);
+    if (err == ERR_OK) {
+        const int64_t num = query_int(q, 0);
+        change->revision = query_int(q, 1);
+        if (revision != ANY_REVISION && revision != change->revision) {
+            err = changed_elsewhere(d);
+        } else {
+            q = database_query(st->db, "DELETE FROM chats WHERE num = ?1");
+            query_bind_int(q, 1, num);
+            query_run(q);
+        }
+    }
+    return history_end(st, err, d);
 }
 
-err_code history_store_delete(history_store *st, uint64_t scope, const char *id, chat_change *change,
-                              err_detail *d)
+err_code history_store_delete(history_store *st, uint64_t scope, const char *id, int64_t revision,
+                              chat_change *change, err_detail *d)
 {
     *change = (chat_change){.revision = 0};
     snprintf(change->id, sizeof change->id, "%s", id);
-    err_code err = delete_chat(st, scope, id, d);
+    err_code err = delete_chat(st, scope, id, revision, change, d);
     const bool has_no_room = err == ERR_LIMIT || err == ERR_IO;
     if (has_no_room && history_make_room(st)) {
-        err = delete_chat(st, scope, id, d);
+        err = delete_chat(st, scope, id, revision, change, d);
     }
     if (err == ERR_OK) {
         history_sweep_files(st);

@@ -52,7 +52,9 @@ MUST_CHECK err_code history_store_get(history_store *st, bytes *out, uint64_t sc
 /* Makes a chat (revision 0) or changes one: the fields and messages that `given` has. */
 MUST_CHECK err_code history_store_put(history_store *st, uint64_t scope, const char *id, const json *given,
                                       chat_change *change, err_detail *detail);
-MUST_CHECK err_code history_store_delete(history_store *st, uint64_t scope, const char *id,
+/* Deletes a chat; with a revision (ANY_REVISION: none) only if it has that one: what was written to it since is not lost. */
+enum { ANY_REVISION = -1 };
+MUST_CHECK err_code history_store_delete(history_store *st, uint64_t scope, const char *id, int64_t revision,
                                          chat_change *change, err_detail *detail);
 
 /* Copies an open file into the folder, for messages to name by its hash. */

@@ -47,6 +47,10 @@ static bool read_query(serve *s, conn *c, history_job *job)
         refuse(s, c, 400, "invalid_value", "since", "since must be a revision");
         return false;
     }
+    if (!serve_query_int(c, "revision", 0, INT64_MAX, &job->revision)) {
+        refuse(s, c, 400, "invalid_value", "revision", "revision must be the one of the chat as you know it");
+        return false;
+    }
     job->limit = (int)limit;
     return true;
 }

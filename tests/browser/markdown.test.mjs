@@ -42,6 +42,34 @@ async function rendered(page, texts, finished = true) {
     );
 }
 
+test('a single newline is a line break, but in code, tables, headings and formulas', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const cases = [
+        ['Über allen Gipfeln\nIst Ruh,\nIn allen Wipfeln', '<p dir="auto">Über allen Gipfeln<br>Ist Ruh,<br>In allen Wipfeln</p>'],
+        ['- one\n  two\n- **three\n  four**', '<li dir="auto">one<br>two</li><li dir="auto"><strong>three<br>four</strong></li>'],
+        ['1. street\n   town', '<li dir="auto">street<br>town</li>'],
+        ['> said\n> again', '<blockquote dir="ltr"><p dir="auto">said<br>again</p></blockquote>'],
+        ['hard  \nbreak\\\nand<br>\ntag', '<p dir="auto">hard<br>break<br>and<br>tag</p>'],
+        ['one\r\ntwo', '<p dir="auto">one<br>two</p>'],
+        ['a *line\nof* [words\nthat link](https://example.org)', '<p dir="auto">a <em>line<br>of</em> <a target="_blank" rel="noopener noreferrer" href="https://example.org/">words<br>that link</a></p>'],
+        ['A heading\nof two lines\n===', '<h3 dir="auto">A heading of two lines</h3>'],
+        ['its `code\nspan` ends', '<code>code span</code>'],
+        ['para\n\ngraphs\n', '<p dir="auto">para</p><p dir="auto">graphs</p>'],
+    ];
+    const out = (await rendered(page, cases.map(([text]) => text))).map((text) => text.replace(/ ?(<(br|p|h3|li|ul|ol|blockquote)[^>]*>) ?/g, '$1').replace(/ (<\/(p|li)>)/g, '$1').replace(/<\/(p|li)> /g, '</$1>'));
+    cases.forEach(([text, expected], i) => assert.ok(out[i].includes(expected), `${JSON.stringify(text)}: ${out[i]}`));
+    const whole = await rendered(page, ['```\na\nb\n```', '| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |', '$$\nx\n+ y\n$$', 'inline \\(a\n+ b\\) there', '# title\ntext']);
+    for (const [i, text] of whole.entries()) assert.ok(!text.includes('<br'), `${i}: ${text}`);
+
+    // As an answer, while it comes too.
+    server.options.scripted = { 'a poem': 'Roses are red,\nviolets are blue.\n\n12:01 start\n12:02 stop\n' };
+    await send(page, 'a poem');
+    assert.equal(await lastAnswer(page), 'You said: Roses are red,\nviolets are blue.\n\n12:01 start\n12:02 stop');
+    assert.equal(await page.locator('.answer > .prose br').count(), 2);
+    server.options.scripted = {};
+    await done();
+});
+
 test('tables, lists, tasks, code, quotation, formulas in one answer', async () => {
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'fixture markdown.md');

@@ -70,6 +70,19 @@ test('two devices do not overwrite each other', async () => {
     assert.equal((await put('c_none', { revision: 5 })).json().error.code, 'chat_not_found');
 });
 
+test('a deletion yields to what was written since', async () => {
+    const { revision } = (await put('c_gone', chat('gone', message('a', 'x')))).json();
+    const later = (await put('c_gone', { revision, messages: [message('b', 'written elsewhere', 'a')] })).json().revision;
+    const refused = await call('DELETE', `/chats/c_gone?revision=${revision}`);
+    assert.equal(refused.status, 409, refused.text);
+    assert.equal(refused.json().error.code, 'revision_conflict');
+    assert.equal(refused.json().error.revision, later);
+    assert.equal((await get('/chats/c_gone')).json().messages.length, 2);
+    assert.equal((await call('DELETE', '/chats/c_gone?revision=x')).json().error.param, 'revision');
+    assert.equal((await call('DELETE', `/chats/c_gone?revision=${later}`)).status, 200);
+    assert.equal((await get('/chats/c_gone')).status, 404);
+});
+
 test('lists in pages, the latest first; search; deleting', async () => {
     for (let i = 0; i < 5; i += 1) await put(`c_p${i}`, { ...chat(`page ${i}`, message('a', `wool number ${i}`)), updated: 4e12 + i }, 1);
     const seen = [];

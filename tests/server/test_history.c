@@ -133,11 +133,17 @@ static void test_chats(void)
 
     /* Of another key nothing is seen, and the same id is another chat. */
     CHECK_STR(get(st, SCOPE + 1, "c_1", 0), "");
-    CHECK_INT(history_store_delete(st, SCOPE + 1, "c_1", &other, &d), ERR_NOT_FOUND);
+    CHECK_INT(history_store_delete(st, SCOPE + 1, "c_1", ANY_REVISION, &other, &d), ERR_NOT_FOUND);
     CHECK_OK(put(st, SCOPE + 1, "c_1", "{\"revision\":0,\"title\":\"theirs\"}", &other, &d), d);
     CHECK(strstr(list(st, SCOPE, 10, "", NULL), "Sheep") && !strstr(list(st, SCOPE, 10, "", NULL), "theirs"));
 
-    CHECK_OK(history_store_delete(st, SCOPE, "c_1", &change, &d), d);
+    /* What was written since the deleting device looked is not lost. */
+    const int64_t latest = change.revision;
+    CHECK_INT(history_store_delete(st, SCOPE, "c_1", latest - 1, &other, &d), ERR_INVALID);
+    CHECK_STR(d.name, "revision_conflict");
+    CHECK_INT(other.revision, latest);
+    CHECK(strstr(get(st, SCOPE, "c_1", 0), "\"n_messages\":3"));
+    CHECK_OK(history_store_delete(st, SCOPE, "c_1", latest, &change, &d), d);
     CHECK_STR(get(st, SCOPE, "c_1", 0), "");
     CHECK_STR(list(st, SCOPE, 10, "", NULL), "{\"object\":\"list\",\"data\":[],\"next\":null}");
     CHECK_OK(put(st, SCOPE, "c_1", "{\"revision\":0}", &other, &d), d);
@@ -262,7 +268,7 @@ static void test_search(void)
     CHECK_OK(put(st, SCOPE, "two", text, &change, &d), d);
     check_search(st, "finished renamed", "two,");
     check_search(st, "unfinished", "");
-    CHECK_OK(history_store_delete(st, SCOPE, "two", &change, &d), d);
+    CHECK_OK(history_store_delete(st, SCOPE, "two", ANY_REVISION, &change, &d), d);
     check_search(st, "finished", "");
     check_search(st, "meadow", "one,");
     CHECK_OK(history_store_check(st, &d), d);
@@ -343,7 +349,7 @@ static void test_files(void)
 
     /* A file leaves with its last chat, but not at once (a chat may be about to name it); leftovers go at the start. */
     snprintf(path, sizeof path, "%s/files/%s", folder("files"), hex);
-    CHECK_OK(history_store_delete(st, SCOPE, "c", &change, &d), d);
+    CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
     CHECK(file_exists(path));
     history_store_close(st);
     char old[3 * PATH_BYTES];
@@ -453,7 +459,7 @@ static void test_full(void)
     close(h.fd);
     snprintf(d.text, sizeof d.text, "\"revision\":%lld,\"n_messages\":%d", (long long)change.revision, n - 1);
     CHECK(strstr(get(st, SCOPE, "c", 0), d.text)); /* nothing lost */
-    CHECK_OK(history_store_delete(st, SCOPE, "c", &change, &d), d);
+    CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
     CHECK_OK(put(st, SCOPE, "c", "{\"revision\":0}", &change, &d), d); /* and there is room again */
     CHECK_OK(history_store_check(st, &d), d);
     history_store_close(st);

@@ -76,6 +76,7 @@ class ParleyApp extends LitElement {
             this.#composer?.requestUpdate();
         });
         this.chat.addEventListener('conversation', () => this.#conversationChanged());
+        this.chat.addEventListener('news', () => this.#newsCame());
         this.chat.addEventListener('connection', () => this.#connectionChanged());
         this.chat.addEventListener('list', () => this.requestUpdate());
         this.chat.addEventListener('finished', () => this.requestUpdate());
@@ -343,6 +344,13 @@ class ParleyApp extends LitElement {
         </span>`;
     }
 
+    /** The shown chat has another name, or messages from elsewhere: nothing moves but what follows the end. */
+    #newsCame() {
+        const { title } = this.chat.current;
+        document.title = title ? `${title} · Parley` : 'Parley';
+        this.requestUpdate();
+    }
+
     async #conversationChanged() {
         const { current } = this.chat;
         if (this.shownId !== current.id) {
@@ -352,8 +360,7 @@ class ParleyApp extends LitElement {
         }
         const hash = current.head ? `#/c/${current.id}` : '#/';
         if (location.hash !== hash && !(hash === '#/' && location.hash === '')) history.replaceState(null, '', hash);
-        document.title = current.title ? `${current.title} · Parley` : 'Parley';
-        this.requestUpdate();
+        this.#newsCame();
         await this.updateComplete;
         // Every message now renders by itself; a question or another branch shows its end.
         for (const element of this.querySelectorAll('chat-message')) /** @type {any} */ (element).requestUpdate();

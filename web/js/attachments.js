@@ -4,7 +4,6 @@
  *
  *     const { attachments, refused } = await readFiles(files, limits);
  */
-import { PdfProblem, isPdf, openPdf } from './pdf.js';
 import { formatBytes, newId } from './util.js';
 
 /** @typedef {import('./store.js').Attachment} Attachment */
@@ -43,15 +42,28 @@ export async function readFiles(files, limits) {
                 if (await isPdf(file)) attachments.push(...(await readPdf(file, limits, room, refused)));
                 else attachments.push(await readFile(file, limits));
             } catch (error) {
-                const said = error instanceof Refusal || error instanceof PdfProblem;
-                refused.push(said ? error.message : `${name} could not be read.`);
+                refused.push(error instanceof Refusal ? error.message : `${name} could not be read.`);
             }
         }
     }
     return { attachments, refused };
 }
 
-class Refusal extends Error {}
+/** Why a file is not added, as a sentence for a person. */
+export class Refusal extends Error {}
+
+/** @param {Blob} file */
+async function isPdf(file) {
+    return (await file.slice(0, 1024).text()).includes('%PDF-');
+}
+
+/** What reads PDF documents comes with the first one. @param {File} file @throws {Refusal} */
+async function openPdf(file) {
+    const reader = await import('./pdf.js').catch(() => {
+        throw new Refusal(`What reads PDF documents could not be loaded, so ${file.name} was not added. Try again.`);
+    });
+    return reader.openPdf(file);
+}
 
 /** @param {File} file @param {any} limits @returns {Promise<Attachment>} */
 async function readFile(file, limits) {

@@ -3,7 +3,7 @@
  *
  * Events: `conversation` (another one is shown, or its structure changed), `message` (detail: message id; its text or
  * state changed), `list` (the history changed), `connection`, `notice` (detail: {text, action?, undo?}), `finished`
- * (detail: message), `options` (those of the shown chat changed).
+ * (detail: message), `options` (those of the shown chat changed), `news` (others wrote to the shown chat, or it has a new name).
  */
 import { Connection } from './connection.js';
 import { History } from './history.js';
@@ -36,9 +36,10 @@ function readDrafts() {
     }
 }
 
-/** Pictures of a draft last as long as the page; its words survive a reload. @param {Map<string, any>} drafts */
-function writeDrafts(drafts) {
-    const texts = [...drafts].filter(([, { text }]) => text).map(([id, { text }]) => [id, text.slice(0, DRAFT_MAX)]);
+/** Pictures of a draft last as long as the page; its words survive a reload. Other tabs have drafts of their own. */
+function writeDraft(id, text) {
+    const { [id]: before, ...others } = readDrafts();
+    const texts = [...Object.entries(others), ...(text ? [[id, text.slice(0, DRAFT_MAX)]] : [])];
     try {
         localStorage.setItem(DRAFTS_KEY, JSON.stringify(Object.fromEntries(texts.slice(-50))));
     } catch {
@@ -46,10 +47,28 @@ function writeDrafts(drafts) {
     }
 }
 
+const lockOf = (id) => `parley.ask.${id}`;
+
+/** Keeps other tabs from asking for the same answer; returns what ends that. Over plain HTTP there are no locks: the server knows the question again. */
+function holdAsking(id) {
+    let end = () => {};
+    const held = new Promise((resolve) => (end = () => resolve(undefined)));
+    navigator.locks?.request(lockOf(id), () => held);
+    return end;
+}
+
+/** Waits while another tab is about to ask for an answer; false if none is. @param {string} id */
+async function waitForAsking(id) {
+    const { locks } = navigator;
+    if (!locks || (await locks.request(lockOf(id), { ifAvailable: true }, (lock) => !!lock))) return false;
+    await locks.request(lockOf(id), () => {});
+    return true;
+}
+
 export class Chat extends EventTarget {
     /**
      * @param {{connection?: Connection, settings: import('./settings.js').Settings, openHistory?: (chat: Chat) => Promise<any>}} options
-     *   openHistory: where chats are kept; anything with History's list, save, load, remove and available does
+     *   openHistory: where chats are kept; anything with History's verbs and available does
      */
     constructor({ connection, settings, openHistory = () => History.open() }) {
         super();
@@ -58,6 +77,8 @@ export class Chat extends EventTarget {
         this.connection = connection ?? new Connection({ key: settings.get('apiKey') });
         /** @type {any} a History, or what openHistory gives */
         this.history = new History(null);
+        /** Where chats are kept is asked for first: what is written before waits. @type {Promise<void>|undefined} */
+        this.opened = undefined;
         /** @type {import('./history.js').Summary[]} */
         this.list = [];
         /** @type {Conversation} */
@@ -68,23 +89,30 @@ export class Chat extends EventTarget {
         this.drafts = new Map(Object.entries(readDrafts()).map(([id, text]) => [id, { text, attachments: [] }]));
         /** Running answers by message id. */
         this.runs = new Map();
+        /** Answers that are about to be asked for, each with what gives up its lock. @type {Map<string, () => void>} */
+        this.asking = new Map();
         /** The last progress event of a running answer, by message id. @type {Map<string, any>} */
         this.progress = new Map();
-        /** Deleted chats that could still be taken back: not saved again. @type {Set<string>} */
-        this.removed = new Set();
+        /** Deleted chats, which are not saved again unless they are taken back. @type {WeakSet<Conversation>} */
+        this.removed = new WeakSet();
+        /** Chats that other tabs or devices changed, not looked at yet; undefined: whichever. @type {Set<string|undefined>} */
+        this.news = new Set();
+        /** While they are looked at. @type {Promise<void>|null} */
+        this.refreshing = null;
         /** Chats whose answer came while another one was shown. @type {Set<string>} */
         this.unread = new Set();
         this.uploads = new Uploads(this.connection);
         this.connection.addEventListener('state', () => {
             // Whether the server keeps chats could not be asked before.
-            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.#openHistory();
+            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.opened = this.#openHistory();
             this.#tell('connection');
         });
     }
 
     async start() {
         this.connection.start();
-        await this.#openHistory();
+        this.opened = this.#openHistory();
+        await this.opened;
     }
 
     async #openHistory() {
@@ -94,24 +122,68 @@ export class Chat extends EventTarget {
         this.#tell('list');
     }
 
-    /** Shows what other devices changed, where the chats are kept for all of them. */
-    async refresh() {
-        if (!this.history.remote) return;
-        const { current } = this;
-        const changed = current.head ? await this.history.refresh(current) : [];
-        this.list = (await this.history.list()).filter(({ id }) => !this.removed.has(id));
-        if (changed === null && current === this.current && !this.isRunning(current.id)) {
-            this.live.delete(current.id);
-            this.current = newConversation(this.settings.get('newChat'));
-            this.#tell('conversation');
-            this.#tell('notice', { text: 'This chat was deleted on another device.' });
+    /** Shows what other tabs and devices changed. @param {string[]} [ids] of chats; without, whatever it was */
+    refresh(ids) {
+        for (const id of ids ?? [undefined]) this.news.add(id);
+        this.refreshing ??= this.#takeNews().finally(() => (this.refreshing = null));
+        return this.refreshing;
+    }
+
+    async #takeNews() {
+        while (this.news.size) {
+            const news = [...this.news];
+            this.news.clear();
+            const known = news.includes(undefined) ? undefined : /** @type {string[]} */ (news);
+            const shown = this.current.head ? [this.current] : [];
+            const live = [...new Set([...shown, ...this.live.values()])];
+            try {
+                for (const one of live) if (!known || known.includes(one.id)) this.#took(one, await this.history.refresh(one));
+                const before = this.list;
+                const list = await this.history.list(before, known);
+                if (this.list === before) this.list = list;
+                else for (const id of news) this.news.add(id); // changed here meanwhile: read again
+            } catch {
+                // What could not be read is read with the next news.
+            }
+            this.#tell('list');
         }
-        for (const id of changed ?? []) {
-            const message = current.messages[id];
-            if (message.status === 'streaming' && !this.runs.has(id)) this.#pickUp(current, message);
-            this.#tell('message', id);
+    }
+
+    /** Others wrote to a chat that is in memory. @param {Conversation} conversation @param {string[]|null} changed null: it was deleted */
+    #took(conversation, changed) {
+        if (this.removed.has(conversation)) return;
+        if (changed) {
+            for (const id of changed) {
+                this.#follow(conversation, conversation.messages[id]);
+                this.#tell('message', id);
+            }
+            if (conversation === this.current) this.#tell('news');
+            return;
         }
-        this.#tell('list');
+        if (this.history.isAhead(conversation)) return; // written to since: it is made anew
+        this.#drop(conversation);
+        if (conversation === this.current) this.#tell('notice', { text: 'This chat was deleted elsewhere.' });
+        this.#close(conversation);
+    }
+
+    /** Ends what a deleted chat still does. @param {Conversation} conversation */
+    #drop(conversation) {
+        this.removed.add(conversation);
+        for (const id of Object.keys(conversation.messages)) this.runs.get(id)?.cancel();
+        if (this.live.get(conversation.id) === conversation) this.live.delete(conversation.id);
+    }
+
+    /** @param {Conversation} conversation that is deleted */
+    #close(conversation) {
+        if (conversation !== this.current) return;
+        this.current = newConversation(this.settings.get('newChat'));
+        this.#tell('conversation');
+    }
+
+    /** Shows an answer that another tab or device asked for, as it comes. @param {Conversation} conversation @param {Message} message */
+    #follow(conversation, message) {
+        const isComing = message.status === 'streaming' && !!message.responseId;
+        if (isComing && conversation === this.current && !this.runs.has(message.id)) this.#pickUp(conversation, message);
     }
 
     /** @param {string} type @param {any} [detail] */
@@ -131,13 +203,16 @@ export class Chat extends EventTarget {
     /** @param {string} id @returns {Promise<boolean>} */
     async open(id) {
         if (id === this.current.id) return true;
-        const conversation = this.live.get(id) ?? (await this.history.load(id));
+        const loaded = this.live.get(id) ?? (await this.history.load(id));
+        const conversation = this.live.get(id) ?? loaded; // it may have been opened meanwhile
         if (!conversation) return false;
         this.#leave();
         this.current = conversation;
         this.live.set(id, conversation);
         this.unread.delete(id);
         this.#tell('conversation');
+        // What was written while it was being read.
+        this.history.refresh(conversation).then((changed) => this.#took(conversation, changed), () => {});
         for (const message of Object.values(conversation.messages)) {
             if (message.status === 'streaming' && !this.runs.has(message.id)) this.#pickUp(conversation, message);
         }
@@ -149,32 +224,34 @@ export class Chat extends EventTarget {
         if (!Object.keys(messages).some((messageId) => this.runs.has(messageId))) this.live.delete(id);
     }
 
-    /** Deletes a chat; it can be taken back for a few seconds. @param {string} id */
+    /**
+     * Deletes a chat; it can be taken back for a few seconds. If somebody wrote to it meanwhile it stays.
+     * @param {string} id
+     */
     async remove(id) {
         const summary = this.list.find((entry) => entry.id === id);
         if (!summary) return;
-        const conversation = this.live.get(id) ?? (await this.history.load(id));
-        this.removed.add(id);
-        for (const messageId of Object.keys(conversation?.messages ?? {})) this.runs.get(messageId)?.cancel();
+        // What the server keeps can be deleted while it is away.
+        const conversation = this.live.get(id) ?? (await this.history.load(id)) ?? { ...newConversation(), id };
+        this.#drop(conversation);
         this.list = this.list.filter((entry) => entry.id !== id);
-        if (this.current.id === id) {
-            this.live.delete(id);
-            this.current = newConversation(this.settings.get('newChat'));
-            this.#tell('conversation');
-        }
+        this.#close(conversation);
         this.#tell('list');
-        const timer = setTimeout(() => this.history.remove(id), UNDO_MS);
+        const done = this.history.remove(conversation);
         this.#tell('notice', {
             text: `“${summary.title}” deleted.`,
             action: 'Undo',
-            undo: () => {
-                clearTimeout(timer);
-                this.removed.delete(id);
-                this.list = [...this.list, summary].sort((a, b) => b.updated - a.updated);
-                this.#tell('list');
+            undo: async () => {
+                await done.catch(() => {});
+                this.removed.delete(conversation);
+                await this.#save(conversation);
             },
-            lastsMs: UNDO_MS - 500,
+            lastsMs: UNDO_MS,
         });
+        if (await done.catch(() => false)) return;
+        this.removed.delete(conversation);
+        this.#tell('notice', { text: `“${summary.title}” stays: it was written to elsewhere.` });
+        await this.refresh([id]);
     }
 
     /** @param {string} id @param {string} title */
@@ -184,11 +261,12 @@ export class Chat extends EventTarget {
         if (!conversation || !title.trim()) return;
         conversation.title = title.trim();
         await this.#save(conversation);
-        if (conversation === this.current) this.#tell('conversation');
+        if (conversation === this.current) this.#tell('news');
     }
 
-    /** Every kept chat, whole. @returns {Promise<Conversation[]>} */
+    /** Every kept chat, whole, as all tabs wrote it. @returns {Promise<Conversation[]>} */
     async all() {
+        await this.refresh();
         const list = await Promise.all(this.list.map(({ id }) => this.live.get(id) ?? this.history.load(id)));
         return list.filter((conversation) => conversation !== null);
     }
@@ -200,11 +278,14 @@ export class Chat extends EventTarget {
 
     /** @param {Conversation} conversation */
     async #save(conversation) {
-        if (this.removed.has(conversation.id)) return;
         try {
-            const summary = await this.history.save(conversation);
+            await this.opened;
+            if (this.removed.has(conversation)) return;
+            const { summary, changed } = await this.history.save(conversation);
             this.saveFailed = false;
-            this.list = [summary, ...this.list.filter((entry) => entry.id !== conversation.id)].sort(
+            this.#took(conversation, summary && changed);
+            const isKept = summary && !this.removed.has(conversation);
+            this.list = [...(isKept ? [summary] : []), ...this.list.filter((entry) => entry.id !== conversation.id)].sort(
                 (a, b) => b.updated - a.updated,
             );
             this.#tell('list');
@@ -254,7 +335,7 @@ export class Chat extends EventTarget {
     /** Sends a message once the running answer is there. @param {string} text @param {Attachment[]} attachments */
     enqueue(text, attachments) {
         this.keepDraft('', []);
-        this.#setQueue(this.current, [...this.queue, { text, attachments }]);
+        this.#setQueue(this.current, [...this.queue, { id: newId('q_'), text, attachments }]);
     }
 
     /** What waits in the shown conversation. It is kept with it. */
@@ -264,13 +345,12 @@ export class Chat extends EventTarget {
 
     /** @param {import('./store.js').Queued} entry */
     unqueue(entry) {
-        this.#setQueue(this.current, this.queue.filter((other) => other !== entry));
+        this.#setQueue(this.current, this.queue.filter(({ id }) => id !== entry.id));
     }
 
     /** Sends what was left waiting behind an answer that did not end well. @param {import('./store.js').Queued} entry */
     sendQueued(entry) {
-        this.unqueue(entry);
-        this.send(entry.text, entry.attachments);
+        this.#askQueued(this.current, entry);
     }
 
     /** @param {Conversation} conversation @param {import('./store.js').Queued[]} queue */
@@ -293,7 +373,7 @@ export class Chat extends EventTarget {
     keepDraft(text, attachments) {
         if (text || attachments.length) this.drafts.set(this.#draftKey, { text, attachments });
         else if (!this.drafts.delete(this.#draftKey)) return;
-        writeDrafts(this.drafts);
+        writeDraft(this.#draftKey, text);
     }
 
     /** The answer in the user's words, as another version of it. @param {string} id @param {string} text */
@@ -386,6 +466,8 @@ export class Chat extends EventTarget {
         this.progress.set(answer.id, { kind: 'waiting' });
         this.#tell('conversation');
         this.#save(conversation);
+        this.#stopAsking(answer.id);
+        this.asking.set(answer.id, holdAsking(answer.id));
         let input;
         try {
             input = await toInput(path, (attachment) => this.#urlOf(answer, attachment));
@@ -399,6 +481,12 @@ export class Chat extends EventTarget {
         const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (answer.modelId) body.model = answer.modelId;
         this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink, answer.askId));
+    }
+
+    /** Lets other tabs look at an answer that was about to be asked for. @param {string} id */
+    #stopAsking(id) {
+        this.asking.get(id)?.();
+        this.asking.delete(id);
     }
 
     /** One option of the shown chat; undefined: as the model likes it. @param {string} name @param {any} value */
@@ -444,9 +532,13 @@ export class Chat extends EventTarget {
 
     /**
      * After a reload: attaches to an answer that was running (the server says if it no longer has it), asks again what
-     * was not heard of, or says that the answer is cut.
+     * was not heard of, or says that the answer is cut. What another tab is about to ask is left to it.
      */
-    #pickUp(conversation, message) {
+    async #pickUp(conversation, message) {
+        if (!message.responseId && (await waitForAsking(message.id))) {
+            this.#took(conversation, await this.history.refresh(conversation).catch(() => []));
+        }
+        if (message.status !== 'streaming' || this.runs.has(message.id)) return;
         if (message.responseId) {
             this.progress.set(message.id, { kind: 'lost' });
             this.#listen(
@@ -493,7 +585,8 @@ export class Chat extends EventTarget {
                 case 'started':
                     message.responseId = event.responseId;
                     this.progress.set(message.id, event);
-                    saveSoon();
+                    this.#save(conversation); // other tabs follow it by this
+                    this.#stopAsking(message.id);
                     break;
                 case 'waiting':
                 case 'queued':
@@ -557,6 +650,7 @@ export class Chat extends EventTarget {
     #end(conversation, message, event) {
         this.runs.delete(message.id);
         this.progress.delete(message.id);
+        this.#stopAsking(message.id);
         delete message.before;
         if (event.timings) message.timings = { ...message.timings, ...event.timings };
         if (event.usage) message.usage = event.usage;
@@ -570,7 +664,7 @@ export class Chat extends EventTarget {
             message.error = event.error ?? { code: 'server_error', message: '' };
         }
         conversation.updated = Date.now();
-        if (conversation !== this.current) {
+        if (conversation !== this.current && !this.removed.has(conversation)) {
             this.live.delete(conversation.id);
             this.unread.add(conversation.id);
         }
@@ -579,10 +673,14 @@ export class Chat extends EventTarget {
         this.#tell('finished', message);
         this.#tell('list');
         // A stopped or failed answer leaves the queue to the user.
-        const [next, ...rest] = conversation.queue ?? [];
-        if (next && (message.status === 'done' || message.status === 'cut')) {
-            this.#setQueue(conversation, rest);
-            this.send(next.text, next.attachments, {}, conversation);
-        }
+        const [next] = conversation.queue ?? [];
+        if (next && (message.status === 'done' || message.status === 'cut')) this.#askQueued(conversation, next);
+    }
+
+    /** Asks what waited, unless another tab was faster. @param {Conversation} conversation @param {import('./store.js').Queued} entry */
+    async #askQueued(conversation, entry) {
+        if (!(await this.history.takeQueued(conversation, entry.id))) return;
+        this.#setQueue(conversation, (conversation.queue ?? []).filter(({ id }) => id !== entry.id));
+        this.send(entry.text, entry.attachments, {}, conversation);
     }
 }

@@ -1,7 +1,6 @@
 /** <chat-composer>: the text field with its pictures, the send button that becomes a stop button, and the switches. */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from './attachments.js';
-import './film-strip.js';
 import { icon } from './icons.js';
 import { formatBytes, formatDuration, isTouchDevice } from './util.js';
 
@@ -48,6 +47,10 @@ class ChatComposer extends LitElement {
 
     firstUpdated() {
         this.chat.uploads.addEventListener('change', () => this.requestUpdate());
+    }
+
+    willUpdate() {
+        if (this.attachments.some(({ kind }) => kind === 'video')) import('./film-strip.js').catch(() => {}); // without it the video goes whole
     }
 
     get field() {

@@ -42,7 +42,8 @@ const mathInline = {
     },
 };
 
-const marked = new Marked({ gfm: true, breaks: false, extensions: undefined });
+// A single newline is a break, as in poems, addresses and logs: models write paragraphs as one line.
+const marked = new Marked({ gfm: true, breaks: true, extensions: undefined });
 marked.use({ extensions: [mathBlock, mathInline] });
 
 /** @param {string} text @returns {any[]} tokens */
@@ -165,7 +166,7 @@ export function renderBlock(token) {
 
 // The page's own headings end at level 2, so an answer's begin at 3.
 function heading(token) {
-    const content = inline(token.tokens);
+    const content = inline(inOneLine(token.tokens));
     switch (Math.min(6, token.depth + 2)) {
         case 3:
             return html`<h3 dir="auto">${content}</h3>`;
@@ -176,6 +177,14 @@ function heading(token) {
         default:
             return html`<h6 dir="auto">${content}</h6>`;
     }
+}
+
+/** A heading of several lines is one. @param {any[]} tokens @returns {any[]} */
+function inOneLine(tokens) {
+    return tokens.map((token) => {
+        if (token.type === 'br' && /^ ?\n/.test(token.raw)) return { type: 'text', text: ' ' };
+        return token.tokens ? { ...token, tokens: inOneLine(token.tokens) } : token;
+    });
 }
 
 function list(token) {
@@ -223,9 +232,12 @@ function table(token) {
     </div>`;
 }
 
+/** The only HTML that does what it says; with the newline behind it, it is one break. */
+const BREAK = /^<br\s*\/?>$/i;
+
 /** @param {any[]|undefined} tokens @returns {any} */
 export function inline(tokens) {
-    return (tokens ?? []).map((token) => {
+    return (tokens ?? []).map((token, i, all) => {
         switch (token.type) {
             case 'strong':
                 return html`<strong>${inline(token.tokens)}</strong>`;
@@ -236,7 +248,7 @@ export function inline(tokens) {
             case 'codespan':
                 return html`<code>${token.text}</code>`;
             case 'br':
-                return html`<br />`;
+                return BREAK.test(all[i - 1]?.raw) ? nothing : html`<br />`;
             case 'time':
                 return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the film at this time">${token.text}</button>`;
             case 'link':
@@ -246,7 +258,7 @@ export function inline(tokens) {
             case 'mathInline':
                 return html`<math-view .tex=${token.tex} .display=${token.display}></math-view>`;
             case 'html':
-                return /^<br\s*\/?>$/i.test(token.raw) ? html`<br />` : token.raw;
+                return BREAK.test(token.raw) ? html`<br />` : token.raw;
             case 'escape':
                 return token.text;
             case 'checkbox':

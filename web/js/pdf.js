@@ -7,6 +7,7 @@
  *     const blob = await pdf.page(1, maxPixels);
  *     pdf.close();
  */
+import { Refusal } from './attachments.js';
 import { formatCount } from './util.js';
 
 /** A page with fewer letters than this on average has pictures of text instead of text. */
@@ -15,9 +16,6 @@ const LETTERS_OF_A_PAGE = 40;
 const MAX_PAGES = 2_000;
 /** How large a page is drawn: enough to read small print, few enough tokens. */
 const PAGE_PIXELS = 1_200 * 1_600;
-
-/** What went wrong, as a sentence for a person. */
-export class PdfProblem extends Error {}
 
 /** @type {Promise<any>|null} */
 let loading = null;
@@ -31,12 +29,7 @@ async function load() {
     return library;
 }
 
-/** @param {Blob} file */
-export async function isPdf(file) {
-    return (await file.slice(0, 1024).text()).includes('%PDF-');
-}
-
-/** @param {File} file @throws {PdfProblem} */
+/** @param {File} file @throws {Refusal} */
 export async function openPdf(file) {
     loading ??= load();
     let library;
@@ -44,7 +37,7 @@ export async function openPdf(file) {
         library = await loading;
     } catch {
         loading = null; // the network may be back next time
-        throw new PdfProblem(`What reads PDF documents could not be loaded, so ${file.name} was not added. Try again.`);
+        throw new Refusal(`What reads PDF documents could not be loaded, so ${file.name} was not added. Try again.`);
     }
     const task = library.getDocument({
         data: new Uint8Array(await file.arrayBuffer()), useWasm: false, isEvalSupported: false, useSystemFonts: true,
@@ -54,7 +47,7 @@ export async function openPdf(file) {
         return new Pdf(await task.promise, task);
     } catch (error) {
         task.destroy();
-        throw new PdfProblem(
+        throw new Refusal(
             error?.name === 'PasswordException'
                 ? `${file.name} is locked with a password. Save a copy without it and add that.`
                 : `${file.name} is damaged: it cannot be opened. Print it to a new PDF and add that.`,

@@ -18,7 +18,7 @@
  *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
  *            messages: Record<string, Message>, options?: ChatOptions, queue?: Queued[]}} Conversation
- * @typedef {{text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
+ * @typedef {{id: string, text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
  * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
  *            repeatPenalty?: number, presencePenalty?: number, maxTokens?: number, seed?: number}} ChatOptions
  *   what is missing is as the model likes it
@@ -29,9 +29,9 @@ const TITLE_LENGTH = 60;
 
 let lastCreated = 0;
 
-/** Now, but never the same twice: the order of siblings hangs on it. */
-function creationTime() {
-    lastCreated = Math.max(Date.now(), lastCreated + 1);
+/** Now, but never the same twice and behind the parent, whatever clock that has: the order of siblings hangs on it. @param {number} parent */
+function creationTime(parent) {
+    lastCreated = Math.max(Date.now(), lastCreated + 1, parent + 1);
     return lastCreated;
 }
 
@@ -80,7 +80,7 @@ export function readOptions(given) {
  */
 export function addMessage(conversation, fields) {
     /** @type {Message} */
-    const message = { id: newId('m_'), text: '', status: 'done', created: creationTime(), ...fields };
+    const message = { id: newId('m_'), text: '', status: 'done', created: creationTime(conversation.messages[fields.parent ?? '']?.created ?? 0), ...fields };
     conversation.messages[message.id] = message;
     conversation.head = message.id;
     conversation.updated = Date.now();
