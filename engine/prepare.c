@@ -11,7 +11,7 @@
 #include "engine/engine_private.h"
 #include "engine/prepare_film.h"
 #include "engine/prompt.h"
-#include "vision/picture.h"
+#include "vision/image_reader.h"
 
 /* ---- media ---- */
 
@@ -79,10 +79,10 @@ typedef struct media_plan {
     double ms; /* spent on media */
 } media_plan;
 
-static picture_job job_of(const engine *e, const chat_part *part, const image_limits *limits,
-                          media_progress *progress)
+static image_read_job job_of(const engine *e, const chat_part *part, const image_limits *limits,
+                             media_progress *progress)
 {
-    picture_job job = prepare_picture_job(e, part->data, part->data_bytes, limits);
+    image_read_job job = prepare_picture_job(e, part->data, part->data_bytes, limits);
     job.cancelled = is_cancelled;
     job.ctx = progress;
     return job;
@@ -99,11 +99,11 @@ static err_code plan_picture(const engine *e, gen_request *r, const chat_part *p
 {
     const size_t left = LIMIT_IMAGE_PIXELS_SUM - plan->pixels;
     const image_limits limits = limits_of(e);
-    const picture_job job = job_of(e, part, &limits, &plan->progress);
+    const image_read_job job = job_of(e, part, &limits, &plan->progress);
     gen_media *m = &r->media[r->n_media];
     picture_todo *todo = &plan->pictures[plan->n_pictures];
     *todo = (picture_todo){.medium = r->n_media, .part = part};
-    err_code err = picture_measure(&todo->plan, &job, detail);
+    err_code err = image_reader_measure(&todo->plan, &job, detail);
     if (err != ERR_OK) {
         return err;
     }
@@ -323,13 +323,13 @@ static err_code decode_pictures(engine *e, gen_request *r, media_plan *plan, err
         const picture_todo *todo = &plan->pictures[i];
         patches *p = &r->media[todo->medium].patches;
         const image_limits limits = limits_of(e);
-        const picture_job job = job_of(e, todo->part, &limits, &plan->progress);
+        const image_read_job job = job_of(e, todo->part, &limits, &plan->progress);
         image img = {0};
         if (is_cancelled(&plan->progress)) {
             return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
         }
-        err = picture_read(&img, &job, &todo->plan, p->w * e->processor.patch_size,
-                           p->h * e->processor.patch_size, detail);
+        err = image_reader_read(&img, &job, &todo->plan, p->w * e->processor.patch_size,
+                                p->h * e->processor.patch_size, detail);
         if (err == ERR_OK) {
             err = patches_alloc(p, detail);
         }

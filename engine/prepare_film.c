@@ -98,11 +98,11 @@ static err_code read_list(const engine *e, film_reader *r, const chat_video *vid
         if (film_cancelled(r)) {
             return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
         }
-        picture_job job = prepare_picture_job(e, file->data, file->bytes, &limits);
+        image_read_job job = prepare_picture_job(e, file->data, file->bytes, &limits);
         image_plan plan;
         job.cancelled = film_cancelled;
         job.ctx = r;
-        err = picture_measure(&plan, &job, detail);
+        err = image_reader_measure(&plan, &job, detail);
         if (err == ERR_OK && i == 0) {
             info.width = plan.width;
             info.height = plan.height;
@@ -113,8 +113,8 @@ static err_code read_list(const engine *e, film_reader *r, const chat_video *vid
             err = ledger_take(r->memory, "a picture of the film", plan.bytes, &patience, detail);
         }
         if (err == ERR_OK) {
-            err = picture_read(&img, &job, &plan, r->patches->w * r->pc->patch_size,
-                               r->patches->h * r->pc->patch_size, detail);
+            err = image_reader_read(&img, &job, &plan, r->patches->w * r->pc->patch_size,
+                                    r->patches->h * r->pc->patch_size, detail);
             if (err == ERR_OK) {
                 err = add_frame(r, i, &img, detail);
             }
@@ -155,14 +155,14 @@ void prepare_film_hash(uint8_t out[HASH_BYTES], const chat_part *part)
     hash_sha256(out, &key, sizeof key);
 }
 
-picture_job prepare_picture_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits)
+image_read_job prepare_picture_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits)
 {
-    return (picture_job){.data = data,
-                         .bytes = n,
-                         .limits = *limits,
-                         .max_memory = e->film_limits.max_memory,
-                         .max_wall_s = e->film_limits.max_wall_s,
-                         .program = e->film_program};
+    return (image_read_job){.data = data,
+                            .bytes = n,
+                            .limits = *limits,
+                            .max_memory = e->film_limits.max_memory,
+                            .max_wall_s = e->film_limits.max_wall_s,
+                            .program = e->film_program};
 }
 
 size_t prepare_film_memory(const engine *e, size_t *reserve)

@@ -7,7 +7,7 @@
 #define PARLEY_ENGINE_PREPARE_FILM_H
 
 #include "engine/engine_private.h"
-#include "vision/picture.h"
+#include "vision/image_reader.h"
 
 /* What a film needs of the request it is in. */
 typedef struct film_hooks {
@@ -29,7 +29,7 @@ MUST_CHECK err_code prepare_film(const engine *e, gen_request *r, gen_media *m, 
                                  const film_hooks *hooks, err_detail *detail);
 
 /* What a picture of a request is read with; cancelling is the caller's. */
-picture_job prepare_picture_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits);
+image_read_job prepare_picture_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits);
 /* Bytes that the process that reads a film may take beyond its start, and all that is to be reserved for it. */
 size_t prepare_film_memory(const engine *e, size_t *reserve);
 

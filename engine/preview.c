@@ -125,11 +125,11 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
     if (data == MAP_FAILED) {
         return err_set(detail, ERR_IO, "the picture cannot be read");
     }
-    picture_job job = prepare_picture_job(p->e, data, n_bytes, &limits);
+    image_read_job job = prepare_picture_job(p->e, data, n_bytes, &limits);
     image_plan plan;
     job.cancelled = is_cancelled;
     job.ctx = p;
-    err_code err = picture_measure(&plan, &job, detail);
+    err_code err = image_reader_measure(&plan, &job, detail);
     if (err == ERR_OK) {
         err = processor_image_size(pc, plan.height, plan.width, &height, &width, detail);
     }
@@ -139,7 +139,7 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
         err = ledger_take(&p->memory, "the preview", n_bytes + plan.bytes + resized, &patience, detail);
     }
     if (err == ERR_OK) {
-        err = picture_read(&img, &job, &plan, width, height, detail);
+        err = image_reader_read(&img, &job, &plan, width, height, detail);
     }
     if (err == ERR_OK) {
         const engine_media_facts facts = {.width = plan.width, .height = plan.height};

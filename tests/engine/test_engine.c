@@ -294,7 +294,7 @@ static chat_input *user_chat(const char *text, const uint8_t *picture, size_t pi
     return in;
 }
 
-static void test_picture(void)
+static void test_image_reader(void)
 {
     bytes png;
     err_detail d = {0};
@@ -527,7 +527,7 @@ int main(void)
     test_cancel();
     test_close_while_busy();
     test_queue_full();
-    test_picture();
+    test_image_reader();
     test_prefix_cache();
     test_bad_prompts();
     mailbox_destroy(events, NULL);

@@ -1,7 +1,7 @@
 /* Pictures that are decoded in the confined process: the same pixels as here, and an error that names the limit when its memory does
  * not suffice. The process is this program.
  */
-#include "vision/picture.h"
+#include "vision/image_reader.h"
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -34,21 +34,21 @@ static void test_same_pixels(void)
     err_detail d = {0};
     image here = {0}, there = {0};
     image_plan plan;
-    picture_job job = {.data = file,
-                       .bytes = make_webp(file, 320, 200),
-                       .limits = LIMITS,
-                       .max_memory = (size_t)128 << 20,
-                       .max_wall_s = 30};
-    CHECK_OK(picture_measure(&plan, &job, &d), d);
+    image_read_job job = {.data = file,
+                          .bytes = make_webp(file, 320, 200),
+                          .limits = LIMITS,
+                          .max_memory = (size_t)128 << 20,
+                          .max_wall_s = 30};
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
     CHECK_INT(plan.width, 320);
     CHECK_INT(plan.height, 200);
     const size_t bytes_here = plan.bytes;
-    CHECK_OK(picture_read(&here, &job, &plan, 64, 32, &d), d);
+    CHECK_OK(image_reader_read(&here, &job, &plan, 64, 32, &d), d);
     CHECK_INT(here.width, 320); /* in its own size */
     job.program = "/proc/self/exe";
-    CHECK_OK(picture_measure(&plan, &job, &d), d);
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
     CHECK(plan.bytes > bytes_here); /* the process, too */
-    CHECK_OK(picture_read(&there, &job, &plan, 64, 32, &d), d);
+    CHECK_OK(image_reader_read(&there, &job, &plan, 64, 32, &d), d);
     CHECK_INT(there.width, 64);
     CHECK_INT(there.height, 32);
     uint8_t *resized = malloc((size_t)64 * 32 * 3);
@@ -75,15 +75,15 @@ static void test_files(void)
         snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/tests/data/images/%s", NAMES[i]);
         bytes_init(&file, 1 << 20);
         CHECK_OK(file_read(&file, path, &d), d);
-        const picture_job job = {.data = (const uint8_t *)file.data,
-                                 .bytes = file.len,
-                                 .limits = LIMITS,
-                                 .max_memory = (size_t)128 << 20,
-                                 .max_wall_s = 30,
-                                 .program = "/proc/self/exe"};
-        CHECK_OK(picture_measure(&plan, &job, &d), d);
+        const image_read_job job = {.data = (const uint8_t *)file.data,
+                                    .bytes = file.len,
+                                    .limits = LIMITS,
+                                    .max_memory = (size_t)128 << 20,
+                                    .max_wall_s = 30,
+                                    .program = "/proc/self/exe"};
+        CHECK_OK(image_reader_measure(&plan, &job, &d), d);
         CHECK_OK(image_decode(&here, job.data, job.bytes, &LIMITS, &d), d);
-        CHECK_OK(picture_read(&there, &job, &plan, plan.width, plan.height, &d), d);
+        CHECK_OK(image_reader_read(&there, &job, &plan, plan.width, plan.height, &d), d);
         CHECK_INT(here.width, plan.width);
         CHECK_INT(here.height, plan.height);
         if (here.rgb && there.rgb) {
@@ -101,24 +101,24 @@ static void test_errors(void)
     err_detail d = {0};
     image img = {0};
     image_plan plan;
-    picture_job job = {.data = file,
-                       .bytes = make_webp(file, 8000, 8000),
-                       .limits = LIMITS,
-                       .max_memory = (size_t)64 << 20,
-                       .max_wall_s = 30,
-                       .program = "/proc/self/exe"};
-    CHECK_OK(picture_measure(&plan, &job, &d), d);
+    image_read_job job = {.data = file,
+                          .bytes = make_webp(file, 8000, 8000),
+                          .limits = LIMITS,
+                          .max_memory = (size_t)64 << 20,
+                          .max_wall_s = 30,
+                          .program = "/proc/self/exe"};
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
     CHECK(plan.bytes <= (size_t)128 << 20);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    CHECK_INT(picture_read(&img, &job, &plan, 64, 64, &d), ERR_LIMIT);
+    CHECK_INT(image_reader_read(&img, &job, &plan, 64, 64, &d), ERR_LIMIT);
     CHECK_STR(d.name, "image_too_large");
     CHECK(strstr(d.text, "40 bytes") && strstr(d.text, "8000 x 8000") && strstr(d.text, "64 MiB"));
     CHECK(!img.rgb);
 #endif
     job.bytes = make_webp(file, 320, 200);
-    CHECK_OK(picture_measure(&plan, &job, &d), d);
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
     file[25] |= 0xff; /* no such transform */
-    CHECK_INT(picture_read(&img, &job, &plan, 64, 64, &d), ERR_CORRUPT);
+    CHECK_INT(image_reader_read(&img, &job, &plan, 64, 64, &d), ERR_CORRUPT);
     CHECK_STR(d.name, "image_parse_error");
     CHECK(strstr(d.text, "WebP") != NULL);
 }

@@ -1,4 +1,4 @@
-#include "vision/picture.h"
+#include "vision/image_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +8,18 @@
 /* What the other process has at its start: the program and its libraries. */
 static const size_t PROCESS_BYTES = (size_t)32 << 20;
 
-static bool is_decoded_elsewhere(const picture_job *job, image_format format)
+static bool is_decoded_elsewhere(const image_read_job *job, image_format format)
 {
     return job->program && format != IMAGE_PNG && format != IMAGE_JPEG;
 }
 
-static size_t worker_memory(const picture_job *job, const image_plan *plan)
+static size_t worker_memory(const image_read_job *job, const image_plan *plan)
 {
     const size_t n = plan->bytes - PROCESS_BYTES;
     return n < job->max_memory ? n : job->max_memory;
 }
 
-err_code picture_measure(image_plan *out, const picture_job *job, err_detail *detail)
+err_code image_reader_measure(image_plan *out, const image_read_job *job, err_detail *detail)
 {
     err_code err = image_measure(out, job->data, job->bytes, &job->limits, detail);
     if (err == ERR_OK && is_decoded_elsewhere(job, out->format)) {
@@ -44,7 +44,7 @@ static err_code keep_frame(void *ctx, int32_t i, const image *frame, err_detail 
 }
 
 /* Says of the picture what the other process's end means. */
-static err_code explain(err_code err, const picture_job *job, const image_plan *plan, err_detail *detail)
+static err_code explain(err_code err, const image_read_job *job, const image_plan *plan, err_detail *detail)
 {
     if (err == ERR_TIMEOUT) {
         return err_set_param(detail, err, NULL, "image_timeout", "reading the picture took too long");
@@ -68,8 +68,8 @@ static err_code explain(err_code err, const picture_job *job, const image_plan *
     return err;
 }
 
-err_code picture_read(image *out, const picture_job *job, const image_plan *plan, int32_t width,
-                      int32_t height, err_detail *detail)
+err_code image_reader_read(image *out, const image_read_job *job, const image_plan *plan, int32_t width,
+                           int32_t height, err_detail *detail)
 {
     *out = (image){0};
     if (!is_decoded_elsewhere(job, plan->format)) {
