@@ -58,7 +58,8 @@ static block *add_block(arena *a, size_t cap)
     }
     b->cap = cap;
     b->used = 0;
-    /* A large request gets a block of its own behind the head, so the head's free rest is not lost. */
+    /* A large request gets a block of its own behind the head, so the head's free rest is not
+     * lost. */
     if (a->head && cap > BLOCK_BYTES) {
         b->next = a->head->next;
         a->head->next = b;

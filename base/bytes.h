@@ -5,8 +5,9 @@
  *     if (b.failed) { return ERR_NOMEM; }
  *     bytes_deinit(&b);
  *
- * Errors stick: once the maximum or the memory is exhausted `failed` is set, later appends do nothing,
- * and one check at the end is enough. Invariant: len <= cap <= max; data[len] is NUL whenever data != NULL.
+ * Errors stick: once the maximum or the memory is exhausted `failed` is set, later appends do
+ * nothing, and one check at the end is enough. Invariant: len <= cap <= max; data[len] is NUL
+ * whenever data != NULL.
  */
 #ifndef PARLEY_BASE_BYTES_H
 #define PARLEY_BASE_BYTES_H

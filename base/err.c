@@ -22,7 +22,8 @@ static const char *const NAMES[ERR_N_CODES] = {
     [ERR_INTERNAL] = "internal",
 };
 
-/* The arguments may point into the detail that is being filled, so text is built apart and copied. */
+/* The arguments may point into the detail that is being filled, so text is built apart and
+ * copied. */
 static void copy_text(char *out, size_t cap, const char *text)
 {
     size_t n = strlen(text);

@@ -2,9 +2,9 @@
  *
  *     if (x > max) { return err_set(detail, ERR_INVALID, "width is %d; at most %d is allowed", x, max); }
  *
- * A function that can fail returns an err_code and takes a nullable `err_detail *` as its last argument.
- * The text says what, where and what to do; it holds no address, no library name and no user content, and it is
- * valid UTF-8 (other bytes become '?').
+ * A function that can fail returns an err_code and takes a nullable `err_detail *` as its last
+ * argument. The text says what, where and what to do; it holds no address, no library name and no
+ * user content, and it is valid UTF-8 (other bytes become '?').
  */
 #ifndef PARLEY_BASE_ERR_H
 #define PARLEY_BASE_ERR_H
@@ -18,7 +18,7 @@ typedef enum err_code {
     ERR_LIMIT,       /* a stated limit is exceeded: bytes, pixels, depth (413, or 400 for media) */
     ERR_CONTEXT,     /* the prompt does not fit the context (400 context_length_exceeded) */
     ERR_UNSUPPORTED, /* well-formed, but not something Parley does (400 or 501) */
-    ERR_CORRUPT,     /* a file or a picture is damaged (400; for a checkpoint: exit 3) */
+    ERR_CORRUPT,     /* a file or an image is damaged (400; for a checkpoint: exit 3) */
     ERR_BUSY,        /* a queue is full: try again (429) */
     ERR_TIMEOUT,     /* took longer than a stated limit (504) */
     ERR_CANCELLED,   /* stopped on request */
@@ -43,7 +43,8 @@ err_code err_set(err_detail *d, err_code code, const char *format, ...) PRINTF_L
 err_code err_set_param(err_detail *d, err_code code, const char *param, const char *name, const char *format,
                        ...) PRINTF_LIKE(5, 6);
 
-/* Puts "PREFIX: " in front of the text of `d` (may be NULL), cut at ERR_TEXT_MAX; returns `code`. */
+/* Puts "PREFIX: " in front of the text of `d` (may be NULL), cut at ERR_TEXT_MAX; returns
+ * `code`. */
 err_code err_prefix(err_detail *d, err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* The code's name in lower case ("invalid"), a constant string; "unknown" outside the range. */

@@ -18,15 +18,18 @@ typedef struct file_map {
     size_t bytes;
 } file_map;
 
-/* Maps a regular file read-only. ERR_NOT_FOUND, ERR_IO, or ERR_INVALID for a directory or device. */
+/* Maps a regular file read-only. ERR_NOT_FOUND, ERR_IO, or ERR_INVALID for a directory or
+ * device. */
 MUST_CHECK err_code file_map_open(file_map *m, const char *path, err_detail *detail);
 void file_map_close(file_map *m);
 
-/* Asks the system to bring in what is not in memory yet of a mapped file in huge pages, which are read faster. Only some
- * file systems can (ext4 of Linux 6.18 was seen to); elsewhere nothing changes. file_map_open does so by itself. */
+/* Asks the system to load a mapped file into huge pages, which are read faster. Only some file
+ * systems can (ext4 of Linux 6.18 was seen to); elsewhere nothing changes. file_map_open does so by
+ * itself. */
 void file_map_ask_for_huge_pages(void *data, size_t n_bytes);
 
-/* Appends the whole file to `out` (initialised by the caller with its maximum); ERR_LIMIT beyond it. */
+/* Appends the whole file to `out` (initialised by the caller with its maximum); ERR_LIMIT beyond
+ * it. */
 MUST_CHECK err_code file_read(bytes *out, const char *path, err_detail *detail);
 
 /* True if a regular file can be read there. */

@@ -10,8 +10,8 @@
 
 void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n)
 {
-    /* Fails only without memory or with a broken library: nothing above could go on safely, because a
-     * wrong content key would let one picture answer for another. */
+    /* Fails only without memory or with a broken library: nothing above could go on safely, because
+     * a wrong content key would let one image answer for another. */
     if (EVP_Digest(n > 0 ? data : "", n, out, NULL, EVP_sha256(), NULL) != 1) {
         abort();
     }

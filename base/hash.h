@@ -18,7 +18,7 @@ void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n);
 
 /* SHA-256 of what arrives piece by piece. */
 typedef struct hash_stream hash_stream;
-MUST_CHECK hash_stream *hash_stream_create(void); /* NULL without memory */
+MUST_CHECK hash_stream *hash_stream_create(void); /* NULL if out of memory */
 void hash_stream_destroy(hash_stream *h);         /* NULL allowed */
 void hash_stream_add(hash_stream *h, const void *data, size_t n);
 /* The hash of all that was added; nothing may be added afterwards. */
@@ -30,7 +30,8 @@ bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text);
 /* Writes 2*n lower-case hex digits and a NUL; `out` holds 2*n+1 bytes. */
 void hash_hex(char *out, const uint8_t *data, size_t n);
 
-/* Writes `prefix` followed by 32 random hex digits (128 bit, unguessable); out holds the prefix + 33. */
+/* Writes `prefix` followed by 32 random hex digits (128 bit, unguessable); out holds the prefix +
+ * 33. */
 void hash_random_id(char *out, size_t out_cap, const char *prefix);
 
 /* A random 64-bit number from the system's generator. */

@@ -12,11 +12,13 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-/* cJSON accepts more than RFC 8259, says nothing about why it refuses and forgets how a number was written. So
- * one strict pass goes over the text first and hands it on with every number as a string that begins with a
- * byte that no text holds. After it, cJSON can only fail for want of memory.
+/* cJSON accepts more than RFC 8259, says nothing about why it refuses and forgets how a number was
+ * written. So one strict pass goes over the text first and hands it on with every number as a
+ * string that begins with a byte that no text holds. After it, cJSON can only fail for want of
+ * memory.
  *
- * TRAP: cJSON stores its last error in a process-wide variable without a lock. Nobody here reads it. */
+ * TRAP: cJSON stores its last error in a process-wide variable without a lock. Nobody here reads
+ * it. */
 
 enum {
     CJSON_DEPTH_MAX = 1000, /* cJSON's own nesting limit (CJSON_NESTING_LIMIT) */
@@ -337,8 +339,9 @@ static cJSON *next_item(cJSON *v, cJSON **stack, size_t *depth)
 
 enum { INDEXED_MEMBERS = 16 };
 
-/* The members of a large object by name, kept in the item's valuestring: cJSON does not use that field for objects and
- * frees it with the item. Sorted rather than hashed: no choice of names makes looking one up slow. */
+/* The members of a large object by name, kept in the item's valuestring: cJSON does not use that
+ * field for objects and frees it with the item. Sorted rather than hashed: no choice of names makes
+ * looking one up slow. */
 typedef struct member_index {
     size_t n;
     const cJSON *members[];

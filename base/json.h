@@ -4,9 +4,9 @@
  *     const json *m = json_get(json_root(doc), "messages");
  *     json_free(doc);
  *
- * Strict: RFC 8259 only (no trailing text, no leading zeros, no lone surrogates, no \\u0000, valid UTF-8); depth and
- * number of values are bounded before anything is built. Output is written with bytes_append_json and
- * bytes_printf, never through a document.
+ * Strict: RFC 8259 only (no trailing text, no leading zeros, no lone surrogates, no \\u0000, valid
+ * UTF-8); depth and number of values are bounded before anything is built. Output is written with
+ * bytes_append_json and bytes_printf, never through a document.
  */
 #ifndef PARLEY_BASE_JSON_H
 #define PARLEY_BASE_JSON_H
@@ -23,9 +23,9 @@ typedef struct cJSON json; /* one value inside it; never freed alone */
 
 typedef enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_type;
 
-/* Parses text[0..len). ERR_INVALID with line and column, ERR_LIMIT if deeper than max_depth; the name is invalid_json, or
- * unsupported_character for a \\u0000 in JSON that is valid.
- * The caller frees *out with json_free. */
+/* Parses text[0..len). ERR_INVALID with line and column, ERR_LIMIT if deeper than max_depth; the
+ * name is invalid_json, or unsupported_character for a \\u0000 in JSON that is valid. The caller
+ * frees *out with json_free. */
 MUST_CHECK err_code json_parse(json_doc **out, const char *text, size_t len, size_t max_depth,
                                err_detail *detail);
 /* Bytes that json_parse takes for this text at most, told from its punctuation alone. */
@@ -36,9 +36,11 @@ void json_free(json_doc *doc); /* NULL allowed */
 const json *json_root(const json_doc *doc);
 
 json_type json_typeof(const json *v); /* NULL counts as JSON_NULL */
-/* Member of an object; NULL if v is not an object or has no such member (exact case; last one wins). */
+/* Member of an object; NULL if v is not an object or has no such member (exact case; last one
+ * wins). */
 const json *json_get(const json *v, const char *key);
-/* Walks children of an array or object: first = json_child(v), next = json_next(item); NULL at the end. */
+/* Walks children of an array or object: first = json_child(v), next = json_next(item); NULL at the
+ * end. */
 const json *json_child(const json *v);
 const json *json_next(const json *v);
 const char *json_key(const json *v); /* name of an object member, NULL for array items */
@@ -52,8 +54,8 @@ double json_num(const json *v, double fallback);
 bool json_bool(const json *v, bool fallback);
 /* The number as an integer; false if v is not a number, has a fraction or is outside [min, max]. */
 bool json_int(const json *v, int64_t min, int64_t max, int64_t *out);
-/* The number as it was written in the text ("1", "1.0", "1e5"), so that 1 and 1.0 stay different and large
- * integers keep every digit; NULL if v is not a number. Owned by the document. */
+/* The number as it was written in the text ("1", "1.0", "1e5"), so that 1 and 1.0 stay different
+ * and large integers keep every digit; NULL if v is not a number. Owned by the document. */
 const char *json_number_text(const json *v);
 
 /* Appends v as compact JSON ({"a":1,"b":[true]}). */

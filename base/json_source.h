@@ -1,5 +1,5 @@
-/* json_source: where documents come from by their file names ("config.json"), so that who reads them need not know whether
- * they are files. Any thread.
+/* json_source: looks up documents by file name ("config.json"), so that readers need not know
+ * whether they are files. Any thread.
  *
  *     json_doc *doc; json_source docs = json_folder("DIR");
  *     err_code err = docs.read(docs.ctx, "config.json", &doc, &detail);   // doc NULL: there is none
@@ -18,7 +18,7 @@ typedef struct json_source {
     const char *where; /* for messages: the folder or file */
 } json_source;
 
-/* The files of a folder, whose name is only pointed to. */
+/* The files of a folder; the name is not copied. */
 json_source json_folder(const char *dir);
 
 #endif

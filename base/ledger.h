@@ -2,16 +2,17 @@
  *
  *     ledger *l = ledger_create(512 << 20);
  *     ledger_hold hold = {.ledger = l};
- *     err = ledger_take(&hold, "the picture", n, NULL, &detail);   ... malloc(n) ...
+ *     err = ledger_take(&hold, "the image", n, NULL, &detail);   ... malloc(n) ...
  *     ledger_give(&hold, n);   or   ledger_give_all(&hold);
  *
- * Bytes are reserved before they are taken from the machine, as an upper bound of what a piece of work needs. Who must
- * not wait (the loop thread) asks with ledger_try and refuses the client; who may wait (prep threads) asks with
- * ledger_take, which serves those who wait in their order, for LIMIT_MEMORY_WAIT_MS at most. What could never fit is
- * refused at once.
+ * Bytes are reserved before they are taken from the machine, as an upper bound of what a piece of
+ * work needs. Who must not wait (the loop thread) asks with ledger_try and refuses the client; who
+ * may wait (prep threads) asks with ledger_take, which serves those who wait in their order, for
+ * LIMIT_MEMORY_WAIT_MS at most. What could never fit is refused at once.
  *
- * A hold is what one owner has reserved: a connection, a job, a request. It is a plain value with one owner at a time and may be
- * copied when ownership moves. A hold without a ledger takes what it is asked for, without a limit.
+ * A hold is what one owner has reserved: a connection, a job, a request. It is a plain value with
+ * one owner at a time and may be copied when ownership moves. A hold without a ledger takes what it
+ * is asked for, without a limit.
  */
 #ifndef PARLEY_BASE_LEDGER_H
 #define PARLEY_BASE_LEDGER_H
@@ -36,11 +37,12 @@ typedef struct ledger_status {
 
 /* Until when a caller of ledger_take waits; NULL: until the time is over. */
 typedef struct ledger_patience {
-    bool (*cancelled)(void *ctx); /* may be NULL; asked often, from the calling thread */
+    bool (*cancelled)(void *ctx); /* may be NULL; polled on the calling thread */
     void *ctx;
 } ledger_patience;
 
-/* Hands out at most `limit` bytes; NULL without memory. Nobody may hold anything when it is destroyed. */
+/* Hands out at most `limit` bytes; NULL if out of memory. Nobody may hold anything when it is
+ * destroyed. */
 MUST_CHECK ledger *ledger_create(size_t limit);
 void ledger_destroy(ledger *l); /* NULL allowed */
 
@@ -51,8 +53,8 @@ ledger_status ledger_get_status(ledger *l);
 /* Reserves `bytes` more now, or nothing. False if they are not free. */
 MUST_CHECK bool ledger_try(ledger_hold *h, size_t bytes);
 
-/* The same, but waits its turn. ERR_LIMIT (memory_limit) if it could never fit, ERR_BUSY (memory_busy) if it does not in
- * time, ERR_CANCELLED. `what` is for the text: "the picture". */
+/* The same, but waits its turn. ERR_LIMIT (memory_limit) if it could never fit, ERR_BUSY
+ * (memory_busy) if it does not in time, ERR_CANCELLED. `what` is for the text: "the image". */
 MUST_CHECK err_code ledger_take(ledger_hold *h, const char *what, size_t bytes,
                                 const ledger_patience *patience, err_detail *detail);
 

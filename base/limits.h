@@ -1,4 +1,5 @@
-/* limits: every limit in one place; the ones with a flag give that flag's default. Units in the names. */
+/* limits: every limit in one place; the ones with a flag give that flag's default. Units in the
+ * names. */
 #ifndef PARLEY_BASE_LIMITS_H
 #define PARLEY_BASE_LIMITS_H
 
@@ -9,8 +10,9 @@
 enum { LIMIT_JSON_DEPTH = 64, LIMIT_JSON_VALUES = 2000000 };
 
 /* Requests */
-#define LIMIT_BODY_BYTES       ((size_t)64 << 20) /* --max-body */
-#define LIMIT_TEXT_BODY_BYTES  ((size_t)4 << 20)  /* without a picture or film: no context takes more */
+#define LIMIT_BODY_BYTES ((size_t)64 << 20) /* --max-body */
+/* of requests without images or videos: no context takes more */
+#define LIMIT_TEXT_BODY_BYTES  ((size_t)4 << 20)
 #define LIMIT_WS_MESSAGE_BYTES ((size_t)64 << 20)
 enum {
     LIMIT_MESSAGES = 1024,
@@ -26,12 +28,12 @@ enum {
 /* Structured output: a schema is refused before its automaton takes more */
 #define LIMIT_GRAMMAR_BYTES ((size_t)32 << 20) /* nodes, literals and automata of one grammar */
 #define LIMIT_GRAMMAR_STATE_BYTES                                                                            \
-    ((size_t)16 << 20) /* states that one answer remembers; then it forgets them */
-#define LIMIT_GRAMMAR_MASK_BYTES ((size_t)8 << 20) /* masks that one answer remembers */
+    ((size_t)16 << 20) /* cached states of one answer; then the cache is cleared */
+#define LIMIT_GRAMMAR_MASK_BYTES ((size_t)8 << 20) /* cached masks of one answer */
 enum {
     LIMIT_GRAMMAR_NODES = 50000,
     LIMIT_GRAMMAR_DEPTH = 200,           /* open values, counted in stack frames: about 60 nested objects */
-    LIMIT_GRAMMAR_STACKS = 4096,         /* readings of one text that are possible at once */
+    LIMIT_GRAMMAR_STACKS = 4096,         /* simultaneous parses of one text */
     LIMIT_GRAMMAR_TOKEN_STEPS = 5000000, /* to follow one token and find what may come next: below 0.1 s */
     LIMIT_SCHEMA_BRANCHES = 2000,        /* of all anyOf, multiplied out */
     LIMIT_SCHEMA_PROPERTIES = 5000,      /* of one object */
@@ -52,8 +54,9 @@ enum {
     LIMIT_PREP_END_S = 5,    /* at the server's end; then the program ends without them */
 };
 
-/* What the process takes beside weights, states and caches: bodies, pictures, the libraries. With --mem-limit requests
- * get what states and caches leave, at least this; the process itself and what outlives requests gets its share of it. */
+/* Memory besides weights, states and caches: bodies, images, libraries. With --mem-limit requests
+ * get what states and caches leave, at least this; the process itself and what outlives requests
+ * gets its share of it. */
 #define LIMIT_REQUEST_MEMORY ((size_t)512 << 20)
 #define LIMIT_PROCESS_MEMORY ((size_t)96 << 20)
 enum { LIMIT_MEMORY_WAIT_MS = 2000 }; /* a request waits so long for memory that others have; then 429 */
@@ -63,52 +66,53 @@ enum {
     LIMIT_CACHED_PREFIXES = 4096, /* each request is compared with all of them */
 };
 
-/* Pictures (refused from the header, before memory is taken) */
+/* Images (refused from the header, before memory is allocated) */
 #define LIMIT_IMAGE_PIXELS     ((size_t)64 << 20)
 #define LIMIT_IMAGE_PIXELS_SUM ((size_t)128 << 20)
 enum { LIMIT_IMAGES = 16, LIMIT_IMAGE_SIDE = 16384, LIMIT_IMAGE_ASPECT = 200 };
 
-/* Films */
+/* Videos */
 enum {
-    LIMIT_VIDEO_FRAMES = 256,     /* --max-video-frames: shown to the model */
-    LIMIT_VIDEO_FRAMES_MAX = 768, /* what that may be set to */
-    LIMIT_FILM_DURATION_S = 3700, /* --max-video-duration */
-    LIMIT_FILM_WALL_S = 60, /* --max-video-time: for opening, and again for reading; also of processor time */
-    LIMIT_FILM_PACKETS = 1000000, /* of all tracks of the file */
-    LIMIT_FILM_FRAMES = 250000,   /* of its picture track */
+    LIMIT_VIDEO_FRAMES = 256,      /* --max-video-frames: shown to the model */
+    LIMIT_VIDEO_FRAMES_MAX = 768,  /* what that may be set to */
+    LIMIT_VIDEO_DURATION_S = 3700, /* --max-video-duration */
+    /* --max-video-time: for opening, and again for reading; also of processor time */
+    LIMIT_VIDEO_WALL_S = 60,
+    LIMIT_VIDEO_PACKETS = 1000000,     /* of all tracks of the file */
+    LIMIT_VIDEO_TRACK_FRAMES = 250000, /* of its video track */
 };
-#define LIMIT_FILM_BYTES  ((size_t)512 << 20)   /* --max-video-mib */
-#define LIMIT_FILM_PIXELS ((size_t)4096 * 2304) /* --max-video-pixels: of a frame */
+#define LIMIT_VIDEO_BYTES  ((size_t)512 << 20)   /* --max-video-mib */
+#define LIMIT_VIDEO_PIXELS ((size_t)4096 * 2304) /* --max-video-pixels: of a frame */
 
-/* The process that reads a film */
-#define LIMIT_FILM_MEMORY ((size_t)512 << 20) /* --media-mem: in addition to its own */
-enum { LIMIT_FILM_IDLE_S = 5, LIMIT_FILM_THREADS = 4 };
+/* The process that reads a video */
+#define LIMIT_VIDEO_MEMORY ((size_t)512 << 20) /* --media-mem: in addition to its own */
+enum { LIMIT_VIDEO_IDLE_S = 5, LIMIT_VIDEO_THREADS = 4 };
 
 /* Uploads */
 #define LIMIT_UPLOAD_BYTES ((uint64_t)1 << 30) /* --max-upload */
 #define LIMIT_UPLOAD_QUOTA ((uint64_t)4 << 30) /* --upload-quota */
 enum {
     LIMIT_UPLOAD_EXPIRE_S = 3600, /* --upload-expire; after the last use */
-    LIMIT_FILES = 16384,          /* ids, of everybody */
+    LIMIT_FILES = 16384,          /* ids, in total */
     LIMIT_FILES_PER_KEY = 4096,
     LIMIT_FILE_CONTENTS = 512, /* open files behind them */
     LIMIT_FILE_CONTENTS_PER_KEY = 256,
-    LIMIT_UPLOADS = 64, /* on their way, of everybody */
+    LIMIT_UPLOADS = 64, /* in progress, in total */
     LIMIT_UPLOADS_PER_KEY = 32,
     LIMIT_UPLOAD_PARTS = 1024,
     LIMIT_UPLOAD_CHUNK = 256 << 10, /* data of one WebSocket frame */
     LIMIT_UPLOAD_WINDOW = 1 << 20,  /* sent and not acknowledged */
 };
 
-/* Pictures and films that are fetched (--media-domains) */
+/* Fetched images and videos (--media-domains) */
 enum {
-    LIMIT_REMOTE_PICTURE_S = 5, /* for one, redirects included */
-    LIMIT_REMOTE_FILM_S = 30,
+    LIMIT_REMOTE_IMAGE_S = 5, /* for one, redirects included */
+    LIMIT_REMOTE_VIDEO_S = 30,
     LIMIT_REMOTE_SUM_S = 60, /* for all of a request */
     LIMIT_REMOTE_HOPS = 3,   /* redirects */
 };
 
-/* Chats that are kept (--history) */
+/* Stored chats (--history) */
 #define LIMIT_HISTORY_QUOTA      ((uint64_t)16 << 30) /* --history-quota: the database and its files */
 #define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */
 enum {
@@ -121,7 +125,7 @@ enum {
     LIMIT_HISTORY_WORD_BYTES = 256,
     LIMIT_HISTORY_PAGE = 500,      /* chats of one list */
     LIMIT_HISTORY_QUEUE = 64,      /* requests waiting; then 429 */
-    LIMIT_HISTORY_UNUSED_S = 3600, /* a file that no message names stays as long */
+    LIMIT_HISTORY_UNUSED_S = 3600, /* unreferenced files are kept for so long */
 };
 
 /* Connections and queues */
@@ -132,25 +136,26 @@ enum {
     LIMIT_HEADER_BYTES = 8192,
     LIMIT_HEADER_TIMEOUT_S = 10, /* --header-timeout */
     LIMIT_BODY_TIMEOUT_S = 60,
-    LIMIT_QUEUE_TIMEOUT_S = 600,    /* --queue-timeout: answers on a processor take minutes */
+    LIMIT_QUEUE_TIMEOUT_S = 600,    /* --queue-timeout: answers on a CPU take minutes */
     LIMIT_REQUEST_TIMEOUT_S = 3600, /* --request-timeout */
     LIMIT_STEP_TIMEOUT_S = 120,     /* --step-timeout */
     LIMIT_KEEPALIVE_S = 10,         /* --keepalive: SSE comment interval */
-    LIMIT_WS_PING_S = 30,           /* --ws-ping: a socket that is silent for so long is pinged */
+    LIMIT_WS_PING_S = 30,           /* --ws-ping: a socket is pinged after so long a silence */
     LIMIT_WS_PONG_S = 15,           /* ... and dropped if it stays silent */
-    LIMIT_BODY_RATE = 16 << 10,     /* --body-rate: bytes a second, behind the first seconds of a body */
-    LIMIT_BODY_RATE_AFTER_S = 5,
+    /* --min-body-rate: minimum bytes per second, after the first seconds of a body */
+    LIMIT_MIN_BODY_RATE = 16 << 10,
+    LIMIT_MIN_BODY_RATE_AFTER_S = 5,
     LIMIT_SEND_TIMEOUT_S = 30, /* --send-timeout: for what waits to be read by a client */
     LIMIT_SEND_RATE = 4 << 10, /* --send-rate: bytes a second of it that do, too */
-    LIMIT_UNREAD_BYTES =
-        1 << 20,                /* --max-ws-queue: of messages, or of a stream, that a client does not read */
+    /* --max-ws-queue: queued for a client that does not read */
+    LIMIT_UNREAD_BYTES = 1 << 20,
     LIMIT_DRAIN_TIMEOUT_S = 30, /* --drain-timeout */
 };
 
 /* Conversations kept for previous_response_id, as JSON text */
-#define LIMIT_LINEAGE_BYTES     ((size_t)16 << 20)  /* one of them */
-#define LIMIT_LINEAGE_SUM_BYTES ((size_t)128 << 20) /* all */
-enum { LIMIT_LINEAGES = 1024, LIMIT_LINEAGE_S = 3600 };
+#define LIMIT_STORED_RESPONSE_BYTES ((size_t)16 << 20)  /* one of them */
+#define LIMIT_RESPONSE_STORE_BYTES  ((size_t)128 << 20) /* all */
+enum { LIMIT_STORED_RESPONSES = 1024, LIMIT_STORED_RESPONSE_S = 3600 };
 
 /* Checkpoint files */
 #define LIMIT_SAFETENSORS_HEADER_BYTES ((size_t)100 << 20)

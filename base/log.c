@@ -105,8 +105,9 @@ void log_reopen(void)
     }
 }
 
-/* Copies text to out[0..cap) with control characters as \xNN, so that no message holds a line break.
- * Returns the bytes written; a piece that does not fit ends the copy. C1 controls come as C2 80..9F. */
+/* Copies text to out[0..cap) with control characters as \xNN, so that no message holds a line
+ * break. Returns the bytes written; a piece that does not fit ends the copy. C1 controls come as C2
+ * 80..9F. */
 static size_t escape(char *out, size_t cap, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
@@ -173,7 +174,8 @@ static void write_text(log_level level, const char *area, const char *message)
     write_line(line, n);
 }
 
-/* The words `key=value` of a message as members of their own, the first of each name; a number stays one. */
+/* The words `key=value` of a message as members of their own, the first of each name; a number
+ * stays one. */
 static void append_fields(bytes *line, const char *message)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz_", digits[] = "-.0123456789";

@@ -1,11 +1,12 @@
-/* log: one line an event to stderr or a file. Any thread; lines never mix.
+/* log: one line per event to stderr or a file. Any thread; lines never mix.
  *
  *     log_info("srv", "req=%s 200 prompt=%d gen=%d", id, n_prompt, n_gen);
  *     2026-11-20T12:07:01.123Z INFO srv req=r_8f 200 prompt=12 gen=40
  *
- * Control characters in the finished line are written as \xNN, so no input can forge a line. As JSON the same line is
- * {"time":"...","level":"info","area":"srv","message":"req=r_8f ..."}; in the systemd journal, which has times of its own,
- * <6>srv req=r_8f 200 ... Never log prompt text; there are no colours.
+ * Control characters in the finished line are written as \xNN, so no input can forge a line. As
+ * JSON the same line is {"time":"...","level":"info","area":"srv","message":"req=r_8f ..."}; in the
+ * systemd journal, which records the time itself, <6>srv req=r_8f 200 ... Never log prompt text;
+ * there are no colours.
  */
 #ifndef PARLEY_BASE_LOG_H
 #define PARLEY_BASE_LOG_H
@@ -28,13 +29,15 @@ typedef enum log_format { LOG_TEXT, LOG_JSON, LOG_JOURNAL } log_format;
 /* LOG_TEXT at start. Set before threads start. */
 void log_set_format(log_format format);
 
-/* True if standard error goes to the systemd journal ($JOURNAL_STREAM names its device and inode). */
+/* True if standard error goes to the systemd journal ($JOURNAL_STREAM names its device and
+ * inode). */
 bool log_is_journal(void);
 
-/* From now on lines are appended to a file, made if need be. Before threads start. ERR_INVALID with the reason. */
+/* Appends lines to a file from now on; it is created if missing. Before threads start. ERR_INVALID
+ * with the reason. */
 MUST_CHECK err_code log_open(const char *path, err_detail *detail);
-/* Opens that file by its name again, for whoever moved the old one away; nothing happens without log_open, and the old one
- * is kept if the new one cannot be opened. */
+/* Reopens the file by its name, for log rotation. Does nothing without log_open; the old file is
+ * kept if the new one cannot be opened. */
 void log_reopen(void);
 
 /* Writes one line. `area` is a short tag: srv, eng, load, media, ws. */

@@ -4,9 +4,9 @@
  *     if (!mailbox_push(mb, job)) { return ERR_BUSY; }       // the job stays ours
  *     while (mailbox_pop(mb, &job)) { handle(job); }
  *
- * Ownership: a successful push hands the pointer over; a failed push leaves it with the sender.
- * Threads: every function but create and destroy may be called from any thread. Lock: one mutex inside,
- * never held while calling out.
+ * Ownership: a successful push transfers the pointer; a failed push leaves it with the sender.
+ * Threads: every function but create and destroy may be called from any thread. Lock: one mutex
+ * inside, never held while calling out.
  */
 #ifndef PARLEY_BASE_MAILBOX_H
 #define PARLEY_BASE_MAILBOX_H
@@ -19,10 +19,11 @@
 
 typedef struct mailbox mailbox;
 
-/* A queue of at most cap messages; NULL without memory. */
+/* A queue of at most cap messages; NULL if out of memory. */
 MUST_CHECK mailbox *mailbox_create(size_t cap);
 
-/* Frees the queue; no thread may be using it. Messages still inside are passed to drop (may be NULL). */
+/* Frees the queue; no thread may be using it. Messages still inside are passed to drop (may be
+ * NULL). */
 void mailbox_destroy(mailbox *mb, void (*drop)(void *message));
 
 /* Hands message over; false if the queue is full or closed (the sender keeps it). Never blocks. */

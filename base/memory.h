@@ -1,4 +1,4 @@
-/* memory: what the machine has to spare. Any thread.
+/* memory: the available memory of the machine. Any thread.
  *
  *     if (wanted > memory_available()) { return ERR_LIMIT; }
  */
@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Bytes that may be taken now; SIZE_MAX if the system does not say. */
+/* Bytes available now; SIZE_MAX if unknown. */
 size_t memory_available(void);
 
 #endif

@@ -47,7 +47,7 @@ static bool is_younger_mark(uint32_t c)
     return c <= marks[ARRAY_LEN(marks) - 1].last && in_ranges(c, marks, ARRAY_LEN(marks));
 }
 
-/* True for characters that are their own NFC, do not combine with what stands before them and have
+/* True for characters that are their own NFC, do not combine with what precedes them and have
  * class 0. */
 static bool is_plain(uint32_t c)
 {
@@ -154,8 +154,8 @@ static bool order_marks(code_points *p)
     return true;
 }
 
-/* Appends the NFC of a stretch that does not interact with its neighbours. */
-static void compose_stretch(bytes *out, code_points *p, const char *text, size_t len)
+/* Appends the NFC of a slice that does not interact with its neighbours. */
+static void compose_slice(bytes *out, code_points *p, const char *text, size_t len)
 {
     p->len = 0;
     for (size_t i = 0; i < len;) {
@@ -198,7 +198,7 @@ void unicode_nfc(bytes *out, const char *text, size_t len)
             i += n;
             continue;
         }
-        /* A stretch: the plain character before (it may be the base) up to the next plain one. */
+        /* A slice: the plain character before (it may be the base) up to the next plain one. */
         size_t end = i;
         while (end < len) {
             n = utf8_decode(text + end, len - end, &c);
@@ -209,7 +209,7 @@ void unicode_nfc(bytes *out, const char *text, size_t len)
         }
         size_t begin = last < done ? done : last;
         bytes_append(out, text + done, begin - done);
-        compose_stretch(out, &p, text + begin, end - begin);
+        compose_slice(out, &p, text + begin, end - begin);
         done = last = i = end;
     }
     bytes_append(out, text + done, len - done);

@@ -32,7 +32,8 @@ bool unicode_is_digit(uint32_t code_point);
 bool unicode_is_numeric(uint32_t code_point);
 bool unicode_is_upper(uint32_t code_point);
 bool unicode_is_lower(uint32_t code_point);
-/* False for what Python's repr writes as an escape: controls, unassigned, blanks other than the space. */
+/* False for what Python's repr writes as an escape: controls, unassigned, blanks other than the
+ * space. */
 bool unicode_is_printable(uint32_t code_point);
 
 typedef enum unicode_case { UNICODE_LOWER, UNICODE_UPPER, UNICODE_TITLE } unicode_case;

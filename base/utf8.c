@@ -2,8 +2,8 @@
 
 #include <utf8proc.h>
 
-/* Well-formed sequences, Unicode standard table 3-7: the lead byte fixes the length and the range of
- * the second byte; all further bytes are 80..BF. */
+/* Well-formed sequences, Unicode standard table 3-7: the lead byte fixes the length and the range
+ * of the second byte; all further bytes are 80..BF. */
 typedef struct lead {
     size_t len; /* 0: not a lead byte */
     unsigned char second_min, second_max;
@@ -26,7 +26,8 @@ static lead classify(unsigned char c)
     return (lead){0, 0, 0};
 }
 
-/* How many bytes of text[0..len) fit the sequence that its first byte begins; *want is its full length. */
+/* How many bytes of text[0..len) fit the sequence that its first byte begins; *want is its full
+ * length. */
 static size_t matched(const char *text, size_t len, size_t *want)
 {
     lead l = classify((unsigned char)text[0]);

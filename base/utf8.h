@@ -13,7 +13,8 @@ bool utf8_valid(const char *text, size_t len);
  * sequence gives U+FFFD and the length of its maximal subpart. */
 size_t utf8_decode(const char *text, size_t len, uint32_t *code_point);
 
-/* Writes 1..4 bytes of a code point; returns how many. Surrogates and > U+10FFFF are written as U+FFFD. */
+/* Writes 1..4 bytes of a code point; returns how many. Surrogates and > U+10FFFF are written as
+ * U+FFFD. */
 size_t utf8_encode(char out[4], uint32_t code_point);
 
 /* Where the last character of text[0..len), len > 0, begins. */

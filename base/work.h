@@ -1,5 +1,6 @@
-/* work: how much a task may still do, counted in steps of about a few nanoseconds each, and whether it is still wanted. A
- * count ends a task at the same place on every machine, which a clock does not. One thread.
+/* work: how much a task may still do, counted in steps of about a few nanoseconds each, and whether
+ * it is still wanted. A count ends a task at the same place on every machine, which a clock does
+ * not. One thread.
  *
  *     work_count w = {.limit = LIMIT_SCHEMA_WORK, .cancelled = is_cancelled, .ctx = ctx};
  *     while (...) { if (!work_do(&w, 1)) { break; } ... }
@@ -26,7 +27,8 @@ typedef struct work_count {
 
 enum { WORK_GAP = 200000 };
 
-/* Counts `steps`; false if the task must end: it went beyond its limit or was cancelled. w NULL: always true. */
+/* Counts `steps`; false if the task must end: it went beyond its limit or was cancelled. w NULL:
+ * always true. */
 bool work_do(work_count *w, size_t steps);
 
 /* Why the task must end, or ERR_OK. w may be NULL. */

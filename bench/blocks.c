@@ -22,12 +22,14 @@ typedef struct bench {
     kv_pool *pool;
     seq_state *seqs[BLOCK_SEQS];
     size_t step_bytes;
-    read_bench *reader; /* of as much memory as a step reads: a small model is compared with its caches */
+    /* of as much memory as a step reads: a small model is compared with its caches */
+    bandwidth_bench *reader;
 } bench;
 
 /* ---- what is timed ---- */
 
-/* n_runs sequences of n_rows rows; a block of several rows keeps its states and is rewound to one. */
+/* n_runs sequences of n_rows rows; a block of several rows keeps its states and is rewound to
+ * one. */
 static err_code forward(bench *b, int32_t n_runs, int32_t n_rows, err_detail *detail)
 {
     int32_t tokens[NN_ROWS_EXACT], rows[NN_ROWS_EXACT];
@@ -84,7 +86,7 @@ static double ms_since(int64_t start)
 
 static void close_bench(bench *b)
 {
-    read_bench_close(b->reader);
+    bandwidth_bench_close(b->reader);
     for (int i = 0; i < BLOCK_SEQS; i++) {
         seq_state_destroy(b->seqs[i]);
     }
@@ -107,7 +109,7 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
         return err;
     }
     b->step_bytes = (size_t)model_costs(b->m, KV_F16).step_bytes;
-    b->reader = read_bench_open(b->c, b->step_bytes);
+    b->reader = bandwidth_bench_open(b->c, b->step_bytes);
     if (!b->reader) {
         return err_set(detail, ERR_NOMEM, "no memory for the benchmark");
     }
@@ -132,25 +134,25 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
     return err;
 }
 
-/* What a round measures: verify blocks of 1 to 4 rows, 4 and 8 sequences, a guess; then a step and the read limit (10^9
- * bytes a second) in turns. */
-enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, AT_READ, AT_SHARE, N_TIMES };
+/* What a round measures: verify blocks of 1 to 4 rows, 4 and 8 sequences, a guess; then a step and
+ * the memory bandwidth (10^9 bytes a second) in turns. */
+enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, AT_BANDWIDTH, AT_FRACTION, N_TIMES };
 
 /* Steps with a pass of the reader before and behind each. */
-static err_code measure_share(bench *b, double *read_gbs, double *share, err_detail *detail)
+static err_code measure_fraction(bench *b, double *bandwidth_gbs, double *share, err_detail *detail)
 {
     enum { STEPS = 3 };
     double reads[STEPS + 1] = {0}, shares[STEPS] = {0};
     err_code err = ERR_OK;
-    reads[0] = read_bench_pass(b->reader);
+    reads[0] = bandwidth_bench_pass(b->reader);
     for (size_t i = 0; err == ERR_OK && i < STEPS; i++) {
         int64_t start = clock_ns();
         err = forward(b, 1, 1, detail);
         const double step_gbs = (double)b->step_bytes / ms_since(start) / 1e6;
-        reads[i + 1] = read_bench_pass(b->reader);
+        reads[i + 1] = bandwidth_bench_pass(b->reader);
         shares[i] = step_gbs / ((reads[i] + reads[i + 1]) / 2);
     }
-    *read_gbs = stats_median(reads, STEPS + 1);
+    *bandwidth_gbs = stats_median(reads, STEPS + 1);
     *share = stats_median(shares, STEPS);
     return err;
 }
@@ -173,7 +175,7 @@ static err_code measure_round(bench *b, double times[N_TIMES], err_detail *detai
         err = guess(b, detail);
         times[AT_GUESS] = ms_since(start);
     }
-    return err == ERR_OK ? measure_share(b, &times[AT_READ], &times[AT_SHARE], detail) : err;
+    return err == ERR_OK ? measure_fraction(b, &times[AT_BANDWIDTH], &times[AT_FRACTION], detail) : err;
 }
 
 err_code blocks_measure(block_costs *out, const char *dir, size_t n_threads, int rounds, err_detail *detail)
@@ -200,8 +202,8 @@ err_code blocks_measure(block_costs *out, const char *dir, size_t n_threads, int
         out->batch[BLOCK_SEQS / 2] = stats_median(ratio[AT_FOUR], n);
         out->batch[BLOCK_SEQS] = stats_median(ratio[AT_EIGHT], n);
         out->draft = stats_median(ratio[AT_GUESS], n);
-        out->read_gbs = stats_median(ms[AT_READ], n);
-        out->share = stats_median(ms[AT_SHARE], n);
+        out->bandwidth_gbs = stats_median(ms[AT_BANDWIDTH], n);
+        out->share = stats_median(ms[AT_FRACTION], n);
         out->step_bytes = (double)b.step_bytes;
         out->step_gbs = out->step_bytes / out->step_ms / 1e6;
     }

@@ -2,11 +2,12 @@
  *
  *     build/bench_cache_type [-m DIR] [-t THREADS] [-r ROUNDS] [--depths 0,8192,32768] [--prompts FILE | --ids FILE]
  *
- * Speed: one decode step, and one prompt chunk of 512, behind so many tokens; the types take turns, medians are
- * printed. Keys and values are random there: what a step reads counts, not what it says.
- * --prompts: questions, one a line, become one long conversation with the model's own greedy answers; --ids: the
- * input_ids of a reference case. Every type reads it in chunks; its distribution at each token is compared with
- * float32's: Kullback-Leibler divergence and how often the likeliest token is the same.
+ * Speed: one decode step, and one prompt chunk of 512, behind so many tokens; the types take turns,
+ * medians are printed. Keys and values are random there: what a step reads counts, not what it
+ * says. --prompts: questions, one a line, become one long conversation with the model's own greedy
+ * answers; --ids: the input_ids of a reference case. Every type reads it in chunks; its
+ * distribution at each token is compared with float32's: Kullback-Leibler divergence and how often
+ * the likeliest token is the same.
  */
 #include <math.h>
 #include <stdio.h>

@@ -2,9 +2,10 @@
  *
  *     build/bench_grammar DIR/tokenizer.json [WALKS]
  *
- * Random walks through the grammars of some schemas; for each: the time to compile it, and the mean and the slowest time
- * of a step (mask, forbidding the other tokens' logits, draw, moving on) in walks that begin with nothing remembered.
- * Beside them what the sampler takes for such logits without a grammar: the difference is what a grammar adds.
+ * Random walks through the grammars of some schemas; for each: the time to compile it, and the mean
+ * and the slowest time of a step (mask, forbidding the other tokens' logits, draw, moving on) in
+ * walks that begin with nothing remembered. Beside them what the sampler takes for such logits
+ * without a grammar: the difference is what a grammar adds.
  */
 #include <stdio.h>
 #include <stdlib.h>

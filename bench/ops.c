@@ -57,7 +57,7 @@ static void row(const char *what, double seconds, double bytes, double flops)
     flops > 0 ? printf(" %8.1f GFLOP/s\n", flops / seconds * 1e-9) : printf("\n");
 }
 
-/* ---- the read limit: every thread sums words of a large buffer ---- */
+/* ---- the memory bandwidth: every thread sums words of a large buffer ---- */
 
 typedef struct read_job {
     pool *pool;
@@ -239,7 +239,7 @@ static void gelu(void *ctx)
 
 static void bench_rest(bench *b)
 {
-    row("attention of a picture, 12 heads of 64, 4096", best(segments, b), 0,
+    row("attention of an image, 12 heads of 64, 4096", best(segments, b), 0,
         4.0 * PATCHES * PATCHES * 12 * 64);
     b->beta = floats(b->c, 6144 * 4);
     b->g = floats(b->c, PREFILL * 16);
@@ -296,7 +296,7 @@ int main(int argc, char **argv)
     if (!job.pool) {
         return 1;
     }
-    row("read limit", best(read_all, &job), (double)bytes, 0);
+    row("memory bandwidth", best(read_all, &job), (double)bytes, 0);
     pool_destroy(job.pool);
     bench_linear(&b, weights);
     bench_attention(&b);

@@ -1,11 +1,13 @@
-/* random_model: a checkpoint folder of a real Qwen3.5 shape with random weights, so that speed can be measured without
- * a download. What it says is noise; what it costs is real. a3b has the layers of 35B-A3B, but four of them and a quarter
- * of the experts: a token goes through as many of each layer.
+/* random_model: a checkpoint folder of a real Qwen3.5 shape with random weights, so that speed can
+ * be measured without a download. What it says is noise; what it costs is real. a3b has the layers
+ * of 35B-A3B, but four of them and a quarter of the experts: a token goes through as many of each
+ * layer.
  *
  *     build/random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] OUT
  *
- * Weights are bf16, normal with deviation 0.02 (norms as after initialisation), so that activations stay finite. The
- * tokenizer is the small one of the tests: ids beyond it exist in the head and are never produced.
+ * Weights are bf16, normal with deviation 0.02 (norms as after initialisation), so that activations
+ * stay finite. The tokenizer is the small one of the tests: ids beyond it exist in the head and are
+ * never produced.
  */
 #include <errno.h>
 #include <math.h>
@@ -372,18 +374,18 @@ static void write_config(const char *dir, const shape *s)
 
 static void write_small_files(const char *dir)
 {
-    static const char PICTURE[] =
+    static const char IMAGE[] =
         "\"do_convert_rgb\":true,\"do_normalize\":true,\"do_rescale\":true,\"do_resize\":true,"
         "\"image_mean\":[0.5,0.5,0.5],\"image_std\":[0.5,0.5,0.5],\"rescale_factor\":0.00392156862745098,"
         "\"resample\":3,\"patch_size\":16,\"merge_size\":2,\"temporal_patch_size\":2,";
     FILE *f = open_file(dir, "preprocessor_config.json");
-    fprintf(f, "{%s\"size\":{\"longest_edge\":16777216,\"shortest_edge\":65536}}\n", PICTURE);
+    fprintf(f, "{%s\"size\":{\"longest_edge\":16777216,\"shortest_edge\":65536}}\n", IMAGE);
     close_file(f, "preprocessor_config.json");
     f = open_file(dir, "video_preprocessor_config.json");
     fprintf(f,
             "{%s\"do_sample_frames\":true,\"fps\":2,\"min_frames\":4,\"max_frames\":768,"
             "\"size\":{\"longest_edge\":25165824,\"shortest_edge\":4096}}\n",
-            PICTURE);
+            IMAGE);
     close_file(f, "video_preprocessor_config.json");
     f = open_file(dir, "generation_config.json");
     fputs(

@@ -1,11 +1,13 @@
 /**
- * What clients of the running program see: time to the first token, time between events with text, tokens a second, with 1, 4 and 16 of them at once;
- * and what lies between the engine's own time and theirs.
+ * What clients of the running program see: time to the first token, time between events with text,
+ * tokens a second, with 1, 4 and 16 of them at once; and what lies between the engine's own time
+ * and theirs.
  *
  *     node bench/server.mjs build/parley [-m DIR] [--words 200] [--tokens 128] [--rounds 3] [--json]
  *
- * Each client asks its own question (no prefix is shared but the template's) over HTTP and reads server-sent events. Numbers of
- * clients take turns; medians over rounds are printed. Node built-ins only.
+ * Each client asks its own question (no prefix is shared but the template's) over HTTP and reads
+ * server-sent events. Numbers of clients take turns; medians over rounds are printed. Node
+ * built-ins only.
  */
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
@@ -38,7 +40,8 @@ function question() {
     return `${asked}. ${text.join(' ')}. Tell me about it.`;
 }
 
-/** One answer: when it was asked for, when each event with text came, and what the server says of it (times in ms). */
+/** One answer: when it was asked for, when each event with text came, and what the server says of
+ * it (times in ms). */
 function ask(server) {
     const body = JSON.stringify({
         model: 'm',

@@ -1,12 +1,13 @@
-/* text: how fast the text path is on a model, through the engine's own door, beside the limits measured in the same run.
+/* text: how fast the text path is on a model, through the engine's own door, beside the limits
+ * measured in the same run.
  *
  *     build/bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] [--history TOKENS] [--turn CASE]
  *                      [--only PART] [--json]
  *
- * What is compared runs alternately in one process and medians of ratios are printed, because machines are noisy.
- * --prompts: one question a line, asked with the checkpoint's chat template and answered greedily to the end, with
- * and without drafts; the answers must be the same tokens. --history 0 leaves the second turns out (bench/turns.h;
- * --turn: one of them).
+ * What is compared runs alternately in one process and medians of ratios are printed, because
+ * machines are noisy. --prompts: one question a line, asked with the checkpoint's chat template and
+ * answered greedily to the end, with and without drafts; the answers must be the same tokens.
+ * --history 0 leaves the second turns out (bench/turns.h; --turn: one of them).
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ typedef struct settings {
     bool json;
 } settings;
 
-/* One request as its events tell it. Written by the engine thread until its last event is in the mailbox. */
+/* One request as its events tell it. Written by the engine thread until its last event is in the
+ * mailbox. */
 typedef struct answer {
     int32_t tokens[TOKENS_MAX];
     int64_t at_ns[TOKENS_MAX]; /* when each token came */
@@ -246,7 +248,7 @@ static err_code measure_decode(bench *b, err_detail *detail)
 /* ---- several at once ---- */
 
 /* Tokens a second of all together, while all of them run. */
-static double shared_rate(answer *const *slots, int n)
+static double combined_rate(answer *const *slots, int n)
 {
     int64_t from = 0, to = INT64_MAX;
     int64_t tokens = 0;
@@ -273,7 +275,7 @@ static err_code measure_at_once(bench *b, bool no_draft, err_detail *detail)
         for (int k = 0; err == ERR_OK && k < 3; k++) {
             err = run_words(b, counts[k], 32, b->set.n_tokens, no_draft, slots, detail);
             if (err == ERR_OK) {
-                rates[k][i] = shared_rate(slots, counts[k]);
+                rates[k][i] = combined_rate(slots, counts[k]);
                 ratio[k][i] = rates[k][i] / rates[0][i];
             }
         }
@@ -368,7 +370,8 @@ static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err
     return err;
 }
 
-/* Each question counts with its median over the rounds: what else the machine did meanwhile drops out. */
+/* Each question counts with its median over the rounds: what else the machine did meanwhile drops
+ * out. */
 static void report_questions(bench *b, question *list, int n, int rounds, bool long_ones, const char *note)
 {
     double plain_ms = 0, draft_ms = 0;
@@ -458,7 +461,8 @@ static err_code ask_turn(bench *b, const turn_case *c, int turn, const char *wor
     return err;
 }
 
-/* Time to the first token of a second turn: with what the first turn left in the cache, and from nothing. */
+/* Time to the first token of a second turn: with what the first turn left in the cache, and from
+ * nothing. */
 static err_code measure_turn(bench *b, const turn_case *c, const char *words, err_detail *detail)
 {
     double cold[ROUNDS_MAX], warm[ROUNDS_MAX], ratio[ROUNDS_MAX];
@@ -518,7 +522,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The 95th percentile of the milliseconds between two tokens of an answer that came in (from, to]; 0 if there are too few. */
+/* The 95th percentile of the milliseconds between two tokens of an answer that came in (from, to];
+ * 0 if there are too few. */
 static double gap_p95(const answer *a, int64_t from, int64_t to, int *n)
 {
     static double gaps[TOKENS_MAX];
@@ -594,8 +599,8 @@ static err_code measure_blocks(bench *b, err_detail *detail)
     if (err != ERR_OK) {
         return err;
     }
-    report(b, "read limit", c.read_gbs, "GB/s", 0, "");
-    snprintf(note, sizeof note, "of the read limit; %.3f ms, %.3f GB", c.step_ms, c.step_bytes / 1e9);
+    report(b, "memory bandwidth", c.bandwidth_gbs, "GB/s", 0, "");
+    snprintf(note, sizeof note, "of the memory bandwidth; %.3f ms, %.3f GB", c.step_ms, c.step_bytes / 1e9);
     report(b, "one decode step", c.step_gbs, "GB/s", c.share, note);
     for (int rows = 2; rows <= BLOCK_ROWS_MAX; rows++) {
         char what[64];

@@ -76,7 +76,8 @@ static const char TOOLS[] =
     "city.\","
     "\"parameters\":{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"}}}}}]";
 
-/* Everything that the chat points into, as one document: the tools, the template's switches, a call's arguments. */
+/* Everything that the chat points into, as one document: the tools, the template's switches, a
+ * call's arguments. */
 static err_code keep_document(chat_input *in, const turn_case *c, int turn, err_detail *detail)
 {
     char text[1024];

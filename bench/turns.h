@@ -1,5 +1,6 @@
-/* turns: two turns of one conversation, as real clients send them: the history comes back with what was said, and sometimes
- * changed. The prefix cache must find what is still the same, and must not change the answer.
+/* turns: two turns of one conversation, as real clients send them: the history comes back with what
+ * was said, and sometimes changed. The prefix cache must find what is still the same, and must not
+ * change the answer.
  *
  *     for (size_t i = 0; i < TURN_CASES; i++) {
  *         turns_chat(&in, &turn_cases[i], 0, long_text, &detail);      // the first turn; 1: the second
@@ -26,7 +27,7 @@ typedef struct turn_message {
 typedef struct turn_case {
     const char *name;
     bool thinking[2], tools;
-    bool is_short; /* only what stands before the long text is the same */
+    bool is_short; /* only what precedes the long text is the same */
     turn_message turns[2][TURN_MESSAGES];
     int n[2];
 } turn_case;

@@ -1,5 +1,5 @@
-# Programs that measure: bench/ops.c knows compute/ alone, bench/text.c the engine, bench/grammar.c structured output, bench/film.c
-# the reading of films; bench/random_model.c makes the
+# Programs that measure: bench/ops.c knows compute/ alone, bench/text.c the engine, bench/grammar.c structured output, bench/video.c
+# the reading of videos; bench/random_model.c makes the
 # checkpoints of real shapes that they run on.
 add_executable(bench_ops ${CMAKE_SOURCE_DIR}/bench/ops.c)
 target_link_libraries(bench_ops PRIVATE parley_compute)
@@ -16,5 +16,5 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/bench/text.c)
 endif()
 add_executable(bench_grammar ${CMAKE_SOURCE_DIR}/bench/grammar.c)
 target_link_libraries(bench_grammar PRIVATE parley_model)
-add_executable(bench_film ${CMAKE_SOURCE_DIR}/bench/film.c)
-target_link_libraries(bench_film PRIVATE parley_vision)
+add_executable(bench_video ${CMAKE_SOURCE_DIR}/bench/video.c)
+target_link_libraries(bench_video PRIVATE parley_vision)

@@ -18,10 +18,10 @@ enum { SCRATCH_FLOATS = 1 << 23 };
 enum { PACKED_WORDS = 1 << 23 };
 
 /* Rows n0 .. n1-1 of the weights of one product among several: a task. */
-typedef struct stretch {
+typedef struct slice {
     const struct linear_job *job;
     size_t n0, n1;
-} stretch;
+} slice;
 
 /* Products that are handed to the threads together, at most. */
 enum { LINEAR_JOBS = 64 };
@@ -29,10 +29,10 @@ enum { LINEAR_JOBS = 64 };
 struct compute {
     const ops *ops;
     pool *pool;
-    float *scratch;     /* [n_threads + 1, SCRATCH_FLOATS]: one each, the last for all */
-    uint32_t *packed;   /* [PACKED_WORDS] */
-    stretch *stretches; /* [stretches_max]: tasks of the present products (nn_linear.c) */
-    size_t stretches_max;
+    float *scratch;   /* [n_threads + 1, SCRATCH_FLOATS]: one each, the last for all */
+    uint32_t *packed; /* [PACKED_WORDS] */
+    slice *slices;    /* [slices_max]: tasks of the present products (nn_linear.c) */
+    size_t slices_max;
     bool fast;      /* products of many rows round activations to bf16 */
     unsigned flags; /* CPU_* in use */
     char description[128];

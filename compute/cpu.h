@@ -10,7 +10,8 @@ enum {
     CPU_AVX512 = 1 << 1, /* F, BW, DQ, VL */
     CPU_AVX512_VNNI = 1 << 2,
     CPU_AVX512_BF16 = 1 << 3,
-    /* The BF16 dot instruction does twice the work of two FMAs: AMD. Measured on a Xeon with AMX: half of it. */
+    /* The BF16 dot instruction does twice the work of two FMAs: AMD. Measured on a Xeon with AMX:
+     * half of it. */
     CPU_BF16_IS_FAST = 1 << 4,
 };
 
@@ -23,7 +24,8 @@ bool cpu_parse_level(const char *text, unsigned *mask);
 /* "generic", "avx2", "avx512" or "avx512+vnni+bf16" for a set of flags; constant string. */
 const char *cpu_describe(unsigned flags);
 
-/* Physical cores that this process may run on (its affinity mask, siblings counted once); at least 1. */
+/* Physical cores that this process may run on (its affinity mask, siblings counted once); at least
+ * 1. */
 size_t cpu_physical_cores(void);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks (compute/quant.h), and so are
- * those from DTYPE_Q8_0 on: as GGUF files hold them, and, from DTYPE_AF4 on, for what MLX tools make
- * (compute/ggml_blocks.h). */
+/* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks
+ * (compute/quant.h), and so are those from DTYPE_Q8_0 on: as GGUF files hold them, and, from
+ * DTYPE_AF4 on, for what MLX tools make (compute/ggml_blocks.h). */
 typedef enum dtype {
     DTYPE_F32,
     DTYPE_BF16,

@@ -1,5 +1,5 @@
-/* generic: what the plain loops that specify the kernels share. For ops_generic.c, ops_kv_generic.c and ops_ggml_generic.c.
- * Any thread.
+/* generic: what the plain loops that specify the kernels share. For ops_generic.c, ops_kv_generic.c
+ * and ops_ggml_generic.c. Any thread.
  *
  *     float lane[LANES] = {0}, sum = add_lanes(lane);
  */

@@ -78,7 +78,8 @@ static void unpack_q2_k(ggml_span *out, const uint8_t *p)
     }
 }
 
-/* The 12 bytes of scales: low halves of s in bytes 0 .. 7 (s, then s + 8 as high halves); bits 4 and 5 in bytes 8 .. 11. */
+/* The 12 bytes of scales: low halves of s in bytes 0 .. 7 (s, then s + 8 as high halves); bits 4
+ * and 5 in bytes 8 .. 11. */
 static void unpack_q3_k(ggml_span *out, const uint8_t *p)
 {
     const uint8_t *scales = p + 96;
@@ -92,8 +93,9 @@ static void unpack_q3_k(ggml_span *out, const uint8_t *p)
     }
 }
 
-/* q4_k and q5_k. The 12 bytes of scales: s 0 .. 3 in bytes 0 .. 3, t 0 .. 3 in bytes 4 .. 7; the low halves of s and t 4 .. 7
- * are the halves of bytes 8 .. 11, their high bits the two upper bits of bytes 0 .. 3 and 4 .. 7. */
+/* q4_k and q5_k. The 12 bytes of scales: s 0 .. 3 in bytes 0 .. 3, t 0 .. 3 in bytes 4 .. 7; the
+ * low halves of s and t 4 .. 7 are the halves of bytes 8 .. 11, their high bits the two upper bits
+ * of bytes 0 .. 3 and 4 .. 7. */
 static void unpack_q45_k(ggml_span *out, bool five, const uint8_t *p)
 {
     const uint8_t *scales = p + 4, *bits = p + 16, *q = five ? p + 48 : p + 16;

@@ -1,16 +1,17 @@
-/* ggml_blocks: the block types of GGUF files, as this program reads them, and two like them for MLX's affine groups: what a
- * row is made of. Any thread.
+/* ggml_blocks: the block types of GGUF files, as this program reads them, and two like them for
+ * MLX's affine groups: what a row is made of. Any thread.
  *
  *     size_t bytes = ggml_row_bytes(DTYPE_Q4_K, K);         // K is a whole number of blocks
  *     ggml_span s; ggml_unpack(&s, DTYPE_Q4_K, row, 256);   // the specification: columns 0 .. 255 of a row
  *
- * A row is blocks one behind the other: of 32 columns with a scale each, or of 256 columns that share a scale for the
- * scales of their sixteenths or eighths. In each of them, column i is
+ * A row is blocks one behind the other: of 32 columns with a scale each, or of 256 columns that
+ * share a scale for the scales of their sixteenths or eighths. In each of them, column i is
  *
  *     w = scale * (u - zero) + minimum      in float32, fused
  *
- * with a scale and a minimum (0 in most types) for 16 or 32 columns and a zero that belongs to the type. Numbers of more
- * than a byte are little-endian and lie anywhere. h is a byte's high half, l its low one:
+ * with a scale and a minimum (0 in most types) for 16 or 32 columns and a zero that belongs to the
+ * type. Numbers of more than a byte are little-endian and lie anywhere. h is a byte's high half, l
+ * its low one:
  *
  *     type    block                                                      u, zero; scale; minimum
  *     q8_0    f16 d, i8 q[32]                                            q + 128, 128; d
@@ -45,7 +46,8 @@ typedef struct ggml_format {
     uint8_t minimum; /* columns that share one: 0 (none), 16 or 32 */
 } ggml_format;
 
-/* type is one that dtype_is_ggml. Here, because kernels know the type as a constant: then so are the members. */
+/* type is one that dtype_is_ggml. Here, because kernels know the type as a constant: then so are
+ * the members. */
 static inline const ggml_format *ggml_format_of(dtype type)
 {
     static const ggml_format FORMATS[GGML_TYPES] = {
@@ -79,7 +81,8 @@ typedef struct ggml_span {
     float minimum[GGML_SPAN / GGML_PART];
 } ggml_span;
 
-/* The specification. n columns from `blocks` on, n <= 256 and whole blocks; the rest of the span becomes zeros. */
+/* The specification. n columns from `blocks` on, n <= 256 and whole blocks; the rest of the span
+ * becomes zeros. */
 void ggml_unpack(ggml_span *out, dtype type, const void *blocks, size_t n);
 
 /* The numbers behind the nibbles of iq4_nl and iq4_xs, plus 128; and of mxfp4, plus 16. */

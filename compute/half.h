@@ -33,7 +33,8 @@ static inline uint16_t bf16_from_f32(float f)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-/* IEEE binary16; a NaN keeps its payload and becomes quiet, as the processor's own conversion does. */
+/* IEEE binary16; a NaN keeps its payload and becomes quiet, as the processor's own conversion
+ * does. */
 static inline float f16_to_f32(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
@@ -57,7 +58,8 @@ static inline uint32_t f32_bits(float f)
     return bits;
 }
 
-/* What is too large becomes the largest number, +-65504: a cache of keys must not make infinities. A NaN stays one. */
+/* What is too large becomes the largest number, +-65504: a cache of keys must not make infinities.
+ * A NaN stays one. */
 static inline uint16_t f16_from_f32(float f)
 {
     uint32_t sign = f32_bits(f) >> 16 & 0x8000u, size = f32_bits(f) & 0x7fffffffu;

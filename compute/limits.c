@@ -17,7 +17,7 @@ typedef struct limits_job {
     float *sums; /* [n_threads * LINE_FLOATS], so that the work counts */
 } limits_job;
 
-struct read_bench {
+struct bandwidth_bench {
     limits_job job;
     pool *pool;
     float *data;
@@ -54,19 +54,19 @@ static void raise_rate(double *best, double work, pool *p, pool_fn *fn, limits_j
     *best = rate > *best ? rate : *best;
 }
 
-static void raise_peak(double *best, double ops_a_round, read_bench *r, pool_fn *fn)
+static void raise_peak(double *best, double ops_a_round, bandwidth_bench *r, pool_fn *fn)
 {
     for (size_t i = 0; i < ROUNDS; i++) {
         raise_rate(best, 1e-9 * PEAK_TASKS * PEAK_ROUNDS * ops_a_round, r->pool, fn, &r->job, PEAK_TASKS);
     }
 }
 
-read_bench *read_bench_open(const compute *c, size_t bytes)
+bandwidth_bench *bandwidth_bench_open(const compute *c, size_t bytes)
 {
     const size_t n_threads = compute_n_threads(c);
     bytes = bytes < READ_BYTES_MAX ? bytes : READ_BYTES_MAX;
     const size_t grains = bytes / sizeof(float) / READ_TASKS / READ_GRAIN;
-    read_bench *r = calloc(1, sizeof *r);
+    bandwidth_bench *r = calloc(1, sizeof *r);
     if (!r) {
         return NULL;
     }
@@ -77,14 +77,14 @@ read_bench *read_bench_open(const compute *c, size_t bytes)
     r->job.sums = calloc(n_threads * LINE_FLOATS, sizeof *r->job.sums);
     r->job.data = r->data;
     if (!r->pool || !r->data || !r->job.sums) {
-        read_bench_close(r);
+        bandwidth_bench_close(r);
         return NULL;
     }
     memset(r->data, 1, r->bytes); /* pages of its own: untouched ones are all the same zeros */
     return r;
 }
 
-double read_bench_pass(read_bench *r)
+double bandwidth_bench_pass(bandwidth_bench *r)
 {
     static const size_t streams[] = {1, 2, 4};
     double best = 0;
@@ -95,7 +95,7 @@ double read_bench_pass(read_bench *r)
     return best;
 }
 
-void read_bench_close(read_bench *r)
+void bandwidth_bench_close(bandwidth_bench *r)
 {
     if (r) {
         free(r->job.sums);
@@ -107,18 +107,18 @@ void read_bench_close(read_bench *r)
 
 bool compute_measure(compute_limits *best, const compute *c, size_t bytes)
 {
-    read_bench *r = read_bench_open(c, bytes);
+    bandwidth_bench *r = bandwidth_bench_open(c, bytes);
     if (!r) {
         return false;
     }
     for (size_t i = 0; i <= ROUNDS; i++) { /* one round more: the first wakes the threads */
-        const double rate = read_bench_pass(r);
-        best->read_gbs = rate > best->read_gbs ? rate : best->read_gbs;
+        const double rate = bandwidth_bench_pass(r);
+        best->bandwidth_gbs = rate > best->bandwidth_gbs ? rate : best->bandwidth_gbs;
     }
     raise_peak(&best->f32_gflops, PEAK_F32_FLOPS, r, peak_f32_task);
     if (r->job.ops->peak_q) {
         raise_peak(&best->q8_gops, PEAK_Q_OPS, r, peak_q_task);
     }
-    read_bench_close(r);
+    bandwidth_bench_close(r);
     return true;
 }

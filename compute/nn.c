@@ -30,10 +30,11 @@ err_code compute_create(compute **out, const compute_options *opt, err_detail *d
     c->pool = pool_create(n_threads);
     c->scratch = compute_alloc(c, (n_threads + 1) * SCRATCH_FLOATS * sizeof *c->scratch);
     c->packed = compute_alloc(c, PACKED_WORDS * sizeof *c->packed);
-    /* Rounds that halve what is left: fewer than 64 for any memory, and one more for each product that ends in one. */
-    c->stretches_max = (64 + LINEAR_JOBS) * n_threads + LINEAR_JOBS;
-    c->stretches = calloc(c->stretches_max, sizeof *c->stretches);
-    if (!c->pool || !c->scratch || !c->packed || !c->stretches) {
+    /* Rounds that halve what is left: fewer than 64 for any memory, and one more for each product
+     * that ends in one. */
+    c->slices_max = (64 + LINEAR_JOBS) * n_threads + LINEAR_JOBS;
+    c->slices = calloc(c->slices_max, sizeof *c->slices);
+    if (!c->pool || !c->scratch || !c->packed || !c->slices) {
         compute_destroy(c);
         return err_set(detail, ERR_NOMEM, "cannot start %zu compute threads", n_threads);
     }
@@ -52,7 +53,7 @@ void compute_destroy(compute *c)
     pool_destroy(c->pool);
     compute_free(c, c->scratch);
     compute_free(c, c->packed);
-    free(c->stretches);
+    free(c->slices);
     free(c);
 }
 
@@ -61,9 +62,9 @@ size_t compute_n_threads(const compute *c)
     return pool_n_threads(c->pool);
 }
 
-uint64_t compute_pulse(const compute *c)
+uint64_t compute_progress_counter(const compute *c)
 {
-    return pool_pulse(c->pool);
+    return pool_progress_counter(c->pool);
 }
 
 const char *compute_describe(const compute *c)

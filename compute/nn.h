@@ -1,18 +1,20 @@
-/* nn: the tensor operations that layers are written with. Each runs on the context's pool and picks kernels
- * from its table (generic, AVX2, AVX-512). Called from one thread at a time per context (engine thread).
+/* nn: the tensor operations that layers are written with. Each runs on the context's pool and picks
+ * kernels from its table (generic, AVX2, AVX-512). Called from one thread at a time per context
+ * (engine thread).
  *
  *     compute *c; err = compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &detail);
  *     nn_linear(c, q, x, &w_q, NULL, n_rows);
  *
- * Letters: T rows (tokens or patches), D model width, K inner width, N output width, H heads, hd head size.
- * Everything is float32 row-major unless a tensor says otherwise; outputs first; out may not overlap an input
- * except where a comment says "in place". No function allocates after compute_create: every operation
- * cuts its work to fit the scratch made there (32 MiB of addresses a thread and once more, used as far as the sizes
- * need).
+ * Letters: T rows (tokens or patches), D model width, K inner width, N output width, H heads, hd
+ * head size. Everything is float32 row-major unless a tensor says otherwise; outputs first; out may
+ * not overlap an input except where a comment says "in place". No function allocates after
+ * compute_create: every operation cuts its work to fit the scratch made there (32 MiB of addresses
+ * a thread and once more, used as far as the sizes need).
  *
- * Promises that tests hold us to:
+ * Guarantees, checked by tests:
  *   - results do not depend on the number of threads (bitwise);
- *   - with T <= NN_ROWS_EXACT a row's result does not depend on T or on the other rows (bitwise), so that a
+ *   - with T <= NN_ROWS_EXACT a row's result does not depend on T or on the other rows (bitwise),
+ *     so that a
  *     sequence decodes to the same tokens alone, in a batch, and inside a verify block.
  */
 #ifndef PARLEY_COMPUTE_NN_H
@@ -31,7 +33,8 @@ typedef struct compute compute;
 enum {
     NN_ROWS_EXACT = 32,
     NN_LINEAR_PARTS = 4,
-    /* Largest head sizes that the scratch is made for: hd of attention; dk and dv of the delta rule. */
+    /* Largest head sizes that the scratch is made for: hd of attention; dk and dv of the delta
+     * rule. */
     NN_HEAD_MAX = 65536,
     NN_DELTA_HEAD_MAX = 16384,
 };
@@ -43,27 +46,29 @@ typedef struct compute_options {
 } compute_options;
 
 MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, err_detail *detail);
-void compute_destroy(compute *c);         /* NULL allowed */
-uint64_t compute_pulse(const compute *c); /* see pool_pulse */
+void compute_destroy(compute *c);                    /* NULL allowed */
+uint64_t compute_progress_counter(const compute *c); /* see pool_progress_counter */
 size_t compute_n_threads(const compute *c);
 const char *compute_describe(const compute *c); /* "avx512+vnni+bf16, 2 threads, OpenBLAS SkylakeX" */
 
-/* Zeroed buffer aligned to 64 (huge pages where it helps); NULL without memory. Freed with compute_free. */
+/* Zeroed buffer aligned to 64 (huge pages where it helps); NULL if out of memory. Freed with
+ * compute_free. */
 MUST_CHECK void *compute_alloc(compute *c, size_t bytes);
 void compute_free(compute *c, void *p); /* NULL allowed */
 
 /* ---- rows ---- */
 
-/* out[t,:] = table[ids[t],:] as f32; table [V, D] of floats or of a GGUF file's blocks; every id must be in range. */
+/* out[t,:] = table[ids[t],:] as f32; table [V, D] of floats or of a GGUF file's blocks; every id
+ * must be in range. */
 void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T);
 
-/* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype; bias [N] or NULL. Floats: exact widening to f32, f32
- * accumulation. Weights in blocks (quant.h, ggml_blocks.h): x is rounded to 8 bits with a scale every 32 columns, products are
- * integers. */
+/* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype; bias [N] or NULL. Floats: exact
+ * widening to f32, f32 accumulation. Weights in blocks (quant.h, ggml_blocks.h): x is rounded to 8
+ * bits with a scale every 32 columns, products are integers. */
 void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T);
 
-/* The same for up to NN_LINEAR_PARTS weights on one x, handed to the threads together: small products cost less. Each
- * result is what nn_linear gives. */
+/* The same for up to NN_LINEAR_PARTS weights on one x, handed to the threads at once: small
+ * products cost less. Each result is what nn_linear gives. */
 typedef struct linear_part {
     float *out; /* [T,N] */
     const tensor *w;
@@ -71,8 +76,9 @@ typedef struct linear_part {
 } linear_part;
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
 
-/* Products that share nothing but the moment (the experts of a few rows): all handed to the threads together. Each result is
- * what nn_linear gives. Neighbours with the same x should follow one another: then it is rounded once. */
+/* Independent products computed together (the experts of a few rows): all handed to the threads at
+ * once. Each result is what nn_linear gives. Items with the same x should be adjacent: then it is
+ * rounded once. */
 typedef struct linear_item {
     float *out; /* [T,N] */
     const float *x;
@@ -81,28 +87,33 @@ typedef struct linear_item {
 } linear_item;
 void nn_linear_each(compute *c, const linear_item *items, size_t n);
 
-/* The same for the rows of prompts and pictures. In a fast context a row's result depends neither on T nor on the other
- * rows, but it is not the one of nn_linear: terms are added in another order, and where the processor multiplies bf16
- * faster than f32, x is rounded to bf16 for weights of that type. In an exact context it is nn_linear_group. */
+/* The same for the rows of prompts and images. In a fast context a row's result depends neither on
+ * T nor on the other rows, but it is not the one of nn_linear: terms are added in another order,
+ * and where the processor multiplies bf16 faster than f32, x is rounded to bf16 for weights of that
+ * type. In an exact context it is nn_linear_group. */
 void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
-/* Whether with this context nn_linear_many gives a row the same bits whatever the other rows and T are. */
+/* Whether with this context nn_linear_many gives a row the same bits whatever the other rows and T
+ * are. */
 bool nn_many_is_exact(const compute *c);
 
-/* The rows of w (f32, bf16 or f16) as rows of blocks, by all threads: out [N * quant_row_bytes(type, K)]. */
+/* The rows of w (f32, bf16 or f16) as rows of blocks, by all threads: out [N *
+ * quant_row_bytes(type, K)]. */
 void nn_quantize(compute *c, void *out, dtype type, const tensor *w);
 
 /* y[i] += x[i]. In place. */
 void nn_add(compute *c, float *y, const float *x, size_t n);
 
-/* out[t] = x[t] / sqrt(mean(x[t]^2) + eps) * w; w [D] is the effective weight (1 + stored for zero-centred
- * norms). out may equal x. */
+/* out[t] = x[t] / sqrt(mean(x[t]^2) + eps) * w; w [D] is the effective weight (1 + stored for
+ * zero-centred norms). out may equal x. */
 void nn_rmsnorm(compute *c, float *out, const float *x, const float *w, float eps, size_t T, size_t D);
 
-/* The same per head, in place: head h of row t starts at x + t*row_stride + h*head_stride. w [hd]. */
+/* The same per head, in place: head h of row t starts at x + t*row_stride + h*head_stride. w
+ * [hd]. */
 void nn_rmsnorm_heads(compute *c, float *x, const float *w, float eps, size_t T, size_t H, size_t hd,
                       size_t row_stride, size_t head_stride);
 
-/* out[r] = rmsnorm(x[r]) * w * silu(z[r]) for R rows of d values (GatedDeltaNet's output norm). out may equal x. */
+/* out[r] = rmsnorm(x[r]) * w * silu(z[r]) for R rows of d values (GatedDeltaNet's output norm). out
+ * may equal x. */
 void nn_rmsnorm_gated(compute *c, float *out, const float *x, const float *z, const float *w, float eps,
                       size_t R, size_t d);
 
@@ -117,7 +128,8 @@ void nn_silu_mul(compute *c, float *gate, const float *up, size_t n);
 void nn_gelu_tanh(compute *c, float *x, size_t n);
 void nn_gelu_erf(compute *c, float *x, size_t n);
 
-/* x [T,H,hd] *= sigmoid(gate), gate of head h of row t at gate + t*row_stride + h*head_stride. In place. */
+/* x [T,H,hd] *= sigmoid(gate), gate of head h of row t at gate + t*row_stride + h*head_stride. In
+ * place. */
 void nn_sigmoid_gate(compute *c, float *x, const float *gate, size_t T, size_t H, size_t hd,
                      size_t row_stride, size_t head_stride);
 
@@ -130,10 +142,10 @@ void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T,
 
 /* ---- attention ---- */
 
-/* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n % page_tokens of
- * page n / page_tokens; a page is [n_kv, 2]: a head's keys, then its values, so that a decode step reads on and on. Each of
- * them is [page_tokens] scales, where the type has some, and [page_tokens] packed rows (kv_type.h). Pages are aligned to
- * floats. */
+/* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n %
+ * page_tokens of page n / page_tokens; a page is [n_kv, 2]: a head's keys, then its values, so that
+ * a decode step reads on and on. Each of them is [page_tokens] scales, where the type has some, and
+ * [page_tokens] packed rows (kv_type.h). Pages are aligned to floats. */
 typedef struct kv_pages {
     void *const *pages;
     size_t page_tokens;
@@ -150,31 +162,34 @@ static inline size_t kv_page_bytes(kv_type type, size_t page_tokens, size_t n_kv
 void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v, size_t first, size_t T,
                  size_t n_kv, size_t hd, size_t k_stride, size_t v_stride);
 
-/* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot.
- * out [T, H, hd]; q head h of row t at q + t*row_stride + h*head_stride; query head h reads key head
- * h / (H / n_kv). Softmax and sums in f32, whatever the type of the keys; never builds the score matrix for more than
- * a tile. Up to NN_ROWS_EXACT rows read the packed rows as they are, and one row's keys are shared out among the
- * threads; more rows (a prompt) unpack each tile once for many of them, and equal the first to rounding. */
+/* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot. out [T, H,
+ * hd]; q head h of row t at q + t*row_stride + h*head_stride; query head h reads key head h / (H /
+ * n_kv). Softmax and sums in f32, whatever the type of the keys; never builds the score matrix for
+ * more than a tile. Up to NN_ROWS_EXACT rows read the packed rows as they are, and one row's keys
+ * are shared out among the threads; more rows (a prompt) unpack each tile once for many of them,
+ * and equal the first to rounding. */
 void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
                   size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
-/* The same for the rows of prompts: the way that is quick for many rows, however many these are, so that a row's result does
+/* The same for the rows of prompts: always the method for many rows, so that a row's result does
  * not depend on T. */
 void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
                        size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
 
-/* Full attention inside segments (vision): rows cu[s] .. cu[s+1]-1 see each other. qkv [T, 3, H, hd] (q, k, v
- * one after another in a row); out [T, H, hd]; cu [n_segments + 1]. */
+/* Full attention inside segments (vision): rows cu[s] .. cu[s+1]-1 see each other. qkv [T, 3, H,
+ * hd] (q, k, v one after another in a row); out [T, H, hd]; cu [n_segments + 1]. */
 void nn_attention_segments(compute *c, float *out, const float *qkv, const int32_t *cu, size_t n_segments,
                            float scale, size_t H, size_t hd);
 
 /* ---- GatedDeltaNet (docs/model.md B.4; gated delta rule, arXiv 2412.06464) ---- */
 
-/* Depthwise causal convolution of width 4 with silu, one sequence. u [T, C] (row stride u_stride) -> out [T, C];
- * w [C, 4]; tail [3, C] holds the three u rows before the first and is updated to the last three. */
+/* Depthwise causal convolution of width 4 with silu, one sequence. u [T, C] (row stride u_stride)
+ * -> out [T, C]; w [C, 4]; tail [3, C] holds the three u rows before the first and is updated to
+ * the last three. */
 void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, size_t T, size_t C,
                   size_t u_stride);
 
-/* beta = sigmoid(b); g = -exp(A_log) * softplus(a + dt_bias) (log decay, <= 0); all [T, H]; A_log, dt_bias [H]. */
+/* beta = sigmoid(b); g = -exp(A_log) * softplus(a + dt_bias) (log decay, <= 0); all [T, H]; A_log,
+ * dt_bias [H]. */
 void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const float *a, const float *A_log,
                     const float *dt_bias, size_t T, size_t H);
 
@@ -185,10 +200,11 @@ typedef struct delta_shape {
     bool tiled;      /* value head h uses key head h % n_k; otherwise h / (n_v / n_k) */
 } delta_shape;
 
-/* The operator, one sequence: conv [T, 2*n_k*dk + n_v*dv] holds q | k | v rows; q and k are L2-normalised here
- * (x * rsqrt(sum x^2 + 1e-6)) and q scaled by dk^-0.5. beta, g [T, n_v]. state [n_v, dk, dv] is read and
- * updated. out [T, n_v, dv].
- *   recurrent: token by token; defines the operator; used for decode and verify blocks. If states is not NULL,
+/* The operator, one sequence: conv [T, 2*n_k*dk + n_v*dv] holds q | k | v rows; q and k are
+ * L2-normalised here (x * rsqrt(sum x^2 + 1e-6)) and q scaled by dk^-0.5. beta, g [T, n_v]. state
+ * [n_v, dk, dv] is read and updated. out [T, n_v, dv].
+ *   recurrent: token by token; defines the operator; used for decode and verify blocks. If states
+ *   is not NULL,
  *              states[t] receives the state after row t and `state` is only read, unless one of them is `state` itself:
  *              that may be the last alone.
  *   chunked:   blocks of 64 rows as matrix products; for prefill. Equal to f32 rounding, not bitwise. */

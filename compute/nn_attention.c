@@ -1,11 +1,13 @@
-/* Causal softmax attention over pages of packed keys and values (kv_type.h); nothing larger than a tile of scores
- * exists. Two ways:
+/* Causal softmax attention over pages of packed keys and values (kv_type.h); nothing larger than a
+ * tile of scores exists. Two ways:
  *
- *   few rows (decode, a verify block): the kernels read the packed rows as they lie. Slots are cut into tiles of
+ *   few rows (decode, a verify block): the kernels read the packed rows as they lie. Slots are cut
+ *   into tiles of
  *     FEW_TILE from slot 0 on; every tile gives a row its own maximum, sum and mix of values, and these are folded into
  *     the row in the order of the tiles. So the tiles of one row may be computed by any number of threads, and what a
  *     row computes depends on its own slot alone: the rows of a verify block equal the rows decoded one by one.
- *   many rows (a prompt): bound by arithmetic. A tile of keys is unpacked and turned once for up to MANY_QUERIES
+ *   many rows (a prompt): bound by arithmetic. A tile of keys is unpacked and turned once for up to
+ *   MANY_QUERIES
  *     queries, and scores and mixes are plain matrix products.
  */
 #include "compute/nn.h"
@@ -16,8 +18,8 @@
 
 #include "compute/context.h"
 
-/* MANY_STEP: terms of a product taken at once, so that the second factor stays in the first cache. TILES_A_THREAD: so many
- * make tasks of a whole tile end together. */
+/* MANY_STEP: terms of a product taken at once, so that the second factor stays in the L1 cache.
+ * TILES_A_THREAD: so many make tasks of a whole tile end together. */
 enum {
     FEW_TILE = 256,
     FEW_QUERIES = 64,
@@ -35,7 +37,8 @@ typedef struct store_args {
     size_t first, n_kv, hd, k_stride, v_stride;
 } store_args;
 
-/* The packed row of a slot and key head, its key or its value, and the place of its scale, if it has one. */
+/* The packed row of a slot and key head, its key or its value, and the place of its scale, if it
+ * has one. */
 typedef struct place {
     void *row;
     float *scale;
@@ -233,8 +236,9 @@ static void attend_last_tile(const attention_job *job, const q_block *b, size_t 
     }
 }
 
-/* Fills part with what the slots of one tile give the block; queries that see none of them get -INFINITY, 0, 0. What a query
- * computes depends on its own slot alone: the tile of that slot is its last. */
+/* Fills part with what the slots of one tile give the block; queries that see none of them get
+ * -INFINITY, 0, 0. What a query computes depends on its own slot alone: the tile of that slot is
+ * its last. */
 static void attend_tile(const attention_job *job, const q_block *b, size_t tile, const float *q,
                         float *scores, const tile_part *part)
 {
@@ -305,7 +309,8 @@ static void few_block_task(void *ctx, size_t task, size_t thread)
     }
 }
 
-/* Some blocks of one tile, left in parts. The blocks of neighbouring key heads lie one behind the other in memory. */
+/* Some blocks of one tile, left in parts. The blocks of neighbouring key heads lie one behind the
+ * other in memory. */
 static void few_tile_task(void *ctx, size_t task, size_t thread)
 {
     const attention_job *job = ctx;
@@ -408,7 +413,7 @@ static void unpack_slots(const attention_job *job, float *rows, size_t kv_head, 
     }
 }
 
-/* c [M, N] = a [M, K] b [K, N], or added to c; b a stretch at a time. */
+/* c [M, N] = a [M, K] b [K, N], or added to c; b a slice at a time. */
 static void multiply(const ops *o, bool add, float *c, size_t c_stride, const float *a, size_t a_stride,
                      const float *b, size_t b_stride, size_t M, size_t K, size_t N)
 {
@@ -418,7 +423,8 @@ static void multiply(const ops *o, bool add, float *c, size_t c_stride, const fl
     }
 }
 
-/* Slots begin .. end-1 for all queries of the block; a query's weights of slots behind its own are zeros. */
+/* Slots begin .. end-1 for all queries of the block; a query's weights of slots behind its own are
+ * zeros. */
 static void attend_many_tile(const attention_job *job, const q_block *b, const many_scratch *s, size_t begin,
                              size_t end)
 {

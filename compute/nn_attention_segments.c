@@ -1,6 +1,6 @@
-/* Softmax attention inside segments, in tiles: scores of a block of query rows against KEY_TILE keys, an online
- * softmax, then the weighted sum of values; nothing larger than a tile exists. The output rows
- * themselves are the accumulators. */
+/* Softmax attention inside segments, in tiles: scores of a block of query rows against KEY_TILE
+ * keys, an online softmax, then the weighted sum of values; nothing larger than a tile exists. The
+ * output rows themselves are the accumulators. */
 #include "compute/nn.h"
 
 #include <assert.h>
@@ -43,9 +43,10 @@ typedef struct segment_job {
     size_t key_tile;   /* keys of a tile */
 } segment_job;
 
-/* Queries of one head, rows t0 .. t1-1, against a tile of n keys from row `key`. Keys are turned so that the scores are
- * rows of a plain matrix product. Values are copied together: their rows in qkv lie so far apart that a tile of them falls
- * into few sets of the first cache. room [hd * key_tile] holds the one, then the other. */
+/* Queries of one head, rows t0 .. t1-1, against a tile of n keys from row `key`. Keys are turned so
+ * that the scores are rows of a plain matrix product. Values are copied together: their rows in qkv
+ * lie so far apart that a tile of them falls into few sets of the L1 cache. room [hd * key_tile]
+ * holds the one, then the other. */
 static void segment_tile(const segment_job *job, attention_scratch *s, float *room, size_t head, size_t t0,
                          size_t t1, size_t key, size_t n)
 {

@@ -23,7 +23,7 @@ typedef struct linear_job {
     size_t n_tasks;
 } linear_job;
 
-/* Rows of x in a task of our own: with 32 of them the second cache still holds them for long K. */
+/* Rows of x in a task of our own: with 32 of them the L2 cache still holds them for long K. */
 enum { DOT_T = 32 };
 
 /* Tiles of the BLAS way: a slab of weights is SLAB_N x SLAB_K floats of scratch. */
@@ -84,18 +84,18 @@ static void blas_task(void *ctx, size_t task, size_t thread)
     add_bias(job, &at);
 }
 
-/* ---- few rows: they wait for weights, so a task is a stretch of memory ---- */
+/* ---- few rows: bound by memory bandwidth, so a task is a slice of memory ---- */
 
-static void stretch_task(void *ctx, size_t task, size_t thread)
+static void slice_task(void *ctx, size_t task, size_t thread)
 {
     (void)thread;
-    const stretch *s = (const stretch *)ctx + task;
+    const slice *s = (const slice *)ctx + task;
     dot_tile(s->job, &(tile){s->n0, s->n1, 0, s->job->T});
 }
 
-/* Each round of tasks, one a thread, takes half of what is left of all products: threads begin with long stretches and
- * end together. Returns how many there are. */
-static size_t cut_stretches(compute *c, const linear_job *jobs, size_t n_jobs)
+/* Each round of tasks, one a thread, takes half of what is left of all products: threads begin with
+ * long slices and end together. Returns how many there are. */
+static size_t cut_slices(compute *c, const linear_job *jobs, size_t n_jobs)
 {
     enum { LEAST_BYTES = 1 << 16, BLOCK = 8 }; /* rows in steps of a kernel's block */
     const size_t n_threads = compute_n_threads(c);
@@ -112,8 +112,8 @@ static size_t cut_stretches(compute *c, const linear_job *jobs, size_t n_jobs)
             }
             const size_t rows = (share / job->row_bytes + BLOCK) / BLOCK * BLOCK;
             const size_t n1 = n_threads > 1 ? min_size(n0 + rows, job->N) : job->N;
-            assert(n < c->stretches_max);
-            c->stretches[n] = (stretch){job, n0, n1};
+            assert(n < c->slices_max);
+            c->slices[n] = (slice){job, n0, n1};
             left -= (n1 - n0) * job->row_bytes;
             n0 = n1;
         }
@@ -155,7 +155,7 @@ static void group_task(void *ctx, size_t task, size_t thread)
 static void run_jobs(compute *c, linear_job *jobs, size_t n_jobs)
 {
     if (jobs[0].T <= NN_ROWS_EXACT) {
-        pool_run(c->pool, stretch_task, c->stretches, cut_stretches(c, jobs, n_jobs));
+        pool_run(c->pool, slice_task, c->slices, cut_slices(c, jobs, n_jobs));
         return;
     }
     size_t n_tasks = 0;

@@ -33,7 +33,8 @@ void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, s
     nn_run_rows(c, embed_rows, &args, T, D);
 }
 
-/* Of operations on single numbers a row is one of them; x is NULL for those that have one operand. */
+/* Of operations on single numbers a row is one of them; x is NULL for those that have one
+ * operand. */
 typedef struct values_args {
     void (*two)(float *y, const float *x, size_t n);
     void (*one)(float *y, size_t n);

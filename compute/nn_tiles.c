@@ -1,13 +1,16 @@
 /* Linear layers for many rows, in tiles.
  *
- * x is turned once into panels of TILE_ROWS rows, a group of panels at a time so that they stay in the second cache. A
- * task takes some columns of the output for all rows of the group. What it multiplies with depends on the weights:
- *   floats: they are widened to f32 in scratch; or, where the processor multiplies bf16 faster, taken as they lie in the
+ * x is turned once into panels of TILE_ROWS rows, a group of panels at a time so that they stay in
+ * the L2 cache. A task takes some columns of the output for all rows of the group. What it
+ * multiplies with depends on the weights:
+ *   floats: they are widened to f32 in scratch; or, where the processor multiplies bf16 faster,
+ *   taken as they lie in the
  *     checkpoint: each weight is broadcast against a panel, so no order of them would save a load;
- *   blocks: x is rounded to 8 bits as for few rows (quant.h), products are integers; our own 8 bits are taken as they lie,
+ *   blocks: x is rounded to 8 bits as for few rows (quant.h), products are integers; our own 8 bits
+ *   are taken as they lie,
  *     everything else is unpacked to bytes in scratch (but Q2_K, which goes the way of floats).
- * An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the other rows nor on how
- * the work is cut. */
+ * An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the
+ * other rows nor on how the work is cut. */
 #include "compute/nn.h"
 
 #include <assert.h>
@@ -16,9 +19,10 @@
 #include "compute/context.h"
 #include "compute/kernel.h"
 
-/* Columns of a task; columns of x at a time, so that a panel's share stays in the first cache (f32, 8 bits) or comes
- * from the second in long stretches (bf16). Of floats, which are the largest, about K_CHUNK_F32 columns are packed and
- * multiplied before the next ones: or wide rows would leave the second cache room for few. */
+/* Columns of a task; columns of x at a time, so that a panel's share stays in the L1 cache (f32, 8
+ * bits) or comes from the second in long slices (bf16). Of floats, which are the largest, about
+ * K_CHUNK_F32 columns are packed and multiplied before the next ones: or wide rows would leave the
+ * L2 cache room for few. */
 enum {
     TILE_COLUMNS = 48,
     K_BLOCK_F32 = 128,
@@ -28,7 +32,8 @@ enum {
     SUMS = TILE_COLUMNS * TILE_ROWS,
 };
 
-/* Words of packed panels that are multiplied one after the other, if they are not fewer than two panels. */
+/* Words of packed panels that are multiplied one after the other, if they are not fewer than two
+ * panels. */
 enum { GROUP_WORDS = 3 << 16 };
 
 /* What x becomes. */
@@ -65,7 +70,8 @@ static size_t panel_words(panel_type type, size_t K)
 
 /* ---- x ---- */
 
-/* SIDE rows at a time are rounded as quant_x in `rows`; their bytes change places as squares of words. */
+/* SIDE rows at a time are rounded as quant_x in `rows`; their bytes change places as squares of
+ * words. */
 enum { SIDE = 16 };
 
 static void pack_q(const ops *o, tile_q_block *panel, float *rows, const float *x, size_t T, size_t K)
@@ -247,8 +253,8 @@ static size_t n_column_tasks(const linear_part *p)
     return (p->w->dims[0] + TILE_COLUMNS - 1) / TILE_COLUMNS;
 }
 
-/* T rows of n floats are asked for before they are written: they lie far apart, and a store that misses would hold the
- * next ones up. */
+/* T rows of n floats are asked for before they are written: they lie far apart, and a store that
+ * misses would hold the next ones up. */
 static void ask_to_write(float *out, size_t stride, size_t T, size_t n)
 {
     for (size_t t = 0; t < T; t++) {
@@ -303,7 +309,8 @@ static size_t group_rows(panel_type type, size_t K)
     return min_size(wanted < 2 ? 2 : wanted, PACKED_WORDS / words) * TILE_ROWS;
 }
 
-/* Columns that are packed at a time: equal shares of all, in whole blocks, or everything where weights cannot be cut. */
+/* Columns that are packed at a time: equal shares of all, in whole blocks, or everything where
+ * weights cannot be cut. */
 static size_t chunk_columns(const linear_part *parts, size_t n_parts, panel_type type, size_t K)
 {
     bool cut = type == PANEL_F32;

@@ -30,10 +30,11 @@
 typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
                          const void *w, size_t w_stride, size_t N, size_t K);
 
-/* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of weights. Of each
- * group of 64 columns lane l takes columns 4l .. 4l+3, as an integer; then lane += (float)integer * (w.scale * x.scale),
- * fused, groups rising. For q4, lane b % 16 first takes w.minimum * x.sum of block b, sixteen blocks ahead of their
- * groups. Lanes are added as in dot_rows. */
+/* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of
+ * weights. Of each group of 64 columns lane l takes columns 4l .. 4l+3, as an integer; then lane +=
+ * (float)integer * (w.scale * x.scale), fused, groups rising. For q4, lane b % 16 first takes
+ * w.minimum * x.sum of block b, sixteen blocks ahead of their groups. Lanes are added as in
+ * dot_rows. */
 typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
                       size_t K);
 
@@ -59,8 +60,8 @@ typedef struct tile_q_rows {
     const uint8_t *u;
     size_t u_stride;
     const float *scale;
-    const float
-        *minimum;  /* NULL: a weight is scale * (u - 128), as in q8; else scale * u + minimum, u <= 15 */
+    /* NULL: a weight is scale * (u - 128), as in q8; else scale * u + minimum, u <= 15 */
+    const float *minimum;
     size_t stride; /* of scale and minimum */
     bool wide;     /* with minimum: u may pass 15 */
     bool halves;   /* without: each 16 columns have a scale, two in a block */
@@ -79,31 +80,34 @@ typedef struct ops {
     /* Many rows, too, take dot_rows before BLAS. Measured: with AVX-512 it is as fast as OpenBLAS's
      * AVX-512 kernels and twice its Haswell ones; with AVX2 it reaches two thirds of BLAS. */
     bool dot_rows_best;
-    /* Prompts and pictures take the tiles below; otherwise they go the same way as few rows. */
+    /* Prompts and images take the tiles below; otherwise they go the same way as few rows. */
     bool tiles_best;
 
     /* ---- blocks of 8 and 4 bits (quant.h); index type - DTYPE_Q8 ---- */
 
-    /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to nearest even. */
+    /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to
+     * nearest even. */
     void (*quantize_x)(quant_x *out, const float *x, size_t K);
     dot_q_fn *dot_q[2];
 
     /* ---- tiles, for many rows ---- */
 
-    /* sums[n*TILE_ROWS + t] += sum_k x[k*TILE_ROWS + t] * w[n*w_stride + k]: a panel of rows turned, so that a weight
-     * serves 16 of them. T counts in steps of 16, what is beyond it is of no use. One accumulator an element, k
-     * rising from 0, added to sums at the end. */
+    /* sums[n*TILE_ROWS + t] += sum_k x[k*TILE_ROWS + t] * w[n*w_stride + k]: a panel of rows
+     * turned, so that a weight serves 16 of them. T counts in steps of 16, what is beyond it is of
+     * no use. One accumulator an element, k rising from 0, added to sums at the end. */
     void (*tile_f32)(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
                      size_t K);
 
     /* The same in bf16; NULL where it is not faster. */
 
-    /* A panel of T <= TILE_ROWS rows rounded to bf16 (nearest, ties to even): out[k/2 * TILE_ROWS + t] holds columns k
-     * (low half) and k+1 of row t. Rows T .. up to the next multiple of 16 become zeros; later ones stay. K even. */
+    /* A panel of T <= TILE_ROWS rows rounded to bf16 (nearest, ties to even): out[k/2 * TILE_ROWS +
+     * t] holds columns k (low half) and k+1 of row t. Rows T .. up to the next multiple of 16
+     * become zeros; later ones stay. K even. */
     void (*pack_bf16)(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K);
-    /* sums[n*TILE_ROWS + t] += sum_k x[t,k] * w[n,k] of a packed x and bf16 rows w (stride in elements); T counts in
-     * steps of 16, what is beyond it is of no use; K even. One accumulator an element, pairs in rising order; what is
-     * rounded inside a pair, and what becomes of numbers below 2^-126, is the instruction's own. */
+    /* sums[n*TILE_ROWS + t] += sum_k x[t,k] * w[n,k] of a packed x and bf16 rows w (stride in
+     * elements); T counts in steps of 16, what is beyond it is of no use; K even. One accumulator
+     * an element, pairs in rising order; what is rounded inside a pair, and what happens to numbers
+     * below 2^-126, is the instruction's own. */
     void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
                       size_t K);
 
@@ -111,9 +115,10 @@ typedef struct ops {
 
     /* The numbers of a row of q4, a byte each. */
     void (*unpack_q4)(uint8_t *out, const void *row, size_t K);
-    /* sums[n*TILE_ROWS + t] takes in n_blocks blocks of w[n] . x[t], rising: the integer sum of a block, as a float,
-     * times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. With halves, the first 16 columns of a block, then
-     * the others in the same way. T counts in steps of 16. */
+    /* sums[n*TILE_ROWS + t] takes in n_blocks blocks of w[n] . x[t], rising: the integer sum of a
+     * block, as a float, times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. With
+     * halves, the first 16 columns of a block, then the others in the same way. T counts in steps
+     * of 16. */
     void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                    size_t n_blocks);
 
@@ -126,8 +131,9 @@ typedef struct ops {
     float (*peak_f32)(size_t rounds);
     /* PEAK_Q_OPS a round; NULL without an instruction for dot products of bytes. */
     int32_t (*peak_q)(size_t rounds);
-    /* The sum of n floats, read as `streams` (1, 2 or 4) stretches side by side: what waits for memory alone. n counts
-     * in steps of READ_GRAIN; memory is asked up to a page ahead, also behind the last float. */
+    /* The sum of n floats, read as `streams` (1, 2 or 4) slices side by side: what waits for memory
+     * alone. n counts in steps of READ_GRAIN; memory is asked up to a page ahead, also behind the
+     * last float. */
     float (*read)(const float *p, size_t n, size_t streams);
 
     /* ---- packed keys and values ---- */
@@ -172,8 +178,8 @@ typedef struct ops {
      * from tail [3, tail_stride]. */
     void (*conv_silu)(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
                       size_t tail_stride, const float *w, size_t T, size_t n);
-    /* One token, n columns of a state S [dk, stride]: m = k (decay S); to = decay S + k^T (beta (v - m));
-     * out = q to. `to` has the shape of S and may be S. */
+    /* One token, n columns of a state S [dk, stride]: m = k (decay S); to = decay S + k^T (beta (v
+     * - m)); out = q to. `to` has the shape of S and may be S. */
     void (*delta_step)(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
                        const float *v, float beta, float decay, size_t dk, size_t n);
 } ops;

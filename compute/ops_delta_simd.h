@@ -1,5 +1,6 @@
-/* ops_delta_simd: the kernels of GatedDeltaNet, written once over vectors of 16 floats. Part of ops_simd.h, which says what
- * is wanted of the including file; every vector table gives the same bits.
+/* ops_delta_simd: the kernels of GatedDeltaNet, written once over vectors of 16 floats. Part of
+ * ops_simd.h, which says what is wanted of the including file; every vector table gives the same
+ * bits.
  */
 #ifndef PARLEY_COMPUTE_OPS_DELTA_SIMD_H
 #define PARLEY_COMPUTE_OPS_DELTA_SIMD_H
@@ -30,14 +31,15 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
     }
 }
 
-/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order. DELTA_V is as large as
- * the registers allow: with half of a row at a time, rows a page (4096 bytes) apart come so close together that the
- * processor takes a row that is stored for the one that is loaded, and waits. */
+/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order.
+ * DELTA_V is as large as the registers allow: with half of a row at a time, rows a page (4096
+ * bytes) apart come so close together that the processor takes a row that is stored for the one
+ * that is loaded, and waits. */
 static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, size_t stride, const float *q,
                                         const float *k, const float *v, float beta, float decay, size_t dk,
                                         const size_t nv, size_t lanes)
 {
-    enum { ROWS_AHEAD = 8 };
+    enum { PREFETCH_ROWS = 8 };
     vec sum[DELTA_V], d[DELTA_V], f = v_set1(decay);
     for (size_t j = 0; j < nv; j++) {
         sum[j] = v_set1(0.0f);
@@ -46,7 +48,7 @@ static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, s
         vec ki = v_set1(k[i]);
         for (size_t j = 0; j < nv; j++) {
             const float *at = S + i * stride + j * LANES;
-            __builtin_prefetch(at + ROWS_AHEAD * stride, 1, 3);
+            __builtin_prefetch(at + PREFETCH_ROWS * stride, 1, 3);
             vec s = v_load_n(at, j + 1 < nv ? LANES : lanes, 0.0f);
             sum[j] = v_fma(v_mul(s, f), ki, sum[j]);
         }

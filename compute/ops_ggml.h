@@ -1,4 +1,5 @@
-/* ops_ggml: kernels on the block types of GGUF files (ggml_blocks.h), one table for each set of instructions. Any thread.
+/* ops_ggml: kernels on the block types of GGUF files (ggml_blocks.h), one table for each set of
+ * instructions. Any thread.
  *
  *     ggml_kernels_of(o->ggml, w->type)->dot(out, N, x, T, w->data, N, K);
  *
@@ -11,17 +12,19 @@
 #include "compute/quant.h"
 
 typedef struct ggml_kernels {
-    /* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of blocks. Sixteen lanes;
-     * of each 64 columns lane l takes columns 4l .. 4l+3. For every 256 columns, rising:
-     *   if 32 columns share a minimum: lane b += minimum of block b * x.sum of it, for eight blocks;
-     *   then for each 64 of them: if 16 columns share one: lane += (float)(sum of the four x.q) * (minimum * x.scale);
-     *   lane += (float)(sum of x.q * (u - zero)) * (scale * x.scale).
+    /* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N
+     * rows of blocks. Sixteen lanes; of each 64 columns lane l takes columns 4l .. 4l+3. For every
+     * 256 columns, rising:
+     *   if 32 columns share a minimum: lane b += minimum of block b * x.sum of it, for eight
+     *   blocks; then for each 64 of them: if 16 columns share one: lane += (float)(sum of the four
+     *   x.q) * (minimum * x.scale); lane += (float)(sum of x.q * (u - zero)) * (scale * x.scale).
      * Each += is fused. Lanes are added as in dot_rows (ops.h). */
     void (*dot)(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K);
     /* One row as floats. */
     void (*widen)(float *out, const void *row, size_t K);
-    /* One row for tile_q (ops.h): u [quant_columns(K)], and a scale and a minimum for each 32 columns of them; or, for types
-     * without minima, u + 128 - zero and scales alone, one for each 32 or 16 columns (ggml_has_halves). Not for Q2_K. */
+    /* One row for tile_q (ops.h): u [quant_columns(K)], and a scale and a minimum for each 32
+     * columns of them; or, for types without minima, u + 128 - zero and scales alone, one for each
+     * 32 or 16 columns (ggml_has_halves). Not for Q2_K. */
     void (*unpack)(uint8_t *u, float *scale, float *minimum, const void *row, size_t K);
 } ggml_kernels;
 

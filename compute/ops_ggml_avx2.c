@@ -1,5 +1,5 @@
-/* The block types of GGUF files with AVX2: products of bytes are sums of two in 16 bits, so where u may pass 127 the sign of
- * a weight moves to the activation. */
+/* The block types of GGUF files with AVX2: products of bytes are sums of two in 16 bits, so where u
+ * may pass 127 the sign of a weight moves to the activation. */
 #include "compute/ops_ggml.h"
 
 #if defined(__AVX2__)
@@ -78,7 +78,7 @@ static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_strid
     }
     for (size_t at = 0; at < K; at += GGML_SPAN, w += span_bytes(type)) {
         const uint8_t *span = whole_span(type, w, K - at, room);
-        ask_ahead(type, w);
+        prefetch_block(type, w);
         const size_t left = (K - at + 63) / 64 * 2, n = left < BLOCKS ? left : BLOCKS;
         store_scales(type, span, s, m);
         for (size_t t = 0; has_minimum_32(type) && t < nt; t++) {

@@ -1,5 +1,6 @@
-/* ops_ggml_simd: what the vector kernels on the block types of GGUF files share: 32 columns of a span as bytes, and its
- * scales. For ops_ggml_avx2.c and ops_ggml_vnni.c alone, after immintrin.h. Any thread. Layouts: ggml_blocks.h.
+/* ops_ggml_simd: what the vector kernels on the block types of GGUF files share: 32 columns of a
+ * span as bytes, and its scales. For ops_ggml_avx2.c and ops_ggml_vnni.c alone, after immintrin.h.
+ * Any thread. Layouts: ggml_blocks.h.
  *
  *     __m256i u = block_codes(DTYPE_Q4_K, span, b);
  *
@@ -14,7 +15,8 @@
 #include "compute/kernel.h"
 #include "compute/ops_ggml.h"
 
-/* Scales and minima: of eight blocks of 32 columns in s[0] and m[0]; or of 16 parts of 16 in both. */
+/* Scales and minima: of eight blocks of 32 columns in s[0] and m[0]; or of 16 parts of 16 in
+ * both. */
 typedef struct span_scales {
     __m256 s[2], m[2];
 } span_scales;
@@ -46,7 +48,8 @@ static ALWAYS_INLINE size_t span_bytes(const dtype type)
     return ggml_span_bytes(ggml_format_of(type));
 }
 
-/* By how much quant_x.offset (-128 times a sum) is shifted to become -zero times it; -1 where zero is 0. */
+/* By how much quant_x.offset (-128 times a sum) is shifted to become -zero times it; -1 where zero
+ * is 0. */
 static ALWAYS_INLINE int zero_shift(const dtype type)
 {
     const unsigned zero = ggml_format_of(type)->zero; /* a power of two */
@@ -298,16 +301,18 @@ static ALWAYS_INLINE span_scales scales_of(const dtype type, const uint8_t *span
     }
 }
 
-/* Asks for the span that comes AHEAD bytes later: the processor's own foresight ends with a page of 4096. */
-static ALWAYS_INLINE void ask_ahead(const dtype type, const uint8_t *span)
+/* Prefetches the span PREFETCH_DISTANCE bytes ahead: the hardware prefetcher stops at the end of a
+ * 4 KiB page. */
+static ALWAYS_INLINE void prefetch_block(const dtype type, const uint8_t *span)
 {
-    enum { AHEAD = 2048 };
+    enum { PREFETCH_DISTANCE = 2048 };
     for (size_t i = 0; i < span_bytes(type); i += CACHE_LINE) {
-        __builtin_prefetch(span + AHEAD + i, 0, 2);
+        __builtin_prefetch(span + PREFETCH_DISTANCE + i, 0, 2);
     }
 }
 
-/* The blocks from `at` on as a span: where they are, or, if the row ends inside it, in `room` with zeros behind them. */
+/* The blocks from `at` on as a span: where they are, or, if the row ends inside it, in `room` with
+ * zeros behind them. */
 static ALWAYS_INLINE const uint8_t *whole_span(const dtype type, const uint8_t *at, size_t n_columns,
                                                uint8_t *room)
 {
@@ -333,7 +338,8 @@ enum { SPAN_ROOM = 8 * 40 };
 
 enum { ROWS_T = 4 };
 
-/* Results of one row of weights and of nt <= ROWS_T rows of x from t0 on; the including file defines it. */
+/* Results of one row of weights and of nt <= ROWS_T rows of x from t0 on; the including file
+ * defines it. */
 static ALWAYS_INLINE void dot_row(const dtype type, float *out, size_t out_stride, const void *x, size_t t0,
                                   const size_t nt, const uint8_t *w, size_t K);
 

@@ -1,4 +1,5 @@
-/* The block types of GGUF files with AVX-512 VNNI: a register holds 64 columns, one instruction multiplies them. */
+/* The block types of GGUF files with AVX-512 VNNI: a register holds 64 columns, one instruction
+ * multiplies them. */
 #include "compute/ops_ggml.h"
 
 #if defined(__AVX512VNNI__)
@@ -41,7 +42,7 @@ static ALWAYS_INLINE void add_groups(const dtype type, __m512 sum[ROWS_T], const
 {
     const span_scales scales = scales_of(type, span);
     const size_t block = work->at / 32;
-    ask_ahead(type, span);
+    prefetch_block(type, span);
     __m512 scale[ROWS_T], minimum[ROWS_T];
     for (size_t t = 0; t < nt; t++) {
         const quant_x *x = &work->x[t];

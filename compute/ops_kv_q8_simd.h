@@ -1,15 +1,19 @@
-/* ops_kv_q8_simd: products with packed keys and values of 8 bits, as integers (ops_kv.h), written once over vectors.
- * Included by one file an instruction set; integer sums are exact, so every table gives the same bits.
+/* ops_kv_q8_simd: products with packed keys and values of 8 bits, as integers (ops_kv.h), written
+ * once over vectors. Included by one file an instruction set; integer sums are exact, so every
+ * table gives the same bits.
  *
  *     enum { KV_Q8_R = 4, KV_Q8_N = 4, KV_Q8_GROUPS = 2 };
  *     #include "compute/ops_kv_q8_simd.h"
  *
- * Wanted of the including file: KV_Q8_R queries against KV_Q8_N keys, or KV_Q8_GROUPS groups of 32 numbers of a value; and
- * beside v_set1, v_load_n, v_store_n, v_sub, v_mul, v_min, v_max, v_fma and v_top of ops_simd.h:
- *   wvec, 32 whole numbers of 16 bits: w_bytes (32 signed bytes widened), w_bytes_n (the first n, then zeros; reads nothing
+ * Wanted of the including file: KV_Q8_R queries against KV_Q8_N keys, or KV_Q8_GROUPS groups of 32
+ * numbers of a value; and beside v_set1, v_load_n, v_store_n, v_sub, v_mul, v_min, v_max, v_fma and
+ * v_top of ops_simd.h:
+ *   wvec, 32 whole numbers of 16 bits: w_bytes (32 signed bytes widened), w_bytes_n (the first n,
+ *   then zeros; reads nothing
  *     beyond), w_load, w_pair (2 numbers all over), w_low and w_high (numbers of two vectors in turns, together all of them);
- *   svec, 16 of 32 bits: s_zero, s_load, s_store, s_madd (products of pairs added), s_totals (of 1 or KV_Q8_N vectors);
- *   v_of_sums (as floats), v_of_pairs (what w_low and w_high led to, as 32 floats in the order of the numbers),
+ *   svec, 16 of 32 bits: s_zero, s_load, s_store, s_madd (products of pairs added), s_totals (of 1
+ *   or KV_Q8_N vectors); v_of_sums (as floats), v_of_pairs (what w_low and w_high led to, as 32
+ *   floats in the order of the numbers),
  *     v_narrow_i16 (16 rounded numbers stored).
  */
 #ifndef PARLEY_COMPUTE_OPS_KV_Q8_SIMD_H
@@ -26,7 +30,8 @@
 /* Larger heads go the generic way. */
 enum { KV_Q8_HEAD = 1024, KV_Q8_GROUP = 32, KV_Q8_LANES = 16 };
 
-/* n numbers in steps up to limit; zeros up to a multiple of KV_Q8_GROUP. What a step stands for is returned. */
+/* n numbers in steps up to limit; zeros up to a multiple of KV_Q8_GROUP. What a step stands for is
+ * returned. */
 static ALWAYS_INLINE float kv_q8_steps(int16_t *out, const float *x, size_t n, int limit)
 {
     vec tops = v_set1(0.0f), highest = v_set1((float)limit), lowest = v_set1((float)-limit);
@@ -114,7 +119,7 @@ static ALWAYS_INLINE void kv_q8_dot_block(kv_q8_queries *q, size_t at, const kv_
     size_t i = 0;
     for (; i + 2 * KV_Q8_GROUP <= hd; i += 2 * KV_Q8_GROUP) {
         for (size_t j = 0; j < nn; j++) {
-            ask_line_ahead(row[j] + i);
+            prefetch_line(row[j] + i);
         }
         kv_q8_dot_step(acc, q, row, i, hd, nr, nn, true);
         kv_q8_dot_step(acc, q, row, i + KV_Q8_GROUP, hd, nr, nn, true);
@@ -211,8 +216,8 @@ static ALWAYS_INLINE void kv_q8_mix_pair(svec acc[KV_Q8_R][2 * KV_Q8_GROUPS], co
 {
     wvec pair[KV_Q8_R];
     if (groups * KV_Q8_GROUP % CACHE_LINE == 0 || i % CACHE_LINE == 0) {
-        ask_line_ahead(a + i);
-        ask_line_ahead(b + i);
+        prefetch_line(a + i);
+        prefetch_line(b + i);
     }
     for (size_t r = 0; r < nr; r++) {
         pair[r] = w_pair(w->numbers[r] + k);
@@ -228,7 +233,8 @@ static ALWAYS_INLINE void kv_q8_mix_pair(svec acc[KV_Q8_R][2 * KV_Q8_GROUPS], co
     }
 }
 
-/* Groups of columns from i on of rows first+k0 .. first+k1-1, in pairs; of an odd number the last one stands twice. */
+/* Groups of columns from i on of rows first+k0 .. first+k1-1, in pairs; of an odd number the last
+ * one stands twice. */
 static ALWAYS_INLINE void kv_q8_mix_strip(kv_q8_weights *w, const kv_rows *rows, size_t first, size_t k0,
                                           size_t k1, size_t i, const size_t nr, const size_t groups,
                                           const size_t n_parts, const bool whole)

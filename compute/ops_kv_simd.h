@@ -1,12 +1,13 @@
-/* ops_kv_simd: the kernels on packed keys and values, written once over vectors of 16 floats. Included after
- * ops_simd.h by one file an instruction set; every vector table gives the same bits.
+/* ops_kv_simd: the kernels on packed keys and values, written once over vectors of 16 floats.
+ * Included after ops_simd.h by one file an instruction set; every vector table gives the same bits.
  *
  *     enum { KV_R = 4, KV_N = 4, KV_V = 4 };
  *     #include "compute/ops_kv_simd.h"
  *
- * Wanted of the including file, beside what ops_simd.h wants: v_widen_i8 (16 signed bytes), v_narrow_bf16,
- * v_narrow_f16, v_narrow_i8 (16 numbers stored, rounded to the nearest, ties to even; a NaN stays one in 16 bits);
- * KV_R queries (4) against KV_N keys (1 or 4), or KV_V vectors of a value.
+ * Wanted of the including file, beside what ops_simd.h wants: v_widen_i8 (16 signed bytes),
+ * v_narrow_bf16, v_narrow_f16, v_narrow_i8 (16 numbers stored, rounded to the nearest, ties to
+ * even; a NaN stays one in 16 bits); KV_R queries (4) against KV_N keys (1 or 4), or KV_V vectors
+ * of a value.
  */
 #ifndef PARLEY_COMPUTE_OPS_KV_SIMD_H
 #define PARLEY_COMPUTE_OPS_KV_SIMD_H
@@ -137,8 +138,8 @@ static ALWAYS_INLINE void kv_dot_step(const kv_job *job, vec acc[KV_R][KV_N], co
     }
 }
 
-/* nr queries from r0 on against nn keys; out belongs to the first of both. nr, nn, size and fetch are constants of the
- * caller. */
+/* nr queries from r0 on against nn keys; out belongs to the first of both. nr, nn, size and fetch
+ * are constants of the caller. */
 static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, const unsigned char *const row[KV_N],
                                        float *out, const size_t nr, const size_t nn, const size_t size,
                                        const bool fetch, kv_load_fn *load)
@@ -154,7 +155,7 @@ static ALWAYS_INLINE void kv_dot_block(const kv_job *job, size_t r0, const unsig
     size_t i = 0;
     for (; i + step <= hd; i += step) {
         for (size_t j = 0; fetch && j < nn; j++) {
-            ask_line_ahead(row[j] + i * size);
+            prefetch_line(row[j] + i * size);
         }
         for (size_t k = 0; k < step; k += LANES) {
             kv_dot_step(job, acc, q, row, i + k, nr, nn, size, load);
@@ -230,7 +231,8 @@ static ALWAYS_INLINE void kv_dot_all(const kv_job *job, const size_t size, kv_lo
 
 /* ---- mix ---- */
 
-/* nr rows x nv vectors of out from number i on take values k0 .. k1-1; the last vector has `lanes` lanes. */
+/* nr rows x nv vectors of out from number i on take values k0 .. k1-1; the last vector has `lanes`
+ * lanes. */
 static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, size_t k0, size_t k1,
                                        const size_t nr, const size_t nv, size_t lanes, const size_t n_parts,
                                        const size_t size, const bool fetch, kv_load_fn *load)
@@ -247,7 +249,7 @@ static ALWAYS_INLINE void kv_mix_block(const kv_job *job, size_t r0, size_t i, s
         for (size_t part = 0; part < n_parts; part++) {
             const unsigned char *at = kv_row_of(job->rows, k + part, n_parts) + i * size;
             for (size_t line = 0; fetch && line < nv * LANES * size; line += CACHE_LINE) {
-                ask_line_ahead(at + line);
+                prefetch_line(at + line);
             }
             vec value[KV_V];
             for (size_t v = 0; v < nv; v++) {

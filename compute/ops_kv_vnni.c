@@ -1,4 +1,5 @@
-/* Packed keys and values of 8 bits with AVX-512 VNNI, which multiplies and adds pairs in one instruction. */
+/* Packed keys and values of 8 bits with AVX-512 VNNI, which multiplies and adds pairs in one
+ * instruction. */
 #include "compute/ops_q.h"
 
 #if defined(__AVX512VNNI__)

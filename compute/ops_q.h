@@ -1,5 +1,5 @@
-/* ops_q: the vector kernels for blocks of 8 and 4 bits, for the tables in ops_avx2.c and ops_avx512.c alone. Any thread.
- * Signatures and meaning: ops.h.
+/* ops_q: the vector kernels for blocks of 8 and 4 bits, for the tables in ops_avx2.c and
+ * ops_avx512.c alone. Any thread. Signatures and meaning: ops.h.
  *
  *     static const ops table = {.dot_q = {dot_q8_vnni, dot_q4_vnni}};
  */
@@ -8,7 +8,8 @@
 
 #include "compute/ops.h"
 
-/* How the rows of tile_q (ops.h) are made: neither minima nor halves; minima, u <= 15; minima, any u; halves. */
+/* How the rows of tile_q (ops.h) are made: neither minima nor halves; minima, u <= 15; minima, any
+ * u; halves. */
 typedef enum tile_kind { TILE_PLAIN, TILE_MINIMA, TILE_WIDE, TILE_HALVES } tile_kind;
 
 void quantize_x_avx2(quant_x *out, const float *x, size_t K);

@@ -1,5 +1,5 @@
-/* Blocks of 8 and 4 bits with AVX2. The products of bytes are sums of two in 16 bits: for q8 the sign of a weight moves
- * to the activation, so that 127 * 127 * 2 still fits. */
+/* Blocks of 8 and 4 bits with AVX2. The products of bytes are sums of two in 16 bits: for q8 the
+ * sign of a weight moves to the activation, so that 127 * 127 * 2 still fits. */
 #include "compute/ops_q.h"
 
 #if defined(__AVX2__)
@@ -167,8 +167,8 @@ static ALWAYS_INLINE __m256i four_weights(const uint8_t *at)
     return _mm256_set1_epi32(bits);
 }
 
-/* acc += products of a vector of x with the bytes u, or u - 128. Small ones (u <= 15) add up in 16 bits over a block:
- * 8 * 2 * 15 * 127 fits. */
+/* acc += products of a vector of x with the bytes u, or u - 128. Small ones (u <= 15) add up in 16
+ * bits over a block: 8 * 2 * 15 * 127 fits. */
 static ALWAYS_INLINE __m256i add_products(const bool small, __m256i acc, __m256i u, __m256i x)
 {
     if (small) {
@@ -178,7 +178,8 @@ static ALWAYS_INLINE __m256i add_products(const bool small, __m256i acc, __m256i
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-/* The sum of a part in 32 bits. What was taken from u for add_products comes back: the offset is -128 times the sum of x. */
+/* The sum of a part in 32 bits. What was taken from u for add_products comes back: the offset is
+ * -128 times the sum of x. */
 static ALWAYS_INLINE __m256 whole_sum(const tile_kind kind, __m256i acc, const int32_t *offset)
 {
     if (kind == TILE_MINIMA) {

@@ -1,10 +1,10 @@
-/* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included by the files that
- * define the block:
+/* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included
+ * by the files that define the block:
  *
  *     #include "compute/ops_q_tile.h"
  *
- * Wanted of the including file: TILE_N rows of weights, TILE_V vectors of TILE_SIDE rows of x; tile_block(), the sums of rows
- * n0 .. n0+nn-1 of w and of nv vectors from row t of x on.
+ * Wanted of the including file: TILE_N rows of weights, TILE_V vectors of TILE_SIDE rows of x;
+ * tile_block(), the sums of rows n0 .. n0+nn-1 of w and of nv vectors from row t of x on.
  */
 #ifndef PARLEY_COMPUTE_OPS_Q_TILE_H
 #define PARLEY_COMPUTE_OPS_Q_TILE_H

@@ -19,11 +19,11 @@ typedef struct q_job {
     size_t row_bytes, Kp;
     const void *x;
     size_t K;
-    size_t step; /* rows taken together are so many rows apart: 1, or stretches of memory side by side */
+    size_t step; /* rows taken together are so many rows apart: 1, or slices of memory side by side */
 } q_job;
 
-/* The bytes of a group: q8 as stored; q4 with the low halves before the high ones, which stay 16 times too large (one
- * instruction less): their scale has the 16th. */
+/* The bytes of a group: q8 as stored; q4 with the low halves before the high ones, which stay 16
+ * times too large (one instruction less): their scale has the 16th. */
 static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, size_t group)
 {
     if (!q4) {
@@ -41,7 +41,8 @@ static ALWAYS_INLINE __m512 load_scales(const bool q4, const quant_x *x, size_t 
     return q4 ? _mm512_mask_mul_ps(scale, 0xaaaa, scale, _mm512_set1_ps(1.0f / 16)) : scale;
 }
 
-/* Adds what a group gives of one row of weights and nt rows of activations; place: whose scales of a span the lanes take. */
+/* Adds what a group gives of one row of weights and nt rows of activations; place: whose scales of
+ * a span the lanes take. */
 static ALWAYS_INLINE void add_group(const bool q4, __m512 sum[ROWS_T][ROWS_N], const unsigned char *row,
                                     const quant_x x[ROWS_T], __m512 scale[ROWS_T][ROWS_N], __m512i place,
                                     size_t group, size_t n, const size_t nt)
@@ -56,11 +57,11 @@ static ALWAYS_INLINE void add_group(const bool q4, __m512 sum[ROWS_T][ROWS_N], c
     }
 }
 
-/* Asks for weights to come: the next rows, or what lies ahead in stretches of memory side by side. */
+/* Prefetches weights: the next rows, or the next lines of parallel slices of memory. */
 static ALWAYS_INLINE void ask(const unsigned char *line, const bool side_by_side, size_t next_rows)
 {
     if (side_by_side) {
-        ask_line_ahead(line);
+        prefetch_line(line);
     } else {
         __builtin_prefetch(line + next_rows, 0, 3);
     }
@@ -139,7 +140,7 @@ static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, size_t 
 }
 
 /* The number of rows is a constant of each call. */
-static ALWAYS_INLINE void dot_stretches_q(const bool q4, const q_job *job, size_t T, size_t n)
+static ALWAYS_INLINE void dot_slices_q(const bool q4, const q_job *job, size_t T, size_t n)
 {
     if (T == 1) {
         dot_rows_q(q4, job, 0, n, 1, ROWS_N, true);
@@ -155,11 +156,11 @@ static ALWAYS_INLINE void dot_stretches_q(const bool q4, const q_job *job, size_
 static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, size_t N)
 {
     size_t n = 0;
-    if (T > 0 && T <= ROWS_T) { /* stretches as in ops_simd.h */
+    if (T > 0 && T <= ROWS_T) { /* slices as in ops_simd.h */
         q_job wide = *job;
         wide.step = N / ROWS_N;
         for (; n < N / ROWS_N; n++) {
-            dot_stretches_q(q4, &wide, T, n);
+            dot_slices_q(q4, &wide, T, n);
         }
         n = N / ROWS_N * ROWS_N;
     }
@@ -185,7 +186,7 @@ void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const v
 
 /* ---- tiles ---- */
 
-/* 24 accumulators of the present block, 4 inputs, 1 weight; the sums wait in the first cache. */
+/* 24 accumulators of the present block, 4 inputs, 1 weight; the sums wait in the L1 cache. */
 enum { TILE_N = 6, TILE_V = 4, TILE_SIDE = 16 };
 
 static ALWAYS_INLINE __m512i four_weights(const uint8_t *at)
@@ -195,7 +196,8 @@ static ALWAYS_INLINE __m512i four_weights(const uint8_t *at)
     return _mm512_set1_epi32(bits);
 }
 
-/* TRAP: around the intrinsic, GCC 12 copies every accumulator twice, and then has no registers left. */
+/* TRAP: around the intrinsic, GCC 12 copies every accumulator twice, and then has no registers
+ * left. */
 static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(x));

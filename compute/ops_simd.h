@@ -111,11 +111,11 @@ typedef struct dot_job {
 } dot_job;
 
 /* Weight rows that few rows of x are multiplied with together. */
-enum { STRETCHES = 4 };
-static_assert((int)DOT_N <= (int)STRETCHES, "accumulators fit");
+enum { SLICES = 4 };
+static_assert((int)DOT_N <= (int)SLICES, "accumulators fit");
 
 /* Terms k .. k+15 of the block. */
-static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][STRETCHES], const float *x,
+static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][SLICES], const float *x,
                                    const unsigned char *w, size_t k, const size_t nt, const size_t nn)
 {
     vec xv[DOT_T];
@@ -131,10 +131,10 @@ static ALWAYS_INLINE void dot_step(const dot_job *job, vec acc[DOT_T][STRETCHES]
 }
 
 /* The terms behind the last whole vectors. */
-static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][STRETCHES], const float *x,
+static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][SLICES], const float *x,
                                    const unsigned char *w, size_t k, const size_t nt, const size_t nn)
 {
-    vec wv[STRETCHES];
+    vec wv[SLICES];
     if (k + LANES <= job->K) {
         dot_step(job, acc, x, w, k, nt, nn);
         k += LANES;
@@ -152,32 +152,32 @@ static ALWAYS_INLINE void dot_rest(const dot_job *job, vec acc[DOT_T][STRETCHES]
     }
 }
 
-/* The nt rows of x against weight rows n, n + apart, n + 2 apart, n + 3 apart: stretches of memory that are read side by
- * side, which is what memory answers fastest. */
-static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apart, const size_t nt)
+/* The nt rows of x against weight rows n, n + apart, n + 2 apart, n + 3 apart: slices of memory
+ * that are read side by side, which is what memory answers fastest. */
+static ALWAYS_INLINE void dot_slices(const dot_job *job, size_t n, size_t apart, const size_t nt)
 {
     dot_job wide = *job;
     wide.w_stride = apart * job->w_stride;
     const unsigned char *w = job->w + n * job->w_stride;
-    vec acc[DOT_T][STRETCHES];
+    vec acc[DOT_T][SLICES];
     for (size_t t = 0; t < nt; t++) {
-        for (size_t i = 0; i < STRETCHES; i++) {
+        for (size_t i = 0; i < SLICES; i++) {
             acc[t][i] = v_set1(0.0f);
         }
     }
     size_t k = 0;
     for (; k + 2 * LANES <= job->K; k += 2 * LANES) {
-        for (size_t i = 0; i < STRETCHES; i++) {
+        for (size_t i = 0; i < SLICES; i++) {
             for (size_t at = 0; at < 2 * LANES * job->w_size; at += CACHE_LINE) {
-                ask_line_ahead(w + i * wide.w_stride + k * job->w_size + at);
+                prefetch_line(w + i * wide.w_stride + k * job->w_size + at);
             }
         }
-        dot_step(&wide, acc, job->x, w, k, nt, STRETCHES);
-        dot_step(&wide, acc, job->x, w, k + LANES, nt, STRETCHES);
+        dot_step(&wide, acc, job->x, w, k, nt, SLICES);
+        dot_step(&wide, acc, job->x, w, k + LANES, nt, SLICES);
     }
-    dot_rest(&wide, acc, job->x, w, k, nt, STRETCHES);
+    dot_rest(&wide, acc, job->x, w, k, nt, SLICES);
     for (size_t t = 0; t < nt; t++) {
-        for (size_t i = 0; i < STRETCHES; i++) {
+        for (size_t i = 0; i < SLICES; i++) {
             job->out[t * job->out_stride + n + i * apart] = v_sum(acc[t][i]);
         }
     }
@@ -185,8 +185,8 @@ static ALWAYS_INLINE void dot_stretches(const dot_job *job, size_t n, size_t apa
 
 /* The nt x nn elements from row t and column n on. nt, nn and fetch0, fetch1 are constants of the
  * caller, as are the loads. Meanwhile it asks for rows fetch0 .. fetch1-1 of the next nn weight
- * rows; without that, few rows of x wait for memory. Into the second cache (2): a block may be
- * larger than the first. Those rows are taken as one stretch of memory, line after line: memory
+ * rows; without that, few rows of x wait for memory. Into the L2 cache (2): a block may be
+ * larger than the first. Those rows are taken as one slice of memory, line after line: memory
  * answers that fastest, it needs one address, and each line is asked for once. The last block asks
  * for what it has: what lies behind is perhaps another thread's. */
 static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, const size_t nt,
@@ -197,7 +197,7 @@ static ALWAYS_INLINE void dot_block(const dot_job *job, size_t t0, size_t n0, co
     const bool last = n0 + 2 * nn > job->N;
     const unsigned char *next = last ? w : w + (nn + fetch0) * job->w_stride;
     float *out = job->out + t0 * job->out_stride + n0;
-    vec acc[DOT_T][STRETCHES];
+    vec acc[DOT_T][SLICES];
     for (size_t t = 0; t < nt; t++) {
         for (size_t n = 0; n < nn; n++) {
             acc[t][n] = v_set1(0.0f);
@@ -259,15 +259,15 @@ static ALWAYS_INLINE void dot_columns(const dot_job *job, size_t n, const size_t
 }
 
 /* The number of rows is a constant of each call. */
-static ALWAYS_INLINE void dot_stretches_of(const dot_job *job, size_t n, size_t apart)
+static ALWAYS_INLINE void dot_slices_of(const dot_job *job, size_t n, size_t apart)
 {
     static_assert(DOT_T_FEW <= 3 && DOT_T >= 3, "a case for each");
     if (job->T == 1) {
-        dot_stretches(job, n, apart, 1);
+        dot_slices(job, n, apart, 1);
     } else if (job->T == 2) {
-        dot_stretches(job, n, apart, 2);
+        dot_slices(job, n, apart, 2);
     } else {
-        dot_stretches(job, n, apart, 3);
+        dot_slices(job, n, apart, 3);
     }
 }
 
@@ -276,10 +276,10 @@ static ALWAYS_INLINE void dot_all(const dot_job *job)
     const size_t N = job->N;
     size_t n = 0;
     if (job->T > 0 && job->T <= DOT_T_FEW) {
-        for (; n < N / STRETCHES; n++) {
-            dot_stretches_of(job, n, N / STRETCHES);
+        for (; n < N / SLICES; n++) {
+            dot_slices_of(job, n, N / SLICES);
         }
-        n = N / STRETCHES * STRETCHES;
+        n = N / SLICES * SLICES;
     }
     for (; n + DOT_N <= N; n += DOT_N) {
         dot_columns(job, n, DOT_T, DOT_N);
@@ -685,7 +685,7 @@ static ALWAYS_INLINE float read_streams(const float *p, size_t n, const size_t s
         for (size_t s = 0; s < streams; s++) {
             const float *from = p + s * part + at;
             for (size_t i = 0; i < STEP / LANES; i++) {
-                ask_line_ahead(from + i * LANES);
+                prefetch_line(from + i * LANES);
                 sum[i] = v_add(sum[i], v_load(from + i * LANES));
             }
         }

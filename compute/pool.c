@@ -18,8 +18,9 @@
 #define CPU_RELAX() ((void)0)
 #endif
 
-/* Tasks take numbers below 2^-126 for zero and write them as zero: an instruction that meets one takes a hundred times
- * as long, and decays and softmaxes end in them. Returns what the thread did before. */
+/* Tasks take numbers below 2^-126 for zero and write them as zero: an instruction that meets one
+ * takes a hundred times as long, and decays and softmaxes end in them. Returns what the thread did
+ * before. */
 static unsigned flush_tiny(void)
 {
 #if defined(__x86_64__)
@@ -64,7 +65,8 @@ struct pool {
     atomic_bool caller_sleeps; /* changed under lock */
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    /* Jobs begun, and tasks done one after the other; written by pool_run alone. Relaxed: it orders nothing. */
+    /* Jobs begun, and tasks done one after the other; written by pool_run alone. Relaxed: it orders
+     * nothing. */
     _Atomic uint64_t n_begun;
 
     size_t n_threads;
@@ -206,7 +208,7 @@ static void count_begun(pool *p)
     atomic_store_explicit(&p->n_begun, n + 1, memory_order_relaxed);
 }
 
-uint64_t pool_pulse(const pool *p)
+uint64_t pool_progress_counter(const pool *p)
 {
     return atomic_load_explicit(&p->n_begun, memory_order_relaxed) << 24 ^
            atomic_load_explicit(&p->finished, memory_order_relaxed);

@@ -1,11 +1,12 @@
-/* pool: persistent worker threads for fork / join loops. pool_run is called from one thread at a time.
+/* pool: persistent worker threads for fork / join loops. pool_run is called from one thread at a
+ * time.
  *
  *     pool *p = pool_create(2);
  *     pool_run(p, fn, ctx, n_tasks);
  *     pool_destroy(p);
  *
- * TRAP: results must not depend on the number of threads: cut work into tasks whose size depends on the
- * problem alone, and let any thread take any task.
+ * TRAP: results must not depend on the number of threads: cut work into tasks whose size depends on
+ * the problem alone, and let any thread take any task.
  */
 #ifndef PARLEY_COMPUTE_POOL_H
 #define PARLEY_COMPUTE_POOL_H
@@ -25,11 +26,12 @@ MUST_CHECK pool *pool_create(size_t n_threads);
 void pool_destroy(pool *p); /* NULL allowed */
 size_t pool_n_threads(const pool *p);
 
-/* Calls fn for every task 0..n_tasks-1 and returns when all are done. A nested call runs serially. On x86 tasks take
- * floats below 2^-126 for zero and write them as zero. */
+/* Calls fn for every task 0..n_tasks-1 and returns when all are done. A nested call runs serially.
+ * On x86 tasks take floats below 2^-126 for zero and write them as zero. */
 void pool_run(pool *p, pool_fn *fn, void *ctx, size_t n_tasks);
 
-/* A number that is another one after a task was done, so that somebody can tell slow work from none. Any thread. */
-uint64_t pool_pulse(const pool *p);
+/* The progress counter: changes whenever a task completes, so that slow work can be told from
+ * stalled work. Any thread. */
+uint64_t pool_progress_counter(const pool *p);
 
 #endif

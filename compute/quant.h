@@ -4,7 +4,8 @@
  *     quant_weights(row, DTYPE_Q8, w, K);                 // one row of a matrix
  *     quant_x x = quant_x_at(memory, K, t);               // views of activation row t, to be filled by ops.quantize_x
  *
- * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the padding counts as zeros.
+ * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the
+ * padding counts as zeros.
  *   q8: bytes u [Kp], then bf16 scales s [Kp/32]:             w = s * (u - 128), 1 <= u <= 255
  *   q4: nibbles u [Kp/2], then scales s, then bf16 minima m:  w = s * u + m; byte j of a group's 32 holds columns j (low
  *       half) and 32 + j

@@ -1,4 +1,5 @@
-/* tensor: a named view of numbers that somebody else owns (usually a mapped checkpoint). Any thread; immutable.
+/* tensor: a named view of numbers owned elsewhere (usually a mapped checkpoint). Any thread;
+ * immutable.
  *
  *     tensor w;
  *     bool found = source.find(source.ctx, "model.norm.weight", &w);
@@ -30,7 +31,8 @@ typedef struct tensor_source {
     void *ctx;
 } tensor_source;
 
-/* Bytes from a row of a matrix to the next (dims[0] rows, whatever the shape of one). type is not DTYPE_OTHER. */
+/* Bytes from a row of a matrix to the next (dims[0] rows, whatever the shape of one). type is not
+ * DTYPE_OTHER. */
 size_t tensor_row_bytes(const tensor *t);
 
 /* Rows begin .. end-1 of a matrix. */

@@ -1,5 +1,5 @@
-/* vec_avx2: a vector of 16 floats in two AVX2 registers (with FMA and F16C): what ops_simd.h and ops_kv_simd.h ask for, and
- * the whole numbers of ops_kv_q8_simd.h. Any thread.
+/* vec_avx2: a vector of 16 floats in two AVX2 registers (with FMA and F16C): what ops_simd.h and
+ * ops_kv_simd.h ask for, and the whole numbers of ops_kv_q8_simd.h. Any thread.
  *
  *     #include "compute/vec_avx2.h"
  *     #include "compute/ops_simd.h"

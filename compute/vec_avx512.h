@@ -1,5 +1,5 @@
-/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and ops_kv_simd.h ask for,
- * and the whole numbers of ops_kv_q8_simd.h. Any thread.
+/* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and
+ * ops_kv_simd.h ask for, and the whole numbers of ops_kv_q8_simd.h. Any thread.
  *
  *     #include "compute/vec_avx512.h"
  *     #include "compute/ops_simd.h"
@@ -82,7 +82,8 @@ static ALWAYS_INLINE float v_sum(vec a)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-/* The sums of four vectors, each in the order of v_sum, but folded together: half the instructions. */
+/* The sums of four vectors, each in the order of v_sum, but folded together: half the
+ * instructions. */
 static ALWAYS_INLINE void v_sum4(float *out, vec a, vec b, vec c, vec d)
 {
     enum { LOW = _MM_SHUFFLE(1, 0, 1, 0), HIGH = _MM_SHUFFLE(3, 2, 3, 2) };
@@ -96,8 +97,8 @@ static ALWAYS_INLINE void v_sum4(float *out, vec a, vec b, vec c, vec d)
     _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, all)));
 }
 
-/* Each value moved to the upper half of its lane, zeros below: one permutation where widening and shifting would take
- * two instructions, and the widening one is slow. */
+/* Each value moved to the upper half of its lane, zeros below: one permutation where widening and
+ * shifting would take two instructions, and the widening one is slow. */
 static ALWAYS_INLINE vec bf16_bits(__m256i bits)
 {
     const __m512i place = _mm512_set_epi16(15, 0, 14, 0, 13, 0, 12, 0, 11, 0, 10, 0, 9, 0, 8, 0, 7, 0, 6, 0,
@@ -175,7 +176,8 @@ static ALWAYS_INLINE wvec w_pair(const int16_t *p)
     return _mm512_set1_epi32(pair);
 }
 
-/* TRAP: around the intrinsic of VNNI, GCC 12 copies every accumulator twice, and then has no registers left. */
+/* TRAP: around the intrinsic of VNNI, GCC 12 copies every accumulator twice, and then has no
+ * registers left. */
 static ALWAYS_INLINE svec s_madd(svec acc, wvec a, wvec b)
 {
 #if defined(__AVX512VNNI__)

@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/nearest.h"
+#include "base/edit_distance.h"
 #include "base/utf8.h"
-#include "model/glance.h"
+#include "model/probe.h"
 
 enum { PATH_BYTES = 4096, PART_CHARS = 15 /* "-00001-of-00003" */, SUGGESTIONS = 3 };
 
@@ -23,7 +23,7 @@ typedef struct stamp {
 typedef struct entry {
     catalog_model m; /* the public part first: catalog_at gives it away */
     stamp seen;
-    bool failed_glance; /* its error may be gone without a new stamp: a file that grows */
+    bool failed_probe; /* its error may be gone without a new stamp: a file that grows */
 } entry;
 
 typedef struct entry_list {
@@ -59,7 +59,8 @@ static bool is_gguf(const char *name)
     return n > strlen(".gguf") && strcmp(name + n - strlen(".gguf"), ".gguf") == 0;
 }
 
-/* The beginning of "-0000N-of-0000M" at the end of a name without ".gguf"; NULL if it is not that of a part. */
+/* The beginning of "-0000N-of-0000M" at the end of a name without ".gguf"; NULL if it is not that
+ * of a part. */
 static const char *part_of(const char *name, size_t n, unsigned *no)
 {
     unsigned of = 0;
@@ -156,11 +157,11 @@ static void set_error(const catalog *c, entry *e, err_code error, const char *te
 /* Fills e from the headers; false if it is no model of its own. */
 static bool look(const catalog *c, entry *e)
 {
-    model_glance g;
+    model_probe g;
     err_detail d = {0};
-    const err_code err = model_glance_at(&g, e->m.path, &d);
+    const err_code err = model_probe_at(&g, e->m.path, &d);
     if (err != ERR_OK) {
-        e->failed_glance = true;
+        e->failed_probe = true;
         set_error(c, e, err, d.text);
         log_info("mod", "%s cannot be loaded: %s", e->m.name, d.text);
         return true;
@@ -184,7 +185,7 @@ static const entry *known(const catalog *c, const char *path, const stamp *s)
     for (size_t i = 0; i < c->list.n; i++) {
         const entry *e = &c->list.items[i];
         if (strcmp(e->m.path, path) == 0) {
-            return same_stamp(&e->seen, s) && !e->failed_glance ? e : NULL;
+            return same_stamp(&e->seen, s) && !e->failed_probe ? e : NULL;
         }
     }
     return NULL;
@@ -397,8 +398,8 @@ void catalog_set_error(catalog *c, const char *name, err_code error, const char 
 static int distance(const char *name, const char *known_name)
 {
     const char *slash = strrchr(known_name, '/');
-    const int whole = nearest_distance(name, known_name);
-    const int last = slash ? nearest_distance(name, slash + 1) : whole;
+    const int whole = edit_distance_between(name, known_name);
+    const int last = slash ? edit_distance_between(name, slash + 1) : whole;
     return last < whole ? last : whole;
 }
 

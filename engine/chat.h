@@ -1,4 +1,4 @@
-/* chat: a validated chat as every protocol hands it to the engine: messages of typed parts, media bytes, tools.
+/* chat: a validated chat, the same for every protocol: messages of typed parts, media bytes, tools.
  * Everything lives in the chat's arena; strings are valid UTF-8 and NUL-terminated.
  *
  *     chat_input *in = chat_input_create(LIMIT);  ...fill...  engine_prepare(e, &req, in, &hooks, &detail);
@@ -24,16 +24,16 @@ typedef enum chat_part_kind { CHAT_TEXT, CHAT_IMAGE, CHAT_VIDEO } chat_part_kind
 typedef struct chat_file {
     const uint8_t *data;
     size_t bytes;
-    const char *url; /* where the bytes are still to be brought from, before the engine sees them; or NULL */
+    const char *url; /* where the bytes must be fetched from before the engine sees them; or NULL */
 } chat_file;
 
-/* What of a film is shown; zeros: as the model's configuration says. */
+/* How a video is sampled; zeros: as the model's configuration says. */
 typedef struct chat_video {
     double fps; /* frames a second shown */
     int32_t n_frames, min_frames, max_frames;
     double start_s, end_s;
-    chat_file
-        *list; /* a film given as pictures, list_fps of them a second (0: the fps shown), instead of a file */
+    /* a video given as images, list_fps of them per second (0: the fps shown), instead of a file */
+    chat_file *list;
     size_t n_list;
     double list_fps;
 } chat_video;
@@ -43,7 +43,7 @@ typedef struct chat_part {
     const char *text; /* CHAT_TEXT */
     size_t text_len;
     /* CHAT_IMAGE, CHAT_VIDEO: the encoded file; owned by the arena or by `keep` of the input.
-     * NULL for a film that is a list of pictures. */
+     * NULL for a video that is a list of images. */
     const uint8_t *data;
     size_t data_bytes;
     chat_video video; /* CHAT_VIDEO */
@@ -81,18 +81,18 @@ typedef struct chat_input {
     size_t n_messages;
     const json *tools;           /* array or NULL */
     const json *template_kwargs; /* object or NULL: enable_thinking, ... */
-    const grammar_spec *form;    /* what the answer, behind its reasoning, must look like; NULL: anything */
-    bool continues; /* the last message is an answer that was cut: it is gone on with, not answered */
-    uint64_t
-        scope; /* who asks (a hash of the API key; 0: everybody): only equal scopes share cached prefixes */
+    const grammar_spec *form;    /* constraint on the answer after its reasoning; NULL: none */
+    bool continues; /* assistant prefill: the last message is an answer to continue, not to reply to */
+    /* owner (a hash of the API key; 0: everybody); only equal scopes share cached prefixes */
+    uint64_t scope;
     gen_params params;
 } chat_input;
 
-/* An empty chat whose arena holds at most max_bytes; NULL without memory. */
+/* An empty chat whose arena holds at most max_bytes; NULL if out of memory. */
 MUST_CHECK chat_input *chat_input_create(size_t max_bytes);
 void chat_input_destroy(chat_input *in); /* frees arena and keep; NULL allowed */
 
-/* True if any message of the whole history holds a picture or a film: the one predicate for routing. */
+/* True if any message of the conversation holds an image or a video: the only test for routing. */
 bool chat_has_media(const chat_input *in);
 
 #endif

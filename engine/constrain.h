@@ -1,10 +1,10 @@
-/* constrain: the form that an answer must have, from the chat's description to the cursor of a running answer. Private
- * to engine/.
+/* constrain: structured output, from the chat's format to the grammar cursor of a running answer.
+ * Private to engine/.
  *
  *     err = constrain_request(e, r, in, &work, &detail);   // prep threads
  *     err = constrain_start(e, &s->cursor, r, &detail);    // engine thread; the sampler then uses it
  *
- * The trie of the vocabulary is made for the first answer that needs one and lives as long as the engine.
+ * The vocabulary trie is built for the first answer that needs it and lives as long as the engine.
  */
 #ifndef PARLEY_ENGINE_CONSTRAIN_H
 #define PARLEY_ENGINE_CONSTRAIN_H
@@ -14,11 +14,13 @@
 #include "engine/request.h"
 #include "text/grammar_cursor.h"
 
-/* Compiles in->form into r->grammar; nothing to do without a form. work may end it. Errors are about the request: they name the field. */
+/* Compiles in->form into r->grammar; nothing to do without a form. work may end it. Errors are
+ * about the request: they name the field. */
 MUST_CHECK err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work_count *work,
                                       err_detail *detail);
 
-/* *cursor: at the beginning of the answer, NULL if it is free. The caller destroys it before r is freed. */
+/* *cursor: at the beginning of the answer, NULL if it is free. The caller destroys it before r is
+ * freed. */
 MUST_CHECK err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r,
                                     err_detail *detail);
 

@@ -124,7 +124,8 @@ err_code drafter_draft(drafter *d, const draft_context *ctx, seq_state *seq, sam
 /* ---- the policy ---- */
 
 enum { PROBE_FIRST = 16, PROBE_LAST = 512, PROBE_NEAR = 32, SEEN_ENOUGH = 9 };
-/* A deeper draft must promise that much more: estimates are noisy, and an answer that ends wastes what lies behind. */
+/* A deeper draft must promise that much more: estimates are noisy, and an answer that ends wastes
+ * what lies behind. */
 #define WORTH_MORE 1.05
 
 /* What a step may cost before it was measured: drafts look cheap, so that each depth is tried. */
@@ -144,8 +145,8 @@ static double expected_right(const draft_policy *p, int32_t j)
     return p->right[j] > 0.0 ? p->right[j] : 0.8;
 }
 
-/* The depth itself, or now and then one more or one less, so that what is known of those does not grow old: a first
- * step that was slow by chance would rule its depth out for ever. */
+/* The depth itself, or now and then one more or one less, so that what is known of those does not
+ * grow old: a first step that was slow by chance would rule its depth out for ever. */
 static int32_t or_neighbour(draft_policy *p, int32_t best, int32_t k_max)
 {
     p->drafted_steps++;
@@ -189,8 +190,8 @@ int32_t draft_policy_depth(draft_policy *p, int32_t n_running, int32_t k_max)
     return 1;
 }
 
-/* A new value counts 30 %. Chance makes steps slower, hardly ever faster: a higher value counts as 25 % higher at most,
- * a lower one in full. */
+/* A new value counts 30 %. Chance makes steps slower, hardly ever faster: a higher value counts as
+ * 25 % higher at most, a lower one in full. */
 static void average_cost(double *average, double value)
 {
     if (*average == 0.0) {

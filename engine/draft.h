@@ -1,5 +1,6 @@
-/* draft: multi-token prediction as a speculative drafter: the head guesses the next tokens, one forward of the model
- * verifies them all. Engine thread; one `drafter` a slot, one `draft_policy` an engine.
+/* draft: speculative decoding with the multi-token-prediction head: the head drafts the next
+ * tokens, one forward pass of the model verifies them all. Engine thread; one `drafter` a slot, one
+ * `draft_policy` an engine.
  *
  *     int32_t k = draft_policy_depth(&policy, n_running, k_max);
  *     drafter_draft(&d, ctx, seq, sampler, k, true, &detail); // d.drafts[0..d.n_drafts)
@@ -7,9 +8,10 @@
  *     drafter_note(&d, ctx, seq, hidden_row, token, &detail);  // for every committed row
  *     draft_policy_observe(&policy, n_running, k, ms, ...);
  *
- * Output never depends on drafts: the model's own draw at each row is what is said, and a draft only saves the
- * forward that it guessed right. The sampler's noise is a function of seed and place, so that drafts drawn with
- * the same noise agree often, and answers are the same with and without drafting, sampled or greedy.
+ * Output never depends on drafts: the model's own draw at each row is emitted, and an accepted
+ * draft only saves a forward pass. The sampler's noise is a function of seed and position, so that
+ * drafts drawn with the same noise agree often, and answers are the same with and without drafting,
+ * sampled or greedy.
  */
 #ifndef PARLEY_ENGINE_DRAFT_H
 #define PARLEY_ENGINE_DRAFT_H
@@ -46,7 +48,8 @@ void drafter_deinit(drafter *d);
 /* A new sequence, whose prompt is still to come. */
 void drafter_reset(drafter *d);
 
-/* Enters prompt rows into the head's cache: hidden [n, H] of slots first.., tokens behind them, positions. */
+/* Enters prompt rows into the head's cache: hidden [n, H] of slots first.., tokens behind them,
+ * positions. */
 MUST_CHECK err_code drafter_prompt(drafter *d, const draft_context *ctx, seq_state *seq, const float *hidden,
                                    const int32_t *next_tokens, const position *positions, int32_t n,
                                    err_detail *detail);
@@ -57,18 +60,20 @@ void drafter_resume(drafter *d, seq_state *seq, int32_t n);
 /* Enters what drafter_note remembered, so that a snapshot of the sequence has it. */
 MUST_CHECK err_code drafter_flush(drafter *d, const draft_context *ctx, seq_state *seq, err_detail *detail);
 
-/* Remembers that `token` follows the row with this hidden state [H]; rows come in order. Runs the head only when the
- * memory for such rows is full. */
+/* Remembers that `token` follows the row with this hidden state [H]; rows come in order. Runs the
+ * head only when the memory for such rows is full. */
 MUST_CHECK err_code drafter_note(drafter *d, const draft_context *ctx, seq_state *seq, const float *hidden,
                                  int32_t token, err_detail *detail);
 
-/* Guesses k tokens behind the last noted one, fewer if one of them would end the answer (stops: such tokens do). */
+/* Guesses k tokens behind the last noted one, fewer if one of them would end the answer (stops:
+ * such tokens do). */
 MUST_CHECK err_code drafter_draft(drafter *d, const draft_context *ctx, seq_state *seq, sampler *s, int32_t k,
                                   bool stops, err_detail *detail);
 
 /* ---- how many ---- */
 
-/* Averages that forget: what a step costs and how often drafts are right. All zero is a valid start. */
+/* Averages that forget: what a step costs and how often drafts are right. All zero is a valid
+ * start. */
 typedef struct draft_policy {
     double cost_ms[DRAFT_MAX_RUNNING + 1]
                   [DRAFT_MAX + 1]; /* by sequences in the step and depth; 0: not measured */

@@ -97,7 +97,8 @@ static size_t state_bytes(const engine *e, int32_t n_ctx)
            decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes;
 }
 
-/* The bytes of a cache: what was asked for, else the default within its share of the free memory. */
+/* The bytes of a cache: what was asked for, else the default within its share of the free
+ * memory. */
 static size_t cache_budget(int64_t asked_mib, size_t default_mib, size_t share)
 {
     const size_t wanted = (asked_mib < 0 ? default_mib : (size_t)asked_mib) << 20;
@@ -163,8 +164,9 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
     return ERR_OK;
 }
 
-/* One pool of blocks for all sequences and the prefix cache: half of the cache's budget goes to blocks, half to copied
- * states. A sequence always finds its blocks, because the cache gives way. */
+/* One pool of blocks for all sequences and the prefix cache: half of the cache's budget goes to
+ * blocks, half to copied states. A sequence always finds its blocks, because the cache gives
+ * way. */
 static err_code create_pool(engine *e, err_detail *detail)
 {
     const model_config *cfg = model_get_config(e->model);
@@ -290,9 +292,9 @@ static void set_info(engine *e)
                         cfg->vision_end_token_id >= 0;
     e->info.video_fps = e->processor.video_fps;
     e->info.video_min_frames = e->processor.video_min_frames;
-    e->info.video_max_frames = e->processor.video_max_frames < e->max_film_frames
+    e->info.video_max_frames = e->processor.video_max_frames < e->max_video_frames
                                    ? e->processor.video_max_frames
-                                   : e->max_film_frames;
+                                   : e->max_video_frames;
     e->info.patch_size = e->processor.patch_size;
     e->info.merge_size = e->processor.merge_size;
     e->info.temporal_patch_size = e->processor.temporal_patch_size;
@@ -391,19 +393,19 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     return ERR_OK;
 }
 
-static void set_film_limits(engine *e, const engine_film_limits *films)
+static void set_video_limits(engine *e, const engine_video_limits *videos)
 {
-    film_limits *l = &e->film_limits;
-    *l = film_limits_default();
-    l->max_bytes = films->max_bytes > 0 ? (size_t)films->max_bytes : l->max_bytes;
-    l->max_pixels = films->max_pixels > 0 ? (size_t)films->max_pixels : l->max_pixels;
-    l->max_duration_s = films->max_duration_s > 0 ? films->max_duration_s : l->max_duration_s;
-    l->max_wall_s = films->max_time_s > 0 ? films->max_time_s : l->max_wall_s;
-    l->max_memory = films->max_memory > 0 ? (size_t)films->max_memory : l->max_memory;
-    l->n_threads = LIMIT_FILM_THREADS;
-    e->max_film_frames = films->max_frames > 0 ? films->max_frames : LIMIT_VIDEO_FRAMES;
-    e->max_film_frames =
-        e->max_film_frames < LIMIT_VIDEO_FRAMES_MAX ? e->max_film_frames : LIMIT_VIDEO_FRAMES_MAX;
+    video_limits *l = &e->video_limits;
+    *l = video_limits_default();
+    l->max_bytes = videos->max_bytes > 0 ? (size_t)videos->max_bytes : l->max_bytes;
+    l->max_pixels = videos->max_pixels > 0 ? (size_t)videos->max_pixels : l->max_pixels;
+    l->max_duration_s = videos->max_duration_s > 0 ? videos->max_duration_s : l->max_duration_s;
+    l->max_wall_s = videos->max_time_s > 0 ? videos->max_time_s : l->max_wall_s;
+    l->max_memory = videos->max_memory > 0 ? (size_t)videos->max_memory : l->max_memory;
+    l->n_threads = LIMIT_VIDEO_THREADS;
+    e->max_video_frames = videos->max_frames > 0 ? videos->max_frames : LIMIT_VIDEO_FRAMES;
+    e->max_video_frames =
+        e->max_video_frames < LIMIT_VIDEO_FRAMES_MAX ? e->max_video_frames : LIMIT_VIDEO_FRAMES_MAX;
 }
 
 err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
@@ -419,14 +421,14 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->memory = opt->memory ? opt->memory : e->own_memory;
     e->on_event = opt->on_event;
     e->on_event_ctx = opt->on_event_ctx;
-    e->film_program = opt->film_program;
-    set_film_limits(e, &opt->films);
+    e->video_program = opt->video_program;
+    set_video_limits(e, &opt->videos);
     e->info.max_images =
         opt->max_images > 0 && opt->max_images < LIMIT_IMAGES ? opt->max_images : LIMIT_IMAGES;
     e->max_image_pixels = opt->max_image_pixels > 0 && (size_t)opt->max_image_pixels < LIMIT_IMAGE_PIXELS
                               ? (size_t)opt->max_image_pixels
                               : LIMIT_IMAGE_PIXELS;
-    e->film_outer_pair = opt->film_outer_pair;
+    e->video_outer_pair = opt->video_outer_pair;
     e->share_cache = opt->share_cache;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;
     e->cache_type = opt->exact ? KV_F32 : KV_F16;
@@ -538,7 +540,7 @@ void engine_get_status(engine *e, engine_status *out)
     pthread_mutex_lock(&e->status_lock);
     *out = e->status;
     pthread_mutex_unlock(&e->status_lock);
-    out->pulse = compute_pulse(e->compute) + (out->n_steps << 48);
+    out->progress_counter = compute_progress_counter(e->compute) + (out->n_steps << 48);
     inbox_count(e->inbox, &out->n_waiting, &out->n_running);
     if (e->vision_cache) {
         const vision_cache_stats s = vision_cache_get_stats(e->vision_cache);
@@ -550,8 +552,8 @@ void engine_get_status(engine *e, engine_status *out)
 
 bool engine_measure_limits(const engine *e, engine_limits *best)
 {
-    compute_limits l = {best->read_gbs, best->f32_gflops, best->q8_gops};
+    compute_limits l = {best->bandwidth_gbs, best->f32_gflops, best->q8_gops};
     const bool done = compute_measure(&l, e->compute, (size_t)e->info.step_bytes);
-    *best = (engine_limits){l.read_gbs, l.f32_gflops, l.q8_gops};
+    *best = (engine_limits){l.bandwidth_gbs, l.f32_gflops, l.q8_gops};
     return done;
 }

@@ -1,5 +1,6 @@
-/* engine: the whole model behind one door. It speaks of chats, requests, media and events, never of tensors or
- * threads, so that another implementation (a remote cluster) could stand behind the same header.
+/* engine: the public interface of the model. It deals in chats, requests, media and events, never
+ * in tensors or threads, so that another implementation (a remote cluster) could use the same
+ * header.
  *
  *     engine *e; engine_open(&e, &options, &detail);
  *     gen_request *r; engine_prepare(e, &r, chat, &hooks, &detail);      // prep threads, several at once
@@ -21,14 +22,14 @@
 
 typedef struct engine engine;
 
-/* What a film may be; 0: the value in base/limits.h. */
-typedef struct engine_film_limits {
+/* Limits on videos; 0: the value in base/limits.h. */
+typedef struct engine_video_limits {
     int64_t max_bytes, max_pixels; /* of the file, of a frame */
     int32_t max_frames;            /* shown to the model, at most LIMIT_VIDEO_FRAMES_MAX */
     double max_duration_s;
     double max_time_s;  /* for opening it, and again for reading it; also of processor time */
     int64_t max_memory; /* of the process that reads it, in bytes */
-} engine_film_limits;
+} engine_video_limits;
 
 typedef struct engine_options {
     const char *model_dir;
@@ -40,24 +41,26 @@ typedef struct engine_options {
     int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
     const char *cache_type;    /* keys and values: "f32", "bf16", "f16", "q8"; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
-    int64_t vision_cache_mib; /* encoded pictures and films; -1: 256, or a 32nd of the free memory; 0: none */
+    int64_t vision_cache_mib; /* encoded images and videos; -1: 256, or a 32nd of the free memory; 0: none */
     int64_t mem_limit_mib;    /* weights, states, caches and requests keep within it; 0: the free memory */
-    /* What requests reserve (base/ledger.h); gets its limit when the model is open, and outlives the engine. NULL: it has its own. */
+    /* What requests reserve (base/ledger.h); gets its limit when the model is open, and outlives
+     * the engine. NULL: it has its own. */
     struct ledger *memory;
-    bool share_cache; /* both caches are everybody's, whatever the scope of a request */
-    const char *
-        film_program; /* started as `PROGRAM film-worker` to read a film; NULL: films are read in this process */
-    engine_film_limits films;
-    int32_t max_images;         /* pictures and films of a request, at most LIMIT_IMAGES; 0: as many */
-    int64_t max_image_pixels;   /* of one picture, at most LIMIT_IMAGE_PIXELS; 0: as many */
-    bool film_outer_pair;       /* keep the vision_start and vision_end that a template puts around a film */
+    bool share_cache; /* both caches are shared by all requests, whatever their scope */
+    /* started as `PROGRAM video-worker` to read a video; NULL: videos are read in this process */
+    const char *video_program;
+    engine_video_limits videos;
+    int32_t max_images;       /* images and videos of a request, at most LIMIT_IMAGES; 0: as many */
+    int64_t max_image_pixels; /* of one image, at most LIMIT_IMAGE_PIXELS; 0: as many */
+    /* keep the vision_start and vision_end that a template puts around a video */
+    bool video_outer_pair;
     bool no_draft;              /* never use the multi-token-prediction head */
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
-    int layer_bits, head_bits;  /* matrices are brought into blocks of 8 or 4 bits; 0: as stored */
+    int layer_bits, head_bits;  /* matrices are quantized to blocks of 8 or 4 bits; 0: as stored */
     bool huge_pages;            /* weights are copied into huge pages (model/weights_copy.h) */
-    bool lock_memory;           /* what was once in memory stays there (mlockall); a refusal is a warning */
-    bool exact;                 /* prompts and pictures in float32 too; see compute_options.fast */
+    bool lock_memory;           /* lock memory (mlockall); a failure is only a warning */
+    bool exact;                 /* prompts and images in float32 too; see compute_options.fast */
     int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */
     gen_params defaults;        /* from the command line; unset fields fall to generation_config.json */
     /* Receives every event, on the engine thread; takes ownership (gen_event_free). */
@@ -88,16 +91,18 @@ typedef struct engine_convert_options {
 MUST_CHECK err_code engine_convert(const char *dir, const char *out_dir, const engine_convert_options *o,
                                    err_detail *detail);
 
-/* The word after which options.film_program must call engine_film_worker and exit with what it returns. */
-#define ENGINE_FILM_COMMAND "film-worker"
-int engine_film_worker(void);
+/* Command word: options.video_program, started with it, must call engine_video_worker and exit with
+ * its result. */
+#define ENGINE_VIDEO_COMMAND "video-worker"
+int engine_video_worker(void);
 
 /* Loads the model and starts the engine thread. Blocks until ready. */
 MUST_CHECK err_code engine_open(engine **out, const engine_options *opt, err_detail *detail);
-/* Cancels everything, stops the thread, frees. NULL allowed. No other thread may be inside the engine. */
+/* Cancels everything, stops the thread, frees. NULL allowed. No other thread may be inside the
+ * engine. */
 void engine_close(engine *e);
 
-/* What a client may know about the loaded model. Valid while the engine is open. */
+/* Public facts about the loaded model. Valid while the engine is open. */
 typedef struct engine_info {
     const char *model_name; /* last component of the folder */
     const char *model_dir;
@@ -105,45 +110,47 @@ typedef struct engine_info {
     const char *compute;    /* instruction sets and threads */
     const char *cache_type; /* of keys and values */
     int32_t n_ctx, n_ctx_train, n_vocab, n_embd, n_parallel;
-    int32_t max_images; /* pictures and films of a request */
+    int32_t max_images; /* images and videos of a request */
     uint64_t n_params, weight_bytes, state_bytes, request_bytes;
-    /* What answers take at least (model/cost.h): bytes a decode step moves, and for every token before it; multiplications
-     * and additions of a token in the layers, in the head, and with every token before it; of a picture's patch in the
-     * layers of the vision tower, and with every other patch of the picture. */
+    /* Lower bounds of the work of an answer (model/cost.h): bytes that a decode step reads, and per
+     * token of context; multiply-adds per token in the layers, in the head, and per token of
+     * context; per image patch in the vision tower, and per pair of patches. */
     double step_bytes, slot_bytes, layer_flops, head_flops, slot_flops, patch_flops, patch_pair_flops;
     bool has_vision, has_video, has_mtp, has_template,
         has_thinking;          /* thinking: the template knows enable_thinking */
     const char *template_text; /* the chat template's source; NULL without one */
-    double video_fps;          /* how films are sampled if a request does not say it */
+    double video_fps;          /* default frame rate at which videos are sampled */
     int32_t video_min_frames, video_max_frames;
     int32_t patch_size, merge_size, temporal_patch_size; /* of the vision encoder */
     int64_t video_min_pixels, video_max_pixels;          /* of all frames shown together */
-    gen_params defaults;                                 /* complete: nothing unset but the seed */
+    gen_params defaults;                                 /* complete; only the seed may be unset */
 } engine_info;
 const engine_info *engine_get_info(const engine *e);
 
-/* Called while media of a chat are decoded, and cancelled also while its schemas are built and between the stages behind;
- * both may be NULL. */
+/* Called while media of a chat are decoded, and cancelled also while its schemas are built and
+ * between the stages behind; both may be NULL. */
 typedef struct prepare_hooks {
     void (*progress)(void *ctx, gen_phase phase, int32_t processed, int32_t total);
     bool (*cancelled)(void *ctx);
     void *ctx;
 } prepare_hooks;
 
-/* Decodes media, renders the template, tokenizes, expands placeholders, assigns positions, checks the context and
- * chooses the route. Prep threads. ERR_INVALID, ERR_LIMIT, ERR_CORRUPT, ERR_UNSUPPORTED name the field in
- * detail->param; ERR_CONTEXT: the prompt does not fit (n_prompt and n_ctx are in the text). `in` stays the caller's. */
+/* Decodes media, renders the template, tokenizes, expands placeholders, assigns positions, checks
+ * the context and chooses the route. Prep threads. ERR_INVALID, ERR_LIMIT, ERR_CORRUPT,
+ * ERR_UNSUPPORTED name the field in detail->param; ERR_CONTEXT: the prompt does not fit (n_prompt
+ * and n_ctx are in the text). `in` stays the caller's. */
 MUST_CHECK err_code engine_prepare(engine *e, gen_request **out, const chat_input *in,
                                    const prepare_hooks *hooks, err_detail *detail);
-/* The same for a raw prompt (completions). parse_special: added tokens in the text count as such. scope: whose it is, see
- * chat_input. */
+/* The same for a raw prompt (completions). parse_special: added tokens in the text count as such.
+ * scope: whose it is, see chat_input. */
 MUST_CHECK err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len,
                                         bool parse_special, uint64_t scope, const gen_params *params,
                                         err_detail *detail);
 /* The same for the ids of a prompt; ERR_INVALID if one is outside the vocabulary. */
 MUST_CHECK err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids, size_t n,
                                           uint64_t scope, const gen_params *params, err_detail *detail);
-/* Appends the prompt as the chat template renders it; media stand as the template's placeholders. Any thread. */
+/* Appends the prompt as the chat template renders it; media stand as the template's placeholders.
+ * Any thread. */
 MUST_CHECK err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail);
 void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
 
@@ -159,16 +166,17 @@ typedef struct gen_request_info {
 } gen_request_info;
 gen_request_info gen_request_get_info(const gen_request *r);
 
-/* Hands r over under a caller-chosen id (unique, not 0). ERR_BUSY: the queue is full and r is still the caller's.
- * After ERR_OK exactly one GEN_DONE with that id will follow. Any thread. */
+/* Hands r over under a caller-chosen id (unique, not 0). ERR_BUSY: the queue is full and r is still
+ * the caller's. After ERR_OK exactly one GEN_DONE with that id will follow. Any thread. */
 MUST_CHECK err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail);
 
 /* Stops a request within one step; unknown and finished ids are ignored. GEN_DONE follows with
  * GEN_FINISH_CANCELLED if it was running or waiting. Any thread. */
 void engine_cancel(engine *e, uint64_t id);
 
-/* Closes the think block of a request at its next token, as a spent budget does, or as soon as it opens. Nothing happens to
- * unknown and finished ids and to an answer that is past its thoughts. Any thread. */
+/* Closes the think block of a request at its next token, as an exhausted budget does, or as soon as
+ * it opens. Does nothing for unknown or finished ids and for answers whose reasoning has ended. Any
+ * thread. */
 void engine_end_thinking(engine *e, uint64_t id);
 
 /* Raw bytes of a token (part of a character perhaps); special: a control token that is never shown.
@@ -176,26 +184,26 @@ void engine_end_thinking(engine *e, uint64_t id);
 const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special);
 /* Whether the id ends an answer. */
 bool engine_is_stop_token(const engine *e, int32_t id);
-/* For /tokenize and friends; ids are appended as decimal numbers with commas between. */
+/* For /tokenize; ids are appended as comma-separated decimal numbers. */
 MUST_CHECK err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len,
                                     bool parse_special, err_detail *detail);
 
-/* "image/png", "video/mp4" and so on by the first bytes of a file (256 are enough), a constant string; NULL for what is
- * neither a picture nor a film. Any thread. */
+/* "image/png", "video/mp4" and so on from the first bytes of a file (256 are enough), a constant
+ * string; NULL if it is neither an image nor a video. Any thread. */
 const char *engine_media_type(const uint8_t *head, size_t n);
 
-/* What a picture or film is. Of a picture only width and height. */
+/* Properties of an image or video. Images have only width and height. */
 typedef struct engine_media_facts {
     int32_t width, height;  /* as shown */
     double duration_s, fps; /* fps 0: unknown */
     int64_t n_frames;
-    const char *codec; /* "H.264"; NULL: a picture */
+    const char *codec; /* "H.264"; NULL: an image */
     bool has_audio;
 } engine_media_facts;
 
-/* One of the frames that the model would be shown, or the picture, as a small JPEG. */
+/* One of the frames that the model would see, or the image, as a small JPEG. */
 typedef struct preview_thumb {
-    double t_s; /* in the film */
+    double t_s; /* in the video */
     int32_t width, height;
     const uint8_t *jpeg;
     size_t n_bytes;
@@ -204,11 +212,11 @@ typedef struct preview_thumb {
 enum { ENGINE_PREVIEW_THUMBS = 8 };
 
 typedef struct preview_tokens {
-    int32_t n_frames,
-        n_tokens; /* shown to the model if a request does not say otherwise; about so many tokens */
+    int32_t n_frames, n_tokens; /* with the default sampling; n_tokens is approximate */
 } preview_tokens;
 
-/* facts is called once, before any thumb; then thumb for each. cancelled is asked often and may be NULL. */
+/* facts is called once, before any thumb; then thumb for each. cancelled is polled and may be
+ * NULL. */
 typedef struct preview_hooks {
     void (*facts)(void *ctx, const engine_media_facts *facts);
     void (*thumb)(void *ctx, const preview_thumb *thumb);
@@ -216,35 +224,36 @@ typedef struct preview_hooks {
     void *ctx;
 } preview_hooks;
 
-/* Looks at a file as a request would, for the person who uploaded it: at most ENGINE_PREVIEW_THUMBS thumbs, at most 10 s, and
- * pictures of up to 16 megapixels. On an error (as in engine_prepare) what was told before stands. fd stays the caller's; nobody
- * may change the file meanwhile. Prep threads. */
-MUST_CHECK err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_film,
-                                   const preview_hooks *hooks, err_detail *detail);
+/* Previews an uploaded file as a request would read it: at most ENGINE_PREVIEW_THUMBS thumbs, 10 s,
+ * and images of up to 16 megapixels. After an error (as in engine_prepare) what was already
+ * reported remains valid. fd stays the caller's; the file must not change meanwhile. Prep
+ * threads. */
+MUST_CHECK err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes,
+                                   bool is_video, const preview_hooks *hooks, err_detail *detail);
 
-/* Forgets all cached prefixes and encoded pictures, at once or after the step that runs. Any thread. */
+/* Empties the prefix cache and the vision cache, at once or after the current step. Any thread. */
 void engine_clear_cache(engine *e);
 
-/* What this machine can do at most with the engine's threads (compute/limits.h). Only while nothing is being answered.
- * Called again, it raises *best to what it finds: begin with zeros. */
+/* Roofline of this machine with the engine's threads (compute/limits.h). Call only while nothing is
+ * being answered. Repeated calls raise *best; start with zeros. */
 typedef struct engine_limits {
-    double read_gbs, f32_gflops, q8_gops;
+    double bandwidth_gbs, f32_gflops, q8_gops;
 } engine_limits;
 
 MUST_CHECK bool engine_measure_limits(const engine *e, engine_limits *best);
 
 typedef struct engine_status {
     int32_t n_running, n_waiting;
-    uint64_t pulse; /* while answers are computed it becomes another one all the time, however slow that is */
+    uint64_t progress_counter; /* changes all the time while answers are computed, however slowly */
     uint64_t n_requests, n_prompt_tokens, n_generated_tokens, n_cached_tokens;
     uint64_t n_vision_encodes, n_steps;
     uint64_t n_vision_hits, n_vision_entries,
-        vision_cache_bytes; /* hits: pictures and films that needed no encoding */
+        vision_cache_bytes; /* hits: images and videos that needed no encoding */
     uint64_t n_cache_queries, n_cache_hits, n_cache_entries, cache_bytes;
     uint64_t n_drafted, n_draft_accepted;
     uint64_t n_first_drafts,
         n_first_accepted;    /* of them, the first of each step that was compared with a draw */
-    uint64_t n_parked_steps; /* decode steps in which drafting did not pay */
+    uint64_t n_parked_steps; /* decode steps without drafting, because it did not pay */
     double vision_ms_sum, prefill_ms_sum, decode_ms_sum;
 } engine_status;
 /* A consistent copy of the counters. Any thread. */

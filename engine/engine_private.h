@@ -1,5 +1,5 @@
-/* engine_private: the engine's inside, shared by engine.c (life cycle, facade), prepare.c (prep threads, reads only
- * the immutable part) and step.c (engine thread).
+/* engine_private: the engine's inside, shared by engine.c (life cycle, facade), prepare.c (prep
+ * threads, reads only the immutable part) and step.c (engine thread).
  */
 #ifndef PARLEY_ENGINE_ENGINE_PRIVATE_H
 #define PARLEY_ENGINE_ENGINE_PRIVATE_H
@@ -21,7 +21,7 @@
 #include "model/model.h"
 #include "model/sampler.h"
 #include "text/grammar_cursor.h"
-#include "vision/film.h"
+#include "vision/video.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
 
@@ -29,8 +29,9 @@
 typedef struct slot {
     gen_request *req; /* NULL: free */
     bool cache_used;  /* states are taken from the prefix cache ... */
-    bool
-        cache_fed; /* ... and put into it; not by a request without drafts, whose states lack the draft head's part */
+    /* ... and put into it; not by a request without drafts, whose states lack the draft head's
+     * part */
+    bool cache_fed;
     seq_state *seq; /* lives as long as the engine */
     sampler *sampler;
     grammar_cursor *cursor; /* the sampler uses it; NULL: the answer is free */
@@ -38,9 +39,10 @@ typedef struct slot {
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
     int32_t chunk;       /* prompt tokens behind them that are under way; 0: none */
-    size_t media_done;   /* pictures and films encoded */
+    size_t media_done;   /* images and videos encoded */
     int32_t frames_done; /* temporal patches of the current one */
-    uint64_t *key;       /* [1 + n_ctx + 1]: who may share, then an element for each token (prefix_cache.h) */
+    /* [1 + n_ctx + 1]: the sharing scope, then an element for each token (prefix_cache.h) */
+    uint64_t *key;
     size_t n_key;
     size_t next_boundary; /* index into req->boundaries */
     int32_t next_token;   /* sampled, not yet in the cache */
@@ -62,12 +64,12 @@ struct engine {
     char dir[4096];
     char compute_text[128];
     int32_t prefill_chunk;
-    const char *film_program;
-    film_limits film_limits;     /* what every film is read with, but for its cancelling */
-    int32_t max_film_frames;     /* shown to the model */
-    size_t max_image_pixels;     /* of one picture */
+    const char *video_program;
+    video_limits video_limits;   /* what every video is read with, but for its cancelling */
+    int32_t max_video_frames;    /* shown to the model */
+    size_t max_image_pixels;     /* of one image */
     ledger *memory, *own_memory; /* for requests; the second if engine_options has none */
-    bool film_outer_pair;
+    bool video_outer_pair;
     bool share_cache;
     bool drafting; /* the model has a draft head and it may be used */
     void (*on_event)(void *ctx, gen_event *event);

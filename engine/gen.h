@@ -1,8 +1,9 @@
-/* gen: what goes into the engine and what comes out: parameters, requests, events. Plain data; the structs that cross
- * threads are handed over whole.
+/* gen: what goes into the engine and what comes out: parameters, requests, events. Plain data; the
+ * structs that cross threads are handed over whole.
  *
- * A request moves: server (chat_input) -> engine_prepare on a prep thread -> gen_request -> engine_submit -> engine
- * thread -> gen_event ... GEN_DONE. A request is known by its id alone; after GEN_DONE the id is never used again.
+ * A request moves: server (chat_input) -> engine_prepare on a prep thread -> gen_request ->
+ * engine_submit -> engine thread -> gen_event ... GEN_DONE. A request is known by its id alone;
+ * after GEN_DONE the id is never used again.
  */
 #ifndef PARLEY_ENGINE_GEN_H
 #define PARLEY_ENGINE_GEN_H
@@ -13,7 +14,7 @@
 
 #include "base/err.h"
 
-/* Which way a request goes: chosen once, for streaming and not, HTTP and WebSocket alike. */
+/* The route of a request, chosen once: the same for streaming or not, HTTP and WebSocket. */
 typedef enum gen_route { GEN_ROUTE_TEXT, GEN_ROUTE_MEDIA } gen_route;
 const char *gen_route_name(gen_route r); /* "text", "media" */
 
@@ -22,8 +23,8 @@ typedef struct gen_bias {
     float bias;
 } gen_bias;
 
-/* Sampling and limits of one request; a NAN or negative "unset" is filled from the model's defaults by
- * gen_params_fill (the request wins over the command line, that over generation_config.json). */
+/* Sampling and limits of one request; a NAN or negative "unset" is filled from the model's defaults
+ * by gen_params_fill (the request wins over the command line, that over generation_config.json). */
 typedef struct gen_params {
     float temperature, top_p, min_p; /* NAN: unset */
     int32_t top_k;                   /* -1: unset */
@@ -33,7 +34,8 @@ typedef struct gen_params {
     uint64_t seed;
     int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
-    int32_t think_tokens;   /* a think block is closed behind so many; -1: unset (no limit) */
+    /* reasoning budget: the think block is closed after so many; -1: unset (no limit) */
+    int32_t think_tokens;
     gen_bias *biases;
     size_t n_biases;
     bool no_draft;   /* decode token by token even if the model has a draft head; the answer is the same */

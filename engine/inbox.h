@@ -1,10 +1,11 @@
-/* inbox: what other threads hand to the engine thread: submitted requests, in order, and cancellations by id.
- * Lock: one mutex inside; all functions may be called from any thread unless they say "engine thread".
+/* inbox: what other threads pass to the engine thread: submitted requests, in order, and
+ * cancellations by id. Lock: one mutex inside; all functions may be called from any thread unless
+ * they say "engine thread".
  *
  *     inbox_submit(in, r)  ->  inbox_take(in, &r) ... inbox_is_cancelled(in, id) ... inbox_finish(in, id)
  *
- * A request is live from submit to finish. A cancel of an id that is not live does nothing, so late and repeated
- * cancels are harmless.
+ * A request is live from submit to finish. A cancel of an id that is not live does nothing, so late
+ * and repeated cancels are harmless.
  */
 #ifndef PARLEY_ENGINE_INBOX_H
 #define PARLEY_ENGINE_INBOX_H
@@ -17,7 +18,7 @@
 
 typedef struct inbox inbox;
 
-/* Room for n_queue waiting requests and n_running running ones; NULL without memory. */
+/* Room for n_queue waiting requests and n_running running ones; NULL if out of memory. */
 MUST_CHECK inbox *inbox_create(int32_t n_queue, int32_t n_running);
 /* Requests still waiting are freed. NULL allowed. */
 void inbox_destroy(inbox *in);
@@ -25,24 +26,26 @@ void inbox_destroy(inbox *in);
 /* Hands r over; false if the queue is full or closed (r stays the caller's). */
 MUST_CHECK bool inbox_submit(inbox *in, gen_request *r);
 void inbox_cancel(inbox *in, uint64_t id);
-/* Notes that the request is to think no longer. */
+/* Records that the reasoning of the request must end. */
 void inbox_end_thinking(inbox *in, uint64_t id);
 /* Refuses further requests and wakes the engine thread. */
 void inbox_close(inbox *in);
 
 /* Engine thread: the oldest waiting request, now running. False if none waits. */
 bool inbox_take(inbox *in, gen_request **r);
-/* Engine thread: a cancelled request that still waits; it is removed from the queue and no longer live. */
+/* Engine thread: a cancelled request that still waits; it is removed from the queue and no longer
+ * live. */
 bool inbox_take_cancelled(inbox *in, gen_request **r);
 /* Engine thread: whether the running request was cancelled, or the inbox closed. */
 bool inbox_is_cancelled(inbox *in, uint64_t id);
-/* Engine thread: whether the running request is to think no longer. */
+/* Engine thread: whether the reasoning of the running request must end. */
 bool inbox_ends_thinking(inbox *in, uint64_t id);
 /* Engine thread: the running request is over. */
 void inbox_finish(inbox *in, uint64_t id);
 /* Ends the engine thread's sleep, or its next one. */
 void inbox_wake(inbox *in);
-/* Engine thread: sleeps until a request waits, somebody wakes it or the inbox is closed; returns false when closed. */
+/* Engine thread: sleeps until a request arrives, inbox_wake is called or the inbox is closed;
+ * returns false when closed. */
 bool inbox_wait(inbox *in);
 bool inbox_is_closed(inbox *in);
 /* Requests waiting and running now. */

@@ -1,4 +1,5 @@
-/* inspect: what a checkpoint (a folder or a GGUF file) holds, without starting an engine. Any thread.
+/* inspect: what a checkpoint (a folder or a GGUF file) holds, without starting an engine. Any
+ * thread.
  *
  *     inspect_model(&out, "DIR", NULL, as_json, &detail);
  *     inspect_folder(&out, "MODELS", as_json, &detail);
@@ -11,13 +12,13 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* Appends a readable table or one JSON object. mmproj as in model_open_options. Fails as model_open does, naming what is
- * missing or wrong. */
+/* Appends a readable table or one JSON object. mmproj as in model_open_options. Fails as model_open
+ * does, naming what is missing or wrong. */
 MUST_CHECK err_code inspect_model(bytes *out, const char *path, const char *mmproj, bool as_json,
                                   err_detail *detail);
 
-/* The same for each model in a folder (engine/catalog.h): a line or an object of a list each. Those that cannot be loaded
- * are there with the reason. ERR_NOT_FOUND if there is none. */
+/* The same for each model in a folder (engine/catalog.h): a line or an object of a list each. Those
+ * that cannot be loaded are there with the reason. ERR_NOT_FOUND if there is none. */
 MUST_CHECK err_code inspect_folder(bytes *out, const char *dir, bool as_json, err_detail *detail);
 
 #endif

@@ -1,19 +1,19 @@
 #include "engine/engine.h"
-#include "vision/film.h"
+#include "vision/video.h"
 #include "vision/image.h"
 
 const char *engine_media_type(const uint8_t *head, size_t n)
 {
-    const image_format picture = image_sniff(head, n);
-    if (picture != IMAGE_UNKNOWN) {
-        return image_format_mime(picture);
+    const image_format format = image_sniff(head, n);
+    if (format != IMAGE_UNKNOWN) {
+        return image_format_mime(format);
     }
-    switch (film_sniff(head, n)) {
-    case FILM_MP4:
+    switch (video_sniff(head, n)) {
+    case VIDEO_MP4:
         return "video/mp4";
-    case FILM_MATROSKA:
+    case VIDEO_MATROSKA:
         return "video/x-matroska";
-    case FILM_AVI:
+    case VIDEO_AVI:
         return "video/x-msvideo";
     default:
         return NULL;

@@ -82,7 +82,8 @@ bool prefix_cache_evict_one(void *ctx)
     return true;
 }
 
-/* The last elements are compared first: two conversations that begin alike are told apart at once. */
+/* The last elements are compared first: two conversations that begin alike are told apart at
+ * once. */
 static bool is_prefix(const prefix_entry *e, const uint64_t *key, size_t n_key)
 {
     return e->n_key <= n_key && e->key[e->n_key - 1] == key[e->n_key - 1] &&

@@ -1,5 +1,6 @@
-/* prepare: from a chat to a prompt ready to run, on a prep thread. Media come first, because the number of
- * placeholder tokens depends on each picture's patch grid; then template, tokens, placeholders, positions.
+/* prepare: from a chat to a prompt ready to run, on a prep thread. Media come first, because the
+ * number of placeholder tokens depends on each image's patch grid; then template, tokens,
+ * placeholders, positions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 #include "base/limits.h"
 #include "engine/constrain.h"
 #include "engine/engine_private.h"
-#include "engine/prepare_film.h"
+#include "engine/prepare_video.h"
 #include "engine/prompt.h"
 #include "vision/image_reader.h"
 
 /* ---- media ---- */
 
-/* How far the reading is: pictures and frames, the latter from when their number is known. */
+/* How far the reading is: images and frames, the latter from when their number is known. */
 typedef struct media_progress {
     const prepare_hooks *hooks;
     int32_t done, total;
@@ -34,10 +35,10 @@ static void report(const media_progress *p)
     }
 }
 
-static void on_film_planned(void *ctx, int32_t n_frames)
+static void on_video_planned(void *ctx, int32_t n_frames)
 {
     media_progress *p = ctx;
-    p->total += n_frames - 1; /* the film itself was counted as one */
+    p->total += n_frames - 1; /* the video itself was counted as one */
     report(p);
 }
 
@@ -48,11 +49,11 @@ static void on_frame_shown(void *ctx)
     report(p);
 }
 
-/* Where a film belongs. */
-typedef struct film_place {
+/* Where a video belongs. */
+typedef struct video_place {
     const engine *e;
     const gen_request *r;
-} film_place;
+} video_place;
 
 /* Names the request field in an error of a library-free layer below. */
 static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
@@ -63,26 +64,26 @@ static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
     return err;
 }
 
-/* A picture that is still to be decoded. */
-typedef struct picture_todo {
+/* An image that is still to be decoded. */
+typedef struct image_todo {
     size_t medium; /* index into r->media */
     const chat_part *part;
     image_plan plan;
-} picture_todo;
+} image_todo;
 
-/* What is found out about the media of a request before pictures are decoded. */
+/* What is found out about the media of a request before images are decoded. */
 typedef struct media_plan {
     media_progress progress;
-    size_t pixels; /* of all pictures */
-    picture_todo pictures[LIMIT_IMAGES];
-    size_t n_pictures;
+    size_t pixels; /* of all images */
+    image_todo images[LIMIT_IMAGES];
+    size_t n_images;
     double ms; /* spent on media */
 } media_plan;
 
 static image_read_job job_of(const engine *e, const chat_part *part, const image_limits *limits,
                              media_progress *progress)
 {
-    image_read_job job = prepare_picture_job(e, part->data, part->data_bytes, limits);
+    image_read_job job = prepare_image_job(e, part->data, part->data_bytes, limits);
     job.cancelled = is_cancelled;
     job.ctx = progress;
     return job;
@@ -93,16 +94,16 @@ static image_limits limits_of(const engine *e)
     return (image_limits){.max_pixels = e->max_image_pixels, .max_side = LIMIT_IMAGE_SIDE};
 }
 
-/* The grid of a picture, from its header; it is decoded once it is known that the prompt fits. */
-static err_code plan_picture(const engine *e, gen_request *r, const chat_part *part, media_plan *plan,
-                             err_detail *detail)
+/* The grid of an image, from its header; it is decoded once it is known that the prompt fits. */
+static err_code plan_image(const engine *e, gen_request *r, const chat_part *part, media_plan *plan,
+                           err_detail *detail)
 {
     const size_t left = LIMIT_IMAGE_PIXELS_SUM - plan->pixels;
     const image_limits limits = limits_of(e);
     const image_read_job job = job_of(e, part, &limits, &plan->progress);
     gen_media *m = &r->media[r->n_media];
-    picture_todo *todo = &plan->pictures[plan->n_pictures];
-    *todo = (picture_todo){.medium = r->n_media, .part = part};
+    image_todo *todo = &plan->images[plan->n_images];
+    *todo = (image_todo){.medium = r->n_media, .part = part};
     err_code err = image_reader_measure(&todo->plan, &job, detail);
     if (err != ERR_OK) {
         return err;
@@ -111,23 +112,24 @@ static err_code plan_picture(const engine *e, gen_request *r, const chat_part *p
     if (m->pixels > left) {
         return err_set_param(
             detail, ERR_LIMIT, NULL, "image_too_large",
-            "the pictures of this request hold more than %zu megapixels together; send smaller ones",
+            "the images of this request hold more than %zu megapixels together; send smaller ones",
             LIMIT_IMAGE_PIXELS_SUM >> 20);
     }
     plan->pixels += m->pixels;
-    plan->n_pictures++;
+    plan->n_images++;
     return processor_image_plan(&m->patches, &e->processor, todo->plan.height, todo->plan.width, detail);
 }
 
-/* Fills hash and key, and looks whether the picture or film was encoded before: then m gets what the prompt needs to
- * know of it, and nothing has to be decoded. A picture that the request has no pixels left for is not taken. */
+/* Fills hash and key, and looks whether the image or video was encoded before: then m gets what the
+ * prompt needs to know of it, and nothing has to be decoded. An image that the request has no
+ * pixels left for is not taken. */
 static err_code find_features(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
                               size_t *pixels, err_detail *detail)
 {
     gen_media *m = &r->media[r->n_media];
     m->is_video = part->kind == CHAT_VIDEO;
     if (m->is_video) {
-        prepare_film_hash(m->hash, part);
+        prepare_video_hash(m->hash, part);
     } else if (part->hash) {
         memcpy(m->hash, part->hash, sizeof m->hash);
     } else {
@@ -147,7 +149,7 @@ static err_code find_features(engine *e, gen_request *r, const chat_part *part, 
         m->patches.timestamps = malloc((size_t)f->t * sizeof *f->timestamps);
         if (!m->patches.timestamps) {
             vision_cache_release(f);
-            return err_set(detail, ERR_NOMEM, "there is not enough memory for the films of this request");
+            return err_set(detail, ERR_NOMEM, "there is not enough memory for the videos of this request");
         }
         memcpy(m->patches.timestamps, f->timestamps, (size_t)f->t * sizeof *f->timestamps);
     }
@@ -176,14 +178,16 @@ static err_code check_context(const engine *e, size_t n_tokens, err_detail *deta
                      n_tokens, e->info.n_ctx);
 }
 
-/* A film's grid is known: refuses it before memory is taken if the media alone are more than the context holds. */
-static err_code film_fits(void *ctx, const patches *p, err_detail *detail)
+/* A video's grid is known: refuses it before memory is taken if the media alone are more than the
+ * context holds. */
+static err_code video_fits(void *ctx, const patches *p, err_detail *detail)
 {
-    const film_place *place = ctx;
+    const video_place *place = ctx;
     return check_context(place->e, media_rows(place->r) + (size_t)p->n_tokens, detail);
 }
 
-/* Finds out what the prompt must know of a picture or a film, into the next of r->media. A film is read for it. */
+/* Finds out what the prompt must know of an image or a video, into the next of r->media. A video is
+ * read for it. */
 static err_code plan_part(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
                           media_plan *plan, err_detail *detail)
 {
@@ -195,11 +199,12 @@ static err_code plan_part(engine *e, gen_request *r, const chat_part *part, visi
     err_code err = find_features(e, r, part, vc, &plan->pixels, detail);
     const bool is_new = err == ERR_OK && !m->features;
     if (is_new && m->is_video) {
-        film_place place = {e, r};
-        const film_hooks hooks = {on_film_planned, on_frame_shown, is_cancelled, progress, film_fits, &place};
-        err = prepare_film(e, r, m, part, &hooks, detail);
+        video_place place = {e, r};
+        const video_hooks hooks = {on_video_planned, on_frame_shown, is_cancelled,
+                                   progress,         video_fits,     &place};
+        err = prepare_video(e, r, m, part, &hooks, detail);
     } else if (is_new) {
-        err = plan_picture(e, r, part, plan, detail);
+        err = plan_image(e, r, part, plan, detail);
     }
     if (!is_new) {
         progress->done++;
@@ -211,7 +216,7 @@ static err_code plan_part(engine *e, gen_request *r, const chat_part *part, visi
     return at_part(err, part, detail);
 }
 
-/* Makes r->media of all pictures and films of the chat; pictures are measured only. */
+/* Makes r->media of all images and videos of the chat; images are measured only. */
 static err_code plan_media(engine *e, gen_request *r, const chat_input *in, media_plan *plan,
                            err_detail *detail)
 {
@@ -226,17 +231,17 @@ static err_code plan_media(engine *e, gen_request *r, const chat_input *in, medi
     }
     if (!e->vision) {
         return err_set_param(detail, ERR_UNSUPPORTED, "messages", "unsupported_modality",
-                             "%s reads text only; load a model with a vision tower to send pictures",
+                             "%s reads text only; load a model with a vision tower to send images",
                              e->info.model_name);
     }
     if (total > (size_t)e->info.max_images) {
         return err_set_param(detail, ERR_LIMIT, "messages", "too_many_images",
-                             "%zu pictures are in this conversation; at most %d are allowed", total,
+                             "%zu images are in this conversation; at most %d are allowed", total,
                              e->info.max_images);
     }
     r->media = calloc(total, sizeof *r->media);
     if (!r->media) {
-        return err_set(detail, ERR_NOMEM, "there is not enough memory for the pictures of this request");
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for the images of this request");
     }
     const double start = clock_ms();
     vision_cache *vc = in->params.no_cache ? NULL : e->vision_cache;
@@ -277,21 +282,22 @@ static err_code reserve_text(gen_request *r, const chat_input *in, media_plan *p
     return err;
 }
 
-/* Bytes that decoding one of the pictures takes at most, beside its patches. */
+/* Bytes that decoding one of the images takes at most, beside its patches. */
 static size_t decoding_bytes(const gen_request *r, const media_plan *plan)
 {
     size_t most = 0;
-    for (size_t i = 0; i < plan->n_pictures; i++) {
+    for (size_t i = 0; i < plan->n_images; i++) {
         /* resized, and on its way from another process */
-        const size_t resized = 2 * patches_bytes(&r->media[plan->pictures[i].medium].patches);
-        const size_t n = plan->pictures[i].plan.bytes + resized;
+        const size_t resized = 2 * patches_bytes(&r->media[plan->images[i].medium].patches);
+        const size_t n = plan->images[i].plan.bytes + resized;
         most = n > most ? n : most;
     }
     return most;
 }
 
-/* Reserves what the request needs until it is answered, and *extra for the decoding of one picture after another, in one step:
- * nobody waits for memory with half of it in hand. The prompt is known to fit. */
+/* Reserves what the request needs until it is answered, and *extra for the decoding of one image
+ * after another, in one step: nobody waits for memory with half of it in hand. The prompt is known
+ * to fit. */
 static err_code reserve_memory(engine *e, gen_request *r, size_t n_tokens, media_plan *plan, size_t *extra,
                                err_detail *detail)
 {
@@ -300,8 +306,8 @@ static err_code reserve_memory(engine *e, gen_request *r, size_t n_tokens, media
     size_t frame = 0;
     size_t n = n_tokens * (sizeof *r->positions + 2 * sizeof *r->prompt.ids + sizeof *r->boundaries) +
                n_rows * (width * sizeof *r->embeds + sizeof *r->embed_rows);
-    for (size_t i = 0; i < plan->n_pictures; i++) {
-        n += patches_bytes(&r->media[plan->pictures[i].medium].patches);
+    for (size_t i = 0; i < plan->n_images; i++) {
+        n += patches_bytes(&r->media[plan->images[i].medium].patches);
     }
     for (size_t i = 0; i < r->n_media; i++) {
         const patches *p = &r->media[i].patches;
@@ -310,17 +316,17 @@ static err_code reserve_memory(engine *e, gen_request *r, size_t n_tokens, media
     }
     r->scratch_bytes = frame ? vit_scratch_bytes(e->vision, frame) : 0;
     *extra = decoding_bytes(r, plan);
-    return ledger_take(&r->memory, n_rows ? "this request with its pictures and films" : "this request",
+    return ledger_take(&r->memory, n_rows ? "this request with its images and videos" : "this request",
                        n + r->scratch_bytes + *extra, &patience, detail);
 }
 
-/* Decodes the pictures, one after another. Their memory is reserved. */
-static err_code decode_pictures(engine *e, gen_request *r, media_plan *plan, err_detail *detail)
+/* Decodes the images, one after another. Their memory is reserved. */
+static err_code decode_images(engine *e, gen_request *r, media_plan *plan, err_detail *detail)
 {
     const double start = clock_ms();
     err_code err = ERR_OK;
-    for (size_t i = 0; i < plan->n_pictures && err == ERR_OK; i++) {
-        const picture_todo *todo = &plan->pictures[i];
+    for (size_t i = 0; i < plan->n_images && err == ERR_OK; i++) {
+        const image_todo *todo = &plan->images[i];
         patches *p = &r->media[todo->medium].patches;
         const image_limits limits = limits_of(e);
         const image_read_job job = job_of(e, todo->part, &limits, &plan->progress);
@@ -350,10 +356,11 @@ static err_code decode_pictures(engine *e, gen_request *r, media_plan *plan, err
 /* The media of a prompt, met one after the other. */
 typedef struct media_walk {
     size_t next;   /* of r->media */
-    int32_t frame; /* temporal patches of that film met so far */
+    int32_t frame; /* temporal patches of that video met so far */
 } media_walk;
 
-/* How many rows stand for the placeholder `id`, the next one of the prompt; -1 if no such medium comes next. */
+/* How many rows stand for the placeholder `id`, the next one of the prompt; -1 if no such medium
+ * comes next. */
 static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
 {
     gen_media *m = &r->media[w->next];
@@ -374,7 +381,8 @@ static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
     return n;
 }
 
-/* The length of the prompt whose placeholders, one for each picture or frame, become as many as there are rows. */
+/* The length of the prompt whose placeholders, one for each image or frame, become as many as there
+ * are rows. */
 static size_t expanded_len(const engine *e, const gen_request *r, const token_ids *ids)
 {
     const model_config *cfg = model_get_config(e->model);
@@ -385,8 +393,8 @@ static size_t expanded_len(const engine *e, const gen_request *r, const token_id
     return n;
 }
 
-/* One placeholder id per picture or frame in `ids` becomes as many as it has embedding rows; r->prompt receives the
- * result and r->embed_rows the indices of the placeholders. */
+/* One placeholder id per image or frame in `ids` becomes as many as it has embedding rows;
+ * r->prompt receives the result and r->embed_rows the indices of the placeholders. */
 static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *ids, err_detail *detail)
 {
     const model_config *cfg = model_get_config(e->model);
@@ -396,7 +404,7 @@ static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *
         r->embed_rows = malloc(n_rows * sizeof *r->embed_rows);
         r->embeds = malloc(n_rows * model_config_feature_width(cfg) * sizeof *r->embeds);
         if (!r->embed_rows || !r->embeds) {
-            return err_set(detail, ERR_NOMEM, "there is not enough memory for the pictures of this request");
+            return err_set(detail, ERR_NOMEM, "there is not enough memory for the images of this request");
         }
     }
     for (size_t i = 0; i < ids->len; i++) {
@@ -423,7 +431,7 @@ static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *
     }
     if (walk.next != r->n_media || (size_t)r->n_embed_rows != n_rows) {
         return err_set(detail, ERR_INVALID,
-                       "the chat template does not place the %zu pictures and films of this conversation; "
+                       "the chat template does not place the %zu images and videos of this conversation; "
                        "this model's template cannot show them all",
                        r->n_media);
     }
@@ -452,9 +460,10 @@ static err_code assign_positions(engine *e, gen_request *r, err_detail *detail)
 
 enum { BOUNDARY_GAP = 1024, BOUNDARY_LAST = 3 };
 
-/* Where the prefix cache keeps states of a chat: at the end of the system prompt, of the last messages, and here and
- * there in a long history. Messages are told by the token that begins the invitation to answer, which also begins
- * every message; `history_len` bytes of the text come before it. */
+/* Where the prefix cache keeps states of a chat: at the end of the system prompt, of the last
+ * messages, and here and there in a long history. Messages are told by the token that begins the
+ * invitation to answer, which also begins every message; `history_len` bytes of the text come
+ * before it. */
 static err_code find_boundaries(engine *e, gen_request *r, const bytes *text, size_t history_len,
                                 err_detail *detail)
 {
@@ -549,7 +558,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     }
     gen_request *r = gen_request_create();
     token_ids ids;
-    bytes text, placed; /* as the template wrote it; with the films' frames */
+    bytes text, placed; /* as the template wrote it; with the videos' frames */
     token_ids_init(&ids);
     bytes_init(&text, LIMIT_RENDERED_BYTES);
     bytes_init(&placed, LIMIT_RENDERED_BYTES);
@@ -584,7 +593,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     }
     const bytes *prompt = &text;
     if (r->n_videos) {
-        prompt_place_films(&placed, e, bytes_str(&text), text.len, r->media, r->n_media);
+        prompt_place_videos(&placed, e, bytes_str(&text), text.len, r->media, r->n_media);
         prompt = &placed;
         if (placed.failed) {
             err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
@@ -616,7 +625,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         err = expand_placeholders(e, r, &ids, detail);
     }
     if (err == ERR_OK) {
-        err = decode_pictures(e, r, &media, detail);
+        err = decode_images(e, r, &media, detail);
         ledger_give(&r->memory, extra);
     }
     if (err == ERR_OK) {

@@ -1,12 +1,14 @@
-/* preview: what a picture or film is, and how the model would see it, for the person who uploaded it. Prep threads. */
+/* preview: what an image or video is, and how the model would see it, for the person who uploaded
+ * it. Prep threads. */
 #include <sys/mman.h>
 
-#include "engine/prepare_film.h"
-#include "vision/film_worker.h"
+#include "engine/prepare_video.h"
+#include "vision/video_worker.h"
 #include "vision/image_write.h"
 
-/* PIXELS: of a picture that is decoded for this; WORDS: tokens around a picture, and around each pair of frames. */
-enum { SIDE = 160, QUALITY = 70, PIXELS = 16 << 20, WALL_S = 10, WORDS_PICTURE = 2, WORDS_PAIR = 9 };
+/* PIXELS: of an image that is decoded for this; WORDS: tokens around an image, and around each pair
+ * of frames. */
+enum { SIDE = 160, QUALITY = 70, PIXELS = 16 << 20, WALL_S = 10, WORDS_IMAGE = 2, WORDS_PAIR = 9 };
 
 typedef struct previewer {
     const engine *e;
@@ -45,10 +47,10 @@ static err_code show_thumb(previewer *p, const image *img, double t_s, err_detai
     return err;
 }
 
-/* ---- films ---- */
+/* ---- videos ---- */
 
-static err_code begin_film(void *ctx, const film_info *info, int32_t n, const double *times,
-                           err_detail *detail)
+static err_code begin_video(void *ctx, const video_info *info, int32_t n, const double *times,
+                            err_detail *detail)
 {
     previewer *p = ctx;
     const processor_config *pc = &p->e->processor;
@@ -84,18 +86,18 @@ static err_code add_frame(void *ctx, int32_t i, const image *frame, err_detail *
     return show_thumb(p, frame, p->thumb_times[p->n_shown++], detail);
 }
 
-static err_code preview_film(previewer *p, int fd, size_t n_bytes, err_detail *detail)
+static err_code preview_video(previewer *p, int fd, size_t n_bytes, err_detail *detail)
 {
-    film_job job = {
+    video_job job = {
         .source = {.bytes = n_bytes, .fd = fd},
-        .limits = p->e->film_limits,
+        .limits = p->e->video_limits,
         .processor = &p->e->processor,
-        .max_shown = p->e->max_film_frames,
-        .program = p->e->film_program,
+        .max_shown = p->e->max_video_frames,
+        .program = p->e->video_program,
     };
     const ledger_patience patience = {is_cancelled, p};
     size_t reserve = 0;
-    job.limits.max_memory = prepare_film_memory(p->e, &reserve);
+    job.limits.max_memory = prepare_video_memory(p->e, &reserve);
     job.limits.cancelled = is_cancelled;
     job.limits.ctx = p;
     err_code err = ledger_take(&p->memory, "the preview", reserve, &patience, detail);
@@ -105,12 +107,13 @@ static err_code preview_film(previewer *p, int fd, size_t n_bytes, err_detail *d
     if (job.limits.max_wall_s <= 0.0 || job.limits.max_wall_s > WALL_S) {
         job.limits.max_wall_s = WALL_S;
     }
-    return film_show(&job, &(film_viewer){.begin = begin_film, .frame = add_frame, .ctx = p}, detail);
+    return video_worker_read(&job, &(video_consumer){.begin = begin_video, .frame = add_frame, .ctx = p},
+                             detail);
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
-static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail *detail)
+static err_code preview_image(previewer *p, int fd, size_t n_bytes, err_detail *detail)
 {
     const processor_config *pc = &p->e->processor;
     const size_t most = p->e->max_image_pixels < PIXELS ? p->e->max_image_pixels : PIXELS;
@@ -118,14 +121,14 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
     image img = {0};
     int32_t height = 0, width = 0;
     if (n_bytes == 0 || n_bytes > LIMIT_BODY_BYTES) {
-        return err_set(detail, ERR_LIMIT, "the picture is too large to be shown");
+        return err_set(detail, ERR_LIMIT, "the image is too large to be shown");
     }
     /* Nobody else has this file, so it cannot become shorter under the reader. */
     void *data = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) {
-        return err_set(detail, ERR_IO, "the picture cannot be read");
+        return err_set(detail, ERR_IO, "the image cannot be read");
     }
-    image_read_job job = prepare_picture_job(p->e, data, n_bytes, &limits);
+    image_read_job job = prepare_image_job(p->e, data, n_bytes, &limits);
     image_plan plan;
     job.cancelled = is_cancelled;
     job.ctx = p;
@@ -143,7 +146,7 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
     }
     if (err == ERR_OK) {
         const engine_media_facts facts = {.width = plan.width, .height = plan.height};
-        *p->tokens = (preview_tokens){1, tokens_of(pc, height, width) + WORDS_PICTURE};
+        *p->tokens = (preview_tokens){1, tokens_of(pc, height, width) + WORDS_IMAGE};
         p->hooks->facts(p->hooks->ctx, &facts);
         err = show_thumb(p, &img, 0.0, detail);
     }
@@ -152,15 +155,15 @@ static err_code preview_picture(previewer *p, int fd, size_t n_bytes, err_detail
     return err;
 }
 
-err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_film,
+err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_video,
                         const preview_hooks *hooks, err_detail *detail)
 {
     previewer p = {.e = e, .hooks = hooks, .tokens = out, .memory = {.ledger = e->memory}};
     *out = (preview_tokens){0};
-    if (!e->vision || (is_film && !e->info.has_video)) {
+    if (!e->vision || (is_video && !e->info.has_video)) {
         return err_set(detail, ERR_UNSUPPORTED, "this model cannot see it");
     }
-    err_code err = (is_film ? preview_film : preview_picture)(&p, fd, n_bytes, detail);
+    err_code err = (is_video ? preview_video : preview_image)(&p, fd, n_bytes, detail);
     ledger_give_all(&p.memory);
     return err;
 }

@@ -57,9 +57,9 @@ static jinja_value *constant(builder *b, const char *text)
     return jinja_own_str(b->a, text);
 }
 
-/* An answer that came back with its reasoning in front, "<think>...</think>", as other servers give it: fills reasoning
- * and returns how many bytes of the first part that takes, or returns 0. Templates look for the markers themselves,
- * but in contents these are guarded. */
+/* An answer that came back with its reasoning in front, "<think>...</think>", as other servers give
+ * it: fills reasoning and returns how many bytes of the first part that takes, or returns 0.
+ * Templates look for the markers themselves, but in contents these are guarded. */
 static size_t find_thinking(const builder *b, const chat_message *m, const char **reasoning, size_t *len)
 {
     static const char OPEN[] = "<think>", CLOSE[] = "</think>";
@@ -160,7 +160,7 @@ static jinja_value *message_value(builder *b, const chat_message *m)
     return ok ? dict : NULL;
 }
 
-/* The template's variables, or NULL without memory. */
+/* The template's variables, or NULL if out of memory. */
 static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
 {
     jinja_value *vars = jinja_dict(b->a), *messages = jinja_list(b->a);
@@ -181,7 +181,7 @@ static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
     return ok ? vars : NULL;
 }
 
-/* invite: with the words that invite an answer at the end. */
+/* invite: with the generation prompt at the end. */
 static err_code render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
                        bool invite, err_detail *detail)
 {

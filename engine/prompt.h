@@ -1,5 +1,5 @@
-/* prompt: a chat's text as the checkpoint's template renders it, with what users wrote guarded against special
- * tokens. Prep threads; private to engine/.
+/* prompt: a chat rendered by the checkpoint's template, with user text escaped so that it never
+ * becomes a special token. Prep threads; private to engine/.
  *
  *     prompt_render(&text, model, template, chat, &detail);
  */
@@ -10,21 +10,23 @@
 #include "engine/chat.h"
 #include "model/model.h"
 
-/* Appends the rendered prompt to out. An answer that `in` continues follows the words that invite one, as it stands.
- * ERR_INVALID with the template's own message. */
+/* Appends the rendered prompt to out. An assistant prefill of `in` follows the generation prompt
+ * unchanged. ERR_INVALID with the template's own message. */
 MUST_CHECK err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template,
                                   const chat_input *in, err_detail *detail);
 
-/* Length in bytes of the part of `text` (which prompt_render gave for `in`) that comes before the words inviting an
- * answer, or 0 if the template does not end that way. That much of the prompt comes back in the next turn. */
+/* Length in bytes of the part of `text` (which prompt_render gave for `in`) that comes before the
+ * generation prompt, or 0 if the template does not end that way. That much of the prompt comes back
+ * in the next turn. */
 size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
                           const chat_input *in);
 
-/* True if the prompt ends inside an open think block: the answer then begins as reasoning. Of a prompt that continues
- * an answer ask prompt_continues_thinking instead: what was said may look like anything. */
+/* True if the prompt ends inside an open think block: the answer then begins as reasoning. For a
+ * prompt with an assistant prefill use prompt_continues_thinking instead: the prefill may contain
+ * anything. */
 bool prompt_starts_in_thinking(const char *text, size_t len);
 
-/* True if the answer that `in` continues was cut while it was thinking. */
+/* True if the assistant prefill of `in` ends inside its reasoning. */
 bool prompt_continues_thinking(const chat_input *in);
 
 #endif

@@ -1,5 +1,5 @@
-/* request: gen_request, a prompt ready to run: ids, positions, patch rows, complete parameters. Made on a prep
- * thread, then owned by whoever holds the pointer; private to engine/.
+/* request: gen_request, a prompt ready to run: ids, positions, patch rows, complete parameters.
+ * Made on a prep thread, then owned by whoever holds the pointer; private to engine/.
  *
  *     gen_request *r = gen_request_create(); ... gen_request_free(r);
  */
@@ -15,18 +15,18 @@
 #include "text/tokenizer.h"
 #include "vision/processor.h"
 
-/* One picture or film of the prompt, in order of appearance. */
+/* One image or video of the prompt, in order of appearance. */
 typedef struct gen_media {
-    uint8_t
-        hash[HASH_BYTES]; /* of the file as it was sent: what tells two pictures apart in the prefix cache */
-    patches patches;      /* freed as soon as it is encoded; without rows if it needs no encoding */
-    uint8_t key[HASH_BYTES];         /* in the vision cache */
+    /* of the file as it was sent: identifies the image in the prefix cache */
+    uint8_t hash[HASH_BYTES];
+    patches patches;         /* freed as soon as it is encoded; without rows if it needs no encoding */
+    uint8_t key[HASH_BYTES]; /* in the vision cache */
     const vision_features *features; /* found there, and held; NULL: to be encoded */
-    size_t pixels;                   /* of a decoded picture */
+    size_t pixels;                   /* of a decoded image */
     bool is_video;
     int32_t first_row; /* index of its first row among the prompt's replaced embedding rows */
     int32_t n_rows;    /* == patches.n_tokens */
-    int32_t n_units;   /* == patches.t: 1 for a picture, pairs of frames for a film */
+    int32_t n_units;   /* == patches.t: 1 for an image, pairs of frames for a video */
 } gen_media;
 
 struct gen_request {
@@ -59,7 +59,7 @@ struct gen_request {
 /* Frees the patches of a medium, gives back their memory, and lets go of the features. */
 void gen_request_drop_media(gen_request *r, size_t i);
 
-/* All zero; NULL without memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
+/* All zero; NULL if out of memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
 MUST_CHECK gen_request *gen_request_create(void);
 
 #endif

@@ -27,13 +27,13 @@ step_plan scheduler_plan(scheduler *s, const slot_view *slots, int32_t n_slots, 
     return plan;
 }
 
-/* Of the time of a decode step, how much prompts may take before the next one; alone, a chunk goes on until it is time
- * to look who was cancelled. */
-#define PROMPT_SHARE 1.0
-#define ALONE_MS     100.0
+/* Of the time of a decode step, how much prompts may take before the next one; alone, a chunk goes
+ * on until it is time to look who was cancelled. */
+#define PROMPT_FRACTION 1.0
+#define ALONE_MS        100.0
 
 bool scheduler_more_pieces(int32_t n, double spent_ms, double decode_ms)
 {
-    const double most = decode_ms > 0.0 ? PROMPT_SHARE * decode_ms : ALONE_MS;
+    const double most = decode_ms > 0.0 ? PROMPT_FRACTION * decode_ms : ALONE_MS;
     return spent_ms * (n + 1) <= most * n;
 }

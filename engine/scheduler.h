@@ -1,10 +1,12 @@
-/* scheduler: what the next step does. Pure policy: no threads, no I/O, no tensors, so that tests can play it.
+/* scheduler: decides what the next step does. Pure policy: no threads, no I/O, no tensors, so that
+ * tests can simulate it.
  *
  *     step_plan plan = scheduler_plan(&sched, views, n_slots, chunk);
  *
- * A step lets every decoding sequence advance by one block, then does at most one piece of prompt work: one
- * vision unit, or some pieces of one prefill chunk of one sequence, in turn among those that wait. So a running answer
- * waits for at most one such piece between two tokens, and a long prompt cannot starve another prompt.
+ * A step advances every decoding sequence by one block, then does at most one unit of prompt work:
+ * one vision unit, or some pieces of one prefill chunk of one sequence, round-robin among the
+ * waiting ones. So a running answer waits for at most one such unit between two tokens, and a long
+ * prompt cannot starve another prompt.
  */
 #ifndef PARLEY_ENGINE_SCHEDULER_H
 #define PARLEY_ENGINE_SCHEDULER_H
@@ -37,7 +39,8 @@ typedef struct step_plan {
 /* chunk: most prompt tokens a step. */
 step_plan scheduler_plan(scheduler *s, const slot_view *slots, int32_t n_slots, int32_t chunk);
 
-/* Whether one more piece of a chunk may follow n that took spent_ms since the step's decode_ms (0: nobody decodes). */
+/* Whether one more piece of a chunk may follow n pieces that took spent_ms, after decode_ms of the
+ * same step (0: nothing decodes). */
 bool scheduler_more_pieces(int32_t n, double spent_ms, double decode_ms);
 
 #endif

@@ -1,9 +1,10 @@
-/* step: the engine thread. Each turn of the loop: drop the cancelled, admit the waiting, ask the scheduler for a plan,
- * run it (one decode step of every answer; one vision unit or prefill chunk), push events.
+/* step: the engine thread. Each turn: drop the cancelled, admit the waiting, ask the scheduler for a
+ * plan, run it (a decode step of every answer; one vision unit or prefill chunk), push events.
  *
- * Decode and prefill are separate forward calls, so that an answer's arithmetic never depends on what else runs:
- * decode batches stay within NN_ROWS_EXACT rows, and a prompt is always cut at the same places. A prefill chunk is
- * interrupted between layers, so that answers need not wait for the whole of it.
+ * Decode and prefill are separate forward calls, so that an answer's arithmetic never depends on
+ * what else runs: decode batches stay within NN_ROWS_EXACT rows, and a prompt is always cut at the
+ * same places. A prefill chunk is interrupted between layers, so that answers need not wait for the
+ * whole of it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 #include "engine/constrain.h"
 #include "engine/engine_private.h"
 
-/* Patches that one vision unit may hold; a picture is one unit, a film goes in groups of frames. */
-/* SCRATCH_KEPT: bytes of the encoder's scratch that stay between pictures. */
+/* Patches that one vision unit may hold; an image is one unit, a video goes in groups of frames. */
+/* SCRATCH_KEPT: bytes of the encoder's scratch that stay between images. */
 enum { VISION_UNIT_PATCHES = 4096, VISION_SCRATCH_KEPT = 32 << 20 };
 
 /* ---- events ---- */
@@ -54,7 +55,7 @@ static void emit_progress(engine *e, const slot *s, int32_t processed, int32_t t
     }
 }
 
-/* Says how many of the prompt's pictures and pairs of film frames are encoded. */
+/* Says how many of the prompt's images and pairs of video frames are encoded. */
 static void emit_vision_progress(engine *e, const slot *s)
 {
     int32_t done = s->frames_done, total = 0;
@@ -139,8 +140,8 @@ static draft_context drafting_context(const engine *e)
 
 /* ---- prefix cache ---- */
 
-/* The key of the prompt: who may share, then each token; rows of a picture carry bits of its hash instead, other ones
- * in each row, so that two pictures differ in all of them. */
+/* The key of the prompt: the sharing scope, then each token; rows of an image carry bits of its
+ * hash instead, other ones in each row, so that two images differ in all of them. */
 static void make_key(slot *s)
 {
     const gen_request *r = s->req;
@@ -159,8 +160,8 @@ static void make_key(slot *s)
     s->n_key = 1 + r->prompt.len;
 }
 
-/* Keeps the state of the slot's sequence as it stands; hidden: the last row's. A full cache is no error. The slot may
- * be free already: the end of an answer is kept too. */
+/* Keeps the state of the slot's sequence as it stands; hidden: the last row's. A full cache is no
+ * error. The slot may be free already: the end of an answer is kept too. */
 static void keep_state(engine *e, slot *s, const float *hidden)
 {
     if (s->cache_fed) {
@@ -168,7 +169,7 @@ static void keep_state(engine *e, slot *s, const float *hidden)
     }
 }
 
-/* Continues from the longest cached prefix of the prompt that leaves at least one token to compute. */
+/* Continues from the longest cached prefix that leaves at least one token to compute. */
 static err_code resume_prefix(engine *e, slot *s, err_detail *detail)
 {
     gen_request *r = s->req;
@@ -319,8 +320,8 @@ static void watch_thinking(const engine *e, slot *s, int32_t id)
 
 enum { NO_DRAFT = -1 };
 
-/* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer; `draft` is what was
- * guessed for it, or NO_DRAFT. False when the slot is free afterwards. */
+/* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer;
+ * `draft` is what was guessed for it, or NO_DRAFT. False when the slot is free afterwards. */
 static bool take_token(engine *e, slot *s, float *logits, int32_t draft)
 {
     const gen_params *p = &s->req->params;
@@ -392,7 +393,8 @@ static bool may_draft(const engine *e, const slot *s)
     return e->drafting && !s->req->params.no_draft;
 }
 
-/* How many drafts the slot has use and room for, at most k. A draft that would end the answer takes neither. */
+/* How many drafts the slot has use and room for, at most k. A draft that would end the answer takes
+ * neither. */
 static int32_t useful_drafts(const slot *s, int32_t k)
 {
     int32_t room = seq_state_cap(s->seq) - seq_state_len(s->seq) - 1;
@@ -416,8 +418,9 @@ static void add_run(block *b, slot *s)
     }
 }
 
-/* Says what the model draws at each row of a run for as long as the drafts agree with it; puts the sequence back to
- * the last row that counts. Returns how many drafts were right; *n_judged: how many were compared with a draw. */
+/* Says what the model draws at each row of a run for as long as the drafts agree with it; puts the
+ * sequence back to the last row that counts. Returns how many drafts were right; *n_judged: how
+ * many were compared with a draw. */
 static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_judged)
 {
     const draft_context ctx = drafting_context(e);
@@ -467,7 +470,8 @@ static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_j
     return n_right;
 }
 
-/* One block of every answer in the decode phase: a row each, and the rows of what the draft head guessed. */
+/* One block of every answer in the decode phase: a row each, and the rows of what the draft head
+ * guessed. */
 static void decode_step(engine *e)
 {
     block b = {0};
@@ -535,7 +539,7 @@ static void decode_step(engine *e)
 
 /* ---- prompts ---- */
 
-/* All rows of the current picture or film are there. */
+/* All rows of the current image or video are there. */
 static void finish_medium(engine *e, slot *s)
 {
     gen_request *r = s->req;
@@ -551,8 +555,8 @@ static void finish_medium(engine *e, slot *s)
     }
 }
 
-/* Takes the rows of the current picture or film from the vision cache. What was not there when the request was prepared
- * may have been encoded for another one since. */
+/* Takes the rows of the current image or video from the vision cache. What was not there when the
+ * request was prepared may have been encoded for another one since. */
 static bool take_features(engine *e, slot *s, vision_cache *vc)
 {
     gen_media *m = &s->req->media[s->media_done];
@@ -570,7 +574,7 @@ static bool take_features(engine *e, slot *s, vision_cache *vc)
     return true;
 }
 
-/* Encodes the next picture, or the next group of frames of a film. */
+/* Encodes the next image, or the next group of frames of a video. */
 static void vision_step(engine *e, slot *s)
 {
     gen_media *m = &s->req->media[s->media_done];
@@ -609,7 +613,8 @@ static void vision_step(engine *e, slot *s)
     }
 }
 
-/* Enters prompt rows begin .. begin+n-1 into the draft head's cache; the last row of the prompt waits for its token. */
+/* Enters prompt rows begin .. begin+n-1 into the draft head's cache; the last row of the prompt
+ * waits for its token. */
 static err_code show_drafter(engine *e, slot *s, int32_t begin, int32_t n, err_detail *detail)
 {
     const gen_request *r = s->req;
@@ -692,8 +697,8 @@ static void end_chunk(engine *e, slot *s)
     }
 }
 
-/* Some pieces of a chunk of n tokens, as many as there is time for: answers that took decode_ms for their last step
- * (0: there are none) wait for the next one. */
+/* Some pieces of a chunk of n tokens, as many as there is time for: answers that took decode_ms for
+ * their last step (0: there are none) wait for the next one. */
 static void prefill_step(engine *e, slot *s, int32_t n, double decode_ms)
 {
     const int64_t start = clock_ns();
@@ -733,8 +738,8 @@ static void count_steps(engine *e, uint64_t n_steps)
     pthread_mutex_unlock(&e->status_lock);
 }
 
-/* Where the next prefill chunk must end at the latest: at a boundary, so that the state can be kept there, or at the end
- * of the prompt. */
+/* Where the next prefill chunk must end at the latest: at a boundary, so that the state can be kept
+ * there, or at the end of the prompt. */
 static int32_t next_stop(const slot *s)
 {
     const gen_request *r = s->req;

@@ -10,16 +10,16 @@ void think_init(think_watch *w, bool starts_in_thinking, bool may_think, int32_t
                 size_t n_close)
 {
     *w = (think_watch){.budget = budget, .close = close, .n_close = n_close};
-    w->phase = starts_in_thinking ? THINK_OPEN : may_think ? THINK_START : THINK_OVER;
+    w->phase = starts_in_thinking ? THINK_OPEN : may_think ? THINK_START : THINK_CLOSED;
 }
 
 int32_t think_choose(think_watch *w, int32_t drawn, bool is_stop)
 {
     const bool is_spent = w->budget >= 0 && w->n_tokens >= w->budget;
     if (w->phase == THINK_OPEN && w->n_close > 0 && (is_stop || is_spent)) {
-        w->phase = THINK_CLOSING_IT;
+        w->phase = THINK_FORCED_CLOSE;
     }
-    return w->phase == THINK_CLOSING_IT ? w->close[w->n_closed] : drawn;
+    return w->phase == THINK_FORCED_CLOSE ? w->close[w->n_closed] : drawn;
 }
 
 void think_end(think_watch *w)
@@ -33,7 +33,7 @@ static void watch_start(think_watch *w, char c)
         return;
     }
     if (c != OPEN[w->n_matched]) {
-        w->phase = THINK_OVER;
+        w->phase = THINK_CLOSED;
         return;
     }
     w->n_matched++;
@@ -42,9 +42,9 @@ static void watch_start(think_watch *w, char c)
 
 void think_accept(think_watch *w, const char *text, size_t len)
 {
-    if (w->phase == THINK_CLOSING_IT) {
+    if (w->phase == THINK_FORCED_CLOSE) {
         w->n_closed++;
-        w->phase = w->n_closed == w->n_close ? THINK_OVER : THINK_CLOSING_IT;
+        w->phase = w->n_closed == w->n_close ? THINK_CLOSED : THINK_FORCED_CLOSE;
         return;
     }
     w->n_tokens += w->phase == THINK_OPEN;
@@ -54,7 +54,7 @@ void think_accept(think_watch *w, const char *text, size_t len)
         }
         w->tail = w->tail << 8 | (unsigned char)text[i];
         if (w->phase == THINK_OPEN && w->tail == CLOSE) {
-            w->phase = THINK_OVER;
+            w->phase = THINK_CLOSED;
         }
     }
 }

@@ -1,14 +1,15 @@
-/* think: watches the think block of one answer and closes it when its budget is spent, or when the model would end
- * its answer inside of it. Engine thread; embedded by value.
+/* think: tracks the think block of one answer and closes it when its budget is exhausted, or when
+ * the model would end its answer inside it. Engine thread; embedded by value.
  *
  *     think_init(&w, starts_in_thinking, may_think, budget, close_ids, n_close);
- *     id = think_choose(&w, drawn, is_stop);       // what is said: the drawn token, or the next of the closing text
+ *     id = think_choose(&w, drawn, is_stop);       // the token to emit: the drawn one, or the next of the closing text
  *     think_accept(&w, token_bytes, len);          // what was said
  *
- * Closing tokens are said like drawn ones: they enter the sequence, the cache and the client's text. What is said
- * depends on nothing but what was said and drawn before, so it is the same with drafts and in a batch.
+ * Closing tokens are emitted like drawn ones: they enter the sequence, the cache and the client's
+ * text. What is emitted depends only on what was emitted and drawn before, so it is the same with
+ * drafts and in a batch.
  *
- * As in server/reply_parser.h, an answer thinks at its beginning or not at all.
+ * As in server/reply_parser.h, an answer can think only at its start.
  */
 #ifndef PARLEY_ENGINE_THINK_H
 #define PARLEY_ENGINE_THINK_H
@@ -23,8 +24,8 @@
 typedef enum think_phase {
     THINK_START, /* the answer may begin with <think> */
     THINK_OPEN,
-    THINK_CLOSING_IT,
-    THINK_OVER
+    THINK_FORCED_CLOSE,
+    THINK_CLOSED
 } think_phase;
 
 typedef struct think_watch {
@@ -41,10 +42,10 @@ typedef struct think_watch {
 void think_init(think_watch *w, bool starts_in_thinking, bool may_think, int32_t budget, const int32_t *close,
                 size_t n_close);
 
-/* The token to say where the model drew `drawn`; is_stop: that would end the answer. */
+/* The token to emit where the model drew `drawn`; is_stop: that one would end the answer. */
 int32_t think_choose(think_watch *w, int32_t drawn, bool is_stop);
 
-/* The block has had enough: it is closed at the next token, or as soon as it opens. */
+/* Ends the reasoning: the block is closed at the next token, or as soon as it opens. */
 void think_end(think_watch *w);
 
 /* A token with this text became part of the answer; len 0 for one that is never shown. */

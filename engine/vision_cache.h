@@ -1,13 +1,13 @@
-/* vision_cache: what the vision encoder made of pictures and films, found again by the hash of the file. Any thread.
+/* vision_cache: encoder output of images and videos, keyed by the hash of the file. Any thread.
  *
  *     uint8_t key[HASH_BYTES]; vision_cache_key(key, scope, file_hash, is_video, &processor);
  *     const vision_features *f = vision_cache_find(vc, key);      // held: not freed before it is released
  *     if (f) { ... f->rows ... vision_cache_release(f); } else { encode; vision_cache_store(vc, key, ...); }
  *
- * The key holds everything the rows depend on: who may share (an API key), the file and what of it is shown, the
- * processor's settings. The weights are the engine's own, and the cache lives and ends with it. Keys are compared
- * whole. Bounded by bytes; the least recently used features go first. Features that somebody holds outlive their place
- * in the cache, and nothing is ever changed once it is stored.
+ * The key covers everything the rows depend on: the sharing scope (an API key), the file and how it
+ * is sampled, and the processor's settings. The cache belongs to one engine, so the weights are not
+ * part of the key. Keys are compared in full. Bounded by bytes; the least recently used features
+ * are evicted first. Features in use outlive their eviction, and entries are immutable.
  */
 #ifndef PARLEY_ENGINE_VISION_CACHE_H
 #define PARLEY_ENGINE_VISION_CACHE_H
@@ -21,12 +21,12 @@
 
 typedef struct vision_cache vision_cache;
 
-/* The encoded form of one picture or film. */
+/* The encoded form of one image or video. */
 typedef struct vision_features {
     int32_t t, h, w;    /* grid in patches */
     int32_t n_rows;     /* placeholders in the prompt */
-    size_t pixels;      /* of the decoded picture, for the limit of a request; 0 for films */
-    double *timestamps; /* films: [t]; NULL for pictures */
+    size_t pixels;      /* of the decoded image, for the limit of a request; 0 for videos */
+    double *timestamps; /* videos: [t]; NULL for images */
     float *rows;        /* [n_rows, width] */
 } vision_features;
 
@@ -35,12 +35,12 @@ typedef struct vision_cache_stats {
     size_t n_entries, bytes;
 } vision_cache_stats;
 
-/* Features of `width` floats a row, at most `budget` bytes of them; NULL without memory. */
+/* Features of `width` floats a row, at most `budget` bytes of them; NULL if out of memory. */
 MUST_CHECK vision_cache *vision_cache_create(size_t budget, int32_t width);
-/* Nobody may hold features any more. NULL allowed. */
+/* All features must have been released. NULL allowed. */
 void vision_cache_destroy(vision_cache *vc);
 
-/* The key of a file whose hash (and what of it is shown, for a film) is `file`. */
+/* The key of a file whose hash (and what of it is shown, for a video) is `file`. */
 void vision_cache_key(uint8_t out[HASH_BYTES], uint64_t scope, const uint8_t file[HASH_BYTES], bool is_video,
                       const processor_config *pc);
 
@@ -48,8 +48,8 @@ void vision_cache_key(uint8_t out[HASH_BYTES], uint64_t scope, const uint8_t fil
 const vision_features *vision_cache_find(vision_cache *vc, const uint8_t key[HASH_BYTES]);
 void vision_cache_release(const vision_features *f); /* NULL allowed */
 
-/* Stores a copy of rows [p->n_tokens, width], unless the key is there already, it is larger than the budget, or memory
- * is short: then nothing is lost but the entry. */
+/* Stores a copy of rows [p->n_tokens, width], unless the key is there already, it is larger than
+ * the budget, or memory is short: then nothing is lost but the entry. */
 void vision_cache_store(vision_cache *vc, const uint8_t key[HASH_BYTES], const patches *p, size_t pixels,
                         const float *rows);
 

@@ -4,8 +4,8 @@
 #include "model/layers.h"
 #include "model/seq_layout.h"
 
-/* Keys and values of all rows, projected [T, nkv * hd]: keys are normed and rotated in place, both stored in every
- * run's cache. */
+/* Keys and values of all rows, projected [T, nkv * hd]: keys are normed and rotated in place, both
+ * stored in every run's cache. */
 static void store_keys(const layer_ctx *lc, float *k, const float *v, const attention_weights *w,
                        size_t kv_layer)
 {

@@ -17,7 +17,8 @@ struct checkpoint {
     char path[4096];
 };
 
-/* The one GGUF model of a folder without config.json; false, and nothing said, if there is no such file. */
+/* The one GGUF model of a folder without config.json; false, and nothing said, if there is no such
+ * file. */
 static bool find_gguf(char *out, size_t cap, const char *dir, size_t *n_found)
 {
     char path[4096];
@@ -25,8 +26,8 @@ static bool find_gguf(char *out, size_t cap, const char *dir, size_t *n_found)
     *n_found = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
         const char *part = strstr(e->d_name, "-of-");
-        const bool later =
-            part && part - e->d_name >= 6 && strncmp(part - 6, "-00001", 6) != 0; /* part 2, 3 ... */
+        /* part 2, 3 ... */
+        const bool later = part && part - e->d_name >= 6 && strncmp(part - 6, "-00001", 6) != 0;
         if (name_ends_with(e->d_name, ".gguf") && !later && !strstr(e->d_name, "mmproj") &&
             file_join(path, sizeof path, dir, e->d_name)) {
             ++*n_found;

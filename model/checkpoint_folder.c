@@ -1,6 +1,7 @@
-/* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json, chat_template.jinja; the same with
- * matrices in our blocks, as `parley convert` writes it (NAME.q8 or NAME.q4 in place of NAME); as MLX tools convert it
- * (mlx.h); and with matrices in 8-bit floats (fp8.h). */
+/* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json,
+ * chat_template.jinja; the same with matrices in our blocks, as `parley convert` writes it (NAME.q8
+ * or NAME.q4 in place of NAME); as MLX tools convert it (mlx.h); and with matrices in 8-bit floats
+ * (fp8.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ typedef struct folder {
     const char *dir;
 } folder;
 
-/* What stands before canonical names: in official exports, text-only ones, and those of MLX tools. The first that fits
- * counts. */
+/* What precedes canonical names: in official exports, text-only ones, and those of MLX tools. The
+ * first that fits counts. */
 static const struct {
     const char *stored, *canonical;
 } PREFIXES[] = {
@@ -33,7 +34,7 @@ static const struct {
     {"model.", ""},
 };
 
-/* The name without its prefix, in `memory`; NULL without memory. */
+/* The name without its prefix, in `memory`; NULL if out of memory. */
 static char *canonical_name(arena *memory, const char *stored)
 {
     size_t skip = 0;
@@ -54,7 +55,8 @@ static char *canonical_name(arena *memory, const char *stored)
     return name;
 }
 
-/* Turns bytes [rows, bytes of a row] under NAME.q8 or NAME.q4 into a packed matrix, and cuts the name. */
+/* Turns bytes [rows, bytes of a row] under NAME.q8 or NAME.q4 into a packed matrix, and cuts the
+ * name. */
 static void recognise_blocks(char *name, tensor *t)
 {
     const size_t n = strlen(name);
@@ -126,7 +128,8 @@ static err_code open_tokenizer(void *self, tokenizer **out, err_detail *detail)
     return tokenizer_open(out, path, detail);
 }
 
-/* The template inside tokenizer_config.json: a text, or a list of {name, template} of which "default" counts. */
+/* The template inside tokenizer_config.json: a text, or a list of {name, template} of which
+ * "default" counts. */
 static err_code read_embedded_template(void *self, bytes *out, err_detail *detail)
 {
     json_doc *doc = NULL;

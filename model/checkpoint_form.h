@@ -1,11 +1,12 @@
-/* checkpoint_form: what a form of checkpoints (a folder of safetensors, a GGUF file) has to do. Loading thread; afterwards
- * immutable.
+/* checkpoint_form: what a form of checkpoints (a folder of safetensors, a GGUF file) has to do.
+ * Loading thread; afterwards immutable.
  *
  *     void *self = NULL; checkpoint_contents contents = {.memory = memory};
  *     err = CHECKPOINT_FOLDER.open(&self, &contents, "DIR", NULL, &detail);
  *
- * A form is one file with one such table. Its open function adds every tensor under its canonical name (checkpoint.h) to the
- * contents and states the traits. What stands behind that, config, families, layers and vision encoder, knows no forms.
+ * A form is one file with one such table. Its open function adds every tensor under its canonical
+ * name (checkpoint.h) to the contents and states the traits. What stands behind that, config,
+ * families, layers and vision encoder, knows no forms.
  */
 #ifndef PARLEY_MODEL_CHECKPOINT_FORM_H
 #define PARLEY_MODEL_CHECKPOINT_FORM_H
@@ -17,9 +18,10 @@
 #include "model/tensor_table.h"
 #include "text/tokenizer.h"
 
-/* What differs between forms in how the numbers are meant. Zeros: as published. */
+/* How the stored numbers differ between forms. Zeros: as published. */
 typedef struct checkpoint_traits {
-    /* Zero-centred norms are stored with their 1 added: those of the decoder and vision tower; of the draft head. */
+    /* Zero-centred norms are stored with their 1 added: those of the decoder and vision tower; of
+     * the draft head. */
     bool norms_hold_one, mtp_norms_hold_one;
     /* Value head h of GatedDeltaNet reads key head h % nk; otherwise h / (nv / nk). */
     bool value_heads_tiled;
@@ -34,8 +36,8 @@ typedef struct checkpoint_contents {
 
 /* self is what open gave. */
 typedef struct checkpoint_form {
-    /* path lives as long as the checkpoint; mmproj: the file of the vision tower, or NULL. *self is closed by the caller, also
-     * after a failure. */
+    /* path lives as long as the checkpoint; mmproj: the file of the vision tower, or NULL. *self is
+     * closed by the caller, also after a failure. */
     err_code (*open)(void **self, checkpoint_contents *out, const char *path, const char *mmproj,
                      err_detail *detail);
     /* See json_source. */
@@ -48,8 +50,8 @@ typedef struct checkpoint_form {
 
 /* config.json, safetensors, tokenizer.json, chat_template.jinja. */
 extern const checkpoint_form CHECKPOINT_FOLDER;
-/* A file, or one of its parts; the vision tower from the file mmproj or, if that is NULL, from a *mmproj*.gguf in the same
- * folder. */
+/* A file, or one of its parts; the vision tower from the file mmproj or, if that is NULL, from a
+ * *mmproj*.gguf in the same folder. */
 extern const checkpoint_form CHECKPOINT_GGUF;
 
 #endif

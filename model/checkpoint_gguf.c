@@ -1,4 +1,5 @@
-/* The GGUF form: one file, or its parts, with everything inside; and, beside it, an mmproj file with the vision tower. */
+/* The GGUF form: one file, or its parts, with everything inside; and, beside it, an mmproj file
+ * with the vision tower. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -129,7 +130,7 @@ static uint64_t deepstack_place(const gguf_form *g, uint64_t layer)
     return place;
 }
 
-/* Writes the canonical name; false if the tensor is no part of a model that is known here. */
+/* Writes the canonical name; false if the tensor is not part of a model that is known here. */
 static bool canonical_name(char out[NAME_BYTES], const gguf_form *g, const char *stored)
 {
     const char *rest = stored,
@@ -173,7 +174,8 @@ static err_code no_memory(const gguf_form *g, err_detail *detail)
     return err_set(detail, ERR_NOMEM, "%s: no memory for the table of tensors", g->path);
 }
 
-/* Some tensors are kept in another form than published: A_log as -exp(A_log), others without a size of 1. */
+/* Some tensors are kept in another form than published: A_log as -exp(A_log), others without a size
+ * of 1. */
 static err_code restore(checkpoint_contents *out, const gguf_form *g, named_tensor *named, err_detail *detail)
 {
     tensor *t = &named->view;
@@ -210,7 +212,7 @@ static err_code add_tensor(checkpoint_contents *out, const gguf_form *g, const n
 {
     char name[NAME_BYTES];
     if (!canonical_name(name, g, from->stored)) {
-        return err_set(detail, ERR_UNSUPPORTED, "%s: tensor %.200s is no part of a model that is known here",
+        return err_set(detail, ERR_UNSUPPORTED, "%s: tensor %.200s is not part of a model that is known here",
                        path, from->stored);
     }
     if (from->view.type == DTYPE_OTHER) {
@@ -237,7 +239,8 @@ static err_code add_set(checkpoint_contents *out, const gguf_form *g, err_detail
 
 /* ---- the vision tower ---- */
 
-/* The patch embedding of a pair of frames: two tensors [vh, 3, patch, patch] become one [vh, 3, 2, patch, patch]. */
+/* The patch embedding of a pair of frames: two tensors [vh, 3, patch, patch] become one [vh, 3, 2,
+ * patch, patch]. */
 static err_code add_patch_embedding(checkpoint_contents *out, const gguf_form *g, err_detail *detail)
 {
     const tensor_table *all = gguf_file_tensors(g->vision);
@@ -252,7 +255,7 @@ static err_code add_patch_embedding(checkpoint_contents *out, const gguf_form *g
         memcmp(a->dims, b->dims, 4 * sizeof *a->dims) != 0) {
         return err_set(
             detail, ERR_CORRUPT,
-            "%s: tensors v.patch_embd.weight and v.patch_embd.weight.1 are no two halves of floats",
+            "%s: tensors v.patch_embd.weight and v.patch_embd.weight.1 are not two halves of float weights",
             g->vision_path);
     }
     const size_t n_bytes = a->dims[2] * a->dims[3] * dtype_bytes(a->type), n = a->dims[0] * a->dims[1];
@@ -293,7 +296,8 @@ static bool fits(const gguf_file *vision, const gguf_form *g)
            width == table->view.dims[1];
 }
 
-/* Looks for *mmproj*.gguf in the model's folder; the first in alphabetical order that fits is taken. */
+/* Looks for *mmproj*.gguf in the model's folder; the first in alphabetical order that fits is
+ * taken. */
 static void find_vision(gguf_form *g)
 {
     char dir[PATH_BYTES], best[NAME_BYTES] = "", path[PATH_BYTES];
@@ -336,7 +340,7 @@ static err_code take_vision(gguf_form *g, const char *path, err_detail *detail)
     err_code err = gguf_file_open(&g->vision, path, detail);
     if (!err && !fits(g->vision, g)) {
         err = err_set(detail, ERR_INVALID,
-                      "%s is no vision tower of %s: clip.projector_type must be qwen3vl_merger, and "
+                      "%s is not a vision tower of %s: clip.projector_type must be qwen3vl_merger, and "
                       "clip.vision.projection_dim the model's embedding_length",
                       path, g->path);
     }

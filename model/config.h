@@ -1,4 +1,5 @@
-/* config: model_config, the immutable recipe that config_load reads. Plain data; names follow config.json.
+/* config: model_config, the immutable recipe that config_load reads. Plain data; names follow
+ * config.json.
  *
  *     size_t n = model_config_feature_width(&cfg);
  */
@@ -53,8 +54,8 @@ typedef struct model_config {
     int32_t top_k;
 } model_config;
 
-/* Floats of a row that the vision encoder gives for a placeholder: its embedding, then what is added behind each of the
- * first n_deepstack layers. */
+/* Floats of a row that the vision encoder gives for a placeholder: its embedding, then what is
+ * added behind each of the first n_deepstack layers. */
 static inline size_t model_config_feature_width(const model_config *cfg)
 {
     return (size_t)cfg->hidden_size * (1 + (size_t)cfg->n_deepstack);

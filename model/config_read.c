@@ -76,7 +76,7 @@ void config_read_sizes(model_config *cfg, const config_section *text, const conf
     cfg->max_position_embeddings = config_int(text, "max_position_embeddings", 1, CONFIG_MAX_CONTEXT, 32768);
     cfg->rms_norm_eps = (float)config_number(text, "rms_norm_eps", 0.0, 1.0, 1e-6);
     if (cfg->n_heads % cfg->n_kv_heads != 0) {
-        config_fail(text, ERR_INVALID, "%d query heads are no multiple of %d key heads", cfg->n_heads,
+        config_fail(text, ERR_INVALID, "%d query heads are not a multiple of %d key heads", cfg->n_heads,
                     cfg->n_kv_heads);
     }
 }
@@ -136,8 +136,9 @@ void config_read_deltanet(model_config *cfg, const config_section *text)
                     cfg->conv_kernel);
     }
     if (cfg->delta_n_v % cfg->delta_n_k != 0) {
-        config_fail(text, ERR_INVALID, "%d value heads are no multiple of %d key heads (linear_num_*_heads)",
-                    cfg->delta_n_v, cfg->delta_n_k);
+        config_fail(text, ERR_INVALID,
+                    "%d value heads are not a multiple of %d key heads (linear_num_*_heads)", cfg->delta_n_v,
+                    cfg->delta_n_k);
     }
 }
 
@@ -177,7 +178,7 @@ void config_read_rope(model_config *cfg, const config_section *text, const confi
 {
     const json *params = json_get(text->object, "rope_parameters");
     config_section rope = *text;
-    const double outer_factor = config_number(text, "partial_rotary_factor", 0.0, 1.0, d->rotary_share);
+    const double outer_factor = config_number(text, "partial_rotary_factor", 0.0, 1.0, d->rotary_fraction);
     if (!params) {
         params = json_get(text->object, "rope_scaling");
     }

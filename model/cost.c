@@ -46,7 +46,8 @@ static void add_layer(model_cost *cost, const layer_weights *l, const model_conf
     if (is_attention) {
         cost->slot_flops += 4.0 * cfg->n_heads * cfg->head_dim;
     } else {
-        /* the state is read and written, and so are three rows of the convolution's inputs, beside its four weights */
+        /* the state is read and written, and so are three rows of the convolution's inputs, beside
+         * its four weights */
         const double width = 2.0 * cfg->delta_n_k * cfg->delta_dk + (double)cfg->delta_n_v * cfg->delta_dv;
         const double state = (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv;
         cost->step_bytes += (2 * state + (2 * 3 + 4) * width) * sizeof(float);

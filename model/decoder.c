@@ -174,8 +174,8 @@ static err_code check_batch(const batch *b, decoder_scratch *sc, err_detail *det
     return ERR_OK;
 }
 
-/* h = embedding rows; rows of media placeholders come from the vision encoder, and what follows there in a row is kept
- * for the first layers. */
+/* h = embedding rows; rows of media placeholders come from the vision encoder, and what follows
+ * there in a row is kept for the first layers. */
 static void embed(const model_parts *parts, const model_config *cfg, const batch *b, decoder_scratch *sc)
 {
     const size_t H = sc->hidden_size, width = model_config_feature_width(cfg), n_deep = width - H;
@@ -226,7 +226,8 @@ static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer
     nn_add(sc->c, h, sc->y, T * H);
 }
 
-/* Logits of the wanted rows, at most NN_ROWS_EXACT at a time: a row's logits never depend on its company. */
+/* Logits of the wanted rows, at most NN_ROWS_EXACT at a time: a row's logits never depend on its
+ * company. */
 static void head_forward(const model_parts *parts, decoder_scratch *sc)
 {
     size_t n = (size_t)sc->n_logit_rows, H = sc->hidden_size, V = sc->vocab_size;
@@ -289,9 +290,10 @@ static void end_forward(const model_parts *parts, decoder_scratch *sc)
     }
 }
 
-/* Rows of a small piece: as much work as a few tokens make in all layers. Behind a long history attention costs more than
- * all the rest: fewer rows then. That changes no bit: the products of a row do not depend on the other rows (elsewhere
- * there are no small pieces), and the delta rule's own blocks are not cut. */
+/* Rows of a small piece: as much work as a few tokens make in all layers. Behind a long history
+ * attention costs more than all the rest: fewer rows then. That changes no bit: the products of a
+ * row do not depend on the other rows (elsewhere there are no small pieces), and the delta rule's
+ * own blocks are not cut. */
 static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
 {
     enum { TOKENS = 4, DELTA_BLOCK = 64, MOST = 128, LEAST = 8, ATTENTION_IS_DEARER = 2 };

@@ -1,4 +1,5 @@
-/* decoder: one batch of tokens through all layers. Prefill and decode are the same call. Engine thread.
+/* decoder: one batch of tokens through all layers. Prefill and decode are the same call. Engine
+ * thread.
  *
  *     decoder_scratch *sc; err = decoder_scratch_create(&sc, m, c, max_rows, max_logit_rows, &detail);
  *     err = decoder_forward(m, c, &batch, sc, &detail);
@@ -51,27 +52,31 @@ void decoder_scratch_destroy(decoder_scratch *sc); /* NULL allowed */
 /* Bytes that decoder_scratch_create takes. */
 size_t decoder_scratch_bytes(const model *m, int32_t max_rows, int32_t max_logit_rows);
 
-/* Runs the batch; every run's seq_state advances by its n_rows. ERR_LIMIT if a sequence would exceed its
- * capacity (nothing is changed then). */
+/* Runs the batch; every run's seq_state advances by its n_rows. ERR_LIMIT if a sequence would
+ * exceed its capacity (nothing is changed then). */
 MUST_CHECK err_code decoder_forward(const model *m, compute *c, const batch *b, decoder_scratch *sc,
                                     err_detail *detail);
 
-/* The same piece by piece (half a layer, or with `small` some rows of it), so that a long forward can be interrupted by one
- * in another scratch: begin, then next until it says false. How it is cut changes no bit of the result. The batch is read by
- * begin alone; its sequences are not to be touched until the end. A forward that was begun may be given up if its sequences
- * are then reset or restored. */
+/* The same piece by piece (half a layer, or with `small` some rows of it), so that a long forward
+ * can be interrupted by one in another scratch: begin, then next until it says false. How it is cut
+ * changes no bit of the result. The batch is read by begin alone; its sequences are not to be
+ * touched until the end. A forward that was begun may be given up if its sequences are then reset
+ * or restored. */
 MUST_CHECK err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scratch *sc,
                                   err_detail *detail);
 bool decoder_next(const model *m, decoder_scratch *sc, bool small); /* true: there is more */
 
-/* Logits [vocab_size] of the i-th wanted row of the last forward; writable by the sampler; valid until the next. */
+/* Logits [vocab_size] of the i-th wanted row of the last forward; writable by the sampler; valid
+ * until the next. */
 float *decoder_logits(decoder_scratch *sc, int32_t i);
 
-/* Hidden state after the final norm of row r of the last forward [hidden_size]; what the MTP head reads. */
+/* Hidden state after the final norm of row r of the last forward [hidden_size]; what the MTP head
+ * reads. */
 const float *decoder_hidden(const decoder_scratch *sc, int32_t row);
 
-/* For checks: called with the hidden rows [n_rows, hidden_size] before the first layer (layer 0) and after every
- * layer i (layer i+1; the last one after the final norm, as transformers reports it). NULL turns it off. */
+/* For checks: called with the hidden rows [n_rows, hidden_size] before the first layer (layer 0)
+ * and after every layer i (layer i+1; the last one after the final norm, as transformers reports
+ * it). NULL turns it off. */
 void decoder_set_trace(decoder_scratch *sc,
                        void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows), void *ctx);
 

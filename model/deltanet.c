@@ -52,7 +52,8 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_r
     }
 }
 
-/* A fused row holds for each key head its part of u's q, k and v and of z; takes them apart (docs/model.md B.4.5). */
+/* A fused row holds for each key head its part of u's q, k and v and of z; takes them apart
+ * (docs/model.md B.4.5). */
 static void split_qkvz(float *u, float *z, const float *fused, const delta_shape *s)
 {
     const size_t n_each = s->n_v / s->n_k, dk = s->dk, dv = n_each * s->dv;

@@ -3,10 +3,11 @@
  *     const family *f = family_find("qwen3_5_moe");
  *     f->read(&cfg, &top, &text);
  *
- * A family is one file, model/family_NAME.c, a line in family.c, and a row in docs/adding-a-model.md. Its reader turns
- * config.json into a model_config, which holds everything that the layers and weights.c need to know: the kind of every layer
- * and of its feed-forward part, the norm convention, which projections carry a gate, how positions are rotated. Nothing
- * else in the program asks for a family's name.
+ * A family is one file, model/family_NAME.c, a line in family.c, and a row in
+ * docs/adding-a-model.md. Its reader turns config.json into a model_config, which holds everything
+ * that the layers and weights.c need to know: the kind of every layer and of its feed-forward part,
+ * the norm convention, which projections carry a gate, how positions are rotated. Nothing else in
+ * the program asks for a family's name.
  */
 #ifndef PARLEY_MODEL_FAMILY_H
 #define PARLEY_MODEL_FAMILY_H
@@ -16,8 +17,9 @@
 typedef struct family {
     /* model_type at the top of config.json, NULL-terminated. */
     const char *const *model_types;
-    /* Fills cfg, which is zeroed but for its family; text is text_config, or top if there is none; a fault is kept
-     * there (config_read.h). Special tokens, the tying of embeddings, eos and vision are read afterwards, alike for all. */
+    /* Fills cfg, which is zeroed but for its family; text is text_config, or top if there is none;
+     * a fault is kept there (config_read.h). Special tokens, the tying of embeddings, eos and
+     * vision are read afterwards, alike for all. */
     void (*read)(model_config *cfg, const config_section *top, const config_section *text);
 } family;
 

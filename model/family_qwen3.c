@@ -1,5 +1,5 @@
-/* Qwen3: full attention in every layer, without gate, plain norms, rotation of the whole head; dense or with experts; text
- * alone. */
+/* Qwen3: full attention in every layer, without gate, plain norms, rotation of the whole head;
+ * dense or with experts; text alone. */
 #include <string.h>
 
 #include "model/family.h"
@@ -7,7 +7,7 @@
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
-    const config_defaults defaults = {.head_dim = 128, .rotary_share = 1.0};
+    const config_defaults defaults = {.head_dim = 128, .rotary_fraction = 1.0};
     config_refuse_flag(text, "use_sliding_window");
     config_read_sizes(cfg, text, &defaults);
     config_read_layers(cfg, text, 1);

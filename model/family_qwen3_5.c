@@ -1,5 +1,6 @@
-/* Qwen3.5, and 3.6 and 3.8, which have its form: GatedDeltaNet with gated full attention every fourth layer, zero-centred
- * norms, M-RoPE on a quarter of each head; dense or with experts, with or without a vision tower. docs/model.md A, B. */
+/* Qwen3.5, and 3.6 and 3.8, which have its form: GatedDeltaNet with gated full attention every
+ * fourth layer, zero-centred norms, M-RoPE on a quarter of each head; dense or with experts, with
+ * or without a vision tower. docs/model.md A, B. */
 #include <string.h>
 
 #include "model/family.h"
@@ -7,7 +8,8 @@
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
-    const config_defaults defaults = {.head_dim = 256, .rotary_share = 0.25, .mrope_section = {11, 11, 10}};
+    const config_defaults defaults = {
+        .head_dim = 256, .rotary_fraction = 0.25, .mrope_section = {11, 11, 10}};
     cfg->zero_centred_norms = true;
     cfg->attention_gate = true;
     cfg->norm_expert_weights = true; /* no field says so: it is not a choice here */

@@ -1,11 +1,11 @@
-/* Qwen3-Next: layers as in Qwen3.5, text alone; the projections of GatedDeltaNet may be fused (in_proj_qkvz, in_proj_ba),
- * and not every layer has to have experts. docs/model.md A.5, B.4.5. */
+/* Qwen3-Next: layers as in Qwen3.5, text alone; the projections of GatedDeltaNet may be fused
+ * (in_proj_qkvz, in_proj_ba), and not every layer has to have experts. docs/model.md A.5, B.4.5. */
 #include "model/family.h"
 
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
-    const config_defaults defaults = {.head_dim = 256, .rotary_share = 0.25};
+    const config_defaults defaults = {.head_dim = 256, .rotary_fraction = 0.25};
     cfg->zero_centred_norms = true;
     cfg->attention_gate = true;
     cfg->norm_expert_weights = json_bool(json_get(text->object, "norm_topk_prob"), true);

@@ -1,12 +1,13 @@
-/* Qwen3-VL: Qwen3's layers with M-RoPE on the whole head, and a vision tower whose inner layers also reach the decoder's
- * first ones (DeepStack); dense or with experts. docs/model.md A.5, C.2. */
+/* Qwen3-VL: Qwen3's layers with M-RoPE on the whole head, and a vision tower whose inner layers
+ * also reach the decoder's first ones (DeepStack); dense or with experts. docs/model.md A.5,
+ * C.2. */
 #include <string.h>
 
 #include "model/family.h"
 
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
-    const config_defaults defaults = {.head_dim = 128, .rotary_share = 1.0, .mrope_section = {24, 20, 20}};
+    const config_defaults defaults = {.head_dim = 128, .rotary_fraction = 1.0, .mrope_section = {24, 20, 20}};
     config_read_sizes(cfg, text, &defaults);
     config_read_layers(cfg, text, 1);
     if (strncmp(cfg->family, "qwen3_vl_moe", strlen("qwen3_vl_moe")) == 0) {

@@ -41,7 +41,8 @@ static const gguf_value *find(const job *j, const char *name)
     return gguf_find(j->f, key);
 }
 
-/* A count; for lists with a number for each layer the largest counts, as layers of another kind say 0. */
+/* A count; for lists with a number for each layer the largest counts, as layers of another kind say
+ * 0. */
 static bool find_count(const job *j, const char *name, uint64_t *out)
 {
     const gguf_value *v = find(j, name);
@@ -61,7 +62,7 @@ static bool find_count(const job *j, const char *name, uint64_t *out)
 
 static err_code missing(const job *j, const char *name)
 {
-    return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s.%s is missing or no possible number", j->path,
+    return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s.%s is missing or out of range", j->path,
                    j->prefix, name);
 }
 
@@ -262,7 +263,7 @@ static err_code write_rope(const job *j, const architecture *a)
     return ERR_OK;
 }
 
-/* Ids that end an answer, and those of pictures. */
+/* Ids that end an answer, and those of images. */
 static void write_tokens(const job *j)
 {
     static const char *const stops[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",

@@ -1,5 +1,5 @@
-/* gguf_config: the metadata of a GGUF model as the documents of a folder (config.json, generation_config.json,
- * preprocessor_config.json). Loading thread.
+/* gguf_config: the metadata of a GGUF model as the documents of a folder (config.json,
+ * generation_config.json, preprocessor_config.json). Loading thread.
  *
  *     gguf_config_source from = {set, mmproj, "model.gguf", "mmproj.gguf"};
  *     err = gguf_config_json(&text, &from, &detail);
@@ -16,8 +16,9 @@ typedef struct gguf_config_source {
     const char *path, *vision_path; /* for messages */
 } gguf_config_source;
 
-/* Numbers of layers in the file: those of the decoder, then those of the draft head. ERR_UNSUPPORTED names an architecture
- * that is not known, ERR_CORRUPT a value that is missing or wrong. */
+/* Numbers of layers in the file: those of the decoder, then those of the draft head.
+ * ERR_UNSUPPORTED names an architecture that is not known, ERR_CORRUPT a value that is missing or
+ * wrong. */
 MUST_CHECK err_code gguf_config_layers(const gguf_config_source *from, uint64_t *n_layers, uint64_t *n_draft,
                                        err_detail *detail);
 

@@ -15,14 +15,15 @@ enum {
     DEFAULT_ALIGNMENT = 32,
     MAX_ALIGNMENT = 1 << 20,
     IN_MESSAGE = 120,
-    /* The least that a value (length of the key, a letter, type, a byte) and a tensor (length of the name, a letter,
-     * number of sizes, one size, type, offset) take. */
+    /* The least that a value (length of the key, a letter, type, a byte) and a tensor (length of
+     * the name, a letter, number of sizes, one size, type, offset) take. */
     VALUE_BYTES = 8 + 1 + 4 + 1,
     TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8,
     MAX_PARTS = 4096,
 };
 
-/* The types that the format numbers: columns and bytes of a block. columns 0: a number that was withdrawn. */
+/* The types that the format numbers: columns and bytes of a block. columns 0: a number that was
+ * withdrawn. */
 typedef struct type_info {
     const char *name;
     uint16_t columns, bytes;
@@ -133,7 +134,7 @@ static err_code take_name(reading *r, const char **out, size_t max, const char *
                        what, index);
     }
     if (n == 0 || n > max || memchr(text, 0, (size_t)n) || !utf8_valid((const char *)text, (size_t)n)) {
-        return err_set(r->detail, ERR_CORRUPT, "%s: %s %zu is empty, longer than %zu bytes or no UTF-8 text",
+        return err_set(r->detail, ERR_CORRUPT, "%s: %s %zu is empty, longer than %zu bytes or not UTF-8",
                        r->path, what, index, max);
     }
     *out = arena_strdup(r->names, (const char *)text, (size_t)n);
@@ -189,7 +190,7 @@ static err_code take_data(reading *r, gguf_value *v)
             return value_fault(r, v->key, "its text passes the end of the file");
         }
         bool good = !memchr(text, 0, (size_t)n) && utf8_valid((const char *)text, (size_t)n);
-        return good ? ERR_OK : value_fault(r, v->key, "its text is no UTF-8");
+        return good ? ERR_OK : value_fault(r, v->key, "its text is not UTF-8");
     }
     if (v->n > (r->n - r->at) / type_bytes(v->type)) {
         return value_fault(r, v->key, "it passes the end of the file");
@@ -301,8 +302,8 @@ static err_code take_type(reading *r, entry *e)
     const size_t row = view->dims[view->n_dims - 1];
     if (row % type->columns != 0) {
         return err_set(r->detail, ERR_CORRUPT,
-                       "%s: tensor %.*s: its rows of %zu are no whole blocks of %d (%s)", r->path, IN_MESSAGE,
-                       name, row, type->columns, type->name);
+                       "%s: tensor %.*s: its rows of %zu are not whole blocks of %d (%s)", r->path,
+                       IN_MESSAGE, name, row, type->columns, type->name);
     }
     if (!size_mul(&view->bytes, tensor_len(view) / type->columns, type->bytes)) {
         return tensor_fault(r, name, "its dimensions are no possible sizes");
@@ -338,8 +339,8 @@ static uint64_t aligned(uint64_t n, uint64_t alignment)
     return (n + alignment - 1) & ~(alignment - 1);
 }
 
-/* The tensors must fill the data one behind the other, each begun at a multiple of the alignment; what follows the last is
- * of no concern. Sets the views and puts them into the file's table. */
+/* The tensors must fill the data one behind the other, each begun at a multiple of the alignment;
+ * what follows the last is of no concern. Sets the views and puts them into the file's table. */
 static err_code place_tensors(gguf_file *f, entry *entries, size_t n, const reading *r, uint64_t alignment)
 {
     const uint64_t start = aligned(r->at, alignment), n_data = start < r->n ? r->n - start : 0;
@@ -350,8 +351,9 @@ static err_code place_tensors(gguf_file *f, entry *entries, size_t n, const read
         named_tensor *t = &entries[i].tensor;
         if (begin % alignment != 0) {
             return err_set(r->detail, ERR_CORRUPT,
-                           "%s: tensor %.*s: its offset %llu is no multiple of the alignment %llu", r->path,
-                           IN_MESSAGE, t->name, (unsigned long long)begin, (unsigned long long)alignment);
+                           "%s: tensor %.*s: its offset %llu is not a multiple of the alignment %llu",
+                           r->path, IN_MESSAGE, t->name, (unsigned long long)begin,
+                           (unsigned long long)alignment);
         }
         if (begin < expected) {
             return err_set(r->detail, ERR_CORRUPT, "%s: tensor %.*s overlaps tensor %.*s", r->path,
@@ -378,7 +380,8 @@ static err_code place_tensors(gguf_file *f, entry *entries, size_t n, const read
 
 /* ---- the file ---- */
 
-/* general.alignment: TRAP: a value that is no power of two would round offsets into other tensors. */
+/* general.alignment: TRAP: a value that is no power of two would round offsets into other
+ * tensors. */
 static err_code read_alignment(const gguf_file *f, const reading *r, uint64_t *out)
 {
     const gguf_value *v = gguf_find(f, "general.alignment");
@@ -413,7 +416,7 @@ static err_code check_version(reading *r)
 {
     uint64_t version = 0;
     if (r->n < 4 || memcmp(r->data, "GGUF", 4) != 0) {
-        return err_set(r->detail, ERR_CORRUPT, "%s is no GGUF file: it does not begin with \"GGUF\"",
+        return err_set(r->detail, ERR_CORRUPT, "%s is not a GGUF file: it does not begin with \"GGUF\"",
                        r->path);
     }
     r->at = 4;

@@ -14,7 +14,8 @@ struct gguf_set {
     tensor_table tensors; /* of all parts */
 };
 
-/* The path of part no, from that of another part; false if its name does not say which part it is. */
+/* The path of part no, from that of another part; false if its name does not say which part it
+ * is. */
 static bool part_path(char out[PATH_BYTES], const char *path, size_t no, size_t n_parts)
 {
     char suffix[64];
@@ -71,7 +72,8 @@ static err_code in_two_parts(const gguf_set *set, const char *name, const char *
                    found[1]);
 }
 
-/* Puts the tensors of all parts together: none in two parts, and as many as the first part promises. */
+/* Puts the tensors of all parts together: none in two parts, and as many as the first part
+ * promises. */
 static err_code join_parts(gguf_set *set, const char *path, err_detail *detail)
 {
     uint64_t promised = 0;

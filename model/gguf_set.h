@@ -1,5 +1,5 @@
-/* gguf_set: all files of one GGUF model: a single file, or the parts NAME-00001-of-0000N.gguf. Immutable after opening, so
- * any thread may read.
+/* gguf_set: all files of one GGUF model: a single file, or the parts NAME-00001-of-0000N.gguf.
+ * Immutable after opening, so any thread may read.
  *
  *     gguf_set *set; err = gguf_set_open(&set, "model-00001-of-00003.gguf", &detail);
  *     const gguf_value *v = gguf_find(gguf_set_head(set), "general.architecture");

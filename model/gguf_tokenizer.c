@@ -8,8 +8,9 @@
 /* As numbered in the file. */
 typedef enum token_kind { TOKEN_CONTROL = 3, TOKEN_ADDED = 4, TOKEN_UNUSED = 5 } token_kind;
 
-/* How text is cut before merging, by the name that tokenizer.ggml.pre has for it: each pattern cuts the pieces of the one
- * before. TRAP: Qwen3.5 counts marks as letters, which Qwen2 and Qwen3 do not. */
+/* How text is cut before merging, by the name that tokenizer.ggml.pre has for it: each pattern cuts
+ * the pieces of the one before. TRAP: Qwen3.5 counts marks as letters, which Qwen2 and Qwen3 do
+ * not. */
 enum { PATTERNS_MAX = 5 };
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define SPACES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -97,7 +98,7 @@ static token_kind kind_of(const gguf_value *kinds, uint64_t i)
 static err_code append_text(const job *j, const char *key, uint64_t i, const char *text, size_t n)
 {
     if (!utf8_valid(text, n)) {
-        return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s: text %llu is no UTF-8", j->path, key,
+        return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s: text %llu is not UTF-8", j->path, key,
                        (unsigned long long)i);
     }
     bytes_append_json(j->out, text, n);

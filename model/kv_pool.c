@@ -50,8 +50,8 @@ err_code kv_pool_create(kv_pool **out, const model_config *cfg, kv_type type, bo
     }
     if (!p || !p->memory || !p->n_refs || !p->free_blocks) {
         kv_pool_destroy(p);
-        return err_set(detail, ERR_NOMEM, "no memory for %zu blocks of keys and values (%zu bytes wanted)",
-                       n_blocks, n_bytes);
+        return err_set(detail, ERR_NOMEM, "no memory for %zu KV cache blocks (%zu bytes wanted)", n_blocks,
+                       n_bytes);
     }
     for (size_t i = 0; i < n_blocks; i++) {
         p->free_blocks[p->n_free++] = n_blocks - 1 - i;

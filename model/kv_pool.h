@@ -1,12 +1,13 @@
-/* kv_pool: the memory of all key / value blocks, taken once, shared with reference counts. Engine thread.
+/* kv_pool: the memory of all KV cache blocks, allocated once and reference counted. Engine thread.
  *
  *     kv_pool *p; err = kv_pool_create(&p, cfg, KV_BF16, with_mtp, n_blocks, compute, &detail);
  *     void *block = kv_pool_take(p);  kv_pool_share(p, block);  kv_pool_release(p, block);
  *
- * A block holds SEQ_PAGE_TOKENS tokens of all attention layers (and of the draft head, with_mtp), packed as the pool's
- * kv_type says: whoever compares with exact results asks for KV_F32. Sequences and
- * snapshots hold references; whoever wants to write a block with more than one reference takes a copy first. The
- * memory is reserved at start and touched only when used. Blocks are not cleared: nobody reads beyond a length.
+ * A block holds SEQ_PAGE_TOKENS tokens of all attention layers (and of the draft head, with_mtp),
+ * packed as the pool's kv_type (KV_F32 for exact comparisons). Sequences and snapshots hold
+ * references; a block with more than one reference is copied before it is written. The memory is
+ * reserved at the start and touched only when used. Blocks are not cleared: nothing reads beyond a
+ * length.
  */
 #ifndef PARLEY_MODEL_KV_POOL_H
 #define PARLEY_MODEL_KV_POOL_H
@@ -41,7 +42,8 @@ size_t kv_pool_n_blocks(const kv_pool *p);
 /* Called when no block is free: releases some and returns true, or returns false. */
 void kv_pool_set_reclaim(kv_pool *p, bool (*reclaim)(void *ctx), void *ctx);
 
-/* A block with one reference, contents undefined; NULL if none is free and none could be reclaimed. */
+/* A block with one reference, contents undefined; NULL if none is free and none could be
+ * reclaimed. */
 MUST_CHECK void *kv_pool_take(kv_pool *p);
 void kv_pool_share(kv_pool *p, void *block);   /* one more reference */
 void kv_pool_release(kv_pool *p, void *block); /* one less; free at zero */

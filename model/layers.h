@@ -1,10 +1,12 @@
-/* layers: the parts a decoder layer is made of, each a function over all rows of a batch. Engine thread.
+/* layers: the parts a decoder layer is made of, each a function over all rows of a batch. Engine
+ * thread.
  *
  *     layer_ctx lc = {cfg, compute, runs, n_runs, spans, n_spans, n_rows, cos, sin, work};
  *     attention_forward(&lc, out, x, &w->attention, kv_layer);
  *
- * Linear layers see all rows at once; attention and delta rule go run by run, as each run is one sequence.
- * Letters: T = n_rows, H hidden_size, nh, nkv heads, hd head_dim, nv value heads, C convolution channels.
+ * Linear layers see all rows at once; attention and delta rule go run by run, as each run is one
+ * sequence. Letters: T = n_rows, H hidden_size, nh, nkv heads, hd head_dim, nv value heads, C
+ * convolution channels.
  */
 #ifndef PARLEY_MODEL_LAYERS_H
 #define PARLEY_MODEL_LAYERS_H
@@ -24,8 +26,9 @@ typedef struct layer_run {
     bool exact_rows, keep_rows; /* see batch_run */
 } layer_run;
 
-/* Rows that one matrix product may take together: decode rows never share one with prefill rows, and at most
- * NN_ROWS_EXACT of them go at once, so a decoded row's bits do not depend on what else is in the batch. */
+/* Rows that one matrix product may take together: decode rows never share one with prefill rows,
+ * and at most NN_ROWS_EXACT of them go at once, so a decoded row's bits do not depend on what else
+ * is in the batch. */
 typedef struct row_span {
     size_t first, n;
     bool exact; /* decode rows: their bits are those of the row alone */
@@ -58,21 +61,22 @@ typedef struct layer_part {
 } layer_part;
 void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_parts, const float *x);
 
-/* out [T, H] = full attention, gated or not, of x [T, H]; keys and values of the rows are appended to the cache of kv_layer
- * (the lengths in seq_state are the caller's to advance). docs/model.md B.3. */
+/* out [T, H] = full attention, gated or not, of x [T, H]; keys and values of the rows are appended
+ * to the cache of kv_layer (the lengths in seq_state are the caller's to advance). docs/model.md
+ * B.3. */
 void attention_forward(const layer_ctx *lc, float *out, const float *x, const attention_weights *w,
                        size_t kv_layer);
 
 /* The keys and values alone: fills the cache and computes nothing else. */
 void attention_store(const layer_ctx *lc, const float *x, const attention_weights *w, size_t kv_layer);
 
-/* out [T, H] = GatedDeltaNet of x [T, H]; advances the convolution tails and delta states of delta_layer
- * (counted among the delta layers alone). docs/model.md B.4. */
+/* out [T, H] = GatedDeltaNet of x [T, H]; advances the convolution tails and delta states of
+ * delta_layer (counted among the delta layers alone). docs/model.md B.4. */
 void deltanet_forward(const layer_ctx *lc, float *out, const float *x, const deltanet_weights *w,
                       size_t delta_layer);
 
-/* out [T, H] = the layer's feed-forward part of x [T, H]: down(silu(gate(x)) * up(x)), or the mixture of experts.
- * docs/model.md B.5, B.6. */
+/* out [T, H] = the layer's feed-forward part of x [T, H]: down(silu(gate(x)) * up(x)), or the
+ * mixture of experts. docs/model.md B.5, B.6. */
 void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_weights *w);
 /* Columns of gate and up that one row goes through there. */
 size_t feed_forward_width(const model_config *cfg, const layer_weights *w);

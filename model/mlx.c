@@ -165,8 +165,8 @@ static err_code find_packing(const mlx *m, packing *p, const char *stored, err_d
                        NAME_IN_MESSAGE, stored);
     }
     char module[NAME_BYTES];
-    const bool apart =
-        doc == m->mtp_config && strncmp(stored, "mtp.", 4) == 0; /* names there lack this beginning */
+    /* names there lack this beginning */
+    const bool apart = doc == m->mtp_config && strncmp(stored, "mtp.", 4) == 0;
     snprintf(module, sizeof module, "%.*s", (int)(strlen(stored) - strlen(".weight")) - (apart ? 4 : 0),
              stored + (apart ? 4 : 0));
     *p = (packing){.bits = 4, .group = 64};

@@ -80,7 +80,7 @@ static err_code read_config(model *m, err_detail *detail)
         log_warn(
             "mod",
             "%s: config.json describes a vision tower, but its tensors are not there (a conversion for text "
-            "alone?); pictures are refused",
+            "alone?); images are refused",
             model_dir(m));
         m->cfg.has_vision = false;
     }

@@ -1,9 +1,10 @@
-/* Mixture of experts (docs/model.md B.6): a router gives every row a few of many small feed-forward parts, whose outputs
- * are added with its weights; one more, where there is one, serves all rows behind a gate of its own.
+/* Mixture of experts (docs/model.md B.6): a router gives every row a few of many small feed-forward
+ * parts, whose outputs are added with its weights; one more, where there is one, serves all rows
+ * behind a gate of its own.
  *
- * Rows are brought together by expert, so that the weights of an expert are read once for all its rows and those of the
- * others not at all. What a row gets is the sum over its experts in rising order of their numbers: it depends on no other
- * row. */
+ * Rows are brought together by expert, so that the weights of an expert are read once for all its
+ * rows and those of the others not at all. What a row gets is the sum over its experts in rising
+ * order of their numbers: it depends on no other row. */
 #include <math.h>
 #include <string.h>
 
@@ -82,8 +83,9 @@ size_t moe_work_floats(const model_config *cfg, size_t rows)
     return cfg->n_experts > 0 ? cut_work(NULL, cfg, rows).n_floats : 0;
 }
 
-/* What every row is multiplied with, whatever its experts: the router, and the shared expert's gates and inputs. A row's
- * experts depend on no other row, in prompts too: the router sees at most NN_ROWS_EXACT rows at a time. */
+/* What every row is multiplied with, whatever its experts: the router, and the shared expert's
+ * gates and inputs. A row's experts depend on no other row, in prompts too: the router sees at most
+ * NN_ROWS_EXACT rows at a time. */
 static void project(const layer_ctx *lc, const moe_rows *m, const float *x, const moe_weights *w,
                     const row_span *s)
 {
@@ -106,7 +108,8 @@ static void project(const layer_ctx *lc, const moe_rows *m, const float *x, cons
     }
 }
 
-/* The experts of one row: the K largest logits (destroyed), of equal ones the first, and their weights. */
+/* The experts of one row: the K largest logits (destroyed), of equal ones the first, and their
+ * weights. */
 static void choose(const model_config *cfg, moe_pair *pairs, float *logits, int32_t row)
 {
     const int32_t E = cfg->n_experts, K = cfg->n_experts_used;
@@ -161,7 +164,8 @@ typedef struct expert_rows {
     const float *x; /* [n, H] */
 } expert_rows;
 
-/* The expert whose pairs begin at `first` of n; its rows of x are brought together unless it has one alone. */
+/* The expert whose pairs begin at `first` of n; its rows of x are brought together unless it has
+ * one alone. */
 static expert_rows next_expert(const moe_rows *m, const moe_pair *pairs, size_t first, size_t n,
                                const float *x, size_t H, const moe_weights *w)
 {
@@ -187,8 +191,8 @@ static expert_rows next_expert(const moe_rows *m, const moe_pair *pairs, size_t 
     return r;
 }
 
-/* Outputs of n sorted pairs to m->y: rows that decode, all experts in one fork. With `shared` the shared expert's second
- * half goes with them. */
+/* Outputs of n sorted pairs to m->y: rows that decode, all experts in one fork. With `shared` the
+ * shared expert's second half goes with them. */
 static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t n,
                           const float *x, const moe_weights *w, size_t shared_rows)
 {

@@ -10,9 +10,9 @@
 #include "model/rope.h"
 #include "model/seq_layout.h"
 
-/* Ids that are guessed at most: the frequent ones, which come first in a vocabulary made of merges, and the last ones,
- * where the control tokens stand. A head over all 248320 rows would read twelve times the bytes of the draft layer;
- * a token that is never guessed costs only its draft. */
+/* Ids that are guessed at most: the frequent ones, which come first in a vocabulary made of merges,
+ * and the last ones, where the control tokens stand. A head over all 248320 rows would read twelve
+ * times the bytes of the draft layer; a token that is never guessed costs only its draft. */
 enum { GUESS_FIRST = 65536, GUESS_LAST = 512 };
 
 struct mtp_scratch {
@@ -150,7 +150,8 @@ static void guess_logits(mtp_scratch *sc, const tensor *head, size_t n)
     }
 }
 
-/* The transformer layer, the last norm and the logits, for all rows of lc; h is at sc->h + skip rows. */
+/* The transformer layer, the last norm and the logits, for all rows of lc; h is at sc->h + skip
+ * rows. */
 static void run_head(const layer_ctx *lc, mtp_scratch *sc, const weights *w, size_t skip, size_t kv_layer)
 {
     size_t n = lc->n_rows, H = sc->hidden_size;

@@ -266,8 +266,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of the tensors that the plan replaces, sorted: experts by themselves are tens of thousands. NULL without
- * memory; the caller frees. */
+/* The names of the tensors that the plan replaces, sorted: experts by themselves are tens of
+ * thousands. NULL if out of memory; the caller frees. */
 static const char **replaced_names(const plan *p)
 {
     const char **names = calloc(p->n + 1, sizeof *names);

@@ -1,15 +1,17 @@
-/* quantized: a model's matrices in blocks of 8 or 4 bits, made when it is loaded and kept in a file for the next time.
- * Loading thread.
+/* quantized: a model's matrices quantized to 8 or 4 bits, made when it is loaded and cached in a
+ * file. Loading thread.
  *
  *     quantized *q; err = quantized_open(&q, weights, &options, &detail);   // weights->... now point into q
  *     quantized_close(q);                                                   // after the weights are out of use
  *
- * What is replaced: the projections of all layers and of the draft head, and the logits head. Norms, convolutions, the
- * two small gate projections of GatedDeltaNet, the embedding table and the vision tower stay as stored.
+ * What is replaced: the projections of all layers and of the draft head, and the logits head.
+ * Norms, convolutions, the two small gate projections of GatedDeltaNet, the embedding table and the
+ * vision tower stay as stored.
  *
- * The file lies in $XDG_CACHE_HOME/parley (or ~/.cache/parley) under a name made of what the matrices hold (samples of
- * each), their formats and the version of this layout: another model, another format, another version is another
- * file. One that is damaged is said once and made anew; without room for it the matrices are made in memory.
+ * The file is in $XDG_CACHE_HOME/parley (or ~/.cache/parley). Its name is a hash of samples of the
+ * matrices, their formats and the version of this layout, so each model, format and version has its
+ * own file. A damaged file is logged and rebuilt; without disk space the matrices are made in
+ * memory.
  */
 #ifndef PARLEY_MODEL_QUANTIZED_H
 #define PARLEY_MODEL_QUANTIZED_H
@@ -34,8 +36,9 @@ MUST_CHECK err_code quantized_open(quantized **out, weights *w, const quantize_o
                                    err_detail *detail);
 void quantized_close(quantized *q); /* NULL allowed */
 
-/* Writes the checkpoint in dir as the new folder out_dir, with one model.safetensors in these formats and copies of the
- * small files. ERR_INVALID if out_dir exists, if nothing is to be quantized, or if the checkpoint is already. */
+/* Writes the checkpoint in dir as the new folder out_dir, with one model.safetensors in these
+ * formats and copies of the small files. ERR_INVALID if out_dir exists, if nothing is to be
+ * quantized, or if the checkpoint is already. */
 MUST_CHECK err_code model_convert(const char *dir, const char *out_dir, const quantize_options *opt,
                                   err_detail *detail);
 

@@ -20,7 +20,8 @@ void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const 
 {
     size_t pairs = (size_t)cfg->rope_pairs;
     for (int32_t pair = 0; pair < cfg->rope_pairs; pair++) {
-        /* float32 frequency and angle, as the reference forms them; long contexts see the same rounding */
+        /* float32 frequency and angle, as the reference forms them; long contexts see the same
+         * rounding */
         float frequency = 1.0f / (float)pow(cfg->rope_theta, (double)pair / (double)cfg->rope_pairs);
         if (cfg->rope_bf16) {
             frequency = bf16_to_f32(bf16_from_f32(frequency));
@@ -33,7 +34,7 @@ void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const 
     }
 }
 
-/* The grids of one kind of media; films are taken frame by frame. */
+/* The grids of one kind of media; videos are taken frame by frame. */
 typedef struct grid_list {
     const media_grid *grids;
     size_t n, next;
@@ -41,7 +42,7 @@ typedef struct grid_list {
     const char *what;
 } grid_list;
 
-/* The merged grid of the next picture, or of the next frame. */
+/* The merged grid of the next image, or of the next frame. */
 static err_code next_grid(grid_list *list, int32_t merge, int32_t *rows, int32_t *cols, err_detail *detail)
 {
     if (list->next == list->n) {
@@ -64,7 +65,8 @@ static err_code next_grid(grid_list *list, int32_t merge, int32_t *rows, int32_t
     return ERR_OK;
 }
 
-/* One run of placeholders beginning at ids[0]: time stays, height and width count rows and columns. */
+/* One run of placeholders beginning at ids[0]: time stays, height and width count rows and
+ * columns. */
 static err_code place_grid(position *out, const int32_t *ids, size_t n_left, int32_t cur, int32_t rows,
                            int32_t cols, const char *what, err_detail *detail)
 {
@@ -83,8 +85,8 @@ err_code positions_assign(position *out, int32_t *delta, const model_config *cfg
                           size_t n, const media_grid *images, size_t n_images, const media_grid *videos,
                           size_t n_videos, int32_t merge, err_detail *detail)
 {
-    grid_list image_list = {images, n_images, 0, 0, "picture"};
-    grid_list video_list = {videos, n_videos, 0, 0, "film"};
+    grid_list image_list = {images, n_images, 0, 0, "image"};
+    grid_list video_list = {videos, n_videos, 0, 0, "video"};
     int32_t cur = 0;
     for (size_t i = 0; i < n;) {
         bool is_image = ids[i] == cfg->image_token_id && ids[i] >= 0;
@@ -108,7 +110,7 @@ err_code positions_assign(position *out, int32_t *delta, const model_config *cfg
     }
     if (image_list.next != n_images || video_list.next != n_videos) {
         return err_set(detail, ERR_INVALID,
-                       "the prompt has too few placeholders for %zu pictures and %zu films", n_images,
+                       "the prompt has too few placeholders for %zu images and %zu videos", n_images,
                        n_videos);
     }
     *delta = cur - (int32_t)n;

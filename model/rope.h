@@ -1,5 +1,5 @@
-/* rope: the positions of a prompt's tokens on three axes, and their rotation tables (interleaved M-RoPE). Any thread; no
- * state.
+/* rope: the positions of a prompt's tokens on three axes, and their rotation tables (interleaved
+ * M-RoPE). Any thread; no state.
  *
  *     err = positions_assign(positions, &delta, cfg, ids, n, images, n_images, NULL, 0, merge, &detail);
  *     rope_tables(cos, sin, cfg, positions, n);
@@ -18,13 +18,14 @@ typedef struct position {
     int32_t t, h, w;
 } position;
 
-/* cos, sin [n, cfg->rope_pairs] of the angle position(axis) * theta^(-i / pairs) of every pair i; the axis of pair i
- * follows from mrope_section (docs/model.md C.2: i % 3 == 1 height, i % 3 == 2 width, while the section lasts; else time). */
+/* cos, sin [n, cfg->rope_pairs] of the angle position(axis) * theta^(-i / pairs) of every pair i;
+ * the axis of pair i follows from mrope_section (docs/model.md C.2: i % 3 == 1 height, i % 3 == 2
+ * width, while the section lasts; else time). */
 void rope_tables(float *cos, float *sin, const model_config *cfg, const position *positions, size_t n);
 
-/* Positions of a prompt (docs/model.md C.3). ids [n] with placeholders expanded; grids of the pictures and
- * of the films in order of appearance; out [n]. *delta = next position - n. ERR_INVALID if placeholders and
- * grids do not match. */
+/* Positions of a prompt (docs/model.md C.3). ids [n] with placeholders expanded; grids of the
+ * images and of the videos in order of appearance; out [n]. *delta = next position - n. ERR_INVALID
+ * if placeholders and grids do not match. */
 typedef struct media_grid {
     int32_t t, h, w; /* in patches */
 } media_grid;

@@ -13,12 +13,12 @@ struct sampler {
     sampler_params params;
     sampler_bias *biases;
     int32_t vocab_size, n_valid;
-    int32_t *output_counts;        /* [vocab_size] times in the output */
-    uint8_t *seen;                 /* [vocab_size] in prompt or output */
-    candidate *candidates;         /* [vocab_size] scratch */
-    uint64_t n_output;             /* tokens accepted: the place of the next one */
-    grammar_cursor *cursor;        /* not owned; NULL: free */
-    int32_t states[SAMPLER_AHEAD]; /* of the cursor behind the last draw for each place ahead */
+    int32_t *output_counts;            /* [vocab_size] times in the output */
+    uint8_t *seen;                     /* [vocab_size] in prompt or output */
+    candidate *candidates;             /* [vocab_size] scratch */
+    uint64_t n_output;                 /* tokens accepted: the place of the next one */
+    grammar_cursor *cursor;            /* not owned; NULL: free */
+    int32_t states[SAMPLER_LOOKAHEAD]; /* of the cursor behind the last draw for each place ahead */
 };
 
 /* splitmix64's finaliser: every input bit reaches every output bit. */
@@ -29,7 +29,8 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* Gumbel noise of one id at one place: -log(-log(u)), u uniform in (0, 1), a function of its arguments alone. */
+/* Gumbel noise of one id at one place: -log(-log(u)), u uniform in (0, 1), a function of its
+ * arguments alone. */
 static double gumbel(uint64_t place_key, int32_t id)
 {
     uint64_t bits = mix(place_key + ((uint64_t)(uint32_t)id + 1) * 0x9e3779b97f4a7c15u);
@@ -146,8 +147,8 @@ static bool any_above(const float *logits, int32_t n, float bar)
     return any != 0;
 }
 
-/* The lowest id among those with the largest logit; NaN never wins. Most blocks hold nothing better than what was found
- * before, so most logits are only compared. */
+/* The lowest id among those with the largest logit; NaN never wins. Most blocks hold nothing better
+ * than what was found before, so most logits are only compared. */
 static int32_t argmax(const float *logits, int32_t n)
 {
     int32_t best = 0;
@@ -206,8 +207,8 @@ static candidate pop(candidate *heap, size_t n)
     return top;
 }
 
-/* Fills the candidates with probabilities (not normalised: the most likely has 1) of the valid ids; leaves out those
- * that are zero. Returns how many there are. */
+/* Fills the candidates with probabilities (not normalised: the most likely has 1) of the valid ids;
+ * leaves out those that are zero. Returns how many there are. */
 static size_t collect(sampler *s, const float *logits)
 {
     int32_t best = argmax(logits, s->n_valid);
@@ -267,8 +268,9 @@ static int32_t draw(const sampler *s, const candidate *list, size_t n, int32_t a
     return list[best].id;
 }
 
-/* Keeps the top_k most likely, of those the fewest that hold top_p of the mass, of those the ones not below
- * min_p times the best. The kept ones end up at the end of the array; returns how many. */
+/* Keeps the top_k most likely, of those the fewest that hold top_p of the mass, of those the ones
+ * not below min_p times the best. The kept ones end up at the end of the array; returns how
+ * many. */
 static size_t filter(sampler *s, size_t n)
 {
     const sampler_params *p = &s->params;
@@ -344,7 +346,7 @@ static int32_t pick(sampler *s, const float *logits, int32_t ahead)
 int32_t sampler_pick(sampler *s, float *logits, int32_t ahead)
 {
     adjust(s, logits);
-    if (!s->cursor || ahead >= SAMPLER_AHEAD) {
+    if (!s->cursor || ahead >= SAMPLER_LOOKAHEAD) {
         return pick(s, logits, ahead);
     }
     const int32_t state = ahead == 0 ? grammar_cursor_state(s->cursor) : s->states[ahead - 1];

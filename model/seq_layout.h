@@ -1,10 +1,11 @@
-/* seq_layout: the inside of seq_state, for the layers of this folder alone. Engine thread.
+/* seq_layout: internals of seq_state, for the layers of this folder only. Engine thread.
  *
  *     kv_pages kv = seq_kv(s, layer);  float *state = seq_delta(s, layer);
  *
- * Keys and values live in blocks of SEQ_PAGE_TOKENS tokens from a kv_pool; a block holds that stretch of all attention
- * layers (the draft head's cache is one more layer at the end), so a prefix is shared block by block: only the
- * tables below point elsewhere. A block is taken when the first token needs it.
+ * Keys and values live in blocks of SEQ_PAGE_TOKENS tokens from a kv_pool; a block holds these
+ * tokens of all attention layers (the draft head's cache is one more layer at the end), so a prefix
+ * is shared block by block: only the tables below point elsewhere. A block is taken when the first
+ * token needs it.
  */
 #ifndef PARLEY_MODEL_SEQ_LAYOUT_H
 #define PARLEY_MODEL_SEQ_LAYOUT_H
@@ -22,14 +23,14 @@ typedef struct seq_shape {
     size_t n_blocks; /* a property of the capacity, not of the model */
 } seq_shape;
 
-/* States after every row of a verify block, so that the sequence can go back to any of them. No delta state is copied:
- * the first row reads the present states and writes others, the last row writes where the present ones were, and
- * going back is a matter of pointers. */
+/* States after every row of a verify block, so that the sequence can go back to any of them. No
+ * delta state is copied: the first row reads the present states and writes others, the last row
+ * writes where the present ones were, and going back is a matter of pointers. */
 typedef struct seq_rows {
     int32_t max_rows;  /* 0: not reserved */
     int32_t n_rows;    /* rows kept by the last forward; 0 = none, rewinding is impossible */
     float **delta;     /* [max_rows - 1]: after row t but the last, [n_delta_layers][delta] each */
-    float *memory;     /* of max_rows - 1 of them; by and by they and seq_state's first one change places */
+    float *memory;     /* of max_rows - 1 of them; over time they swap places with seq_state's own */
     float *conv_input; /* [n_delta_layers][3 + max_rows][channels]: the old tail, then the rows */
 } seq_rows;
 
@@ -63,7 +64,8 @@ static inline float *seq_tail(const seq_state *s, size_t layer)
     return s->tails + layer * s->shape.tail;
 }
 
-/* Where the state of one layer goes after row t of a kept block of n_rows, and the convolution's inputs. */
+/* Where the state of one layer goes after row t of a kept block of n_rows, and the convolution's
+ * inputs. */
 static inline float *seq_row_delta(const seq_state *s, size_t layer, size_t t, size_t n_rows)
 {
     return (t + 1 < n_rows ? s->rows.delta[t] : s->delta) + layer * s->shape.delta;
@@ -74,8 +76,9 @@ static inline float *seq_row_inputs(const seq_state *s, size_t layer)
     return s->rows.conv_input + layer * (3 + (size_t)s->rows.max_rows) * (s->shape.tail / 3);
 }
 
-/* Makes slots first .. first+n-1 writable: their blocks exist and belong to this sequence alone (a shared one is copied).
- * Called before a forward touches anything. ERR_NOMEM if the pool is exhausted. */
+/* Makes slots first .. first+n-1 writable: their blocks exist and belong to this sequence alone (a
+ * shared one is copied). Called before a forward touches anything. ERR_NOMEM if the pool is
+ * exhausted. */
 MUST_CHECK err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail);
 
 #endif

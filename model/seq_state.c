@@ -88,7 +88,7 @@ err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail)
         void *block = kv_pool_take(s->pool);
         if (!block) {
             return err_set(detail, ERR_NOMEM,
-                           "all %zu blocks of keys and values are in use; lower --ctx-size or --parallel",
+                           "all %zu KV cache blocks are in use; lower --ctx-size or --parallel",
                            kv_pool_n_blocks(s->pool));
         }
         if (old) {

@@ -1,13 +1,13 @@
-/* seq_state: everything one sequence has computed so far: keys and values per attention layer (pages), the
- * convolution tails and delta states per GatedDeltaNet layer, the MTP head's own keys and values.
- * Owned by the engine thread.
+/* seq_state: everything one sequence has computed so far: keys and values per attention layer
+ * (pages), the convolution tails and delta states per GatedDeltaNet layer, the MTP head's own keys
+ * and values. Owned by the engine thread.
  *
  *     seq_state *s; err = seq_state_create(&s, cfg, pool, n_ctx, compute, &detail);
  *     seq_snapshot *snap = seq_state_snapshot(s);
  *     err = seq_state_restore(s, snap, &detail);
  *
- * A hybrid state cannot be truncated: the delta state is a fold. Only snapshot / restore at chosen lengths and
- * per-row states of a verify block go back.
+ * A hybrid state cannot be truncated: the delta state accumulates all tokens. Only snapshots at
+ * chosen lengths and the per-row states of a verify block can be restored.
  */
 #ifndef PARLEY_MODEL_SEQ_STATE_H
 #define PARLEY_MODEL_SEQ_STATE_H
@@ -24,34 +24,36 @@
 typedef struct seq_state seq_state;
 typedef struct seq_snapshot seq_snapshot;
 
-/* Room for n_ctx tokens, whose keys and values come from the pool as they are needed; the draft head's if the pool has
- * it. ERR_NOMEM says how many bytes were wanted. */
+/* Room for n_ctx tokens, whose keys and values come from the pool as they are needed; the draft
+ * head's if the pool has it. ERR_NOMEM says how many bytes were wanted. */
 MUST_CHECK err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *pool, int32_t n_ctx,
                                      compute *c, err_detail *detail);
-void seq_state_destroy(seq_state *s); /* gives its blocks back; NULL allowed */
+void seq_state_destroy(seq_state *s); /* releases its blocks; NULL allowed */
 
 /* Bytes that one sequence of n_ctx tokens needs at most, blocks of that type included. */
 size_t seq_state_bytes(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx);
 
-/* Empties it for a new sequence and gives its blocks back. */
+/* Resets it for a new sequence and releases its blocks. */
 void seq_state_reset(seq_state *s);
 
 int32_t seq_state_len(const seq_state *s); /* tokens computed: the next cache slot */
 int32_t seq_state_cap(const seq_state *s);
 
-/* Rotary position minus cache slot for tokens after the prompt (<= 0 with media). Set after prefill. */
+/* Rotary position minus cache slot for tokens after the prompt (<= 0 with media). Set after
+ * prefill. */
 int32_t seq_state_rope_delta(const seq_state *s);
 void seq_state_set_rope_delta(seq_state *s, int32_t delta);
 
-/* Memory for the states after every row of verify blocks of up to max_rows rows (batch_run.keep_rows); once a
- * state. ERR_NOMEM. */
+/* Memory for the states after every row of verify blocks of up to max_rows rows
+ * (batch_run.keep_rows); once a state. ERR_NOMEM. */
 MUST_CHECK err_code seq_state_reserve_rows(seq_state *s, int32_t max_rows, err_detail *detail);
-/* After a forward with keep_rows: goes back to the state after the first n_keep (>= 1) of its rows. Nothing else
- * may have changed the sequence since. The draft head's cache is cut with mtp_truncate. */
+/* After a forward with keep_rows: goes back to the state after the first n_keep (>= 1) of its rows.
+ * Nothing else may have changed the sequence since. The draft head's cache is cut with
+ * mtp_truncate. */
 void seq_state_rewind(seq_state *s, int32_t n_keep);
 
-/* The whole state at its present length: keys and values are shared (whoever writes first copies the block), delta
- * states and convolution tails are copied. NULL without memory. Must be freed before the pool. */
+/* The whole state at its present length: keys and values are shared (copied on write), delta
+ * states and convolution tails are copied. NULL if out of memory. Must be freed before the pool. */
 MUST_CHECK seq_snapshot *seq_state_snapshot(const seq_state *s);
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);

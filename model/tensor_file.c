@@ -133,7 +133,8 @@ static err_code read_entry(named_tensor *e, const json *v, const uint8_t *data, 
     }
     e->view.data = data + begin;
     e->view.bytes = n_bytes;
-    /* TRAP: kernels read 16-bit elements; an odd header length would leave every one of them unaligned. */
+    /* TRAP: kernels read 16-bit elements; an odd header length would leave every one of them
+     * unaligned. */
     if (dtype_bytes(e->view.type) > 1 && (uintptr_t)e->view.data % 2 != 0) {
         return fault(r, e->name, "its data begins at an odd position");
     }
@@ -203,7 +204,7 @@ static err_code read_header(tensor_file *f, const reading *r)
     }
     const json *root = json_root(doc);
     if (!json_is(root, JSON_OBJECT)) {
-        err = err_set(r->detail, ERR_CORRUPT, "%s: the header is no JSON object", r->path);
+        err = err_set(r->detail, ERR_CORRUPT, "%s: the header is not a JSON object", r->path);
         goto out;
     }
     for (const json *v = json_child(root); v; v = json_next(v)) {
@@ -296,7 +297,8 @@ static bool safe_name(const char *name)
     return name[0] != '\0' && name[0] != '/' && !strstr(name, "..");
 }
 
-/* Opens each file that the weight_map mentions once; names [n] receives them in order (sorted, without repeats). */
+/* Opens each file that the weight_map mentions once; names [n] receives them in order (sorted,
+ * without repeats). */
 static err_code open_shards(tensor_set *set, const char **names, size_t n_map, const char *dir,
                             size_t *n_names, err_detail *detail)
 {

@@ -3,8 +3,8 @@
  *     writer_entry entries[] = {{"head.q8", &head, DTYPE_Q8}, {"norm", &norm, DTYPE_F32}};
  *     err = tensor_write(path, entries, 2, compute, &progress, &detail);
  *
- * The file appears under its name only when it is whole and on the disk; its room is taken before anything is
- * written, so a full disk is found at once.
+ * The file appears under its name only when it is whole and on the disk; its room is taken before
+ * anything is written, so a full disk is found at once.
  */
 #ifndef PARLEY_MODEL_TENSOR_WRITER_H
 #define PARLEY_MODEL_TENSOR_WRITER_H
@@ -15,8 +15,9 @@
 
 enum { WRITER_NAME_MAX = 600 };
 
-/* `to` is Q8 or Q4: a matrix of floats goes into blocks, stored as U8 [rows, bytes of a row]; otherwise it equals
- * from->type and the data is copied. from may be NULL: an empty entry, for its name alone. */
+/* `to` is Q8 or Q4: a matrix of floats goes into blocks, stored as U8 [rows, bytes of a row];
+ * otherwise it equals from->type and the data is copied. from may be NULL: an empty entry, for its
+ * name alone. */
 typedef struct writer_entry {
     char name[WRITER_NAME_MAX];
     const tensor *from;

@@ -9,8 +9,8 @@
 /* LAYER_MATRICES: most that a layer keeps in blocks, besides three for every expert. */
 enum { NAME_MAX_BYTES = 256, LAYER_MATRICES = 7 };
 
-/* What a reading function needs: where tensors come from and where names begin. The first fault is kept: after it nothing
- * more is read, and what was asked for stays zeros. */
+/* What a reading function needs: where tensors come from and where names begin. The first fault is
+ * kept: after it nothing more is read, and what was asked for stays zeros. */
 typedef struct loader {
     const tensor_table *tensors;
     const checkpoint_traits *traits;
@@ -257,8 +257,8 @@ static bool has_dims(const named_tensor *t, size_t a, size_t b, size_t c)
     return t && t->view.n_dims == 3 && memcmp(t->view.dims, dims, sizeof dims) == 0;
 }
 
-/* Whether the layer's experts are stored [E, n_in, n_out], what Qwen3-VL publishes. At most one of the two tensors is
- * square, so the other one tells. */
+/* Whether the layer's experts are stored [E, n_in, n_out], what Qwen3-VL publishes. At most one of
+ * the two tensors is square, so the other one tells. */
 static bool experts_are_turned(const loader *ld)
 {
     const size_t E = (size_t)ld->cfg->n_experts, MI = (size_t)ld->cfg->expert_size,
@@ -267,8 +267,8 @@ static bool experts_are_turned(const loader *ld)
            (H != MI && has_dims(look_up(ld, "mlp.experts.down_proj"), E, MI, H));
 }
 
-/* All experts' matrices in one tensor: [E, rows, cols], seen as [E * rows, cols] afterwards; packed, or turned the other
- * way ([E, cols, rows]). */
+/* All experts' matrices in one tensor: [E, rows, cols], seen as [E * rows, cols] afterwards;
+ * packed, or turned the other way ([E, cols, rows]). */
 static void take_stack(loader *ld, tensor *out, const named_tensor *t, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts;
@@ -298,7 +298,8 @@ static void load_fused_experts(loader *ld, moe_weights *w, const named_tensor *t
     w->up = (expert_matrices){part, true, MI, 2 * MI, MI};
 }
 
-/* One matrix of all experts: "mlp.experts.PART" for all, or "mlp.experts.E.PART.weight" for each. */
+/* One matrix of all experts: "mlp.experts.PART" for all, or "mlp.experts.E.PART.weight" for
+ * each. */
 static void load_expert_part(loader *ld, expert_matrices *m, const char *part, size_t rows, size_t cols)
 {
     const size_t E = (size_t)ld->cfg->n_experts;
@@ -364,7 +365,7 @@ static void load_layer(loader *ld, layer_weights *w, layer_kind kind, bool has_e
     }
 }
 
-/* Learns what stands before the decoder's names in this file, for messages. */
+/* Learns what precedes the decoder's names in this file, for messages. */
 static void find_outer(loader *ld)
 {
     static const char name[] = "embed_tokens.weight";

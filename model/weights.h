@@ -1,15 +1,16 @@
-/* weights: a checkpoint's tensors as typed structs, found by name and checked by shape. Immutable after opening.
+/* weights: a checkpoint's tensors as typed structs, found by name and checked by shape. Immutable
+ * after opening.
  *
  *     weights *w; err = weights_open(&w, &cfg, checkpoint, NULL, NULL, &detail);
  *     nn_linear(c, q, x, &w->layers[0].ffn.gate, NULL, n_rows);
  *     weights_close(w);
  *
- * Matrices stay in the mapped file, in their stored type or packed in blocks (quantized.h).
- * Norm weights, gates and convolution are few and read
- * every step: they are widened to float32 once, and zero-centred norms are kept with their 1.
- * Letters: V vocab_size, H hidden_size, I intermediate_size, nh query heads, nkv key heads, hd head_dim,
- * nk, nv delta key and value heads, dk, dv their sizes, C = 2*nk*dk + nv*dv convolution channels; E experts, MI and SI
- * the widths of one of them and of the shared one.
+ * Matrices stay in the mapped file, in their stored type or packed in blocks (quantized.h). Norm
+ * weights, gates and convolutions are small and read every step: they are widened to float32 once,
+ * and zero-centred norms are stored with the 1 added. Letters: V vocab_size, H hidden_size, I
+ * intermediate_size, nh query heads, nkv key heads, hd head_dim, nk, nv delta key and value heads,
+ * dk, dv their sizes, C = 2*nk*dk + nv*dv convolution channels; E experts, MI and SI the widths of
+ * one of them and of the shared one.
  */
 #ifndef PARLEY_MODEL_WEIGHTS_H
 #define PARLEY_MODEL_WEIGHTS_H
@@ -25,8 +26,9 @@
 #include "model/config.h"
 
 typedef struct attention_weights {
-    tensor
-        q_proj; /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate rows */
+    /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate
+     * rows */
+    tensor q_proj;
     tensor k_proj;       /* [nkv * hd, H] */
     tensor v_proj;       /* [nkv * hd, H] */
     tensor o_proj;       /* [H, nh * hd] */
@@ -41,12 +43,12 @@ typedef struct deltanet_weights {
     tensor in_proj_z;   /* [nv * dv, H] */
     tensor in_proj_b;   /* [nv, H] */
     tensor in_proj_a;   /* [nv, H] */
-    tensor
-        in_proj_qkvz;   /* [C + nv * dv, H]: for each key head its q, k, and the v and z of its value heads */
-    tensor in_proj_ba;  /* [2 * nv, H]: for each key head the b, then the a of its value heads */
-    tensor out_proj;    /* [H, nv * dv] */
-    const float *conv;  /* [C, 4] */
-    const float *A_log; /* [nv] */
+    /* [C + nv * dv, H]: for each key head its q, k, and the v and z of its value heads */
+    tensor in_proj_qkvz;
+    tensor in_proj_ba;    /* [2 * nv, H]: for each key head the b, then the a of its value heads */
+    tensor out_proj;      /* [H, nv * dv] */
+    const float *conv;    /* [C, 4] */
+    const float *A_log;   /* [nv] */
     const float *dt_bias; /* [nv] */
     const float *norm;    /* [dv], as stored: this one is not zero-centred */
 } deltanet_weights;
@@ -93,8 +95,8 @@ typedef struct mtp_weights {
     const float *norm;           /* [H], as it is used */
 } mtp_weights;
 
-/* A matrix that may be kept in blocks (quantized.h): where it is used, and its name in the files. All experts of a layer
- * may be one. */
+/* A matrix that may be kept in blocks (quantized.h): where it is used, and its name in the files.
+ * All experts of a layer may be one. */
 typedef struct matrix_ref {
     tensor *at;
     const char *name;
@@ -114,9 +116,10 @@ typedef struct weights {
     arena *memory; /* holds the struct itself and everything widened */
 } weights;
 
-/* Finds and checks everything. progress (may be NULL) is called with bytes done and total after every layer.
- * ERR_NOT_FOUND names a missing tensor, ERR_CORRUPT one of wrong shape with the shape expected and found,
- * ERR_UNSUPPORTED one of a type that layers cannot compute with. The checkpoint must outlive the weights. */
+/* Finds and checks everything. progress (may be NULL) is called with bytes done and total after
+ * every layer. ERR_NOT_FOUND names a missing tensor, ERR_CORRUPT one of wrong shape with the shape
+ * expected and found, ERR_UNSUPPORTED one of a type that layers cannot compute with. The checkpoint
+ * must outlive the weights. */
 MUST_CHECK err_code weights_open(weights **out, const model_config *cfg, const checkpoint *ck,
                                  void (*progress)(void *ctx, uint64_t done, uint64_t total),
                                  void *progress_ctx, err_detail *detail);

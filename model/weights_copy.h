@@ -1,5 +1,5 @@
-/* weights_copy: a model's matrices in memory of their own, in huge pages, instead of the mapped files. Reading them is then
- * quicker: a page of 4 KiB of a file lies anywhere, and finding it takes time. Loading thread.
+/* weights_copy: copies a model's matrices from the mapped files into huge pages, which are faster
+ * to read: 4 KiB file pages cost TLB misses. Loading thread.
  *
  *     weights_copy *copy; weights_copy_open(&copy, weights, c);   // weights->... now point into copy
  *     weights_copy_close(copy);                                   // after the weights are out of use
@@ -14,8 +14,8 @@
 
 typedef struct weights_copy weights_copy;
 
-/* *out is NULL if there is nothing to copy or no memory for it, which is said: the weights stay as they are then. c must
- * outlive the copy. */
+/* *out is NULL if there is nothing to copy, or not enough memory, which is logged: the weights are
+ * then unchanged. c must outlive the copy. */
 void weights_copy_open(weights_copy **out, weights *w, compute *c);
 void weights_copy_close(weights_copy *copy); /* NULL allowed */
 

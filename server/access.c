@@ -128,7 +128,8 @@ static bool same_digest(const uint8_t *a, const uint8_t *b)
     return difference == 0;
 }
 
-/* Whether the key is known; if so, *scope (unless it was set by another key) is told apart by the key's hash. */
+/* Whether the key is known; if so, *scope (unless it was set by another key) is told apart by the
+ * key's hash. */
 static bool is_known_key(const access_rules *a, const char *key, size_t len, uint64_t *scope)
 {
     uint8_t digest[HASH_BYTES];
@@ -145,7 +146,8 @@ static bool is_known_key(const access_rules *a, const char *key, size_t len, uin
     return found;
 }
 
-/* A browser cannot set headers on a WebSocket; the key comes as an item of the sub-protocol list. */
+/* A browser cannot set headers on a WebSocket; the key comes as an item of the sub-protocol
+ * list. */
 static bool has_protocol_key(const access_rules *a, const char *protocols, uint64_t *scope)
 {
     bool found = false;

@@ -1,11 +1,12 @@
-/* access: who may talk to the server: Host and Origin lists, cross-site requests, API keys. Any thread; no state but
- * the constant lists.
+/* access: access control: Host and Origin lists, cross-site requests, API keys. Any thread; no
+ * state but the constant lists.
  *
  *     access_rules a; access_init(&a, keys, n_keys, hosts, n_hosts, origins, n_origins);
  *     int status = access_check(&a, &head, is_public, &why);      // 200, 401, 403, 421
  *
- * The Host check stops DNS rebinding: only IP literals, localhost, *.localhost and --allowed-hosts are served. The
- * Origin check stops other pages: an Origin must name the very host it talks to, or be listed.
+ * The Host check stops DNS rebinding: only IP literals, localhost, *.localhost and --allowed-hosts
+ * are served. The Origin check stops other pages: an Origin must name the very host it talks to, or
+ * be listed.
  */
 #ifndef PARLEY_SERVER_ACCESS_H
 #define PARLEY_SERVER_ACCESS_H
@@ -18,8 +19,8 @@
 #include "server/net.h"
 
 typedef struct access_rules {
-    uint8_t (
-        *key_hashes)[HASH_BYTES]; /* [n_keys]; digests, so that comparing takes the same time for every key */
+    /* [n_keys]; digests, so that comparison takes constant time */
+    uint8_t (*key_hashes)[HASH_BYTES];
     size_t n_keys;
     const char *const *hosts; /* not owned */
     size_t n_hosts;
@@ -27,7 +28,7 @@ typedef struct access_rules {
     size_t n_origins;
 } access_rules;
 
-/* False without memory. */
+/* False if out of memory. */
 MUST_CHECK bool access_init(access_rules *a, const char *const *keys, size_t n_keys, const char *const *hosts,
                             size_t n_hosts, const char *const *origins, size_t n_origins);
 void access_deinit(access_rules *a);
@@ -35,8 +36,8 @@ void access_deinit(access_rules *a);
 /* 200, or the status to refuse with and a constant sentence in *why. */
 int access_check(const access_rules *a, const net_head *head, bool is_public, const char **why);
 
-/* Who asks, for prefixes and answers that only their owner may share: bits of the hash of the key that let a request
- * pass; 0 without keys. */
+/* The owner of a request, for prefixes and answers that are private to it: bits of the hash of the
+ * accepted API key; 0 without keys. */
 uint64_t access_scope(const access_rules *a, const net_head *head);
 
 /* Single rules, for tests. */

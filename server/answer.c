@@ -35,8 +35,8 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
     reply_parser_init(&a->parser, &(reply_rules){0});
     reply_pieces_init(&a->pieces);
     reply_pieces_init(&a->whole);
-    text_stream_init(&a->reasoning_stream, NULL, 0);
-    text_stream_init(&a->content_stream, NULL, 0);
+    stop_filter_init(&a->reasoning_stream, NULL, 0);
+    stop_filter_init(&a->content_stream, NULL, 0);
     bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_init(buffers[i], SIZE_MAX / 2);
@@ -58,8 +58,8 @@ void answer_destroy(answer *a)
         responses_reply_deinit(&a->reply);
     }
     reply_parser_deinit(&a->parser);
-    text_stream_deinit(&a->reasoning_stream);
-    text_stream_deinit(&a->content_stream);
+    stop_filter_deinit(&a->reasoning_stream);
+    stop_filter_deinit(&a->content_stream);
     reply_pieces_deinit(&a->pieces);
     reply_pieces_deinit(&a->whole);
     bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
@@ -88,7 +88,7 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .form = form,
                                                  .tools = a->opt.tools,
                                                  .one_call = a->opt.one_call});
-    text_stream_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
+    stop_filter_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
     if (a->opt.echo) {
         reply_pieces_add(&a->pieces, REPLY_CONTENT, a->opt.echo, strlen(a->opt.echo));
     }
@@ -121,28 +121,29 @@ static void add_logprob(answer *a, const engine *e, int32_t id, const gen_logpro
 }
 
 /* Moves text through a stream to the new pieces; is_end: nothing of this kind follows directly. */
-static void release(answer *a, text_stream *stream, reply_kind kind, const bytes *text, bool is_end)
+static void release(answer *a, stop_filter *stream, reply_kind kind, const bytes *text, bool is_end)
 {
     bytes shown;
     bytes_init(&shown, SIZE_MAX / 2);
     if (text) {
-        text_stream_push(stream, &shown, text->data, text->len);
+        stop_filter_push(stream, &shown, text->data, text->len);
     }
     if (is_end) {
-        text_stream_finish(stream, &shown);
+        stop_filter_finish(stream, &shown);
     }
     reply_pieces_add(&a->pieces, kind, bytes_str(&shown), shown.len);
     a->has_lost = a->has_lost || shown.failed || stream->held.failed || a->pieces.failed;
     bytes_deinit(&shown);
 }
 
-/* White space in front of a call is looked through for stop strings, and not shown unless one ends the answer there. */
+/* White space in front of a call is looked through for stop strings, and not shown unless one ends
+ * the answer there. */
 static void release_blank(answer *a, const bytes *blank)
 {
     bytes shown;
     bytes_init(&shown, SIZE_MAX / 2);
-    text_stream_push(&a->content_stream, &shown, blank->data, blank->len);
-    text_stream_finish(&a->content_stream, &shown);
+    stop_filter_push(&a->content_stream, &shown, blank->data, blank->len);
+    stop_filter_finish(&a->content_stream, &shown);
     const size_t n_hidden = a->content_stream.stopped ? 0 : blank->len; /* it came out last */
     reply_pieces_add(&a->pieces, REPLY_CONTENT, bytes_str(&shown),
                      shown.len > n_hidden ? shown.len - n_hidden : 0);
@@ -150,8 +151,8 @@ static void release_blank(answer *a, const bytes *blank)
     bytes_deinit(&shown);
 }
 
-/* Moves what the parser found through the streams to the new pieces. What a stream holds back is text as soon as
- * something of another kind follows. */
+/* Moves what the parser found through the streams to the new pieces. What a stream holds back is
+ * text as soon as something of another kind follows. */
 static void release_pieces(answer *a, bool is_end)
 {
     for (size_t i = 0; i < a->parser.pieces.n && !a->content_stream.stopped; i++) {

@@ -1,4 +1,5 @@
-/* answer: one generation from the request's arrival to its end, whatever protocol asked for it. Loop thread.
+/* answer: one generation, from the arrival of the request to its end, for every protocol. Loop
+ * thread.
  *
  *     answer *a = answer_create(ANSWER_CHAT, id, conn);
  *     answer_begin(a, &info, e);                 // prepared and submitted
@@ -22,15 +23,15 @@
 #include "server/reply_parser.h"
 #include "server/request_fields.h"
 #include "server/responses_reply.h"
-#include "server/text_stream.h"
+#include "server/stop_filter.h"
 
 typedef enum answer_kind {
     ANSWER_CHAT,
     ANSWER_COMPLETION,
     ANSWER_MESSAGES,
     ANSWER_RESPONSES,
-    ANSWER_QUERY, /* about a text: the prep workers answer it */
-    ANSWER_LOAD   /* no text: a model is to be loaded */
+    ANSWER_QUERY, /* a text utility call: answered by the prep workers */
+    ANSWER_LOAD   /* no text: loads a model */
 } answer_kind;
 
 typedef enum answer_state {
@@ -38,31 +39,31 @@ typedef enum answer_state {
     ANSWER_PREPARING, /* with the prep workers */
     ANSWER_READY,     /* prepared, waits for its lane */
     ANSWER_RUNNING,   /* with the engine */
-    ANSWER_FINISHED   /* kept for readers that come back */
+    ANSWER_FINISHED   /* kept for clients that reconnect */
 } answer_state;
 
-/* Why the engine was told to stop before the answer's end. */
+/* Why the engine was told to stop early. */
 typedef enum answer_timeout {
     ANSWER_IN_TIME,
     ANSWER_WAITED_TOO_LONG, /* in the queue */
     ANSWER_TOOK_TOO_LONG,
-    ANSWER_STOOD_STILL, /* the engine's thread does not come back */
+    ANSWER_STALLED, /* the engine thread makes no progress */
     ANSWER_SERVER_ENDS
 } answer_timeout;
 
 typedef struct answer {
     uint64_t id;
-    uint64_t conn;  /* who asked; 0 when gone */
-    uint64_t scope; /* whose it is (access_scope) */
+    uint64_t conn;  /* the client's connection; 0 when gone */
+    uint64_t scope; /* the owner (access_scope) */
     uint64_t order; /* of arrival, for lanes */
     answer_kind kind;
     answer_state state;
     bool is_socket;     /* asked over a WebSocket */
     bool cancelled;     /* by the client */
-    bool ends_thinking; /* the client has had enough of the thoughts */
+    bool ends_thinking; /* the client ended the reasoning */
     answer_timeout timeout;
-    bool is_accepted;                        /* the body is valid, and opt holds what it says */
-    char repeat_key[NET_REPEAT_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
+    bool is_accepted;                                  /* the body is valid, and opt holds what it says */
+    char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     prep_kind prep;
     bytes body;         /* ANSWER_HELD */
     ledger_hold memory; /* of the body */
@@ -75,12 +76,12 @@ typedef struct answer {
 
     /* text */
     reply_parser parser;
-    text_stream reasoning_stream, content_stream;
-    reply_pieces pieces; /* new since the reply took them */
+    stop_filter reasoning_stream, content_stream;
+    reply_pieces pieces; /* not yet taken by the reply */
     bytes logprobs;      /* entries of new content tokens, "{..},{..}" */
-    int32_t n_calls;     /* of tools, whole ones */
+    int32_t n_calls;     /* complete tool calls */
     int32_t n_tokens, n_reasoning_tokens;
-    bool stop_found; /* a stop string: the engine was told, its last event is awaited */
+    bool stop_found; /* a stop string was found: the engine was told to stop, its last event is awaited */
     gen_finish finish;
     err_code error;
     char error_text[256];
@@ -88,9 +89,9 @@ typedef struct answer {
     /* time, milliseconds of clock_ms */
     double created_ms, submitted_ms, first_token_ms, last_flush_ms, last_stats_ms, finished_ms;
 
-    /* ephemeral facts; the numbers tell readers whether they have seen them */
+    /* transient state; the versions tell readers what they have seen */
     gen_phase phase;
-    bool started; /* the engine has taken it from its queue */
+    bool started; /* the engine has dequeued it */
     int32_t processed, total, cached;
     double phase_start_ms;
     uint32_t progress_version, stats_version;
@@ -117,17 +118,18 @@ typedef struct answer {
 /* "chat", "completion", "message", "response", "query" or "load". */
 const char *answer_kind_name(answer_kind kind);
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);
 /* Releases everything; cancels a ticket and frees a request that was not submitted. */
 void answer_destroy(answer *a);
 
-/* Whether its stream begins once the request is understood, before its media are read: then what goes wrong later is an
- * event of the stream, and no status. */
+/* Whether its stream begins as soon as the request is validated, before its media are read. A later
+ * failure is then an event of the stream, not a status. */
 bool answer_streams_early(const answer *a);
-/* The request was handed to the engine. form: how the model writes calls of tools; NULL: it does not. */
+/* The request was submitted to the engine. form: the model's tool-call syntax; NULL: none. */
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
-/* Digests an event. True when it was the last one; then finish and timings are set and the held text released. */
+/* Processes an event. True for the last one; then finish and timings are set and the held-back text
+ * is released. */
 bool answer_take_event(answer *a, const engine *e, const gen_event *event);
 /* Of an answer that has ended: one that misses text for lack of memory has failed. */
 void answer_check_lost(answer *a);

@@ -1,4 +1,5 @@
-/* api_error: one shape for every error a client sees, and the one mapping from err_code to HTTP status. Any thread.
+/* api_error: the form of every error that a client sees, and the mapping from err_code to HTTP
+ * status. Any thread.
  *
  *     api_error e; api_error_from(&e, err, &detail);
  *     bytes_append_str(&out, "{\"error\":"); api_error_write(&out, &e); ...
@@ -22,15 +23,17 @@ typedef struct api_error {
     int32_t n_prompt_tokens, n_ctx; /* with context_length_exceeded, else 0 */
 } api_error;
 
-/* From a failed call below the server. Internal and I/O errors give a fixed text, so that nothing leaks. */
+/* From a failed call below the server. Internal and I/O errors get a fixed text, so that nothing
+ * leaks. */
 void api_error_from(api_error *e, err_code code, const err_detail *d);
 
-/* From a fault the server found itself; `code` and `param` may be NULL. The type follows from the status. */
+/* From an error found by the server; `code` and `param` may be NULL. The type follows from the
+ * status. */
 void api_error_set(api_error *e, int status, const char *code, const char *param, const char *format, ...)
     PRINTF_LIKE(5, 6);
 
-/* Appends the object {"message":...,"type":...,"param":...,"code":...}; extra_members is raw JSON text that is put
- * in front of the closing brace (",\"event_id\":\"x\"") or NULL. */
+/* Appends the object {"message":...,"type":...,"param":...,"code":...}; extra_members is raw JSON
+ * text that is put in front of the closing brace (",\"event_id\":\"x\"") or NULL. */
 void api_error_write(bytes *out, const api_error *e, const char *extra_members);
 
 /* Appends {"error":{...}}: the body of an HTTP reply. */

@@ -1,10 +1,12 @@
-/* assets: the files of the page, embedded in the program or read from a folder while developing. Loop thread.
+/* assets: the files of the page, embedded in the program or read from a folder while developing.
+ * Loop thread.
  *
  *     asset_reply r; assets_find(&r, ui_dir, "/", head.accept_encoding, head.if_none_match);
  *     if (r.status == 404) { ... }   net_send_reply(n, conn, &r.reply);   asset_reply_deinit(&r);
  *
- * Embedded files are stored gzipped and sent so; the rare client that refuses gzip gets them inflated. Only names in
- * the table exist, so no path can leave it. A folder is served with checked names: no "..", no hidden files.
+ * Embedded files are stored gzipped and sent so; the rare client that refuses gzip gets them
+ * inflated. Only names in the table exist, so no path can leave it. A folder is served with checked
+ * names: no "..", no hidden files.
  */
 #ifndef PARLEY_SERVER_ASSETS_H
 #define PARLEY_SERVER_ASSETS_H
@@ -34,7 +36,8 @@ typedef struct asset_reply {
     char headers[1024];
 } asset_reply;
 
-/* Fills r; reply.status is 200, 304 or 404. ui_dir NULL: the embedded files. Texts are valid until deinit. */
+/* Fills r; reply.status is 200, 304 or 404. ui_dir NULL: the embedded files. Texts are valid until
+ * deinit. */
 void assets_find(asset_reply *r, const char *ui_dir, const char *path, const char *accept_encoding,
                  const char *if_none_match);
 void asset_reply_deinit(asset_reply *r);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 /* A column of the table: a value and its share of a limit, or nothing. */
-static void print_share(double value, const char *unit, double limit)
+static void print_fraction(double value, const char *unit, double limit)
 {
     if (value <= 0.0) {
         printf(" %22s", "");
@@ -17,17 +17,17 @@ static void print_share(double value, const char *unit, double limit)
 static void print_table(const bench_report *r)
 {
     printf("%s, %.1f M parameters, %s\n", r->model, r->n_params / 1e6, r->compute);
-    printf("limits of this run: %.1f GB/s read, %.0f GFLOP/s in float32", r->limits.read_gbs,
+    printf("limits of this run: %.1f GB/s read, %.0f GFLOP/s in float32", r->limits.bandwidth_gbs,
            r->limits.f32_gflops);
     r->limits.q8_gops > 0.0 ? printf(", %.0f GOP/s in 8 bits\n", r->limits.q8_gops) : printf("\n");
-    printf("%-12s %8s %8s %8s %10s %10s   (shares: of the read limit, of the float32 limit)\n", "what",
+    printf("%-12s %8s %8s %8s %10s %10s   (shares: of the memory bandwidth, of the float32 limit)\n", "what",
            "behind", "at once", "tokens", "a second", "ms");
     for (size_t i = 0; i < r->n_rows; i++) {
         const bench_row *row = &r->rows[i];
         printf("%-12s %8d %8d %8d %10.1f %10.2f", row->what, row->context, row->sequences, row->tokens,
                row->per_second, row->ms);
-        print_share(row->gbs, "GB/s", r->limits.read_gbs);
-        print_share(row->gflops, "GFLOP/s", r->limits.f32_gflops);
+        print_fraction(row->gbs, "GB/s", r->limits.bandwidth_gbs);
+        print_fraction(row->gflops, "GFLOP/s", r->limits.f32_gflops);
         row->ratio > 0.0 ? printf("  %.2fx\n", row->ratio) : printf("\n");
     }
     if (r->draft_n > 0) {
@@ -43,7 +43,7 @@ static void print_csv(const bench_report *r)
         const bench_row *row = &r->rows[i];
         printf("%s,%d,%d,%d,%.2f,%.3f,%.2f,%.1f,%.3f,%.2f,%.1f,%.1f\n", row->what, row->context,
                row->sequences, row->tokens, row->per_second, row->ms, row->gbs, row->gflops, row->ratio,
-               r->limits.read_gbs, r->limits.f32_gflops, r->limits.q8_gops);
+               r->limits.bandwidth_gbs, r->limits.f32_gflops, r->limits.q8_gops);
     }
 }
 
@@ -54,8 +54,8 @@ static void print_json(const bench_report *r)
            "\"draft_ratio\":%.3f,\"draft_n\":%lld,\"draft_accepted_n\":%lld,\"runs\":%lld,",
            r->model, r->compute, r->prompt_n, r->predicted_n, r->prompt, r->predict, r->drafted,
            r->draft_ratio, (long long)r->draft_n, (long long)r->draft_accepted_n, (long long)r->runs);
-    printf("\"limits\":{\"read_gbs\":%.2f,\"f32_gflops\":%.1f,\"q8_gops\":%.1f},\"rows\":[",
-           r->limits.read_gbs, r->limits.f32_gflops, r->limits.q8_gops);
+    printf("\"limits\":{\"bandwidth_gbs\":%.2f,\"f32_gflops\":%.1f,\"q8_gops\":%.1f},\"rows\":[",
+           r->limits.bandwidth_gbs, r->limits.f32_gflops, r->limits.q8_gops);
     for (size_t i = 0; i < r->n_rows; i++) {
         const bench_row *row = &r->rows[i];
         printf("%s{\"what\":\"%s\",\"context\":%d,\"sequences\":%d,\"tokens\":%d,\"per_second\":%.2f,\"ms\":%"

@@ -1,4 +1,4 @@
-/* bench_report: what `parley bench` found, as a table, comma-separated values or JSON. One thread.
+/* bench_report: the results of `parley bench` as a table, CSV or JSON. One thread.
  *
  *     bench_report r = {...};  r.rows[r.n_rows++] = (bench_row){.what = "prompt", ...};
  *     bench_print(&r, BENCH_TABLE);
@@ -13,14 +13,14 @@ enum { BENCH_ROWS_MAX = 32 };
 /* Zero: does not apply. */
 typedef struct bench_row {
     const char *what;
-    int32_t context;   /* tokens that stand before */
+    int32_t context;   /* tokens of context */
     int32_t sequences; /* at once */
-    int32_t tokens;    /* of each; of a picture: patches */
+    int32_t tokens;    /* of each; of an image: patches */
     double per_second; /* tokens (patches) of all together */
     double ms;         /* a decode step; else the whole */
-    double gbs;        /* what a step moves at least, over its time */
-    double gflops;     /* what must be multiplied and added, over the time */
-    double ratio;      /* of the same without drafts; of one answer alone */
+    double gbs;        /* bytes that a step must read, over its time */
+    double gflops;     /* multiply-adds needed, over the time */
+    double ratio;      /* to the same without drafts; to one answer alone */
 } bench_row;
 
 typedef struct bench_report {
@@ -29,7 +29,7 @@ typedef struct bench_report {
     engine_limits limits;
     bench_row rows[BENCH_ROWS_MAX];
     size_t n_rows;
-    /* medians of the first rows once more, under the names they always had */
+    /* medians of the first rows again, under their established names */
     int32_t prompt_n, predicted_n;
     double prompt, predict, drafted, draft_ratio;
     int64_t draft_n, draft_accepted_n, runs;

@@ -38,7 +38,8 @@ static bool append_text(bytes *text, const chat_message *m)
     return true;
 }
 
-/* Writes the messages to `out` with one system message in front that holds the text of all; returns their number. */
+/* Writes the messages to `out` with one system message in front that holds the text of all; returns
+ * their number. */
 static err_code hoist_system(chat_input *in, chat_message *out, size_t *n_out, err_detail *d)
 {
     bytes text;

@@ -1,9 +1,10 @@
-/* chat_normalize: puts messages into the form that chat templates expect. Prep threads.
+/* chat_normalize: brings messages into the form that chat templates expect. Prep threads.
  *
  *     err = chat_normalize(in, &detail);
  *
- * All system messages move to the front and are joined with a blank line (templates refuse a late one); neighbours of
- * the same role whose contents are plain strings are merged likewise. Lists of parts are never merged.
+ * All system messages move to the front and are joined with a blank line (templates refuse later
+ * ones); adjacent messages of the same role with plain string content are merged likewise. Lists of
+ * parts are never merged.
  */
 #ifndef PARLEY_SERVER_CHAT_NORMALIZE_H
 #define PARLEY_SERVER_CHAT_NORMALIZE_H

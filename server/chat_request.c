@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "server/call_ledger.h"
+#include "server/call_matcher.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
 #include "server/other_fields.h"
@@ -97,7 +97,7 @@ err_code chat_request_arguments(chat_request *r, const json **out, const json *v
 }
 
 /* Reads a call into the next of m->tool_calls. */
-static err_code read_call(chat_request *r, call_ledger *ledger, chat_message *m, const char *id,
+static err_code read_call(chat_request *r, call_matcher *matcher, chat_message *m, const char *id,
                           const json *function, const char *path, err_detail *d)
 {
     chat_tool_call *call = &m->tool_calls[m->n_tool_calls];
@@ -108,14 +108,14 @@ static err_code read_call(chat_request *r, call_ledger *ledger, chat_message *m,
     }
     err_code err = chat_request_arguments(r, &call->arguments, json_get(function, "arguments"), path, d);
     if (err == ERR_OK) {
-        err = call_ledger_call(ledger, id, path, d);
+        err = call_matcher_call(matcher, id, path, d);
     }
     m->n_tool_calls += err == ERR_OK;
     return err;
 }
 
 /* tool_calls, and function_call as older clients write it. */
-static err_code read_tool_calls(chat_request *r, call_ledger *ledger, chat_message *m, const json *message,
+static err_code read_tool_calls(chat_request *r, call_matcher *matcher, chat_message *m, const json *message,
                                 const char *path, err_detail *d)
 {
     const json *calls = json_get(message, "tool_calls"), *old = json_get(message, "function_call");
@@ -133,13 +133,13 @@ static err_code read_tool_calls(chat_request *r, call_ledger *ledger, chat_messa
     }
     if (has_old) {
         request_path(call_path, "%s.function_call", path);
-        return read_call(r, ledger, m, NULL, old, call_path, d);
+        return read_call(r, matcher, m, NULL, old, call_path, d);
     }
     err_code err = ERR_OK;
     for (const json *v = json_child(calls); v && err == ERR_OK; v = json_next(v)) {
         request_path(call_path, "%s.tool_calls[%zu].function", path, m->n_tool_calls);
-        err =
-            read_call(r, ledger, m, json_str(json_get(v, "id"), NULL), json_get(v, "function"), call_path, d);
+        err = read_call(r, matcher, m, json_str(json_get(v, "id"), NULL), json_get(v, "function"), call_path,
+                        d);
     }
     return err;
 }
@@ -162,7 +162,7 @@ static bool read_role(chat_role *out, const char *role)
     return false;
 }
 
-static err_code read_message(chat_request *r, content_reader *reader, call_ledger *ledger, const json *v,
+static err_code read_message(chat_request *r, content_reader *reader, call_matcher *matcher, const json *v,
                              const char *path, err_detail *d)
 {
     char inner[PATH_BYTES];
@@ -182,7 +182,7 @@ static err_code read_message(chat_request *r, content_reader *reader, call_ledge
     }
     if (m->role == CHAT_ASSISTANT) {
         m->reasoning = json_str(json_get(v, "reasoning_content"), json_str(json_get(v, "reasoning"), NULL));
-        err = read_tool_calls(r, ledger, m, v, path, d);
+        err = read_tool_calls(r, matcher, m, v, path, d);
     } else if (m->n_parts == 0 && json_typeof(json_get(v, "content")) == JSON_NULL) {
         err = err_set_param(d, ERR_INVALID, inner, "missing_field", "%s is missing", inner);
     }
@@ -190,7 +190,7 @@ static err_code read_message(chat_request *r, content_reader *reader, call_ledge
     m->name = json_str(json_get(v, "name"), NULL);
     if (err == ERR_OK && m->role == CHAT_TOOL) {
         request_path(inner, "%s.tool_call_id", path);
-        err = call_ledger_result(ledger, m->tool_call_id, r->in->n_messages, inner, d);
+        err = call_matcher_result(matcher, m->tool_call_id, r->in->n_messages, inner, d);
     }
     return err;
 }
@@ -209,19 +209,19 @@ static err_code read_messages(chat_request *r, const json *root, const engine_in
     }
     content_reader reader = {
         .in = r->in, .info = info, .files = r->files, .scope = r->scope, .remote = r->remote};
-    call_ledger ledger;
+    call_matcher matcher;
     err_code err = video_fields_body(&reader.video, root, d);
     if (err == ERR_OK) {
-        err = call_ledger_init(&ledger, r->in, n, d);
+        err = call_matcher_init(&matcher, r->in, n, d);
     }
     for (const json *v = json_child(messages); v && err == ERR_OK; v = json_next(v)) {
         char path[PATH_BYTES];
         request_path(path, "messages[%zu]", r->in->n_messages);
-        err = read_message(r, &reader, &ledger, v, path, d);
+        err = read_message(r, &reader, &matcher, v, path, d);
         r->in->n_messages += err == ERR_OK;
     }
     if (err == ERR_OK) {
-        call_ledger_sort(&ledger);
+        call_matcher_sort(&matcher);
         err = chat_normalize(r->in, d);
     }
     return err == ERR_OK ? request_read_continue(r->in, root, d) : err;

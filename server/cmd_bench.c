@@ -1,7 +1,8 @@
-/* bench: prompt and answer speed of the loaded model through the engine's own door, beside what the machine can do at most
- * in the same run. Prompts are repeated plain text; answers run on past stop tokens, so that every run does the same work.
- * A model with a draft head answers each time with and without drafts, one after the other. --full adds long contexts, 1
- * to 16 answers at once, and a picture of one megapixel.
+/* bench: prompt and answer speed of the loaded model through the engine's own door, beside what the
+ * machine can do at most in the same run. Prompts are repeated plain text; answers run on past stop
+ * tokens, so that every run does the same work. A model with a draft head answers each time with
+ * and without drafts, one after the other. --full adds long contexts, 1 to 16 answers at once, and
+ * an image of one megapixel.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "server/command.h"
 #include "server/commands.h"
 
-enum { BATCH_MAX = 16, BATCH_CONTEXT = 512, PICTURE_SIDE = 1024 };
+enum { BATCH_MAX = 16, BATCH_CONTEXT = 512, IMAGE_SIDE = 1024 };
 
 typedef struct bench {
     const options *o;
@@ -281,38 +282,36 @@ static void put_u32(uint8_t *at, uint32_t value)
     }
 }
 
-/* A picture of PICTURE_SIDE x PICTURE_SIDE: BMP, 24 bits, a repeatable pattern. */
-static bool make_picture(bytes *out)
+/* An image of IMAGE_SIDE x IMAGE_SIDE: BMP, 24 bits, a repeatable pattern. */
+static bool make_image(bytes *out)
 {
-    enum { HEADER = 54, INFO = 40, PIXELS = PICTURE_SIDE * PICTURE_SIDE };
+    enum { HEADER = 54, INFO = 40, PIXELS = IMAGE_SIDE * IMAGE_SIDE };
     uint8_t header[HEADER] = {'B', 'M', [26] = 1, [28] = 24};
     put_u32(header + 2, HEADER + 3 * PIXELS);
     put_u32(header + 10, HEADER);
     put_u32(header + 14, INFO);
-    put_u32(header + 18, PICTURE_SIDE);
-    put_u32(header + 22, PICTURE_SIDE);
+    put_u32(header + 18, IMAGE_SIDE);
+    put_u32(header + 22, IMAGE_SIDE);
     bytes_append(out, header, sizeof header);
     for (uint32_t i = 0; i < PIXELS; i++) {
-        const uint8_t pixel[3] = {(uint8_t)(i * 2654435761u >> 24), (uint8_t)i, (uint8_t)(i / PICTURE_SIDE)};
+        const uint8_t pixel[3] = {(uint8_t)(i * 2654435761u >> 24), (uint8_t)i, (uint8_t)(i / IMAGE_SIDE)};
         bytes_append(out, pixel, sizeof pixel);
     }
     return !out->failed;
 }
 
-/* Prepares the picture with a question, or without the picture the question alone. */
-static err_code prepare_picture(bench *b, gen_request **r, const bytes *file, bool with_picture,
-                                err_detail *detail)
+/* Prepares the image with a question, or without the image the question alone. */
+static err_code prepare_image(bench *b, gen_request **r, const bytes *file, bool with_image,
+                              err_detail *detail)
 {
     chat_input *in = chat_input_create(LIMIT_BODY_BYTES);
     if (!in) {
-        return err_set(detail, ERR_NOMEM, "there is no memory for a picture");
+        return err_set(detail, ERR_NOMEM, "there is no memory for an image");
     }
-    chat_part parts[] = {{.kind = CHAT_TEXT, .text = "What is this?", .text_len = 13},
-                         {.kind = CHAT_IMAGE,
-                          .data = (const uint8_t *)file->data,
-                          .data_bytes = file->len,
-                          .param = "picture"}};
-    chat_message message = {.role = CHAT_USER, .parts = parts, .n_parts = with_picture ? 2 : 1};
+    chat_part parts[] = {
+        {.kind = CHAT_TEXT, .text = "What is this?", .text_len = 13},
+        {.kind = CHAT_IMAGE, .data = (const uint8_t *)file->data, .data_bytes = file->len, .param = "image"}};
+    chat_message message = {.role = CHAT_USER, .parts = parts, .n_parts = with_image ? 2 : 1};
     in->messages = &message;
     in->n_messages = 1;
     in->params = params_for(1, true);
@@ -321,7 +320,8 @@ static err_code prepare_picture(bench *b, gen_request **r, const bytes *file, bo
     return err;
 }
 
-/* Patches that the model sees of the picture: what its tokens, without the two around it, were merged from. */
+/* Patches that the model sees of the image: what its tokens, without the two around it, were merged
+ * from. */
 static err_code count_patches(bench *b, const bytes *file, int32_t *n, err_detail *detail)
 {
     const int32_t merge = engine_get_info(b->e)->merge_size;
@@ -329,7 +329,7 @@ static err_code count_patches(bench *b, const bytes *file, int32_t *n, err_detai
     err_code err = ERR_OK;
     for (int i = 0; err == ERR_OK && i < 2; i++) {
         gen_request *request = NULL;
-        err = prepare_picture(b, &request, file, i == 1, detail);
+        err = prepare_image(b, &request, file, i == 1, detail);
         n_tokens[i] = err == ERR_OK ? gen_request_get_info(request).n_prompt_tokens : 0;
         gen_request_free(request);
     }
@@ -337,21 +337,21 @@ static err_code count_patches(bench *b, const bytes *file, int32_t *n, err_detai
     return err;
 }
 
-static err_code measure_picture(bench *b, bench_report *r, err_detail *detail)
+static err_code measure_image(bench *b, bench_report *r, err_detail *detail)
 {
     const engine_info *info = engine_get_info(b->e);
     double ms[3] = {0};
     int32_t n = 0;
     bytes file;
     bytes_init(&file, LIMIT_BODY_BYTES);
-    err_code err = make_picture(&file) ? count_patches(b, &file, &n, detail)
-                                       : err_set(detail, ERR_NOMEM, "there is no memory for a picture");
+    err_code err = make_image(&file) ? count_patches(b, &file, &n, detail)
+                                     : err_set(detail, ERR_NOMEM, "there is no memory for an image");
     for (size_t i = 0; err == ERR_OK && i < ARRAY_LEN(ms); i++) {
         gen_request *request = NULL;
         gen_timings t = {0};
         engine_clear_cache(b->e);
         err = raise_limits(b, detail);
-        err = err == ERR_OK ? prepare_picture(b, &request, &file, true, detail) : err;
+        err = err == ERR_OK ? prepare_image(b, &request, &file, true, detail) : err;
         err = submit(b, request, err, detail);
         err = err == ERR_OK ? wait_done(b, &t, detail) : err;
         ms[i] = t.vision_ms;
@@ -359,7 +359,7 @@ static err_code measure_picture(bench *b, bench_report *r, err_detail *detail)
     if (err == ERR_OK) {
         const double time = median(ms, ARRAY_LEN(ms));
         const double flops = n * (info->patch_flops + n * info->patch_pair_flops);
-        add_row(r, (bench_row){.what = "picture",
+        add_row(r, (bench_row){.what = "image",
                                .sequences = 1,
                                .tokens = n,
                                .per_second = n * 1e3 / time,
@@ -375,9 +375,9 @@ static err_code measure_full(bench *b, bench_report *r, err_detail *detail)
     double alone = 0.0;
     err_code err = measure_contexts(b, r, detail);
     if (err == ERR_OK && engine_get_info(b->e)->has_vision && engine_get_info(b->e)->has_template) {
-        err = measure_picture(b, r, detail);
+        err = measure_image(b, r, detail);
     }
-    if (err == ERR_CONTEXT) { /* no room for the picture: no row */
+    if (err == ERR_CONTEXT) { /* no room for the image: no row */
         err = ERR_OK;
     }
     if (err == ERR_OK) { /* many short answers want another engine */

@@ -1,4 +1,5 @@
-/* --check: whether `parley serve` would start: the model is loaded and computes one token, then the program ends.
+/* --check: whether `parley serve` would start: the model is loaded and computes one token, then the
+ * program ends.
  */
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* health: asks the server of this machine whether it is ready, as a container's health check does. The address is the one
- * that `parley serve` would take: the same options, environment and config file.
+/* health: asks the server of this machine whether it is ready, as a container's health check does.
+ * The address is the one that `parley serve` would take: the same options, environment and config
+ * file.
  */
 #include <errno.h>
 #include <netdb.h>

@@ -1,4 +1,5 @@
-/* --licenses: the licence of Parley, those of what is embedded in the page, and which libraries the program is linked to. */
+/* --licenses: the licence of Parley, those of what is embedded in the page, and which libraries the
+ * program is linked to. */
 #include <stdio.h>
 #include <string.h>
 

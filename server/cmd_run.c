@@ -1,5 +1,5 @@
-/* run: one answer on the terminal. The answer goes to standard output as it comes, thoughts and figures to standard
- * error, so that `parley run -q ... > file` holds the answer alone.
+/* run: one answer on the terminal. The answer goes to standard output as it comes, thoughts and
+ * figures to standard error, so that `parley run -q ... > file` holds the answer alone.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,23 +13,23 @@
 #include "server/command.h"
 #include "server/commands.h"
 #include "server/reply_parser.h"
-#include "server/text_stream.h"
+#include "server/stop_filter.h"
 
 enum { EVENTS_MAX = 1 << 16, REQUEST_ID = 1 };
 
-typedef struct open_film {
+typedef struct open_video {
     file_map map;
     int fd;
-} open_film;
+} open_video;
 
 typedef struct run {
     const options *o;
-    open_film films[OPTIONS_MAX_FILES]; /* until the question is prepared */
-    int n_films;
+    open_video videos[OPTIONS_MAX_FILES]; /* until the question is prepared */
+    int n_videos;
     engine *e;
     mailbox *events; /* gen_event, engine thread -> main thread */
     reply_parser parser;
-    text_stream content, reasoning;
+    stop_filter content, reasoning;
     bool has_thoughts; /* what was written last is one */
     bool on_terminal;  /* standard error is one: progress may be redrawn */
 } run;
@@ -44,36 +44,36 @@ static void on_event(void *ctx, gen_event *ev)
 
 /* ---- the question ---- */
 
-/* A film is mapped, not read: it may be larger than the memory for requests. */
-static err_code add_film(run *r, chat_part *part, const char *path, err_detail *detail)
+/* A video is mapped, not read: it may be larger than the memory for requests. */
+static err_code add_video(run *r, chat_part *part, const char *path, err_detail *detail)
 {
-    open_film *film = &r->films[r->n_films];
-    err_code err = file_map_open(&film->map, path, detail);
+    open_video *video = &r->videos[r->n_videos];
+    err_code err = file_map_open(&video->map, path, detail);
     if (err != ERR_OK) {
         return err;
     }
-    film->fd = open(path, O_RDONLY | O_CLOEXEC);
-    r->n_films++;
+    video->fd = open(path, O_RDONLY | O_CLOEXEC);
+    r->n_videos++;
     *part = (chat_part){.kind = CHAT_VIDEO,
-                        .data = film->map.data,
-                        .data_bytes = film->map.bytes,
-                        .fd = film->fd,
+                        .data = video->map.data,
+                        .data_bytes = video->map.bytes,
+                        .fd = video->fd,
                         .param = path};
     return ERR_OK;
 }
 
-static void close_films(run *r)
+static void close_videos(run *r)
 {
-    for (int i = 0; i < r->n_films; i++) {
-        file_map_close(&r->films[i].map);
-        if (r->films[i].fd >= 0) {
-            close(r->films[i].fd);
+    for (int i = 0; i < r->n_videos; i++) {
+        file_map_close(&r->videos[i].map);
+        if (r->videos[i].fd >= 0) {
+            close(r->videos[i].fd);
         }
     }
-    r->n_films = 0;
+    r->n_videos = 0;
 }
 
-static err_code add_picture(chat_input *in, chat_part *part, const char *path, err_detail *detail)
+static err_code add_image(chat_input *in, chat_part *part, const char *path, err_detail *detail)
 {
     bytes file;
     bytes_init(&file, LIMIT_BODY_BYTES);
@@ -95,7 +95,8 @@ static chat_part text_part(const char *text)
     return (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
 }
 
-/* System prompt, pictures, films and question as a chat; keep_kwargs receives the template's switches. */
+/* System prompt, images, videos and question as a chat; keep_kwargs receives the template's
+ * switches. */
 static err_code make_chat(run *r, chat_input *in, err_detail *detail)
 {
     const options *o = r->o;
@@ -120,8 +121,8 @@ static err_code make_chat(run *r, chat_input *in, err_detail *detail)
     }
     for (int i = 0; i < o->n_files; i++) {
         const option_file *f = &o->files[i];
-        err = f->is_film ? add_film(r, &parts[n_parts++], f->path, detail)
-                         : add_picture(in, &parts[n_parts++], f->path, detail);
+        err = f->is_video ? add_video(r, &parts[n_parts++], f->path, detail)
+                          : add_image(in, &parts[n_parts++], f->path, detail);
         if (err != ERR_OK) {
             return err;
         }
@@ -143,11 +144,11 @@ static void print_found(run *r, bool last)
         const reply_piece *p = &r->parser.pieces.items[i];
         const bool is_thought = p->kind == REPLY_REASONING;
         if (!is_thought && r->has_thoughts) {
-            text_stream_finish(&r->reasoning, &out);
+            stop_filter_finish(&r->reasoning, &out);
             bytes_append_char(&out, '\n');
         }
         if (is_thought) {
-            text_stream_push(&r->reasoning, &out, bytes_str(&p->text), p->text.len);
+            stop_filter_push(&r->reasoning, &out, bytes_str(&p->text), p->text.len);
         }
         if (!r->o->quiet) {
             fwrite(bytes_str(&out), 1, out.len, stderr);
@@ -155,13 +156,13 @@ static void print_found(run *r, bool last)
         bytes_clear(&out);
         r->has_thoughts = is_thought;
         if (!is_thought) {
-            text_stream_push(&r->content, &out, bytes_str(&p->text), p->text.len);
+            stop_filter_push(&r->content, &out, bytes_str(&p->text), p->text.len);
             fwrite(bytes_str(&out), 1, out.len, stdout);
             bytes_clear(&out);
         }
     }
     if (last) {
-        text_stream_finish(&r->content, &out);
+        stop_filter_finish(&r->content, &out);
         fwrite(bytes_str(&out), 1, out.len, stdout);
     }
     fflush(stdout);
@@ -169,7 +170,7 @@ static void print_found(run *r, bool last)
     reply_pieces_clear(&r->parser.pieces);
 }
 
-/* Redraws the line of progress: pictures and frames read, then encoded, then tokens of the prompt. */
+/* Redraws the line of progress: images and frames read, then encoded, then tokens of the prompt. */
 static void print_progress(void *ctx, gen_phase phase, int32_t processed, int32_t total)
 {
     const run *r = ctx;
@@ -190,10 +191,10 @@ static void print_figures(const run *r, const gen_timings *t)
     fprintf(stderr, "[%s path, %d prompt tokens in %.0f ms", gen_route_name(t->route), t->prompt_n,
             t->prompt_ms);
     if (t->n_images) {
-        fprintf(stderr, ", %d picture%s", t->n_images, t->n_images > 1 ? "s" : "");
+        fprintf(stderr, ", %d image%s", t->n_images, t->n_images > 1 ? "s" : "");
     }
     if (t->n_videos) {
-        fprintf(stderr, ", %d film%s", t->n_videos, t->n_videos > 1 ? "s" : "");
+        fprintf(stderr, ", %d video%s", t->n_videos, t->n_videos > 1 ? "s" : "");
     }
     if (t->n_images || t->n_videos) {
         fprintf(stderr, " read in %.0f ms and encoded in %.0f ms", t->media_ms, t->vision_ms);
@@ -256,23 +257,23 @@ static err_code ask(run *r, err_detail *detail)
         }
     }
     chat_input_destroy(in);
-    close_films(r);
+    close_videos(r);
     if (err != ERR_OK) {
         return err;
     }
     gen_request_info info = gen_request_get_info(request);
     reply_parser_init(&r->parser, &(reply_rules){.starts_in_thinking = info.starts_in_thinking,
                                                  .may_think = info.may_think});
-    text_stream_init(&r->content, NULL, 0);
-    text_stream_init(&r->reasoning, NULL, 0);
+    stop_filter_init(&r->content, NULL, 0);
+    stop_filter_init(&r->reasoning, NULL, 0);
     err = engine_submit(r->e, request, REQUEST_ID, detail);
     if (err == ERR_OK) {
         err = show_answer(r, detail);
     } else {
         gen_request_free(request);
     }
-    text_stream_deinit(&r->content);
-    text_stream_deinit(&r->reasoning);
+    stop_filter_deinit(&r->content);
+    stop_filter_deinit(&r->reasoning);
     reply_parser_deinit(&r->parser);
     return err;
 }

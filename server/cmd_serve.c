@@ -10,7 +10,7 @@
 #include "server/command.h"
 #include "server/commands.h"
 #include "server/serve.h"
-#include "server/tool_parser.h"
+#include "server/tool_scanner.h"
 
 enum { LIST_MAX = 64, KEY_MIN_CHARS = 16, SECRETS_MAX = 1 << 16, PATH_BYTES = 4096, PREFIX_MAX = 256 };
 
@@ -21,7 +21,8 @@ typedef struct word_list {
     size_t n;
 } word_list;
 
-/* Adds the words of text[0..len) between separators; false without memory or with too many words. */
+/* Adds the words of text[0..len) between separators; false if out of memory or with too many
+ * words. */
 static bool add_words(word_list *list, const char *text, size_t len, const char *separators)
 {
     list->text = malloc(len + 1);
@@ -94,8 +95,8 @@ typedef struct key_ring {
     word_list keys;
 } key_ring;
 
-/* Writes the origins as browsers do: in small letters, without a slash at the end. Says so and returns false if one is
- * none. */
+/* Writes the origins as browsers do: in small letters, without a slash at the end. Says so and
+ * returns false if one is none. */
 static bool tidy_origins(word_list *origins)
 {
     for (size_t i = 0; i < origins->n; i++) {
@@ -139,12 +140,13 @@ static err_code read_keys_again(void *ctx, const char *const **keys, size_t *n, 
     return ERR_OK;
 }
 
-static bool is_tool_parser(const char *name)
+static bool is_tool_scanner(const char *name)
 {
     return !name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 || tool_form_find(name);
 }
 
-/* --chat-template-kwargs with --reasoning in it, as an object; *out is NULL if neither says anything. */
+/* --chat-template-kwargs with --reasoning in it, as an object; *out is NULL if neither says
+ * anything. */
 static err_code read_template_kwargs(json_doc **out, const options *o, err_detail *detail)
 {
     const char *given = o->chat_template_kwargs ? o->chat_template_kwargs : "{}";
@@ -157,7 +159,7 @@ static err_code read_template_kwargs(json_doc **out, const options *o, err_detai
     err_code err = json_parse(&doc, given, strlen(given), LIMIT_JSON_DEPTH, NULL);
     if (err != ERR_OK || !json_is(json_root(doc), JSON_OBJECT)) {
         json_free(doc);
-        return err_set(detail, ERR_INVALID, "--chat-template-kwargs is no JSON object: {\"name\": value}");
+        return err_set(detail, ERR_INVALID, "--chat-template-kwargs is not a JSON object: {\"name\": value}");
     }
     if (!decides || json_get(json_root(doc), "enable_thinking")) {
         *out = doc;
@@ -199,7 +201,7 @@ int command_serve(const options *o)
         return code;
     }
     serve_options_init(&so);
-    if (!is_tool_parser(o->tool_call_parser)) {
+    if (!is_tool_scanner(o->tool_call_parser)) {
         fprintf(stderr, "parley: --tool-call-parser %s is unknown; it may be auto, none, %s\n",
                 o->tool_call_parser, tool_form_names());
         return code;
@@ -209,7 +211,7 @@ int command_serve(const options *o)
         return code;
     }
     so.path_prefix = o->api_prefix;
-    so.tool_parser = o->tool_call_parser;
+    so.tool_scanner = o->tool_call_parser;
     so.reasoning_field = o->reasoning_field;
     err_code err = read_keys(&ring.keys, o, &detail);
     if (err == ERR_OK) {
@@ -267,7 +269,7 @@ int command_serve(const options *o)
     so.access_log = o->access_log;
     so.keepalive_s = (int)o->keepalive;
     so.ws_ping_s = (int)o->ws_ping;
-    so.body_rate = (size_t)o->body_rate_kib << 10;
+    so.min_body_rate = (size_t)o->min_body_rate_kib << 10;
     so.send_timeout_s = (int)o->send_timeout;
     so.send_rate = (size_t)o->send_rate_kib << 10;
     so.max_unread = (size_t)o->max_ws_queue_kib << 10;

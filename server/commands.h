@@ -1,5 +1,5 @@
-/* commands: what `parley COMMAND` does, a file each: cmd_NAME.c. Each returns the program's exit code: 0 done, 1 failed,
- * 2 usage, 5 the address is in use, or one of command.h. Main thread.
+/* commands: what `parley COMMAND` does, a file each: cmd_NAME.c. Each returns the program's exit
+ * code: 0 done, 1 failed, 2 usage, 5 the address is in use, or one of command.h. Main thread.
  */
 #ifndef PARLEY_SERVER_COMMANDS_H
 #define PARLEY_SERVER_COMMANDS_H

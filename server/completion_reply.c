@@ -29,7 +29,8 @@ static void write_top(bytes *out, const json *entry)
     bytes_append_char(out, '}');
 }
 
-/* The four parallel lists of this older form, from the entries that a chat's reply shows as they are. */
+/* The four parallel lists of this older form, from the entries that a chat's reply shows as they
+ * are. */
 static void write_logprobs(bytes *out, const char *entries)
 {
     static const char *const LISTS[] = {"token", "logprob"};

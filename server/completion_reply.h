@@ -1,5 +1,6 @@
-/* completion_reply: what POST /v1/completions answers: one object, or server-sent chunks. Loop thread; plain text
- * building, no state of its own. The counterpart of chat_reply: the same meta, pieces and entries of logprobs.
+/* completion_reply: what POST /v1/completions answers: one object, or server-sent chunks. Loop
+ * thread; plain text building, no state of its own. The counterpart of chat_reply: the same meta,
+ * pieces and entries of logprobs.
  */
 #ifndef PARLEY_SERVER_COMPLETION_REPLY_H
 #define PARLEY_SERVER_COMPLETION_REPLY_H

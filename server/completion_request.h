@@ -1,4 +1,5 @@
-/* completion_request: the body of POST /v1/completions: a raw prompt that is continued, no chat template. Prep threads.
+/* completion_request: the body of POST /v1/completions: a raw prompt that is continued, no chat
+ * template. Prep threads.
  *
  *     completion_prompt prompt;
  *     err = completion_request_parse(&r, &prompt, text, len, engine_get_info(e), &detail);

@@ -51,8 +51,8 @@ typedef struct media_file {
     const uint8_t *hash;
 } media_file;
 
-/* Finds an uploaded file. A picture comes into memory, within the limit of one that is sent along; a film is read
- * where it lies. */
+/* Finds an uploaded file. An image comes into memory, within the limit of one that is sent along; a
+ * video is read where it lies. */
 static err_code open_upload(content_reader *r, media_file *out, bool is_image, const char *id,
                             const char *path, err_detail *d)
 {
@@ -77,7 +77,7 @@ static err_code open_upload(content_reader *r, media_file *out, bool is_image, c
         goto out;
     }
     if (h.bytes > LIMIT_BODY_BYTES) {
-        err = err_set_param(d, ERR_LIMIT, NULL, "image_too_large", "a picture may have %zu bytes at most",
+        err = err_set_param(d, ERR_LIMIT, NULL, "image_too_large", "an image may have %zu bytes at most",
                             LIMIT_BODY_BYTES);
         goto out;
     }
@@ -102,7 +102,7 @@ out:
 static err_code read_file(content_reader *r, chat_file *file, bool is_image, const char *url,
                           const char *path, err_detail *d)
 {
-    const char *what = is_image ? "picture" : "film";
+    const char *what = is_image ? "image" : "video";
     if (!url) {
         return err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must hold a data: URL with the %s",
                              path, what);
@@ -132,7 +132,8 @@ static err_code read_file(content_reader *r, chat_file *file, bool is_image, con
     return ERR_OK;
 }
 
-/* Makes `part` a picture or a film without its file yet, if the model and the limits allow one more. */
+/* Makes `part` an image or a video without its file yet, if the model and the limits allow one
+ * more. */
 static err_code begin_media(content_reader *r, chat_part *part, chat_part_kind kind, const char *path,
                             err_detail *d)
 {
@@ -140,19 +141,19 @@ static err_code begin_media(content_reader *r, chat_part *part, chat_part_kind k
     if (r->info && !(is_image ? r->info->has_vision : r->info->has_video)) {
         return err_set_param(d, ERR_UNSUPPORTED, path,
                              is_image ? "image_not_supported" : "video_not_supported",
-                             "this model cannot read %s", is_image ? "pictures" : "films");
+                             "this model cannot read %s", is_image ? "images" : "videos");
     }
     const int max = r->info ? r->info->max_images : LIMIT_IMAGES;
     if (++r->n_media > max) {
         return err_set_param(d, ERR_LIMIT, path, "too_many_images",
-                             "a request may hold at most %d pictures and films", max);
+                             "a request may hold at most %d images and videos", max);
     }
     part->kind = kind;
     part->param = arena_strdup(r->in->arena, path, strlen(path));
     return part->param ? ERR_OK : no_memory(d);
 }
 
-/* Makes `part` a picture or a film in one file: a data: URL, or an uploaded file. */
+/* Makes `part` an image or a video in one file: a data: URL, or an uploaded file. */
 static err_code set_media(content_reader *r, chat_part *part, chat_part_kind kind, const char *url,
                           const char *id, const char *path, err_detail *d)
 {
@@ -170,8 +171,8 @@ static err_code set_media(content_reader *r, chat_part *part, chat_part_kind kin
     return err;
 }
 
-static err_code set_picture(content_reader *r, chat_part *part, const json *v, const char *part_path,
-                            err_detail *d)
+static err_code set_image(content_reader *r, chat_part *part, const json *v, const char *part_path,
+                          err_detail *d)
 {
     static const char FIELD[] = "image_url";
     char path[PATH_MAX_BYTES];
@@ -180,9 +181,10 @@ static err_code set_picture(content_reader *r, chat_part *part, const json *v, c
     return set_media(r, part, CHAT_IMAGE, url, id, path, d);
 }
 
-/* A film in one file; v is the part, whose settings may also stand in the object that holds the URL. */
-static err_code set_film(content_reader *r, chat_part *part, const json *v, const char *field,
-                         const char *part_path, err_detail *d)
+/* A video in one file; v is the part, whose settings may also stand in the object that holds the
+ * URL. */
+static err_code set_video(content_reader *r, chat_part *part, const json *v, const char *field,
+                          const char *part_path, err_detail *d)
 {
     char path[PATH_MAX_BYTES];
     const char *url = media_url(v, field), *id = file_id_of(v, field, url);
@@ -195,9 +197,9 @@ static err_code set_film(content_reader *r, chat_part *part, const json *v, cons
     return err == ERR_OK ? video_fields_part(&part->video, v, part_path, d) : err;
 }
 
-/* A film as a list of pictures. Its fps is the rate of the list, not the rate shown. */
-static err_code set_film_list(content_reader *r, chat_part *part, const json *v, const char *part_path,
-                              err_detail *d)
+/* A video as a list of images. Its fps is the rate of the list, not the rate shown. */
+static err_code set_video_list(content_reader *r, chat_part *part, const json *v, const char *part_path,
+                               err_detail *d)
 {
     char path[PATH_MAX_BYTES];
     const json *list = json_get(v, "video");
@@ -206,7 +208,7 @@ static err_code set_film_list(content_reader *r, chat_part *part, const json *v,
     err_code err = begin_media(r, part, CHAT_VIDEO, path, d);
     if (err == ERR_OK && (n == 0 || n > LIMIT_VIDEO_FRAMES_MAX)) {
         err = err_set_param(d, n ? ERR_LIMIT : ERR_INVALID, path, n ? "video_too_large" : "invalid_value",
-                            "%s must hold 1 to %d pictures", path, LIMIT_VIDEO_FRAMES_MAX);
+                            "%s must hold 1 to %d images", path, LIMIT_VIDEO_FRAMES_MAX);
     }
     if (err != ERR_OK) {
         return err;
@@ -217,9 +219,9 @@ static err_code set_film_list(content_reader *r, chat_part *part, const json *v,
     }
     size_t i = 0;
     for (const json *url = json_child(list); url && err == ERR_OK; url = json_next(url), i++) {
-        char picture_path[PATH_MAX_BYTES];
-        request_path(picture_path, "%s[%zu]", path, i);
-        err = read_file(r, &files[i], true, json_str(url, NULL), picture_path, d);
+        char image_path[PATH_MAX_BYTES];
+        request_path(image_path, "%s[%zu]", path, i);
+        err = read_file(r, &files[i], true, json_str(url, NULL), image_path, d);
     }
     part->video = r->video;
     if (err == ERR_OK) {
@@ -232,8 +234,9 @@ static err_code set_film_list(content_reader *r, chat_part *part, const json *v,
     return err;
 }
 
-/* A file of whatever kind: {"type":"file","file":{"file_id" or "file_data"}}, or {"type":"input_file",...} with the same
- * beside the type. Its first bytes say whether it is a picture or a film. */
+/* A file of whatever kind: {"type":"file","file":{"file_id" or "file_data"}}, or
+ * {"type":"input_file",...} with the same beside the type. Its first bytes say whether it is an
+ * image or a video. */
 static err_code set_any_file(content_reader *r, chat_part *part, const json *v, const char *type,
                              const char *part_path, err_detail *d)
 {
@@ -266,11 +269,11 @@ static err_code set_any_file(content_reader *r, chat_part *part, const json *v, 
     }
     if (!mime) {
         return err_set_param(d, ERR_UNSUPPORTED, path, "unsupported_file",
-                             "%s is neither a picture nor a film; other files are not read", path);
+                             "%s is neither an image nor a video; other files are not read", path);
     }
-    const bool is_film = strncmp(mime, "video/", 6) == 0;
+    const bool is_video = strncmp(mime, "video/", 6) == 0;
     part->video = r->video;
-    return set_media(r, part, is_film ? CHAT_VIDEO : CHAT_IMAGE, url, id, path, d);
+    return set_media(r, part, is_video ? CHAT_VIDEO : CHAT_IMAGE, url, id, path, d);
 }
 
 static bool is_any(const char *type, const char *a, const char *b, const char *c)
@@ -297,23 +300,23 @@ static err_code read_part(content_reader *r, chat_part *part, const json *v, con
         return set_text(r, part, json_str(json_get(v, "refusal"), ""), d);
     }
     if (is_any(type, "image_url", "input_image", NULL)) {
-        return set_picture(r, part, v, path, d);
+        return set_image(r, part, v, path, d);
     }
     if (is_any(type, "file", "input_file", NULL)) {
         return set_any_file(r, part, v, type, path, d);
     }
     if (is_any(type, "video", NULL, NULL) && json_is(json_get(v, "video"), JSON_ARRAY)) {
-        return set_film_list(r, part, v, path, d);
+        return set_video_list(r, part, v, path, d);
     }
     if (is_any(type, "video_url", "input_video", "video")) {
         const char *field = json_get(v, "video_url")     ? "video_url"
                             : json_get(v, "input_video") ? "input_video"
                                                          : type;
-        return set_film(r, part, v, field, path, d);
+        return set_video(r, part, v, field, path, d);
     }
     request_path(inner, "%s.type", path);
     return err_set_param(d, ERR_UNSUPPORTED, inner, "unsupported_content_type",
-                         "%s: only text, pictures and films are understood", inner);
+                         "%s: only text, images and videos are understood", inner);
 }
 
 err_code content_read(content_reader *r, chat_message *m, const json *content, const char *path,

@@ -1,5 +1,5 @@
-/* database: one SQLite file: opening with the settings that make a commit durable, prepared statements, transactions.
- * The only file that sees SQLite. One thread at a time.
+/* database: one SQLite file: opening with the settings that make a commit durable, prepared
+ * statements, transactions. The only file that sees SQLite. One thread at a time.
  *
  *     database *db; err = database_open(&db, "/srv/chats.db", &detail);
  *     database_begin(db);
@@ -8,8 +8,9 @@
  *     while (query_step(q)) { ... query_text(q, 0, &len) ... }
  *     err = database_end(db, err, &detail);                                    // commits, or rolls back
  *
- * Errors stick, as in bytes: a statement that fails makes every later one of the transaction do nothing, and
- * database_end tells it. What database_end has committed is on the disk (write-ahead log, synchronous FULL).
+ * Errors are sticky, as in bytes: after a failed statement every later one of the transaction does
+ * nothing, and database_end reports it. What database_end has committed is on the disk (write-ahead
+ * log, synchronous FULL).
  */
 #ifndef PARLEY_SERVER_DATABASE_H
 #define PARLEY_SERVER_DATABASE_H
@@ -23,8 +24,8 @@
 typedef struct database database;
 typedef struct query query; /* a prepared statement; owned by the database */
 
-/* Opens or makes the file, and checks that it is whole. ERR_CORRUPT (damaged, or no database), ERR_IO, ERR_BUSY (another
- * program writes to it), ERR_NOMEM. The caller closes it. */
+/* Opens or makes the file, and checks that it is whole. ERR_CORRUPT (damaged, or no database),
+ * ERR_IO, ERR_BUSY (another program writes to it), ERR_NOMEM. The caller closes it. */
 MUST_CHECK err_code database_open(database **out, const char *path, err_detail *detail);
 void database_close(database *db); /* NULL allowed */
 
@@ -33,12 +34,13 @@ int database_version(database *db);
 void database_set_version(database *db, int version); /* inside a transaction */
 /* The file never grows beyond this: what would is ERR_LIMIT. */
 void database_set_max_bytes(database *db, uint64_t n_bytes);
-/* The write-ahead log is emptied into the file when it has this many bytes (SQLite's standard: 1,000 pages). */
+/* The write-ahead log is emptied into the file when it has this many bytes (SQLite's standard:
+ * 1,000 pages). */
 void database_set_log_bytes(database *db, uint64_t n_bytes);
 /* Empties it now, as far as there is room. Outside of transactions, as the following. */
 void database_checkpoint(database *db);
-/* True: what is deleted is not overwritten with zeros, which a write-ahead log would have to hold; database_vacuum_piece
- * then takes it out of the file. False if that cannot be set. */
+/* True: what is deleted is not overwritten with zeros, which a write-ahead log would have to hold;
+ * database_vacuum_piece then takes it out of the file. False if that cannot be set. */
 bool database_be_frugal(database *db, bool frugal);
 /* Gives some free pages back to the disk; false if there are none left, or no room to do it. */
 bool database_vacuum_piece(database *db);
@@ -47,8 +49,8 @@ uint64_t database_used_bytes(database *db);
 
 /* Begins a transaction that may write. */
 void database_begin(database *db);
-/* Commits if err and everything since database_begin is ERR_OK, else rolls back. Returns err, or else what failed:
- * ERR_LIMIT (no room), ERR_CORRUPT, ERR_IO, ERR_BUSY, ERR_NOMEM, ERR_INTERNAL. */
+/* Commits if err and everything since database_begin is ERR_OK, else rolls back. Returns err, or
+ * else what failed: ERR_LIMIT (no room), ERR_CORRUPT, ERR_IO, ERR_BUSY, ERR_NOMEM, ERR_INTERNAL. */
 MUST_CHECK err_code database_end(database *db, err_code err, err_detail *detail);
 /* True if a statement has failed since database_begin. */
 bool database_failed(const database *db);
@@ -56,8 +58,8 @@ bool database_failed(const database *db);
 /* Several statements without parameters. */
 void database_run(database *db, const char *sql);
 
-/* The statement of this constant text, ready to be bound from the beginning. One use at a time. Never NULL: what cannot
- * be prepared has no rows and makes database_end fail. */
+/* The statement of this constant text, ready to be bound from the beginning. One use at a time.
+ * Never NULL: what cannot be prepared has no rows and makes database_end fail. */
 query *database_query(database *db, const char *sql);
 /* Parameters count from 1. Texts and blobs are copied. */
 void query_bind_int(query *q, int at, int64_t value);
@@ -67,7 +69,8 @@ void query_bind_blob(query *q, int at, const void *data, size_t n);
 bool query_step(query *q);
 /* For statements without rows: binds nothing, steps once; returns how many rows it changed. */
 int query_run(query *q);
-/* For a statement with RETURNING one number: steps to the end; returns that of the first row, or 0. */
+/* For a statement with RETURNING one number: steps to the end; returns that of the first row, or
+ * 0. */
 int64_t query_returned(query *q);
 /* Columns count from 0; valid until the next step. NULL counts as 0 and "". */
 int64_t query_int(query *q, int column);

@@ -21,7 +21,8 @@ int64_t event_log_next(const event_log *log)
     return log->first_seq + (int64_t)log->n;
 }
 
-/* Drops events from the front until at least `bytes` are free; a quarter at least, so that it happens seldom. */
+/* Drops events from the front until at least `bytes` are free; a quarter at least, so that it
+ * happens seldom. */
 static void trim(event_log *log, size_t need)
 {
     size_t goal = need > log->data.max / 4 ? need : log->data.max / 4;
@@ -39,7 +40,8 @@ static void trim(event_log *log, size_t need)
     log->first_seq += (int64_t)drop;
 }
 
-/* The next number is given to an event that the log cannot hold, and all before it go, too: there are no holes. */
+/* The next number is given to an event that the log cannot hold, and all before it go, too: there
+ * are no holes. */
 void event_log_skip(event_log *log)
 {
     bytes_clear(&log->data);

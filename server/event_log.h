@@ -1,12 +1,12 @@
-/* event_log: the numbered events of one response, kept apart from any socket. Loop thread.
+/* event_log: the numbered events of one response, independent of any socket. Loop thread.
  *
  *     event_log log; event_log_init(&log, EVENT_LOG_BYTES);
  *     event_log_append(&log, "response.created", json, len);     // gets number event_log_next(&log)
  *     switch (event_log_read(&log, seq, &event)) { ... }
  *
- * Readers hold the number they want next, so any number of sockets may follow, leave and come back. When the bound is
- * reached the oldest events go; a reader that needs one of them is told so (EVENT_LOG_TRIMMED). The last event may be among
- * them, when it is larger than the log.
+ * Readers hold the number of their next event, so any number of sockets may follow, leave and
+ * resume. When the limit is reached the oldest events are dropped; a reader that needs one of them
+ * gets EVENT_LOG_TRIMMED. The last event may be among them, when it is larger than the log.
  */
 #ifndef PARLEY_SERVER_EVENT_LOG_H
 #define PARLEY_SERVER_EVENT_LOG_H
@@ -52,7 +52,8 @@ void event_log_deinit(event_log *log);
 int64_t event_log_next(const event_log *log);
 /* One that does not fit, or finds no memory, is skipped. */
 void event_log_append(event_log *log, const char *type, const char *text, size_t len);
-/* Gives the next number to an event that could not be made; readers find it, and all before it, trimmed. */
+/* Gives the next number to an event that could not be made; readers find it, and all before it,
+ * trimmed. */
 void event_log_skip(event_log *log);
 /* No event follows. */
 void event_log_close(event_log *log);

@@ -1,12 +1,13 @@
-/* fetch: one GET over HTTP or HTTPS, by libcurl, on the calling thread. Prep threads, several at once.
+/* fetch: the fetcher: one GET over HTTP or HTTPS, by libcurl, on the calling thread. Prep threads,
+ * several at once.
  *
  *     fetch_start();                                          // once, before other threads
- *     fetch_target t; if (!fetch_parse(&t, url)) { refuse }   // t.host: who would be asked
+ *     fetch_target t; if (!fetch_parse(&t, url)) { refuse }   // t.host: the host to ask
  *     fetch_reply reply; fetch_end how = fetch_get(&reply, &(fetch_order){.url = url, ...});
  *     fetch_stop();
  *
- * It follows no redirect (reply.redirect says where one leads), uses no proxy, cookie, credential or netrc, decodes nothing,
- * and asks before it connects: may_connect sees the very address that is connected to.
+ * It follows no redirect (reply.redirect says where one leads), uses no proxy, cookie, credential
+ * or netrc, decodes nothing, and asks before it connects: may_connect sees the resolved address.
  */
 #ifndef PARLEY_SERVER_FETCH_H
 #define PARLEY_SERVER_FETCH_H
@@ -52,7 +53,7 @@ typedef struct fetch_reply {
     char redirect[FETCH_URL_MAX]; /* an absolute URL */
 } fetch_reply;
 
-/* False without memory. */
+/* False if out of memory. */
 MUST_CHECK bool fetch_start(void);
 void fetch_stop(void);
 

@@ -96,7 +96,7 @@ static account *find_account(const file_store *fs, uint64_t scope)
     return NULL;
 }
 
-/* The same, or a new one; NULL without memory. */
+/* The same, or a new one; NULL if out of memory. */
 static account *open_account(file_store *fs, uint64_t scope)
 {
     account *a = find_account(fs, scope);
@@ -261,7 +261,8 @@ void file_store_abort(file_store *fs, uint64_t scope, file_writer *w, uint64_t n
 
 /* ---- files ---- */
 
-/* The blob with these bytes: the one that is there (then fd is closed), or a new one. NULL without room. */
+/* The blob with these bytes: the one that is there (then fd is closed), or a new one. NULL without
+ * room. */
 static blob *take_blob(file_store *fs, int fd, const blob *facts, bool *was_known)
 {
     blob *b = find_blob(fs, facts->scope, facts->hash, facts->bytes);

@@ -1,12 +1,14 @@
-/* history: the thread that keeps chats (history_store), so that the loop thread never waits for the disk.
+/* history: the thread that stores chats (history_store), so that the loop thread never waits for
+ * the disk.
  *
  *     history *h; err = history_create(&h, &(history_options){.dir = dir, .quota = quota}, post, ctx, &detail);
  *     history_job *job = history_job_create(HISTORY_PUT);  ... job->body, job->id ...
  *     err = history_submit(h, job);            // ERR_BUSY: answer 429; the job stays ours
  *     ... post(ctx, reply) is called on the thread; the loop frees it with history_reply_free ...
- *     history_destroy(h);                      // what was submitted is done first
+ *     history_destroy(h);                      // finishes what was submitted
  *
- * Threads: create, submit and destroy on the loop thread. One job after the other, in the order of submitting.
+ * Threads: create, submit and destroy on the loop thread. One job after the other, in the order of
+ * submitting.
  */
 #ifndef PARLEY_SERVER_HISTORY_H
 #define PARLEY_SERVER_HISTORY_H
@@ -60,9 +62,9 @@ MUST_CHECK err_code history_create(history **out, const history_options *opt,
                                    void (*post)(void *ctx, history_reply *r), void *ctx, err_detail *detail);
 void history_destroy(history *h); /* NULL allowed */
 
-MUST_CHECK history_job *history_job_create(history_verb verb); /* NULL without memory */
+MUST_CHECK history_job *history_job_create(history_verb verb); /* NULL if out of memory */
 void history_job_free(history_job *job);                       /* NULL allowed */
-/* Takes the job. ERR_BUSY: too many, or too many bytes, wait already; it stays with the caller. */
+/* Queues the job. ERR_BUSY: too many jobs or bytes are queued; the job stays with the caller. */
 MUST_CHECK err_code history_submit(history *h, history_job *job);
 void history_reply_free(history_reply *r); /* NULL allowed */
 

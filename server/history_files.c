@@ -12,8 +12,9 @@
 #include "server/file_writer.h"
 #include "server/history_state.h"
 
-/* A file lies at DIR/files/<hash in hex>. It is whole and on the disk under that name before the table has it, and
- * leaves the table before the folder; so what a crash leaves behind is a file without a row, which the next start sweeps. */
+/* A file lies at DIR/files/<hash in hex>. It is whole and on the disk under that name before the
+ * table has it, and leaves the table before the folder; so what a crash leaves behind is a file
+ * without a row, which the next start sweeps. */
 
 enum { COPY_BYTES = 1 << 16, HEX_CHARS = 2 * HASH_BYTES };
 
@@ -189,8 +190,8 @@ void history_sweep_files(history_store *st)
             memcpy(unused[n++], hash, HASH_BYTES);
         }
     }
-    /* Words of deleted chats leave the search index when its parts are merged: some of them each time. Then the disk gets
-     * back what is free. */
+    /* Words of deleted chats leave the search index when its parts are merged: some of them each
+     * time. Then the disk gets back what is free. */
     database_run(st->db, "INSERT INTO text_search(text_search, rank) VALUES('merge', -500);"
                          "INSERT INTO title_search(title_search, rank) VALUES('merge', -50);"
                          "PRAGMA incremental_vacuum;");

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "server/history_state.h"
 
-/* SHARE: a fresh reserve takes at most this part of what is free; LEFT: one that was used leaves this part.
- * VACUUM_PASSES: pieces in which space is given back. SMALLEST: less is of no use. */
+/* SHARE: a fresh reserve takes at most this part of what is free; LEFT: one that was used leaves
+ * this part. VACUUM_PASSES: pieces in which space is given back. SMALLEST: less is of no use. */
 enum { SHARE = 4, LEFT = 8, VACUUM_PASSES = 4096, SMALLEST = 1 << 16 };
 
 static uint64_t free_bytes(int fd)

@@ -12,10 +12,12 @@
 #include "base/log.h"
 #include "server/history_state.h"
 
-/* Step N brings a database of version N to N + 1. A step that has been released is never changed: another follows. */
+/* Step N brings a database of version N to N + 1. A step that has been released is never changed:
+ * another follows. */
 static const char *const MIGRATIONS[] = {
-    /* Revisions come from one counter, so that one never comes again, also of a chat that was deleted and made anew.
-     * settled: 0 while the answer is being written. rest: the message's JSON without its text. */
+    /* Revisions come from one counter, so that one never comes again, also of a chat that was
+     * deleted and made anew. settled: 0 while the answer is being written. rest: the message's JSON
+     * without its text. */
     "CREATE TABLE counter(revision INTEGER NOT NULL);"
     "INSERT INTO counter VALUES(0);"
     "CREATE TABLE chats(num INTEGER PRIMARY KEY, scope INTEGER NOT NULL, id TEXT NOT NULL,"
@@ -36,8 +38,8 @@ static const char *const MIGRATIONS[] = {
     " hash BLOB NOT NULL, PRIMARY KEY(message, hash)) WITHOUT ROWID;"
     "CREATE INDEX message_files_by_hash ON message_files(hash);",
 
-    /* Search: pieces of three characters, so that any part of a word is found in any language. The texts themselves
-     * stay in their tables. */
+    /* Search: pieces of three characters, so that any part of a word is found in any language. The
+     * texts themselves stay in their tables. */
     "CREATE VIRTUAL TABLE title_search USING fts5(title, content='chats', content_rowid='num', "
     "tokenize='trigram');"
     "CREATE TRIGGER title_added AFTER INSERT ON chats BEGIN"
@@ -139,7 +141,8 @@ static err_code open_database(history_store *st, err_detail *d)
     if (!file_join(path, sizeof path, st->dir, "history.db")) {
         return err_set(d, ERR_INVALID, "the name of the history folder is too long");
     }
-    /* Made here, so that nobody else can read it; what SQLite puts beside it takes the same mode. */
+    /* Made here, so that nobody else can read it; what SQLite puts beside it takes the same
+     * mode. */
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (fd >= 0) {
         close(fd);

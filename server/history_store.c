@@ -104,7 +104,8 @@ static void append_text(bytes *out, query *q, int column)
     bytes_append_json(out, text, len);
 }
 
-/* A chat of a list, its brace left open: columns id, title, created, updated, revision, n_messages. */
+/* A chat of a list, its brace left open: columns id, title, created, updated, revision,
+ * n_messages. */
 static void append_summary(bytes *out, query *q)
 {
     bytes_append_str(out, "{\"id\":");
@@ -118,8 +119,8 @@ static void append_summary(bytes *out, query *q)
 
 #define SUMMARY_COLUMNS "c.id, c.title, c.created, c.updated, c.revision, c.n_messages, c.num"
 
-/* One word: ?N is the phrase for the index (NULL: the word is too short for it), ?M the pattern for LIKE (NULL: there is
- * no such word). */
+/* One word: ?N is the phrase for the index (NULL: the word is too short for it), ?M the pattern for
+ * LIKE (NULL: there is no such word). */
 #define WORD(n, m)                                                                                           \
     " AND (" m " IS NULL OR CASE WHEN " n " IS NOT NULL THEN"                                                \
     " c.num IN (SELECT rowid FROM title_search WHERE title_search MATCH " n ") OR"                           \

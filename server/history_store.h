@@ -1,5 +1,6 @@
-/* history_store: chats in a folder: a database (chats, their messages as a tree, a search index) and the attached files
- * beside it, by their hash. Every call is one transaction, on the disk when it returns. One thread at a time.
+/* history_store: chats in a folder: a database (chats, their messages as a tree, a search index)
+ * and the attached files beside it, by their hash. Every call is one transaction, durable when it
+ * returns. One thread at a time.
  *
  *     history_store *st;
  *     err = history_store_open(&st, &(history_options){.dir = "/srv/chats", .quota = 1 << 30}, &detail);
@@ -7,9 +8,10 @@
  *     err = history_store_get(st, &out, scope, "c_1", 0, &detail);
  *     history_store_close(st);
  *
- * What is written and read is JSON in the form of docs/api.md, "History". A chat belongs to a scope (a hash of an API
- * key, see access.h) and is seen by it alone. Names of errors: history_full, history_damaged, history_storage_failed,
- * chat_not_found, revision_conflict, file_not_found, invalid_value, missing_field, too_many_chats, chat_too_large.
+ * Input and output are JSON in the form of docs/api.md, "History". A chat belongs to a scope (a
+ * hash of an API key, see access.h) and is seen by it alone. Names of errors: history_full,
+ * history_damaged, history_storage_failed, chat_not_found, revision_conflict, file_not_found,
+ * invalid_value, missing_field, too_many_chats, chat_too_large.
  */
 #ifndef PARLEY_SERVER_HISTORY_STORE_H
 #define PARLEY_SERVER_HISTORY_STORE_H
@@ -35,15 +37,16 @@ typedef struct chat_change {
     int64_t updated;  /* milliseconds of the epoch */
 } chat_change;
 
-/* ERR_INVALID (no such folder, not writable), ERR_BUSY (another server uses it), ERR_CORRUPT, ERR_UNSUPPORTED (a newer
- * Parley wrote it), ERR_IO, ERR_NOMEM: a sentence that names the folder and what to do. */
+/* ERR_INVALID (no such folder, not writable), ERR_BUSY (another server uses it), ERR_CORRUPT,
+ * ERR_UNSUPPORTED (a newer Parley wrote it), ERR_IO, ERR_NOMEM: a sentence that names the folder
+ * and what to do. */
 MUST_CHECK err_code history_store_open(history_store **out, const history_options *opt, err_detail *detail);
 void history_store_close(history_store *st); /* NULL allowed */
 
 /* Appends how much is kept: {"object":"history",...}. */
 MUST_CHECK err_code history_store_info(history_store *st, bytes *out, uint64_t scope, err_detail *detail);
-/* Appends up to `limit` chats, the latest first, behind the cursor `after` ("": from the first); `words` NULL, or a text
- * all of whose words must occur in a chat's title or messages. */
+/* Appends up to `limit` chats, the latest first, behind the cursor `after` ("": from the first);
+ * `words` NULL, or a text all of whose words must occur in a chat's title or messages. */
 MUST_CHECK err_code history_store_list(history_store *st, bytes *out, uint64_t scope, int limit,
                                        const char *after, const char *words, err_detail *detail);
 /* Appends a chat with its messages that are newer than revision `since` (0: all). */
@@ -52,7 +55,8 @@ MUST_CHECK err_code history_store_get(history_store *st, bytes *out, uint64_t sc
 /* Makes a chat (revision 0) or changes one: the fields and messages that `given` has. */
 MUST_CHECK err_code history_store_put(history_store *st, uint64_t scope, const char *id, const json *given,
                                       chat_change *change, err_detail *detail);
-/* Deletes a chat; with a revision (ANY_REVISION: none) only if it has that one: what was written to it since is not lost. */
+/* Deletes a chat; with a revision (ANY_REVISION: none) only if it has that one: what was written to
+ * it since is not lost. */
 enum { ANY_REVISION = -1 };
 MUST_CHECK err_code history_store_delete(history_store *st, uint64_t scope, const char *id, int64_t revision,
                                          chat_change *change, err_detail *detail);
@@ -64,7 +68,8 @@ MUST_CHECK err_code history_store_add_file(history_store *st, uint64_t scope, co
 MUST_CHECK err_code history_store_open_file(history_store *st, uint64_t scope, const char *hash_hex_text,
                                             file_handle *out, err_detail *detail);
 
-/* Writes all chats of a scope, with their files inside, to a nameless file; the caller closes out->fd. */
+/* Writes all chats of a scope, with their files inside, to a nameless file; the caller closes
+ * out->fd. */
 MUST_CHECK err_code history_store_export(history_store *st, uint64_t scope, file_handle *out,
                                          err_detail *detail);
 /* Adds the chats of such a file, under new ids, all of them or none. */

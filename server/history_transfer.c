@@ -9,7 +9,8 @@
 #include "server/file_writer.h"
 #include "server/history_state.h"
 
-/* The file has the form of the page's own export (web/js/transfer.js), so that either reads what the other wrote. */
+/* The file has the form of the page's own export (web/js/transfer.js), so that either reads what
+ * the other wrote. */
 static const char FORMAT[] = "parley-chats";
 
 enum {
@@ -48,7 +49,8 @@ static bool is_media_type(const char *text)
     return slash && slash != text && slash[1] && text[strspn(text, ALLOWED)] == '\0' && strlen(text) < 100;
 }
 
-/* Writes ,"data":"data:...": a file that is gone is left out. The statements for it run outside of the caller's. */
+/* Writes ,"data":"data:...": a file that is gone is left out. The statements for it run outside of
+ * the caller's. */
 static void export_file(exporter *e, const json *attachment)
 {
     const char *type = json_str(json_get(attachment, "mime"), "");

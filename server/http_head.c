@@ -54,8 +54,8 @@ static size_t length_to(http_span s, char c)
 
 /* ---- the whole ---- */
 
-/* Looks for the empty line; *bytes is the length with it. Of control characters only tabs, and CR with LF behind it, pass: so
- * that something else than HTTP is refused at once. */
+/* Looks for the empty line; *bytes is the length with it. Of control characters only tabs, and CR
+ * with LF behind it, pass: so that something else than HTTP is refused at once. */
 static http_head_state find_end(const char *text, size_t n, size_t *bytes)
 {
     size_t line = 0; /* where it begins */
@@ -110,8 +110,8 @@ static bool read_target(http_head *h, http_span target)
         return false;
     }
     h->path = (http_span){target.text, length_to(target, '?')};
-    h->query = skip(target, h->path.len);
-    h->query = h->query.len > 0 ? skip(h->query, 1) : h->query;
+    h->query_string = skip(target, h->path.len);
+    h->query_string = h->query_string.len > 0 ? skip(h->query_string, 1) : h->query_string;
     return true;
 }
 

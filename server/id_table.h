@@ -30,7 +30,7 @@ typedef struct id_table {
 void id_table_init(id_table *t);
 void id_table_deinit(id_table *t);
 
-/* Adds or replaces; false without memory. `value` is not NULL. */
+/* Adds or replaces; false if out of memory. `value` is not NULL. */
 MUST_CHECK bool id_table_put(id_table *t, uint64_t id, void *value);
 
 /* NULL if there is no such id. */

@@ -1,4 +1,5 @@
-/* load_bar: how far a model is loaded, redrawn on the terminal; nothing is drawn where standard error is none. One thread.
+/* load_bar: progress bar of model loading on the terminal; nothing is drawn if standard error is
+ * not a terminal. One thread.
  *
  *     load_bar bar; load_bar_begin(&bar); eo.on_load = load_bar_on_load; eo.on_load_ctx = &bar; ... load_bar_end(&bar);
  */
@@ -13,11 +14,11 @@ typedef struct load_bar {
 } load_bar;
 
 void load_bar_begin(load_bar *bar);
-/* Draws it; fraction 0..1 of the whole way. What others print next begins at the start of its line. */
+/* Draws it; fraction 0..1 of the total. Other output then starts at the beginning of its line. */
 void load_bar_show(load_bar *bar, const char *stage, double fraction);
 /* The same in the form of engine_options.on_load; ctx is the bar. */
 void load_bar_on_load(void *ctx, const char *stage, double fraction);
-/* Wipes it away. May be called twice. */
+/* Erases it. May be called twice. */
 void load_bar_end(load_bar *bar);
 
 #endif

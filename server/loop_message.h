@@ -1,4 +1,5 @@
-/* loop_message: what other threads tell the loop thread. Handed over whole through one mailbox.
+/* loop_message: messages from other threads to the loop thread, with their ownership, through one
+ * mailbox.
  *
  *     loop_message *m = loop_message_create(LOOP_EVENT, id);  m->event = event;
  *     post(ctx, m);                                            // the loop frees it with loop_message_free
@@ -46,9 +47,10 @@ typedef struct loop_message {
     err_detail detail;
 } loop_message;
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 loop_message *loop_message_create(loop_message_type type, uint64_t id);
-/* Frees the message and what it still owns (event, options, request, reply, history). NULL allowed. */
+/* Frees the message and what it still owns (event, options, request, reply, history). NULL
+ * allowed. */
 void loop_message_free(loop_message *m);
 
 #endif

@@ -85,8 +85,8 @@ static int execute(options *o)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], ENGINE_FILM_COMMAND) == 0) {
-        return engine_film_worker();
+    if (argc == 2 && strcmp(argv[1], ENGINE_VIDEO_COMMAND) == 0) {
+        return engine_video_worker();
     }
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) fails that write, not the program */
     options o;

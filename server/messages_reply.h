@@ -1,5 +1,5 @@
-/* messages_reply: what Anthropic's POST /v1/messages answers: one message of blocks, or events. Loop thread; plain text
- * building. The counterpart of chat_reply, from the same pieces.
+/* messages_reply: the reply of Anthropic's POST /v1/messages: one message of blocks, or events.
+ * Loop thread; plain text building. The counterpart of chat_reply, from the same pieces.
  *
  *     messages_reply_meta m = {.id = "msg_..", .model = "seedling", .usage = answer_usage(a)};
  *     messages_reply_first(&sse, &m);
@@ -7,7 +7,8 @@
  *     m.stop_reason = "end_turn"; m.usage = ..;
  *     messages_reply_last(&sse, &m, &state);
  *
- * Thoughts carry an empty signature. A call that the end of the answer cut has the input {} in a whole reply.
+ * Thoughts carry an empty signature. A call cut off by the end of the answer has the input {} in a
+ * complete reply.
  */
 #ifndef PARLEY_SERVER_MESSAGES_REPLY_H
 #define PARLEY_SERVER_MESSAGES_REPLY_H
@@ -25,7 +26,7 @@ typedef struct messages_reply_meta {
     reply_usage usage;         /* so far */
 } messages_reply_meta;
 
-/* What earlier events of the same answer held. All zero at the beginning. */
+/* State carried between events of an answer. Starts all zero. */
 typedef struct messages_reply_state {
     int n_blocks;    /* begun */
     bool is_open;    /* the last of them goes on ... */

@@ -56,7 +56,7 @@ static err_code write_image(bytes *out, const json *block, const char *path, err
     return ERR_OK;
 }
 
-/* A text or a picture as a part of a chat's message. */
+/* A text or an image as a part of a chat's message. */
 static err_code write_part(bytes *out, const json *block, const char *path, err_detail *d)
 {
     if (has_type(block, "image")) {
@@ -140,7 +140,8 @@ static err_code write_result(bytes *out, const json *block, const char *path, er
     return err;
 }
 
-/* The results among a user's blocks as messages of their own; the rest, if there is any, as one behind them. */
+/* The results among a user's blocks as messages of their own; the rest, if there is any, as one
+ * behind them. */
 static err_code write_user(bytes *out, const json *content, const char *path, err_detail *d)
 {
     err_code err = ERR_OK;
@@ -221,7 +222,7 @@ static err_code write_assistant(bytes *out, const json *content, const char *pat
     return err;
 }
 
-/* An answer that the client began is gone on with. */
+/* An answer that the client began is continued. */
 static bool is_begun_answer(const json *message)
 {
     bool has_calls = false;
@@ -232,8 +233,8 @@ static bool is_begun_answer(const json *message)
     return strcmp(json_str(json_get(message, "role"), ""), "assistant") == 0 && !has_calls;
 }
 
-/* ,"messages":[..]. The system's words come last, so that the others keep their numbers in errors; a chat's
- * normaliser puts them in front. */
+/* ,"messages":[..]. The system's words come last, so that the others keep their numbers in errors;
+ * a chat's normaliser puts them in front. */
 static err_code write_messages(bytes *out, const json *root, err_detail *d)
 {
     const json *messages = json_get(root, "messages"), *system = json_get(root, "system"), *last = NULL;

@@ -1,19 +1,21 @@
-/* messages_request: the body of Anthropic's POST /v1/messages, written anew as the body of a chat and read as one, so that
- * both protocols have one reading of messages, media, tools and sampling. Prep threads.
+/* messages_request: the body of Anthropic's POST /v1/messages, translated to a chat body, so that
+ * both protocols share the parsing of messages, media, tools and sampling. Prep threads.
  *
  *     chat_request r;  chat_request_init(&r);
  *     err = messages_request_parse(&r, text, len, true, engine_get_info(e), &detail);
  *     chat_request_deinit(&r);
  *
- * Thinking is off unless `thinking` asks for it. Unknown fields are ignored; a known field of a wrong type is ERR_INVALID
- * naming it. Blocks and tools that only Anthropic's own servers have are ERR_UNSUPPORTED.
+ * Thinking is off unless `thinking` asks for it. Unknown fields are ignored; a known field of a
+ * wrong type is ERR_INVALID naming it. Blocks and tools that only Anthropic's own servers have are
+ * ERR_UNSUPPORTED.
  */
 #ifndef PARLEY_SERVER_MESSAGES_REQUEST_H
 #define PARLEY_SERVER_MESSAGES_REQUEST_H
 
 #include "server/chat_request.h"
 
-/* Fills r. needs_max_tokens: max_tokens must be there; counting tokens goes without. info may be NULL in tests. */
+/* Fills r. needs_max_tokens: max_tokens is required (not for counting tokens). info may be NULL in
+ * tests. */
 MUST_CHECK err_code messages_request_parse(chat_request *r, const char *text, size_t len,
                                            bool needs_max_tokens, const engine_info *info, err_detail *d);
 

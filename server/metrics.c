@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Seconds. From one fast token to a long picture on a slow machine. */
+/* Seconds. From one fast token to a long image on a slow machine. */
 static const double BOUNDS[METRICS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                                0.25,  0.5,    1.0,   2.5,  5.0,   15.0, 60.0};
 
@@ -112,13 +112,13 @@ static void write_process(bytes *out)
 static void write_engine(bytes *out, const engine_status *e)
 {
     write_value(out, "engine_steps_total", "counter", "Engine steps.", (double)e->n_steps);
-    write_value(out, "vision_encodes_total", "counter", "Pictures and films encoded.",
+    write_value(out, "vision_encodes_total", "counter", "Images and videos encoded.",
                 (double)e->n_vision_encodes);
-    write_value(out, "vision_cache_hits_total", "counter", "Pictures and films that needed no encoding.",
+    write_value(out, "vision_cache_hits_total", "counter", "Images and videos that needed no encoding.",
                 (double)e->n_vision_hits);
-    write_value(out, "vision_cache_entries", "gauge", "Encoded pictures and films kept.",
+    write_value(out, "vision_cache_entries", "gauge", "Encoded images and videos kept.",
                 (double)e->n_vision_entries);
-    write_value(out, "vision_cache_bytes", "gauge", "Memory of the encoded pictures and films kept.",
+    write_value(out, "vision_cache_bytes", "gauge", "Memory of the encoded images and videos kept.",
                 (double)e->vision_cache_bytes);
     write_value(out, "prefix_cache_queries_total", "counter", "Prompts looked up in the prefix cache.",
                 (double)e->n_cache_queries);
@@ -196,6 +196,6 @@ void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
     write_histogram(out, "request_prefill_time_seconds", "Time to compute the prompt.", &m->prefill);
     write_histogram(out, "request_decode_time_seconds", "Time to generate the answer.", &m->decode);
     write_histogram(out, "vision_encode_seconds", "Time in the vision encoder.", &m->vision);
-    write_histogram(out, "media_decode_seconds", "Time to decode pictures and films.", &m->media);
+    write_histogram(out, "media_decode_seconds", "Time to decode images and videos.", &m->media);
     write_process(out);
 }

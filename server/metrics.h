@@ -1,4 +1,5 @@
-/* metrics: counters and histograms of the server, written in the Prometheus text format 0.0.4. Loop thread.
+/* metrics: counters and histograms of the server, written in the Prometheus text format 0.0.4. Loop
+ * thread.
  *
  *     metrics_request(&m, "chat_completions", 200);
  *     metrics_answer(&m, &sample);

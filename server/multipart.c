@@ -17,7 +17,8 @@ static err_code malformed(err_detail *d, const char *what)
 
 /* ---- parameters of a header: name="value" ---- */
 
-/* Finds ;name= in a header's value and copies what it says, without quotes; false if it is absent or too long. */
+/* Finds ;name= in a header's value and copies what it says, without quotes; false if it is absent
+ * or too long. */
 static bool read_parameter(char *out, size_t cap, const char *header, const char *name)
 {
     const size_t n_name = strlen(name);
@@ -36,7 +37,8 @@ static bool read_parameter(char *out, size_t cap, const char *header, const char
             const bool quoted = *q == '"';
             size_t n = 0;
             for (q += quoted; *q && (quoted ? *q != '"' : !strchr("; \t", *q)); q++) {
-                /* Browsers escape nothing but quotes, and those as %22; others put a backslash in front. */
+                /* Browsers escape nothing but quotes, and those as %22; others put a backslash in
+                 * front. */
                 q += quoted && *q == '\\' && (q[1] == '"' || q[1] == '\\');
                 if (n + 1 >= cap) {
                     return false;

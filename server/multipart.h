@@ -1,5 +1,5 @@
-/* multipart: a multipart/form-data body read as it arrives; the data of a field is handed on piece by piece and never
- * gathered. Loop thread.
+/* multipart: streaming parser of multipart/form-data; field data is passed on piece by piece and
+ * never buffered as a whole. Loop thread.
  *
  *     multipart m; multipart_init(&m, content_type, &sink);      // false: no boundary
  *     err = multipart_feed(&m, data, n, &detail);                // for every piece of the body
@@ -24,7 +24,7 @@ typedef struct multipart_field {
     bool is_file;                          /* a filename was given */
 } multipart_field;
 
-/* What is done with the fields; another value than ERR_OK ends the reading and is returned. */
+/* Receives the fields; any value but ERR_OK ends parsing and is returned. */
 typedef struct multipart_sink {
     void *ctx;
     err_code (*begin)(void *ctx, const multipart_field *field, err_detail *detail);
@@ -45,13 +45,14 @@ typedef struct multipart {
     multipart_state state;
     char delimiter[MULTIPART_BOUNDARY_MAX + 8]; /* "\r\n--boundary" */
     size_t n_delimiter;
-    bytes held; /* what cannot be judged yet */
+    bytes held; /* undecided bytes */
 } multipart;
 
 /* content_type is the header's value; false if it is no multipart/form-data with a boundary. */
 MUST_CHECK bool multipart_init(multipart *m, const char *content_type, const multipart_sink *sink);
 void multipart_deinit(multipart *m);
-/* ERR_INVALID (invalid_multipart), ERR_NOMEM, or what the sink says; nothing may be fed after an error. */
+/* ERR_INVALID (invalid_multipart), ERR_NOMEM, or what the sink says; nothing may be fed after an
+ * error. */
 MUST_CHECK err_code multipart_feed(multipart *m, const void *data, size_t n, err_detail *detail);
 /* The closing delimiter was seen. */
 bool multipart_is_complete(const multipart *m);

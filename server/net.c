@@ -146,7 +146,8 @@ static void accept_waiting(net *n, const struct lws *listening)
     }
 }
 
-/* The plain socket's end goes with its descriptor, of which the WebSocket has a copy: nothing is shut down. */
+/* The plain socket's end goes with its descriptor, of which the WebSocket has a copy: nothing is
+ * shut down. */
 int net_upgrade(net_conn *c, const bytes *head)
 {
     net *n = c->net;
@@ -209,8 +210,8 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
         return 0;
     }
     if (reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED) {
-        /* Comes once for each protocol; the first clears the flag. Cleared before the work, so that a wake during
-         * it is not lost. */
+        /* Comes once for each protocol; the first clears the flag. Cleared before the work, so that
+         * a wake during it is not lost. */
         if (atomic_exchange(&n->wake_pending, false)) {
             n->cb.on_wake(n->cb.ctx);
         }
@@ -276,9 +277,9 @@ void net_set_timer(net *n, int ms)
 /* Whether a body drips: uploads are not looked at, whose deadline grows with their size. */
 static bool is_too_slow(const net_conn *c, int64_t now)
 {
-    const int64_t counted_ns = now - c->body_ns - (int64_t)LIMIT_BODY_RATE_AFTER_S * 1000000000;
+    const int64_t counted_ns = now - c->body_ns - (int64_t)LIMIT_MIN_BODY_RATE_AFTER_S * 1000000000;
     return c->phase == CONN_BODY && !c->streams_body && counted_ns > 0 &&
-           (double)c->in.len < (double)c->net->opt.body_rate * (double)counted_ns / 1e9;
+           (double)c->in.len < (double)c->net->opt.min_body_rate * (double)counted_ns / 1e9;
 }
 
 /* Whether a client leaves unread what is sent to it. */
@@ -348,7 +349,8 @@ static err_code open_context(net *n, err_detail *detail)
     return n->vhost ? ERR_OK : err_set(detail, ERR_IO, "the network layer could not start");
 }
 
-/* libwebsockets waits for connections on a copy of each listening socket, and closes that copy itself. */
+/* libwebsockets waits for connections on a copy of each listening socket, and closes that copy
+ * itself. */
 static err_code watch_listeners(net *n, err_detail *detail)
 {
     for (size_t i = 0; i < n->listeners.n; i++) {

@@ -1,4 +1,5 @@
-/* net_chunked: reads a body in Transfer-Encoding: chunked (RFC 9112, 7.1). Any thread; owns nothing.
+/* net_chunked: reads a body in Transfer-Encoding: chunked (RFC 9112, 7.1). Any thread; owns
+ * nothing.
  *
  *     net_chunked c = {0};
  *     while (n > 0 && c.state < NET_CHUNKED_DONE) {
@@ -6,8 +7,8 @@
  *         data += used; n -= used;
  *     }
  *
- * Strict: every line ends in CRLF, a size is hexadecimal digits alone. Extensions and trailers are read and ignored, within
- * a limit.
+ * Strict: every line ends in CRLF, a size is hexadecimal digits alone. Extensions and trailers are
+ * read and ignored, within a limit.
  */
 #ifndef PARLEY_SERVER_NET_CHUNKED_H
 #define PARLEY_SERVER_NET_CHUNKED_H
@@ -37,8 +38,9 @@ typedef struct net_chunked { /* begins as {0} */
     size_t idle_bytes; /* of extensions and trailers so far */
 } net_chunked;
 
-/* Reads some of data[0..n), n > 0, and returns how much, at least one byte. *piece points to the body bytes among them,
- * *piece_bytes many, perhaps none. Nothing is read once the state is DONE or BAD (the return value is then 0). */
+/* Reads some of data[0..n), n > 0, and returns how much, at least one byte. *piece points to the
+ * body bytes among them, *piece_bytes many, perhaps none. Nothing is read once the state is DONE or
+ * BAD (the return value is then 0). */
 size_t net_chunked_next(net_chunked *c, const void *data, size_t n, const void **piece, size_t *piece_bytes);
 
 #endif

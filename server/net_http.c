@@ -12,9 +12,9 @@
 #include "server/http_head.h"
 #include "server/net_lws.h"
 
-/* STREAM_RATE: bytes a second that a streamed body must reach over its whole length. AHEAD_MAX: bytes of requests that wait for
- * the reply to the one in front. */
-enum { DISCARD_S = 2, STREAM_RATE = 16384, AHEAD_MAX = 65536, WS_KEY_LEN = 24 };
+/* MIN_STREAM_RATE: bytes a second that a streamed body must reach over its whole length.
+ * PIPELINED_MAX: bytes of requests that wait for the reply to the one in front. */
+enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, PIPELINED_MAX = 65536, WS_KEY_LEN = 24 };
 
 /* What pages of other origins may read besides the headers that browsers always show. */
 #define EXPOSED_HEADERS                                                                                      \
@@ -84,7 +84,8 @@ static const char *status_text(int status)
     }
 }
 
-/* Lets the pages of allowed origins read this reply. Without credentials: what lets a page in is its key, no cookie. */
+/* Lets the pages of allowed origins read this reply. Without credentials: what lets a page in is
+ * its key, no cookie. */
 static void write_cors(net_conn *c)
 {
     if (c->net->opt.n_origins > 0) {
@@ -207,7 +208,7 @@ static void begin_head(net_conn *c)
 
 static int go_through(net_conn *c);
 
-/* The reply is sent: what becomes of the connection. */
+/* The reply is sent: what happens to the connection. */
 static int finish(net_conn *c)
 {
     if (c->in_request) {
@@ -317,7 +318,8 @@ static net_method method_of(http_span name)
     return 0;
 }
 
-/* Asks for a WebSocket. Anything else in Upgrade is ignored, as RFC 9110 allows: the request goes on as HTTP/1.1. */
+/* Asks for a WebSocket. Anything else in Upgrade is ignored, as RFC 9110 allows: the request goes
+ * on as HTTP/1.1. */
 static bool wants_socket(const http_head *from, net_method method)
 {
     char upgrade[32], connection[128];
@@ -327,7 +329,8 @@ static bool wants_socket(const http_head *from, net_method method)
            http_list_has(connection, "upgrade");
 }
 
-/* Fills the head; false if the query is too long. A path that is malformed or too long is "", which no route has. */
+/* Fills the head; false if the query is too long. A path that is malformed or too long is "", which
+ * no route has. */
 static bool read_head(net_head *h, const http_head *from)
 {
     memset(h, 0, sizeof *h);
@@ -354,9 +357,9 @@ static bool read_head(net_head *h, const http_head *from)
     http_head_value(from, "access-control-request-headers", h->cors_headers, sizeof h->cors_headers);
     http_head_value(from, "access-control-request-private-network", asked, sizeof asked);
     h->cors_private = strcasecmp(asked, "true") == 0;
-    http_head_value(from, "idempotency-key", h->repeat_key, sizeof h->repeat_key);
+    http_head_value(from, "idempotency-key", h->idempotency_key, sizeof h->idempotency_key);
     h->is_upgrade = wants_socket(from, h->method);
-    return http_decode(h->query, sizeof h->query, from->query);
+    return http_decode(h->query_string, sizeof h->query_string, from->query_string);
 }
 
 static void begin_request(net_conn *c, const http_head *h)
@@ -384,7 +387,8 @@ static void begin_request(net_conn *c, const http_head *h)
     c->head_ns = clock_ns();
 }
 
-/* Says how long the body is: fills *length and c->is_chunked and returns 0, or the status to refuse with. */
+/* Says how long the body is: fills *length and c->is_chunked and returns 0, or the status to refuse
+ * with. */
 static int read_body_length(net_conn *c, const http_head *h, net_method method, uint64_t *length)
 {
     char text[32], coding[32];
@@ -512,7 +516,8 @@ static int begin_socket(net_conn *c, const http_head *from, const net_head *h, s
     return result;
 }
 
-/* Whether a body of that length could be read now. It is reserved as it arrives: who only announces takes nothing. */
+/* Whether a body of that length could be read now. It is reserved as it arrives: who only announces
+ * takes nothing. */
 static bool has_room(const net *n, uint64_t length)
 {
     const ledger_status s =
@@ -553,7 +558,7 @@ static int take_request(net_conn *c, const http_head *from, const net_head *h)
         return hand_up(c);
     }
     c->phase = CONN_BODY;
-    const int64_t more_s = c->streams_body ? (int64_t)(length / STREAM_RATE) : 0;
+    const int64_t more_s = c->streams_body ? (int64_t)(length / MIN_STREAM_RATE) : 0;
     c->body_ns = clock_ns();
     c->deadline_ns = c->body_ns + (c->net->opt.body_timeout_s + more_s) * 1000000000;
     char expect[32];
@@ -657,8 +662,9 @@ static int take_body(net_conn *c, const char *data, size_t len, size_t *used)
     return c->is_chunked ? receive_chunked(c, data, len, used) : receive_plain(c, data, len, used);
 }
 
-/* Goes through what has been read as far as it can be understood now. Requests that come before the reply to the one in front
- * wait. That too many wait ends the connection: not to read on would hide that its client has left. */
+/* Goes through what has been read as far as it can be understood now. Requests that come before the
+ * reply to the one in front wait. That too many wait ends the connection: not to read on would hide
+ * that its client has left. */
 static int go_through(net_conn *c)
 {
     for (size_t before = 0; c->rx.len != before && (c->phase == CONN_HEAD || c->phase == CONN_BODY);) {
@@ -673,7 +679,7 @@ static int go_through(net_conn *c)
     if (c->rx.len == 0) {
         bytes_deinit(&c->rx); /* idle connections are many */
     }
-    return c->phase > CONN_BODY && c->rx.len > AHEAD_MAX ? -1 : 0;
+    return c->phase > CONN_BODY && c->rx.len > PIPELINED_MAX ? -1 : 0;
 }
 
 int net_http_receive(net_conn *c, const void *data, size_t len)

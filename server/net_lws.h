@@ -1,8 +1,9 @@
-/* net_lws: what net.c, net_http.c and net_ws.c share. Private; the only files that include libwebsockets.h are the
- * three that include this header.
+/* net_lws: what net.c, net_http.c and net_ws.c share. Private; the only files that include
+ * libwebsockets.h are the three that include this header.
  *
- * libwebsockets waits for sockets, and speaks WebSocket. HTTP is read and written here: a connection begins as a plain socket
- * (its RAW role), and one that asks for a WebSocket is handed over with a head that net_http.c has written itself.
+ * libwebsockets waits for sockets, and speaks WebSocket. HTTP is read and written here: a
+ * connection begins as a plain socket (its RAW role), and one that asks for a WebSocket is handed
+ * over with a head that net_http.c has written itself.
  */
 #ifndef PARLEY_SERVER_NET_LWS_H
 #define PARLEY_SERVER_NET_LWS_H
@@ -94,8 +95,8 @@ net_conn *net_find(net *n, uint64_t id);
 /* Appends to c->in within the limits; false if the connection must end. */
 bool net_conn_receive(net_conn *c, const void *data, size_t len, size_t max);
 void net_conn_drop_input(net_conn *c);
-/* Hands a connection over to be a WebSocket; `head` is the request for it, and what the client sent behind. Returns -1, for the
- * caller to return to libwebsockets; c may be gone. */
+/* Hands a connection over to be a WebSocket; `head` is the request for it, and what the client sent
+ * behind. Returns -1, for the caller to return to libwebsockets; c may be gone. */
 int net_upgrade(net_conn *c, const bytes *head);
 
 /* net_http.c: what callbacks return to libwebsockets (0 go on, -1 close). */

@@ -6,7 +6,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* What the other side has taken of a stream in all, and what is on its way to it; false if that is not known. */
+/* What the other side has taken of a stream in all, and what is on its way to it; false if that is
+ * not known. */
 static bool look(int fd, uint64_t sent, uint64_t *taken, uint64_t *waiting)
 {
     struct tcp_info info;

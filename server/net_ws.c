@@ -49,10 +49,13 @@ int net_ws_receive(net_conn *c, const void *data, size_t len)
 
 int net_ws_writable(net_conn *c)
 {
-    /* One message a callback. Its room is LWS_PRE bytes in front, which libwebsockets writes the frame header to. */
+    /* One message a callback. Its room is LWS_PRE bytes in front, which libwebsockets writes the
+     * frame header to. */
     static const char room[LWS_PRE];
     if (lws_get_close_length(c->wsi) > 0) {
-        return 0; /* libwebsockets asks for more although a close frame was sent, and nothing may follow one */
+        /* libwebsockets asks for more although a close frame was sent, and nothing may follow
+         * one */
+        return 0;
     }
     bytes_clear(&c->piece);
     bytes_append(&c->piece, room, sizeof room);

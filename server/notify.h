@@ -1,5 +1,5 @@
-/* notify: tells the service manager how the server does, as sd_notify(3) would. Loop thread; without $NOTIFY_SOCKET every
- * call does nothing.
+/* notify: tells the service manager how the server does, as sd_notify(3) would. Loop thread;
+ * without $NOTIFY_SOCKET every call does nothing.
  *
  *     notify n; notify_open(&n);
  *     notify_send(&n, "READY=1\nSTATUS=Ready on port %d", port);
@@ -23,8 +23,8 @@ typedef struct notify {
     double watchdog_at_ms, extend_at_ms;
 } notify;
 
-/* Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment, so that children do not speak for us. Before
- * threads start. */
+/* Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment, so that children do
+ * not speak for us. Before threads start. */
 void notify_open(notify *n);
 void notify_close(notify *n);
 

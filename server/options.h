@@ -1,9 +1,10 @@
 /* options: what the command line, the environment and config files say, as one struct. Main thread.
  * Plain data; options_parse.h fills it.
  *
- * Precedence: command line, then environment (PARLEY_<FLAG>), then config files, then the model's own defaults, then
- * built-in. Config files are the one that --config names, or else /etc/parley/parley.conf and
- * $XDG_CONFIG_HOME/parley/parley.conf (the latter wins). All options stand in one table, options_table.c.
+ * Precedence: command line, then environment (PARLEY_<FLAG>), then config files, then the model's
+ * own defaults, then built-in. Config files are the one that --config names, or else
+ * /etc/parley/parley.conf and $XDG_CONFIG_HOME/parley/parley.conf (the latter wins). All options
+ * stand in one table, options_table.c.
  */
 #ifndef PARLEY_SERVER_OPTIONS_H
 #define PARLEY_SERVER_OPTIONS_H
@@ -28,13 +29,14 @@ typedef enum command {
 
 typedef struct option_file {
     const char *path;
-    bool is_film;
+    bool is_video;
 } option_file;
 
 /* Who said a value last. */
 typedef enum option_source { SOURCE_STANDARD, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE } option_source;
 
-/* Strings point into argv, the environment or `memory`. 0, -1, NAN or NULL, as the table says: not given. */
+/* Strings point into argv, the environment or `memory`. 0, -1, NAN or NULL, as the table says: not
+ * given. */
 typedef struct options {
     command command;
     /* model */
@@ -69,7 +71,7 @@ typedef struct options {
     int64_t max_header_kib, max_ws_message_mib, max_conns, max_conns_per_ip;
     int64_t header_timeout, body_timeout, queue_timeout, request_timeout, step_timeout, keepalive, ws_ping,
         drain_timeout; /* seconds */
-    int64_t body_rate_kib, send_timeout, send_rate_kib, max_ws_queue_kib;
+    int64_t min_body_rate_kib, send_timeout, send_rate_kib, max_ws_queue_kib;
     const char *on_disconnect;
     const char *api_key, *api_key_file;
     bool insecure_no_key;
@@ -86,7 +88,7 @@ typedef struct options {
     const char *ui_dir;
     bool ui;
     /* run */
-    option_file files[OPTIONS_MAX_FILES]; /* pictures and films in the order given */
+    option_file files[OPTIONS_MAX_FILES]; /* images and videos in the order given */
     int n_files;
     const char *system;
     bool thinking;

@@ -1,5 +1,5 @@
-/* Completions for three shells. What completes a value follows from the row: its choices, or files or folders by its
- * metavar.
+/* Completions for three shells. What completes a value follows from the row: its choices, or files
+ * or folders by its metavar.
  */
 #include <stdio.h>
 #include <string.h>

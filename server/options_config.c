@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "server/options_store.h"
 
-/* Lines of `key = value`, keys being the names of options without dashes. `#` or `;` begins a comment line.
- * What stands under `[run]` is for that command only.
+/* Lines of `key = value`, keys being the names of options without dashes. `#` or `;` begins a
+ * comment line. What stands under `[run]` is for that command only.
  */
 enum { CONFIG_BYTES = 1 << 20, PATH_BYTES = 4096, ORIGIN_BYTES = PATH_BYTES + 128 };
 

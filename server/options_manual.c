@@ -6,7 +6,8 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* Roff: a backslash is \e, a dash that people type is \-, and a line must not begin with a dot or a quote. */
+/* Roff: a backslash is \e, a dash that people type is \-, and a line must not begin with a dot or a
+ * quote. */
 static void print_roff(const char *text)
 {
     const char *before = text;
@@ -125,7 +126,7 @@ static void print_program(void)
         printf("\n");
     }
     printf(".SH DESCRIPTION\n"
-           "Parley loads a Qwen3.5 checkpoint (text, pictures, films, multi\\-token prediction), serves a "
+           "Parley loads a Qwen3.5 checkpoint (text, images, videos, multi\\-token prediction), serves a "
            "chat page\n"
            "to the browser, and answers over WebSocket and an OpenAI\\-compatible HTTP API. It runs on the "
            "CPU.\n"

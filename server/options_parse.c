@@ -92,7 +92,8 @@ static const char *hide(options *o, char *value)
     return copy;
 }
 
-/* Handles argv[*at] as an option of command c, perhaps with the next word as its value. -1: go on. */
+/* Handles argv[*at] as an option of command c, perhaps with the next word as its value. -1: go
+ * on. */
 static int parse_option(options *o, const command_row *c, int argc, char **argv, int *at, bool hides)
 {
     char *arg = argv[*at];
@@ -192,7 +193,8 @@ static int answer_questions(options *o, const command_row *c)
     return -1;
 }
 
-/* The line is read twice: first for its mistakes and for --config, then again over what that file says. */
+/* The line is read twice: first for its mistakes and for --config, then again over what that file
+ * says. */
 static int parse(options *o, const command_row *c, int argc, char **argv, int at)
 {
     options_set_standards(o, c);

@@ -38,7 +38,7 @@ static bool parse_switch(const char *text, bool *out)
     return *out || is_word_of("0 false off no", text);
 }
 
-/* "first,second" in the options' memory; NULL without memory. */
+/* "first,second" in the options' memory; NULL if out of memory. */
 static const char *join(options *o, const char *first, const char *second)
 {
     const size_t bytes_needed = strlen(first) + strlen(second) + 2;
@@ -55,7 +55,7 @@ static bool add_file(options *o, const option_row *r, const char *path, const ch
         fprintf(stderr, "parley: %s may be given %d times at most\n", origin, OPTIONS_MAX_FILES);
         return false;
     }
-    o->files[o->n_files++] = (option_file){.path = path, .is_film = r->kind == OPTION_FILM};
+    o->files[o->n_files++] = (option_file){.path = path, .is_video = r->kind == OPTION_VIDEO};
     return true;
 }
 
@@ -113,8 +113,8 @@ bool options_store(options *o, const option_row *r, const char *text, option_sou
     case OPTION_SWITCH:
         ok = parse_switch(text, field);
         break;
-    case OPTION_PICTURE:
-    case OPTION_FILM:
+    case OPTION_IMAGE:
+    case OPTION_VIDEO:
         return add_file(o, r, text, origin);
     }
     *said = (uint8_t)source;
@@ -144,7 +144,7 @@ void options_set_standards(options *o, const command_row *c)
         case OPTION_CHOICE:
             *(const char **)field = rows[i].standard_text;
             break;
-        default: /* pictures and films share one list, which is empty */
+        default: /* images and videos share one list, which is empty */
             break;
         }
     }

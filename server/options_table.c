@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/nearest.h"
+#include "base/edit_distance.h"
 
 const command_row *option_find_command(const char *name)
 {
@@ -55,7 +55,8 @@ const option_row *option_nearest(const char *name, unsigned commands)
     const option_row *rows = option_rows(&n), *best = NULL;
     int best_distance = 4;
     for (size_t i = 0; i < n; i++) {
-        const int d = nearest_distance(name, rows[i].name), e = nearest_distance(name, rows[i].also);
+        const int d = edit_distance_between(name, rows[i].name),
+                  e = edit_distance_between(name, rows[i].also);
         const int nearest = d < e ? d : e;
         if ((rows[i].commands & commands) && nearest < best_distance) {
             best_distance = nearest;
@@ -76,8 +77,8 @@ void option_environment_name(char *out, size_t cap, const char *name)
 const char *option_group_name(option_group group)
 {
     static const char *const NAMES[] = {
-        "Model",          "Memory and speed", "Answers",          "Films",  "Server", "Access",
-        "Uploaded files", "Kept chats",       "For this command", "Program"};
+        "Model",  "Memory and speed", "Answers",    "Videos",           "Server",
+        "Access", "Uploaded files",   "Kept chats", "For this command", "Program"};
     _Static_assert(ARRAY_LEN(NAMES) == OPTION_GROUPS, "a group without a name");
     return NAMES[group];
 }

@@ -1,10 +1,12 @@
-/* options_table: one row for every option and every command. Parsing, environment, config file, --help, completions and
- * manual pages are all made from it, so that they cannot drift. Constant; any thread.
+/* options_table: one row for every option and command. Parsing, environment, config file, --help,
+ * completions and manual pages are generated from it, so that they cannot diverge. Constant; any
+ * thread.
  *
  *     size_t n; const option_row *rows = option_rows(&n);
  *     const option_row *r = option_find(rows[0].name, strlen(rows[0].name), IN_SERVE);
  *
- * A new option is a field of `options` (options.h), a row here, and `parley manual options > docs/options.md`.
+ * A new option is a field of `options` (options.h), a row here, and
+ * `parley manual options > docs/options.md`.
  */
 #ifndef PARLEY_SERVER_OPTIONS_TABLE_H
 #define PARLEY_SERVER_OPTIONS_TABLE_H
@@ -16,14 +18,14 @@
 
 typedef enum option_kind {
     OPTION_TEXT,
-    OPTION_LIST,   /* words with commas; what is given again on the command line is added */
+    OPTION_LIST,   /* comma-separated; repeated options on the command line are appended */
     OPTION_CHOICE, /* one of `choices` */
     OPTION_INT,
     OPTION_NUMBER,
     OPTION_SWITCH, /* --name and --no-name; elsewhere 1, true, on, yes or their opposites */
     OPTION_SEED,
-    OPTION_PICTURE,
-    OPTION_FILM
+    OPTION_IMAGE,
+    OPTION_VIDEO
 } option_kind;
 
 /* Which commands take an option. */
@@ -46,7 +48,7 @@ typedef enum option_group {
     GROUP_MODEL,
     GROUP_SPEED,
     GROUP_ANSWER,
-    GROUP_FILM,
+    GROUP_MEDIA,
     GROUP_SERVER,
     GROUP_ACCESS,
     GROUP_UPLOAD,
@@ -56,7 +58,7 @@ typedef enum option_group {
     OPTION_GROUPS
 } option_group;
 
-/* Where an option may be said. */
+/* Where an option may be given. */
 typedef enum option_place {
     PLACE_ANY,     /* command line, environment, config file */
     PLACE_NO_FILE, /* not in the config file */
@@ -98,11 +100,12 @@ const command_row *option_commands(size_t *n);
 /* A command by its name; NULL if there is none. */
 const command_row *option_find_command(const char *name);
 
-/* The option that name[0..len) means, by either of its names, for any of `commands`; NULL if there is none. */
+/* The option that name[0..len) means, by either of its names, for any of `commands`; NULL if there
+ * is none. */
 const option_row *option_find(const char *name, size_t len, unsigned commands);
 /* The one behind a single dash. */
 const option_row *option_find_letters(const char *letters, unsigned commands);
-/* The one that may be meant by a misspelt name; NULL if none comes near. */
+/* The likely meaning of a misspelt name; NULL if none is close. */
 const option_row *option_nearest(const char *name, unsigned commands);
 
 /* "PARLEY_CTX_SIZE" for "ctx-size". */
@@ -111,7 +114,7 @@ void option_environment_name(char *out, size_t cap, const char *name);
 /* A heading: "Answers". */
 const char *option_group_name(option_group group);
 
-/* What is shown as the default: a number, a word, a sentence; "" if there is nothing to say. */
+/* The default as shown: a number, a word or a sentence; "" if there is none. */
 void option_standard_text(char *out, size_t cap, const option_row *r);
 
 #endif

@@ -20,7 +20,8 @@
 
 enum { PROGRESS_GAP_MS = 50 };
 
-/* What a byte of a body counts for before it was read, up to the size of a text: more for one that will take longer. */
+/* What a byte of a body counts for before it was read, up to the size of a text: more for one that
+ * will take longer. */
 #define GUESS_MS_A_BYTE 1e-4
 
 struct prep_ticket {
@@ -48,7 +49,7 @@ struct prep {
     atomic_int n_alive;
     size_t max_bytes;
     file_store *files;
-    lineage *lineage;
+    response_store *response_store;
     const remote_media *remote;
     struct ledger *memory;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
@@ -120,7 +121,8 @@ static bool is_unwanted(void *ctx)
            atomic_load_explicit(&run->prep->stopping, memory_order_relaxed);
 }
 
-/* The hook of everything that takes long: whether the job should end, once it has given way to others. */
+/* The hook of everything that takes long: whether the job should end, once it has given way to
+ * others. */
 static bool is_cancelled(void *ctx)
 {
     const prep_run *run = ctx;
@@ -145,7 +147,8 @@ static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t t
     }
 }
 
-/* Reserves what parsing the body takes: the document, and the copies of its texts and files in the request. */
+/* Reserves what parsing the body takes: the document, and the copies of its texts and files in the
+ * request. */
 static err_code reserve_parsing(prep_run *run, prep_job *job, err_detail *d)
 {
     const ledger_patience patience = {is_cancelled, run};
@@ -199,7 +202,7 @@ static void run_query(prep_run *run)
     chat_request r;
     chat_request_init(&r);
     r.files = p->files;
-    r.lineage = p->lineage;
+    r.response_store = p->response_store;
     r.remote = p->remote;
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
@@ -252,7 +255,7 @@ static void run_preview(prep_run *run)
     p->post(p->ctx, m);
 }
 
-/* Pictures and films of other hosts: they are waited for, so others have the turn. */
+/* Images and videos of other hosts: they are waited for, so others have the turn. */
 static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks *hooks, err_detail *d)
 {
     if (is_cancelled(run)) {
@@ -264,11 +267,12 @@ static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks 
     if (!prep_turns_pause(run->prep->turns, run->turn, LIMIT_PREP_FETCHES)) {
         return ERR_BUSY;
     }
-    const err_code err = remote_media_bring(run->prep->remote, in, hooks, d);
+    const err_code err = remote_media_fetch(run->prep->remote, in, hooks, d);
     return prep_turns_resume(run->prep->turns, run->turn) || err != ERR_OK ? err : ERR_CANCELLED;
 }
 
-/* Nothing is read for a client that is gone; but what ends a response must name it, so that body is read all the same. */
+/* Nothing is read for a client that is gone; but what ends a response must name it, so that body is
+ * read all the same. */
 static bool must_parse(prep_run *run)
 {
     const prep_kind kind = run->job->order.kind;
@@ -288,7 +292,7 @@ static void run_job(prep_run *run)
     chat_request r;
     chat_request_init(&r);
     r.files = p->files;
-    r.lineage = p->lineage;
+    r.response_store = p->response_store;
     r.remote = p->remote;
     r.form = job->order.form;
     r.template_kwargs = job->order.template_kwargs;
@@ -300,7 +304,7 @@ static void run_job(prep_run *run)
     }
     if (err == ERR_OK && job->body.len > LIMIT_TEXT_BODY_BYTES && !chat_has_media(r.in)) {
         err = err_set_param(&d, ERR_LIMIT, NULL, "body_too_large",
-                            "a request without pictures and films may have %zu MiB",
+                            "a request without images and videos may have %zu MiB",
                             LIMIT_TEXT_BODY_BYTES >> 20);
     }
     drop_body(job); /* the parsed form is enough from here */
@@ -356,8 +360,8 @@ static void *worker(void *ctx)
     return NULL;
 }
 
-/* Every job should have a thread, so that all of them take turns. Without one it waits for another's end, which is made to
- * come. Loop thread. */
+/* Every job should have a thread, so that all of them take turns. Without one it waits for
+ * another's end, which is made to come. Loop thread. */
 static void find_thread(prep *p)
 {
     if (atomic_load(&p->n_jobs) <= (size_t)p->n_threads) {
@@ -377,7 +381,7 @@ static void find_thread(prep *p)
 /* ---- lifetime ---- */
 
 prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
-                  lineage *conversations, const remote_media *remote,
+                  response_store *conversations, const remote_media *remote,
                   void (*post)(void *ctx, loop_message *m), void *ctx)
 {
     prep *p = calloc(1, sizeof *p);
@@ -388,7 +392,7 @@ prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, 
     p->ctx = ctx;
     p->max_bytes = max_bytes;
     p->files = files;
-    p->lineage = conversations;
+    p->response_store = conversations;
     p->remote = remote;
     atomic_init(&p->n_bytes, 0);
     atomic_init(&p->n_jobs, 0);

@@ -1,4 +1,5 @@
-/* prep: worker threads that turn request bodies into engine requests: parse, validate, decode media, render, tokenize.
+/* prep: worker threads that turn request bodies into engine requests: parse, validate, decode
+ * media, render, tokenize.
  *
  *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
@@ -7,8 +8,8 @@
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
  *
- * Threads: submit, cancel and release on the loop thread; post is called on the workers. After LOOP_PREPARED,
- * LOOP_REPLIED, LOOP_PREVIEW or LOOP_REFUSED nothing more comes for that id.
+ * Threads: submit, cancel and release on the loop thread; post is called on the workers. After
+ * LOOP_PREPARED, LOOP_REPLIED, LOOP_PREVIEW or LOOP_REFUSED nothing more comes for that id.
  */
 #ifndef PARLEY_SERVER_PREP_H
 #define PARLEY_SERVER_PREP_H
@@ -16,13 +17,13 @@
 #include "base/bytes.h"
 #include "engine/engine.h"
 #include "server/file_store.h"
-#include "server/lineage.h"
+#include "server/response_store.h"
 #include "server/loop_message.h"
 #include "server/remote_media.h"
-#include "server/tool_parser.h"
+#include "server/tool_scanner.h"
 
 typedef struct prep prep;
-typedef struct prep_ticket prep_ticket; /* a shared "no longer wanted" flag of one job */
+typedef struct prep_ticket prep_ticket; /* a shared cancellation flag of one job */
 
 typedef enum prep_kind {
     PREP_CHAT,       /* body of POST /v1/chat/completions */
@@ -30,42 +31,46 @@ typedef enum prep_kind {
     PREP_MESSAGES,   /* body of POST /v1/messages */
     PREP_RESPONSES,  /* body of POST /v1/responses */
     PREP_EVENT,      /* a WebSocket message that should be response.create */
-    PREP_PREVIEW, /* the body is the id of an uploaded file (preview.h): LOOP_FACTS perhaps, then LOOP_PREVIEW */
-    PREP_QUERY    /* PREP_QUERY + a text_query: a question that these threads answer themselves */
+    /* the body is the id of an uploaded file (preview.h): LOOP_FACTS perhaps, then LOOP_PREVIEW */
+    PREP_PREVIEW,
+    PREP_QUERY /* PREP_QUERY + a text_query: answered by these threads */
 } prep_kind;
 
 MUST_CHECK prep_ticket *prep_ticket_create(void);
 void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
 void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 
-/* n_turns jobs compute at a time, those first that have had the least time; n_threads (at most LIMIT_PREP_JOBS) are begun
- * together. Further n_queue jobs wait, of all max_bytes of bodies. Where none can begin, the job that has taken the
- * longest is refused with ERR_BUSY. files and conversations: where requests find uploaded files and what
- * they go on from; remote: what they may name by its address. post takes the message over. NULL without memory or threads. */
+/* n_turns jobs compute at a time, those first that have had the least time; n_threads (at most
+ * LIMIT_PREP_JOBS) are begun together. Further n_queue jobs wait, of all max_bytes of bodies. Where
+ * none can begin, the job that has taken the longest is refused with ERR_BUSY. files and
+ * conversations: where requests find uploaded files and what they go on from; remote: what they may
+ * name by its address. post takes the message over. NULL if memory or threads run out. */
 MUST_CHECK prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
-                             lineage *conversations, const remote_media *remote,
+                             response_store *conversations, const remote_media *remote,
                              void (*post)(void *ctx, loop_message *m), void *ctx);
-/* Where bodies that wait and what is made of them are reserved (base/ledger.h); before the first job. Without one there is
- * no limit but max_bytes. */
+/* Where bodies that wait and what is made of them are reserved (base/ledger.h); before the first
+ * job. Without one there is no limit but max_bytes. */
 void prep_set_memory(prep *p, struct ledger *memory);
 /* Cancels what runs, refuses what waits; false if a thread has not ended in time. NULL allowed. */
 bool prep_end(prep *p, int within_ms);
 /* The same, then joins the threads, however long they take. NULL allowed. */
 void prep_destroy(prep *p);
 
-/* What is to be done with a body. */
+/* A job for a body. */
 typedef struct prep_order {
     prep_kind kind;
     uint64_t id, scope; /* scope: whose, see chat_input */
     engine *engine;
     const json *template_kwargs; /* see chat_request; lives as long as prep */
-    const tool_form *form;       /* how the model writes calls of tools; NULL: it does not */
+    const tool_form *form;       /* the model's tool-call syntax; NULL: none */
     bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
 } prep_order;
 
-/* Queues a job and takes the body's memory; on ERR_BUSY (also if its memory is not free now) and ERR_NOMEM it stays with the caller. */
+/* Queues a job and takes the body's memory; on ERR_BUSY (also if its memory is not free now) and
+ * ERR_NOMEM it stays with the caller. */
 MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
-/* Whether no job waits or runs: all that they had to say was posted, and none uses an engine. Loop thread. */
+/* Whether no job is queued or running: all messages were posted, and no job uses an engine. Loop
+ * thread. */
 bool prep_is_idle(const prep *p);
 
 typedef struct prep_status {

@@ -76,8 +76,8 @@ static double processor_ms(void)
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-/* Charges the time since the last look: that of this thread, so that a busy machine makes no job a long one; but a tenth of
- * what it held the turn at least, for it may wait for another process. */
+/* Charges the time since the last look: that of this thread, so that a busy machine makes no job a
+ * long one; but a tenth of what it held the turn at least, for it may wait for another process. */
 static void charge(prep_turn *turn, double now)
 {
     const double computed_ms = processor_ms();

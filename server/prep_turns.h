@@ -1,6 +1,7 @@
-/* prep_turns: which of the requests that are being prepared may compute now. A few take turns; the one that has had the
- * least time goes first, and gives way in its hook to one that had less. So a short job waits for slices of the others, never
- * for their ends, and what it waits for is bounded by their number.
+/* prep_turns: which of the requests that are being prepared may compute now. A few take turns; the
+ * one that has had the least time goes first, and gives way in its hook to one that had less. So a
+ * short job waits for slices of the others, never for their ends, and what it waits for is bounded
+ * by their number.
  *
  *     prep_turn turn = {.used_ms = guess, .cancelled = is_cancelled, .ctx = ctx};
  *     if (prep_turns_enter(t, &turn)) { while (...) { if (!prep_turns_hook(t, &turn)) { break; } ... } }
@@ -18,8 +19,8 @@
 typedef struct prep_turns prep_turns;
 
 typedef struct prep_turn {
-    double
-        used_ms; /* set by the owner: a guess of what it will take before its first hook, which counts as had */
+    /* set by the owner: a guess of what it will take before its first hook, which counts as had */
+    double used_ms;
     bool (*cancelled)(void *ctx);
     void *ctx;
     /* private */
@@ -35,7 +36,7 @@ enum {
     PREP_ROOM_MS = 50,  /* what a job must have had, to be ended for want of room */
 };
 
-/* n turns at a time; NULL without memory. */
+/* n turns at a time; NULL if out of memory. */
 MUST_CHECK prep_turns *prep_turns_create(int n);
 void prep_turns_destroy(prep_turns *t); /* NULL allowed; nobody is inside */
 
@@ -43,12 +44,14 @@ void prep_turns_destroy(prep_turns *t); /* NULL allowed; nobody is inside */
 bool prep_turns_enter(prep_turns *t, prep_turn *turn);
 /* Gives way if another has had less. False if the job should end: it was cancelled or evicted. */
 bool prep_turns_hook(prep_turns *t, prep_turn *turn);
-/* Around what needs no processor: others take the turn meanwhile. pause fails if too many do that already. */
+/* Around what needs no processor: others take the turn meanwhile. pause fails if too many do that
+ * already. */
 bool prep_turns_pause(prep_turns *t, prep_turn *turn, int most);
 MUST_CHECK bool prep_turns_resume(prep_turns *t, prep_turn *turn);
 void prep_turns_leave(prep_turns *t, prep_turn *turn);
 
-/* Asks the job that has had the most, if it is more than PREP_ROOM_MS, to end: turn->is_evicted, and its hook fails. */
+/* Asks the job that has had the most, if it is more than PREP_ROOM_MS, to end: turn->is_evicted,
+ * and its hook fails. */
 void prep_turns_make_room(prep_turns *t);
 
 typedef struct prep_turns_status {

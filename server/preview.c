@@ -53,11 +53,12 @@ void preview_run(bytes *out, const preview_task *task)
     file_handle h = {.fd = -1};
     bytes_init(&w.thumbs, PREVIEW_BYTES);
     if (file_store_open(task->files, task->scope, task->file_id, &h, NULL) == ERR_OK && h.mime) {
-        /* What was seen until a film ended early is shown all the same: asking about the film will say what is wrong with it. */
+        /* What was seen until a video ended early is shown all the same: asking about the video
+         * will say what is wrong with it. */
         err_detail ignored = {0};
-        const bool is_film = strncmp(h.mime, "video/", 6) == 0;
+        const bool is_video = strncmp(h.mime, "video/", 6) == 0;
         const err_code err =
-            engine_preview(task->engine, &tokens, h.fd, (size_t)h.bytes, is_film, &hooks, &ignored);
+            engine_preview(task->engine, &tokens, h.fd, (size_t)h.bytes, is_video, &hooks, &ignored);
         if (err != ERR_CANCELLED && w.thumbs.len > 0 && !w.thumbs.failed) {
             bytes_printf(out, "{\"type\":\"media.preview\",\"file_id\":\"%s\",\"thumbs\":[", task->file_id);
             bytes_append(out, w.thumbs.data, w.thumbs.len);

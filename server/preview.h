@@ -1,5 +1,5 @@
-/* preview: what there is to say of an uploaded picture or film, as JSON: what it is, a few small pictures of it, about how many
- * tokens it takes. Prep threads.
+/* preview: describes an uploaded image or video as JSON: its properties, a few thumbnails, and
+ * about how many tokens it takes. Prep threads.
  *
  *     preview_run(&text, &(preview_task){.engine = e, .files = files, .scope = scope, .file_id = "file_...", ...});
  */
@@ -18,13 +18,14 @@ typedef struct preview_task {
     uint64_t scope;
     const char *file_id;
     bool (*cancelled)(void *ctx);
-    /* Called at most once, as soon as it is known: the members that upload.completed.media has beside kind and mime_type, each
-     * with a comma in front; the bytes are the receiver's to move. */
+    /* Called at most once, as soon as they are known: the members of upload.completed.media besides
+     * kind and mime_type, each with a leading comma; the receiver may move the bytes. */
     void (*on_facts)(void *ctx, bytes *members);
     void *ctx;
 } preview_task;
 
-/* Writes the message media.preview to out; nothing if there is nothing to show. Blocks for up to some 10 s. */
+/* Writes the message media.preview to out; nothing if there is nothing to show. Blocks for up to
+ * about 10 s. */
 void preview_run(bytes *out, const preview_task *task);
 
 #endif

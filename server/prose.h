@@ -1,5 +1,6 @@
-/* prose: walks over shown text to know where a tool call may begin: on a line of its own or behind a finished
- * sentence, and not inside a fenced code block (CommonMark 4.5). One text; embedded by value; no memory.
+/* prose: tracks the text shown so far to decide where a tool call may begin: on its own line or
+ * after a complete sentence, and not inside a fenced code block (CommonMark 4.5). One text;
+ * embedded by value; allocates nothing.
  *
  *     prose p; prose_init(&p);
  *     if (prose_may_begin_call(&p)) { ... }

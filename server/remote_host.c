@@ -18,7 +18,8 @@ typedef struct block {
     int n_bits;
 } block;
 
-/* What the registries of special-purpose addresses (RFC 6890 and its successors) call not globally reachable. */
+/* What the registries of special-purpose addresses (RFC 6890 and its successors) call not globally
+ * reachable. */
 static const block CLOSED_V4[] = {
     {{0}, 8},             /* this network */
     {{10}, 8},            /* private */
@@ -106,7 +107,8 @@ bool remote_may_connect(remote_reach reach, const struct sockaddr *address)
 
 /* ---- hosts ---- */
 
-/* An address as text, perhaps in brackets, to 16 bytes of which an IPv4 one takes four; returns its family, 0 for a name. */
+/* An address as text, perhaps in brackets, to 16 bytes of which an IPv4 one takes four; returns its
+ * family, 0 for a name. */
 static int parse_address(uint8_t out[16], const char *text)
 {
     char plain[HOST_MAX + 1];

@@ -22,7 +22,7 @@ enum { COPY_BYTES = 65536 };
 
 static const char *what(bool is_image)
 {
-    return is_image ? "picture" : "film";
+    return is_image ? "image" : "video";
 }
 
 static bool is_file_url(const char *url)
@@ -30,7 +30,7 @@ static bool is_file_url(const char *url)
     return strncasecmp(url, FILE_SCHEME, sizeof FILE_SCHEME - 1) == 0;
 }
 
-/* ---- what may be brought ---- */
+/* ---- what may be fetched_media ---- */
 
 static err_code disabled(bool is_image, const char *option, err_detail *d)
 {
@@ -79,34 +79,34 @@ err_code remote_media_check(const remote_media *rm, const char *url, bool is_ima
 /* ---- one file ---- */
 
 /* A file on its way. */
-typedef struct bringer {
+typedef struct media_fetcher {
     const remote_media *rm;
     chat_input *in;
     const prepare_hooks *hooks;
-    uint64_t n_pictures, n_films; /* bytes so far */
-    double deadline_ms;           /* for all of the request */
+    uint64_t n_images, n_videos; /* bytes so far */
+    double deadline_ms;          /* for all of the request */
     /* of the file */
     file_writer *writer;
     remote_reach reach;
     err_code write_error;
     err_detail *detail;
-} bringer;
+} media_fetcher;
 
 static bool is_cancelled(void *ctx)
 {
-    const bringer *b = ctx;
+    const media_fetcher *b = ctx;
     return b->hooks && b->hooks->cancelled && b->hooks->cancelled(b->hooks->ctx);
 }
 
 static bool may_connect(void *ctx, const struct sockaddr *address)
 {
-    const bringer *b = ctx;
+    const media_fetcher *b = ctx;
     return remote_may_connect(b->reach, address);
 }
 
 static bool write_file(void *ctx, const void *data, size_t n)
 {
-    bringer *b = ctx;
+    media_fetcher *b = ctx;
     b->write_error = file_writer_add(b->writer, data, n, b->detail);
     return b->write_error == ERR_OK;
 }
@@ -118,8 +118,8 @@ static err_code too_large(bool is_image, uint64_t max, err_detail *d)
                          (unsigned long long)(max >> 20));
 }
 
-/* What the end of a request that brought no file means to the client. */
-static err_code explain(const bringer *b, fetch_end end, const fetch_reply *reply, const char *host,
+/* What the end of a request that fetched_media no file means to the client. */
+static err_code explain(const media_fetcher *b, fetch_end end, const fetch_reply *reply, const char *host,
                         bool is_image, uint64_t max, err_detail *d)
 {
     switch (end) {
@@ -151,10 +151,10 @@ static err_code explain(const bringer *b, fetch_end end, const fetch_reply *repl
 }
 
 /* Follows redirects itself, so that each host on the way is checked like the first. */
-static err_code fetch_file(bringer *b, const char *url, bool is_image, uint64_t max, uint64_t left,
+static err_code fetch_file(media_fetcher *b, const char *url, bool is_image, uint64_t max, uint64_t left,
                            err_detail *d)
 {
-    const int limit_s = is_image ? LIMIT_REMOTE_PICTURE_S : LIMIT_REMOTE_FILM_S;
+    const int limit_s = is_image ? LIMIT_REMOTE_IMAGE_S : LIMIT_REMOTE_VIDEO_S;
     double end_ms = clock_ms() + limit_s * 1000.0;
     end_ms = end_ms < b->deadline_ms ? end_ms : b->deadline_ms;
     fetch_reply reply[2] = {0}; /* the second is the next hop's while the first holds its URL */
@@ -191,7 +191,8 @@ static err_code fetch_file(bringer *b, const char *url, bool is_image, uint64_t 
 
 /* ---- file: URLs ---- */
 
-/* The path in a file: URL, decoded, relative to the folder; false if it is none, or absolute and elsewhere. */
+/* The path in a file: URL, decoded, relative to the folder; false if it is none, or absolute and
+ * elsewhere. */
 static bool relative_path(char out[PATH_MAX], const char *folder, const char *url)
 {
     char real[PATH_MAX];
@@ -229,7 +230,8 @@ static bool relative_path(char out[PATH_MAX], const char *folder, const char *ur
     return false;
 }
 
-/* Opens a file below the folder, step by step: no link is followed and no step leads up. -1 if there is none. */
+/* Opens a file below the folder, step by step: no link is followed and no step leads up. -1 if
+ * there is none. */
 static int open_below(const char *folder, char *path)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -252,7 +254,7 @@ static int open_below(const char *folder, char *path)
     return fd;
 }
 
-static err_code copy_file(bringer *b, const char *url, bool is_image, uint64_t max, uint64_t left,
+static err_code copy_file(media_fetcher *b, const char *url, bool is_image, uint64_t max, uint64_t left,
                           err_detail *d)
 {
     char path[PATH_MAX];
@@ -285,15 +287,16 @@ static err_code copy_file(bringer *b, const char *url, bool is_image, uint64_t m
 
 /* ---- a request ---- */
 
-/* A file that was brought: a picture's bytes in the arena, or a film's descriptor, which the chat closes. */
-typedef struct brought {
+/* A file that was fetched_media: an image's bytes in the arena, or a video's descriptor, which the
+ * chat closes. */
+typedef struct fetched_media {
     const uint8_t *data;
     size_t bytes;
     int fd;
     const uint8_t *hash;
-} brought;
+} fetched_media;
 
-static err_code keep(bringer *b, brought *out, bool is_image, err_detail *d)
+static err_code keep(media_fetcher *b, fetched_media *out, bool is_image, err_detail *d)
 {
     uint8_t *hash = arena_alloc(b->in->arena, HASH_BYTES);
     out->bytes = (size_t)file_writer_bytes(b->writer);
@@ -314,10 +317,11 @@ static err_code keep(bringer *b, brought *out, bool is_image, err_detail *d)
     return ok ? ERR_OK : err_set(d, ERR_IO, "a fetched file cannot be read");
 }
 
-static err_code bring(bringer *b, brought *out, const char *url, bool is_image, err_detail *d)
+static err_code fetch_media(media_fetcher *b, fetched_media *out, const char *url, bool is_image,
+                            err_detail *d)
 {
-    uint64_t *used = is_image ? &b->n_pictures : &b->n_films;
-    const uint64_t max = is_image ? LIMIT_BODY_BYTES : b->rm->max_film, left = max - *used;
+    uint64_t *used = is_image ? &b->n_images : &b->n_videos;
+    const uint64_t max = is_image ? LIMIT_BODY_BYTES : b->rm->max_video, left = max - *used;
     err_code err = file_writer_create(&b->writer, b->rm->dir, left, d);
     b->detail = d;
     if (err == ERR_OK) {
@@ -332,13 +336,13 @@ static err_code bring(bringer *b, brought *out, const char *url, bool is_image, 
     return err;
 }
 
-static err_code bring_part(bringer *b, chat_part *part, err_detail *d)
+static err_code fetch_part(media_fetcher *b, chat_part *part, err_detail *d)
 {
-    brought file = {0};
+    fetched_media file = {0};
     const bool is_image = part->kind == CHAT_IMAGE;
     err_code err = ERR_OK;
     if (part->url) {
-        err = bring(b, &file, part->url, is_image, d);
+        err = fetch_media(b, &file, part->url, is_image, d);
         part->data = file.data;
         part->data_bytes = file.bytes;
         part->fd = file.fd;
@@ -347,7 +351,7 @@ static err_code bring_part(bringer *b, chat_part *part, err_detail *d)
     for (size_t i = 0; i < part->video.n_list && err == ERR_OK; i++) {
         chat_file *item = &part->video.list[i];
         if (item->url) {
-            err = bring(b, &file, item->url, true, d);
+            err = fetch_media(b, &file, item->url, true, d);
             item->data = file.data;
             item->bytes = file.bytes;
         }
@@ -380,13 +384,14 @@ bool remote_media_wanted(const chat_input *in)
     return false;
 }
 
-err_code remote_media_bring(const remote_media *rm, chat_input *in, const prepare_hooks *hooks, err_detail *d)
+err_code remote_media_fetch(const remote_media *rm, chat_input *in, const prepare_hooks *hooks, err_detail *d)
 {
-    bringer b = {.rm = rm, .in = in, .hooks = hooks, .deadline_ms = clock_ms() + LIMIT_REMOTE_SUM_S * 1000.0};
+    media_fetcher b = {
+        .rm = rm, .in = in, .hooks = hooks, .deadline_ms = clock_ms() + LIMIT_REMOTE_SUM_S * 1000.0};
     for (size_t i = 0; i < in->n_messages; i++) {
         for (size_t p = 0; p < in->messages[i].n_parts; p++) {
             chat_part *part = &in->messages[i].parts[p];
-            err_code err = part->kind == CHAT_TEXT ? ERR_OK : bring_part(&b, part, d);
+            err_code err = part->kind == CHAT_TEXT ? ERR_OK : fetch_part(&b, part, d);
             if (err != ERR_OK) {
                 return err;
             }

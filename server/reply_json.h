@@ -1,4 +1,5 @@
-/* reply_json: the pieces of JSON that every protocol's reply shares: usage and timings. Any thread. */
+/* reply_json: the pieces of JSON that every protocol's reply shares: usage and timings. Any
+ * thread. */
 #ifndef PARLEY_SERVER_REPLY_JSON_H
 #define PARLEY_SERVER_REPLY_JSON_H
 

@@ -120,7 +120,8 @@ static tool_step match_marker(const tool_form *form, const char *text, size_t le
     return step;
 }
 
-/* Looks for a call at the byte that the prose sees next. TOOL_DONE: it begins, and what is held lies inside of it. */
+/* Looks for a call at the byte that the prose sees next. TOOL_DONE: it begins, and what is held
+ * lies inside of it. */
 static tool_step find_call(reply_parser *p, bool is_end)
 {
     const tool_form *form = p->reader.form;

@@ -12,7 +12,7 @@ void reply_options_init(reply_options *o)
     memset(o, 0, sizeof *o);
     o->temperature = o->top_p = NAN;
     o->max_tokens = -1;
-    bytes_init(&o->items, LIMIT_LINEAGE_BYTES);
+    bytes_init(&o->items, LIMIT_STORED_RESPONSE_BYTES);
 }
 
 void reply_options_deinit(reply_options *o)
@@ -299,8 +299,8 @@ static void write_member(bytes *text, const json *v)
     json_write(text, v);
 }
 
-/* The template's variables with those that the request's own fields mean; kwargs win, they are the more specific.
- * `standard` has what counts where the request leaves something open. */
+/* The template's variables with those that the request's own fields mean; kwargs win, they are the
+ * more specific. `standard` has what counts where the request leaves something open. */
 static err_code write_kwargs(json_doc **doc, const json *kwargs, const json *standard, const bool *thinking,
                              const char *effort, err_detail *d)
 {

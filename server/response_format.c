@@ -5,7 +5,8 @@
 
 enum { NAME_MAX_BYTES = 64 };
 
-/* The name says nothing to us; OpenAI's rule for it is checked so that a request means the same there. */
+/* The name says nothing to us; OpenAI's rule for it is checked so that a request means the same
+ * there. */
 static bool is_name(const char *name)
 {
     const size_t len = strlen(name);

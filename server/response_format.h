@@ -1,5 +1,5 @@
-/* response_format: the form of an answer as clients ask for it: response_format of chat completions, text.format of
- * Responses. Prep threads.
+/* response_format: reads the requested output format: response_format of chat completions,
+ * text.format of Responses. Prep threads.
  *
  *     err = response_format_read(r, json_get(root, "response_format"), "response_format", &detail);
  */
@@ -8,9 +8,10 @@
 
 #include "server/chat_request.h"
 
-/* Sets r->in->form for {"type": "json_object"} and {"type": "json_schema"}; "text", null and nothing leave it as it is. The
- * schema's fields are looked for in format.json_schema, or in format itself, as Responses has them. path names the
- * field in errors. Call it behind tool_fields_read: an answer may still be a tool call where tools are in use. */
+/* Sets r->in->form for {"type": "json_object"} and {"type": "json_schema"}; "text", null and
+ * nothing leave it as it is. The schema's fields are looked for in format.json_schema, or in format
+ * itself, as Responses has them. path names the field in errors. Call it after tool_fields_read:
+ * with tools an answer may still be a tool call. */
 MUST_CHECK err_code response_format_read(chat_request *r, const json *format, const char *path,
                                          err_detail *d);
 

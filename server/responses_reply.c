@@ -61,8 +61,8 @@ static void write_logprobs(bytes *out, const bytes *entries)
     bytes_append_char(out, ']');
 }
 
-/* How the text of an item is named. Reasoning stands in the item's content, or, if the request asked for a summary, in
- * its summary: never in both, as clients show both. */
+/* How the text of an item is named. Reasoning stands in the item's content, or, if the request
+ * asked for a summary, in its summary: never in both, as clients show both. */
 typedef struct text_names {
     const char *part, *index;
     const char *part_added, *part_done, *delta, *done;
@@ -364,7 +364,8 @@ static reply_item *open_last(responses_reply *r, reply_kind kind)
     return last && last->open && last->kind == kind ? last : NULL;
 }
 
-/* Adds an item behind the others, which are closed; NULL without memory (what it would hold is then lost). */
+/* Adds an item behind the others, which are closed; NULL if out of memory (what it would hold is
+ * then lost). */
 static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *name)
 {
     static const char *const PREFIXES[] = {

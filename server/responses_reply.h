@@ -1,5 +1,5 @@
-/* responses_reply: the numbered events of one response, written to its event log; and the response object itself. Loop
- * thread.
+/* responses_reply: the numbered events of one response, written to its event log; and the response
+ * object itself. Loop thread.
  *
  *     responses_reply r; responses_reply_init(&r, &options, "seedling", EVENT_LOG_BYTES);
  *     responses_reply_created(&r);  responses_reply_in_progress(&r);
@@ -74,8 +74,8 @@ void responses_reply_deinit(responses_reply *r);
 void responses_reply_created(responses_reply *r);
 void responses_reply_queued(responses_reply *r, int32_t position);
 void responses_reply_in_progress(responses_reply *r);
-/* What is new since the last call. Each run of text of one kind and each call is an item. logprobs, the entries of new
- * content tokens, go out with the first content and are cleared then. */
+/* What is new since the last call. Each run of text of one kind and each call is an item. logprobs,
+ * the entries of new content tokens, go out with the first content and are cleared then. */
 void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs);
 /* Closes the open items and writes the terminal event. */
 void responses_reply_finish(responses_reply *r, const response_result *result);
@@ -83,10 +83,12 @@ bool responses_reply_is_finished(const responses_reply *r);
 
 /* The response object as it stands. */
 void responses_reply_write(bytes *out, const responses_reply *r);
-/* Appends the output to a conversation (see lineage): ",{item},{item}", without calls that were cut short. */
+/* Appends the output to a conversation (see response_store): ",{item},{item}", without calls that
+ * were cut short. */
 void responses_reply_append_output(bytes *out, const responses_reply *r);
-/* For a reader whose event *next is no longer in the log: a response.snapshot, or the last event itself. Returns the event's
- * type; *next is the number it goes on with. Whoever reads on always comes to the last event. */
+/* For a reader whose event *next is no longer in the log: a response.snapshot, or the last event
+ * itself. Returns the event's type; *next is the number it goes on with. Whoever reads on always
+ * comes to the last event. */
 const char *responses_reply_catch_up(bytes *out, const responses_reply *r, int64_t *next);
 /* Ephemeral events, never logged. */
 void responses_reply_progress(bytes *out, const responses_reply *r, gen_phase phase, int32_t processed,

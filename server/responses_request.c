@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "server/call_ledger.h"
+#include "server/call_matcher.h"
 #include "server/chat_normalize.h"
 #include "server/content_parts.h"
 #include "server/other_fields.h"
@@ -76,7 +76,7 @@ static err_code read_identity(chat_request *r, const json *root, err_detail *d)
 typedef struct item_reader {
     chat_request *r;
     content_reader content;
-    call_ledger ledger;
+    call_matcher matcher;
     size_t cap;
 } item_reader;
 
@@ -135,7 +135,7 @@ static err_code read_call(item_reader *reader, const json *item, const char *pat
     call->name = name;
     err_code err = chat_request_arguments(reader->r, &call->arguments, json_get(item, "arguments"), path, d);
     m->n_tool_calls += err == ERR_OK;
-    return err == ERR_OK ? call_ledger_call(&reader->ledger, call->id, path, d) : err;
+    return err == ERR_OK ? call_matcher_call(&reader->matcher, call->id, path, d) : err;
 }
 
 static err_code read_plain_message(item_reader *reader, const json *item, const char *path, err_detail *d)
@@ -193,7 +193,7 @@ static err_code read_item(item_reader *reader, const json *item, const char *pat
         m->tool_call_id = json_str(json_get(item, "call_id"), NULL);
         request_path(inner, "%s.call_id", path);
         err_code err =
-            call_ledger_result(&reader->ledger, m->tool_call_id, reader->r->in->n_messages - 1, inner, d);
+            call_matcher_result(&reader->matcher, m->tool_call_id, reader->r->in->n_messages - 1, inner, d);
         if (err != ERR_OK) {
             return err;
         }
@@ -204,7 +204,8 @@ static err_code read_item(item_reader *reader, const json *item, const char *pat
     return err_set_param(d, ERR_UNSUPPORTED, inner, "unsupported_item_type", "%s is not understood", inner);
 }
 
-/* The items of the conversation that previous_response_id continues; *out stays NULL without one. */
+/* The items of the conversation that previous_response_id continues; *out stays NULL without
+ * one. */
 static err_code open_previous(chat_request *r, const json **out, const json *root, err_detail *d)
 {
     const char *id = NULL;
@@ -214,12 +215,13 @@ static err_code open_previous(chat_request *r, const json **out, const json *roo
     if (err != ERR_OK || !id) {
         return err;
     }
-    bytes_init(&text, LIMIT_LINEAGE_BYTES + 2);
+    bytes_init(&text, LIMIT_STORED_RESPONSE_BYTES + 2);
     bytes_append_char(&text, '[');
-    bool found = r->lineage && lineage_get(r->lineage, r->scope, id, clock_ms(), &text);
+    bool found = r->response_store && response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
     bytes_append_char(&text, ']');
     if (!found) {
-        const bool is_evicted = r->lineage && lineage_is_evicted(r->lineage, r->scope, id, clock_ms());
+        const bool is_evicted =
+            r->response_store && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
         err = err_set_param(d, ERR_INVALID, "previous_response_id", "previous_response_not_found",
                             is_evicted ? "this response had to go early, as this key has more than its share "
                                          "of what is kept; send the whole conversation in input"
@@ -241,8 +243,8 @@ static err_code open_previous(chat_request *r, const json **out, const json *roo
     return err;
 }
 
-/* Writes the conversation so far, for the response that may continue it. One that is too long is not kept: then items
- * are empty. */
+/* Writes the conversation so far, for the response that may continue it. One that is too long is
+ * not kept: then items are empty. */
 static void keep_items(chat_request *r, const json *previous, const json *input)
 {
     bytes *out = &r->reply.items;
@@ -308,7 +310,7 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         .r = r,
         .content = {.in = r->in, .info = info, .files = r->files, .scope = r->scope, .remote = r->remote},
         .cap = n + 1};
-    err = call_ledger_init(&reader.ledger, r->in, n + 1, d);
+    err = call_matcher_init(&reader.matcher, r->in, n + 1, d);
     if (err == ERR_OK) {
         err = video_fields_body(&reader.content.video, root, d);
     }
@@ -326,10 +328,10 @@ static err_code read_input(chat_request *r, const json *root, const engine_info 
         err = read_items(&reader, input, "input", d);
     }
     if (err == ERR_OK) {
-        call_ledger_sort(&reader.ledger);
+        call_matcher_sort(&reader.matcher);
         err = chat_normalize(r->in, d);
     }
-    if (err == ERR_OK && r->lineage && r->reply.store) {
+    if (err == ERR_OK && r->response_store && r->reply.store) {
         keep_items(r, previous, input);
     }
     return err == ERR_OK ? request_read_continue(r->in, root, d) : err;

@@ -1,4 +1,4 @@
-/* router: which handler serves a method and a path. What is not in the table does not exist. Any thread; constant.
+/* router: maps method and path to a route. What is not in the table is 404. Any thread; constant.
  *
  *     router_match m = router_find(NET_GET, "/v1/models/seedling", false);
  *     if (m.status != 200) { answer m.status, with m.allow for 405 }

@@ -61,7 +61,7 @@ void serve_options_init(serve_options *opt)
     opt->keepalive_s = LIMIT_KEEPALIVE_S;
     opt->ws_ping_s = LIMIT_WS_PING_S;
     opt->ws_pong_s = LIMIT_WS_PONG_S;
-    opt->body_rate = LIMIT_BODY_RATE;
+    opt->min_body_rate = LIMIT_MIN_BODY_RATE;
     opt->send_timeout_s = LIMIT_SEND_TIMEOUT_S;
     opt->send_rate = LIMIT_SEND_RATE;
     opt->max_unread = LIMIT_UNREAD_BYTES;
@@ -113,8 +113,8 @@ static void drop_message(void *message)
     loop_message_free(m);
 }
 
-/* Any thread. The mailbox is far larger than what can be on its way; if it is full all the same the sender waits, so
- * that nothing is lost. Once the loop is gone messages are dropped. */
+/* Any thread. The mailbox is far larger than what can be on its way; if it is full all the same the
+ * sender waits, so that nothing is lost. Once the loop is gone messages are dropped. */
 void serve_post(void *ctx, loop_message *m)
 {
     serve *s = ctx;
@@ -133,7 +133,8 @@ void serve_on_engine_event(void *ctx, gen_event *event)
 {
     loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
     if (!m) {
-        /* Text and the end must arrive, also when there is no memory for the envelope: try again when some is free. */
+        /* Text and the end must arrive, also when there is no memory for the envelope: try again
+         * when some is free. */
         while (event->type != GEN_PROGRESS && !m && !atomic_load(&((serve *)ctx)->closing)) {
             nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
             m = loop_message_create(LOOP_EVENT, event->request_id);
@@ -205,8 +206,8 @@ static void on_wake(void *ctx)
 {
     serve *s = ctx;
     void *message;
-    const bool was_idle =
-        prep_is_idle(s->prep); /* asked before: what the workers posted is then among these */
+    /* asked before: what the workers posted is then among these */
+    const bool was_idle = prep_is_idle(s->prep);
     while (mailbox_try_pop(s->inbox, &message)) {
         loop_message *m = message;
         if (m->type == LOOP_LOADING) {
@@ -273,7 +274,8 @@ static void drain(serve *s, double now)
         close_sockets(s);
         s->close_until_ms = now + LINGER_MS;
     }
-    /* Idle kept-alive connections hold up nothing. Who still reads what was said may go on until the time is over. */
+    /* Idle kept-alive connections hold up nothing. Who still reads what was said may go on until
+     * the time is over. */
     const bool is_quiet = !has_work(s) && now >= s->close_until_ms - LINGER_MS + FLUSH_MS;
     const bool is_over = now >= s->close_until_ms && (now >= s->drain_until_ms || !net_is_sending(s->net));
     s->done = s->close_until_ms > 0.0 && (is_over || is_quiet);
@@ -297,7 +299,7 @@ static void look_at_engine(serve *s, double now)
         return;
     }
     engine_get_status(s->engine, &status);
-    serve_watch_engine(s, &status, now);
+    serve_watchdog_engine(s, &status, now);
     bool is_busy = status.n_waiting > 0 || status.n_running >= s->info->n_parallel;
     if (s->phase == SERVE_READY && is_busy != s->was_busy) {
         s->was_busy = is_busy;
@@ -335,11 +337,11 @@ static void on_timer(void *ctx)
 {
     serve *s = ctx;
     double now = clock_ms();
-    bool stops = atomic_load(&s->stop_wanted) || (s->heeds_signals && atomic_load(&signal_seen));
+    bool stops = atomic_load(&s->stop_wanted) || (s->handles_signals && atomic_load(&signal_seen));
     if (stops && s->phase != SERVE_DRAINING) {
         begin_drain(s, now);
     }
-    if (s->heeds_signals && atomic_exchange(&reload_seen, 0)) {
+    if (s->handles_signals && atomic_exchange(&reload_seen, 0)) {
         reload(s);
     }
     if (!s->is_stalled) { /* else the service manager may decide to start anew */
@@ -355,7 +357,7 @@ static void on_timer(void *ctx)
     wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
     wake_silent_streams(s, now);
     look_at_engine(s, now);
-    serve_watch_prep(s);
+    serve_watchdog_prep(s);
     if (s->phase == SERVE_DRAINING) {
         drain(s, now);
         wait_ms = wait_ms < 20 ? wait_ms : 20;
@@ -379,8 +381,9 @@ static int exit_code_of(err_code err)
     }
 }
 
-/* The folder that uploads are written to: the one asked for, TMPDIR, or /var/tmp, which is on a disk where /tmp may be
- * memory. A file is written on trial, so that a wrong folder is said at the start. */
+/* The folder that uploads are written to: the one asked for, TMPDIR, or /var/tmp, which is on a
+ * disk where /tmp may be memory. A file is written on trial, so that a wrong folder is said at the
+ * start. */
 static err_code open_files(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
@@ -410,7 +413,8 @@ static err_code open_files(serve *s, err_detail *d)
     return ERR_OK;
 }
 
-/* Without memory for the envelope the reply waits for some: whoever asked must hear what became of it. */
+/* Without memory for the envelope the reply waits for some: whoever asked must hear what became of
+ * it. */
 static void on_history(void *ctx, history_reply *r)
 {
     loop_message *m;
@@ -451,23 +455,23 @@ static err_code check_guarded(const serve *s, err_detail *d)
     return ERR_OK;
 }
 
-/* What requests may name by its address. A worker that waits for another host's bytes does no work of its own, so there are
- * more of them then. */
+/* What requests may name by its address. A worker that waits for another host's bytes does no work
+ * of its own, so there are more of them then. */
 static err_code open_remote(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
     struct stat st;
-    s->remote =
-        (remote_media){.domains = opt->media_domains,
-                       .n_domains = opt->n_media_domains,
-                       .folder = opt->media_path,
-                       .dir = file_store_get_options(s->files)->dir,
-                       .max_film = opt->engine->films.max_bytes > 0 ? (uint64_t)opt->engine->films.max_bytes
-                                                                    : LIMIT_FILM_BYTES};
+    s->remote = (remote_media){.domains = opt->media_domains,
+                               .n_domains = opt->n_media_domains,
+                               .folder = opt->media_path,
+                               .dir = file_store_get_options(s->files)->dir,
+                               .max_video = opt->engine->videos.max_bytes > 0
+                                                ? (uint64_t)opt->engine->videos.max_bytes
+                                                : LIMIT_VIDEO_BYTES};
     for (size_t i = 0; i < opt->n_media_domains; i++) {
         if (!remote_rule_is_valid(opt->media_domains[i])) {
             return err_set(d, ERR_INVALID,
-                           "--media-domains: \"%s\" is no host; it takes hosts, *.hosts and addresses",
+                           "--media-domains: \"%s\" is not a host; it takes hosts, *.hosts and addresses",
                            opt->media_domains[i]);
         }
     }
@@ -509,10 +513,11 @@ static err_code open_parts(serve *s, err_detail *d)
         return err;
     }
     shares_init(&s->kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES);
-    s->lineage = lineage_create(LIMIT_LINEAGE_SUM_BYTES, LIMIT_LINEAGES, LIMIT_LINEAGE_S);
-    s->prep = s->inbox && s->memory && s->lineage
+    s->response_store =
+        response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES, LIMIT_STORED_RESPONSE_S);
+    s->prep = s->inbox && s->memory && s->response_store
                   ? prep_create(opt->n_prep_threads, LIMIT_PREP_JOBS, (size_t)opt->n_queue, max_bytes,
-                                s->files, s->lineage, &s->remote, serve_post, s)
+                                s->files, s->response_store, &s->remote, serve_post, s)
                   : NULL;
     s->previewer = s->prep ? prep_create(1, 1, SERVE_PREVIEWS, SERVE_PREVIEWS * FILE_ID_MAX, s->files, NULL,
                                          NULL, serve_post, s)
@@ -541,7 +546,7 @@ static err_code open_parts(serve *s, err_detail *d)
                                  .max_connections_per_address = opt->max_connections_per_address,
                                  .header_timeout_s = opt->header_timeout_s,
                                  .body_timeout_s = opt->body_timeout_s,
-                                 .body_rate = opt->body_rate,
+                                 .min_body_rate = opt->min_body_rate,
                                  .send_timeout_s = opt->send_timeout_s,
                                  .send_rate = opt->send_rate,
                                  .ws_ping_s = opt->ws_ping_s,
@@ -577,10 +582,11 @@ static void close_parts(serve *s)
         mailbox_close(s->inbox);
     }
     if (s->loader_started) {
-        /* A model that is still being loaded cannot be interrupted; its message may be in the mailbox already. */
+        /* A model that is still being loaded cannot be interrupted; its message may be in the
+         * mailbox already. */
         pthread_join(s->loader, NULL);
     }
-    if (!prep_end(s->prep, LIMIT_PREP_END_S * 1000) && s->heeds_signals) {
+    if (!prep_end(s->prep, LIMIT_PREP_END_S * 1000) && s->handles_signals) {
         log_error("srv", "a request is still being prepared: the program ends without it");
         _exit(EXIT_FAILED);
     }
@@ -599,8 +605,8 @@ static void close_parts(serve *s)
     }
     id_table_deinit(&s->answers);
     shares_deinit(&s->kept);
-    if (s->is_stalled && s->heeds_signals) {
-        log_error("srv", "the computation still stands still: the program ends without it");
+    if (s->is_stalled && s->handles_signals) {
+        log_error("srv", "the computation is still stalled: the program ends without it");
         _exit(EXIT_FAILED);
     }
     engine_close(s->engine);
@@ -612,7 +618,7 @@ static void close_parts(serve *s)
     id_table_deinit(&s->conns);
     uploads_deinit(&s->uploads);
     file_store_destroy(s->files);
-    lineage_destroy(s->lineage);
+    response_store_destroy(s->response_store);
     ledger_destroy(s->memory);
     if (s->fetch_started) {
         fetch_stop();
@@ -650,7 +656,8 @@ static int run(serve *s, void (*started)(void *ctx, serve *s, int port), void *c
 
 /* ---- the program: signals ---- */
 
-/* Any thread may be interrupted, also one that a library made before main; so a handler, not sigwait. */
+/* Any thread may be interrupted, also one that a library made before main; so a handler, not
+ * sigwait. */
 static void on_signal(int sig)
 {
     if (sig == SIGHUP) {
@@ -678,7 +685,7 @@ int serve_run(const serve_options *opt)
         return EXIT_MEMORY;
     }
     s->opt = opt;
-    s->heeds_signals = true;
+    s->handles_signals = true;
     signal(SIGPIPE, SIG_IGN);
     struct sigaction action;
     memset(&action, 0, sizeof action);

@@ -1,10 +1,11 @@
-/* serve: the server as a whole: listens, loads the model, answers until it is told to stop.
+/* serve: the whole server: listens, loads the model, answers until it is told to stop.
  *
  *     serve_options opt; serve_options_init(&opt);  opt.engine = &engine_options;
  *     return serve_run(&opt);                       // blocks; the return value is the exit code
  *
- * Threads: the caller's thread becomes the loop thread (sockets, all server state). A loader thread opens the engine,
- * prep workers parse requests, the engine's thread pushes events; all of them reach the loop through one mailbox.
+ * Threads: the caller's thread becomes the loop thread (sockets, all server state). A loader thread
+ * opens the engine, prep workers parse requests, the engine's thread pushes events; all of them
+ * reach the loop through one mailbox.
  */
 #ifndef PARLEY_SERVER_SERVE_H
 #define PARLEY_SERVER_SERVE_H
@@ -21,13 +22,13 @@ typedef struct serve_options {
     int port;                  /* 0: any free one */
     const char *path_prefix;   /* "/ai": everything is below it; NULL: at the root */
     bool no_metrics, no_slots; /* without these routes */
-    const json
-        *template_kwargs; /* an object: the chat template's variables if a request does not say; or NULL */
-    bool allows_no_key;   /* other machines may use the server without a key */
+    /* an object: default variables of the chat template; or NULL */
+    const json *template_kwargs;
+    bool allows_no_key;           /* other machines may use the server without a key */
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
     const char *alias;            /* name shown for the model; NULL: the folder's */
-    const char
-        *tool_parser; /* a form's name (tool_parser.h), "none", or NULL or "auto": as the template says */
+    /* a form's name (tool_scanner.h), "none", or NULL or "auto": as the template says */
+    const char *tool_scanner;
     const char *reasoning_field; /* of chats: "content" (or NULL), "reasoning", "both" */
     const char *ui_dir;          /* NULL: the embedded page */
     bool no_ui;
@@ -58,21 +59,22 @@ typedef struct serve_options {
     int n_queue; /* bodies waiting for a prep worker */
     int header_timeout_s;
     int body_timeout_s;
-    int queue_timeout_s;      /* waiting for a place among the running answers */
+    int queue_timeout_s;      /* waiting in the queue */
     int request_timeout_s;    /* from the request to the answer's end */
     int step_timeout_s;       /* without any progress of a computation */
     int keepalive_s;          /* SSE comment interval */
     int ws_ping_s, ws_pong_s; /* see net_options */
-    size_t body_rate;         /* see net_options */
+    size_t min_body_rate;     /* see net_options */
     int send_timeout_s;       /* see net_options */
     size_t send_rate;         /* see net_options */
-    size_t max_unread; /* bytes of messages, or of a stream, that wait for a client that does not read */
-    bool finish_on_disconnect; /* answers go on when their clients leave, unless a request says otherwise */
+    size_t max_unread;        /* bytes queued for a client that does not read its socket or stream */
+    /* answers continue when their clients disconnect, unless a request says otherwise */
+    bool finish_on_disconnect;
     int drain_timeout_s;
     bool access_log; /* a line for every reply of HTTP */
     bool quiet;      /* no ready line */
-    /* Called on the loop thread after SIGHUP: the keys that hold from now on, which live until the next call. On an error the
-     * old ones stay. NULL: keys do not change. */
+    /* Called on the loop thread after SIGHUP: returns the new keys, which live until the next call.
+     * On an error the old ones stay. NULL: keys do not change. */
     err_code (*read_keys)(void *ctx, const char *const **keys, size_t *n, err_detail *detail);
     void *read_keys_ctx;
     /* Called on the loop thread when the port is known; NULL allowed. For tests with port 0. */
@@ -82,14 +84,15 @@ typedef struct serve_options {
 
 void serve_options_init(serve_options *opt); /* the defaults of base/limits.h, 127.0.0.1:8080 */
 
-/* Serves until SIGINT or SIGTERM (a second one ends the process at once); SIGHUP opens the log file again and reads the keys
- * again. Returns the exit code: 0 after a clean end,
- * 1 failure, 2 bad address, 3 model missing or invalid, 4 no memory, 5 address in use. */
+/* Serves until SIGINT or SIGTERM (a second one ends the process at once); SIGHUP opens the log file
+ * again and reads the keys again. Returns the exit code: 0 after a clean end, 1 failure, 2 bad
+ * address, 3 model missing or invalid, 4 no memory, 5 address in use. */
 int serve_run(const serve_options *opt);
 
 /* The same in a thread of its own, for tests. */
 typedef struct serve_thread serve_thread;
-/* Returns when the port is known; *port is it. NULL and the exit code in *port (negated) if it could not start. */
+/* Returns when the port is known; *port is it. NULL and the exit code in *port (negated) if it
+ * could not start. */
 serve_thread *serve_thread_start(const serve_options *opt, int *port);
 /* Stops as SIGTERM would, joins, frees; returns the exit code. */
 int serve_thread_stop(serve_thread *t);

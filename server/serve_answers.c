@@ -62,7 +62,7 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     a->is_socket = c->is_socket;
     a->scope = c->scope;
     if (!c->is_socket) {
-        snprintf(a->repeat_key, sizeof a->repeat_key, "%s", c->repeat_key);
+        snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
     }
     const err_code err =
         turn == MODEL_LATER ? serve_hold_answer(s, a, model, body) : serve_prepare_answer(s, a, body);
@@ -142,9 +142,9 @@ static void engine_error(const answer *a, api_error *e)
                       "the answer took longer than --request-timeout allows");
         return;
     }
-    if (a->timeout == ANSWER_STOOD_STILL) {
+    if (a->timeout == ANSWER_STALLED) {
         api_error_set(e, 504, "step_timeout", NULL,
-                      "the computation stood still for longer than --step-timeout allows");
+                      "the computation was stalled for longer than --step-timeout allows");
         return;
     }
     if (a->timeout == ANSWER_SERVER_ENDS) {
@@ -175,7 +175,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
-    gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its pictures are not */
+    gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
     a->request = NULL;
     bytes_deinit(&a->opt.items);
     log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
@@ -188,7 +188,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
         response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
                                   .error = code == ERR_CANCELLED ? NULL : e};
         responses_reply_finish(&a->reply, &result);
-        a->repeat_key[0] = '\0'; /* who asks again may have more luck */
+        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
         wake_followers(s, a);
         serve_keep_answer(s, a);
     } else {
@@ -261,7 +261,7 @@ static void finish_chat(serve *s, answer *a)
         if (a->finish == GEN_FINISH_CANCELLED) {
             api_error_set(&e, 503, "cancelled", NULL, "the request was cancelled");
         }
-        a->repeat_key[0] = '\0'; /* who asks again may have more luck */
+        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
         if (a->opt.stream) {
             (a->kind == ANSWER_MESSAGES ? messages_reply_error : chat_reply_error)(&a->sse, &e);
             a->sse_lost = !is_added(a, len);
@@ -293,7 +293,7 @@ static void keep_conversation(serve *s, answer *a)
     if (items->len > 0 && a->finish != GEN_FINISH_ERROR) {
         responses_reply_append_output(items, &a->reply);
         if (!items->failed) {
-            lineage_put(s->lineage, a->scope, a->reply.id, items->data, items->len, clock_ms());
+            response_store_put(s->response_store, a->scope, a->reply.id, items->data, items->len, clock_ms());
         }
     }
     bytes_deinit(items);
@@ -320,7 +320,7 @@ static void finish_responses(serve *s, answer *a)
         break;
     }
     if (result.status == RESPONSE_FAILED || result.status == RESPONSE_CANCELLED) {
-        a->repeat_key[0] = '\0'; /* who asks again may have more luck */
+        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
     }
     responses_reply_finish(&a->reply, &result);
     keep_conversation(s, a); /* before anybody hears that it is finished */
@@ -400,7 +400,7 @@ static void end_answer(serve *s, answer *a)
     } else {
         finish_chat(s, a);
     }
-    if (a->repeat_key[0] && !a->opt.stream && a->sse.len == 0) {
+    if (a->idempotency_key[0] && !a->opt.stream && a->sse.len == 0) {
         write_whole(s, a); /* as long as the model that wrote it has its name */
     }
     wake_followers(s, a);
@@ -526,8 +526,8 @@ static void submit(serve *s, answer *a)
     wake_followers(s, a);
 }
 
-/* Answers of one lane run one behind the other; one that is still being prepared may belong to any lane, so nothing of
- * the same socket overtakes it. */
+/* Answers of one lane run one behind the other; one that is still being prepared may belong to any
+ * lane, so nothing of the same socket overtakes it. */
 static bool may_start(const serve *s, const answer *a)
 {
     if (!a->is_socket) {
@@ -571,17 +571,18 @@ static void on_accepted(serve *s, answer *a, loop_message *m)
     if (serve_refuse_model(s, a)) {
         return;
     }
-    if (serve_attach_repeated(s, a)) {
+    if (serve_attach_replay(s, a)) {
         try_lanes(s, conn_id);
         return;
     }
     a->is_accepted = true;
-    a->opt.keep_on_disconnect = a->repeat_key[0] != '\0';
+    a->opt.keep_on_disconnect = a->idempotency_key[0] != '\0';
     if (a->kind != ANSWER_RESPONSES) {
         return;
     }
     conn *c = serve_conn(s, a->conn);
-    /* A plain socket has no way to come back for its answer; with the extensions coming back is the rule. */
+    /* A plain socket has no way to come back for its answer; with the extensions coming back is the
+     * rule. */
     bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
     a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
     responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
@@ -712,7 +713,7 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
         if (!a || a->conn != conn_id) {
             continue;
         }
-        bool can_be_read = a->has_reply || (a->is_accepted && a->repeat_key[0]);
+        bool can_be_read = a->has_reply || (a->is_accepted && a->idempotency_key[0]);
         bool keep = can_be_read && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
         keep = keep || goes_on(s, a);
         const conn *other = keep ? NULL : serve_find_follower(s, a, conn_id);

@@ -255,7 +255,7 @@ void serve_finish_form(serve *s, conn *c)
 static const char *find_value(const conn *c, const char *name, size_t *len)
 {
     const size_t n = strlen(name);
-    for (const char *p = c->query; *p; p += strcspn(p, "&"), p += *p == '&') {
+    for (const char *p = c->query_string; *p; p += strcspn(p, "&"), p += *p == '&') {
         *len = strcspn(p, "&");
         if (*len > n && strncmp(p, name, n) == 0 && p[n] == '=') {
             *len -= n + 1;
@@ -265,7 +265,7 @@ static const char *find_value(const conn *c, const char *name, size_t *len)
     return NULL;
 }
 
-bool serve_query_value(const conn *c, const char *name, char *out, size_t cap)
+bool serve_query_string_value(const conn *c, const char *name, char *out, size_t cap)
 {
     size_t len;
     const char *value = find_value(c, name, &len);
@@ -277,7 +277,7 @@ bool serve_query_value(const conn *c, const char *name, char *out, size_t cap)
     return true;
 }
 
-bool serve_query_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out)
+bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out)
 {
     char text[24] = "", *end = NULL;
     size_t len;
@@ -303,11 +303,11 @@ static void on_list(serve *s, conn *c)
 {
     char purpose[FILE_PURPOSE_MAX] = "", after[FILE_ID_MAX] = "", number[16] = "", order[8] = "";
     long limit = LIST_LIMIT, n = 0;
-    serve_query_value(c, "purpose", purpose, sizeof purpose);
-    serve_query_value(c, "after", after, sizeof after);
-    serve_query_value(c, "order", order, sizeof order);
+    serve_query_string_value(c, "purpose", purpose, sizeof purpose);
+    serve_query_string_value(c, "after", after, sizeof after);
+    serve_query_string_value(c, "order", order, sizeof order);
     const bool newest_first = strcmp(order, "asc") != 0;
-    if (serve_query_value(c, "limit", number, sizeof number)) {
+    if (serve_query_string_value(c, "limit", number, sizeof number)) {
         limit = strtol(number, NULL, 10);
         limit = limit < 1 ? 1 : limit > LIST_LIMIT ? LIST_LIMIT : limit;
     }

@@ -38,16 +38,16 @@ static history_verb verb_of(const conn *c)
 static bool read_query(serve *s, conn *c, history_job *job)
 {
     int64_t limit = LIMIT_HISTORY_PAGE;
-    serve_query_value(c, "after", job->after, sizeof job->after);
-    if (!serve_query_int(c, "limit", 1, LIMIT_HISTORY_PAGE, &limit)) {
+    serve_query_string_value(c, "after", job->after, sizeof job->after);
+    if (!serve_query_string_int(c, "limit", 1, LIMIT_HISTORY_PAGE, &limit)) {
         refuse(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 500");
         return false;
     }
-    if (!serve_query_int(c, "since", 0, INT64_MAX, &job->since)) {
+    if (!serve_query_string_int(c, "since", 0, INT64_MAX, &job->since)) {
         refuse(s, c, 400, "invalid_value", "since", "since must be a revision");
         return false;
     }
-    if (!serve_query_int(c, "revision", 0, INT64_MAX, &job->revision)) {
+    if (!serve_query_string_int(c, "revision", 0, INT64_MAX, &job->revision)) {
         refuse(s, c, 400, "invalid_value", "revision", "revision must be the one of the chat as you know it");
         return false;
     }

@@ -101,7 +101,8 @@ static bool is_json(const char *content_type)
            (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
 }
 
-/* libwebsockets drops an upgrade whose sub-protocols it does not know, or whose list is long, without a word. */
+/* libwebsockets drops an upgrade whose sub-protocols it does not know, or whose list is long,
+ * without a word. */
 static bool protocols_ok(const char *list)
 {
     if (!list[0]) {
@@ -134,8 +135,9 @@ static bool redirect(serve *s, net_reply *refusal)
     return false;
 }
 
-/* What a browser asks before a page of an allowed origin may send more than a form could. There is no key in it, and it
- * is answered alike for every path: what is wrong with the request is said to the request. */
+/* What a browser asks before a page of an allowed origin may send more than a form could. There is
+ * no key in it, and it is answered alike for every path: what is wrong with the request is said to
+ * the request. */
 static bool answer_preflight(const net_head *head, net_reply *reply)
 {
     static _Thread_local char headers[1024 + NET_HEADER_MAX];
@@ -199,9 +201,9 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
         api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
         return serve_refuse(s, refusal, &e, NULL, m->route);
     }
-    if (strcmp(head->repeat_key, "?") == 0) {
+    if (strcmp(head->idempotency_key, "?") == 0) {
         api_error_set(&e, 400, "invalid_value", "Idempotency-Key", "Idempotency-Key may have %d bytes",
-                      NET_REPEAT_KEY_MAX);
+                      NET_IDEMPOTENCY_KEY_MAX);
         return serve_refuse(s, refusal, &e, NULL, m->route);
     }
     if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
@@ -254,13 +256,14 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->started_ms = clock_ms();
     memcpy(c->param, m.param, sizeof c->param);
     snprintf(c->path, sizeof c->path, "%s", own_path(s, head->path));
-    memcpy(c->query, head->query, sizeof c->query);
+    memcpy(c->query_string, head->query_string, sizeof c->query_string);
     memcpy(c->accept_encoding, head->accept_encoding, sizeof c->accept_encoding);
-    memcpy(c->repeat_key, head->repeat_key, sizeof c->repeat_key);
+    memcpy(c->idempotency_key, head->idempotency_key, sizeof c->idempotency_key);
     memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
     api_error e;
     if (m.route->takes_form && head->method == NET_POST && !serve_begin_form(s, c, head, &e)) {
-        /* A connection whose first head is refused was never announced: nobody else will close it. */
+        /* A connection whose first head is refused was never announced: nobody else will close
+         * it. */
         if (is_first) {
             serve_on_close(s, id);
         }
@@ -312,8 +315,8 @@ static void on_health(serve *s, conn *c)
     } else {
         const char *text = s->phase == SERVE_LOADING ? "Loading model"
                            : s->phase == SERVE_EMPTY ? "No model is loaded"
-                           : s->is_stalled           ? "A computation stands still"
-                           : s->is_prep_stalled      ? "The preparation of requests stands still"
+                           : s->is_stalled           ? "A computation is stalled"
+                           : s->is_prep_stalled      ? "The preparation of requests stalls"
                                                      : "Shutting down";
         bytes_printf(
             &body,
@@ -411,14 +414,15 @@ static void on_embeddings(serve *s, conn *c)
     serve_send_error(s, c, &e);
 }
 
-/* GET with ?stream=true: the events from starting_after on, as they were and as they come. False for another query. */
+/* GET with ?stream=true: the events from starting_after on, as they were and as they come. False
+ * for another query. */
 static bool follow_response(serve *s, conn *c, const answer *a)
 {
-    if (c->route->id != ROUTE_RESPONSE || !strstr(c->query, "stream=true")) {
+    if (c->route->id != ROUTE_RESPONSE || !strstr(c->query_string, "stream=true")) {
         return false;
     }
     int64_t seen = -1;
-    if (!serve_query_int(c, "starting_after", -1, INT32_MAX, &seen)) {
+    if (!serve_query_string_int(c, "starting_after", -1, INT32_MAX, &seen)) {
         api_error e;
         api_error_set(&e, 400, "invalid_value", "starting_after",
                       "starting_after must be the number of an event, or -1 for all");
@@ -570,7 +574,8 @@ static bool keepalive_due(const serve *s, const conn *c)
     return clock_ms() - c->last_write_ms >= s->opt->keepalive_s * 1000.0;
 }
 
-/* The last event of a stream that cannot go on: it never ends in silence, and without memory with the shortest. */
+/* The last event of a stream that cannot go on: it never ends in silence, and without memory with
+ * the shortest. */
 static net_pull end_stream(conn *c, bytes *out, const char *code, const char *message)
 {
     api_error e;

@@ -1,6 +1,7 @@
-/* Finished answers stay for readers that come back: a response for as long as its log lives, a request with a name
- * (Idempotency-Key, event_id) for as long as it may be sent again. What somebody reads stays in any case. There are bounds to
- * their number and bytes; then the key that has most gives the oldest of its own, and that is remembered to be said. */
+/* Finished answers stay for readers that come back: a response for as long as its log lives, a
+ * request with a name (Idempotency-Key, event_id) for as long as it may be sent again. What
+ * somebody reads stays in any case. There are bounds to their number and bytes; then the key that
+ * has most gives the oldest of its own, and that is remembered to be said. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,17 +9,17 @@
 #include "base/log.h"
 #include "server/serve_state.h"
 
-static const char *repeat_key(const answer *a)
+static const char *idempotency_key(const answer *a)
 {
-    return a->is_socket ? a->opt.event_id : a->repeat_key;
+    return a->is_socket ? a->opt.event_id : a->idempotency_key;
 }
 
 /* Until when it may be asked for. */
 static double expires_ms(const answer *a)
 {
     double end = a->finished_ms + EVENT_LOG_TTL_S * 1000.0;
-    double repeat = a->created_ms + SERVE_REPEAT_S * 1000.0;
-    return repeat_key(a)[0] && repeat > end ? repeat : end;
+    double repeat = a->created_ms + SERVE_IDEMPOTENCY_S * 1000.0;
+    return idempotency_key(a)[0] && repeat > end ? repeat : end;
 }
 
 void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME])
@@ -27,8 +28,8 @@ void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME])
     if (a->is_socket) { /* sockets count alike: only the same bytes are the same request */
         hash_hex(hash, a->opt.body_hash, HASH_BYTES);
     }
-    snprintf(out, SERVE_REPEAT_NAME, repeat_key(a)[0] ? "%c:%s:%s" : "", a->is_socket ? 's' : 'h', hash,
-             repeat_key(a));
+    snprintf(out, SERVE_REPEAT_NAME, idempotency_key(a)[0] ? "%c:%s:%s" : "", a->is_socket ? 's' : 'h', hash,
+             idempotency_key(a));
 }
 
 /* It goes before its time. */
@@ -42,7 +43,7 @@ static void evict(serve *s, answer *a)
         shares_note_gone(&s->kept, a->scope, a->reply.id, expires_ms(a));
     }
     if (name[0]) {
-        shares_note_gone(&s->kept, a->scope, name, a->created_ms + SERVE_REPEAT_S * 1000.0);
+        shares_note_gone(&s->kept, a->scope, name, a->created_ms + SERVE_IDEMPOTENCY_S * 1000.0);
     }
     serve_drop_answer(s, a);
 }
@@ -75,7 +76,7 @@ static void make_room(serve *s)
 
 void serve_keep_answer(serve *s, answer *a)
 {
-    if (!a->has_reply && !a->repeat_key[0]) {
+    if (!a->has_reply && !a->idempotency_key[0]) {
         if (!serve_find_follower(s, a, 0)) {
             serve_drop_answer(s, a);
         } /* else with its connection */

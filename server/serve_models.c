@@ -104,7 +104,8 @@ static bool is_loaded(const serve *s, const char *path)
     return s->info && strcmp(path, s->current.path) == 0;
 }
 
-/* Of a model that is not loaded: what is known from its headers. m NULL: the command line's, which is in no list. */
+/* Of a model that is not loaded: what is known from its headers. m NULL: the command line's, which
+ * is in no list. */
 static void write_other(bytes *out, const serve *s, const char *name, const char *path,
                         const catalog_model *m)
 {

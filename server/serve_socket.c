@@ -265,8 +265,8 @@ static bool is_behind(serve *s, const conn *c, const answer *a)
     return false;
 }
 
-/* What may be sent before an earlier answer of the lane has ended: by these events a client learns the id to cancel. A
- * plain client tells the answers of a socket apart by their order alone. */
+/* What may be sent before an earlier answer of the lane has ended: by these events a client learns
+ * the id to cancel. A plain client tells the answers of a socket apart by their order alone. */
 static bool may_overtake(const conn *c, const event_view *event)
 {
     return c->is_extended &&
@@ -399,7 +399,8 @@ void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *re
     bytes_deinit(&text);
 }
 
-/* The answer a message means: by response_id, by stream_id, or the only active one of this socket. */
+/* The answer a message means: by response_id, by stream_id, or the only active one of this
+ * socket. */
 static answer *find_target(serve *s, conn *c, const envelope *v)
 {
     if (v->response_id) {

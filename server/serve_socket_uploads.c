@@ -56,7 +56,8 @@ static void say_completed(serve *s, conn *c, const upload *up, const stored_file
     bytes_deinit(&text);
 }
 
-/* A fault that leaves the upload as it is; expected: the offset that should come next, with a gap. */
+/* A fault that leaves the upload as it is; expected: the offset that should come next, with a
+ * gap. */
 static void say_error(serve *s, conn *c, const upload *up, const char *event_id, const api_error *e,
                       bool is_gap)
 {

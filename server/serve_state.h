@@ -1,20 +1,21 @@
-/* serve_state: what the serve_*.c files share: the server's state, all of it owned by the loop thread. Private.
+/* serve_state: the server's state, shared by the serve_*.c files and owned by the loop thread.
+ * Private.
  *
  * serve.c          life cycle, mailbox, timer
  * serve_http.c     requests and replies, one function a route
  * serve_socket.c   WebSocket sessions
- * serve_models.c   the models that there are
- * serve_switch.c   loading one, and another in its place
- * serve_answers.c  the way of an answer from a body to its last event
- * serve_repeats.c  requests that are sent again, and who reads a reply
+ * serve_models.c   the list of models
+ * serve_switch.c   loading and switching models
+ * serve_answers.c  an answer from its body to its last event
+ * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
  * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
  * serve_socket_uploads.c  uploads over a WebSocket
- * serve_previews.c  what uploaded pictures and films are and show
- * serve_history.c  chats that are kept
- * serve_watch.c    whether the engine can be used
- * serve_status.c   what runs: /v1/status, cancelling by id, clearing the cache
+ * serve_previews.c  previews of uploaded images and videos
+ * serve_history.c  stored chats
+ * serve_watchdog.c    watchdog: whether the engine is ready or stalled
+ * serve_status.c   /v1/status, cancelling by id, clearing the cache
  */
 #ifndef PARLEY_SERVER_SERVE_STATE_H
 #define PARLEY_SERVER_SERVE_STATE_H
@@ -49,10 +50,11 @@ enum {
     SERVE_TICK_MS = 250,
     SERVE_KEPT_ANSWERS = 2048,
     SERVE_KEPT_BYTES = 64 << 20,
-    SERVE_REPEAT_S = 600,      /* for so long a repeated event_id or Idempotency-Key means the same answer */
-    SERVE_PREVIEWS = 16,       /* files that are looked at or wait for it; further ones have no preview */
+    /* a repeated event_id or Idempotency-Key replays the same answer for so long */
+    SERVE_IDEMPOTENCY_S = 600,
+    SERVE_PREVIEWS = 16,       /* files being previewed or queued for it; further ones get no preview */
     SERVE_CHUNK_HEADER = 16,   /* of a binary frame */
-    SERVE_INFLIGHT_BODIES = 6, /* of the largest size: so much memory may wait */
+    SERVE_INFLIGHT_BODIES = 6, /* limit of queued bodies, in bodies of the largest size */
     SERVE_PATH_MAX = 4096,
 };
 
@@ -73,12 +75,12 @@ typedef struct conn {
     net_method method;
     char param[NET_HEADER_MAX];
     char path[NET_PATH_MAX];
-    char query[NET_HEADER_MAX];
+    char query_string[NET_HEADER_MAX];
     char accept_encoding[128], if_none_match[128];
     uint64_t scope;  /* of the key it came with (access_scope) */
     uint64_t answer; /* the answer it waits for, 0: none */
     size_t sse_pos;  /* how much of its stream was taken */
-    char repeat_key[NET_REPEAT_KEY_MAX + 1];
+    char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1];
     bool is_streaming;
     bool follows_log; /* a Responses stream: read[0] is its place */
     bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
@@ -92,23 +94,23 @@ typedef struct conn {
     bytes frames; /* direct messages: u32 length, text, ... */
     size_t frames_pos;
     uint32_t status_seen, session_seen;
-    uint32_t unknown_handle; /* of an upload, that was complained about last */
+    uint32_t unknown_handle; /* of the last upload that was reported as unknown */
     reader readers[SERVE_MAX_READERS];
     int n_readers, next_reader;
 } conn;
 
-/* A file that was uploaded and is being looked at. */
+/* An uploaded file whose preview is being made. */
 typedef struct preview_wait {
     uint64_t id;   /* 0: free */
     uint64_t conn; /* 0: gone */
     prep_ticket *ticket;
     bytes completed; /* upload.completed, up to its media */
     const char *mime;
-    double until_ms; /* then it is told without what is not known yet */
+    double until_ms; /* then upload.completed is sent without the missing facts */
     bool told;
 } preview_wait;
 
-/* EMPTY: no model is loaded, since neither the one that was wanted nor the one before it could be. */
+/* EMPTY: no model is loaded: neither the requested one nor the previous one could be loaded. */
 typedef enum serve_phase { SERVE_LOADING, SERVE_READY, SERVE_DRAINING, SERVE_EMPTY } serve_phase;
 
 typedef struct model_ref {
@@ -118,11 +120,11 @@ typedef struct model_ref {
 
 typedef enum switch_state {
     SWITCH_NONE,
-    SWITCH_FINISHING, /* the answers of the loaded model end; what arrives meanwhile waits */
-    SWITCH_LOADING    /* the loader thread closes it and opens the other */
+    SWITCH_FINISHING, /* answers of the loaded model finish; new requests wait */
+    SWITCH_LOADING    /* the loader thread closes it and opens the new one */
 } switch_state;
 
-/* What the loader thread does. The loop leaves it alone until LOOP_LOADED has come. */
+/* The job of the loader thread. The loop does not touch it until LOOP_LOADED arrives. */
 typedef struct load_job {
     engine *old; /* closed first; NULL: there is none */
     engine_options wanted, previous;
@@ -139,22 +141,22 @@ typedef struct serve {
     engine *engine; /* NULL while loading */
     const engine_info *info;
     load_job load;
-    const tool_form *tool_form; /* how the model writes calls of tools; NULL: it does not */
+    const tool_form *tool_form; /* the model's tool-call syntax; NULL: none */
     pthread_t loader;
     bool loader_started;
     char model_name[REQUEST_MODEL_MAX];
     catalog *catalog; /* NULL: no other model can be loaded */
     double catalog_read_ms;
-    model_ref home, current, wanted; /* the command line's; the loaded one; the next one */
+    model_ref home, current, wanted; /* the command line's, the loaded one, the next one */
     switch_state switching;
     file_store *files;
     uploads uploads;
-    prep *previewer; /* a worker of its own: a request never waits behind a preview */
+    prep *previewer; /* its own worker, so that no request waits for a preview */
     preview_wait previews[SERVE_PREVIEWS];
     uint64_t preview_id; /* given out last */
     remote_media remote;
     bool fetch_started;
-    lineage *lineage;
+    response_store *response_store;
     history *history;        /* NULL: chats are not kept */
     uint64_t history_ticket; /* given out last */
     int64_t files_checked_s;
@@ -170,18 +172,18 @@ typedef struct serve {
     char load_stage[48];
     double load_fraction;
     bool was_busy;
-    uint64_t pulse;              /* of the engine, when it was looked at last */
-    double pulse_ms, stalled_ms; /* when that was, and for how long it has been the same */
-    bool is_stalled;             /* for longer than --step-timeout */
-    bool is_prep_stalled;        /* no request could be prepared for as long */
-    char redirect[NET_PATH_MAX]; /* headers of a refusal that is being made */
-    uint32_t status_version;     /* sockets that have seen less get a server.status */
-    uint32_t session_version;    /* the same, of another model: session.updated */
+    uint64_t progress_counter;              /* of the engine, as last read */
+    double progress_counter_ms, stalled_ms; /* when that was, and for how long it has not changed */
+    bool is_stalled;                        /* for longer than --step-timeout */
+    bool is_prep_stalled;                   /* no request could be prepared for as long */
+    char redirect[NET_PATH_MAX];            /* headers of a refusal that is being made */
+    uint32_t status_version;                /* sockets that have seen less get a server.status */
+    uint32_t session_version;               /* the same, of another model: session.updated */
     double drain_until_ms;
     double close_until_ms; /* after the drain: until sockets had time for their close frame */
     bool done;
     int exit_code;
-    bool heeds_signals;
+    bool handles_signals;
     notify notify;
     atomic_bool stop_wanted; /* set by serve_thread_stop */
     atomic_bool closing;     /* the loop reads its mailbox no more */
@@ -207,7 +209,8 @@ void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
 void serve_send_error(serve *s, conn *c, const api_error *e);
 
-/* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL if unknown. */
+/* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL
+ * if unknown. */
 bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to);
 
 /* serve_models.c */
@@ -223,26 +226,28 @@ typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
 
 /* Starts the loader thread for the command line's model; false without one. */
 bool serve_load_first(serve *s);
-/* It is there. */
+/* The model is loaded. */
 void serve_take_first(serve *s, engine *e);
-/* Whether a request may be prepared now, waits for a model, or is refused with *e. name: which it asks for; "": any. */
+/* Whether a request may be prepared now, waits for a model, or is refused with *e. name: which it
+ * asks for; "": any. */
 model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e);
 /* Hands the body to the prep workers; on an error it stays with the caller. */
 MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
 /* Refuses a request for another model, if the server is told to; then the answer is gone. */
 bool serve_refuse_model(serve *s, answer *a);
-/* Takes the body and keeps the answer until that model is loaded. ERR_BUSY if there is no memory for the body now; then it
- * stays with the caller. */
+/* Takes the body and holds the answer until that model is loaded. ERR_BUSY if there is no memory
+ * for the body now; then it stays with the caller. */
 MUST_CHECK err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
 /* POST /models/load */
 void serve_on_load_model(serve *s, conn *c, bytes *body);
-/* No worker uses the engine, and all messages were handled: starts loading if a switch waits for that. */
+/* No worker uses the engine, and all messages were handled: starts loading if a switch waits for
+ * that. */
 void serve_advance_switch(serve *s);
 /* LOOP_LOADED of a switch. */
 void serve_finish_switch(serve *s, loop_message *m);
 /* Returns milliseconds until it wants to be called again. */
 int serve_tick_switch(serve *s, double now);
-/* The server ends: nobody waits for a model any more. */
+/* Shutdown: fails all requests that wait for a model. */
 void serve_refuse_held(serve *s);
 
 /* serve_files.c */
@@ -251,7 +256,7 @@ bool serve_begin_form(serve *s, conn *c, const net_head *head, api_error *e);
 bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply *refusal);
 /* The whole form has arrived: stores its file and replies. */
 void serve_finish_form(serve *s, conn *c);
-/* Gives up what has arrived; nothing happens without a form. */
+/* Discards what has arrived; does nothing without a form. */
 void serve_drop_form(conn *c);
 void serve_on_files(serve *s, conn *c);
 void serve_write_file(bytes *out, const stored_file *f);
@@ -262,11 +267,12 @@ void serve_end_download(conn *c);
 /* serve_uploads.c */
 void serve_on_uploads(serve *s, conn *c, const bytes *body);
 void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *part);
-/* Begins an upload as a client describes it. Bytes that are here already become a file at once: then *out is NULL and
- * *known is that file. */
+/* Begins an upload as described by a client. If the content is already stored, it becomes a file at
+ * once: then *out is NULL and *known is that file. */
 MUST_CHECK err_code serve_begin_upload(serve *s, uint64_t scope, const json *root, upload_kind kind,
                                        upload **out, stored_file *known, err_detail *d);
-/* Expires files, acknowledges chunks, puts parts together; returns milliseconds until it wants to be called again. */
+/* Expires files, acknowledges chunks, puts parts together; returns milliseconds until it wants to
+ * be called again. */
 int serve_tick_uploads(serve *s);
 
 /* serve_socket.c */
@@ -281,12 +287,13 @@ void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event
 /* Sends the reply to input_tokens.count. */
 void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *reply);
 bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
-/* Appends what is ephemeral and this reader has not seen, only the latest of each kind: one event without a number. Its
- * type, or NULL if nothing is new. */
+/* Appends one transient event that this reader has not seen, only the latest of each kind. Returns
+ * its type, or NULL if there is none. */
 const char *serve_take_news(const serve *s, reader *r, const answer *a, bytes *out);
-/* The server's state changed: every extended socket is told. */
+/* The server's state changed: notifies every extended socket. */
 void serve_status_changed(serve *s);
-/* Appends ,"video":{...}: how films are sampled and sized, from which a client can tell their tokens. */
+/* Appends ,"video":{...}: how videos are sampled and sized, from which a client can tell their
+ * tokens. */
 void serve_write_video(bytes *out, const engine_info *info);
 
 /* serve_socket_uploads.c */
@@ -299,8 +306,8 @@ bool serve_take_ack(serve *s, conn *c, bytes *out);
 void serve_ack_all(serve *s);
 
 /* serve_previews.c */
-/* Ends the message upload.completed with what the file is, as soon as that is known, and sends it; a preview may follow. text is
- * the message up to its member media, and is moved from. */
+/* Ends the message upload.completed with what the file is, as soon as that is known, and sends it;
+ * a preview may follow. text is the message up to its member media, and is moved from. */
 void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f);
 void serve_on_preview(serve *s, const loop_message *m);
 void serve_tick_previews(serve *s);
@@ -320,10 +327,12 @@ void serve_begin_stream(serve *s, conn *c, const answer *a);
 /* Sends the reply of a finished answer that is not streamed. */
 void serve_send_whole(serve *s, conn *c, answer *a);
 
-/* serve_repeats.c */
-/* A valid request: if it was sent before, its sender goes on to that answer, and `a` is gone. */
-bool serve_attach_repeated(serve *s, answer *a);
-/* The HTTP connections that wait for the answer, one a call; *i begins with 0. NULL behind the last. */
+/* serve_idempotency.c */
+/* For a valid request: if it was sent before, attaches the client to the earlier answer and frees
+ * `a`. */
+bool serve_attach_replay(serve *s, answer *a);
+/* The HTTP connections that wait for the answer, one a call; *i begins with 0. NULL behind the
+ * last. */
 conn *serve_next_waiting(const serve *s, const answer *a, size_t *i);
 /* Whether this connection reads the answer, or waits for it. */
 bool serve_follows(const conn *c, const answer *a);
@@ -331,17 +340,18 @@ bool serve_follows(const conn *c, const answer *a);
 conn *serve_find_follower(const serve *s, const answer *a, uint64_t but);
 /* Something was added to a->sse: ends the streams of those who do not read it. */
 void serve_check_stream(serve *s, answer *a);
-/* Appends whole events of a->sse that this connection has not had, about max bytes; returns how many are left for it. */
+/* Appends whole events of a->sse that this connection has not had, about max bytes; returns how
+ * many are left for it. */
 size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t max);
 
 /* serve_kept.c */
-/* The answer has ended: it stays for a while if it may be asked for again, and others may have to go for it. It may be gone
- * when this returns. */
+/* The answer has ended: it stays for a while if it may be asked for again, and others may have to
+ * go for it. It may be gone when this returns. */
 void serve_keep_answer(serve *s, answer *a);
 /* Drops those whose time is over. */
 void serve_expire_answers(serve *s, double now);
 /* What a request that is sent again is known by; "" if it is not to be. */
-enum { SERVE_REPEAT_NAME = 2 * HASH_BYTES + NET_REPEAT_KEY_MAX + 4 };
+enum { SERVE_REPEAT_NAME = 2 * HASH_BYTES + NET_IDEMPOTENCY_KEY_MAX + 4 };
 void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME]);
 /* Why there is no such response: it had to go early, or is not known. */
 void serve_no_response(const serve *s, uint64_t scope, const char *response_id, api_error *e);
@@ -349,18 +359,19 @@ void serve_no_response(const serve *s, uint64_t scope, const char *response_id, 
 bool serve_is_repeat_gone(const serve *s, const answer *a, api_error *e);
 
 /* serve_files.c: the value of a parameter of the query; false if it is absent. */
-bool serve_query_value(const conn *c, const char *name, char *out, size_t cap);
-/* The same for a whole number; *out stays as it is if it is absent. False if it is none, or outside min and max. */
-bool serve_query_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);
+bool serve_query_string_value(const conn *c, const char *name, char *out, size_t cap);
+/* The same for a whole number; *out stays as it is if it is absent. False if it is none, or outside
+ * min and max. */
+bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);
 
-/* serve_watch.c */
-/* Why nothing can be started now: fills *e and returns false. */
+/* serve_watchdog.c */
+/* Whether requests can be started now; otherwise fills *e with the reason and returns false. */
 bool serve_is_ready(const serve *s, api_error *e);
 /* Ends every answer that the engine has, as if it had failed; why: in what way. */
 void serve_end_answers(serve *s, answer_timeout why);
-/* Ends all answers once the engine stands still for too long. */
-void serve_watch_engine(serve *s, const engine_status *status, double now);
-void serve_watch_prep(serve *s);
+/* Ends all answers once the engine has been stalled for too long. */
+void serve_watchdog_engine(serve *s, const engine_status *status, double now);
+void serve_watchdog_prep(serve *s);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);
@@ -371,8 +382,8 @@ void serve_on_slots(serve *s, conn *c);
 void serve_on_status(serve *s, conn *c);
 void serve_on_cancel(serve *s, conn *c);
 void serve_on_control(serve *s, conn *c, const bytes *body);
-/* Does to an answer what a control message asks for ("reasoning_end"); ERR_INVALID for another action. Nothing happens to
- * an answer that is past its thoughts. */
+/* Does to an answer what a control message asks for ("reasoning_end"); ERR_INVALID for another
+ * action. Nothing happens to an answer that is past its thoughts. */
 MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action, err_detail *d);
 void serve_on_clear_cache(serve *s, conn *c);
 
@@ -383,10 +394,12 @@ void serve_handle_message(serve *s, loop_message *m);
 void serve_cancel_answer(serve *s, answer *a);
 /* The connection is gone. */
 void serve_abandon_answers(serve *s, uint64_t conn_id);
-/* The answer known to its owner by this id: a response's or a chat's, or "req_N" as /v1/status lists it. */
+/* The answer known to its owner by this id: a response's or a chat's, or "req_N" as /v1/status
+ * lists it. */
 answer *serve_find_answer(serve *s, uint64_t scope, const char *id);
 answer *serve_find_response(serve *s, uint64_t scope, const char *response_id);
-/* Flushes gathered text, expires old answers; returns milliseconds until it wants to be called again. */
+/* Flushes gathered text, expires old answers; returns milliseconds until it wants to be called
+ * again. */
 int serve_tick_answers(serve *s, double now);
 void serve_drop_answer(serve *s, answer *a);
 /* The answer is over without having run; it may be freed. */

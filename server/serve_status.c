@@ -233,7 +233,8 @@ static void write_preparation(bytes *out, const serve *s)
                  s->is_prep_stalled ? "true" : "false");
 }
 
-/* A row for each place: the running answers of this key, and the places that are free or another's. */
+/* A row for each place: the running answers of this key, and the places that are free or
+ * another's. */
 void serve_on_slots(serve *s, conn *c)
 {
     engine_status status = {0};
@@ -243,8 +244,8 @@ void serve_on_slots(serve *s, conn *c)
         return;
     }
     engine_get_status(s->engine, &status);
-    if (strstr(c->query, "fail_on_no_slot=1") && status.n_running >= s->info->n_parallel) {
-        api_error_set(&e, 503, "no_slot_available", NULL, "every place is taken");
+    if (strstr(c->query_string, "fail_on_no_slot=1") && status.n_running >= s->info->n_parallel) {
+        api_error_set(&e, 503, "no_slot_available", NULL, "every slot is taken");
         serve_send_error(s, c, &e);
         return;
     }

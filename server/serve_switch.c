@@ -1,14 +1,15 @@
-/* Loading a model, and another in its place. Requests for a model that is not loaded are held in the order of their arrival.
- * While one of them waits at the front, what comes later waits behind it, so that nothing overtakes it for ever; the answers
- * that run end, the loader thread closes the engine and opens the other, and then all that asked for that model go on
- * before the next switch begins. The memory of the old model is given back before the new one is read. */
+/* Loading a model, and another in its place. Requests for a model that is not loaded are held in
+ * the order of their arrival. While one of them waits at the front, what comes later waits behind
+ * it, so that nothing overtakes it for ever; the answers that run end, the loader thread closes the
+ * engine and opens the other, and then all that asked for that model go on before the next switch
+ * begins. The memory of the old model is given back before the new one is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/body_peek.h"
+#include "server/body_field.h"
 #include "server/serve_state.h"
 
 enum { SWITCH_TICK_MS = 20 };
@@ -91,14 +92,14 @@ bool serve_load_first(serve *s)
 
 /* ---- the loaded model ---- */
 
-/* How the model writes calls of tools. */
+/* How the model writes tool calls. */
 static const tool_form *choose_tool_form(const serve *s)
 {
-    const char *wanted = s->opt->tool_parser;
+    const char *wanted = s->opt->tool_scanner;
     const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
     const tool_form *form = is_auto ? tool_form_of_template(s->info->template_text)
                                     : tool_form_find(wanted); /* "none" is no form */
-    log_info("srv", "calls of tools: %s", form ? form->name : "none");
+    log_info("srv", "tool calls: %s", form ? form->name : "none");
     return form;
 }
 
@@ -134,7 +135,7 @@ err_code serve_prepare_answer(serve *s, answer *a, bytes *body)
                               .engine = s->engine,
                               .form = s->tool_form,
                               .template_kwargs = s->opt->template_kwargs,
-                              .hash_body = a->repeat_key[0] != '\0'};
+                              .hash_body = a->idempotency_key[0] != '\0'};
     const err_code err = prep_submit(s->prep, &order, body, a->ticket);
     a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
     return err;
@@ -275,7 +276,8 @@ static void pump(serve *s)
     }
 }
 
-/* Whether somebody waits for an answer of the loaded model, or its thread is at one that nobody waits for. */
+/* Whether somebody waits for an answer of the loaded model, or its thread is at one that nobody
+ * waits for. */
 static bool has_answers(const serve *s)
 {
     engine_status status = {0};
@@ -432,7 +434,7 @@ model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL
         (!s->engine && s->phase == SERVE_LOADING && !s->switching)) {
         return serve_is_ready(s, e) ? MODEL_NOW : MODEL_REFUSED;
     }
-    body_peek(name, REQUEST_MODEL_MAX, "model", bytes_str(body), body->len);
+    body_field(name, REQUEST_MODEL_MAX, "model", bytes_str(body), body->len);
     if (!name[0] || !serve_find_model(s, name, &ref)) {
         name[0] = '\0'; /* whichever is loaded */
     } else {
@@ -462,8 +464,8 @@ err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body)
     }
     snprintf(a->opt.model, sizeof a->opt.model, "%s", model);
     if (a->is_socket) { /* so that its sender knows what an error belongs to */
-        body_peek(a->opt.event_id, sizeof a->opt.event_id, "event_id", bytes_str(body), body->len);
-        body_peek(a->opt.stream_id, sizeof a->opt.stream_id, "stream_id", bytes_str(body), body->len);
+        body_field(a->opt.event_id, sizeof a->opt.event_id, "event_id", bytes_str(body), body->len);
+        body_field(a->opt.stream_id, sizeof a->opt.stream_id, "stream_id", bytes_str(body), body->len);
     }
     a->state = ANSWER_HELD;
     a->body = *body;
@@ -477,7 +479,7 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
     api_error e;
     model_ref ref;
     char name[REQUEST_MODEL_MAX];
-    body_peek(name, sizeof name, "model", bytes_str(body), body->len);
+    body_field(name, sizeof name, "model", bytes_str(body), body->len);
     if (!s->switching && s->phase != SERVE_EMPTY && !serve_is_ready(s, &e)) {
         serve_send_error(s, c, &e);
         return;

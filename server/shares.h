@@ -1,5 +1,5 @@
-/* shares: how much of what is kept belongs to whom, who has to give when there is too much, and what had to go before its
- * time. One thread at a time; embedded by value.
+/* shares: how much of what is kept belongs to whom, who has to give when there is too much, and
+ * what had to go before its time. One thread at a time; embedded by value.
  *
  *     shares s; shares_init(&s, 2048, 64 << 20);
  *     if (!shares_add(&s, owner, n_bytes)) { no memory }
@@ -7,8 +7,8 @@
  *     shares_note_gone(&s, owner, "resp_1", until_ms);    ... if (shares_is_gone(&s, owner, "resp_1", now_ms)) { say so } ...
  *     shares_deinit(&s);
  *
- * It is always the owner with most that gives, so nobody loses anything to another who has more: with k owners, each has
- * its k-th part for sure, and what others leave.
+ * It is always the owner with most that gives, so nobody loses anything to another who has more:
+ * with k owners, each has its k-th part for sure, and what others leave.
  */
 #ifndef PARLEY_SERVER_SHARES_H
 #define PARLEY_SERVER_SHARES_H
@@ -43,7 +43,8 @@ void shares_deinit(shares *s);
 /* Counts one thing more, or less. Without memory nothing is counted: false. */
 MUST_CHECK bool shares_add(shares *s, uint64_t owner, size_t n_bytes);
 void shares_remove(shares *s, uint64_t owner, size_t n_bytes);
-/* Whether there is too much once n more things of n_bytes more bytes are added; then *owner has to give one. */
+/* Whether there is too much once n more things of n_bytes more bytes are added; then *owner has to
+ * give one. */
 bool shares_is_over(const shares *s, size_t n, size_t n_bytes, uint64_t *owner);
 
 /* Remembers until then that this had to go. Without memory it is not remembered. */

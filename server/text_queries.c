@@ -121,7 +121,7 @@ static err_code count_tokens(bytes *out, const char *members, chat_request *r, e
 {
     gen_request *request = NULL;
     r->in->scope = r->scope;
-    err_code err = remote_media_bring(r->remote, r->in, hooks, d);
+    err_code err = remote_media_fetch(r->remote, r->in, hooks, d);
     if (err == ERR_OK) {
         err = engine_prepare(e, &request, r->in, hooks, d);
     }

@@ -1,5 +1,5 @@
-/* text_queries: what programs ask about text without wanting an answer: /tokenize, /detokenize, /apply-template, and how
- * many tokens a request would have. Prep threads.
+/* text_queries: utility calls on text without generation: /tokenize, /detokenize, /apply-template,
+ * and counting the tokens of a request. Prep threads.
  *
  *     err = text_query_run(&reply, QUERY_TOKENIZE, &request, e, body, len, &hooks, &detail);   // reply: JSON
  */
@@ -17,8 +17,9 @@ typedef enum text_query {
     QUERY_COUNT_RESPONSES /* the body of a response: the same */
 } text_query;
 
-/* Appends the JSON of the reply to out. r: initialised, with files, form and scope set; the caller's to deinit. Errors are those
- * of chat_request_parse and engine_prepare, and ERR_INVALID naming the field. */
+/* Appends the JSON of the reply to out. r: initialised, with files, form and scope set; the
+ * caller's to deinit. Errors are those of chat_request_parse and engine_prepare, and ERR_INVALID
+ * naming the field. */
 MUST_CHECK err_code text_query_run(bytes *out, text_query query, chat_request *r, engine *e, const char *text,
                                    size_t len, const prepare_hooks *hooks, err_detail *d);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "server/tool_parser.h"
+#include "server/tool_scanner.h"
 
 static err_code no_memory(err_detail *d)
 {
@@ -178,7 +178,8 @@ typedef struct choice {
     const json *allowed; /* a list of tools, beside which there are none; NULL: all */
 } choice;
 
-/* {"type":"allowed_tools"}, in Chat Completions inside of an object of that name: some of the tools, in a mode. */
+/* {"type":"allowed_tools"}, in Chat Completions inside of an object of that name: some of the
+ * tools, in a mode. */
 static err_code read_allowed(choice *c, const json *v, const json *tools, tool_layout layout, err_detail *d)
 {
     const json *wish = layout == TOOLS_FLAT ? v : json_get(v, "allowed_tools");

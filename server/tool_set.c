@@ -65,7 +65,8 @@ static const json *follow(const json *root, const char *ref)
     return at;
 }
 
-/* What is known of the schemas of one tool, so that each is looked at once however often it is referred to. */
+/* What is known of the schemas of one tool, so that each is looked at once however often it is
+ * referred to. */
 typedef struct kinds_known {
     const json *schema; /* NULL: free */
     unsigned kinds;     /* 0: nothing, or it is being looked at */

@@ -1,5 +1,6 @@
-/* tool_set: the tools of one request, as far as reading a call needs them: names, and which kinds of value each
- * parameter takes. Made on a prep thread from the request's JSON, then immutable and owned by the reply's options.
+/* tool_set: the tools of one request, as far as reading a call needs them: names, and which kinds
+ * of value each parameter takes. Made on a prep thread from the request's JSON, then immutable and
+ * owned by the reply's options.
  *
  *     tool_set *set; tool_set_create(&set, tools, &detail);
  *     const tool_def *t = tool_set_find(set, "get_weather", 11);
@@ -45,9 +46,9 @@ typedef struct tool_set {
     size_t n_tools;
 } tool_set;
 
-/* tools: a list of {"type":"function","function":{"name","parameters"}}, already checked; nothing of it is kept.
- * Schemas may use type (also a list), enum, const, anyOf, oneOf, allOf, nullable and local $ref; what says nothing
- * takes any value. ERR_NOMEM. */
+/* tools: a list of {"type":"function","function":{"name","parameters"}}, already checked; nothing
+ * of it is kept. Schemas may use type (also a list), enum, const, anyOf, oneOf, allOf, nullable and
+ * local $ref; what says nothing takes any value. ERR_NOMEM. */
 MUST_CHECK err_code tool_set_create(tool_set **out, const json *tools, err_detail *detail);
 void tool_set_destroy(tool_set *set); /* NULL allowed */
 

@@ -89,7 +89,8 @@ static bool write_number(bytes *out, const char *text, size_t len, unsigned kind
 
 /* ---- objects and lists ---- */
 
-/* A Python literal as JSON: single quotes, True, False, None. What is neither stays and fails to parse. */
+/* A Python literal as JSON: single quotes, True, False, None. What is neither stays and fails to
+ * parse. */
 static void python_to_json(bytes *out, const char *text, size_t len)
 {
     static const struct {

@@ -290,7 +290,7 @@ static err_code read_order(upload *up, const char *const *ids, size_t n, err_det
         size_t at = 0;
         if (!find_part(up, ids[i], &at)) {
             return err_set_param(d, ERR_INVALID, "part_ids", "upload_part_not_found",
-                                 "part_ids[%zu] is no part of this upload", i);
+                                 "part_ids[%zu] is not part of this upload", i);
         }
         up->order[up->n_order++] = at;
         total += up->parts[at].bytes;

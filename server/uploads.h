@@ -1,12 +1,14 @@
-/* uploads: files on their way: what is announced, what has arrived, and how it becomes a stored file. Loop thread.
+/* uploads: files on their way: what is announced, what has arrived, and how it becomes a stored
+ * file. Loop thread.
  *
  *     upload *up; uploads_begin(&us, &up, &facts, n_bytes, UPLOAD_BY_CHUNKS, &detail);
  *     upload_chunk(up, offset, data, n, &detail);  ...  uploads_finish(&us, up, &detail);   // up->file
  *
- * Two kinds: by chunks in order (WebSocket), or by parts, each a file of its own until the client names their order
- * (POST /v1/uploads); those are then put together slice by slice, so that the loop never stands still. An upload lives
- * apart from any connection: whoever has the key and the id may go on with it. A finished one is remembered, so that a
- * client that lost the last reply can ask again.
+ * Two kinds: by chunks in order (WebSocket), or by parts, each a file of its own until the client
+ * names their order (POST /v1/uploads); those are then put together slice by slice, so that the
+ * loop never stalls. An upload lives apart from any connection: whoever has the key and the id may
+ * go on with it. A finished one is remembered, so that a client that lost the last reply can ask
+ * again.
  */
 #ifndef PARLEY_SERVER_UPLOADS_H
 #define PARLEY_SERVER_UPLOADS_H
@@ -59,7 +61,8 @@ typedef struct uploads {
 void uploads_init(uploads *us, file_store *files);
 void uploads_deinit(uploads *us);
 
-/* ERR_LIMIT: upload_too_large, upload_quota_exceeded, too_many_uploads; ERR_IO: upload_storage_failed; ERR_NOMEM. */
+/* ERR_LIMIT: upload_too_large, upload_quota_exceeded, too_many_uploads; ERR_IO:
+ * upload_storage_failed; ERR_NOMEM. */
 MUST_CHECK err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint64_t n_bytes,
                                   upload_kind kind, err_detail *detail);
 /* NULL if the owner has no such upload. */
@@ -70,14 +73,15 @@ void uploads_drop(uploads *us, upload *up);
 /* Forgets uploads of which nothing was heard for long. */
 void uploads_expire(uploads *us, int64_t now_s);
 
-/* Takes what is new of data[0..n) at `offset`. ERR_INVALID (upload_offset_mismatch) behind a gap, ERR_LIMIT
- * (upload_too_large) beyond what was announced, ERR_IO. */
+/* Takes what is new of data[0..n) at `offset`. ERR_INVALID (upload_offset_mismatch) behind a gap,
+ * ERR_LIMIT (upload_too_large) beyond what was announced, ERR_IO. */
 MUST_CHECK err_code upload_chunk(upload *up, uint64_t offset, const void *data, size_t n, err_detail *detail);
-/* Ends an upload by chunks: up->file. ERR_INVALID: upload_incomplete; upload_hash_mismatch, after which the upload is
- * of no use and must be dropped, as after ERR_LIMIT. */
+/* Ends an upload by chunks: up->file. ERR_INVALID: upload_incomplete; upload_hash_mismatch, after
+ * which the upload is of no use and must be dropped, as after ERR_LIMIT. */
 MUST_CHECK err_code uploads_finish(uploads *us, upload *up, err_detail *detail);
 
-/* A part: opens a file for it; its bytes are counted with upload_part_add, and it is kept or given up at its end. */
+/* A part: opens a file for it; its bytes are counted with upload_part_add, and it is kept or given
+ * up at its end. */
 MUST_CHECK err_code upload_part_begin(const uploads *us, upload *up, file_writer **out, err_detail *detail);
 MUST_CHECK err_code upload_part_add(upload *up, file_writer *w, const void *data, size_t n,
                                     err_detail *detail);
@@ -85,7 +89,8 @@ MUST_CHECK err_code upload_part_add(upload *up, file_writer *w, const void *data
 MUST_CHECK err_code upload_part_end(upload *up, file_writer *w, const upload_part **out, err_detail *detail);
 void upload_part_abort(upload *up, file_writer *w);
 
-/* Puts the parts together in the order of ids[0..n). ERR_INVALID: upload_part_not_found, upload_incomplete. */
+/* Puts the parts together in the order of ids[0..n). ERR_INVALID: upload_part_not_found,
+ * upload_incomplete. */
 MUST_CHECK err_code uploads_assemble(uploads *us, upload *up, const char *const *ids, size_t n,
                                      err_detail *detail);
 /* Copies one slice; *done when the upload is complete. On an error it is pending again. */

@@ -8,7 +8,7 @@
 
 #define FPS_MIN 0.001
 #define FPS_MAX 240.0
-enum { FILM_MS_MAX = 100 * 3600 * 1000 };
+enum { VIDEO_MS_MAX = 100 * 3600 * 1000 };
 
 /* Puts the object's name in front of the field's. */
 static err_code at_path(err_code err, const char *path, err_detail *d)
@@ -33,7 +33,7 @@ static err_code read_count(int32_t *out, const json *object, const char *name, e
 static err_code read_time(double *out, const json *object, const char *name, err_detail *d)
 {
     double ms = *out * 1e3;
-    err_code err = request_number(&ms, object, name, 0, FILM_MS_MAX, d);
+    err_code err = request_number(&ms, object, name, 0, VIDEO_MS_MAX, d);
     *out = ms / 1e3;
     return err;
 }
@@ -88,7 +88,7 @@ err_code video_fields_body(chat_video *v, const json *root, err_detail *d)
     err_code err = at_path(request_bool(&sample, object, "do_sample_frames", d), NAME, d);
     if (err == ERR_OK && !sample) {
         return err_set_param(d, ERR_UNSUPPORTED, "mm_processor_kwargs.do_sample_frames", "not_supported",
-                             "films are always sampled; num_frames says how many frames are shown");
+                             "videos are always sampled; num_frames says how many frames are shown");
     }
     return err == ERR_OK ? at_path(read_sampling(v, object, d), NAME, d) : err;
 }

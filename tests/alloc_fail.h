@@ -1,5 +1,5 @@
-/* alloc_fail: makes allocations of the calling thread fail, one after the other, to walk every path that a
- * lack of memory can take. Link tests/alloc_fail.c (cmake/tests.cmake lists the programs).
+/* alloc_fail: makes allocations of the calling thread fail, one after the other, to walk every path
+ * that a lack of memory can take. Link tests/alloc_fail.c (cmake/tests.cmake lists the programs).
  *
  *     static err_code parse(void *context) { ... return err; }
  *     CHECK(alloc_fail_each(parse, &input, 100000) > 3);
@@ -11,10 +11,11 @@
 
 #include "base/err.h"
 
-/* Calls fn(context) with the first allocation failing, then with the second, ... until a call meets no failure
- * or max_points calls were made; then the same with all allocations from that one on failing. Each call must
- * return ERR_OK (it could do without) or ERR_NOMEM, and the one that meets no failure ERR_OK. Returns how many
- * allocations fn makes (at most max_points); 0 if a call returned something else, told on standard error. */
+/* Calls fn(context) with the first allocation failing, then with the second, ... until a call meets
+ * no failure or max_points calls were made; then the same with all allocations from that one on
+ * failing. Each call must return ERR_OK (it could do without) or ERR_NOMEM, and the one that meets
+ * no failure ERR_OK. Returns how many allocations fn makes (at most max_points); 0 if a call
+ * returned something else, told on standard error. */
 size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_points);
 
 #endif

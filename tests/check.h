@@ -1,5 +1,6 @@
-/* check: what a test program needs. Checks survive NDEBUG and print both values; a program ends with
- * CHECK_DONE(), which exits 0 or 1. Exit code 77 means skipped, with the reason on standard output.
+/* check: what a test program needs. Checks survive NDEBUG and print both values; a program ends
+ * with CHECK_DONE(), which exits 0 or 1. Exit code 77 means skipped, with the reason on standard
+ * output.
  *
  *     int main(void) { CHECK_INT(1 + 1, 2); CHECK_STR(name, "x"); CHECK_DONE(); }
  */
@@ -81,7 +82,8 @@ static inline void check_fail(const char *file, int line, const char *what)
         exit(77);                                                                                            \
     } while (0)
 
-/* Folder with the full reference outputs ($PARLEY_SHARED or ../shared beside the checkout), or NULL. */
+/* Folder with the full reference outputs ($PARLEY_SHARED or ../shared beside the checkout), or
+ * NULL. */
 static inline const char *check_shared_dir(void)
 {
     const char *dir = getenv("PARLEY_SHARED");

@@ -94,7 +94,8 @@ void dfa_builder_link(dfa_builder *b, int32_t from, int32_t byte_class, int32_t 
     b->next[(size_t)from * (size_t)b->n_classes + (size_t)byte_class] = (uint16_t)to;
 }
 
-/* Marks the states from which an accepting one can be reached: backwards along the transitions, each met once. */
+/* Marks the states from which an accepting one can be reached: backwards along the transitions,
+ * each met once. */
 static bool mark_live(const dfa_builder *b, bool *live)
 {
     const size_t n = (size_t)b->n_states, n_cells = n * (size_t)b->n_classes;
@@ -194,7 +195,8 @@ err_code dfa_builder_finish(dfa_builder *b, dfa *out, const char *what, err_deta
 
 /* ---- products ---- */
 
-/* The state of the product for the pair, a new one if it was not met; -1 without room. qb may be DFA_DEAD. */
+/* The state of the product for the pair, a new one if it was not met; -1 without room. qb may be
+ * DFA_DEAD. */
 static int32_t number_pair(dfa_builder *b, uint32_t *pairs, const dfa *da, const dfa *db, dfa_op op,
                            int32_t qa, int32_t qb)
 {

@@ -1,5 +1,5 @@
-/* dfa: finite automata over bytes, for the parts of a grammar that are a regular language: a pattern, a date, a range
- * of numbers. One thread at a time; a finished dfa is immutable.
+/* dfa: finite automata over bytes, for the parts of a grammar that are a regular language: a
+ * pattern, a date, a range of numbers. One thread at a time; a finished dfa is immutable.
  *
  *     nfa n; nfa_init(&n, NULL);                          // states 0 (start) and 1 (the end) exist
  *     nfa_add_char(&n, NFA_START, NFA_END, 'a', 'f', CHARS_JSON);
@@ -7,8 +7,9 @@
  *     int32_t q = 0; q = dfa_step(&d, q, byte); ... d.accept[q] ...
  *     dfa_free(&d);
  *
- * From every state of a dfa an accepting one can be reached: what can never be completed is cut off. Sizes are bounded
- * by LIMIT_DFA_STATES and LIMIT_DFA_WORK: some short patterns have huge automata.
+ * From every state of a dfa an accepting one can be reached: what can never be completed is cut
+ * off. Sizes are bounded by LIMIT_DFA_STATES and LIMIT_DFA_WORK: some short patterns have huge
+ * automata.
  */
 #ifndef PARLEY_TEXT_DFA_H
 #define PARLEY_TEXT_DFA_H
@@ -41,8 +42,8 @@ static inline int32_t dfa_step(const dfa *d, int32_t state, uint8_t byte)
 /* Whether text[0..len) is in the language. */
 bool dfa_accepts(const dfa *d, const char *text, size_t len);
 
-/* out = what both accept, or what a accepts and b does not. `what` names the part for errors. work (may be NULL) counts
- * the steps. ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED. */
+/* out = what both accept, or what a accepts and b does not. `what` names the part for errors. work
+ * (may be NULL) counts the steps. ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED. */
 typedef enum dfa_op { DFA_AND, DFA_AND_NOT } dfa_op;
 MUST_CHECK err_code dfa_combine(dfa *out, const dfa *a, const dfa *b, dfa_op op, const char *what,
                                 work_count *work, err_detail *detail);
@@ -72,14 +73,16 @@ typedef struct nfa {
 
 enum { NFA_START = 0, NFA_END = 1 };
 
-/* How a character is written: as itself, or as JSON.stringify writes it inside a string (the one shortest form). */
+/* How a character is written: as itself, or as JSON.stringify writes it inside a string (the one
+ * shortest form). */
 typedef enum nfa_chars { CHARS_RAW, CHARS_JSON } nfa_chars;
 
 void nfa_init(nfa *n, work_count *work);
 void nfa_free(nfa *n);
 int32_t nfa_state(nfa *n); /* a new one */
 void nfa_link(nfa *n, int32_t from, int32_t to, nfa_kind kind);
-/* One character of the code points lo..hi (surrogates are left out), as the UTF-8 of its written form. */
+/* One character of the code points lo..hi (surrogates are left out), as the UTF-8 of its written
+ * form. */
 void nfa_add_char(nfa *n, int32_t from, int32_t to, uint32_t lo, uint32_t hi, nfa_chars chars);
 /* The bytes one after the other. */
 void nfa_add_bytes(nfa *n, int32_t from, int32_t to, const char *text, size_t len);

@@ -29,7 +29,8 @@ int32_t dfa_builder_add(dfa_builder *b, uint64_t hash);
 int32_t dfa_builder_find(const dfa_builder *b, uint64_t hash);
 int32_t dfa_builder_find_next(const dfa_builder *b, int32_t state, uint64_t hash);
 void dfa_builder_link(dfa_builder *b, int32_t from, int32_t byte_class, int32_t to);
-/* Cuts off what cannot be completed; frees b. ERR_LIMIT, ERR_NOMEM by the flags, or why the work ended. */
+/* Cuts off what cannot be completed; frees b. ERR_LIMIT, ERR_NOMEM by the flags, or why the work
+ * ended. */
 MUST_CHECK err_code dfa_builder_finish(dfa_builder *b, dfa *out, const char *what, err_detail *detail);
 
 #endif

@@ -197,7 +197,8 @@ int32_t grammar_space(grammar *g)
     return g->space;
 }
 
-/* The states are how much of `end` the last characters spell, as in Knuth, Morris and Pratt's search. */
+/* The states are how much of `end` the last characters spell, as in Knuth, Morris and Pratt's
+ * search. */
 int32_t grammar_until(grammar *g, const char *end)
 {
     const int32_t len = (int32_t)strlen(end);
@@ -413,7 +414,8 @@ static void found_height(height_search *h, int32_t node, int32_t height)
     }
 }
 
-/* Frames that a sequence or repetition needs whose parts are known; the last part of a sequence takes its place. */
+/* Frames that a sequence or repetition needs whose parts are known; the last part of a sequence
+ * takes its place. */
 static int32_t height_of(const grammar *g, const grammar_node *node)
 {
     int32_t height = 0;
@@ -456,7 +458,7 @@ static void list_users(height_search *h)
     }
 }
 
-/* Gives every node the frames that its shallowest text needs; false without memory. */
+/* Gives every node the frames that its shallowest text needs; false if out of memory. */
 static bool find_heights(grammar *g)
 {
     height_search h = {.g = g};

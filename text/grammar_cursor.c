@@ -6,8 +6,8 @@
 #include "base/limits.h"
 #include "text/grammar_private.h"
 
-/* A reading of the text: its innermost open node, and the stack it stands on. Equal stacks have one number, so that
- * readings share what they have in common. */
+/* A reading of the text: its innermost open node, and the stack it stands on. Equal stacks have one
+ * number, so that readings share what they have in common. */
 typedef struct stack {
     int32_t below; /* NO_STACK: nothing */
     int32_t node;
@@ -247,7 +247,8 @@ static void add_reading(grammar_cursor *c, int32_t below, int32_t node, int32_t 
     }
 }
 
-/* A choice that was opened on the same stack before adds nothing; a recursion without a byte between ends here. */
+/* A choice that was opened on the same stack before adds nothing; a recursion without a byte
+ * between ends here. */
 static bool is_new_choice(grammar_cursor *c, task t)
 {
     const task *done = c->choices.items;
@@ -280,7 +281,8 @@ static bool fits(const grammar_cursor *c, int32_t below, int32_t node, int32_t m
     return depth_of(c, below) + c->g->nodes[node].height + more <= LIMIT_GRAMMAR_DEPTH;
 }
 
-/* The i-th part of a sequence. The last part takes the sequence's place, so that long lists do not grow the stack. */
+/* The i-th part of a sequence. The last part takes the sequence's place, so that long lists do not
+ * grow the stack. */
 static void open_part(grammar_cursor *c, int32_t below, int32_t sequence, int32_t i)
 {
     const grammar_node *x = &c->g->nodes[sequence];
@@ -554,7 +556,8 @@ static bool allow_markers(const grammar_cursor *c, uint64_t *mask, const state *
     return all;
 }
 
-/* Added tokens are marks of the chat's form: only markers and free text may hold them, not a JSON string. */
+/* Added tokens are marks of the chat's form: only markers and free text may hold them, not a JSON
+ * string. */
 static bool takes_added(const grammar_cursor *c, const state *s)
 {
     for (int32_t i = 0; i < s->n; i++) {

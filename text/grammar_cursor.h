@@ -1,5 +1,5 @@
-/* grammar_cursor: walks a grammar token by token and says which tokens may come next. One cursor an answer; one thread
- * at a time. The grammar and the trie must outlive it.
+/* grammar_cursor: walks a grammar token by token and says which tokens may come next. One cursor an
+ * answer; one thread at a time. The grammar and the trie must outlive it.
  *
  *     grammar_cursor *c; grammar_cursor_create(&c, g, trie, false, &detail);
  *     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));   // bit set: the token may come
@@ -9,12 +9,13 @@
  *     int32_t s = grammar_cursor_next(c, grammar_cursor_state(c), id); mask = grammar_cursor_mask(c, s);
  *     grammar_cursor_destroy(c);
  *
- * Every state can be completed: a token that leads nowhere is never allowed. Where the text is complete the tokens that
- * end an answer are allowed, and if nothing may follow, they alone.
+ * Every state can be completed: a token that leads to a dead end is never allowed. Where the text
+ * is complete the stop tokens are allowed, and if nothing may follow, only they.
  *
- * How: a reading of the text is a stack of open nodes; a state is the set of all readings. Stacks and states are
- * numbered when they are first met, transitions by byte and masks by state are remembered, so that a state met again
- * costs a look-up. What is remembered is bounded (LIMIT_GRAMMAR_STATE_BYTES, LIMIT_GRAMMAR_MASK_BYTES).
+ * How: a parse of the text is a stack of open nodes; a state is the set of all parses. Stacks and
+ * states are numbered when first seen, transitions by byte and masks by state are cached, so that a
+ * known state costs one look-up. The caches are bounded (LIMIT_GRAMMAR_STATE_BYTES,
+ * LIMIT_GRAMMAR_MASK_BYTES).
  */
 #ifndef PARLEY_TEXT_GRAMMAR_CURSOR_H
 #define PARLEY_TEXT_GRAMMAR_CURSOR_H
@@ -40,11 +41,12 @@ int32_t grammar_cursor_state(const grammar_cursor *c);
 /* The state behind a token, or GRAMMAR_REFUSED (also for GRAMMAR_REFUSED itself). */
 int32_t grammar_cursor_next(grammar_cursor *c, int32_t state, int32_t token);
 
-/* The allowed tokens, a bit each (trie->n_words words); valid until the next call. NULL if there is none, which
- * happens only for GRAMMAR_REFUSED or after a failure: see grammar_cursor_failure. */
+/* The allowed tokens, a bit each (trie->n_words words); valid until the next call. NULL if there is
+ * none, which happens only for GRAMMAR_REFUSED or after a failure: see grammar_cursor_failure. */
 const uint64_t *grammar_cursor_mask(grammar_cursor *c, int32_t state);
 
-/* Moves on. False if the token is not allowed; the state is then GRAMMAR_REFUSED. Other states become invalid. */
+/* Advances. False if the token is not allowed; the state is then GRAMMAR_REFUSED. Other states
+ * become invalid. */
 bool grammar_cursor_accept(grammar_cursor *c, int32_t token);
 
 /* Whether the text of the state is complete (more may be allowed all the same). */

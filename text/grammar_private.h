@@ -1,4 +1,5 @@
-/* grammar_private: the nodes of a grammar, for grammar.c and grammar_cursor.c. Immutable after grammar_finish.
+/* grammar_private: the nodes of a grammar, for grammar.c and grammar_cursor.c. Immutable after
+ * grammar_finish.
  */
 #ifndef PARLEY_TEXT_GRAMMAR_PRIVATE_H
 #define PARLEY_TEXT_GRAMMAR_PRIVATE_H
@@ -17,9 +18,9 @@ typedef enum node_kind {
 typedef struct grammar_node {
     node_kind kind;
     bool marker; /* TEXT: one token if the vocabulary has it */
-    int32_t
-        height; /* stack frames that a shallowest text of it needs at least; HEIGHT_NEVER: it has no text */
-    int32_t n;  /* items, or bytes of text */
+    /* stack frames that a shallowest text of it needs at least; HEIGHT_NEVER: it has no text */
+    int32_t height;
+    int32_t n; /* items, or bytes of text */
     int32_t min, max;
     const int32_t *items;
     const char *text;
@@ -49,8 +50,8 @@ struct grammar {
 /* The states of a JSON string as NODE_STRING reads it. */
 enum { STRING_BEFORE = 0, STRING_INSIDE = 1, STRING_N_STATES = 24, STRING_CLOSED = 24, STRING_REFUSED = 25 };
 
-/* The state behind `byte`. From STRING_INSIDE the string may be closed; a step that ends there from any state but
- * STRING_BEFORE has read one character. */
+/* The state behind `byte`. From STRING_INSIDE the string may be closed; a step that ends there from
+ * any state but STRING_BEFORE has read one character. */
 int32_t grammar_string_step(int32_t state, uint8_t byte);
 
 #endif

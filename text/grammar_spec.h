@@ -1,13 +1,14 @@
-/* grammar_spec: the form of a whole answer, put together from texts and schemas. Plain data that the asker owns (an
- * arena); grammar_build reads it once, on one thread.
+/* grammar_spec: the form of a whole answer, put together from texts and schemas. Plain data that
+ * the asker owns (an arena); grammar_build reads it once, on one thread.
  *
  * A JSON answer (response_format) is one part:
  *
  *     const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = schema, .path = "response_format.json_schema.schema"};
  *     err = grammar_build(&g, &spec, NULL, &detail);
  *
- * A tool call that is forced (tool_choice) is a sequence: the family's marker, the name, the arguments by the tool's
- * schema. Several tools are a choice of such sequences, several calls a repetition:
+ * A tool call that is forced (tool_choice) is a sequence: the family's marker, the name, the
+ * arguments by the tool's schema. Several tools are a choice of such sequences, several calls a
+ * repetition:
  *
  *     JSON form, as Hermes and Qwen3 write it:
  *       { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n{\"name\": \"add\", \"arguments\": " }
@@ -16,9 +17,9 @@
  *       { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n<function=add>\n" } { SPEC_PARAMETERS parameters }
  *       { SPEC_TEXT "</function>\n" } { SPEC_MARKER "</tool_call>" }
  *
- * In SPEC_PARAMETERS each property of the schema is `<parameter=NAME>\nVALUE\n</parameter>\n` (grammar_spec_xml; other
- * marks may be given), in the schema's order; a string stands there as it is, up to the closing mark, every other
- * value is JSON.
+ * In SPEC_PARAMETERS each property of the schema is `<parameter=NAME>\nVALUE\n</parameter>\n`
+ * (grammar_spec_xml; other marks may be given), in the schema's order; a string stands there as it
+ * is, up to the closing mark, every other value is JSON.
  */
 #ifndef PARLEY_TEXT_GRAMMAR_SPEC_H
 #define PARLEY_TEXT_GRAMMAR_SPEC_H
@@ -52,8 +53,9 @@ typedef struct grammar_spec {
 /* <parameter=NAME>\nVALUE\n</parameter>\n */
 extern const schema_parameters grammar_spec_xml;
 
-/* work: counts the steps and may end it, NULL allowed; its limit is set here where it has none. ERR_INVALID, ERR_UNSUPPORTED
- * (a schema: detail->param says where), ERR_LIMIT, ERR_NOMEM, ERR_CANCELLED. The caller destroys *out. */
+/* work: counts the steps and may end it, NULL allowed; its limit is set here where it has none.
+ * ERR_INVALID, ERR_UNSUPPORTED (a schema: detail->param says where), ERR_LIMIT, ERR_NOMEM,
+ * ERR_CANCELLED. The caller destroys *out. */
 MUST_CHECK err_code grammar_build(grammar **out, const grammar_spec *spec, work_count *work,
                                   err_detail *detail);
 

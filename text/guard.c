@@ -61,7 +61,8 @@ static bool begins_with_tail(const guard *g, const char *text, size_t len)
     return false;
 }
 
-/* True if some ending of text[0..len) is the beginning of a marker, which the text after it could finish. */
+/* True if some ending of text[0..len) is the beginning of a marker, which the text after it could
+ * finish. */
 static bool ends_inside_marker(const guard *g, const char *text, size_t len)
 {
     const size_t longest = guard_longest(g) < len ? guard_longest(g) : len;
@@ -127,7 +128,8 @@ bool guard_spans(const guard *g, const char *left, size_t left_len, size_t own_t
     return false;
 }
 
-/* Punctuation and signs, among them the brackets, arrows and full-width forms that markers are made of. */
+/* Punctuation and signs, among them the brackets, arrows and full-width forms that markers are made
+ * of. */
 static bool is_sign(uint32_t c)
 {
     return c < 0x80
@@ -151,7 +153,8 @@ bool guard_is_marker(const char *text, size_t len)
     return has_sign && varies;
 }
 
-/* Length of the marker that text[0..len) begins with: <...> without a space, a quote or a brace, or [CAPITALS]. */
+/* Length of the marker that text[0..len) begins with: <...> without a space, a quote or a brace, or
+ * [CAPITALS]. */
 static size_t marker_len(const char *text, size_t len)
 {
     const bool is_square = text[0] == '[';

@@ -200,7 +200,8 @@ bool jinja_getitem(jinja_render *r, const jinja_value *obj, const jinja_value *k
     return found || missing_item(r, obj, key, out);
 }
 
-/* Start, stop and step of a slice over n items, as Python resolves them; false if a part is no integer. */
+/* Start, stop and step of a slice over n items, as Python resolves them; false if a part is no
+ * integer. */
 static bool slice_bounds(const jinja_value *const part[3], int64_t n, int64_t bounds[3])
 {
     int64_t given[3] = {0, 0, 1};

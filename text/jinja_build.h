@@ -1,5 +1,5 @@
-/* jinja_build: the variables of a chat template, made from outside of the interpreter. They live in an arena. One
- * thread an arena.
+/* jinja_build: the variables of a chat template, made from outside of the interpreter. They live in
+ * an arena. One thread an arena.
  *
  *     jinja_value *vars = jinja_dict(a);
  *     bool ok = jinja_dict_set(a, vars, "tools", jinja_none(a));
@@ -16,7 +16,8 @@
 
 typedef struct jinja_value jinja_value; /* immutable once rendered */
 
-/* Builders; all return NULL when the arena is exhausted, and accept NULL children by returning NULL. */
+/* Builders; all return NULL when the arena is exhausted, and accept NULL children by returning
+ * NULL. */
 jinja_value *jinja_none(arena *a);
 jinja_value *jinja_bool(arena *a, bool b);
 jinja_value *jinja_int(arena *a, int64_t i);

@@ -286,7 +286,7 @@ static int compare_entries(const void *a, const void *b)
     return order;
 }
 
-/* Pointers to the entries of a dict in the order of writing; NULL without memory. */
+/* Pointers to the entries of a dict in the order of writing; NULL if out of memory. */
 static const jinja_entry **ordered_entries(const jinja_map *map, bool sort)
 {
     const jinja_entry **order = calloc(map->len ? map->len : 1, sizeof *order);

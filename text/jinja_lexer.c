@@ -59,7 +59,7 @@ static bool starts_with(const lexer *x, size_t pos, const char *what)
     return x->len - pos >= n && memcmp(x->text + pos, what, n) == 0;
 }
 
-static jinja_value stretch(const lexer *x, size_t begin, size_t end)
+static jinja_value slice(const lexer *x, size_t begin, size_t end)
 {
     return jinja_borrow(x->text + begin, end - begin);
 }
@@ -67,14 +67,14 @@ static jinja_value stretch(const lexer *x, size_t begin, size_t end)
 /* First position at or after pos that is not white space. */
 static size_t skip_space(const lexer *x, size_t pos)
 {
-    const jinja_value rest = stretch(x, pos, x->len);
+    const jinja_value rest = slice(x, pos, x->len);
     return x->len - jinja_strip(&rest, NULL, true, false).len;
 }
 
 /* End of text[begin..end) without white space at its end. */
 static size_t strip_end(const lexer *x, size_t begin, size_t end)
 {
-    const jinja_value whole = stretch(x, begin, end);
+    const jinja_value whole = slice(x, begin, end);
     return begin + jinja_strip(&whole, NULL, false, true).len;
 }
 
@@ -89,9 +89,9 @@ static size_t strip_line_start(const lexer *x, size_t begin, size_t end)
     return at_line_start && strip_end(x, line, end) == line ? line : end;
 }
 
-/* If a closing tag with its sign stands at pos, returns the end of what it takes away; else 0. A minus takes all
- * white space behind; without a sign trim_blocks takes one newline behind a block (%}) or comment (#}), whose
- * tags may also have a plus, which takes nothing. */
+/* If a closing tag with its sign stands at pos, returns the end of what it takes away; else 0. A
+ * minus takes all white space behind; without a sign trim_blocks takes one newline behind a block
+ * (%}) or comment (#}), whose tags may also have a plus, which takes nothing. */
 static size_t match_end(const lexer *x, size_t pos, const char *closing)
 {
     const bool block = closing[0] != '}';

@@ -61,8 +61,8 @@ bool jinja_arg_truth(const jinja_value *v, bool fallback);
 /* The argument of this name, or NULL. */
 const jinja_value *jinja_named_arg(const jinja_args *args, const char *name, size_t len);
 
-/* A text under construction; jinja_finish_text copies it into the arena and frees the buffer, also after an
- * error: then it gives false. */
+/* A text under construction; jinja_finish_text copies it into the arena and frees the buffer, also
+ * after an error: then it gives false. */
 void jinja_begin_text(jinja_render *r, bytes *b);
 bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out);
 

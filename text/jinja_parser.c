@@ -181,8 +181,8 @@ static jinja_node *const_node(jinja_parser *p, jinja_value value)
     return n;
 }
 
-/* Whether one more item of a list stands before `closing`; takes the comma, which may also stand behind the
- * last item, and the closing bracket. */
+/* Whether one more item of a list precedes `closing`; takes the comma, which may also stand behind
+ * the last item, and the closing bracket. */
 static bool next_item(jinja_parser *p, bool first, const char *closing)
 {
     if (!first && !jinja_next_is(p, JINJA_TOKEN_OP, closing)) {
@@ -533,7 +533,8 @@ typedef struct binary_operator {
     jinja_op op;
 } binary_operator;
 
-/* Operands with operators of one level between them, from left to right. The table ends with a NULL text. */
+/* Operands with operators of one level between them, from left to right. The table ends with a NULL
+ * text. */
 static jinja_node *parse_level(jinja_parser *p, const binary_operator *operators,
                                jinja_node *(*operand)(jinja_parser *p))
 {

@@ -3,8 +3,8 @@
  *
  *     jinja_node *n = jinja_parse_expression(p, JINJA_WITH_CONDITION);
  *
- * Errors stick: after the first one p->err is set, no more tokens come, and what a parse function gives is a
- * node that must not be used. So one look at p->err at the end is enough.
+ * Errors stick: after the first one p->err is set, no more tokens come, and what a parse function
+ * gives is a node that must not be used. So one look at p->err at the end is enough.
  */
 #ifndef PARLEY_TEXT_JINJA_PARSER_H
 #define PARLEY_TEXT_JINJA_PARSER_H

@@ -107,10 +107,12 @@ bool jinja_relation(jinja_render *r, int op, const jinja_value *a, const jinja_v
 
 /* ---- markers (jinja_guard.c) ---- */
 
-/* a + b, with a guard character between them if they would spell a marker that the template did not write. */
+/* a + b, with a guard character between them if they would spell a marker that the template did not
+ * write. */
 jinja_value jinja_join(jinja_render *r, const jinja_value *a, const jinja_value *b);
-/* Breaks the markers in *out, which a filter, a function or an operator made of self and args (each may be NULL), that
- * stand whole in none of these, and says whether the text is the template's own. */
+/* Breaks the markers in *out, which a filter, a function or an operator made of self and args (each
+ * may be NULL), that stand whole in none of these, and says whether the text is the template's
+ * own. */
 bool jinja_guard_result(jinja_render *r, const jinja_value *self, const jinja_args *args, jinja_value *out);
 
 /* obj.name and obj[key]; what is not there gives undefined. */

@@ -121,7 +121,8 @@ static bool filter_reverse(const jinja_frame *f, jinja_value *out)
         return jinja_slice(f->r, f->self, part, out);
     }
     bool ok = jinja_to_list(f->r, f->self, &list) && jinja_slice(f->r, &list, part, out);
-    /* Of a generator there is only a list to be had; of anything else an iterator, which has no length. */
+    /* Of a generator there is only a list to be had; of anything else an iterator, which has no
+     * length. */
     out->type = f->self->type == JINJA_GENERATOR ? JINJA_LIST : JINJA_GENERATOR;
     return ok;
 }
@@ -203,8 +204,8 @@ static bool filter_map(const jinja_frame *f, jinja_value *out)
 
 enum { REJECT = 1, BY_ATTRIBUTE = 2 };
 
-/* select, reject, selectattr and rejectattr: items for which a test of them or of an attribute holds, or
- * does not. */
+/* select, reject, selectattr and rejectattr: items for which a test of them or of an attribute
+ * holds, or does not. */
 static bool filter_choose(const jinja_frame *f, jinja_value *out)
 {
     jinja_render *r = f->r;

@@ -72,7 +72,8 @@ static jinja_node *parse_body_to(jinja_parser *p, const char *end)
     return body;
 }
 
-/* What follows the first body of an if or a for: perhaps {% else %} and a body, then the tag `end`. */
+/* What follows the first body of an if or a for: perhaps {% else %} and a body, then the tag
+ * `end`. */
 static jinja_node *parse_else(jinja_parser *p, const char *end)
 {
     bool otherwise = jinja_next_is(p, JINJA_TOKEN_NAME, "else");
@@ -318,8 +319,8 @@ static jinja_node *parse_one(jinja_parser *p)
     return parse_statement(p);
 }
 
-/* Statements up to one of the end tags (NULL: up to the end of the template), of which the last always ends the
- * statement around. NULL for an empty body. */
+/* Statements up to one of the end tags (NULL: up to the end of the template), of which the last
+ * always ends the statement around. NULL for an empty body. */
 static jinja_node *parse_body(jinja_parser *p, const char *const *ends)
 {
     jinja_node *first = NULL, **link = &first;

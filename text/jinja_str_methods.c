@@ -259,7 +259,8 @@ static bool method_capitalize(const jinja_frame *f, jinja_value *out)
     return jinja_finish_text(f->r, &b, out);
 }
 
-/* title (mode 0): a capital behind everything that is no letter; swapcase: the other case everywhere. */
+/* title (mode 0): a capital behind everything that is no letter; swapcase: the other case
+ * everywhere. */
 static bool method_recase(const jinja_frame *f, jinja_value *out)
 {
     bytes b;

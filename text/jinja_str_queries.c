@@ -5,8 +5,8 @@
 #include "text/jinja_library.h"
 #include "base/unicode.h"
 
-/* The part of a string that start and end arguments (the second and third, in characters) select, and
- * the characters before it. */
+/* The part of a string that start and end arguments (the second and third, in characters) select,
+ * and the characters before it. */
 static bool select_part(const jinja_frame *f, jinja_value *part, int64_t *before)
 {
     const jinja_value *self = f->self, *start = f->v[1], *end = f->v[2];
@@ -59,7 +59,8 @@ static bool method_has_affix(const jinja_frame *f, jinja_value *out)
 
 enum { FROM_RIGHT = 1, MUST_EXIST = 2 };
 
-/* find, rfind, index and rindex: the character number of the first or last occurrence, else -1 or an error. */
+/* find, rfind, index and rindex: the character number of the first or last occurrence, else -1 or
+ * an error. */
 static bool method_find(const jinja_frame *f, jinja_value *out)
 {
     jinja_value part, what;

@@ -42,7 +42,7 @@ bool jinja_replace(jinja_render *r, const jinja_value *text, const jinja_value *
         bytes_append(&b, from, (size_t)(at - from));
         bytes_append(&b, new_text->as.text, new_text->len);
         from = at + old->len;
-        if (old->len == 0) { /* an empty text stands before every character and at the end */
+        if (old->len == 0) { /* an empty text precedes every character and at the end */
             if (from == end) {
                 break;
             }
@@ -139,7 +139,8 @@ static void append_padded(bytes *b, const char *text, size_t len, const spec *s,
     append_times(b, fill, pad - left);
 }
 
-/* Appends a number: an optional sign, digits and perhaps more; with commas at thousands if the conversion has them. */
+/* Appends a number: an optional sign, digits and perhaps more; with commas at thousands if the
+ * conversion has them. */
 static void append_number(bytes *b, const char *text, const spec *s)
 {
     char grouped[NUMBER_TEXT * 2];
@@ -155,7 +156,7 @@ static void append_number(bytes *b, const char *text, const spec *s)
     append_padded(b, grouped, n, s, '>');
 }
 
-/* What stands before a number that is not negative. */
+/* What precedes a number that is not negative. */
 static const char *plus_sign(const spec *s)
 {
     return s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";

@@ -122,8 +122,8 @@ struct jinja_entry {
 /* n zeroed bytes, aligned for any value; NULL and m->failed when there is no more. */
 void *jinja_alloc(jinja_memory *m, size_t n);
 
-/* Items with room for one more than `len`: the old ones or a larger copy, with its size in *cap. NULL and m->failed when
- * there is no more memory. */
+/* Items with room for one more than `len`: the old ones or a larger copy, with its size in *cap.
+ * NULL and m->failed when there is no more memory. */
 void *jinja_grow(jinja_memory *m, void *items, size_t len, size_t *cap, size_t item_bytes);
 
 /* ---- making values ---- */
@@ -136,7 +136,7 @@ jinja_value jinja_make_float(double d);
 jinja_value jinja_borrow(const char *text, size_t len);
 /* A string with a copy of text. */
 jinja_value jinja_text(jinja_memory *m, const char *text, size_t len);
-/* NUL-terminated copy of a string; NULL without memory. */
+/* NUL-terminated copy of a string; NULL if out of memory. */
 const char *jinja_c_string(jinja_memory *m, const jinja_value *text);
 /* Undefined. owner NULL: the variable `name` is unknown; JINJA_MESSAGE: name is the whole message;
  * else the kind of object that has no attribute `name`. */

@@ -132,8 +132,9 @@ static bool same_members(const conjunction *a, const member *members, size_t n, 
     return same;
 }
 
-/* The node of what satisfies all members, at most SCHEMA_MERGED_MAX; one that is not known yet is queued. The order of the
- * members is that of their properties, but does not tell conjunctions apart. */
+/* The node of what satisfies all members, at most SCHEMA_MERGED_MAX; one that is not known yet is
+ * queued. The order of the members is that of their properties, but does not tell conjunctions
+ * apart. */
 static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool raw)
 {
     arena *a = grammar_arena(c->g);
@@ -172,7 +173,8 @@ static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool
     return made->node;
 }
 
-/* Whether the reference of `at` to `target` begins anew with the same value: such a schema demands itself. */
+/* Whether the reference of `at` to `target` begins anew with the same value: such a schema demands
+ * itself. */
 static bool is_circular(const place *at, const json *target)
 {
     for (;; at = at->up) {
@@ -483,7 +485,7 @@ static err_code too_many_properties(schema_compiler *c, const conjunction *all)
 
 enum { MENTION_STEPS = 30 };
 
-/* The names that the members' properties and required mention, in the order of their first mention. */
+/* The names in the members' properties and required, in the order of their first mention. */
 static err_code list_properties(schema_compiler *c, property_list *l, const conjunction *all)
 {
     size_t most = 1;
@@ -531,7 +533,8 @@ static err_code list_properties(schema_compiler *c, property_list *l, const conj
     return ERR_OK;
 }
 
-/* The value of the property must satisfy what every member says of it; name NULL: of those that no one names. */
+/* The value of the property must satisfy what every member says of it; name NULL: of those that no
+ * one names. */
 static err_code property_node(schema_compiler *c, int32_t *node, const conjunction *all, const char *name,
                               bool raw)
 {
@@ -554,7 +557,8 @@ static err_code property_node(schema_compiler *c, int32_t *node, const conjuncti
     return ERR_OK;
 }
 
-/* Whether properties may be written that no member names: only if one says so, or none names any. */
+/* Whether properties may be written that no member names: only if one says so, or none names
+ * any. */
 static bool is_open(const conjunction *all)
 {
     bool named = false, asked = false;
@@ -570,7 +574,8 @@ static bool is_open(const conjunction *all)
     return asked || !named;
 }
 
-/* The properties behind those that are named: `first` if nothing was written yet, `after` otherwise. */
+/* The properties behind those that are named: `first` if nothing was written yet, `after`
+ * otherwise. */
 static err_code other_properties(schema_compiler *c, int32_t *first, int32_t *after, const property_list *l,
                                  const conjunction *all)
 {

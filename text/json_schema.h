@@ -3,12 +3,13 @@
  *     const schema_target target = {.g = g, .path = "response_format.json_schema.schema"};
  *     err = json_schema_compile(&node, &target, schema, &detail);
  *
- * What the grammar lets through always satisfies the schema; it may let through less than the schema does:
- * properties come in the schema's order, an object with `properties` has only those unless additionalProperties says
- * otherwise, strings with a pattern or a format are written without needless escapes, numbers have at most 18 digits.
- * Keywords that assert what a grammar cannot are ERR_UNSUPPORTED, a wrong schema is ERR_INVALID, both with the
- * keyword's path in detail->param; unknown keywords and annotations are ignored, as JSON Schema wants it. docs/api.md lists
- * what is supported.
+ * What the grammar lets through always satisfies the schema; it may let through less than the
+ * schema does: properties come in the schema's order, an object with `properties` has only those
+ * unless additionalProperties says otherwise, strings with a pattern or a format are written
+ * without needless escapes, numbers have at most 18 digits. Keywords that assert what a grammar
+ * cannot are ERR_UNSUPPORTED, a wrong schema is ERR_INVALID, both with the keyword's path in
+ * detail->param; unknown keywords and annotations are ignored, as JSON Schema wants it. docs/api.md
+ * lists what is supported.
  */
 #ifndef PARLEY_TEXT_JSON_SCHEMA_H
 #define PARLEY_TEXT_JSON_SCHEMA_H
@@ -20,8 +21,8 @@ typedef struct schema_target {
     grammar *g;
     const json *root; /* what a $ref begins at; NULL: the schema itself */
     const char *path; /* where the schema stands in the request, for errors */
-    /* NULL: JSON. Else the raw form that XML-like tool calls use: a string is written as it is up to `close`
-     * (ASCII), which every value ends with; other values are JSON. */
+    /* NULL: JSON. Else the raw form that XML-like tool calls use: a string is written as it is up
+     * to `close` (ASCII), which every value ends with; other values are JSON. */
     const char *close;
 } schema_target;
 

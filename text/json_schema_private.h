@@ -1,7 +1,9 @@
-/* json_schema_private: what json_schema.c, schema_merge.c, schema_leaf.c and schema_overlap.c share. One thread.
+/* json_schema_private: what json_schema.c, schema_merge.c, schema_leaf.c and schema_overlap.c
+ * share. One thread.
  *
- * A value must often satisfy several schemas at once (allOf, $ref beside other keywords, a branch of anyOf and its
- * parent). Such a set is a `conjunction`; its nodes are remembered, which also makes recursion finite.
+ * A value must often satisfy several schemas at once (allOf, $ref beside other keywords, a branch
+ * of anyOf and its parent). Such a set is a `conjunction`; its nodes are remembered, which also
+ * makes recursion finite.
  */
 #ifndef PARLEY_TEXT_JSON_SCHEMA_PRIVATE_H
 #define PARLEY_TEXT_JSON_SCHEMA_PRIVATE_H
@@ -21,7 +23,8 @@ typedef struct place {
 
 enum { DONE_LINKS = 1, DONE_ANY_OF = 2, DONE_ONE_OF = 4 };
 
-/* A schema of a conjunction and what of it is seen to already: $ref and allOf; a branch of anyOf; one of oneOf. */
+/* A schema of a conjunction and what of it is seen to already: $ref and allOf; a branch of anyOf;
+ * one of oneOf. */
 typedef struct member {
     const place *at;
     unsigned done;
@@ -85,11 +88,12 @@ typedef struct schema_compiler {
     err_detail *detail;
 } schema_compiler;
 
-/* Fails with the place and keyword (may be NULL) in the detail's param. code: ERR_INVALID or ERR_UNSUPPORTED. */
+/* Fails with the place and keyword (may be NULL) in the detail's param. code: ERR_INVALID or
+ * ERR_UNSUPPORTED. */
 err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword, err_code code,
                        const char *format, ...) PRINTF_LIKE(5, 6);
 
-/* A place below `up`; NULL without memory (the grammar then is too large). */
+/* A place below `up`; NULL if out of memory (the grammar then is too large). */
 const place *schema_place(schema_compiler *c, const place *up, const json *schema, bool same_value,
                           const char *format, ...) PRINTF_LIKE(5, 6);
 
@@ -99,9 +103,11 @@ const json *schema_resolve(const json *root, const char *reference, work_count *
 /* schema_merge.c: reads every keyword of the members. */
 err_code schema_merge(schema_compiler *c, merged *m, const conjunction *all);
 
-/* The types that "type" and "nullable" of one schema allow; TYPE_ALL without them, 0 for a wrong value. */
+/* The types that "type" and "nullable" of one schema allow; TYPE_ALL without them, 0 for a wrong
+ * value. */
 unsigned schema_types(const json *schema);
-/* The types that are written for it: without "type", those that its keywords are about, though others satisfy it too. */
+/* The types that are written for it: without "type", those that its keywords are about, though
+ * others satisfy it too. */
 unsigned schema_written_types(const json *schema);
 unsigned schema_type_of(const json *value);
 
@@ -116,8 +122,8 @@ err_code schema_other_key(schema_compiler *c, int32_t *node, const char *const *
 int32_t schema_comma(schema_compiler *c); /* a comma and space */
 int32_t schema_colon(schema_compiler *c);
 
-/* schema_overlap.c: two schemas of a list that a value could satisfy both (*i < *k), as far as that is known; false if
- * there are none, or the work ended. */
+/* schema_overlap.c: two schemas of a list that a value could satisfy both (*i < *k), as far as that
+ * is known; false if there are none, or the work ended. */
 bool schema_find_overlap(size_t *i, size_t *k, const json *root, const json *list, work_count *work);
 
 #endif

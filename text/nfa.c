@@ -70,7 +70,8 @@ void nfa_add_bytes(nfa *n, int32_t from, int32_t to, const char *text, size_t le
 
 /* ---- characters ---- */
 
-/* Code points whose UTF-8 has the same length, split until each byte's range is independent of the others. */
+/* Code points whose UTF-8 has the same length, split until each byte's range is independent of the
+ * others. */
 static void add_same_length(nfa *n, int32_t from, int32_t to, uint32_t lo, uint32_t hi, size_t len)
 {
     for (size_t i = 1; i < len; i++) {
@@ -206,8 +207,8 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The number of the closed set in b->set, a new one if it was not met; -1 on a failure (in b->out). The first set of
- * all may look past "begin" edges, so that no later one is taken for it. */
+/* The number of the closed set in b->set, a new one if it was not met; -1 on a failure (in b->out).
+ * The first set of all may look past "begin" edges, so that no later one is taken for it. */
 static int32_t number_set(subset_builder *b)
 {
     b->steps += 4 * (size_t)b->n_set;

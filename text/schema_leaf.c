@@ -265,8 +265,8 @@ static void add_digits(nfa *n, int32_t from, int32_t to, char lo, char hi)
     }
 }
 
-/* All decimal numbers (no exponent) from `from` on, digits of a magnitude, that stand to the magnitude of `bound` in one
- * of the relations. Leading zeros are not its business. */
+/* All decimal numbers (no exponent) from `from` on, digits of a magnitude, that stand to the
+ * magnitude of `bound` in one of the relations. Leading zeros are not its business. */
 static void compare_magnitude(nfa *n, int32_t from, const decimal *bound, int relations)
 {
     const int32_t len = bound->n_whole;
@@ -367,8 +367,8 @@ static err_code compare_number(schema_compiler *c, dfa *out, const decimal *boun
     return nfa_determinize(&n, out, "a bound", c->detail);
 }
 
-/* Numbers within the bounds, written without an exponent. So that a reader's rounding to binary cannot carry one over a
- * bound, there are at most 15 digits where it matters. */
+/* Numbers within the bounds, written without an exponent. So that a reader's rounding to binary
+ * cannot carry one over a bound, there are at most 15 digits where it matters. */
 static err_code number_within(schema_compiler *c, dfa *all, const merged *m)
 {
     char form[96];
@@ -465,7 +465,8 @@ static err_code value_fits(schema_compiler *c, bool *fits, value_rules *rules, c
     return work_do(c->work, len) ? ERR_OK : work_error(c->work);
 }
 
-/* A given value; lists and objects may be spaced like others. `depth` of the request's JSON bounds the recursion. */
+/* A given value; lists and objects may be spaced like others. `depth` of the request's JSON bounds
+ * the recursion. */
 static int32_t value_node(schema_compiler *c, const json *value)
 {
     bytes text;
@@ -499,7 +500,8 @@ static int compare_texts(const void *a, const void *b)
 
 enum { TEXT_STEPS = 40 };
 
-/* Texts, sorted here, as an automaton in which beginnings are shared: an enum may hold thousands. */
+/* Texts, sorted here, as an automaton in which beginnings are shared: an enum may hold
+ * thousands. */
 static err_code texts_automaton(schema_compiler *c, dfa *out, const char **texts, size_t n)
 {
     nfa trie;

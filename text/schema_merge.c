@@ -1,4 +1,5 @@
-/* Reads the keywords of all schemas of a conjunction: what is known, what is ignored, what is refused. */
+/* Reads the keywords of all schemas of a conjunction: what is known, what is ignored, what is
+ * refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ typedef enum keyword_kind {
     KEYWORD_UNIQUE
 } keyword_kind;
 
-/* types: what the keyword is about; a schema without "type" that has such keywords is taken to mean these. */
+/* types: what the keyword is about; a schema without "type" that has such keywords is taken to mean
+ * these. */
 static const struct {
     const char *name;
     keyword_kind kind;
@@ -229,7 +231,8 @@ static const json **list_values(schema_compiler *c, const json *from, bool is_en
     return work_do(c->work, VALUE_STEPS * most) ? values : NULL;
 }
 
-/* enum, or const as an enum of one: the first list is taken, later ones are filters (see filter_values). */
+/* enum, or const as an enum of one: the first list is taken, later ones are filters (see
+ * filter_values). */
 static err_code read_values(schema_compiler *c, merged *m, const place *at, const json *value)
 {
     const bool is_enum = strcmp(json_key(value), "enum") == 0;

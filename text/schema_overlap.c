@@ -187,7 +187,8 @@ static bool demands(const overlap *o, const json *schema, const char *property)
     return false;
 }
 
-/* Adds the values that a schema, or (property) what it demands of that one, is written with; false if it is without. */
+/* Adds the values that a schema, or (property) what it demands of that one, is written with; false
+ * if it is without. */
 static bool add_tags(const overlap *o, tag *tags, size_t *n, size_t most, const json *schema,
                      const char *property, size_t alternative)
 {
@@ -209,8 +210,8 @@ static bool add_tags(const overlap *o, tag *tags, size_t *n, size_t most, const 
     return true;
 }
 
-/* Whether each alternative has values of its own, themselves or in `property`, so that no pair need be looked at. False
- * also if there are more than `most`. */
+/* Whether each alternative has values of its own, themselves or in `property`, so that no pair need
+ * be looked at. False also if there are more than `most`. */
 static bool are_tagged(const overlap *o, tag *tags, size_t most, const json *list, const char *property)
 {
     size_t n = 0, i = 0;

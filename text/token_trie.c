@@ -86,8 +86,8 @@ static bool is_added(const tokenizer *tok, int32_t id, const char *text, size_t 
     return tokenizer_added_id(tok, copy) == id;
 }
 
-/* What a token does inside a JSON string; *rest gets where it goes on behind the closing quote, NULL if it stays. False if
- * it cannot stand there. */
+/* What a token does inside a JSON string; *rest gets where it goes on behind the closing quote,
+ * NULL if it stays. False if it cannot stand there. */
 static bool read_in_string(const char *text, size_t len, int32_t *chars, const char **rest)
 {
     int32_t state = STRING_INSIDE;

@@ -1,14 +1,16 @@
-/* token_trie: the bytes of every token of a vocabulary in order, so that a grammar can ask for all tokens at once.
- * Built once a model, then immutable: any thread may read it. It points into the tokenizer, which must outlive it.
+/* token_trie: the bytes of every token of a vocabulary in order, so that a grammar can test all
+ * tokens at once. Built once a model, then immutable: any thread may read it. It points into the
+ * tokenizer, which must outlive it.
  *
  *     token_trie *t; token_trie_create(&t, tokenizer, stop_ids, n_stop_ids, &detail);
  *     int32_t token = token_trie_find(t, "{\"", 2);
  *     token_trie_destroy(t);
  *
- * A trie is an array of nodes in the order of a walk: the node behind one is its first child, or, if a walk does not
- * want its children, nodes[next]. Inside a JSON string most tokens are allowed, and a walk would meet them all; so what
- * each token does there is known beforehand: it stays inside (a ready-made mask), or closes the string and goes on with
- * some rest, and only the rests are walked.
+ * A trie is an array of nodes in the order of a walk: the node behind one is its first child, or,
+ * if a walk does not want its children, nodes[next]. Inside a JSON string most tokens are allowed,
+ * and a walk would meet them all; so what each token does there is known beforehand: it stays
+ * inside (a ready-made mask), or closes the string and goes on with some rest, and only the rests
+ * are walked.
  */
 #ifndef PARLEY_TEXT_TOKEN_TRIE_H
 #define PARLEY_TEXT_TOKEN_TRIE_H
@@ -18,7 +20,8 @@
 #include "base/err.h"
 #include "text/tokenizer.h"
 
-/* Masks exist up to TRIE_STRING_CHARS characters; tokens longer than TRIE_TOKEN_BYTES are in no trie. */
+/* Masks exist up to TRIE_STRING_CHARS characters; tokens longer than TRIE_TOKEN_BYTES are in no
+ * trie. */
 enum { TRIE_STRING_CHARS = 16, TRIE_TOKEN_BYTES = 256 };
 
 typedef struct trie_node {
@@ -46,8 +49,8 @@ typedef struct token_trie {
     trie_nodes all;   /* all tokens but special and added ones */
     trie_nodes added; /* added tokens that are not special: <tool_call>, </think> */
     int32_t *same;    /* [n_tokens] another token with the same bytes, or -1 */
-    uint64_t *
-        string_masks; /* [TRIE_STRING_CHARS, n_words]: tokens that stay inside, of at most 1, 2, ... characters */
+    /* [TRIE_STRING_CHARS, n_words]: tokens that stay inside, of at most 1, 2, ... characters */
+    uint64_t *string_masks;
     string_token *long_ones; /* those that stay inside and have more characters */
     int32_t n_long;
     string_token *closing; /* those that close the string ... */

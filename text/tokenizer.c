@@ -23,7 +23,7 @@ typedef struct encode_job {
     tokenizer_mode mode;
     pretokenizer_scratch *split;
     bpe_scratch merge;
-    bytes unguarded, normal; /* the stretch in work */
+    bytes unguarded, normal; /* the slice in work */
 } encode_job;
 
 void token_ids_init(token_ids *t)
@@ -146,11 +146,11 @@ static bool is_guarded(const char *text, size_t len, size_t token_len)
 }
 
 /* Called for the text between added tokens. */
-typedef err_code (*stretch_fn)(encode_job *job, const char *text, size_t len, err_detail *detail);
+typedef err_code (*slice_fn)(encode_job *job, const char *text, size_t len, err_detail *detail);
 
 /* Cuts the added tokens of `set` out of the text, the leftmost and longest first. */
 static err_code cut_added(encode_job *job, const added_tokens *set, const char *text, size_t len,
-                          stretch_fn between, err_detail *detail)
+                          slice_fn between, err_detail *detail)
 {
     size_t done = 0;
     err_code err = ERR_OK;
@@ -179,8 +179,8 @@ static err_code encode_words(encode_job *job, const char *text, size_t len, err_
     return pretokenizer_split(job->tok->parts.pre, job->split, text, len, encode_piece, job, detail);
 }
 
-/* A stretch of raw text: guards off, normalized, late added tokens cut out, then words. */
-static err_code encode_stretch(encode_job *job, const char *text, size_t len, err_detail *detail)
+/* A slice of raw text: guards off, normalized, late added tokens cut out, then words. */
+static err_code encode_slice(encode_job *job, const char *text, size_t len, err_detail *detail)
 {
     const tokenizer_parts *p = &job->tok->parts;
     if (len == 0) {
@@ -226,8 +226,8 @@ err_code tokenizer_encode(const tokenizer *tok, token_ids *out, const char *text
     size_t len_before = out->len;
     err_code err = pretokenizer_scratch_create(&job.split, tok->parts.pre, detail);
     if (!err) {
-        err = mode == TOKENIZER_SPECIALS ? cut_added(&job, &tok->parts.raw, text, len, encode_stretch, detail)
-                                         : encode_stretch(&job, text, len, detail);
+        err = mode == TOKENIZER_SPECIALS ? cut_added(&job, &tok->parts.raw, text, len, encode_slice, detail)
+                                         : encode_slice(&job, text, len, detail);
     }
     if (err) {
         out->len = len_before;

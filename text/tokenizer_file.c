@@ -166,8 +166,8 @@ static err_code measure(const json *entries, const json *added, size_t *n, int32
     return ERR_OK;
 }
 
-/* Published vocabularies were cut down to what their texts held: bytes that never stand in UTF-8 or begin the planes beyond the
- * third, and control characters. */
+/* Published vocabularies were cut down to what their texts held: bytes that never stand in UTF-8 or
+ * begin the planes beyond the third, and control characters. */
 static bool may_be_missing(int byte)
 {
     return byte == 0xc0 || byte == 0xc1 || byte > 0xf0 || byte == 0x7f ||

@@ -1,4 +1,5 @@
-/* tokenizer_file: reads the document tokenizer.json into the parts of a tokenizer. Used by tokenizer.c alone.
+/* tokenizer_file: reads the document tokenizer.json into the parts of a tokenizer. Used by
+ * tokenizer.c alone.
  *
  *     tokenizer_parts p;
  *     err_code err = tokenizer_file_read(&p, json_root(doc), &detail);
@@ -31,7 +32,8 @@ typedef struct tokenizer_parts {
     added_tokens markers;    /* those that only a template may write; a subset of raw */
 } tokenizer_parts;
 
-/* ERR_CORRUPT (a member is missing or wrong), ERR_UNSUPPORTED (named), ERR_NOMEM. On an error p is empty. */
+/* ERR_CORRUPT (a member is missing or wrong), ERR_UNSUPPORTED (named), ERR_NOMEM. On an error p is
+ * empty. */
 MUST_CHECK err_code tokenizer_file_read(tokenizer_parts *p, const json *root, err_detail *detail);
 void tokenizer_parts_deinit(tokenizer_parts *p);
 

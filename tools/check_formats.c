@@ -2,11 +2,12 @@
  *
  *     build/check_formats MODEL_DIR SAMPLES_JSON
  *
- * SAMPLES_JSON as for check_greedy (tests/data/seedling_greedy.json); samples with media or without a prompt are left
- * out. Prompt and recorded answer are computed with each format, and the distribution at every place of the answer is
- * compared with that of the stored weights in exact arithmetic: once with the answer token by token (as it is said),
- * once as rows of a prompt. Printed are the mean KL divergence in nats, the share of places where the likeliest token is
- * the same, and the bytes of the matrices.
+ * SAMPLES_JSON as for check_greedy (tests/data/seedling_greedy.json); samples with media or without
+ * a prompt are left out. Prompt and recorded answer are computed with each format, and the
+ * distribution at every place of the answer is compared with that of the stored weights in exact
+ * arithmetic: once with the answer token by token (as it is said), once as rows of a prompt.
+ * Printed are the mean KL divergence in nats, the share of places where the likeliest token is the
+ * same, and the bytes of the matrices.
  */
 #include <math.h>
 #include <stdbool.h>

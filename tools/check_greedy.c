@@ -1,11 +1,13 @@
-/* check_greedy: asks a model recorded questions and compares its greedy tokens with the recorded ones.
+/* check_greedy: asks a model recorded questions and compares its greedy tokens with the recorded
+ * ones.
  *
  *     build/check_greedy MODEL_DIR SAMPLES_JSON
  *
- * SAMPLES_JSON is a list of objects: "prompt" (rendered, one placeholder a picture or film frame) and/or "prompt_ids";
- * "greedy_ids", the tokens that follow; for media "files" beside SAMPLES_JSON and "kind" image or video. Where both
- * prompt and prompt_ids are given, the tokenizer must agree too. A sample that cannot be asked (media without a vision
- * tower) is skipped. The last line counts; exit 0 only if every sample that was asked agrees.
+ * SAMPLES_JSON is a list of objects: "prompt" (rendered, one placeholder an image or video frame)
+ * and/or "prompt_ids"; "greedy_ids", the tokens that follow; for media "files" beside SAMPLES_JSON
+ * and "kind" image or video. Where both prompt and prompt_ids are given, the tokenizer must agree
+ * too. A sample that cannot be asked (media without a vision tower) is skipped. The last line
+ * counts; exit 0 only if every sample that was asked agrees.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 #include "compute/nn.h"
 #include "model/decoder.h"
 #include "model/model.h"
-#include "vision/film.h"
+#include "vision/video.h"
 #include "vision/image.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
@@ -43,10 +45,10 @@ typedef struct question {
     token_ids ids;
     patches media[MAX_MEDIA];
     size_t n_media;
-    bool is_film;
+    bool is_video;
 } question;
 
-/* Keeps a copy of a frame: film_read hands each out for the time of the call only. */
+/* Keeps a copy of a frame: video_read hands each out for the time of the call only. */
 static err_code keep_frame(void *ctx, int32_t i, const image *frame, err_detail *detail)
 {
     image *frames = ctx;
@@ -58,26 +60,27 @@ static err_code keep_frame(void *ctx, int32_t i, const image *frame, err_detail 
     return ERR_OK;
 }
 
-/* The sampled frames of a film as patches. */
-static void load_film(const context *cx, patches *out, const char *path)
+/* The sampled frames of a video as patches. */
+static void load_video(const context *cx, patches *out, const char *path)
 {
     err_detail d = {0};
     file_map map;
-    film *f = NULL;
-    film_limits limits = film_limits_default();
+    video *f = NULL;
+    video_limits limits = video_limits_default();
     int32_t n = 0, chosen[MAX_FRAMES];
     double times[MAX_FRAMES];
     image *frames = must(calloc(MAX_FRAMES, sizeof *frames));
     require(file_map_open(&map, path, &d), &d);
-    require(film_open(&f, &(film_source){.data = map.data, .bytes = map.bytes}, &limits, &d), &d);
-    require(film_plan(film_get_info(f), &cx->pc, &(film_request){0}, chosen, times, MAX_FRAMES, &n, &d), &d);
-    require(film_read(f, chosen, n, keep_frame, frames, &d), &d);
+    require(video_open(&f, &(video_source){.data = map.data, .bytes = map.bytes}, &limits, &d), &d);
+    require(video_plan(video_get_info(f), &cx->pc, &(video_request){0}, chosen, times, MAX_FRAMES, &n, &d),
+            &d);
+    require(video_read(f, chosen, n, keep_frame, frames, &d), &d);
     require(processor_video(out, &cx->pc, frames, n, times, &d), &d);
     for (int32_t i = 0; i < n; i++) {
         free(frames[i].rgb);
     }
     free(frames);
-    film_close(f);
+    video_close(f);
     file_map_close(&map);
 }
 
@@ -87,7 +90,7 @@ static const char *load_media(const context *cx, const json *sample, question *q
     char path[8192];
     err_detail d = {0};
     const json *files = json_get(sample, "files");
-    q->is_film = strcmp(json_str(json_get(sample, "kind"), ""), "video") == 0;
+    q->is_video = strcmp(json_str(json_get(sample, "kind"), ""), "video") == 0;
     for (const json *f = json_child(files); f; f = json_next(f)) {
         image img;
         if (!cx->encoder) {
@@ -97,8 +100,8 @@ static const char *load_media(const context *cx, const json *sample, question *q
             return "it has too many files";
         }
         snprintf(path, sizeof path, "%s/%s", cx->samples_dir, json_str(f, ""));
-        if (q->is_film) {
-            load_film(cx, &q->media[q->n_media], path);
+        if (q->is_video) {
+            load_video(cx, &q->media[q->n_media], path);
         } else {
             load_image(&img, path);
             require(processor_image(&q->media[q->n_media], &cx->pc, &img, &d), &d);
@@ -109,12 +112,12 @@ static const char *load_media(const context *cx, const json *sample, question *q
     return NULL;
 }
 
-/* prompt with the i-th placeholder repeated as often as the i-th picture or frame needs. */
+/* prompt with the i-th placeholder repeated as often as the i-th image or frame needs. */
 static void expand(const context *cx, const question *q, bytes *out, const char *prompt)
 {
     size_t n_pad = 0, file = 0;
     int32_t frame = 0;
-    int32_t pad_id = q->is_film ? cx->cfg->video_token_id : cx->cfg->image_token_id;
+    int32_t pad_id = q->is_video ? cx->cfg->video_token_id : cx->cfg->image_token_id;
     const char *pad = q->n_media ? tokenizer_token_bytes(model_tokenizer(cx->m), pad_id, &n_pad, NULL) : NULL;
     while (*prompt) {
         if (pad && file < q->n_media && strncmp(prompt, pad, n_pad) == 0) {
@@ -227,7 +230,7 @@ static void answer(context *cx, const question *q, int32_t *out, int32_t n)
         n_rows = encode_media(cx, q, embeds, rows);
     }
     require(positions_assign(positions, &delta, cx->cfg, q->ids.ids, q->ids.len, grids,
-                             q->is_film ? 0 : q->n_media, grids, q->is_film ? q->n_media : 0,
+                             q->is_video ? 0 : q->n_media, grids, q->is_video ? q->n_media : 0,
                              cx->encoder ? cx->pc.merge_size : 2, &d),
             &d);
     require(kv_pool_create(&pool, cx->cfg, KV_F32, false, kv_pool_blocks_for(n_prompt + n), cx->c, &d), &d);

@@ -1,20 +1,23 @@
-/* check_reference: runs every DIR/cases/NAME.safetensors of a reference checkpoint against the engine.
+/* check_reference: runs every DIR/cases/NAME.safetensors of a reference checkpoint against the
+ * engine.
  *
  *     build/check_reference [--exact-rope] DIR [generic|avx2|avx512|native [MODEL]]
  *
- * DIR is a checkpoint folder with cases/; MODEL is the same model in another form (FILE.gguf), to be checked in its place. A
- * case holds input_ids and what a trusted implementation computed from them in float32; everything present is compared and
- * printed as one row: case, what, worst difference, largest reference value, verdict. Exit 0 only if all agree:
+ * DIR is a checkpoint folder with cases/; MODEL is the same model in another form (FILE.gguf), to
+ * be checked in its place. A case holds input_ids and what a trusted implementation computed from
+ * them in float32; everything present is compared and printed as one row: case, what, worst
+ * difference, largest reference value, verdict. Exit 0 only if all agree:
  *   - floats: max |ours - reference| <= 2e-3 * max |reference|;
  *   - tokens, grids and positions: equal;
  *   - pixel_values: within one 8-bit step (2/255) everywhere and equal in 99 % of the values.
  *
- * Most references cast their models to bf16 as a whole before they computed in float32, so their rotary frequencies are
- * rounded to bf16; so are ours here, and here alone. --exact-rope: not in this one.
+ * Most references cast their models to bf16 as a whole before they computed in float32, so their
+ * rotary frequencies are rounded to bf16; so are ours here, and here alone. --exact-rope: not in
+ * this one.
  *
- * The media of a case follow from its name (MEDIA below): pictures are cases/img_*.png, the film is cases/frames/000.png ...
- * at 4 frames a second. NAME.prompt.txt is the prompt before placeholders are expanded. A case of another name with pixel
- * values is still computed from those.
+ * The media of a case follow from its name (MEDIA below): images are cases/img_*.png, the video is
+ * cases/frames/000.png ... at 4 frames a second. NAME.prompt.txt is the prompt before placeholders
+ * are expanded. A case of another name with pixel values is still computed from those.
  */
 #include <dirent.h>
 #include <math.h>
@@ -41,25 +44,18 @@
 #define CHECK_TOOL_NAME "check_reference"
 #include "tools/check_tool.h"
 
-#define TOLERANCE   2e-3
-#define PIXEL_STEP  (2.0 / 255.0 + 1e-5)
-#define PIXEL_EQUAL 1e-5
-#define PIXEL_SHARE 0.99
-#define FILM_FPS    4.0
+#define TOLERANCE      2e-3
+#define PIXEL_STEP     (2.0 / 255.0 + 1e-5)
+#define PIXEL_EQUAL    1e-5
+#define PIXEL_FRACTION 0.99
+#define VIDEO_FPS      4.0
 
-enum {
-    MAX_CASES = 256,
-    MAX_PICTURES = 2,
-    MAX_FRAMES = 256,
-    SPARE_TOKENS = 64,
-    CHUNK = 37,
-    STEPWISE_MAX = 128
-};
+enum { MAX_CASES = 256, MAX_IMAGES = 2, MAX_FRAMES = 256, SPARE_TOKENS = 64, CHUNK = 37, STEPWISE_MAX = 128 };
 
 static const struct {
     const char *name;
-    const char *pictures[MAX_PICTURES];
-    bool film;
+    const char *images[MAX_IMAGES];
+    bool video;
 } MEDIA[] = {
     {"image", {"img_a.png"}, false},
     {"image_big", {"img_big.png"}, false},
@@ -151,7 +147,7 @@ static void compare_pixels(context *cx, const ref_case *rc, const char *what, co
     }
     double share = n ? (double)equal / (double)n : 1.0;
     snprintf(note, sizeof note, "%.2f %% equal", 100.0 * share);
-    row(cx, rc, what, worst, 1.0, worst <= PIXEL_STEP && share >= PIXEL_SHARE, note);
+    row(cx, rc, what, worst, 1.0, worst <= PIXEL_STEP && share >= PIXEL_FRACTION, note);
 }
 
 /* ---- reading a case ---- */
@@ -189,7 +185,7 @@ static int32_t *case_ids(const ref_case *rc, const char *name, size_t *n)
 /* ---- vision ---- */
 
 /* The sampled frames of cases/frames as patches; false without such a folder. */
-static bool load_film(const context *cx, patches *out)
+static bool load_video(const context *cx, patches *out)
 {
     char path[4096];
     err_detail d = {0};
@@ -206,12 +202,12 @@ static bool load_film(const context *cx, patches *out)
         return false;
     }
     require(
-        processor_sample_frames(&cx->pc, total, FILM_FPS, cx->pc.video_fps, 0, chosen, MAX_FRAMES, &n, &d),
+        processor_sample_frames(&cx->pc, total, VIDEO_FPS, cx->pc.video_fps, 0, chosen, MAX_FRAMES, &n, &d),
         &d);
     for (int32_t i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/cases/frames/%03d.png", cx->dir, chosen[i]);
         load_image(&frames[i], path);
-        times[i] = chosen[i] / FILM_FPS;
+        times[i] = chosen[i] / VIDEO_FPS;
     }
     require(processor_video(out, &cx->pc, frames, n, times, &d), &d);
     for (int32_t i = 0; i < n; i++) {
@@ -220,21 +216,22 @@ static bool load_film(const context *cx, patches *out)
     return true;
 }
 
-/* Patches made from the case's files, in the order of the prompt: pictures, then the film. Returns how many. */
-static size_t load_media(const context *cx, const ref_case *rc, patches *out, size_t *n_pictures, bool *film)
+/* Patches made from the case's files, in the order of the prompt: images, then the video. Returns
+ * how many. */
+static size_t load_media(const context *cx, const ref_case *rc, patches *out, size_t *n_images, bool *video)
 {
     char path[4096];
     err_detail d = {0};
     size_t n = 0;
-    *n_pictures = 0;
-    *film = false;
+    *n_images = 0;
+    *video = false;
     for (size_t i = 0; i < ARRAY_LEN(MEDIA); i++) {
         if (strcmp(MEDIA[i].name, rc->name) != 0) {
             continue;
         }
-        for (size_t p = 0; p < MAX_PICTURES && MEDIA[i].pictures[p]; p++) {
+        for (size_t p = 0; p < MAX_IMAGES && MEDIA[i].images[p]; p++) {
             image img;
-            snprintf(path, sizeof path, "%s/cases/%s", cx->dir, MEDIA[i].pictures[p]);
+            snprintf(path, sizeof path, "%s/cases/%s", cx->dir, MEDIA[i].images[p]);
             if (!file_exists(path)) {
                 return 0;
             }
@@ -242,9 +239,9 @@ static size_t load_media(const context *cx, const ref_case *rc, patches *out, si
             require(processor_image(&out[n++], &cx->pc, &img, &d), &d);
             image_deinit(&img);
         }
-        *n_pictures = n;
-        *film = MEDIA[i].film && load_film(cx, &out[n]);
-        n += *film;
+        *n_images = n;
+        *video = MEDIA[i].video && load_video(cx, &out[n]);
+        n += *video;
     }
     return n;
 }
@@ -257,7 +254,7 @@ static void compare_patches(context *cx, const ref_case *rc, const patches *ours
     size_t n_grid = 0, n = 0;
     float *reference = case_floats(rc, pixels, &t);
     int32_t *grids = case_ids(rc, grid, &n_grid);
-    int32_t found[3 * MAX_PICTURES] = {0};
+    int32_t found[3 * MAX_IMAGES] = {0};
     for (size_t i = 0; i < n_ours; i++) {
         found[3 * i] = ours[i].t;
         found[3 * i + 1] = ours[i].h;
@@ -284,15 +281,14 @@ static void compare_patches(context *cx, const ref_case *rc, const patches *ours
 }
 
 /* The prompt's text with every placeholder expanded, tokenized, against input_ids. */
-static void compare_prompt(context *cx, const ref_case *rc, const patches *media, size_t n_pictures,
-                           bool film)
+static void compare_prompt(context *cx, const ref_case *rc, const patches *media, size_t n_images, bool video)
 {
     char path[4096];
     err_detail d = {0};
     bytes text, expanded;
     token_ids ids;
     const tokenizer *tok = model_tokenizer(cx->m);
-    size_t n_image_pad = 0, n_video_pad = 0, picture = 0;
+    size_t n_image_pad = 0, n_video_pad = 0, n_seen = 0;
     snprintf(path, sizeof path, "%s/cases/%s.prompt.txt", cx->dir, rc->name);
     if (!file_exists(path) || cx->cfg->image_token_id < 0) {
         return;
@@ -304,14 +300,14 @@ static void compare_prompt(context *cx, const ref_case *rc, const patches *media
     token_ids_init(&ids);
     require(file_read(&text, path, &d), &d);
     for (size_t at = 0; at < text.len;) {
-        if (strncmp(text.data + at, image_pad, n_image_pad) == 0 && picture < n_pictures) {
-            for (int32_t i = 0; i < media[picture].n_tokens; i++) {
+        if (strncmp(text.data + at, image_pad, n_image_pad) == 0 && n_seen < n_images) {
+            for (int32_t i = 0; i < media[n_seen].n_tokens; i++) {
                 bytes_append(&expanded, image_pad, n_image_pad);
             }
-            picture++;
+            n_seen++;
             at += n_image_pad;
-        } else if (strncmp(text.data + at, video_pad, n_video_pad) == 0 && film) {
-            const patches *p = &media[n_pictures];
+        } else if (strncmp(text.data + at, video_pad, n_video_pad) == 0 && video) {
+            const patches *p = &media[n_images];
             for (int32_t t = 0; t < p->t; t++) { /* the layout that keeps an outer pair of vision tokens */
                 bytes_printf(&expanded, "<%.1f seconds><|vision_start|>", p->timestamps[t]);
                 for (int32_t i = 0; i < p->n_tokens / p->t; i++) {
@@ -334,28 +330,29 @@ static void compare_prompt(context *cx, const ref_case *rc, const patches *media
 /* Pixels, grids and tokens made from the case's own files. */
 static void check_inputs(context *cx, const ref_case *rc)
 {
-    patches media[MAX_PICTURES + 1];
-    size_t n_pictures = 0, n = 0;
-    bool film = false;
+    patches media[MAX_IMAGES + 1];
+    size_t n_images = 0, n = 0;
+    bool video = false;
     memset(media, 0, sizeof media);
     if (cx->encoder) {
-        n = load_media(cx, rc, media, &n_pictures, &film);
+        n = load_media(cx, rc, media, &n_images, &video);
     }
-    if (n_pictures) {
-        compare_patches(cx, rc, media, n_pictures, "pixel_values", "image_grid_thw");
+    if (n_images) {
+        compare_patches(cx, rc, media, n_images, "pixel_values", "image_grid_thw");
     }
-    if (film) {
-        compare_patches(cx, rc, media + n_pictures, 1, "pixel_values_videos", "video_grid_thw");
+    if (video) {
+        compare_patches(cx, rc, media + n_images, 1, "pixel_values_videos", "video_grid_thw");
     }
     if (n > 0) {
-        compare_prompt(cx, rc, media, n_pictures, film);
+        compare_prompt(cx, rc, media, n_images, video);
     }
     for (size_t i = 0; i < n; i++) {
         patches_deinit(&media[i]);
     }
 }
 
-/* The reference's features as rows of ours: [n, H], then [n_deepstack, n, H] of the same rows; NULL if it has none. */
+/* The reference's features as rows of ours: [n, H], then [n_deepstack, n, H] of the same rows; NULL
+ * if it has none. */
 static float *case_features(const context *cx, const ref_case *rc, const char *features, size_t *n)
 {
     char deep[80];
@@ -379,8 +376,8 @@ static float *case_features(const context *cx, const ref_case *rc, const char *f
     return out;
 }
 
-/* Features of one kind ("image" or "video") from the reference's pixel values; appended to rc->embeds for the tokens
- * `pad`. Without an encoder the reference's own features are used. */
+/* Features of one kind ("image" or "video") from the reference's pixel values; appended to
+ * rc->embeds for the tokens `pad`. Without an encoder the reference's own features are used. */
 static void encode_media(context *cx, ref_case *rc, const char *kind, const char *pixels,
                          const media_grid *grids, size_t n_grids, int32_t pad)
 {
@@ -426,7 +423,7 @@ static void encode_media(context *cx, ref_case *rc, const char *kind, const char
     free(reference_last);
 }
 
-/* embed_rows must ascend, but pictures and films were appended one kind after the other. */
+/* embed_rows must ascend, but images and videos were appended one kind after the other. */
 static void sort_embeds(const context *cx, ref_case *rc)
 {
     size_t width = model_config_feature_width(cx->cfg), row_bytes = width * sizeof(float);
@@ -446,12 +443,12 @@ static void sort_embeds(const context *cx, ref_case *rc)
 }
 
 /* The grids of one kind of media; returns how many. */
-static size_t read_grids(const ref_case *rc, const char *name, media_grid grids[MAX_PICTURES])
+static size_t read_grids(const ref_case *rc, const char *name, media_grid grids[MAX_IMAGES])
 {
     size_t n = 0;
     int32_t *thw = case_ids(rc, name, &n);
     n /= 3;
-    if (n > MAX_PICTURES) {
+    if (n > MAX_IMAGES) {
         fprintf(stderr, "check_reference: %s holds more media than expected\n", rc->name);
         exit(2);
     }
@@ -488,7 +485,7 @@ static void prepare(context *cx, ref_case *rc)
 {
     err_detail d = {0};
     size_t n = (size_t)rc->n;
-    media_grid images[MAX_PICTURES], videos[MAX_PICTURES];
+    media_grid images[MAX_IMAGES], videos[MAX_IMAGES];
     size_t n_images = read_grids(rc, "image_grid_thw", images),
            n_videos = read_grids(rc, "video_grid_thw", videos);
     int32_t merge = cx->encoder ? cx->pc.merge_size : 2;
@@ -515,7 +512,8 @@ static int32_t best_token(const float *logits, int32_t n)
     return best;
 }
 
-/* Runs rows [first, first + n) of the prompt; logits of the last n_logits of them are kept in sc. */
+/* Runs rows [first, first + n) of the prompt; logits of the last n_logits of them are kept in
+ * sc. */
 static void forward_prompt(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc,
                            int32_t first, int32_t n, int32_t n_logits, bool exact)
 {
@@ -593,7 +591,8 @@ static void check_prefill(context *cx, ref_case *rc, seq_state *seq, decoder_scr
     free(hidden);
 }
 
-/* The prompt in pieces of `chunk` rows gives the same last logits; leaves seq at the end of the prompt. */
+/* The prompt in pieces of `chunk` rows gives the same last logits; leaves seq at the end of the
+ * prompt. */
 static void check_pieces(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc, int32_t chunk,
                          bool exact, const char *what)
 {

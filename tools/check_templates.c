@@ -32,8 +32,8 @@ static int64_t reference_time(void)
     return (int64_t)mktime(&day);
 }
 
-/* What the reference gave to every template, overlaid with the conversation's options; NULL without
- * memory. */
+/* What the reference gave to every template, overlaid with the conversation's options; NULL if
+ * out of memory. */
 static jinja_value *make_vars(arena *a, const json *root, const json *conversation)
 {
     jinja_value *vars = jinja_dict(a);

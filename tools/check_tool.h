@@ -1,4 +1,5 @@
-/* check_tool: what the check programs share: they end with exit code 2 where they cannot go on. Main thread.
+/* check_tool: what the check programs share: they end with exit code 2 where they cannot go on.
+ * Main thread.
  *
  *     #define CHECK_TOOL_NAME "check_reference"   // before the include: begins every message
  *     require(model_open(&m, dir, &opt, &d), &d);  int32_t *ids = must(calloc(n, sizeof *ids));
@@ -39,7 +40,7 @@ static inline int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The decoded picture at path; the caller frees it with image_deinit. */
+/* The decoded image at path; the caller frees it with image_deinit. */
 static inline void load_image(image *img, const char *path)
 {
     err_detail d = {0};

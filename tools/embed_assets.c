@@ -1,5 +1,5 @@
-/* embed_assets: writes the files of the page as a C table (server/assets.h), gzipped where that is smaller. Runs at
- * build time.
+/* embed_assets: writes the files of the page as a C table (server/assets.h), gzipped where that is
+ * smaller. Runs at build time.
  *
  *     embed_assets OUT.c ROOT FILE...        (FILE is relative to ROOT; NAME=FILE gives it another name)
  */

@@ -134,13 +134,13 @@ def make_text(out):
     save_case(folder, "text", case)
 
 
-def picture_ids():
+def image_ids():
     text = lambda s: list(s.encode())
     frame = lambda time: text(f"<{time} seconds>") + [VISION] + [VIDEO] * 2 + [VISION_END]
     return text("A") + [VISION] + [IMAGE] * 2 + [VISION_END] + text(" and ") + frame("0.2") + frame("0.8") + text("?")
 
 
-def make_pictures(out):
+def make_images(out):
     folder = f"{out}/tiny_vl_moe"
     vision = dict(depth=2, hidden_size=16, intermediate_size=24, num_heads=2, in_channels=3, patch_size=PATCH,
                   spatial_merge_size=2, temporal_patch_size=2, out_hidden_size=WIDTH, num_position_embeddings=16,
@@ -156,7 +156,7 @@ def make_pictures(out):
     write_json(f"{folder}/processor_config.json",
                {"image_processor": both, "video_processor": dict(both, fps=2, min_frames=4, max_frames=768)})
     save_case(folder, "text", compute(model, {"input_ids": torch.randint(0, 256, (1, 28))})[0])
-    ids, row = torch.tensor([picture_ids()]), 3 * 2 * PATCH * PATCH
+    ids, row = torch.tensor([image_ids()]), 3 * 2 * PATCH * PATCH
     inputs = {"input_ids": ids, "pixel_values": torch.rand(8, row) * 2 - 1, "pixel_values_videos": torch.rand(16, row) * 2 - 1,
               "image_grid_thw": torch.tensor([[1, 2, 4]]), "video_grid_thw": torch.tensor([[2, 2, 4]])}
     for name in ("pixel_values", "pixel_values_videos"):
@@ -182,4 +182,4 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     make_text(sys.argv[1])
     torch.manual_seed(2)
-    make_pictures(sys.argv[1])
+    make_images(sys.argv[1])

@@ -1,4 +1,4 @@
-/* exif: the one EXIF field that changes what a picture shows. Any thread; nothing is allocated.
+/* exif: reads the EXIF orientation of an image. Any thread; allocates nothing.
  *
  *     orientation = exif_orientation(tiff, tiff_bytes);
  */
@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Orientation 1-8 from a TIFF structure (what follows "Exif\0\0" in a JPEG, the content of a PNG's eXIf chunk or a
- * WebP's EXIF chunk, or a whole TIFF file). 1, which means "as stored", for anything missing or damaged: broken
- * metadata is no reason to refuse a picture. */
+/* Orientation 1-8 from a TIFF structure (what follows "Exif\0\0" in a JPEG, the content of a PNG's
+ * eXIf chunk or a WebP's EXIF chunk, or a whole TIFF file). 1, which means "as stored", for
+ * anything missing or damaged: broken metadata is no reason to refuse an image. */
 int exif_orientation(const uint8_t *tiff, size_t bytes);
 
 #endif

@@ -29,23 +29,23 @@ const char *image_format_mime(image_format f)
 err_code image_err_corrupt(err_detail *detail, image_format f)
 {
     return err_set_param(detail, ERR_CORRUPT, NULL, "image_parse_error",
-                         "the %s picture is damaged or incomplete", image_format_name(f));
+                         "the %s image is damaged or incomplete", image_format_name(f));
 }
 
 err_code image_err_unsupported(err_detail *detail, image_format f)
 {
     return err_set_param(detail, ERR_UNSUPPORTED, NULL, "unsupported_image_media_type",
-                         "this kind of %s picture cannot be read here", image_format_name(f));
+                         "this kind of %s image cannot be read here", image_format_name(f));
 }
 
 err_code image_err_memory(err_detail *detail)
 {
-    return err_set(detail, ERR_NOMEM, "not enough memory to decode the picture");
+    return err_set(detail, ERR_NOMEM, "not enough memory to decode the image");
 }
 
 static err_code err_too_large(err_detail *detail, const image_header *h, const char *limit_text)
 {
-    return err_set_param(detail, ERR_LIMIT, NULL, "image_too_large", "the picture is %lld x %lld pixels; %s",
+    return err_set_param(detail, ERR_LIMIT, NULL, "image_too_large", "the image is %lld x %lld pixels; %s",
                          (long long)h->width, (long long)h->height, limit_text);
 }
 
@@ -74,8 +74,8 @@ static err_code read_header(image_header *h, const uint8_t *data, size_t bytes, 
     if (format == IMAGE_UNKNOWN) {
         return err_set_param(detail, ERR_UNSUPPORTED, NULL, "unsupported_image_media_type", "%s",
                              bytes == 0
-                                 ? "the picture is empty"
-                                 : "this is not a picture in a format that can be read here (PNG, JPEG, "
+                                 ? "the image is empty"
+                                 : "this is not an image in a format that can be read here (PNG, JPEG, "
                                    "WebP, GIF, BMP, TIFF)");
     }
     return image_header_read(h, data, bytes) ? ERR_OK : image_err_corrupt(detail, format);
@@ -96,8 +96,9 @@ err_code image_probe(const uint8_t *data, size_t bytes, int32_t *width, int32_t 
     return ERR_OK;
 }
 
-/* Bytes a pixel of the formats that libavcodec decodes: its frame (up to 64 bits, and a second one of an animation), what
- * it is converted with, and the result. Beside them: the file as a packet, and tables. */
+/* Bytes a pixel of the formats that libavcodec decodes: its frame (up to 64 bits, and a second one
+ * of an animation), what it is converted with, and the result. Beside them: the file as a packet,
+ * and tables. */
 enum { AV_PIXEL_BYTES = 16, TABLE_BYTES = 1 << 20 };
 
 static size_t decode_bytes(const image_header *h, const uint8_t *data, size_t bytes)

@@ -1,5 +1,6 @@
-/* Every still format but PNG and JPEG through libavcodec. The format was recognised by its magic bytes and names the
- * decoder. The decoders of BMP, TIFF, GIF and WebP take a whole file as one packet; only AVIF needs a demuxer.
+/* Every still format but PNG and JPEG through libavcodec. The format was recognised by its magic
+ * bytes and names the decoder. The decoders of BMP, TIFF, GIF and WebP take a whole file as one
+ * packet; only AVIF needs a demuxer.
  */
 #include "vision/image_codec.h"
 
@@ -22,7 +23,7 @@ static AVPacket *packet_of(const uint8_t *data, size_t bytes)
     return packet;
 }
 
-/* The coded picture of an AVIF file and how it is coded; false if there is none. */
+/* The coded image of an AVIF file and how it is coded; false if there is none. */
 static bool read_avif(AVCodecParameters *codecpar, AVPacket *packet, const uint8_t *data, size_t bytes)
 {
     media_file file = {.data = data, .bytes = bytes, .fd = -1};
@@ -40,7 +41,7 @@ static bool read_avif(AVCodecParameters *codecpar, AVPacket *packet, const uint8
     return found;
 }
 
-/* What is given to a decoder, and where its picture belongs. */
+/* What is given to a decoder, and where its image belongs. */
 typedef struct still {
     const AVCodec *codec;
     AVCodecParameters *codecpar; /* AVIF only */
@@ -57,8 +58,8 @@ static size_t le_uint(const uint8_t *p, int n)
     return v;
 }
 
-/* An animated WebP's first frame, made into a file of its own: "RIFF" size "WEBP" and the chunks inside its ANMF. A
- * still WebP is taken as it is. NULL if the file is damaged. */
+/* An animated WebP's first frame, made into a file of its own: "RIFF" size "WEBP" and the chunks
+ * inside its ANMF. A still WebP is taken as it is. NULL if the file is damaged. */
 static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
 {
     enum { ANMF_HEADER = 16 };
@@ -95,13 +96,14 @@ static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
     return packet_of(data, bytes);
 }
 
-/* True if the first picture's data blocks are all there: the decoder would show a part without complaint. */
+/* True if the first image's data blocks are all there: the decoder would show a part without
+ * complaint. */
 static bool gif_is_complete(const uint8_t *data, size_t bytes)
 {
     size_t at = 13 + (data[10] & 0x80 ? (size_t)3 << ((data[10] & 7) + 1) : 0);
     while (at + 2 <= bytes && data[at] != 0x3b) {
-        bool picture = data[at] == 0x2c;
-        if (picture) {
+        bool is_image = data[at] == 0x2c;
+        if (is_image) {
             if (bytes - at < 11) {
                 return false;
             }
@@ -119,7 +121,7 @@ static bool gif_is_complete(const uint8_t *data, size_t bytes)
             return false;
         }
         at++;
-        if (picture) {
+        if (is_image) {
             return true;
         }
     }
@@ -182,7 +184,7 @@ static void close_still(still *s)
 
 /* ---- decoding ---- */
 
-/* One picture out of one packet; frame is allocated by the caller. */
+/* One image out of one packet; frame is allocated by the caller. */
 static err_code decode_frame(AVFrame *frame, const still *s, const image_header *h, err_detail *detail)
 {
     err_code err = ERR_OK;

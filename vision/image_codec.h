@@ -5,8 +5,8 @@
  *     image_sink sink;  image_sink_init(&sink, out, &h, &detail);
  *     image_sink_put(&sink, y, 0, 1, width, row, 3);
  *
- * A decoder hands over pixels in stored order; the sink puts them where the orientation wants them and mixes alpha
- * with white, so no second copy of the picture is ever made.
+ * A decoder passes pixels in stored order; the sink applies the orientation and composites alpha
+ * over white, so the image is never copied a second time.
  */
 #ifndef PARLEY_VISION_IMAGE_CODEC_H
 #define PARLEY_VISION_IMAGE_CODEC_H
@@ -34,17 +34,19 @@ typedef struct image_sink {
     ptrdiff_t x_step, y_step; /* what one stored column or row adds to it */
 } image_sink;
 
-/* Allocates out->rgb for the header's size (already checked against the limits) and prepares the sink.
- * out is set to its final, oriented size. ERR_NOMEM; the caller frees with image_deinit in every case. */
+/* Allocates out->rgb for the header's size (already checked against the limits) and prepares the
+ * sink. out is set to its final, oriented size. ERR_NOMEM; the caller frees with image_deinit in
+ * every case. */
 MUST_CHECK err_code image_sink_init(image_sink *sink, image *out, const image_header *h, err_detail *detail);
 
-/* Stores n pixels of row y, at columns x0, x0 + step, ... px holds `channels` bytes a pixel: 3 = RGB, 4 = RGBA, which
- * is composited over white. The caller keeps y and the columns inside the picture. */
+/* Stores n pixels of row y, at columns x0, x0 + step, ... px holds `channels` bytes a pixel: 3 =
+ * RGB, 4 = RGBA, which is composited over white. The caller keeps y and the columns inside the
+ * image. */
 void image_sink_put(image_sink *sink, size_t y, size_t x0, size_t step, size_t n, const uint8_t *px,
                     int channels);
 
-/* The decoders. `h` comes from image_header_read and has passed the limits; a file whose decoder sees another size is
- * refused. Errors as for image_decode. */
+/* The decoders. `h` comes from image_header_read and has passed the limits; a file whose decoder
+ * sees another size is refused. Errors as for image_decode. */
 MUST_CHECK err_code image_png_decode(image *out, const image_header *h, const uint8_t *data, size_t bytes,
                                      err_detail *detail);
 MUST_CHECK err_code image_jpeg_decode(image *out, const image_header *h, const uint8_t *data, size_t bytes,
@@ -52,8 +54,8 @@ MUST_CHECK err_code image_jpeg_decode(image *out, const image_header *h, const u
 MUST_CHECK err_code image_av_decode(image *out, const image_header *h, const uint8_t *data, size_t bytes,
                                     err_detail *detail);
 
-/* Bytes that the JPEG decoder keeps beside the pixels: a picture that comes in several scans is kept whole as coefficients.
- * 0 for a file whose headers cannot be read, which decoding refuses. */
+/* Bytes that the JPEG decoder keeps beside the pixels: an image that comes in several scans is kept
+ * whole as coefficients. 0 for a file whose headers cannot be read, which decoding refuses. */
 size_t image_jpeg_scratch(const uint8_t *data, size_t bytes);
 
 /* Fixed texts; `name` is the format's name for a person. */

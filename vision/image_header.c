@@ -1,5 +1,5 @@
-/* Format, size and orientation from the first bytes of a file: every read is checked against the file's end, and no
- * memory is taken, so a picture can be refused before a decoder sees it. */
+/* Format, size and orientation from the first bytes of a file: every read is checked against the
+ * file's end, and no memory is taken, so an image can be refused before a decoder sees it. */
 #include "vision/image_codec.h"
 
 #include <string.h>
@@ -50,7 +50,8 @@ image_format image_sniff(const uint8_t *data, size_t bytes)
     if (starts_with(data, bytes, 0, "GIF87a", 6) || starts_with(data, bytes, 0, "GIF89a", 6)) {
         return IMAGE_GIF;
     }
-    /* "BM" alone is too weak a mark: the four reserved bytes must be zero and the header size a known one. */
+    /* "BM" alone is too weak a mark: the four reserved bytes must be zero and the header size a
+     * known one. */
     if (starts_with(data, bytes, 0, "BM", 2) && bytes >= 18 && le32(data + 6) == 0 && le32(data + 14) >= 12 &&
         le32(data + 14) <= 256) {
         return IMAGE_BMP;
@@ -108,7 +109,7 @@ static bool read_jpeg(image_header *h, const uint8_t *data, size_t bytes)
             at += 2;
             continue;
         }
-        if (marker == 0xd9 || marker == 0xda) { /* the picture ends or begins without a frame header */
+        if (marker == 0xd9 || marker == 0xda) { /* the image ends or begins without a frame header */
             return false;
         }
         size_t n = be16(data + at + 2);
@@ -232,9 +233,9 @@ static bool read_tiff(image_header *h, const uint8_t *data, size_t bytes)
     return h->width > 0 && h->height > 0;
 }
 
-/* AVIF: the largest "ispe" property (a picture's thumbnail or alpha plane has one too). Boxes nest as
- * meta > iprp > ipco > ispe; looking for the name inside the first meta box is enough, since the decoder's
- * own size is compared with it later. */
+/* AVIF: the largest "ispe" property (an image's thumbnail or alpha plane has one too). Boxes nest
+ * as meta > iprp > ipco > ispe; looking for the name inside the first meta box is enough, since the
+ * decoder's own size is compared with it later. */
 static bool read_avif(image_header *h, const uint8_t *data, size_t bytes)
 {
     h->width = h->height = 0;

@@ -1,8 +1,10 @@
-/* JPEG through libjpeg-turbo: baseline, progressive and arithmetic; grey, YCbCr, RGB, CMYK and YCCK.
+/* JPEG through libjpeg-turbo: baseline, progressive and arithmetic; grey, YCbCr, RGB, CMYK and
+ * YCCK.
  *
- * The settings are the library's defaults (accurate integer DCT, smooth chroma upsampling), which PIL and with it the
- * checkpoints' processors use. CMYK is read by Adobe's convention, inverted, as every common viewer does, and turned
- * into RGB with PIL's formula. libjpeg goes on after damage and only warns; here the first warning refuses the file.
+ * The settings are the library's defaults (accurate integer DCT, smooth chroma upsampling), which
+ * PIL and with it the checkpoints' processors use. CMYK is read by Adobe's convention, inverted, as
+ * every common viewer does, and turned into RGB with PIL's formula. libjpeg goes on after damage
+ * and only warns; here the first warning refuses the file.
  */
 #include "vision/image_codec.h"
 
@@ -65,7 +67,7 @@ static void on_output(j_common_ptr cinfo)
     (void)cinfo;
 }
 
-/* A small file can ask for thousands of passes over a large picture. */
+/* A small file can ask for thousands of passes over a large image. */
 static void on_progress(j_common_ptr cinfo)
 {
     jpeg_job *job = cinfo->client_data;
@@ -109,7 +111,7 @@ static err_code fail(const jpeg_job *job, const image_header *h, err_detail *det
     case ERR_LIMIT:
         return err_set_param(
             detail, ERR_LIMIT, NULL, "image_too_large",
-            "the picture is %lld x %lld pixels in progressive form, which would need too much memory",
+            "the image is %lld x %lld pixels in progressive form, which would need too much memory",
             (long long)h->width, (long long)h->height);
     default:
         return image_err_corrupt(detail, IMAGE_JPEG);

@@ -26,7 +26,8 @@ static void on_output(j_common_ptr cinfo)
     (void)cinfo;
 }
 
-/* Everything that may jump out; false without memory. No local variable here lives across the jump. */
+/* Everything that may jump out; false if out of memory. No local variable here lives across the
+ * jump. */
 static bool write_rows(jpeg_writing *w, const uint8_t *rgb, image_size size, int quality)
 {
     struct jpeg_compress_struct *cinfo = &w->cinfo;
@@ -68,7 +69,7 @@ err_code image_write_jpeg(bytes *out, const image *img, int32_t side, int qualit
     uint8_t *rgb = malloc((size_t)size->width * (size_t)size->height * 3);
     err_code err = ERR_OK;
     if (!w || !rgb) {
-        err = err_set(detail, ERR_NOMEM, "no memory for a small picture");
+        err = err_set(detail, ERR_NOMEM, "no memory for a small image");
         goto out;
     }
     err = resize_bicubic(rgb, size->width, size->height, img->rgb, img->width, img->height, detail);
@@ -81,9 +82,9 @@ err_code image_write_jpeg(bytes *out, const image *img, int32_t side, int qualit
     w->errors.output_message = on_output;
     if (write_rows(w, rgb, *size, quality)) {
         bytes_append(out, w->data, w->bytes);
-        err = out->failed ? err_set(detail, ERR_LIMIT, "a small picture is too large") : ERR_OK;
+        err = out->failed ? err_set(detail, ERR_LIMIT, "a small image is too large") : ERR_OK;
     } else {
-        err = err_set(detail, ERR_NOMEM, "no memory for a small picture");
+        err = err_set(detail, ERR_NOMEM, "no memory for a small image");
     }
     jpeg_destroy_compress(&w->cinfo);
     free(w->data);

@@ -1,12 +1,13 @@
 /* PNG through libpng's row interface.
  *
- * libpng never sees the whole file: a small reader passes on only the chunks that pixels depend on (IHDR, PLTE, tRNS,
- * IDAT, IEND), so text, profiles, animation frames and their decompression bombs have no effect at all. What is left
- * of colour management is deliberate: gamma and profiles are ignored, as the checkpoints' own processors do.
+ * libpng never sees the whole file: a small reader passes on only the chunks that pixels depend on
+ * (IHDR, PLTE, tRNS, IDAT, IEND), so text, profiles, animation frames and their decompression bombs
+ * have no effect at all. What is left of colour management is deliberate: gamma and profiles are
+ * ignored, as the checkpoints' own processors do.
  *
- * 16-bit samples keep their high byte (PIL does so for colour; for 16-bit grey, where PIL clips at 255 and turns
- * nearly everything white, the high byte is what a person sees). Alpha is composited over white. An animated PNG gives
- * its default image.
+ * 16-bit samples keep their high byte (PIL does so for colour; for 16-bit grey, where PIL clips at
+ * 255 and turns nearly everything white, the high byte is what a person sees). Alpha is composited
+ * over white. An animated PNG gives its default image.
  */
 #include "vision/image_codec.h"
 
@@ -34,7 +35,8 @@ static uint32_t chunk_u32(const uint8_t *p)
 
 static bool chunk_wanted(const uint8_t *type)
 {
-    /* Upper case first letter: the picture cannot be understood without it; libpng refuses unknown ones. */
+    /* Upper case first letter: the image cannot be understood without it; libpng refuses unknown
+     * ones. */
     return !(type[0] & 0x20) || memcmp(type, "tRNS", 4) == 0;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vision/film_worker.h"
+#include "vision/video_worker.h"
 
 /* What the other process has at its start: the program and its libraries. */
 static const size_t PROCESS_BYTES = (size_t)32 << 20;
@@ -37,33 +37,32 @@ static err_code keep_frame(void *ctx, int32_t i, const image *frame, err_detail 
     *out = *frame;
     out->rgb = malloc(n);
     if (!out->rgb) {
-        return err_set(detail, ERR_NOMEM, "not enough memory to read the picture");
+        return err_set(detail, ERR_NOMEM, "not enough memory to read the image");
     }
     memcpy(out->rgb, frame->rgb, n);
     return ERR_OK;
 }
 
-/* Says of the picture what the other process's end means. */
+/* Says of the image what the other process's end means. */
 static err_code explain(err_code err, const image_read_job *job, const image_plan *plan, err_detail *detail)
 {
     if (err == ERR_TIMEOUT) {
-        return err_set_param(detail, err, NULL, "image_timeout", "reading the picture took too long");
+        return err_set_param(detail, err, NULL, "image_timeout", "reading the image took too long");
     }
     if (err == ERR_CANCELLED) {
-        return err_set(detail, err, "reading the picture was stopped");
+        return err_set(detail, err, "reading the image was stopped");
     }
     if (detail && strcmp(detail->name, "video_too_large") == 0) {
-        return err_set_param(
-            detail, ERR_LIMIT, NULL, "image_too_large",
-            "the %s picture (%zu bytes, %d x %d pixels) needs more than the %zu MiB of memory "
-            "that this server allows for decoding it (--media-mem); send a smaller one, or "
-            "PNG or JPEG",
-            image_format_name(plan->format), job->bytes, plan->width, plan->height,
-            worker_memory(job, plan) >> 20);
+        return err_set_param(detail, ERR_LIMIT, NULL, "image_too_large",
+                             "the %s image (%zu bytes, %d x %d pixels) needs more than the %zu MiB of memory "
+                             "that this server allows for decoding it (--media-mem); send a smaller one, or "
+                             "PNG or JPEG",
+                             image_format_name(plan->format), job->bytes, plan->width, plan->height,
+                             worker_memory(job, plan) >> 20);
     }
     if (detail && strcmp(detail->name, "video_parse_error") == 0) {
-        return err_set_param(detail, err, NULL, "image_parse_error",
-                             "the %s picture is damaged or incomplete", image_format_name(plan->format));
+        return err_set_param(detail, err, NULL, "image_parse_error", "the %s image is damaged or incomplete",
+                             image_format_name(plan->format));
     }
     return err;
 }
@@ -75,18 +74,18 @@ err_code image_reader_read(image *out, const image_read_job *job, const image_pl
     if (!is_decoded_elsewhere(job, plan->format)) {
         return image_decode(out, job->data, job->bytes, &job->limits, detail);
     }
-    film_job work = {
+    video_job work = {
         .source = {.data = job->data, .bytes = job->bytes},
-        .limits = film_limits_default(),
+        .limits = video_limits_default(),
         .program = job->program,
-        .picture = {job->limits, width, height},
+        .image = {job->limits, width, height},
     };
     err_detail own = {0}; /* the name decides, so it must be there */
     work.limits.max_memory = worker_memory(job, plan);
     work.limits.max_wall_s = job->max_wall_s;
     work.limits.cancelled = job->cancelled;
     work.limits.ctx = job->ctx;
-    err_code err = film_show(&work, &(film_viewer){.frame = keep_frame, .ctx = out}, &own);
+    err_code err = video_worker_read(&work, &(video_consumer){.frame = keep_frame, .ctx = out}, &own);
     if (err != ERR_OK) {
         image_deinit(out);
         err = explain(err, job, plan, &own);

@@ -1,5 +1,6 @@
-/* image_reader: one picture of a request as pixels: PNG and JPEG are decoded here, every other format in the confined process
- * that reads films (film_worker.h), with a limit on its memory. Prep worker threads.
+/* image_reader: one image of a request as pixels: PNG and JPEG are decoded here, every other format
+ * in the confined process that reads videos (video_worker.h), with a limit on its memory. Prep
+ * worker threads.
  *
  *     image_read_job job = {.data = data, .bytes = n, .limits = l, .max_memory = m, .program = "/proc/self/exe"};
  *     image_plan plan; image_reader_measure(&plan, &job, &detail);    ... reserve plan.bytes ...
@@ -26,8 +27,9 @@ typedef struct image_read_job {
 /* As image_measure; bytes includes those of the other process. */
 MUST_CHECK err_code image_reader_measure(image_plan *out, const image_read_job *job, err_detail *detail);
 
-/* The pixels, in the picture's own size or in width x height, the size that is wanted: what another process decodes it
- * also resizes. Errors as for image_decode, and ERR_TIMEOUT (image_timeout), ERR_CANCELLED. The caller frees out. */
+/* The pixels, in the image's own size or in width x height, the size that is wanted: what another
+ * process decodes it also resizes. Errors as for image_decode, and ERR_TIMEOUT (image_timeout),
+ * ERR_CANCELLED. The caller frees out. */
 MUST_CHECK err_code image_reader_read(image *out, const image_read_job *job, const image_plan *plan,
                                       int32_t width, int32_t height, err_detail *detail);
 

@@ -1,4 +1,4 @@
-/* image_write: a picture as a small JPEG, for showing it to a person. Prep worker threads.
+/* image_write: encodes an image as a small JPEG, for previews. Prep worker threads.
  *
  *     bytes jpeg; bytes_init(&jpeg, 1 << 20);
  *     err = image_write_jpeg(&jpeg, &img, 160, 75, &size, &detail);    // at most 160 pixels wide and high
@@ -13,8 +13,8 @@ typedef struct image_size {
     int32_t width, height;
 } image_size;
 
-/* Appends the picture, made smaller to fit into side x side, at a quality of 1 to 100; *size is what it became. ERR_NOMEM,
- * ERR_LIMIT if `out` has no room. */
+/* Appends the image, made smaller to fit into side x side, at a quality of 1 to 100; *size is what
+ * it became. ERR_NOMEM, ERR_LIMIT if `out` has no room. */
 MUST_CHECK err_code image_write_jpeg(bytes *out, const image *img, int32_t side, int quality,
                                      image_size *size, err_detail *detail);
 

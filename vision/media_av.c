@@ -137,7 +137,8 @@ void media_av_close(AVFormatContext **format)
 
 /* ---- pixels ---- */
 
-/* One chroma value at (x, y): 9, 3, 3 and 1 sixteenths of the four nearest samples, which sit between pixels. */
+/* One chroma value at (x, y): 9, 3, 3 and 1 sixteenths of the four nearest samples, which sit
+ * between pixels. */
 static int chroma_at(const uint8_t *near, const uint8_t *far, size_t x, size_t n)
 {
     size_t i = x / 2, j = x % 2 ? (i + 1 < n ? i + 1 : i) : (i > 0 ? i - 1 : i);
@@ -150,8 +151,9 @@ static uint8_t clip6(int v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-/* Row y of a lossy WebP (4:2:0, BT.601, limited range) in WebP's own fixed-point arithmetic, which is what other
- * viewers show; libswscale is visibly coarser at chroma edges and drifts on odd widths. */
+/* Row y of a lossy WebP (4:2:0, BT.601, limited range) in WebP's own fixed-point arithmetic, which
+ * is what other viewers show; libswscale is visibly coarser at chroma edges and drifts on odd
+ * widths. */
 static void webp_row(uint8_t *out, const AVFrame *frame, size_t y, int channels)
 {
     size_t w = (size_t)frame->width, n_x = (w + 1) / 2, n_y = ((size_t)frame->height + 1) / 2;
@@ -187,8 +189,8 @@ static struct SwsContext *open_converter(const AVFrame *frame, enum AVPixelForma
     if (!sws) {
         return NULL;
     }
-    /* Chroma in the middle of its pixels, as in JPEG. TRAP: a position given for chroma that is not subsampled
-     * shifts it by half a pixel. */
+    /* Chroma in the middle of its pixels, as in JPEG. TRAP: a position given for chroma that is not
+     * subsampled shifts it by half a pixel. */
     const int64_t x_site = d->log2_chroma_w ? 128 : -513, y_site = d->log2_chroma_h ? 128 : -513;
     const struct {
         const char *name;
@@ -275,8 +277,8 @@ err_code media_av_store(image *out, const image_header *h, const AVFrame *frame,
     return err;
 }
 
-err_code media_av_show(media_shower *s, image *out, const image_header *h, const AVFrame *frame,
-                       err_detail *detail)
+err_code media_av_convert(media_converter *s, image *out, const image_header *h, const AVFrame *frame,
+                          err_detail *detail)
 {
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get((enum AVPixelFormat)frame->format);
     const struct frame_kind kind = {frame->width, frame->height, frame->format, (int)frame->color_range,
@@ -317,10 +319,10 @@ err_code media_av_show(media_shower *s, image *out, const image_header *h, const
     return err;
 }
 
-void media_shower_deinit(media_shower *s)
+void media_converter_deinit(media_converter *s)
 {
     sws_freeContext(s->sws);
     av_free(s->pixels);
     image_deinit(&s->turned);
-    *s = (media_shower){0};
+    *s = (media_converter){0};
 }

@@ -109,7 +109,8 @@ static err_code read_image_section(processor_config *pc, const json *section, co
 static err_code read_video_section(processor_config *pc, const json *section, const char *where,
                                    err_detail *detail)
 {
-    /* Geometry and colours are the picture section's: one vision encoder reads both kinds of patches. */
+    /* Geometry and colours are the image section's: one vision encoder reads both kinds of
+     * patches. */
     err_code err = read_pixels(&pc->video_min_pixels, &pc->video_max_pixels, section, where, detail);
     const json *fps = json_get(section, "fps");
     if (!err && fps && !json_is(fps, JSON_NULL)) {
@@ -177,15 +178,15 @@ err_code processor_config_load(processor_config *pc, json_source docs, err_detai
         err = read_document(pc, docs, PLACES[i].file, PLACES[i].key, PLACES[i].read, detail);
     }
     if (!err && pc->video_min_frames > pc->video_max_frames) {
-        err = err_set(detail, ERR_INVALID, "the film settings' \"min_frames\" is above \"max_frames\"");
+        err = err_set(detail, ERR_INVALID, "the video settings' \"min_frames\" is above \"max_frames\"");
     }
     return err;
 }
 
 /* ---- sizes ---- */
 
-/* The reference's "smart_resize" with t frames (1, or rounded to the temporal factor in t_rounded). TRAP: doubles, in
- * this order of operations; rint rounds halves to even. */
+/* The reference's "smart_resize" with t frames (1, or rounded to the temporal factor in t_rounded).
+ * TRAP: doubles, in this order of operations; rint rounds halves to even. */
 static err_code smart_resize(int32_t *out_height, int32_t *out_width, double t, double t_rounded,
                              int32_t height, int32_t width, double factor, double min_pixels,
                              double max_pixels, err_detail *detail)
@@ -194,7 +195,7 @@ static err_code smart_resize(int32_t *out_height, int32_t *out_width, double t, 
     if (height < 1 || width < 1 || fmax(h, w) / fmin(h, w) > ASPECT_MAX) {
         return err_set_param(
             detail, ERR_INVALID, NULL, "image_aspect_ratio",
-            "a picture of %d x %d pixels is too narrow: one side may be at most %d times the other", width,
+            "an image of %d x %d pixels is too narrow: one side may be at most %d times the other", width,
             height, ASPECT_MAX);
     }
     double hb = rint(h / factor) * factor, wb = rint(w / factor) * factor;
@@ -211,7 +212,7 @@ static err_code smart_resize(int32_t *out_height, int32_t *out_width, double t, 
     hb = fmax(hb, factor);
     wb = fmax(wb, factor);
     if (hb > SIDE_MAX || wb > SIDE_MAX) {
-        return err_set(detail, ERR_LIMIT, "the picture would be enlarged to %.0f x %.0f pixels", wb, hb);
+        return err_set(detail, ERR_LIMIT, "the image would be enlarged to %.0f x %.0f pixels", wb, hb);
     }
     *out_height = (int32_t)hb;
     *out_width = (int32_t)wb;
@@ -230,14 +231,15 @@ err_code processor_video_size(const processor_config *pc, int32_t n_frames, int3
 {
     double factor = pc->patch_size * pc->merge_size, tp = pc->temporal_patch_size;
     if (n_frames < 1 || height < 1 || width < 1) {
-        return err_set(detail, ERR_INVALID, "the film has no frames");
+        return err_set(detail, ERR_INVALID, "the video has no frames");
     }
     if (height < factor || width < factor) { /* first enlarged until the smaller side is one merged patch */
         double scale = fmax(factor / height, factor / width);
         height = (int32_t)fmin(height * scale, SIDE_MAX);
         width = (int32_t)fmin(width * scale, SIDE_MAX);
     }
-    /* Fewer frames than one temporal patch holds are repeated to fill it, so they count as that many. */
+    /* Fewer frames than one temporal patch holds are repeated to fill it, so they count as that
+     * many. */
     double t = fmax(n_frames, tp);
     return smart_resize(out_height, out_width, t, rint(t / tp) * tp, height, width, factor,
                         (double)pc->video_min_pixels, (double)pc->video_max_pixels, detail);
@@ -248,7 +250,7 @@ err_code processor_sample_frames(const processor_config *pc, int64_t total, doub
                                  err_detail *detail)
 {
     if (total < 1 || total > INT32_MAX) {
-        return err_set(detail, total < 1 ? ERR_INVALID : ERR_LIMIT, "the film has %lld frames",
+        return err_set(detail, total < 1 ? ERR_INVALID : ERR_LIMIT, "the video has %lld frames",
                        (long long)total);
     }
     double count = n_wanted;
@@ -260,7 +262,7 @@ err_code processor_sample_frames(const processor_config *pc, int64_t total, doub
         count = fmin(count, (double)total);
     }
     if (!(count <= cap)) {
-        return err_set(detail, ERR_LIMIT, "%.0f frames of the film would be needed; at most %d are allowed",
+        return err_set(detail, ERR_LIMIT, "%.0f frames of the video would be needed; at most %d are allowed",
                        count, cap);
     }
     *n = (int32_t)count;
@@ -285,7 +287,7 @@ size_t patches_bytes(const patches *p)
     return (size_t)p->t * (size_t)p->h * (size_t)p->w * p->pixels_len;
 }
 
-/* The grid of a picture or film of that size; `slices` are stored of each temporal patch. */
+/* The grid of an image or video of that size; `slices` are stored of each temporal patch. */
 static err_code plan_grid(patches *p, const processor_config *pc, int32_t t, int32_t height, int32_t width,
                           int32_t slices, err_detail *detail)
 {
@@ -298,7 +300,7 @@ static err_code plan_grid(patches *p, const processor_config *pc, int32_t t, int
     bool ok = size_mul(&n, (size_t)t, (size_t)p->h) && size_mul(&n, n, (size_t)p->w) && n <= INT32_MAX &&
               size_mul(&most, n, p->row_len);
     if (!ok) {
-        return err_set(detail, ERR_LIMIT, "the picture has too many patches");
+        return err_set(detail, ERR_LIMIT, "the image has too many patches");
     }
     p->n_tokens = (int32_t)(n / (merge * merge));
     return ERR_OK;
@@ -307,8 +309,7 @@ static err_code plan_grid(patches *p, const processor_config *pc, int32_t t, int
 err_code patches_alloc(patches *p, err_detail *detail)
 {
     p->pixels = malloc(patches_bytes(p));
-    return p->pixels ? ERR_OK
-                     : err_set(detail, ERR_NOMEM, "not enough memory for the patches of the picture");
+    return p->pixels ? ERR_OK : err_set(detail, ERR_NOMEM, "not enough memory for the patches of the image");
 }
 
 void processor_rows(float *rows, const patches *p, const processor_config *pc, size_t first, size_t n)
@@ -328,7 +329,7 @@ void processor_rows(float *rows, const patches *p, const processor_config *pc, s
         for (size_t k = 0; k < stored; k++) {
             rows[k] = level[from[k]];
         }
-        for (size_t k = stored; k < wanted; k += stored) { /* the other slices of a picture */
+        for (size_t k = stored; k < wanted; k += stored) { /* the other slices of an image */
             memcpy(rows + k, rows, stored * sizeof *rows);
         }
         rows += wanted;
@@ -341,8 +342,9 @@ void patch_reader_read(const void *reader, float *rows, size_t first, size_t n)
     processor_rows(rows, r->p, r->pc, r->first + first, n);
 }
 
-/* Cuts one resized frame into temporal slice `slice` of temporal patch `t`. Rows go block by block: merged row, merged
- * column, row in the block, column in the block; a row holds channel, slice, pixel row, pixel column. */
+/* Cuts one resized frame into temporal slice `slice` of temporal patch `t`. Rows go block by block:
+ * merged row, merged column, row in the block, column in the block; a row holds channel, slice,
+ * pixel row, pixel column. */
 static void cut_frame(patches *p, const processor_config *pc, const uint8_t *rgb, int32_t t, int32_t slice)
 {
     size_t ps = (size_t)pc->patch_size, merge = (size_t)pc->merge_size, area = ps * ps;
@@ -366,7 +368,8 @@ static void cut_frame(patches *p, const processor_config *pc, const uint8_t *rgb
     }
 }
 
-/* Resizes a picture to the grid's size and cuts it into the stored slices first .. last, counted over the whole film. */
+/* Resizes an image to the grid's size and cuts it into the stored slices first .. last, counted
+ * over the whole video. */
 static err_code add_slices(patches *p, const processor_config *pc, const image *img, int32_t first,
                            int32_t last, err_detail *detail)
 {
@@ -376,7 +379,7 @@ static err_code add_slices(patches *p, const processor_config *pc, const image *
     if (img->width != width || img->height != height) {
         resized = malloc((size_t)height * (size_t)width * 3);
         err_code err = resized ? resize_bicubic(resized, width, height, rgb, img->width, img->height, detail)
-                               : err_set(detail, ERR_NOMEM, "not enough memory to resize the picture");
+                               : err_set(detail, ERR_NOMEM, "not enough memory to resize the image");
         if (err) {
             free(resized);
             return err;
@@ -429,7 +432,7 @@ err_code processor_video_plan(patches *out, const processor_config *pc, int32_t 
         err = plan_grid(out, pc, n / tp + (n % tp != 0), out_height, out_width, tp, detail);
     }
     if (!err && !(out->timestamps = malloc((size_t)out->t * sizeof *out->timestamps))) {
-        err = err_set(detail, ERR_NOMEM, "not enough memory for the times of the film");
+        err = err_set(detail, ERR_NOMEM, "not enough memory for the times of the video");
     }
     for (int32_t t = 0; t < out->t && !err; t++) {
         /* The middle of the first and the last frame of the temporal patch. */
@@ -469,7 +472,7 @@ err_code processor_video(patches *out, const processor_config *pc, const image *
     *out = (patches){0};
     for (int32_t i = 1; i < n; i++) {
         if (frames[i].width != frames[0].width || frames[i].height != frames[0].height) {
-            return err_set(detail, ERR_INVALID, "the frames of the film differ in size");
+            return err_set(detail, ERR_INVALID, "the frames of the video differ in size");
         }
     }
     err_code err = processor_video_begin(out, pc, n, n > 0 ? frames[0].height : 0,

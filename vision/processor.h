@@ -1,5 +1,6 @@
-/* processor: from pixels to the patch rows that the vision encoder reads, exactly as the checkpoint's processor
- * config says (smart_resize, antialiased bicubic, normalisation, patch order). Prep worker threads; processor_rows any.
+/* processor: turns pixels into the patch rows that the vision encoder reads, exactly as the
+ * checkpoint's processor config says (smart_resize, antialiased bicubic, normalisation, patch
+ * order). Prep worker threads; processor_rows any.
  *
  *     processor_config pc; processor_config_load(&pc, json_folder("DIR"), &detail);
  *     patches p; processor_image(&p, &pc, &img, &detail);   patches_deinit(&p);
@@ -9,7 +10,8 @@
  *     processor_image_plan(&p, &pc, height, width, &detail);   ... p.n_tokens, patches_bytes(&p) ...
  *     patches_alloc(&p, &detail);   processor_image_fill(&p, &pc, &img, &detail);
  *
- * Patches stay 8-bit values until the encoder reads them: processor_rows makes the floats of a few rows at a time.
+ * Patches stay 8-bit values until the encoder reads them: processor_rows makes the floats of a few
+ * rows at a time.
  */
 #ifndef PARLEY_VISION_PROCESSOR_H
 #define PARLEY_VISION_PROCESSOR_H
@@ -31,19 +33,19 @@ typedef struct processor_config {
     float mean[3], std[3];
 } processor_config;
 
-/* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json; fields that are absent get
- * the values of Qwen3.5's released files. */
+/* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json; fields
+ * that are absent get the values of Qwen3.5's released files. */
 MUST_CHECK err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail);
 
-/* Patch rows of one picture or film. */
+/* Patch rows of one image or video. */
 typedef struct patches {
     uint8_t *pixels;    /* [t*h*w, 3 * slices * patch * patch]; NULL: only planned */
     int32_t t, h, w;    /* grid in patches */
     int32_t n_tokens;   /* t*h*w / merge^2: placeholders in the prompt */
-    int32_t slices;     /* stored of each temporal patch: all, or 1 of a picture, whose slices are alike */
+    int32_t slices;     /* stored of each temporal patch: all, or 1 of an image, whose slices are alike */
     size_t pixels_len;  /* bytes of a row as it is stored */
     size_t row_len;     /* floats of a row as the encoder reads it: 3 * temporal_patch * patch * patch */
-    double *timestamps; /* films: seconds of each temporal patch [t]; NULL for pictures */
+    double *timestamps; /* videos: seconds of each temporal patch [t]; NULL for images */
 } patches;
 
 void patches_deinit(patches *p);
@@ -63,31 +65,34 @@ typedef struct patch_reader {
 
 void patch_reader_read(const void *reader, float *rows, size_t first, size_t n);
 
-/* Target size for a picture; ERR_INVALID if the aspect ratio exceeds 200. Exactly the specification's arithmetic. */
+/* Target size for an image; ERR_INVALID if the aspect ratio exceeds 200. The arithmetic is exactly
+ * that of the reference. */
 MUST_CHECK err_code processor_image_size(const processor_config *pc, int32_t height, int32_t width,
                                          int32_t *out_height, int32_t *out_width, err_detail *detail);
-/* Target size for n film frames. */
+/* Target size for n video frames. */
 MUST_CHECK err_code processor_video_size(const processor_config *pc, int32_t n_frames, int32_t height,
                                          int32_t width, int32_t *out_height, int32_t *out_width,
                                          err_detail *detail);
-/* Which frames of a film are used: indices [cap] of total frames at source_fps; returns the count in *n.
- * n_wanted > 0 asks for that many instead of pc->video_fps. */
+/* Which frames of a video are used: indices [cap] of total frames at source_fps; returns the count
+ * in *n. n_wanted > 0 asks for that many instead of pc->video_fps. */
 MUST_CHECK err_code processor_sample_frames(const processor_config *pc, int64_t total, double source_fps,
                                             double fps, int32_t n_wanted, int32_t *indices, int32_t cap,
                                             int32_t *n, err_detail *detail);
 
-/* The grid {1, h, w} of a picture of that size; nothing is taken. Errors as for processor_image_size. */
+/* The grid {1, h, w} of an image of that size; nothing is taken. Errors as for
+ * processor_image_size. */
 MUST_CHECK err_code processor_image_plan(patches *out, const processor_config *pc, int32_t height,
                                          int32_t width, err_detail *detail);
-/* Resizes a picture to the grid, and cuts it. */
+/* Resizes an image to the grid, and cuts it. */
 MUST_CHECK err_code processor_image_fill(patches *p, const processor_config *pc, const image *img,
                                          err_detail *detail);
 /* Both, and the memory between them. */
 MUST_CHECK err_code processor_image(patches *out, const processor_config *pc, const image *img,
                                     err_detail *detail);
-/* A film, frame by frame, so that it never lies in memory whole: plan it and take its memory, or begin with both, from the
- * number n of sampled frames, the size of one of them and their seconds in the film (times [n]); then add frames 0..n-1, each
- * once. A frame of another size is brought to the same target size. One frame counts as two equal ones. */
+/* A video, frame by frame, so that it never lies in memory whole: plan it and take its memory, or
+ * begin with both, from the number n of sampled frames, the size of one of them and their seconds
+ * in the video (times [n]); then add frames 0..n-1, each once. Frames of another size are resized
+ * to the same target size. A single frame counts as two equal ones. */
 MUST_CHECK err_code processor_video_plan(patches *out, const processor_config *pc, int32_t n, int32_t height,
                                          int32_t width, const double *times, err_detail *detail);
 MUST_CHECK err_code processor_video_begin(patches *out, const processor_config *pc, int32_t n, int32_t height,
@@ -95,7 +100,7 @@ MUST_CHECK err_code processor_video_begin(patches *out, const processor_config *
 MUST_CHECK err_code processor_video_add(patches *p, const processor_config *pc, int32_t n, int32_t i,
                                         const image *frame, err_detail *detail);
 
-/* The same for n frames of equal size that are all there. */
+/* The same for n frames of equal size in memory. */
 MUST_CHECK err_code processor_video(patches *out, const processor_config *pc, const image *frames, int32_t n,
                                     const double *times, err_detail *detail);
 

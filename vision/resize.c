@@ -1,7 +1,8 @@
-/* The geometry is PIL's; the arithmetic is that of torchvision's 8-bit path, which the checkpoints' processors run: the
- * normalised weights of a pass become 16-bit fixed point with as many fraction bits as the largest of them allows
- * (PIL always takes 22 bits; about 2 values in 1000 differ by one step). A horizontal pass rounded to 8 bits is
- * followed by a vertical one (resize_kernels.h). Only the rows that the vertical filter spans are kept, in a ring. */
+/* The geometry is PIL's; the arithmetic is that of torchvision's 8-bit path, which the checkpoints'
+ * processors run: the normalised weights of a pass become 16-bit fixed point with as many fraction
+ * bits as the largest of them allows (PIL always takes 22 bits; about 2 values in 1000 differ by
+ * one step). A horizontal pass rounded to 8 bits is followed by a vertical one (resize_kernels.h).
+ * Only the rows that the vertical filter spans are kept, in a ring. */
 #include "vision/resize.h"
 
 #include <math.h>
@@ -50,14 +51,14 @@ static void filter_deinit(filter *f)
 /* Which inputs output `at` reads, and their weights, normalised to a sum of 1. */
 static void fill_position(filter *f, int32_t at, double scale, int32_t n_in)
 {
-    double stretch = scale < 1.0 ? 1.0 : scale; /* antialiasing: reductions widen the filter */
-    double support = 2.0 * stretch, center = (at + 0.5) * scale, sum = 0;
+    double slice = scale < 1.0 ? 1.0 : scale; /* antialiasing: reductions widen the filter */
+    double support = 2.0 * slice, center = (at + 0.5) * scale, sum = 0;
     double low = center - support + 0.5, high = center + support + 0.5;
     int32_t begin = low < 0 ? 0 : (int32_t)low;
     int32_t count = (high > n_in ? n_in : (int32_t)high) - begin;
     double *w = f->exact + (size_t)at * f->n_taps;
     for (int32_t i = 0; i < count; i++) {
-        w[i] = cubic((i + begin - center + 0.5) * (1.0 / stretch));
+        w[i] = cubic((i + begin - center + 0.5) * (1.0 / slice));
         sum += w[i];
     }
     for (int32_t i = 0; i < count && sum != 0.0; i++) {
@@ -141,7 +142,7 @@ err_code resize_bicubic(uint8_t *out, int32_t out_w, int32_t out_h, const uint8_
                         int32_t in_h, err_detail *detail)
 {
     if (out_w < 1 || out_h < 1 || in_w < 1 || in_h < 1) {
-        return err_set(detail, ERR_INVALID, "a picture to resize has no pixels");
+        return err_set(detail, ERR_INVALID, "an image to resize has no pixels");
     }
     if (out_w == in_w && out_h == in_h) {
         memcpy(out, in, (size_t)in_w * (size_t)in_h * 3);
@@ -158,7 +159,7 @@ err_code resize_bicubic(uint8_t *out, int32_t out_w, int32_t out_h, const uint8_
     if (ok) {
         resample(out, out_w, out_h, in, in_w, &fx, &fy, &r);
     } else {
-        err = err_set(detail, ERR_NOMEM, "not enough memory to resize the picture");
+        err = err_set(detail, ERR_NOMEM, "not enough memory to resize the image");
     }
     filter_deinit(&fx);
     filter_deinit(&fy);

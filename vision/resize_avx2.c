@@ -1,12 +1,13 @@
-/* Resizing's two passes with AVX2: products of pairs of taps are added as 32-bit sums, as the specification's. */
+/* Resizing's two passes with AVX2: products of pairs of taps are added as 32-bit sums, as the
+ * specification's. */
 #include "vision/resize_kernels.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
 #include <string.h>
 
-/* Four taps of one output a step: pixels 0 and 1 in the lower half, 2 and 3 in the upper, each as the 16-bit pairs
- * (r, r) (g, g) (b, b) (0, 0) that one multiplication turns into three sums. */
+/* Four taps of one output a step: pixels 0 and 1 in the lower half, 2 and 3 in the upper, each as
+ * the 16-bit pairs (r, r) (g, g) (b, b) (0, 0) that one multiplication turns into three sums. */
 static void row_avx2(uint8_t *out, size_t n_out, const uint8_t *in, size_t n_in, const resize_taps *t)
 {
     enum { STEP_BYTES = 3 * RESIZE_TAPS_UNIT, LOAD_BYTES = 16 };

@@ -1,10 +1,11 @@
-/* resize_kernels: the two passes of resize.c as a table of functions, one table an instruction set. Any thread; no memory
- * and no state.
+/* resize_kernels: the two passes of resize.c as a table of functions, one table an instruction set.
+ * Any thread; no memory and no state.
  *
  *     const resize_kernels *k = resize_kernels_select(cpu_flags());
  *     k->row(out, n_out, in, n_in, &taps);   k->column(out, rows, weights, n_rows, n, fraction_bits);
  *
- * resize_generic.c is the specification; sums are exact integers, so every table gives the same bytes.
+ * resize_generic.c is the specification; sums are exact integers, so every table gives the same
+ * bytes.
  */
 #ifndef PARLEY_VISION_RESIZE_KERNELS_H
 #define PARLEY_VISION_RESIZE_KERNELS_H
@@ -39,7 +40,8 @@ const resize_kernels *resize_kernels_select(unsigned flags);
 const resize_kernels *resize_kernels_generic(void);
 const resize_kernels *resize_kernels_avx2(void);
 
-/* One output of a row, and one of a column, as the specification computes them: for the ends of the other tables. */
+/* One output of a row, and one of a column, as the specification computes them: for the ends of the
+ * other tables. */
 void resize_row_one(uint8_t *out, const uint8_t *in, const resize_taps *t, size_t x);
 uint8_t resize_column_one(const uint8_t *const *rows, const int16_t *weights, size_t n_rows, size_t i,
                           int fraction_bits);

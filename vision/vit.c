@@ -1,10 +1,10 @@
-/* The tower: patch embedding + interpolated position table, blocks of (attention inside a frame, MLP), then the merger
- * that turns merge x merge neighbouring patches into one row of the language model; with DeepStack, mergers of their own
- * do the same behind some of the blocks. Reference: the vision models in Hugging Face transformers (modeling_qwen3_5,
- * modeling_qwen3_vl).
+/* The tower: patch embedding + interpolated position table, blocks of (attention inside a frame,
+ * MLP), then the merger that turns merge x merge neighbouring patches into one row of the language
+ * model; with DeepStack, mergers of their own do the same behind some of the blocks. Reference: the
+ * vision models in Hugging Face transformers (modeling_qwen3_5, modeling_qwen3_vl).
  *
- * Frames are encoded one after another and rows in chunks of fixed size, so scratch stays small and a frame's result
- * cannot depend on the frames beside it.
+ * Frames are encoded one after another and rows in chunks of fixed size, so scratch stays small and
+ * a frame's result cannot depend on the frames beside it.
  */
 #include "vision/vit.h"
 
@@ -177,8 +177,8 @@ typedef struct loader {
     err_detail *detail;
 } loader;
 
-/* A tensor that must have n_rows * n_cols elements, whatever its own shape (the patch embedding is five-dimensional);
- * the first dimension must be n_rows. It is seen as a matrix afterwards. */
+/* A tensor that must have n_rows * n_cols elements, whatever its own shape (the patch embedding is
+ * five-dimensional); the first dimension must be n_rows. It is seen as a matrix afterwards. */
 static void load_matrix(loader *l, tensor *out, size_t n_rows, size_t n_cols, const char *layer,
                         const char *kind)
 {
@@ -402,7 +402,7 @@ static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
               take(v->c, &s->rows, chunk, patch_dim(vc));
     if (!ok) {
         scratch_free(v->c, s);
-        return err_set(detail, ERR_NOMEM, "not enough memory to encode the picture");
+        return err_set(detail, ERR_NOMEM, "not enough memory to encode the image");
     }
     s->max_patches = n_patches;
     return ERR_OK;
@@ -473,7 +473,8 @@ static float round_to_bf16(float x)
     return x;
 }
 
-/* cos, sin [h*w, vd/2]: the first half of a patch's angles comes from its row, the second from its column. */
+/* cos, sin [h*w, vd/2]: the first half of a patch's angles comes from its row, the second from its
+ * column. */
 static void fill_rotary(scratch *s, const vit_config *vc, int32_t h, int32_t w)
 {
     size_t pairs = (size_t)vc->hidden_size / (size_t)vc->n_heads / 2, n_freq = pairs / 2;
@@ -548,8 +549,9 @@ static void mlp_branch(vit *v, compute *c, const block_weights *b, size_t n)
     }
 }
 
-/* Part `part` of the rows out [n / merge^2, vit_row_width] from the n patches as they stand in x: the main merger
- * normalises each patch FIRST, then joins the patches of a block; those of DeepStack join first. */
+/* Part `part` of the rows out [n / merge^2, vit_row_width] from the n patches as they stand in x:
+ * the main merger normalises each patch FIRST, then joins the patches of a block; those of
+ * DeepStack join first. */
 static void merge(vit *v, compute *c, const merger_weights *m, float *out, size_t part, size_t n)
 {
     const vit_config *vc = &v->config;

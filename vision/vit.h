@@ -1,11 +1,11 @@
-/* vit: the vision encoder: patch rows to embedding rows of the language model. Weights are immutable; a call runs on
- * the engine thread.
+/* vit: the vision encoder: patch rows to embedding rows of the language model. Weights are
+ * immutable; a call runs on the engine thread.
  *
  *     vit *v; vit_open(&v, json_folder("DIR"), tensors, compute, &detail);
  *     vit_encode(v, c, out, NULL, &(vit_rows){.rows = rows}, t, h, w, &detail);
  *
- * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may be encoded in
- * groups with identical results.
+ * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may
+ * be encoded in groups with identical results.
  */
 #ifndef PARLEY_VISION_VIT_H
 #define PARLEY_VISION_VIT_H
@@ -29,23 +29,24 @@ typedef struct vit_config {
     /* DeepStack: blocks, rising, whose output also reaches the decoder */
     int32_t n_deepstack, deepstack[VIT_MAX_DEEPSTACK];
     double rope_theta;
-    /* TRAP: the reference keeps the tower's rotary frequencies in the checkpoint's type, so a bf16 checkpoint has
-     * them rounded to bf16 even when everything else is computed in f32 */
+    /* TRAP: the reference keeps the tower's rotary frequencies in the checkpoint's type, so a bf16
+     * checkpoint has them rounded to bf16 even when everything else is computed in f32 */
     bool rope_bf16;
 } vit_config;
 
-/* Reads vision_config from config.json and finds the tensors (`model.visual.`...). Errors name the field or
- * tensor. The source must outlive the encoder. */
+/* Reads vision_config from config.json and finds the tensors (`model.visual.`...). Errors name the
+ * field or tensor. The source must outlive the encoder. */
 MUST_CHECK err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, compute *c,
                              err_detail *detail);
 void vit_close(vit *v); /* NULL allowed */
 const vit_config *vit_get_config(const vit *v);
 
-/* Floats of an output row: out_hidden_size for the embedding, then as many for each of the n_deepstack blocks. */
+/* Floats of an output row: out_hidden_size for the embedding, then as many for each of the
+ * n_deepstack blocks. */
 size_t vit_row_width(const vit *v);
 
-/* Where patch rows come from: an array [t*h*w, patch_dim], or a function that writes `n` of them from row `first` on, so
- * that they need not all be there as floats. */
+/* Where patch rows come from: an array [t*h*w, patch_dim], or a function that writes `n` of them
+ * from row `first` on, so that they need not all be there as floats. */
 typedef struct vit_rows {
     const float *rows; /* NULL: read */
     void (*read)(const void *ctx, float *rows, size_t first, size_t n);
@@ -57,9 +58,9 @@ size_t vit_scratch_bytes(const vit *v, size_t n_patches);
 /* Gives back the scratch if it has more than max_bytes. */
 void vit_trim(vit *v, size_t max_bytes);
 
-/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, vit_row_width]. last_hidden, if not NULL, receives the rows before
- * the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept inside.
- * ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
+/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, vit_row_width]. last_hidden, if not NULL, receives
+ * the rows before the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept
+ * inside. ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
 MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,
                                int32_t t, int32_t h, int32_t w, err_detail *detail);
 

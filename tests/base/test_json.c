@@ -1,4 +1,5 @@
-/* json: what RFC 8259 allows must parse, everything else must fail with a place; values keep their text. */
+/* json: what RFC 8259 allows must parse, everything else must fail with a place; values keep their
+ * text. */
 #include "base/json.h"
 
 #include "base/limits.h"

@@ -1,4 +1,5 @@
-/* ledger: what fits, who waits and in which order, who is refused, and many threads that never hold more than the limit. */
+/* ledger: what fits, who waits and in which order, who is refused, and many threads that never hold
+ * more than the limit. */
 #include "base/ledger.h"
 
 #include <pthread.h>
@@ -22,10 +23,10 @@ static void test_one_thread(void)
     CHECK_OK(ledger_take(&b, "this", 10 << 20, NULL, &d), d);
 
     /* What could never fit is refused at once, and what one has counts. */
-    CHECK_INT(ledger_take(&a, "the picture", 101 << 20, NULL, &d), ERR_LIMIT);
+    CHECK_INT(ledger_take(&a, "the image", 101 << 20, NULL, &d), ERR_LIMIT);
     CHECK_STR(d.name, "memory_limit");
-    CHECK(strstr(d.text, "the picture") && strstr(d.text, "100 MiB"));
-    CHECK_INT(ledger_take(&a, "the picture", 51 << 20, NULL, &d), ERR_LIMIT);
+    CHECK(strstr(d.text, "the image") && strstr(d.text, "100 MiB"));
+    CHECK_INT(ledger_take(&a, "the image", 51 << 20, NULL, &d), ERR_LIMIT);
     CHECK_INT(a.bytes, 50 << 20);
 
     /* A lower limit takes nothing away. */

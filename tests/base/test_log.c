@@ -1,4 +1,5 @@
-/* log: levels, the forms of a line, no forged lines, threads that do not mix, files that are rotated. */
+/* log: levels, the forms of a line, no forged lines, threads that do not mix, files that are
+ * rotated. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -133,7 +134,8 @@ static void test_json(bytes *out)
     CHECK_INT(strlen(json_str(json_get(root, "time"), "")), strlen("2026-11-20T12:07:01.123Z"));
     json_free(doc);
 
-    /* Words key=value are members too; what would be twice, what is no name and what has no value is not. */
+    /* Words key=value are members too; what would be twice, what is no name and what has no value
+     * is not. */
     capture();
     log_set_format(LOG_JSON);
     log_warn("srv", "req=r_1 GET /x?a=b 200 prompt=1432 (cached 1200) ttft=3.2s n=-0.5 big=1e99 level=debug "

@@ -38,7 +38,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             const files = page.locator('chat-composer input[multiple]');
             await files.setInputFiles(join(SAMPLES, 'outlines.png'));
             await page.locator('.tray .thumb img').waitFor();
-            const camera = page.getByLabel('Take a picture');
+            const camera = page.getByLabel('Take a photo');
             assert.equal(await camera.count(), phone ? 1 : 0);
             if (phone) assert.equal(await camera.getAttribute('capture'), 'environment');
             await files.setInputFiles({
@@ -46,7 +46,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             });
             await page.getByRole('button', { name: /Show its pages/ }).waitFor();
             await page.getByRole('button', { name: 'Think', exact: true }).click();
-            await check(page, 'picture and document attached');
+            await check(page, 'image and document attached');
             await send(page, 'fixture markdown.md');
             await lastAnswer(page);
             await page.locator('pre .tok-keyword').first().waitFor();
@@ -94,7 +94,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await check(page, 'keys');
             await page.keyboard.press('Escape');
             await page.getByRole('button', { name: 'Show outlines.png large' }).click();
-            await check(page, 'picture');
+            await check(page, 'image');
             await page.keyboard.press('Escape');
             if (phone) {
                 await page.getByRole('button', { name: 'Show the list of chats' }).click();

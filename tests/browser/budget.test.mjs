@@ -20,7 +20,7 @@ function files(folder) {
 }
 
 test('page and libraries fit in 150 KB gzip, what is loaded on demand aside', () => {
-    const counted = files(WEB).filter((path) => !/README|samples|licenses|SHA256SUMS|(temml|pdf|pdf-worker|film-strip|film-plan|history_server|server-status|model-list|transfer)\.js$/.test(relative(WEB, path)));
+    const counted = files(WEB).filter((path) => !/README|samples|licenses|SHA256SUMS|(temml|pdf|pdf-worker|video-strip|video-plan|history_server|server-status|model-list|transfer)\.js$/.test(relative(WEB, path)));
     const total = counted.reduce((sum, path) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
     console.log(`page and libraries: ${(total / 1024).toFixed(1)} KB gzip in ${counted.length} files`);
     assert.ok(total <= BUDGET, `${total} bytes`);
@@ -47,7 +47,7 @@ test('no page file makes HTML from text', () => {
 
 test('every module that each page needs is fetched ahead', () => {
     const page = readFileSync(join(WEB, 'index.html'), 'utf8');
-    for (const name of readdirSync(join(WEB, 'js'))) if (!/^(pdf|film-strip|film-plan|history_server|server-status|model-list|transfer)\.js$/.test(name)) assert.ok(page.includes(`"js/${name}"`), `${name} has no modulepreload`);
+    for (const name of readdirSync(join(WEB, 'js'))) if (!/^(pdf|video-strip|video-plan|history_server|server-status|model-list|transfer)\.js$/.test(name)) assert.ok(page.includes(`"js/${name}"`), `${name} has no modulepreload`);
 });
 
 test('a conversation of 2,000 messages: only its end is built, and scrolling up moves what is read by nothing else', async (t) => {

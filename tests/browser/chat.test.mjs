@@ -62,9 +62,9 @@ test('the whole conversation goes along with the next question', async () => {
     await done();
 });
 
-test('a picture by file dialog: thumbnail, removal, and it is sent byte for byte', async () => {
+test('an image by file dialog: thumbnail, removal, and it is sent byte for byte', async () => {
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').setInputFiles([join(SAMPLES, 'outlines.png'), join(SAMPLES, 'bars.jpg')]);
+    await page.getByLabel('Add images').setInputFiles([join(SAMPLES, 'outlines.png'), join(SAMPLES, 'bars.jpg')]);
     await page.locator('.tray .thumb img').nth(1).waitFor();
     await page.getByRole('button', { name: 'Remove bars.jpg' }).click();
     assert.equal(await page.locator('.tray .thumb').count(), 1);
@@ -73,25 +73,25 @@ test('a picture by file dialog: thumbnail, removal, and it is sent byte for byte
     const part = server.requests[0].body.input[0].content[0];
     assert.equal(part.type, 'input_image');
     assert.equal(part.image_url, `data:image/png;base64,${(await png()).base64}`);
-    assert.equal(await page.locator('.question .picture img').count(), 1);
+    assert.equal(await page.locator('.question .image img').count(), 1);
     assert.match(await page.locator('.figures').innerText(), /media route/);
     await done();
 });
 
-test('a picture by drop, with an overlay while it hovers', async () => {
+test('an image by drop, with an overlay while it hovers', async () => {
     const { page, done } = await openChat(browser, server.url);
     const files = [await png()];
     await transfer(page, 'main', 'dragenter', files);
-    await page.getByText('Drop pictures anywhere').waitFor();
+    await page.getByText('Drop images anywhere').waitFor();
     await transfer(page, 'main', 'drop', files);
     await page.locator('.tray .thumb img').waitFor();
-    assert.equal(await page.getByText('Drop pictures anywhere').count(), 0);
+    assert.equal(await page.getByText('Drop images anywhere').count(), 0);
     await page.getByRole('button', { name: 'Send' }).click();
     assert.match(await lastAnswer(page), /three objects/);
     await done();
 });
 
-test('a picture by paste, and it opens large', async () => {
+test('an image by paste, and it opens large', async () => {
     const { page, done } = await openChat(browser, server.url);
     await transfer(page, 'chat-composer textarea', 'paste', [await png()]);
     await page.locator('.tray .thumb img').waitFor();
@@ -104,7 +104,7 @@ test('a picture by paste, and it opens large', async () => {
     await done();
 });
 
-test('a large picture is made smaller before it is sent', async () => {
+test('a large image is made smaller before it is sent', async () => {
     const { page, done } = await openChat(browser, server.url);
     const base64 = await page.evaluate(async () => {
         const canvas = new OffscreenCanvas(4000, 3000);
@@ -127,7 +127,7 @@ test('a large picture is made smaller before it is sent', async () => {
     await done();
 });
 
-test('what is not a picture is refused in words, before sending', async () => {
+test('what is not an image is refused in words, before sending', async () => {
     const { page, done } = await openChat(browser, server.url);
     const text = Buffer.from('hello').toString('base64');
     await transfer(page, 'main', 'drop', [
@@ -144,24 +144,25 @@ test('what is not a picture is refused in words, before sending', async () => {
     await done();
 });
 
-test('a film goes along where the model can watch it, and is refused where not', async () => {
-    // The smallest thing that looks like WebM: the browser cannot play it, and it is sent all the same.
-    const film = { name: 'film.webm', mime: 'video/webm', base64: Buffer.from('\x1aE\xdf\xa3\x01\0\0\0webm', 'latin1').toString('base64') };
+test('a video goes along where the model can watch it, and is refused where not', async () => {
+    // The smallest thing that looks like WebM: the browser cannot play it, and it is sent all the
+    // same.
+    const video = { name: 'video.webm', mime: 'video/webm', base64: Buffer.from('\x1aE\xdf\xa3\x01\0\0\0webm', 'latin1').toString('base64') };
     const { page, done } = await openChat(browser, server.url);
-    await transfer(page, 'main', 'drop', [film]);
-    assert.match(await page.locator('.refused').innerText(), /Seedling cannot watch films/);
+    await transfer(page, 'main', 'drop', [video]);
+    assert.match(await page.locator('.refused').innerText(), /Seedling cannot read videos/);
     server.options.modalities = ['text', 'image', 'video'];
     await page.reload();
-    await page.getByLabel('Add pictures, films or text').waitFor({ state: 'attached' });
-    await transfer(page, 'main', 'drop', [film]);
+    await page.getByLabel('Add images, videos or text').waitFor({ state: 'attached' });
+    await transfer(page, 'main', 'drop', [video]);
     await page.locator('.tray .thumb video').waitFor();
     await send(page, 'What happens?');
     await lastAnswer(page);
-    assert.deepEqual(server.requests[0].body.input[0].content[0], { type: 'input_video', video_url: `data:video/webm;base64,${film.base64}` });
+    assert.deepEqual(server.requests[0].body.input[0].content[0], { type: 'input_video', video_url: `data:video/webm;base64,${video.base64}` });
     await done();
 });
 
-test('a model without eyes refuses pictures', async () => {
+test('a model without vision refuses images', async () => {
     server.options.modalities = ['text'];
     const { page, done } = await openChat(browser, server.url);
     await page.getByPlaceholder('Ask something', { exact: true }).waitFor();
@@ -211,7 +212,7 @@ test('thinking is folded away with its duration', async () => {
 test('progress has a bar and words for every phase', async () => {
     server.options.progressMs = 600_000; // the test tells the phases itself
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
     await until(() => server.requests.length === 1, 'the question');
@@ -221,8 +222,8 @@ test('progress has a bar and words for every phase', async () => {
     };
     server.send({ type: 'response.queued', queue_position: 3, stream_id: server.requests[0].body.stream_id });
     await page.locator('.working-text', { hasText: 'In the queue · 3 before you' }).waitFor();
-    await told('media_decode', 1, 1, 'Opening the picture');
-    await told('vision_encode', 6, 10, 'Looking at the picture · 60 %');
+    await told('media_decode', 1, 1, 'Opening the image');
+    await told('vision_encode', 6, 10, 'Encoding the image · 60 %');
     await told('prefill', 60, 300, 'Reading the conversation · 60 of 300 tokens');
     assert.equal(await page.locator('.working progress').evaluate((bar) => bar.value), 0.2);
     await page.getByRole('button', { name: 'Stop the answer' }).click();
@@ -277,16 +278,16 @@ test('new chat, history, search, rename, delete and undo', async () => {
     await done();
 });
 
-test('a chat with its picture survives a reload', async () => {
+test('a chat with its image survives a reload', async () => {
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
     const text = await lastAnswer(page);
     assert.match(page.url(), /#\/c\/c_/);
     await page.reload();
     assert.equal(await lastAnswer(page), text);
-    const width = await page.locator('.question .picture img').evaluate(async (image) => {
+    const width = await page.locator('.question .image img').evaluate(async (image) => {
         await image.decode();
         return image.naturalWidth;
     });
@@ -305,7 +306,7 @@ test('a chat with its picture survives a reload', async () => {
     await page.evaluate(() => {
         const { chat } = document.querySelector('parley-app');
         const message = Object.values(chat.current.messages).find((one) => one.attachments);
-        message.attachments[0].blob = new Blob(['no picture'], { type: 'image/png' });
+        message.attachments[0].blob = new Blob(['no image'], { type: 'image/png' });
         chat.show(message);
     });
     await page.getByText('outlines.png cannot be shown: the file is damaged').waitFor();
@@ -353,7 +354,7 @@ test('the keyboard alone is enough', async () => {
             }),
         );
     }
-    for (const name of ['New chat', 'Settings', 'Add pictures', 'Think', 'Delete say line one', 'About the model']) {
+    for (const name of ['New chat', 'Settings', 'Add images', 'Think', 'Delete say line one', 'About the model']) {
         const found = [...reached].some((text) => text?.includes(name === 'About the model' ? 'Seedling' : name));
         assert.ok(found, `${name} is not reached by Tab: ${[...reached].join(' | ')}`);
     }
@@ -433,7 +434,7 @@ test('copy works without a secure context', async () => {
     await done();
 });
 
-test('the samples send their picture', async () => {
+test('the samples send their image', async () => {
     const { page, done } = await openChat(browser, server.url);
     const samples = page.locator('.sample');
     await samples.nth(2).waitFor();
@@ -489,7 +490,7 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     await page.locator('.queue li').first().getByRole('button', { name: 'Edit' }).click();
     assert.match(await field.inputValue(), /^say two and more/);
     assert.equal(await page.locator('.queue li').count(), 1);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await field.fill('What is it?');
     await field.press('Enter');
@@ -526,7 +527,7 @@ test('the file of a waiting question is freed with it, and kept again when it is
         };
     }));
     const wait = async () => {
-        await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+        await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
         await page.locator('.tray .thumb img').waitFor();
         await page.getByRole('button', { name: 'Send after this answer' }).click();
         await until(async () => (await stored()) === 1, 'the file to be kept');
@@ -546,7 +547,7 @@ test('the file of a waiting question is freed with it, and kept again when it is
     assert.match(await lastAnswer(page), /three objects/);
     await page.reload();
     await lastAnswer(page);
-    assert.equal(await page.locator('.question .picture img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
+    assert.equal(await page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
     await done();
 });
 
@@ -594,7 +595,7 @@ test('text files and long pasted text go along as files', async () => {
         { name: 'bin.txt', mime: 'text/plain', base64: Buffer.from([0xff, 0xfe, 0, 1]).toString('base64') },
     ]);
     await page.locator('.tray .file-thumb').waitFor();
-    assert.match(await page.locator('.refused').innerText(), /bin\.txt is neither a picture nor UTF-8 text/);
+    assert.match(await page.locator('.refused').innerText(), /bin\.txt is neither an image nor UTF-8 text/);
     await page.evaluate(() => {
         const data = new DataTransfer();
         data.setData('text/plain', 'word '.repeat(2000));
@@ -612,7 +613,7 @@ test('text files and long pasted text go along as files', async () => {
 
 test('chats go out as JSON and Markdown and come back, and a wrong file is refused', async () => {
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
     const text = await lastAnswer(page);
@@ -620,7 +621,7 @@ test('chats go out as JSON and Markdown and come back, and a wrong file is refus
     const [json] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export all' }).click()]);
     const [markdown] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'This one as Markdown' }).click()]);
     assert.equal(markdown.suggestedFilename(), 'What is it.md');
-    assert.match(await readFile(await markdown.path(), 'utf8'), /## You\n\n\*Picture: outlines\.png\*\n\nWhat is it\?\n\n## Seedling/);
+    assert.match(await readFile(await markdown.path(), 'utf8'), /## You\n\n\*Image: outlines\.png\*\n\nWhat is it\?\n\n## Seedling/);
     await page.getByLabel('Import').setInputFiles({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from('{"a":1}') });
     await page.getByText('holds no exported chats').waitFor();
     await page.getByLabel('Import').setInputFiles(await json.path());
@@ -630,7 +631,7 @@ test('chats go out as JSON and Markdown and come back, and a wrong file is refus
     assert.equal(await page.locator('.entry').count(), 2);
     await page.locator('.entry:not(.current) a').click();
     assert.equal(await lastAnswer(page), text);
-    assert.equal(await page.locator('.question .picture img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
+    assert.equal(await page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
     await done();
 });
 
@@ -651,7 +652,7 @@ test('an answer can be put in other words, and Up edits the last question', asyn
     await done();
 });
 
-test('an answer that was cut or stopped is gone on with, in place', async () => {
+test('an answer that was cut or stopped is continued, in place', async () => {
     const { page, done } = await openChat(browser, server.url);
     await page.getByRole('button', { name: 'Settings' }).click();
     await page.getByLabel('Longest answer').fill('3');
@@ -671,7 +672,7 @@ test('an answer that was cut or stopped is gone on with, in place', async () => 
     await done();
 });
 
-test('what is gone on with survives a lost connection and a reload: nothing lost, nothing twice', async () => {
+test('what is continued survives a lost connection and a reload: nothing lost, nothing twice', async () => {
     server.options.holdAfter = 50;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
@@ -697,7 +698,7 @@ test('what is gone on with survives a lost connection and a reload: nothing lost
     await done();
 });
 
-test('a call of a tool is shown with what it asked, what came of it, and goes along later', async () => {
+test('a tool call is shown with what it asked, what came of it, and goes along later', async () => {
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'tool It is 21 degrees in Ulm.');
     assert.equal(await lastAnswer(page), 'It is 21 degrees in Ulm.');
@@ -723,7 +724,7 @@ test('a call of a tool is shown with what it asked, what came of it, and goes al
     await done();
 });
 
-test('a PDF goes along as its text, or as pictures of its pages; a locked, a damaged or an unreadable one is refused in words', async () => {
+test('a PDF goes along as its text, or as images of its pages; a locked, a damaged or an unreadable one is refused in words', async () => {
     const { page, done } = await openChat(browser, server.url);
     const choose = (name, buffer) => page.locator('chat-composer input[multiple]').setInputFiles({ name, mimeType: 'application/pdf', buffer });
     const lines = ['The first line of the report says what it is about.', 'The second line says a little more than that.'];
@@ -736,7 +737,7 @@ test('a PDF goes along as its text, or as pictures of its pages; a locked, a dam
         `File report.pdf:\n\`\`\`\n--- Page 1 of 2 ---\n${lines.join('\n')}\n\n--- Page 2 of 2 ---\nA second page, with enough letters on it to count as text.\n\`\`\``,
     );
     await choose('report.pdf', textPdf([lines, lines]));
-    await page.getByRole('button', { name: /text of 2 pages\. Show its pages as pictures instead/ }).click();
+    await page.getByRole('button', { name: /text of 2 pages\. Show its pages as images instead/ }).click();
     await page.locator('.tray .thumb img').nth(1).waitFor();
     assert.equal(await page.locator('.file-thumb').count(), 0);
     const dark = await page.locator('.tray .thumb img').first().evaluate(async (image) => {
@@ -755,7 +756,7 @@ test('a PDF goes along as its text, or as pictures of its pages; a locked, a dam
     await page.locator('.tray .thumb img').nth(15).waitFor();
     await page.getByText('Only the first 16 of 18 pages of scan.pdf').waitFor();
     await send(page, 'What is it?');
-    assert.equal(await lastAnswer(page), 'I see 16 pictures.');
+    assert.equal(await lastAnswer(page), 'I see 16 images.');
     await choose('locked.pdf', lockedPdf());
     await page.getByText('locked.pdf is locked with a password').waitFor();
     await choose('broken.pdf', Buffer.from('%PDF-1.7\nnothing of the kind'));
@@ -764,6 +765,6 @@ test('a PDF goes along as its text, or as pictures of its pages; a locked, a dam
     await page.reload();
     await page.getByPlaceholder('Ask something', { exact: true }).waitFor();
     await choose('scan.pdf', scannedPdf(1));
-    await page.getByText('scan.pdf holds no text but pictures of pages, and Seedling reads text only').waitFor();
+    await page.getByText('scan.pdf holds no text but images of pages, and Seedling reads text only').waitFor();
     await done();
 });

@@ -1,4 +1,5 @@
-/** A page of another origin uses the API of the real server: allowed it reads every answer, not allowed none. */
+/** A page of another origin uses the API of the real server: allowed it reads every answer, not
+ * allowed none. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -40,7 +41,8 @@ after(async () => {
     await new Promise((resolve) => server.on('exit', resolve));
 });
 
-/** What a script of the page sees of a request: status, what the body says, a header; or the fault. */
+/** What a script of the page sees of a request: status, what the body says, a header; or the
+ * fault. */
 const ask = (page, path, options = {}) =>
     page.evaluate(
         async ([target, init]) => {

@@ -1,4 +1,5 @@
-/** What the browser tests share: Chromium, a page that notes every fault, and the ways a person acts on it. */
+/** What the browser tests share: Chromium, a page that notes every fault, and the ways a person
+ * acts on it. */
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +7,8 @@ import { chromium } from 'playwright-core';
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const SAMPLES = join(here, 'fixtures');
-/** How long a test waits for anything: nobody waits that long unless it is broken or the machine is very busy. */
+/** How long a test waits for anything: nobody waits that long unless it is broken or the machine is
+ * very busy. */
 const PATIENCE_MS = Number(process.env.PARLEY_PATIENCE_MS ?? 120_000);
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
@@ -22,8 +24,9 @@ export function launch() {
 }
 
 /**
- * A fresh browser profile with the chat open. Faults are gathered in `faults`: script errors, policy violations and
- * requests to anywhere but the server; `done()` asserts that there are none and closes it.
+ * A fresh browser profile with the chat open. Faults are gathered in `faults`: script errors,
+ * policy violations and requests to anywhere but the server; `done()` asserts that there are none
+ * and closes it.
  *
  * @param {import('playwright-core').Browser} browser @param {string} url
  * @param {import('playwright-core').BrowserContextOptions & {phone?: boolean}} [options]
@@ -98,7 +101,8 @@ export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
     }
 }
 
-/** Drops or pastes files: builds a DataTransfer in the page, as a real drop cannot be made from outside. */
+/** Drops or pastes files: builds a DataTransfer in the page, as a real drop cannot be made from
+ * outside. */
 export async function transfer(page, selector, type, files) {
     await page.evaluate(
         ({ selector, type, files }) => {

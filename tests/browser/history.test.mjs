@@ -1,6 +1,7 @@
 /**
- * Chats that the server keeps, in the page and the real server (with the double of the engine in it): what one device
- * writes another one sees, and nothing is lost when either goes away. Needs build/parley_fake beside PARLEY_BIN.
+ * Chats that the server keeps, in the page and the real server (with the double of the engine in
+ * it): what one device writes another one sees, and nothing is lost when either goes away. Needs
+ * build/parley_fake beside PARLEY_BIN.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -58,7 +59,7 @@ const untilKept = (url, n) =>
 test('a second device sees the chat, follows it, and answers in it', { skip }, async () => {
     const server = await startFresh('two');
     const first = await openChat(browser, server.url);
-    await first.page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await first.page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await first.page.locator('.tray .thumb img').waitFor();
     await send(first.page, 'hello from one');
     assert.match(await lastAnswer(first.page), /hello from one/);
@@ -67,7 +68,7 @@ test('a second device sees the chat, follows it, and answers in it', { skip }, a
     const second = await openChat(browser, server.url);
     await second.page.locator('.entry-title', { hasText: 'hello from one' }).click();
     assert.match(await lastAnswer(second.page), /hello from one/);
-    await until(() => second.page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the picture');
+    await until(() => second.page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the image');
     await send(second.page, 'and from two');
     assert.match(await lastAnswer(second.page), /and from two/);
 
@@ -199,10 +200,10 @@ test('a full history is said, the chat stays in the browser, and goes there once
     await server.stop();
 });
 
-test('chats of before move to the server, once and with their pictures', { skip }, async () => {
+test('chats of before move to the server, once and with their images', { skip }, async () => {
     const plain = await start();
     const { page, done } = await openChat(browser, plain.url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'an old chat');
     await lastAnswer(page);
@@ -212,13 +213,13 @@ test('chats of before move to the server, once and with their pictures', { skip 
     await page.getByRole('button', { name: 'Move to the server' }).click();
     await until(async () => (await kept(server.url)).data.length === 1, 'the chat to be moved');
     await until(async () => (await page.getByRole('button', { name: 'Move to the server' }).count()) === 0, 'the offer to go');
-    const [picture] = (await firstKept(server.url)).messages[0].attachments;
-    assert.match(picture.sha256, /^[0-9a-f]{64}$/);
+    const [image] = (await firstKept(server.url)).messages[0].attachments;
+    assert.match(image.sha256, /^[0-9a-f]{64}$/);
     await page.reload();
     await until(async () => (await entries(page)).length === 1, 'the list');
     assert.equal(await page.getByRole('button', { name: 'Move to the server' }).count(), 0);
     await page.locator('.entry a').click();
-    await until(() => page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the picture');
+    await until(() => page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the image');
     await done();
     await server.stop();
 });

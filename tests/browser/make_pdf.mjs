@@ -1,4 +1,5 @@
-/** Small PDF documents for the tests, written by hand: pages of text, pages that are pictures, a locked one. */
+/** Small PDF documents for the tests, written by hand: pages of text, pages that are images, a
+ * locked one. */
 
 /** @param {string[]} objects bodies of object 1, 2, ... @param {string} [trailer] */
 function pdf(objects, trailer = '') {
@@ -30,7 +31,7 @@ export function textPdf(pages) {
     ]);
 }
 
-/** Pages that are one red picture each, as a scanner makes them. @param {number} pages */
+/** Pages that are one red image each, as a scanner makes them. @param {number} pages */
 export function scannedPdf(pages) {
     const kids = Array.from({ length: pages }, () => '3 0 R').join(' ');
     return pdf([

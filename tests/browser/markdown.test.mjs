@@ -20,7 +20,8 @@ after(async () => {
     await server.close();
 });
 
-/** Renders texts with the page's own renderer, each in a host of its own; returns the hosts' HTML without markers. */
+/** Renders texts with the page's own renderer, each in a host of its own; returns the hosts' HTML
+ * without markers. */
 async function rendered(page, texts, finished = true) {
     return page.evaluate(
         async ({ texts, finished }) => {
@@ -118,7 +119,7 @@ test('no script runs and nothing leaves the page, as model output and as user te
             tags: [...new Set(elements.map((element) => element.localName))],
             handlers: elements.flatMap((element) => element.getAttributeNames()).filter((name) => /^on|^ping$|^style$|^srcdoc$/.test(name)),
             links: elements.filter((element) => element.hasAttribute('href')).map((element) => element.getAttribute('href')),
-            pictures: elements.filter((element) => element.localName === 'img').map((element) => element.src),
+            images: elements.filter((element) => element.localName === 'img').map((element) => element.src),
         };
     });
     for (const tag of ['script', 'iframe', 'object', 'embed', 'style', 'link', 'meta', 'base', 'form', 'video', 'audio', 'template', 'parley-app', 'marquee']) {
@@ -126,7 +127,7 @@ test('no script runs and nothing leaves the page, as model output and as user te
     }
     assert.deepEqual(seen.handlers, []);
     assert.deepEqual(seen.links.filter((href) => !allowed.test(href)), []);
-    assert.deepEqual(seen.pictures, []);
+    assert.deepEqual(seen.images, []);
     assert.ok(html.every((text) => typeof text === 'string'));
     for (let i = 0; i < attacks.length; i += 20) {
         await send(page, `say ${attacks.slice(i, i + 20).join('\n\n')}`);
@@ -202,10 +203,10 @@ test('raw HTML is shown as the text it is', async () => {
     await done();
 });
 
-test('remote pictures become a link that says so', async () => {
+test('remote images become a link that says so', async () => {
     const { page, done } = await openChat(browser, server.url);
     const [chip] = await rendered(page, ['![a cat](https://evil.example/cat.png)']);
-    assert.match(chip, /Picture not loaded: a cat \(evil\.example\)/);
+    assert.match(chip, /Image not loaded: a cat \(evil\.example\)/);
     assert.match(chip, /rel="noopener noreferrer"/);
     await done();
 });

@@ -1,6 +1,7 @@
 /**
- * What the page costs: first paint from the real server, a long answer as it streams, a conversation of 2,000 messages.
- * Prints figures and asserts nothing; docs/performance.md keeps them. Best on a machine that does nothing else.
+ * What the page costs: first paint from the real server, a long answer as it streams, a
+ * conversation of 2,000 messages. Prints figures and asserts nothing; docs/performance.md keeps
+ * them. Best on a machine that does nothing else.
  *
  *     node tests/browser/measure.mjs [paint] [stream] [long]     all of them without a word
  */
@@ -20,7 +21,8 @@ const sorted = (values) => [...values].sort((a, b) => a - b);
 const median = (values) => sorted(values)[values.length >> 1];
 const show = (values, digits = 0) => `${median(values).toFixed(digits)} (${values.map((one) => one.toFixed(digits)).join(', ')})`;
 
-/** From the start of the navigation, with an empty cache each time: the first words, and the field to write in. */
+/** From the start of the navigation, with an empty cache each time: the first words, and the field
+ * to write in. */
 async function paint() {
     const program = process.env.PARLEY_BIN ?? join(root, 'build/parley');
     const server = spawn(program, ['serve', '-m', join(root, 'assets/seedling'), '--port', '0']);
@@ -53,7 +55,8 @@ async function paint() {
     console.log(`first contentful paint: ${show(first)} ms; the field to write in: ${show(ready)} ms`);
 }
 
-/** Seconds of processor time of a process, and of its main thread, without a debugger that would cost some itself. */
+/** Seconds of processor time of a process, and of its main thread, without a debugger that would
+ * cost some itself. */
 function processorTime(pid) {
     const of = (path) => Number(readFileSync(path, 'utf8').split(' ')[0]) / 1e9;
     const all = readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + of(`/proc/${pid}/task/${thread}/schedstat`), 0);

@@ -1,12 +1,13 @@
 /**
- * A test double of the server: the same page, the same protocols, and faults on demand. Node built-ins alone; the
- * WebSocket frames are read and written by hand.
+ * A test double of the server: the same page, the same protocols, and faults on demand. Node
+ * built-ins alone; the WebSocket frames are read and written by hand.
  *
  *     const server = await startMock({ ... });   // server.url, server.requests, server.drop(), server.close()
  *
- * What it answers follows from the last user text: `say X` repeats X, `long` streams many words, `error CODE` fails,
- * `tool X` calls a tool and then says X (`-`: gets no result and says nothing), `fixture NAME` sends tests/browser/fixtures/NAME. An answer that is to be gone
- * on with gets the rest of its words. Options can change at any time through `server.options`.
+ * What it answers follows from the last user text: `say X` repeats X, `long` streams many words,
+ * `error CODE` fails, `tool X` calls a tool and then says X (`-`: gets no result and says nothing),
+ * `fixture NAME` sends tests/browser/fixtures/NAME. An answer that is to be continued
+ *  gets the rest of its words. Options can change at any time through `server.options`.
  */
 import { createServer } from 'node:http';
 import { createHash, randomUUID } from 'node:crypto';
@@ -37,7 +38,7 @@ const DEFAULTS = {
     version: '0.1.0',
     modalities: ['text', 'image'],
     thinkingCapability: true,
-    video: undefined, // capabilities.video: how films are sampled and sized
+    video: undefined, // capabilities.video: how videos are sampled and sized
     key: '', // ask for this API key
     greet: true,
     state: 'ready',
@@ -156,7 +157,7 @@ export async function startMock(given = {}) {
         else if (word('tool') !== null) Object.assign(result, { tool: true, text: word('tool') === '-' ? '' : word('tool') });
         else if (/^long/i.test(text)) {
             for (let i = 0; i < 400; i += 1) result.text += `word${i}${i % 12 === 11 ? '.\n\n' : ' '}`;
-        } else if (images) result.text = images > 1 ? `I see ${images} pictures.` : 'The picture shows three objects on a yellow background: a red cross, a blue outlined triangle and a gray triangle.';
+        } else if (images) result.text = images > 1 ? `I see ${images} images.` : 'The image shows three objects on a yellow background: a red cross, a blue outlined triangle and a gray triangle.';
         else result.text = `You said: ${text}`;
         return result;
     }
@@ -186,7 +187,8 @@ export async function startMock(given = {}) {
 
     // ---- responses over HTTP: the same log, read by another kind of client ----
 
-    /** What `create` and `drop` see of an HTTP client. @param {import('node:http').ServerResponse} reply */
+    /** What `create` and `drop` see of an HTTP client.
+     * @param {import('node:http').ServerResponse} reply */
     function httpClient(reply) {
         const client = {
             socket: reply.socket,
@@ -264,7 +266,8 @@ export async function startMock(given = {}) {
         limits: { max_text_frame: options.maxTextFrame, max_images: 16, n_ctx: options.nContext, log_ttl_s: 300, ping_ms: 20000 },
     });
 
-    /** POST /models/load: another model takes the place of the loaded one; one that has no architecture cannot be loaded. */
+    /** POST /models/load: another model takes the place of the loaded one; one that has no
+     * architecture cannot be loaded. */
     async function load(request, json) {
         let body = '';
         for await (const data of request) body += data;

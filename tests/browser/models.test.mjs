@@ -1,4 +1,5 @@
-/** Several models: the list in the dialog, choosing another, one that cannot be loaded; with the mock and with the program. */
+/** Several models: the list in the dialog, choosing another, one that cannot be loaded; with the
+ * mock and with the program. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
@@ -44,7 +45,7 @@ test('another model is chosen, and the page is that of the new one', async (t) =
     const server = await startMock({ models: MODELS });
     t.after(() => server.close());
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').waitFor({ state: 'attached' });
+    await page.getByLabel('Add images').waitFor({ state: 'attached' });
     await openList(page);
     const list = page.getByRole('region', { name: 'Models' });
     assert.match(await list.innerText(), /seedling[\s\S]*in use[\s\S]*blind 381\.5 MB · text only[\s\S]*torn cannot be loaded: torn\/model\.safetensors/);
@@ -53,7 +54,7 @@ test('another model is chosen, and the page is that of the new one', async (t) =
     await list.getByText('in use').waitFor();
     await name(page, 'Blind');
     await page.keyboard.press('Escape');
-    assert.equal(await page.getByLabel('Add pictures').count(), 0);
+    assert.equal(await page.getByLabel('Add images').count(), 0);
     await send(page, 'say changed');
     assert.equal(await lastAnswer(page), 'changed');
     assert.equal(server.requests.at(-1).body.model, 'blind');
@@ -100,12 +101,12 @@ test('the program switches between two checkpoints', { skip }, async (t) => {
     const { page, done } = await openChat(browser, url);
     const other = await openChat(browser, url);
     await name(page, 'Eyes');
-    await page.getByLabel('Add pictures').waitFor({ state: 'attached' });
+    await page.getByLabel('Add images').waitFor({ state: 'attached' });
     await openList(page);
     await page.getByRole('button', { name: 'Use rough' }).click();
     await name(page, 'Rough');
     await name(other.page, 'Rough'); /* another open page hears of it */
-    await page.getByLabel('Add pictures').waitFor({ state: 'detached' });
+    await page.getByLabel('Add images').waitFor({ state: 'detached' });
     await page.keyboard.press('Escape');
     await send(page, 'hello');
     await lastAnswer(page);
@@ -113,7 +114,7 @@ test('the program switches between two checkpoints', { skip }, async (t) => {
     await openList(page);
     await page.getByRole('button', { name: 'Use eyes' }).click();
     await name(page, 'Eyes');
-    await page.getByLabel('Add pictures').waitFor({ state: 'attached' });
+    await page.getByLabel('Add images').waitFor({ state: 'attached' });
     await other.done();
     await done();
 });

@@ -1,6 +1,6 @@
 /**
- * 515 and more strings that have broken pages, parsers and stores: our own list, made of short tables so that it can be
- * read. Used as what a model says and as what a user types.
+ * 515 and more strings that have broken pages, parsers and stores: our own list, made of short
+ * tables so that it can be read. Used as what a model says and as what a user types.
  */
 const join = (...lists) => lists.flat();
 const each = (list, make) => list.map(make);

@@ -19,7 +19,8 @@ afterEach(() => server.close());
 const LONG = Array.from({ length: 400 }, (_, i) => `word${i}`);
 const words = (text) => text.split(/[\s.]+/).filter(Boolean);
 
-/** Points of an answer of 400 words, the same every time, so that a failure can be looked at. @param {number} seed */
+/** Points of an answer of 400 words, the same every time, so that a failure can be looked at.
+ * @param {number} seed */
 function randomCuts(seed, answers, each) {
     const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
     const cuts = Array.from({ length: answers }, () => Array.from({ length: each }, () => Math.floor(random() * 399)).sort((a, b) => a - b));
@@ -28,7 +29,8 @@ function randomCuts(seed, answers, each) {
     return cuts;
 }
 
-/** Asks for the long answer once for each list of points, and cuts the connection at each of them. */
+/** Asks for the long answer once for each list of points, and cuts the connection at each of
+ * them. */
 async function cutAt(page, cuts) {
     for (const points of cuts) {
         server.options.replayAll = points === cuts[1]; // then what comes twice is seen by its number
@@ -142,7 +144,7 @@ test('a server that forgot the answer: what was said stays, with words', async (
 test('without WebSocket it falls back to server-sent events by itself', async () => {
     server.options.upgrade = false;
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await page.getByRole('button', { name: 'Think', exact: true }).click();
     await send(page, 'What is it?');
@@ -166,7 +168,7 @@ test('without WebSocket it falls back to server-sent events by itself', async ()
 test('a message larger than a frame goes over HTTP', async () => {
     server.options.maxTextFrame = 2000;
     const { page, done } = await openChat(browser, server.url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
     assert.match(await lastAnswer(page), /three objects/);

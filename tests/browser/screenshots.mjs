@@ -1,5 +1,5 @@
 /**
- * Pictures of the page in its states, for the documentation and for looking at.
+ * Images of the page in its states, for the documentation and for looking at.
  *
  *     node screenshots.mjs               the small set that docs/screenshots/ keeps
  *     node screenshots.mjs --all DIR     every state, light and dark, desktop and phone
@@ -14,9 +14,10 @@ import { savePng } from './small_png.mjs';
 
 const all = process.argv[2] === '--all';
 const out = all ? process.argv[3] : join(dirname(fileURLToPath(import.meta.url)), '../../docs/screenshots');
-/** What the documentation keeps: every state once, the look of the page in both colours and widths. */
+/** What the documentation keeps: every state once, the look of the page in both colours and
+ * widths. */
 const KEPT = new Set([
-    'welcome-light-desktop', 'welcome-dark-phone', 'picture-light-desktop', 'picture-dark-phone', 'markdown-dark-desktop',
+    'welcome-light-desktop', 'welcome-dark-phone', 'image-light-desktop', 'image-dark-phone', 'markdown-dark-desktop',
     'markdown-light-desktop', 'progress-light-phone', 'error-light-desktop', 'settings-dark-desktop', 'introduction-light-phone',
     'stopped-light-desktop', 'tool-dark-desktop', 'document-light-phone', 'queue-light-desktop', 'editing-light-phone', 'status-light-desktop',
     'model-light-phone', 'keys-light-phone', 'list-light-phone', 'deleted-light-desktop', 'loading-light-phone',
@@ -68,7 +69,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.getByRole('button', { name: 'Send' }).click();
         await lastAnswer(page);
         await page.locator('.thinking summary').click();
-        await shot('picture');
+        await shot('image');
         await page.locator('.thinking summary').click();
         if (!phone) await page.locator('.question').hover();
         await page.getByRole('button', { name: 'Edit the question' }).click();

@@ -1,6 +1,6 @@
 /**
- * The page with the real server and a trained model. Needs PARLEY_BIN (or build/parley) and the default model in
- * assets/seedling, or PARLEY_MODEL; skipped where they are absent.
+ * The page with the real server and a trained model. Needs PARLEY_BIN (or build/parley) and the
+ * default model in assets/seedling, or PARLEY_MODEL; skipped where they are absent.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -62,9 +62,9 @@ test('a text question is answered by the model', { skip }, async () => {
     await done();
 });
 
-test('a dropped picture is described rightly, by the media route', { skip }, async () => {
+test('a dropped image is described rightly, by the media route', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'shapes.jpg'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'shapes.jpg'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'Describe the image.');
     const text = await lastAnswer(page);
@@ -76,7 +76,7 @@ test('a dropped picture is described rightly, by the media route', { skip }, asy
 test('all samples of the empty state are answered', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await page.locator('.sample').nth(2).waitFor();
-    assert.match(await page.locator('.samples').innerText(), /Describe a picture[\s\S]*Watch a film[\s\S]*Think about a sum/);
+    assert.match(await page.locator('.samples').innerText(), /Describe an image[\s\S]*Watch a video[\s\S]*Think about a sum/);
     for (let i = 0; i < 3; i += 1) {
         await page.locator('.sample').nth(i).click();
         const text = await lastAnswer(page);
@@ -97,10 +97,10 @@ test('thinking comes folded', { skip }, async () => {
     await done();
 });
 
-test('a damaged picture gives words, and the next question is answered', { skip }, async () => {
+test('a damaged image gives words, and the next question is answered', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     // Long enough that a browser opens it, cut so that the server does not.
-    await page.getByLabel('Add pictures').setInputFiles({
+    await page.getByLabel('Add images').setInputFiles({
         name: 'cut.gif',
         mimeType: 'image/gif',
         buffer: Buffer.from('R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQB', 'base64'),
@@ -116,7 +116,7 @@ test('a damaged picture gives words, and the next question is answered', { skip 
     await done();
 });
 
-test('an answer that is cut anywhere and gone on with is the whole answer', { skip }, async () => {
+test('an answer that is cut anywhere and continued is the whole answer', { skip }, async () => {
     const ask = async (more) => {
         const body = { messages: [{ role: 'user', content: 'Who are you?' }], ...more };
         const reply = await fetch(new URL('v1/chat/completions', url), {
@@ -171,7 +171,7 @@ test('without WebSocket the real server answers over server-sent events, also ov
         };
     });
     await page.reload();
-    await page.getByLabel('Add pictures').setInputFiles(join(SAMPLES, 'outlines.png'));
+    await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'Which object is the leftmost?');
     assert.match(await lastAnswer(page), /red ring/);
@@ -198,11 +198,11 @@ test('without WebSocket the real server answers over server-sent events, also ov
     await done();
 });
 
-test('a film shows its frames, is trimmed, and is answered about', { skip }, async () => {
+test('a video shows its frames, is trimmed, and is answered about', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await page.locator('.dot.good').waitFor();
     await page.locator('chat-composer input[multiple]').setInputFiles(join(root, 'assets/samples/ball-moves.mp4'));
-    const strip = page.locator('film-strip');
+    const strip = page.locator('video-strip');
     await strip.locator('canvas').nth(7).waitFor();
     assert.match(await strip.innerText(), /about 8 frames/);
     // The red ball is somewhere else in every frame.
@@ -221,9 +221,9 @@ test('a film shows its frames, is trimmed, and is answered about', { skip }, asy
     await until(async () => (await strip.locator('canvas').count()) === 4, 'half of the frames to go');
     await strip.getByLabel('From').fill('2000');
     await until(async () => /From\s*2.0 s/.test(await strip.innerText()), 'the trim handle to be read');
-    if (process.env.PARLEY_SHOTS) await page.screenshot({ path: join(process.env.PARLEY_SHOTS, 'film.png') });
+    if (process.env.PARLEY_SHOTS) await page.screenshot({ path: join(process.env.PARLEY_SHOTS, 'video.png') });
     await send(page, 'Which way does the circle move?');
     assert.match(await lastAnswer(page), /right/);
-    assert.ok(await page.locator('video.picture').isVisible());
+    assert.ok(await page.locator('video.image').isVisible());
     await done();
 });

@@ -1,5 +1,6 @@
 /**
- * Writes a screenshot with a palette of 256 colours, which is a fraction of its size: flat pages lose nothing that is seen.
+ * Writes a screenshot with a palette of 256 colours, which is a fraction of its size: flat pages
+ * lose nothing that is seen.
  *
  *     const bytes = savePng('shot.png', await page.screenshot());
  */
@@ -8,7 +9,7 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
-/** Size, channels and plain samples of an 8-bit RGB or RGBA picture. @param {Buffer} file */
+/** Size, channels and plain samples of an 8-bit RGB or RGBA image. @param {Buffer} file */
 function decode(file) {
     const parts = [];
     let [width, height, channels] = [0, 0, 0];

@@ -1,4 +1,5 @@
-/** The states of the page and what it says in each, the server's own page, and what a person may choose. */
+/** The states of the page and what it says in each, the server's own page, and what a person may
+ * choose. */
 import assert from 'node:assert/strict';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
 import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
@@ -191,16 +192,16 @@ test('the first visit: what the model can do; it stays closed, opens on request,
     Object.assign(server.options, { model: 'qwen3.5-9b', modalities: ['text'] });
     await page.reload();
     await introduction.getByText('What Qwen3.5-9b can do').waitFor();
-    assert.equal(await introduction.getByText('See pictures').isVisible(), false);
+    assert.equal(await introduction.getByText('See images').isVisible(), false);
     await introduction.locator('summary').click();
-    await introduction.getByText('See pictures or films.').waitFor();
+    await introduction.getByText('See images or videos.').waitFor();
     assert.equal(await page.locator('.sample').count(), 3);
     assert.equal(await page.locator('.sample img').count(), 0);
     await page.locator('.sample').nth(1).click();
     assert.match(await lastAnswer(page), /Capital of Australia/);
     await page.keyboard.press('Control+,');
     await page.getByRole('button', { name: 'Show the introduction' }).click();
-    await introduction.getByText('See pictures or films.').waitFor();
+    await introduction.getByText('See images or videos.').waitFor();
     await done();
 });
 

@@ -39,7 +39,7 @@ test('long and empty titles', () => {
     assert.equal(titleOf({ text: '  \n ' }), 'New chat');
 });
 
-test('input items: pictures before words, failed answers left out, neighbours joined', async () => {
+test('input items: images before words, failed answers left out, neighbours joined', async () => {
     const { conversation, a } = small();
     const q2 = addMessage(conversation, {
         role: 'user', parent: a.id, text: 'And this?', attachments: [{ id: 'p', name: 'p.png' }, { id: 'gone', missing: true }],
@@ -92,7 +92,7 @@ test('a conversation as Markdown', () => {
     assert.match(toMarkdown(conversation), /^# What is it\?\n\n## You\n\nWhat is it\?\n\n## Answer\n\nA cross\.\n$/);
 });
 
-test('the thoughts of an answer that is gone on with, and calls of tools whose results are known, go along', async () => {
+test('the thoughts of an answer that is continued, and tool calls whose results are known, go along', async () => {
     const { conversation, a } = small();
     a.reasoning = 'It has two bars.';
     a.tools = [{ id: 'f', callId: 'c', name: 'look', arguments: '{}', output: 'seen', at: 0 }, { id: 'g', callId: 'd', name: 'look', arguments: '{}', at: 0 }];

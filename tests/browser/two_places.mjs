@@ -1,10 +1,12 @@
 /**
- * The same chats in two places at once: two tabs of one browser, or two browsers whose chats the server keeps. Random
- * operations in either and in both at the same moment; a model says what must be there, and in the end both show the same.
+ * The same chats in two places at once: two tabs of one browser, or two browsers whose chats the
+ * server keeps. Random operations in either and in both at the same moment; a model says what must
+ * be there, and in the end both show the same.
  *
  *     node tests/browser/two_places.mjs [operations] [seed] [tabs|browsers]     1000, 1, both
  *
- * The sample that two_places.test.mjs plays is the same with fewer operations. Needs parley_fake beside PARLEY_BIN.
+ * The sample that two_places.test.mjs plays is the same with fewer operations. Needs parley_fake
+ * beside PARLEY_BIN.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -33,7 +35,8 @@ function dice(seed) {
 
 // ---- in the page ----
 
-/** One operation as a person does it; resolves with what it made, null where the page offers nothing to do it with. */
+/** One operation as a person does it; resolves with what it made, null where the page offers
+ * nothing to do it with. */
 async function act({ kind, pick, text, here }) {
     const { chat } = document.querySelector('parley-app');
     const { current, list } = chat;
@@ -250,7 +253,8 @@ export async function play({ history, operations, seed, log = () => {} }) {
     const done = {};
     let last = [];
 
-    /** Until both places show the same, and nothing is under way; then what is kept is held against the model. */
+    /** Until both places show the same, and nothing is under way; then what is kept is held against
+     * the model. */
     const check = async () => {
         let a, b;
         const equal = async () => {
@@ -343,7 +347,8 @@ export async function play({ history, operations, seed, log = () => {} }) {
     }
 }
 
-/** Waits for every answer, and sends no more: a question behind a stopped answer waits for the user. */
+/** Waits for every answer, and sends no more: a question behind a stopped answer waits for the
+ * user. */
 async function settle(pages) {
     const quiet = async () => {
         const busy = await Promise.all(pages.map((page) => page.evaluate(() => {

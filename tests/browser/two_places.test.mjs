@@ -100,9 +100,9 @@ test('a question that could not be sent yet is asked by one tab only', async () 
     await done();
 });
 
-test('names, deletions and their undo show in both tabs; a deleted chat comes back with its picture', async () => {
+test('names, deletions and their undo show in both tabs; a deleted chat comes back with its image', async () => {
     const { a, b, done } = await twoTabs();
-    await a.getByLabel('Add pictures').setInputFiles(new URL('fixtures/outlines.png', import.meta.url).pathname);
+    await a.getByLabel('Add images').setInputFiles(new URL('fixtures/outlines.png', import.meta.url).pathname);
     await a.locator('.tray .thumb img').waitFor();
     await send(a, 'say look');
     await lastAnswer(a);
@@ -118,7 +118,7 @@ test('names, deletions and their undo show in both tabs; a deleted chat comes ba
     await until(async () => (await titles(b)).join() === 'Common', 'the chat to come back');
     await b.reload();
     await openFirst(b);
-    await until(() => b.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the picture');
+    await until(() => b.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the image');
     await done();
 });
 

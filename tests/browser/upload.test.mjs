@@ -1,4 +1,5 @@
-/** Films go to the server in chunks: progress, a cut connection, the same film again, a wrong step. Real server and model. */
+/** Videos go to the server in chunks: progress, a cut connection, the same video again, a wrong
+ * step. Real server and model. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,8 +17,8 @@ const model = join(root, 'assets/seedling');
 const skip = !existsSync(program) ? `there is no ${program}` : !existsSync(join(model, 'config.json')) ? 'there is no model' : false;
 const MIB = 1 << 20;
 
-/** A film of 8 MiB: a small one and a box behind it that no player looks at. */
-const film = () => {
+/** A video of 8 MiB: a small one and a box behind it that no player looks at. */
+const video = () => {
     const box = Buffer.alloc(8 * MIB, 'padding ');
     box.writeUInt32BE(box.length);
     box.write('free', 4);
@@ -43,8 +44,8 @@ after(async () => {
 });
 
 /**
- * A wire to the server that breaks again and again: each WebSocket through it dies, whatever is under way, after so many
- * bytes from the page. @param {number[]} lengths
+ * A wire to the server that breaks again and again: each WebSocket through it dies, whatever is
+ * under way, after so many bytes from the page. @param {number[]} lengths
  */
 async function openWire(lengths) {
     const left = [...lengths];
@@ -102,37 +103,38 @@ test('an upload over 20 cuts at random points: nothing lost, nothing twice; the 
     // The same numbers every time, so that a failure can be looked at.
     let seed = 7;
     const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
-    // Some in the middle of the greeting or of a chunk's head, most in a chunk, some behind several.
+    // Some in the middle of the greeting or of a chunk's head, most in a chunk, some behind
+    // several.
     const wire = await openWire(Array.from({ length: 20 }, (_, i) => Math.round(i % 4 ? random() * 600_000 : 500 + random() * 1_500)));
     const { page, add, sent, done } = await openCounting(Infinity, wire.at);
     await page.evaluate(() => {
         const { connection } = document.querySelector('parley-app').chat;
         connection.addEventListener('state', () => connection.state === 'retrying' && connection.retryNow());
     });
-    await add(film());
+    await add(video());
     await send(page, 'Which way does the circle move?');
     assert.match(await lastAnswer(page), /right/);
     assert.deepEqual(wire.left, [], 'every cut was made');
-    assert.ok((await sent()).bytes > film().length);
+    assert.ok((await sent()).bytes > video().length);
     const [file, ...others] = await files();
-    assert.deepEqual([file.bytes, file.mime_type, others.length], [film().length, 'video/mp4', 0]);
+    assert.deepEqual([file.bytes, file.mime_type, others.length], [video().length, 'video/mp4', 0]);
     const kept = Buffer.from(await (await fetch(`${url}v1/files/${file.id}/content`)).arrayBuffer());
-    assert.ok(kept.equals(film()), 'the server has the same bytes');
+    assert.ok(kept.equals(video()), 'the server has the same bytes');
     await done();
     wire.close();
 
     const again = await openCounting();
-    await again.add(film());
+    await again.add(video());
     await send(again.page, 'What happens in the video?');
     assert.match(await lastAnswer(again.page), /circle/);
     assert.equal((await again.sent()).bytes, 0);
     await again.done();
     const { vision_cache: cache, uploads } = await (await fetch(`${url}v1/status`)).json();
     assert.ok(cache.hits >= 1);
-    assert.equal(uploads.bytes, film().length);
+    assert.equal(uploads.bytes, video().length);
 });
 
-test('without a socket a film goes in parts; those that fail on the way go again', { skip }, async () => {
+test('without a socket a video goes in parts; those that fail on the way go again', { skip }, async () => {
     const chat = await openChat(browser, url);
     await chat.context.addInitScript(() => {
         window.WebSocket = class {
@@ -149,7 +151,7 @@ test('without a socket a film goes in parts; those that fail on the way go again
         if (n === 2 || n === 4) await route.abort();
         else await route.continue();
     });
-    const other = film();
+    const other = video();
     other.write('other', other.length - 8);
     await chat.page.locator('chat-composer input[multiple]').setInputFiles({ name: 'other.mp4', mimeType: 'video/mp4', buffer: other });
     await chat.page.locator('.thumb progress').waitFor();
@@ -163,13 +165,13 @@ test('without a socket a film goes in parts; those that fail on the way go again
     await chat.done();
 });
 
-test('a film that is taken away again is not sent on', { skip }, async () => {
+test('a video that is taken away again is not sent on', { skip }, async () => {
     const { page, add, done } = await openCounting(1);
-    const other = Buffer.concat([film(), Buffer.from([0, 0, 0, 9, 0x66, 0x72, 0x65, 0x65, 1])]);
+    const other = Buffer.concat([video(), Buffer.from([0, 0, 0, 9, 0x66, 0x72, 0x65, 0x65, 1])]);
     await add(other);
     await page.locator('.thumb progress').waitFor();
     await page.getByRole('button', { name: 'Remove ball.mp4' }).click();
-    await until(async () => (await (await fetch(`${url}v1/status`)).json()).uploads.bytes === film().length, 'the upload to be given up');
-    assert.ok((await files()).every((file) => file.bytes === film().length));
+    await until(async () => (await (await fetch(`${url}v1/status`)).json()).uploads.bytes === video().length, 'the upload to be given up');
+    assert.ok((await files()).every((file) => file.bytes === video().length));
     await done();
 });

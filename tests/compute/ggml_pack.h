@@ -1,5 +1,6 @@
-/* ggml_pack: rows in the block types of GGUF files, packed by plain code of its own, together with the numbers that they
- * stand for. One thread. Coarse rounding, but every field of every type is used.
+/* ggml_pack: rows in the block types of GGUF files, packed by plain code of its own, together with
+ * the numbers that they stand for. One thread. Coarse rounding, but every field of every type is
+ * used.
  *
  *     ggml_pack(row, kept, DTYPE_Q4_K, w, K);   // kept[k]: what column k of the row means
  */

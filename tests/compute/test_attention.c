@@ -1,5 +1,6 @@
-/* Attention over packed keys and values, and inside segments, against formulas written out in double: every type of
- * cache, every kernel table, few rows and many; and the promises on threads and rows, bit for bit. */
+/* Attention over packed keys and values, and inside segments, against formulas written out in
+ * double: every type of cache, every kernel table, few rows and many; and the promises on threads
+ * and rows, bit for bit. */
 #include "base/compiler.h"
 #include "compute/cpu.h"
 #include "compute/nn.h"
@@ -97,7 +98,8 @@ static void attention_case(const shape *s, kv_type type)
                          s->first + t + 1, s->hd, (double)scale);
         }
     }
-    /* A score is a sum over the head; with q8, queries and weights of few rows are whole numbers of 16 bits. */
+    /* A score is a sum over the head; with q8, queries and weights of few rows are whole numbers of
+     * 16 bits. */
     CHECK_NEAR(rel_error(out, want, n_out), 0, type == KV_Q8 ? 3e-4 : s->hd > 1000 ? 3e-5 : 1e-5);
     cache_deinit(&c);
     free(q), free(k), free(v), free(out), free(want);
@@ -105,14 +107,22 @@ static void attention_case(const shape *s, kv_type type)
 
 static void test_attention(void)
 {
-    static const shape shapes[] =
-        {
-            {0, 1, 1, 1, 24, 64},     {0, 200, 4, 2, 24, 64},  {130, 3, 8, 2, 40, 64},
-            {63, 70, 6, 2, 16, 16},   {5, 33, 4, 4, 17, 7},    {250, 20, 4, 1, 256, 100},
-            {600, 1, 4, 2, 64, 64},   {511, 4, 6, 2, 128, 64}, {255, 2, 3, 1, 256, 64},
-            {300, 90, 2, 1, 128, 64}, {3, 5, 200, 2, 8, 64}, /* more heads than a block holds */
-            {100, 40, 600, 2, 8, 64}, {4200, 2, 4, 2, 16, 64}, /* so many tiles that a task takes all heads of one */
-        };
+    static const shape shapes[] = {
+        {0, 1, 1, 1, 24, 64},
+        {0, 200, 4, 2, 24, 64},
+        {130, 3, 8, 2, 40, 64},
+        {63, 70, 6, 2, 16, 16},
+        {5, 33, 4, 4, 17, 7},
+        {250, 20, 4, 1, 256, 100},
+        {600, 1, 4, 2, 64, 64},
+        {511, 4, 6, 2, 128, 64},
+        {255, 2, 3, 1, 256, 64},
+        {300, 90, 2, 1, 128, 64},
+        {3, 5, 200, 2, 8, 64}, /* more heads than a block holds */
+        /* so many tiles that a task takes all heads of one */
+        {100, 40, 600, 2, 8, 64},
+        {4200, 2, 4, 2, 16, 64},
+    };
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
             attention_case(&shapes[i], type);
@@ -157,13 +167,14 @@ static compute *open_with(size_t n_threads, unsigned mask)
     return c;
 }
 
-/* Rows t .. t+T-1 of the ones above, behind what stands before them. */
+/* Rows t .. t+T-1 of the ones above, behind what precedes them. */
 static void attend(compute *c, float *out, const cache *kv, size_t t, size_t T)
 {
     nn_attention(c, out + t * ROW, q_rows + t * ROW, &kv->kv, 0.2f, FIRST + t, T, H, KV, HD, ROW, HD);
 }
 
-/* Results depend neither on the number of threads nor on the rows of the call, up to NN_ROWS_EXACT of them. */
+/* Results depend neither on the number of threads nor on the rows of the call, up to NN_ROWS_EXACT
+ * of them. */
 static void check_promises(unsigned mask, kv_type type)
 {
     static float one[MAX_T * ROW], other[MAX_T * ROW];

@@ -1,6 +1,7 @@
-/* The block types of GGUF files: every table reads a row as the packing code meant it, bit for bit; products are those of
- * the specification, bit for bit, near the product of the floats, and the same alone and in company; bytes of a known
- * pattern mean what another implementation of the formats made of them. */
+/* The block types of GGUF files: every table reads a row as the packing code meant it, bit for bit;
+ * products are those of the specification, bit for bit, near the product of the floats, and the
+ * same alone and in company; bytes of a known pattern mean what another implementation of the
+ * formats made of them. */
 #include "compute/ggml_blocks.h"
 
 #include "base/compiler.h"
@@ -84,7 +85,8 @@ static void test_type(dtype type, size_t T, size_t N, size_t K)
     free(memory), free(packed);
 }
 
-/* Rows for tiles: each table gives the same bytes and scales, and they mean the numbers that were packed. */
+/* Rows for tiles: each table gives the same bytes and scales, and they mean the numbers that were
+ * packed. */
 static void test_tile_rows(dtype type, size_t K)
 {
     enum { MOST = 1344 };
@@ -132,8 +134,9 @@ static void test_all_types(void)
     }
 }
 
-/* Bytes i*i*7 + i*13 + 5 with sensible f16 numbers, and what the gguf package for Python says that they are: the sum of
- * w[i] * (i % 17 + 1), and w[0], w[37], w[130], w[255]. MXFP4, which it cannot read, was written out by hand. */
+/* Bytes i*i*7 + i*13 + 5 with sensible f16 numbers, and what the gguf package for Python says that
+ * they are: the sum of w[i] * (i % 17 + 1), and w[0], w[37], w[130], w[255]. MXFP4, which it cannot
+ * read, was written out by hand. */
 static void test_known_bytes(void)
 {
     static const struct {

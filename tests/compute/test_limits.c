@@ -23,13 +23,13 @@ static compute_limits measure(size_t n_threads, unsigned cpu_mask, size_t bytes)
 int main(void)
 {
     compute_limits l = measure(2, ~0u, (size_t)4 << 20);
-    CHECK(l.read_gbs > 0.001 && l.read_gbs < 1e5);
+    CHECK(l.bandwidth_gbs > 0.001 && l.bandwidth_gbs < 1e5);
     CHECK(l.f32_gflops > 0.001 && l.f32_gflops < 1e6);
     CHECK(l.q8_gops >= 0 && l.q8_gops < 1e7);
     l = measure(1, 0, 0); /* plain C, and little to read */
-    CHECK(l.read_gbs > 0.001 && l.f32_gflops > 0.001 && l.q8_gops == 0);
+    CHECK(l.bandwidth_gbs > 0.001 && l.f32_gflops > 0.001 && l.q8_gops == 0);
     l = (compute_limits){1e6, 1e7, 1e8}; /* limits are raised, never lowered */
     measure_into(&l, 1, 0, 0);
-    CHECK(l.read_gbs == 1e6 && l.f32_gflops == 1e7 && l.q8_gops == 1e8);
+    CHECK(l.bandwidth_gbs == 1e6 && l.f32_gflops == 1e7 && l.q8_gops == 1e8);
     CHECK_DONE();
 }

@@ -1,5 +1,5 @@
-/* nn_linear_each: many unlike products in one call give, bit for bit, what nn_linear gives each, on every kernel table and
- * with any number of threads. */
+/* nn_linear_each: many unlike products in one call give, bit for bit, what nn_linear gives each, on
+ * every kernel table and with any number of threads. */
 #include "base/compiler.h"
 #include "compute/cpu.h"
 #include "compute/nn.h"

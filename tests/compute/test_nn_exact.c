@@ -255,7 +255,8 @@ static void check_rows(unsigned mask)
     compute_destroy(c);
 }
 
-/* Many rows: the bits of a row do not depend on how many there are, and the values are those of nn_linear. */
+/* Many rows: the bits of a row do not depend on how many there are, and the values are those of
+ * nn_linear. */
 static void check_many(unsigned mask)
 {
     enum { MORE = 67 };

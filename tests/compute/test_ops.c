@@ -126,7 +126,8 @@ static void check_dot(void)
     }
 }
 
-/* A panel of T rows against N weight rows. What lies beyond T is of no use, but must not be a fault. */
+/* A panel of T rows against N weight rows. What lies beyond T is of no use, but must not be a
+ * fault. */
 static void tile_case(size_t T, size_t N, size_t K, size_t slack)
 {
     size_t lanes = (T + 15) / 16 * 16, w_stride = K + slack;
@@ -145,7 +146,8 @@ static void tile_case(size_t T, size_t N, size_t K, size_t slack)
     free(x), free(w);
 }
 
-/* The same in bf16, packed from rows. The order inside a pair is free, so one rounding more a pair. */
+/* The same in bf16, packed from rows. The order inside a pair is free, so one rounding more a
+ * pair. */
 static void tile_case_bf16(size_t T, size_t N, size_t K, size_t slack)
 {
     size_t x_stride = K + slack, w_stride = K + 2 * slack, n_packed = K / 2 * TILE_ROWS;
@@ -173,8 +175,8 @@ static void tile_case_bf16(size_t T, size_t N, size_t K, size_t slack)
     free(x), free(w), free(p), free(q), free(half);
 }
 
-/* A panel in 8 bits, full of any bytes, against rows of weights: the same bits in every table. other: with minima, any
- * bytes; without, two scales a block. */
+/* A panel in 8 bits, full of any bytes, against rows of weights: the same bits in every table.
+ * other: with minima, any bytes; without, two scales a block. */
 static void tile_case_q(bool minima, bool other, size_t T, size_t N, size_t n_blocks)
 {
     const size_t columns = n_blocks * QUANT_BLOCK, slack = 5;
@@ -249,7 +251,8 @@ static void widen_blocks(float *out, dtype type, const unsigned char *row, size_
     }
 }
 
-/* T rows of x against N rows of weights in blocks: the same bits in every table, and near the product of the floats. */
+/* T rows of x against N rows of weights in blocks: the same bits in every table, and near the
+ * product of the floats. */
 static void quant_case(dtype type, size_t T, size_t N, size_t K)
 {
     const size_t at = type - DTYPE_Q8, w_bytes = quant_row_bytes(type, K), x_bytes = quant_x_bytes(K);

@@ -1,5 +1,6 @@
-/* The kernels on packed keys and values: packing against the definitions of its types, every table against the generic
- * one, the vector tables against each other bit for bit; tails, misalignment, guards. */
+/* The kernels on packed keys and values: packing against the definitions of its types, every table
+ * against the generic one, the vector tables against each other bit for bit; tails, misalignment,
+ * guards. */
 #include "compute/ops_kv.h"
 
 #include "base/compiler.h"
@@ -26,7 +27,8 @@ static void fill_extreme(float *x, size_t n)
 
 /* ---- the definitions ---- */
 
-/* Every 16-bit number that is one comes back from its own float, and what lies between two goes to the nearer one. */
+/* Every 16-bit number that is one comes back from its own float, and what lies between two goes to
+ * the nearer one. */
 static void test_half(void)
 {
     for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -135,11 +137,12 @@ static void check_close(const float *a, const float *b, size_t n, double abs)
     }
 }
 
-/* What rounding a number of at most 1 to a whole number of steps may cost a product with a number of at most 1. */
+/* What rounding a number of at most 1 to a whole number of steps may cost a product with a number
+ * of at most 1. */
 #define Q8_STEP (1.01 / 2 / 32767)
 
-/* Sums of a query's products with whole numbers of the rows are those of its products with the rows' numbers, but for the
- * rounding of query and weights. */
+/* Sums of a query's products with whole numbers of the rows are those of its products with the
+ * rows' numbers, but for the rounding of query and weights. */
 static void check_q8(const float *scores, const float *mixed, const float *start, const float *q,
                      const float *p, const kv_rows *rows)
 {
@@ -160,8 +163,8 @@ static void check_q8(const float *scores, const float *mixed, const float *start
     }
 }
 
-/* R queries against n rows of hd in n_parts pieces: a and b within rounding (exact: the same bits), a row alone the same
- * bits. */
+/* R queries against n rows of hd in n_parts pieces: a and b within rounding (exact: the same bits),
+ * a row alone the same bits. */
 static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, size_t n, size_t hd,
                       size_t n_parts, bool exact)
 {

@@ -127,31 +127,32 @@ static void halve_task(void *ctx, size_t task, size_t thread)
     x[task] = x[task] * 0.5f;
 }
 
-/* Every thread takes numbers that are too small to be normal for zero, and the caller is what it was afterwards. */
-static atomic_int n_beats; /* tasks that found the pulse of the one before changed */
+/* Every thread takes numbers that are too small to be normal for zero, and the caller is what it
+ * was afterwards. */
+static atomic_int n_changes; /* tasks that found the progress_counter of the one before changed */
 
-static void take_pulse(void *ctx, size_t task, size_t thread)
+static void take_progress_counter(void *ctx, size_t task, size_t thread)
 {
     static _Atomic uint64_t last;
     (void)task;
     (void)thread;
-    const uint64_t pulse = pool_pulse(ctx);
-    atomic_fetch_add(&n_beats, atomic_exchange(&last, pulse) != pulse);
+    const uint64_t progress_counter = pool_progress_counter(ctx);
+    atomic_fetch_add(&n_changes, atomic_exchange(&last, progress_counter) != progress_counter);
 }
 
-static void test_pulse(void)
+static void test_progress_counter(void)
 {
     for (size_t n_threads = 1; n_threads <= 2; n_threads++) {
         pool *p = pool_create(n_threads);
-        const uint64_t before = pool_pulse(p);
-        CHECK(pool_pulse(p) == before);
-        atomic_store(&n_beats, 0);
-        pool_run(p, take_pulse, p, 1);
-        const uint64_t between = pool_pulse(p);
+        const uint64_t before = pool_progress_counter(p);
+        CHECK(pool_progress_counter(p) == before);
+        atomic_store(&n_changes, 0);
+        pool_run(p, take_progress_counter, p, 1);
+        const uint64_t between = pool_progress_counter(p);
         CHECK(between != before);
-        pool_run(p, take_pulse, p, 100);
-        CHECK(pool_pulse(p) != between);
-        CHECK(atomic_load(&n_beats) >= 10); /* also in the midst of a job */
+        pool_run(p, take_progress_counter, p, 100);
+        CHECK(pool_progress_counter(p) != between);
+        CHECK(atomic_load(&n_changes) >= 10); /* also in the midst of a job */
         pool_destroy(p);
     }
 }
@@ -188,7 +189,7 @@ int main(void)
     test_many_jobs();
     test_nested();
     test_slow_worker();
-    test_pulse();
+    test_progress_counter();
     CHECK(pool_create(0) == NULL);
     pool_destroy(NULL);
     CHECK_DONE();

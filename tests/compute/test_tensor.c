@@ -20,8 +20,8 @@ static double half_value(uint16_t bits, int exponent_bits)
 
 static void test_half(dtype type, int exponent_bits)
 {
-    static unsigned char
-        bytes[1 + 65536 * 2]; /* odd address: no alignment is promised beyond what callers give */
+    /* odd address: no alignment is promised beyond what callers give */
+    static unsigned char bytes[1 + 65536 * 2];
     static float out[65536];
     unsigned char *data = bytes + 1;
     for (uint32_t i = 0; i < 65536; i++) {

@@ -1,5 +1,5 @@
-/* answers: an engine for a test, and what its requests say. The engine thread puts events into a mailbox, the test's
- * thread collects them.
+/* answers: an engine for a test, and what its requests say. The engine thread puts events into a
+ * mailbox, the test's thread collects them.
  *
  *     answers_begin(); engine *e = answers_open(&(engine_options){.model_dir = ..., .n_ctx = 2048});
  *     answers_submit(e, r, 7); answer a = {0}; answers_collect(&a, 7, 1); ... engine_close(e); answers_end();
@@ -47,7 +47,8 @@ static inline void answers_on_event(void *ctx, gen_event *ev)
     }
 }
 
-/* The options with all instruction sets, greedy defaults and our mailbox. Ends the test if the engine does not open. */
+/* The options with all instruction sets, greedy defaults and our mailbox. Ends the test if the
+ * engine does not open. */
 static inline engine *answers_open(const engine_options *options)
 {
     engine_options opt = *options;

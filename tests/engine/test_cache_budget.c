@@ -1,5 +1,5 @@
-/* The prefix cache of an engine: as many entries as its memory holds; a budget that is too small for one state is named at
- * start and answers come all the same. */
+/* The prefix cache of an engine: as many entries as its memory holds; a budget that is too small
+ * for one state is named at start and answers come all the same. */
 #include <unistd.h>
 
 #include "base/file.h"
@@ -7,7 +7,8 @@
 
 enum { N_PROMPTS = 600, PROMPT_TOKENS = 4 };
 
-/* Asks for one token behind a prompt of its own and returns how many tokens of the prompt were cached. */
+/* Asks for one token behind a prompt of its own and returns how many tokens of the prompt were
+ * cached. */
 static int32_t ask(engine *e, int32_t prompt, uint64_t id)
 {
     int32_t ids[PROMPT_TOKENS];

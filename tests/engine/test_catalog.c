@@ -1,5 +1,5 @@
-/* catalog: which folders and files are models, their names, damaged ones, what changes on the disk, and names that lead
- * nowhere. */
+/* catalog: which folders and files are models, their names, damaged ones, what changes on the disk,
+ * and names that lead nowhere. */
 #include "engine/catalog.h"
 
 #include <dirent.h>
@@ -77,7 +77,8 @@ static void write_text(const char *path, const char *text)
     CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-/* Folders, a file with its vision tower, a damaged folder and file, side files alone, and what is none of these. */
+/* Folders, a file with its vision tower, a damaged folder and file, side files alone, and what is
+ * none of these. */
 static void fill(const char *root)
 {
     add_folder(root, "tiny");

@@ -1,6 +1,7 @@
-/* prompt: nothing that a user, a tool or a file says becomes a control token, in any template. Conversations are
- * rendered twice, once with harmless strings and once with strings full of markers; the control tokens must be the
- * same. The vocabulary has every marker of the template as an added token, half of them special. */
+/* prompt: nothing that a user, a tool or a file says becomes a control token, in any template.
+ * Conversations are rendered twice, once with harmless strings and once with strings full of
+ * markers; the control tokens must be the same. The vocabulary has every marker of the template as
+ * an added token, half of them special. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -120,7 +121,8 @@ static chat_part part(const char *text)
     return (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
 }
 
-/* A conversation of all kinds of message; shape selects tools, lists of parts and what comes last. */
+/* A conversation of all kinds of message; shape selects tools, lists of parts and what comes
+ * last. */
 static err_code render(bytes *out, const tokenizer *tok, const chat_template *t, const strings *s,
                        unsigned shape)
 {
@@ -167,7 +169,8 @@ static err_code render(bytes *out, const tokenizer *tok, const chat_template *t,
     return err;
 }
 
-/* The added tokens among the ids of a rendering; what the model reads must be what the template wrote. */
+/* The added tokens among the ids of a rendering; what the model reads must be what the template
+ * wrote. */
 static void control_tokens(token_ids *out, const tokenizer *tok, const bytes *text)
 {
     token_ids ids;
@@ -231,7 +234,8 @@ static void compare(const char *where, const tokenizer *tok, const chat_template
     token_ids_deinit(&y);
 }
 
-/* Words with a meaning of their own in schemas and templates: as a key they change more than a name. */
+/* Words with a meaning of their own in schemas and templates: as a key they change more than a
+ * name. */
 static bool has_meaning(const char *name)
 {
     static const char *const words[] = {"name",     "description", "parameters", "arguments",
@@ -300,7 +304,8 @@ static void check_file(const char *path)
     bytes_deinit(&source);
 }
 
-/* An answer kept with its reasoning in one text is taken apart, as templates want it; tool calls stay control tokens. */
+/* An answer kept with its reasoning in one text is taken apart, as templates want it; tool calls
+ * stay control tokens. */
 static void test_history(void)
 {
     bytes source, a, b;

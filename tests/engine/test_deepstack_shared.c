@@ -1,5 +1,5 @@
-/* Pictures through the whole engine on a model with DeepStack: an answer is the same when the picture's features, or the
- * state behind it, come from a cache. */
+/* Images through the whole engine on a model with DeepStack: an answer is the same when the image's
+ * features, or the state behind it, come from a cache. */
 #include "tests/engine/answers.h"
 
 #include "base/bytes.h"
@@ -8,8 +8,8 @@
 
 enum { LENGTH = 16 };
 
-/* A picture, with `before` said first by the system if it is not NULL. */
-static gen_request *request(engine *e, const bytes *picture, const char *before, bool no_cache)
+/* An image, with `before` said first by the system if it is not NULL. */
+static gen_request *request(engine *e, const bytes *image, const char *before, bool no_cache)
 {
     static const char text[] = "What is this?";
     err_detail d = {0};
@@ -26,7 +26,7 @@ static gen_request *request(engine *e, const bytes *picture, const char *before,
     *user = (chat_message){.role = CHAT_USER, .n_parts = 2};
     user->parts = arena_calloc(in->arena, 2, sizeof *user->parts);
     user->parts[0] =
-        (chat_part){.kind = CHAT_IMAGE, .data = (const uint8_t *)picture->data, .data_bytes = picture->len};
+        (chat_part){.kind = CHAT_IMAGE, .data = (const uint8_t *)image->data, .data_bytes = image->len};
     user->parts[1] = (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = sizeof text - 1};
     gen_params_init(&in->params);
     in->params.max_tokens = LENGTH;
@@ -41,11 +41,11 @@ static gen_request *request(engine *e, const bytes *picture, const char *before,
     return r;
 }
 
-static answer ask(engine *e, const bytes *picture, const char *before, bool no_cache)
+static answer ask(engine *e, const bytes *image, const char *before, bool no_cache)
 {
     static uint64_t id;
     answer a = {0};
-    answers_submit(e, request(e, picture, before, no_cache), ++id);
+    answers_submit(e, request(e, image, before, no_cache), ++id);
     answers_collect(&a, id, 1);
     CHECK_INT(a.n, LENGTH);
     return a;
@@ -60,7 +60,7 @@ int main(void)
 {
     char dir[4096], path[4200];
     const char *shared = check_shared_dir();
-    bytes picture;
+    bytes image;
     err_detail d = {0};
     if (!shared) {
         CHECK_SKIP("the full reference outputs are not beside the checkout");
@@ -68,8 +68,8 @@ int main(void)
     log_set_level(LOG_OFF);
     snprintf(dir, sizeof dir, "%s/reference/qwen3_vl", shared);
     snprintf(path, sizeof path, "%s/cases/img_a.png", dir);
-    bytes_init(&picture, 1 << 20);
-    CHECK_OK(file_read(&picture, path, &d), d);
+    bytes_init(&image, 1 << 20);
+    CHECK_OK(file_read(&image, path, &d), d);
     answers_begin();
     engine *e = answers_open(&(engine_options){.model_dir = dir,
                                                .n_ctx = 2048,
@@ -77,18 +77,17 @@ int main(void)
                                                .cache_mib = 64,
                                                .vision_cache_mib = 16,
                                                .n_threads = 2});
-    const answer plain = ask(e, &picture, NULL, true), first = ask(e, &picture, NULL, false),
-                 again = ask(e, &picture, NULL, false);
+    const answer plain = ask(e, &image, NULL, true), first = ask(e, &image, NULL, false),
+                 again = ask(e, &image, NULL, false);
     check_same(&first, &plain);
     check_same(&again, &plain);
     CHECK(again.timings.cache_n > 0);
     /* elsewhere in the prompt: the features alone are known */
-    const answer moved_plain = ask(e, &picture, "Be brief.", true),
-                 moved = ask(e, &picture, "Be brief.", false);
+    const answer moved_plain = ask(e, &image, "Be brief.", true), moved = ask(e, &image, "Be brief.", false);
     check_same(&moved, &moved_plain);
     CHECK_INT(moved.timings.n_media_cached, 1);
     engine_close(e);
     answers_end();
-    bytes_deinit(&picture);
+    bytes_deinit(&image);
     CHECK_DONE();
 }

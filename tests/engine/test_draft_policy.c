@@ -3,8 +3,9 @@
 
 #include "tests/check.h"
 
-/* Runs n steps against a machine where a step costs base * (1 + k * extra) ms and drafts are right `right` of the time
- * (spread evenly). Returns tokens a millisecond; *depth_sum adds up the depths. */
+/* Runs n steps against a machine where a step costs base * (1 + k * extra) ms and drafts are right
+ * `right` of the time (spread evenly). Returns tokens a millisecond; *depth_sum adds up the
+ * depths. */
 static double play(draft_policy *p, int n, double base, double extra, double right, long *depth_sum)
 {
     double tokens = 0, ms = 0, luck = 0;

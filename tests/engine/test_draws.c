@@ -1,7 +1,9 @@
-/* Sampled tokens through the whole engine, with drafts, against the distribution that the model and the parameters say.
- * Each draw's place in its own distribution (likeliest first, a random place inside its share) is uniform if the engine
- * draws right: a chi-square test over 20 bins. The distributions are computed here, from the model's own logits, by the
- * definitions alone; distributions of other parameters must not fit. Without drafts the same tokens come. Seeds are fixed.
+/* Sampled tokens through the whole engine, with drafts, against the distribution that the model and
+ * the parameters say. Each draw's place in its own distribution (likeliest first, a random place
+ * inside its share) is uniform if the engine draws right: a chi-square test over 20 bins. The
+ * distributions are computed here, from the model's own logits, by the definitions alone;
+ * distributions of other parameters must not fit. Without drafts the same tokens come. Seeds are
+ * fixed.
  *
  *     build/test_draws [DRAWS]        // of each setting, [768]
  */
@@ -194,7 +196,7 @@ typedef struct histogram {
     size_t n, n_impossible; /* draws that have no chance */
 } histogram;
 
-static double random_share(void)
+static double random_fraction(void)
 {
     static uint64_t state = 88172645463325252u;
     state ^= state << 13;
@@ -211,7 +213,7 @@ static void count(histogram *h, const distribution *dist, int32_t id)
     while (i < dist->n && dist->order[i].id != id) {
         below += dist->p[i++];
     }
-    const double u = i < dist->n ? below + random_share() * dist->p[i] : 1.0;
+    const double u = i < dist->n ? below + random_fraction() * dist->p[i] : 1.0;
     const int bin = (int)(u * BINS);
     h->n_impossible += i == dist->n;
     h->bins[bin < BINS ? bin : BINS - 1]++;
@@ -254,7 +256,8 @@ static void count_answer(truth *t, const trial *tr, const answer *a, histogram *
     }
 }
 
-/* Says how well the draws of a setting fit and returns whether they do: of fixed seeds, the same draws every time. */
+/* Says how well the draws of a setting fit and returns whether they do: of fixed seeds, the same
+ * draws every time. */
 static bool fits(const histogram *h, const char *name)
 {
     const double sum = chi_square(h), p = p_value(sum);

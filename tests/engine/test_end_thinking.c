@@ -1,4 +1,5 @@
-/* engine_end_thinking: told after k tokens, an answer goes on as with a budget of k tokens for its thoughts. */
+/* engine_end_thinking: told after k tokens, an answer goes on as with a budget of k tokens for its
+ * thoughts. */
 #include "tests/engine/answers.h"
 
 enum { MAX_TOKENS = 40 };

@@ -1,4 +1,5 @@
-/* The engine on a small checkpoint with random weights: routes, equivalences, cancelling, bad input. */
+/* The engine on a small checkpoint with random weights: routes, equivalences, cancelling, bad
+ * input. */
 #include "engine/engine.h"
 
 #include <pthread.h>
@@ -141,7 +142,8 @@ static void test_equal_alone_and_together(void)
     engine_close(e);
 }
 
-/* Drafting changes nothing: greedy, sampled, with penalties; with random weights nearly every draft is wrong. */
+/* Drafting changes nothing: greedy, sampled, with penalties; with random weights nearly every draft
+ * is wrong. */
 static void test_drafts_change_nothing(void)
 {
     engine *e = open_engine(4, 512, 2);
@@ -228,8 +230,8 @@ static void test_cancel(void)
     engine_status st, later;
     engine_get_status(e, &st);
     engine_get_status(e, &later);
-    CHECK(st.pulse != before.pulse); /* it beat while there was something to compute, */
-    CHECK(later.pulse == st.pulse);  /* and stands while there is not */
+    CHECK(st.progress_counter != before.progress_counter); /* it beat while there was something to compute, */
+    CHECK(later.progress_counter == st.progress_counter);  /* and stands while there is not */
     CHECK_INT(st.n_running, 0);
     CHECK_INT(st.n_waiting, 0);
     engine_close(e);
@@ -275,21 +277,19 @@ static void test_queue_full(void)
 
 /* ---- chats ---- */
 
-static chat_input *user_chat(const char *text, const uint8_t *picture, size_t picture_bytes)
+static chat_input *user_chat(const char *text, const uint8_t *image, size_t image_bytes)
 {
     chat_input *in = chat_input_create(1 << 20);
     in->messages = arena_calloc(in->arena, 1, sizeof *in->messages);
     in->n_messages = 1;
     chat_part *parts = arena_calloc(in->arena, 2, sizeof *parts);
     size_t n = 0;
-    if (picture) {
-        parts[n++] = (chat_part){.kind = CHAT_IMAGE,
-                                 .data = picture,
-                                 .data_bytes = picture_bytes,
-                                 .param = "messages[0].content[0]"};
+    if (image) {
+        parts[n++] = (chat_part){
+            .kind = CHAT_IMAGE, .data = image, .data_bytes = image_bytes, .param = "messages[0].content[0]"};
     }
     parts[n++] = (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
-    in->messages[0] = (chat_message){.role = CHAT_USER, .parts = parts, .n_parts = n, .is_string = !picture};
+    in->messages[0] = (chat_message){.role = CHAT_USER, .parts = parts, .n_parts = n, .is_string = !image};
     in->params.max_tokens = 12;
     return in;
 }
@@ -303,7 +303,7 @@ static void test_image_reader(void)
     engine *e = open_engine(2, 512, 2);
     answer a[2] = {0};
     chat_input *in = user_chat("What is this?", (const uint8_t *)png.data, png.len);
-    for (uint64_t i = 0; i < 2; i++) { /* the same picture twice: the same answer, one route */
+    for (uint64_t i = 0; i < 2; i++) { /* the same image twice: the same answer, one route */
         gen_request *r = NULL;
         CHECK_OK(engine_prepare(e, &r, in, NULL, &d), d);
         CHECK_INT(gen_request_get_info(r).route, GEN_ROUTE_MEDIA);
@@ -343,9 +343,9 @@ static void test_image_reader(void)
 
 enum { N_TURNS = 4 };
 
-/* A conversation of up to 2 * N_TURNS - 1 messages; text of message i, user and assistant in turn. */
-static chat_input *conversation(const char *const *texts, size_t n, const uint8_t *picture,
-                                size_t picture_bytes)
+/* A conversation of up to 2 * N_TURNS - 1 messages; text of message i, user and assistant in
+ * turn. */
+static chat_input *conversation(const char *const *texts, size_t n, const uint8_t *image, size_t image_bytes)
 {
     chat_input *in = chat_input_create(1 << 20);
     in->messages = arena_calloc(in->arena, n, sizeof *in->messages);
@@ -353,8 +353,8 @@ static chat_input *conversation(const char *const *texts, size_t n, const uint8_
     for (size_t i = 0; i < n; i++) {
         chat_part *parts = arena_calloc(in->arena, 2, sizeof *parts);
         size_t k = 0;
-        if (i == 0 && picture) {
-            parts[k++] = (chat_part){.kind = CHAT_IMAGE, .data = picture, .data_bytes = picture_bytes};
+        if (i == 0 && image) {
+            parts[k++] = (chat_part){.kind = CHAT_IMAGE, .data = image, .data_bytes = image_bytes};
         }
         parts[k++] = (chat_part){.kind = CHAT_TEXT, .text = texts[i], .text_len = strlen(texts[i])};
         in->messages[i] = (chat_message){
@@ -385,25 +385,26 @@ static const char *const TALK[] = {
     "Nothing stands between them, they touch each other at one point.",
     "Thank you."};
 
-/* Later turns, an edited message and a repeated question take up what is cached, and answer as without a cache. */
-static void test_cached_turns(const uint8_t *picture, size_t picture_bytes)
+/* Later turns, an edited message and a repeated question take up what is cached, and answer as
+ * without a cache. */
+static void test_cached_turns(const uint8_t *image, size_t image_bytes)
 {
     engine *cached = open_engine_with(2, 512, 1, 64), *cold = open_engine(2, 512, 1);
     uint64_t id = 2000;
     int32_t last_cached = 0;
     for (size_t n = 1; n <= 2 * N_TURNS - 1; n += 2) {
-        chat_input *in = conversation(TALK, n, picture, picture_bytes);
+        chat_input *in = conversation(TALK, n, image, image_bytes);
         answer a = ask(cached, in, id++), b = ask(cold, in, id++);
         check_same(&a, &b);
         CHECK_INT(b.timings.cache_n, 0);
         CHECK_INT(a.timings.cache_n + a.timings.prompt_n, b.timings.prompt_n);
         CHECK(n == 1 || a.timings.cache_n > last_cached);
-        CHECK(n == 1 || a.timings.vision_ms == 0.0); /* the picture is part of what is cached */
+        CHECK(n == 1 || a.timings.vision_ms == 0.0); /* the image is part of what is cached */
         last_cached = a.timings.cache_n;
         chat_input_destroy(in);
     }
     const char *edited[5] = {TALK[0], TALK[1], TALK[2], TALK[3], "What is behind them?"};
-    chat_input *in = conversation(edited, 5, picture, picture_bytes);
+    chat_input *in = conversation(edited, 5, image, image_bytes);
     answer a = ask(cached, in, id++), b = ask(cold, in, id++);
     check_same(&a, &b);
     CHECK(a.timings.cache_n > 0);
@@ -426,16 +427,16 @@ static void test_cached_turns(const uint8_t *picture, size_t picture_bytes)
     engine_close(cold);
 }
 
-/* Two pictures of one size under the same question: their tokens are equal, their states are not. */
-static void test_pictures_do_not_share(const uint8_t *a_png, size_t a_bytes, const uint8_t *b_png,
-                                       size_t b_bytes)
+/* Two images of one size under the same question: their tokens are equal, their states are not. */
+static void test_images_do_not_share(const uint8_t *a_png, size_t a_bytes, const uint8_t *b_png,
+                                     size_t b_bytes)
 {
     engine *e = open_engine_with(1, 512, 1, 64), *cold = open_engine(1, 512, 1);
     chat_input *a = conversation(TALK, 1, a_png, a_bytes), *b = conversation(TALK, 1, b_png, b_bytes);
     answer first = ask(e, a, 3000), second = ask(e, b, 3001), alone = ask(cold, b, 3002);
     check_same(&second, &alone);
     CHECK(second.timings.vision_ms > 0.0);
-    CHECK(second.timings.cache_n < 8); /* at most what stands before the picture */
+    CHECK(second.timings.cache_n < 8); /* at most what precedes the image */
     CHECK(first.n > 0);
     chat_input_destroy(a);
     chat_input_destroy(b);
@@ -453,12 +454,13 @@ static void test_prefix_cache(void)
     CHECK_OK(file_read(&b, check_data("tiny/cases/frames/006.png"), &d), d);
     test_cached_turns(NULL, 0);
     test_cached_turns((const uint8_t *)a.data, a.len);
-    test_pictures_do_not_share((const uint8_t *)a.data, a.len, (const uint8_t *)b.data, b.len);
+    test_images_do_not_share((const uint8_t *)a.data, a.len, (const uint8_t *)b.data, b.len);
     bytes_deinit(&a);
     bytes_deinit(&b);
 }
 
-/* The equivalences hold for keys and values of every type, and smaller ones are counted as smaller. */
+/* The equivalences hold for keys and values of every type, and smaller ones are counted as
+ * smaller. */
 static void test_cache_types(void)
 {
     static const char *const types[] = {"f32", "bf16", "f16", "q8"};
@@ -478,7 +480,8 @@ static void test_cache_types(void)
     engine *e = open_engine(2, 64, 1);
     CHECK_STR(engine_get_info(e)->cache_type, "f16");
     engine_close(e);
-    /* a layer's and the draft head's keys and values: two heads of 32 in each, for 2 x 2048 tokens */
+    /* a layer's and the draft head's keys and values: two heads of 32 in each, for 2 x 2048
+     * tokens */
     const uint64_t numbers = 2 * 2 * 2 * 32 * 2 * 2048;
     CHECK_INT(size[0] - size[1], 2 * numbers);
     CHECK_INT(size[1], size[2]);

@@ -1,5 +1,6 @@
-/* The engine on a small random model of each family: greedy answers are the same with drafts and without, alone and in
- * company, and behind a prefix from the cache, also where a state is nothing but keys and values. */
+/* The engine on a small random model of each family: greedy answers are the same with drafts and
+ * without, alone and in company, and behind a prefix from the cache, also where a state is nothing
+ * but keys and values. */
 #include "tests/engine/answers.h"
 
 #include "base/bytes.h"

@@ -1,5 +1,6 @@
-/* Many at once on a small checkpoint: none changes, sees or holds up another. Cancels at random places, 64 answers on 4
- * slots, 1,000 conversations in turn with a canary each, whose states are shared within a scope only. */
+/* Many at once on a small checkpoint: none changes, sees or holds up another. Cancels at random
+ * places, 64 answers on 4 slots, 1,000 conversations in turn with a canary each, whose states are
+ * shared within a scope only. */
 #include "engine/engine.h"
 
 #include <pthread.h>
@@ -191,7 +192,8 @@ enum {
 
 static const char CANARY[] = "The canary in the mine sings at night and sleeps by day.";
 
-/* Cancels a burst of requests, at random places of queue, prompt and answer; an answer in their midst stays as it is. */
+/* Cancels a burst of requests, at random places of queue, prompt and answer; an answer in their
+ * midst stays as it is. */
 static void cancel_burst(engine *e, const run *canary, double took[BURST])
 {
     static char prompt[3000];

@@ -1,5 +1,6 @@
-/* What a request with pictures takes: the context is checked and memory reserved from the headers, before anything is decoded, and
- * all of it is given back, also by a request that fails or is never submitted.
+/* What a request with images takes: the context is checked and memory reserved from the headers,
+ * before anything is decoded, and all of it is given back, also by a request that fails or is never
+ * submitted.
  */
 #include "engine/engine.h"
 
@@ -9,7 +10,7 @@
 #include "tests/check.h"
 #include "tests/folder.h"
 
-enum { N_CTX = 1024, MAX_PICTURES = 8 };
+enum { N_CTX = 1024, MAX_IMAGES = 8 };
 
 static engine *open_engine(ledger *memory)
 {
@@ -38,15 +39,15 @@ static void make_header(uint8_t out[33], uint32_t width, uint32_t height)
     memcpy(out + 24, "\x08\x02\0\0\0\0\0\0\0", 9);
 }
 
-/* Prepares a chat of n pictures of these bytes. */
+/* Prepares a chat of n images of these bytes. */
 static err_code prepare(engine *e, gen_request **out, const uint8_t *data, size_t len, size_t n,
                         err_detail *d)
 {
     chat_input *in = chat_input_create((size_t)1 << 20);
-    chat_part parts[MAX_PICTURES + 1] = {{0}};
+    chat_part parts[MAX_IMAGES + 1] = {{0}};
     chat_message message = {.role = CHAT_USER, .parts = parts, .n_parts = n + 1};
     for (size_t i = 0; i < n; i++) {
-        parts[i] = (chat_part){.kind = CHAT_IMAGE, .data = data, .data_bytes = len, .param = "picture"};
+        parts[i] = (chat_part){.kind = CHAT_IMAGE, .data = data, .data_bytes = len, .param = "image"};
     }
     parts[n] = (chat_part){.kind = CHAT_TEXT, .text = "What is it?", .text_len = 11};
     in->messages = &message;
@@ -71,7 +72,8 @@ int main(void)
     CHECK(ledger_get_status(memory).limit > 0);
     ledger_set_limit(memory, (size_t)256 << 20);
 
-    /* Five pictures of 256 tokens are more than the context holds; that they are damaged is not even found. */
+    /* Five images of 256 tokens are more than the context holds; that they are damaged is not even
+     * found. */
     make_header(header, 1024, 1024);
     CHECK_INT(prepare(e, &r, header, sizeof header, 5, &d), ERR_CONTEXT);
     CHECK_STR(d.name, "context_length_exceeded");
@@ -81,19 +83,21 @@ int main(void)
     /* One fits the context: then it is. What was reserved for it is given back. */
     CHECK_INT(prepare(e, &r, header, sizeof header, 1, &d), ERR_CORRUPT);
     CHECK_STR(d.name, "image_parse_error");
-    CHECK_STR(d.param, "picture");
+    CHECK_STR(d.param, "image");
     CHECK_INT(ledger_get_status(memory).used, 0);
     CHECK(ledger_get_status(memory).peak > 3 << 20); /* its pixels */
     CHECK(ledger_get_status(memory).peak < 32 << 20);
 
-    /* A picture whose pixels are more than the memory for requests is refused before it is decoded. */
+    /* An image whose pixels are more than the memory for requests is refused before it is
+     * decoded. */
     make_header(header, 8000, 8000);
     ledger_set_limit(memory, (size_t)128 << 20);
     CHECK_INT(prepare(e, &r, header, sizeof header, 1, &d), ERR_LIMIT);
     CHECK_STR(d.name, "memory_limit");
     CHECK_INT(ledger_get_status(memory).used, 0);
 
-    /* A request that waits holds its patches as bytes and its rows, and nothing when it is freed. */
+    /* A request that waits holds its patches as bytes and its rows, and nothing when it is
+     * freed. */
     bytes file;
     bytes_init(&file, 1 << 20);
     CHECK_OK(file_read(&file, PARLEY_SOURCE_DIR "/assets/samples/color.png", &d), d);

@@ -1,4 +1,5 @@
-/* prefix_cache: the longest prefix wins, scopes and media stay apart, the budget holds, blocks come back. */
+/* prefix_cache: the longest prefix wins, scopes and media stay apart, the budget holds, blocks come
+ * back. */
 #include "engine/prefix_cache.h"
 
 #include "tests/model/tiny.h"

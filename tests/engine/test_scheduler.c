@@ -32,7 +32,7 @@ static void test_decode_beside_prefill(void)
     CHECK_INT(p.n_tokens, 7);
 }
 
-/* Two prompts and a picture take turns: none starves. */
+/* Two prompts and an image take turns: none starves. */
 static void test_round_robin(void)
 {
     scheduler s = {0};

@@ -1,4 +1,5 @@
-/* think: the block is followed byte by byte, and closed by its budget or instead of the answer's end. */
+/* think: the block is followed byte by byte, and closed by its budget or instead of the answer's
+ * end. */
 #include "engine/think.h"
 
 #include "tests/check.h"
@@ -28,16 +29,16 @@ static void test_phases(void)
     say(&w, "nk");
     CHECK_INT(w.phase, THINK_OPEN);
     say(&w, ">\n\nyes");
-    CHECK_INT(w.phase, THINK_OVER);
+    CHECK_INT(w.phase, THINK_CLOSED);
     w = start(false, true, -1);
     say(&w, "<b>");
-    CHECK_INT(w.phase, THINK_OVER);
+    CHECK_INT(w.phase, THINK_CLOSED);
     w = start(false, false, -1);
     say(&w, "<think>");
-    CHECK_INT(w.phase, THINK_OVER);
+    CHECK_INT(w.phase, THINK_CLOSED);
     w = start(true, true, -1);
     say(&w, "a</think>");
-    CHECK_INT(w.phase, THINK_OVER);
+    CHECK_INT(w.phase, THINK_CLOSED);
 }
 
 static void check_closing(think_watch *w, int32_t drawn, bool is_stop)
@@ -46,7 +47,7 @@ static void check_closing(think_watch *w, int32_t drawn, bool is_stop)
         CHECK_INT(think_choose(w, drawn, is_stop), CLOSE_IDS[i]);
         say(w, "x");
     }
-    CHECK_INT(w->phase, THINK_OVER);
+    CHECK_INT(w->phase, THINK_CLOSED);
     CHECK_INT(think_choose(w, 7, true), 7);
 }
 

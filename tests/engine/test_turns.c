@@ -1,5 +1,5 @@
-/* A second turn takes up what the first left in the prefix cache, and answers as without a cache: after a new question, a
- * tool's result, an edit, with thinking on, off and switched. */
+/* A second turn takes up what the first left in the prefix cache, and answers as without a cache:
+ * after a new question, a tool's result, an edit, with thinking on, off and switched. */
 #include "bench/turns.h"
 #include "tests/engine/answers.h"
 

@@ -1,6 +1,7 @@
-/* Encoded pictures and films are kept and found again: the store by itself (budget, order of use, what is held), and in
- * the whole engine: a second question encodes nothing, the answers stay the same, and nothing is ever taken for
- * something else: another picture, another key, other frames of a film. */
+/* Encoded images and videos are kept and found again: the store by itself (budget, order of use,
+ * what is held), and in the whole engine: a second question encodes nothing, the answers stay the
+ * same, and nothing is ever taken for something else: another image, another key, other frames of a
+ * video. */
 #include "engine/vision_cache.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/file.h"
 #include "base/mailbox.h"
 #include "engine/engine.h"
-#include "engine/prepare_film.h"
+#include "engine/prepare_video.h"
 #include "engine/request.h"
 #include "tests/check.h"
 
@@ -201,8 +202,8 @@ static chat_part file_part(chat_input *in, const char *name)
     CHECK_OK(file_read(&file, path, &d), d);
     uint8_t *copy = arena_alloc(in->arena, file.len);
     memcpy(copy, file.data, file.len);
-    bool is_film = strstr(name, ".mp4") || strstr(name, ".webm");
-    chat_part part = {.kind = is_film ? CHAT_VIDEO : CHAT_IMAGE, .data = copy, .data_bytes = file.len};
+    bool is_video = strstr(name, ".mp4") || strstr(name, ".webm");
+    chat_part part = {.kind = is_video ? CHAT_VIDEO : CHAT_IMAGE, .data = copy, .data_bytes = file.len};
     bytes_deinit(&file);
     return part;
 }
@@ -298,7 +299,8 @@ static uint64_t hits(engine *e)
     return s.n_vision_hits;
 }
 
-/* The same question with and without the cache: the answers must agree, and so many media must be encoded. */
+/* The same question with and without the cache: the answers must agree, and so many media must be
+ * encoded. */
 static void check_question(engine *e, const question *q, uint64_t n_encodes, int32_t n_cached)
 {
     question plain = *q;
@@ -313,7 +315,7 @@ static void check_question(engine *e, const question *q, uint64_t n_encodes, int
     CHECK(a.n > 0);
 }
 
-static void test_pictures(engine *e)
+static void test_images(engine *e)
 {
     const char *color = "color.png", *star = "count-color.jpg";
     check_question(e, &(question){.files = {color}, .text = "What color is it?"}, 1, 0);
@@ -321,7 +323,7 @@ static void test_pictures(engine *e)
     /* another prompt in front of it */
     check_question(e, &(question){.before = "Answer in one word.", .files = {color}, .text = "What is it?"},
                    0, 1);
-    /* another picture under the same words is never taken for it, alone or side by side */
+    /* another image under the same words is never taken for it, alone or side by side */
     check_question(e, &(question){.files = {star}, .text = "What color is it?"}, 1, 0);
     check_question(e, &(question){.files = {star, color}, .text = "What color is it?"}, 0, 2);
     check_question(e, &(question){.files = {color, star}, .text = "What color is it?"}, 0, 2);
@@ -336,7 +338,7 @@ static void test_pictures(engine *e)
     check_question(e, &(question){.files = {color}, .text = "What color is it?"}, 1, 0);
 }
 
-static void test_films(engine *e)
+static void test_videos(engine *e)
 {
     const char *ball = "ball-moves.mp4";
     check_question(e, &(question){.files = {ball}, .text = "What happens?"}, 1, 0);
@@ -358,27 +360,28 @@ static void test_list_rates(void)
         {(const uint8_t *)"a", 1, NULL}, {(const uint8_t *)"b", 1, NULL}, {(const uint8_t *)"c", 1, NULL}};
     chat_part part = {.kind = CHAT_VIDEO, .video = {.list = list, .n_list = 3, .list_fps = 1}};
     uint8_t one[HASH_BYTES], two[HASH_BYTES], known[HASH_BYTES];
-    prepare_film_hash(one, &part);
+    prepare_video_hash(one, &part);
     part.video.list_fps = 2;
-    prepare_film_hash(two, &part);
+    prepare_video_hash(two, &part);
     CHECK(memcmp(one, two, HASH_BYTES) != 0);
-    /* a film whose hash is known is the same as the one whose bytes are */
-    chat_part whole = {.kind = CHAT_VIDEO, .data = (const uint8_t *)"film", .data_bytes = 4};
-    prepare_film_hash(one, &whole);
-    hash_sha256(known, "film", 4);
+    /* a video whose hash is known is the same as the one whose bytes are */
+    chat_part whole = {.kind = CHAT_VIDEO, .data = (const uint8_t *)"video", .data_bytes = 4};
+    prepare_video_hash(one, &whole);
+    hash_sha256(known, "video", 4);
     whole.hash = known;
     whole.data = NULL;
-    prepare_film_hash(two, &whole);
+    prepare_video_hash(two, &whole);
     CHECK(memcmp(one, two, HASH_BYTES) == 0);
     /* and one of which neither is known is like no other */
     whole.hash = NULL;
     whole.fd = 1;
-    prepare_film_hash(one, &whole);
-    prepare_film_hash(two, &whole);
+    prepare_video_hash(one, &whole);
+    prepare_video_hash(two, &whole);
     CHECK(memcmp(one, two, HASH_BYTES) != 0);
 }
 
-/* Two requests prepared before either has encoded: the later one takes what the earlier one made. */
+/* Two requests prepared before either has encoded: the later one takes what the earlier one
+ * made. */
 static void test_together(engine *e)
 {
     engine_clear_cache(e);
@@ -404,8 +407,8 @@ int main(void)
     test_list_rates();
     events = mailbox_create(4096);
     engine *e = open_engine(64);
-    test_pictures(e);
-    test_films(e);
+    test_images(e);
+    test_videos(e);
     test_together(e);
     engine_close(e);
     e = open_engine(0);

@@ -1,7 +1,8 @@
-// Asks a running server the questions of FOLDER/questions.json and counts the right answers.
-// usage: node ask.mjs FOLDER [--base http://127.0.0.1:8080] [--model NAME] [--min 0.9] [--verbose]
-// POST /v1/chat/completions with data: URIs, temperature 0, not streaming; an answer is right if it contains every string of must,
-// upper or lower case. Prints a table by skill and the total; exit code 1 under the bar.
+// Asks a running server the questions of FOLDER/questions.json and counts the right answers. usage:
+// node ask.mjs FOLDER [--base http://127.0.0.1:8080] [--model NAME] [--min 0.9] [--verbose] POST
+// /v1/chat/completions with data: URIs, temperature 0, not streaming; an answer is right if it
+// contains every string of must, upper or lower case. Prints a table by skill and the total; exit
+// code 1 under the bar.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -17,7 +18,7 @@ const bar = Number(option("--min", "0.9"));
 const questions = JSON.parse(readFileSync(join(folder, "questions.json"), "utf8"));
 
 const TYPES = { png: "image/png", jpg: "image/jpeg", mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mkv: "video/x-matroska", avi: "video/x-msvideo" };
-/** The content part with a file: a picture or a film. */
+/** The content part with a file: an image or a video. */
 function part(file) {
   const type = TYPES[file.split(".").pop()];
   const kind = type.startsWith("video/") ? "video_url" : "image_url";

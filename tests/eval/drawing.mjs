@@ -1,4 +1,5 @@
-// What the generators of pictures and films share: seeded random numbers, colours, and shapes as SVG.
+// What the generators of images and videos share: seeded random numbers, colours, and shapes as
+// SVG.
 let state = 1;
 export const seed = (n) => { state = n >>> 0; };
 

@@ -1,4 +1,5 @@
-/* config: what model_config_load accepts may be multiplied without fear, whatever config.json says. */
+/* config: what model_config_load accepts may be multiplied without fear, whatever config.json
+ * says. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

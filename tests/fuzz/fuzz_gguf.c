@@ -1,4 +1,5 @@
-/* GGUF: any file either opens with every value and tensor inside it, or is refused with a reason. */
+/* GGUF: any file either opens with every value and tensor inside it, or is refused with a
+ * reason. */
 #include <stdlib.h>
 #include <string.h>
 

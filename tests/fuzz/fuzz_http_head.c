@@ -1,4 +1,5 @@
-/* http_head: a head is the same wherever its text is cut, what is refused stays refused, and every field can be read. */
+/* http_head: a head is the same wherever its text is cut, what is refused stays refused, and every
+ * field can be read. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(exact != NULL);
         const http_head_state now = http_head_read(&cut, exact, n);
         must(now == HTTP_HEAD_MORE || now == state);
-        must(now != HTTP_HEAD_WHOLE || (cut.bytes == whole.bytes && cut.query.len == whole.query.len));
+        must(now != HTTP_HEAD_WHOLE ||
+             (cut.bytes == whole.bytes && cut.query_string.len == whole.query_string.len));
         free(exact);
     }
     return 0;

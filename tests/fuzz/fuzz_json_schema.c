@@ -1,4 +1,5 @@
-/* json_schema: any schema; where it has a grammar, a walk through it gives JSON, and no walk ends in a blind alley. */
+/* json_schema: any schema; where it has a grammar, a walk through it gives JSON, and no walk ends
+ * in a blind alley. */
 #include <stdlib.h>
 #include <string.h>
 

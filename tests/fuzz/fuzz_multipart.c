@@ -1,4 +1,5 @@
-/* multipart: a form gives the same fields however it is cut into pieces. The first byte says where it is cut. */
+/* multipart: a form gives the same fields however it is cut into pieces. The first byte says where
+ * it is cut. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

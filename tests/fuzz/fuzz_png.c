@@ -1,6 +1,6 @@
-/* png: checksums are put right first, because libpng drops a chunk whose checksum is wrong and a changed file
- * would never get past it. */
-#include "tests/fuzz/picture.h"
+/* png: checksums are put right first, because libpng drops a chunk whose checksum is wrong and a
+ * changed file would never get past it. */
+#include "tests/fuzz/image_target.h"
 
 enum { SIGNATURE_BYTES = 8, CHUNK_EXTRA_BYTES = 12 };
 
@@ -40,12 +40,12 @@ static void fix_checksums(uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    picture_check(data, size);
+    image_check(data, size);
     uint8_t *copy = malloc(size > 0 ? size : 1);
     if (copy && size > 0) {
         memcpy(copy, data, size);
         fix_checksums(copy, size);
-        picture_check(copy, size);
+        image_check(copy, size);
     }
     free(copy);
     return 0;

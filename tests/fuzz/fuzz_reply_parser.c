@@ -1,6 +1,6 @@
-/* reply_parser and the forms of tool calls: the pieces are the same however the text was cut into pushes, arguments of
- * whole calls are JSON objects, and text that came in comes out or was markup. The first three bytes choose the cuts
- * and the rules. */
+/* reply_parser and the forms of tool calls: the pieces are the same however the text was cut into
+ * pushes, arguments of whole calls are JSON objects, and text that came in comes out or was markup.
+ * The first three bytes choose the cuts and the rules. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* template: any template text, rendered with any variables. The input is the template, then optionally a zero
- * byte and the variables as JSON. Nothing may crash, hang or grow without bound; the result is valid UTF-8 when
- * template and variables are. */
+/* template: any template text, rendered with any variables. The input is the template, then
+ * optionally a zero byte and the variables as JSON. Nothing may crash, hang or grow without bound;
+ * the result is valid UTF-8 when template and variables are. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* utf8 and bytes: any bytes become a JSON string that is valid UTF-8 and parses back to the decoded text. */
+/* utf8 and bytes: any bytes become a JSON string that is valid UTF-8 and parses back to the decoded
+ * text. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* tokenizer: any text and any ids with a real vocabulary. The first byte chooses what the rest is. */
+/* tokenizer: any text and any ids with a real vocabulary. The first byte chooses what the rest
+ * is. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* memory_file: gives bytes a path, for code that opens files. One thread; one file, overwritten by each call.
+/* memory_file: gives bytes a path, for code that opens files. One thread; one file, overwritten by
+ * each call.
  *
  *     const char *path = memory_file(data, size);   ... tokenizer_open(&tok, path, &detail) ...
  */

@@ -1,5 +1,5 @@
-/* Runs a fuzz target without a fuzzer: every seed as it is, cut at many places, and changed a little in ways
- * that are the same each time. So each build checks what the fuzzer once found.
+/* Runs a fuzz target without a fuzzer: every seed as it is, cut at many places, and changed a
+ * little in ways that are the same each time. So each build checks what the fuzzer once found.
  *
  *     build/fuzz_json tests/fuzz/seeds/json        (folders or single files)
  */

@@ -1,4 +1,5 @@
-/* gguf_maker: writes GGUF files for tests, right ones and, through the parts it is made of, broken ones. One thread.
+/* gguf_maker: writes GGUF files for tests, right ones and, through the parts it is made of, broken
+ * ones. One thread.
  *
  *     gguf_maker m; maker_init(&m);
  *     maker_text(&m, "general.architecture", "qwen35");

@@ -1,12 +1,14 @@
-/* make_gguf: writes a checkpoint folder as GGUF files, for tests: what is published under other names and in another form
- * than the folder's goes through code that shares nothing with the reader.
+/* make_gguf: writes a checkpoint folder as GGUF files, for tests: what is published under other
+ * names and in another form than the folder's goes through code that shares nothing with the
+ * reader.
  *
  *     build/make_gguf DIR OUT.gguf [f32|f16|bf16|q8_0|q4_0|...]
  *
- * OUT.gguf holds decoder, draft head, tokenizer and template; a vision tower goes to mmproj-OUT.gguf beside it. Matrices get
- * the type (default: bf16) where their rows are whole blocks of it, and bf16 otherwise; the rest is f32. As in published
- * files, zero-centred norms are stored with their 1 added, A_log as -exp(A_log), and the value heads of Qwen3.5 are put in
- * tiled order.
+ * OUT.gguf holds decoder, draft head, tokenizer and template; a vision tower goes to
+ * mmproj-OUT.gguf beside it. Matrices get the type (default: bf16) where their rows are whole
+ * blocks of it, and bf16 otherwise; the rest is f32. As in published files, zero-centred norms are
+ * stored with their 1 added, A_log as -exp(A_log), and the value heads of Qwen3.5 are put in tiled
+ * order.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,9 +1,10 @@
-/* random_checkpoint: small checkpoints of any family with random weights, written by the test itself.
+/* random_checkpoint: small checkpoints of any family with random weights, written by the test
+ * itself.
  *
  *     char dir[64]; random_checkpoint_make(dir, CONFIG_TEXT, RANDOM_PER_EXPERT);
  *
- * The numbers follow from the canonical name of the smallest part (one expert's gate_proj, one head's rows), so that the
- * same config written in two forms is the same model.
+ * The numbers follow from the canonical name of the smallest part (one expert's gate_proj, one
+ * head's rows), so that the same config written in two forms is the same model.
  */
 #ifndef PARLEY_TESTS_MODEL_RANDOM_CHECKPOINT_H
 #define PARLEY_TESTS_MODEL_RANDOM_CHECKPOINT_H
@@ -180,8 +181,8 @@ static inline void random_ffn(random_writer *w, bool has_experts)
     }
 }
 
-/* Rows of several parts of one head after the other, as the fused projections have them: parts [n] of `rows` rows a
- * head. */
+/* Rows of several parts of one head after the other, as the fused projections have them: parts [n]
+ * of `rows` rows a head. */
 static inline void random_fuse(random_writer *w, const char *name, const char *const *parts,
                                const size_t *rows, const size_t *first, size_t n, size_t n_heads)
 {
@@ -193,8 +194,8 @@ static inline void random_fuse(random_writer *w, const char *name, const char *c
     uint16_t *out = random_add(w, w->prefix, name, (size_t[]){n_heads * per_head, H}, 2);
     for (size_t p = 0, at = 0; p < n; at += rows[p++]) {
         char full[128];
-        const size_t n_rows =
-            first[p] + n_heads * rows[p]; /* of the separate matrix, as far as it is needed */
+        /* of the separate matrix, as far as it is needed */
+        const size_t n_rows = first[p] + n_heads * rows[p];
         uint16_t *whole = malloc(n_rows * H * sizeof *whole);
         snprintf(full, sizeof full, "%s%s", w->prefix, parts[p]);
         random_fill(whole, n_rows * H, full, 0, 1.7f / sqrtf((float)H));
@@ -262,7 +263,8 @@ static inline void random_text(const char *dir, const char *name, const char *te
     CHECK(f && fclose(f) == 0);
 }
 
-/* Makes a folder under /tmp, whose name goes to dir [64], with config.json and model.safetensors. */
+/* Makes a folder under /tmp, whose name goes to dir [64], with config.json and
+ * model.safetensors. */
 static inline void random_checkpoint_make(char *dir, const char *config, unsigned forms)
 {
     model_config cfg;

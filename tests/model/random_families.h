@@ -1,4 +1,5 @@
-/* random_families: one small config of each family, for random_checkpoint.h. Vocabulary and width are those of tiny.h. */
+/* random_families: one small config of each family, for random_checkpoint.h. Vocabulary and width
+ * are those of tiny.h. */
 #ifndef PARLEY_TESTS_MODEL_RANDOM_FAMILIES_H
 #define PARLEY_TESTS_MODEL_RANDOM_FAMILIES_H
 

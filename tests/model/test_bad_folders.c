@@ -1,5 +1,6 @@
-/* What is wrong with a folder is said so that a person can put it right: weights or their index missing, files of two
- * models, another model's tokenizer, a vision tower that a conversion left out. */
+/* What is wrong with a folder is said so that a person can put it right: weights or their index
+ * missing, files of two models, another model's tokenizer, a vision tower that a conversion left
+ * out. */
 #include "tests/check.h"
 
 #include "base/bytes.h"

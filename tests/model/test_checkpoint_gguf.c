@@ -1,6 +1,6 @@
-/* The GGUF form of a checkpoint: the small reference model, written as GGUF with its vision tower, gives the reference
- * outputs (text, pictures, film, draft head, tokens); packed in blocks it says nearly the same; files of which something is
- * missing or unknown are refused by name. */
+/* The GGUF form of a checkpoint: the small reference model, written as GGUF with its vision tower,
+ * gives the reference outputs (text, images, video, draft head, tokens); packed in blocks it says
+ * nearly the same; files of which something is missing or unknown are refused by name. */
 #include "tests/model/tiny.h"
 
 #include <unistd.h>
@@ -34,7 +34,8 @@ static void test_reference(void)
     CHECK_INT(tool_run_3("check_reference", tiny_dir, "native", path_of("bf16.gguf")), 0);
 }
 
-/* What else the file holds is what the folder holds; without the mmproj file it is a model of text. */
+/* What else the file holds is what the folder holds; without the mmproj file it is a model of
+ * text. */
 static void test_contents(void)
 {
     checkpoint *a = NULL, *b = NULL;
@@ -61,7 +62,7 @@ static void test_contents(void)
     m = NULL;
     snprintf(vision, sizeof vision, "%s", path_of("bf16.gguf"));
     CHECK_INT(model_open(&m, vision, &(model_open_options){.mmproj = vision}, &d), ERR_INVALID);
-    CHECK(strstr(d.text, "is no vision tower of") != NULL);
+    CHECK(strstr(d.text, "is not a vision tower of") != NULL);
     CHECK_INT(model_open(&m, check_data("tiny"), &(model_open_options){.mmproj = vision}, &d), ERR_INVALID);
     CHECK(strstr(d.text, "--mmproj") != NULL);
     CHECK_OK(model_open(&m, path_of("bf16.gguf"), &(model_open_options){0}, &d), d);
@@ -110,8 +111,9 @@ static void prompt_logits(float *out, const char *path)
     tiny_close(&t);
 }
 
-/* What blocks cost in exactness; the width is too small for those of 256 columns. Where the processor multiplies bf16, the
- * activations beside bf16 weights are rounded too, so f16 is further away from them. */
+/* What blocks cost in exactness; the width is too small for those of 256 columns. Where the
+ * processor multiplies bf16, the activations beside bf16 weights are rounded too, so f16 is further
+ * away from them. */
 static void test_blocks(void)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* decoder: one result, however the work is cut: chunks, batches, threads, instruction sets, verify blocks. */
+/* decoder: one result, however the work is cut: chunks, batches, threads, instruction sets, verify
+ * blocks. */
 #include "tests/model/tiny.h"
 
 #include "compute/cpu.h"
@@ -72,7 +73,8 @@ static void test_threads_and_kernels(const tiny *two)
     free(b);
 }
 
-/* Three sequences that decode together, beside a prefill chunk of a fourth, get the bits that each gets alone. */
+/* Three sequences that decode together, beside a prefill chunk of a fourth, get the bits that each
+ * gets alone. */
 static void test_batch_equals_alone(const tiny *t)
 {
     static const int32_t lens[3] = {5, 70, 131};
@@ -200,8 +202,8 @@ static void test_verify_block(const tiny *t)
     free(steps);
 }
 
-/* A prompt in one go and in small pieces, or in both by turns, between which another sequence goes on in a scratch of its
- * own: the same bits, for both. */
+/* A prompt in one go and in small pieces, or in both by turns, between which another sequence goes
+ * on in a scratch of its own: the same bits, for both. */
 static void check_pieces(const compute_options *options, kv_type type)
 {
     tiny t = tiny_open_with(options, type);

@@ -1,7 +1,8 @@
-/* families: what holds for each family on small random checkpoints that the test makes: a prompt in chunks is the prompt
- * whole, a row alone is the row in company, a state that was kept is the state, a verify block is the tokens one by one,
- * one thread is two; and a model is the same in every form its weights may have. What the numbers should be is the
- * business of test_reference_shared. */
+/* families: what holds for each family on small random checkpoints that the test makes: a prompt in
+ * chunks is the prompt whole, a row alone is the row in company, a state that was kept is the
+ * state, a verify block is the tokens one by one, one thread is two; and a model is the same in
+ * every form its weights may have. What the numbers should be is the business of
+ * test_reference_shared. */
 #include "tests/model/tiny.h"
 
 #include "base/log.h"
@@ -14,7 +15,8 @@ static int32_t ids[TINY_CTX];
 /* Feature rows for the prompt's placeholders, of the width of a family with DeepStack. */
 static float features[N_MEDIA * 3 * TINY_H];
 
-/* Rows first .. first+n-1 of the prompt; media rows if the family has them. Logits of the last row. */
+/* Rows first .. first+n-1 of the prompt; media rows if the family has them. Logits of the last
+ * row. */
 static const float *run_prompt(const tiny *t, seq_state *s, int32_t first, int32_t n)
 {
     const size_t width = model_config_feature_width(model_get_config(t->m));

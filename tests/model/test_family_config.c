@@ -1,5 +1,5 @@
-/* families: what each config reader makes of a config, its defaults, and the faults of fields that only some families
- * have. */
+/* families: what each config reader makes of a config, its defaults, and the faults of fields that
+ * only some families have. */
 #include "tests/check.h"
 
 #include "base/bytes.h"
@@ -17,7 +17,8 @@ static err_code load(model_config *cfg, const char *text, err_detail *d)
     return model_config_load(cfg, json_folder(folder), d);
 }
 
-/* The config of a family with fields placed last in the object that holds its sizes: a repeated name overrides. */
+/* The config of a family with fields placed last in the object that holds its sizes: a repeated
+ * name overrides. */
 static err_code load_with(model_config *cfg, const char *name, const char *extra, err_detail *d)
 {
     bytes text;

@@ -1,4 +1,5 @@
-/* gguf_file and gguf_set: what a file may look like, and one broken file of each kind, each refused with the field named. */
+/* gguf_file and gguf_set: what a file may look like, and one broken file of each kind, each refused
+ * with the field named. */
 #include "model/gguf_file.h"
 
 #include <unistd.h>
@@ -368,7 +369,7 @@ static void test_broken_files(void)
         err_code err;
         const char *named; /* what the message must hold */
     } cases[] = {
-        {break_magic, ERR_CORRUPT, "no GGUF file"},
+        {break_magic, ERR_CORRUPT, "not a GGUF file"},
         {break_version_0, ERR_UNSUPPORTED, "version 0"},
         {break_version_1, ERR_UNSUPPORTED, "version 1"},
         {break_version_4, ERR_UNSUPPORTED, "version 4"},
@@ -387,7 +388,7 @@ static void test_broken_files(void)
         {break_value_bool, ERR_CORRUPT, "metadata k: a truth value"},
         {break_text_length, ERR_CORRUPT, "metadata k: its text passes"},
         {break_text_wraps, ERR_CORRUPT, "metadata k: its text passes"},
-        {break_text_utf8, ERR_CORRUPT, "metadata k: its text is no UTF-8"},
+        {break_text_utf8, ERR_CORRUPT, "metadata k: its text is not UTF-8"},
         {break_array_of_arrays, ERR_UNSUPPORTED, "metadata k: arrays of arrays"},
         {break_array_type, ERR_CORRUPT, "metadata k: its type 77"},
         {break_array_length, ERR_CORRUPT, "metadata k: it passes the end"},
@@ -411,7 +412,7 @@ static void test_broken_files(void)
         {break_dims_bytes, ERR_CORRUPT, "tensor c: its dimensions"},
         {break_type_unknown, ERR_UNSUPPORTED, "tensor c: its type 144"},
         {break_type_withdrawn, ERR_UNSUPPORTED, "tensor c: its type 4"},
-        {break_block, ERR_CORRUPT, "tensor c: its rows of 128 are no whole blocks of 256 (Q4_K)"},
+        {break_block, ERR_CORRUPT, "tensor c: its rows of 128 are not whole blocks of 256 (Q4_K)"},
         {break_offset_odd, ERR_CORRUPT, "tensor c: its offset 65"},
         {break_offset_outside, ERR_CORRUPT, "tensor c: there is a gap"},
         {break_offset_wraps, ERR_CORRUPT, "tensor c: there is a gap"},

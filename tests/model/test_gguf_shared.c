@@ -1,5 +1,6 @@
-/* The full sets of reference outputs, where they lie beside the checkout, from models that were written as GGUF files: every
- * family, dense and with experts, with vision towers and draft heads. */
+/* The full sets of reference outputs, where they lie beside the checkout, from models that were
+ * written as GGUF files: every family, dense and with experts, with vision towers and draft
+ * heads. */
 #include "tests/check.h"
 
 #include <unistd.h>

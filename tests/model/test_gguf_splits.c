@@ -1,5 +1,5 @@
-/* How the splittings that tokenizer.ggml.pre may name cut a text, seen through a vocabulary in which digits and two words
- * merge: the sizes of the tokens. */
+/* How the splittings that tokenizer.ggml.pre may name cut a text, seen through a vocabulary in
+ * which digits and two words merge: the sizes of the tokens. */
 #include <unistd.h>
 
 #include "base/bytes.h"

@@ -1,6 +1,7 @@
-/* Tokens of published vocabularies. $PARLEY_VOCABULARIES is a folder with NAME.gguf (a vocabulary without tensors), NAME.gguf.inp
- * (texts with a line of their own between them) and NAME.gguf.out (a line of ids for each), as llama.cpp's sources have
- * them under models/. What is supported gives those ids; the rest is refused, and the message names the splitting. */
+/* Tokens of published vocabularies. $PARLEY_VOCABULARIES is a folder with NAME.gguf (a vocabulary
+ * without tensors), NAME.gguf.inp (texts with a line of their own between them) and NAME.gguf.out
+ * (a line of ids for each), as llama.cpp's sources have them under models/. What is supported gives
+ * those ids; the rest is refused, and the message names the splitting. */
 #include <dirent.h>
 #include <stdbool.h>
 

@@ -1,4 +1,5 @@
-/* The recorded conversations and pictures of the trained model, where they lie beside the checkout. */
+/* The recorded conversations and images of the trained model, where they lie beside the
+ * checkout. */
 #include "tests/check.h"
 
 #include "tests/model/tool.h"

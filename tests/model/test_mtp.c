@@ -1,4 +1,5 @@
-/* mtp: the draft head's cache filled at once, in pieces, or with keys and values alone; truncation; refusals. */
+/* mtp: the draft head's cache filled at once, in pieces, or with keys and values alone; truncation;
+ * refusals. */
 #include "tests/model/tiny.h"
 
 enum { N = 150 };
@@ -7,8 +8,8 @@ static int32_t ids[TINY_CTX];
 static position positions[N];
 static float hidden[N * TINY_H];
 
-/* Entry N-1's logits and output after the cache was filled in pieces of `piece`; up to n_logits rows of each earlier
- * piece get logits too. */
+/* Entry N-1's logits and output after the cache was filled in pieces of `piece`; up to n_logits
+ * rows of each earlier piece get logits too. */
 static void run_pieces(const tiny *t, mtp_scratch *ms, seq_state *s, int32_t piece, int32_t n_logits,
                        float *out)
 {

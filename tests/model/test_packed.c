@@ -1,6 +1,7 @@
-/* Folders whose matrices other tools packed: MLX's affine groups at every width and group, mxfp4, 8-bit floats. What is read is
- * what tools/make_packed.py says that the bytes stand for, bit for bit; such a model runs; what does not fit is refused.
- * With a folder as argument, only the numbers of that one are compared. */
+/* Folders whose matrices other tools packed: MLX's affine groups at every width and group, mxfp4,
+ * 8-bit floats. What is read is what tools/make_packed.py says that the bytes stand for, bit for
+ * bit; such a model runs; what does not fit is refused. With a folder as argument, only the numbers
+ * of that one are compared. */
 #include "tests/model/tiny.h"
 
 #include <spawn.h>
@@ -30,7 +31,8 @@ static int run(char *const *argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The original packed into `packed` and, as floats, into `plain`; options as the tool knows them, with spaces between. */
+/* The original packed into `packed` and, as floats, into `plain`; options as the tool knows them,
+ * with spaces between. */
 static void make(const char *options)
 {
     static char python[] = "python3", tool[] = PARLEY_SOURCE_DIR "/tools/make_packed.py",
@@ -79,7 +81,8 @@ static bool is_norm(const char *name)
     return strcmp(name, "norm.weight") == 0 || strcmp(name, "mtp.norm.weight") == 0;
 }
 
-/* Every tensor of `plain` is in `packed` with the same shape and bits; returns how many were packed in blocks. */
+/* Every tensor of `plain` is in `packed` with the same shape and bits; returns how many were packed
+ * in blocks. */
 static size_t same_numbers(void)
 {
     checkpoint *a = NULL, *b = NULL;
@@ -93,8 +96,8 @@ static size_t same_numbers(void)
     const checkpoint_traits *traits = checkpoint_get_traits(a);
     model *m = NULL;
     CHECK_OK(model_open(&m, plain, &(model_open_options){.weights_only = true}, &d), d);
-    const bool zero_centred =
-        m && model_get_config(m)->zero_centred_norms; /* else nothing is added to norms */
+    /* else nothing is added to norms */
+    const bool zero_centred = m && model_get_config(m)->zero_centred_norms;
     model_close(m);
     CHECK_INT(checkpoint_tensors(a)->n, checkpoint_tensors(b)->n);
     for (size_t i = 0; i < checkpoint_tensors(b)->n; i++) {
@@ -182,7 +185,8 @@ static void test_fp8(void)
     same_answers();
 }
 
-/* Writes packed/config.json with `from` replaced by `to` and opens it; the error must name each of `named`. */
+/* Writes packed/config.json with `from` replaced by `to` and opens it; the error must name each of
+ * `named`. */
 static void refused(const char *from, const char *to, err_code expected, const char *named)
 {
     char path[128];

@@ -1,5 +1,6 @@
-/* quantized: weights in blocks say the same whatever the threads, neighbours and chunks, and whether they come from the
- * cache file, from memory, from a copy in huge pages or from a converted folder; damaged files are made anew. */
+/* quantized: weights in blocks say the same whatever the threads, neighbours and chunks, and
+ * whether they come from the cache file, from memory, from a copy in huge pages or from a converted
+ * folder; damaged files are made anew. */
 #include "model/quantized.h"
 
 #include <dirent.h>
@@ -20,7 +21,8 @@ enum { N_PROMPT = 150, STEPS = 4 };
 static int32_t ids[TINY_CTX];
 static char cache[FOLDER_NAME], cache_file[600];
 
-/* Logits of the prompt's last row and of a few steps behind it, given tokens: [STEPS + 1, V]; the caller frees. */
+/* Logits of the prompt's last row and of a few steps behind it, given tokens: [STEPS + 1, V]; the
+ * caller frees. */
 static float *say(const tiny *t, int32_t chunk)
 {
     float *out = malloc((STEPS + 1) * TINY_V * sizeof *out);
@@ -123,7 +125,8 @@ static void copy_changed(const char *from, const char *to, const char *name, siz
     bytes_deinit(&file);
 }
 
-/* A good file of a model of the same shape with other weights, under the name of this one's, is replaced, too. */
+/* A good file of a model of the same shape with other weights, under the name of this one's, is
+ * replaced, too. */
 static void test_file_of_another(const float *expected, int n_bits)
 {
     static const char *const files[] = {"config.json", "tokenizer.json", "model-mtp.safetensors"};
@@ -157,7 +160,8 @@ static void test_format(int n_bits, const float *stored)
     err_detail d = {0};
     tiny t = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_BF16, n_bits, true, false});
     float *expected = say(&t, N_PROMPT);
-    /* The prompt is near that of the stored weights; random weights magnify what rounding does to later tokens. */
+    /* The prompt is near that of the stored weights; random weights magnify what rounding does to
+     * later tokens. */
     CHECK(tiny_difference(expected, stored, TINY_V) < (n_bits == 8 ? 0.05 : 0.6));
     CHECK(memcmp(expected, stored, (STEPS + 1) * TINY_V * sizeof *stored) != 0);
     float *chunks = say(&t, 64);

@@ -1,5 +1,5 @@
-/* The reference outputs of tests/data/tiny, with every set of kernels; those of the families with experts that no full set
- * covers. */
+/* The reference outputs of tests/data/tiny, with every set of kernels; those of the families with
+ * experts that no full set covers. */
 #include "tests/check.h"
 
 #include "tests/model/tool.h"

@@ -1,4 +1,5 @@
-/* rope: positions of the specification's worked example, placeholders that do not fit, the rotation tables. */
+/* rope: positions of the specification's worked example, placeholders that do not fit, the rotation
+ * tables. */
 #include "tests/check.h"
 
 #include "base/compiler.h"
@@ -25,8 +26,8 @@ static size_t fill(int32_t *ids, size_t at, int32_t id, size_t n)
     return at + n;
 }
 
-/* docs/model.md C.4: a picture of 2 x 3 merged rows and a film of two frames of 2 x 2. outer adds the pair of vision tokens
- * that the newer layout keeps around a film. */
+/* docs/model.md C.4: an image of 2 x 3 merged rows and a video of two frames of 2 x 2. outer adds
+ * the pair of vision tokens that the newer layout keeps around a video. */
 static size_t worked_example(int32_t *ids, bool outer)
 {
     size_t n = fill(ids, 0, TEXT, 3);

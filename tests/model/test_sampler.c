@@ -226,7 +226,8 @@ static void test_refusals(void)
     CHECK(s == NULL);
 }
 
-/* Under a grammar: every draw is allowed, greedy or not, whatever the logits say; draws ahead follow each other. */
+/* Under a grammar: every draw is allowed, greedy or not, whatever the logits say; draws ahead
+ * follow each other. */
 static void test_grammar(void)
 {
     enum { N = 4096, MAX = 64 };

@@ -1,9 +1,11 @@
-/* seq_state: sizes, snapshot and restore give the bits of a straight run, wrong snapshots are refused. */
+/* seq_state: sizes, snapshot and restore give the bits of a straight run, wrong snapshots are
+ * refused. */
 #include "tests/model/tiny.h"
 
 static int32_t ids[TINY_CTX];
 
-/* Snapshots at several lengths, also on the border of a page; restored into the same and into another state. */
+/* Snapshots at several lengths, also on the border of a page; restored into the same and into
+ * another state. */
 static void test_snapshot(const tiny *t)
 {
     static const int32_t lens[] = {1, 63, 64, 65, 200};
@@ -76,7 +78,8 @@ static void test_refusals(const tiny *t)
     seq_state_destroy(NULL);
 }
 
-/* What a shared block holds for one sequence is not changed by another; counts of blocks stay true. */
+/* What a shared block holds for one sequence is not changed by another; counts of blocks stay
+ * true. */
 static void test_copy_on_write(const tiny *t)
 {
     err_detail d = {0};

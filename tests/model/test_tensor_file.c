@@ -25,8 +25,9 @@ static void write_bytes(const char *name, const void *data, size_t n)
     CHECK(f && fclose(f) == 0);
 }
 
-/* A file with this header text and n_data bytes 0, 1, 2, ... If no header length is stated (0), it is the true one,
- * after a blank where that makes it even: otherwise all data would lie at odd positions. */
+/* A file with this header text and n_data bytes 0, 1, 2, ... If no header length is stated (0), it
+ * is the true one, after a blank where that makes it even: otherwise all data would lie at odd
+ * positions. */
 static void write_tensors(const char *name, const char *header, uint64_t stated, size_t n_data)
 {
     bytes b;
@@ -99,7 +100,7 @@ static void test_damaged_files(void)
         {"{" A "}", UINT64_MAX, 8, "header should be"},          /* absurd length */
         {"{" A "}", (uint64_t)101 << 20, 8, "header should be"}, /* over the limit */
         {"{" A "}", 30, 8, "header"},                            /* cut JSON */
-        {"[1]", 0, 0, "no JSON object"},
+        {"[1]", 0, 0, "not a JSON object"},
         {"{" A ",}", 0, 8, "header"},
         {"{\"a\":5}", 0, 0, "tensor a"},
         {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 0, 8, "dtype"},
@@ -150,7 +151,7 @@ static void test_tiny_files(void)
     CHECK_INT(tensor_file_open(&f, path_of("bad"), &d), ERR_CORRUPT);
     write_bytes("bad", "\0\0\0\0\0\0\0", 7);
     CHECK_INT(tensor_file_open(&f, path_of("bad"), &d), ERR_CORRUPT);
-    write_bytes("bad", "\0\0\0\0\0\0\0\0", 8); /* a header of no length is no JSON */
+    write_bytes("bad", "\0\0\0\0\0\0\0\0", 8); /* a header of no length is not JSON */
     CHECK_INT(tensor_file_open(&f, path_of("bad"), &d), ERR_CORRUPT);
     CHECK_INT(tensor_file_open(&f, path_of("absent"), &d), ERR_NOT_FOUND);
     CHECK_INT(tensor_file_open(&f, folder, &d), ERR_INVALID);

@@ -1,5 +1,5 @@
-/* weights: what a checkpoint must hold. Each case changes one tensor of the tiny checkpoint's header and says what the
- * message must name. */
+/* weights: what a checkpoint must hold. Each case changes one tensor of the tiny checkpoint's
+ * header and says what the message must name. */
 #include "tests/check.h"
 
 #include <stdint.h>
@@ -28,7 +28,8 @@ static const char *find_part(const char *text, size_t n, const char *part)
     return NULL;
 }
 
-/* Replaces the first `from` of the file's header by `to`; the data stays. Writes it to folder/name. */
+/* Replaces the first `from` of the file's header by `to`; the data stays. Writes it to
+ * folder/name. */
 static void write_changed(const char *name, const char *from, const char *to)
 {
     char path[4096], relative[64];

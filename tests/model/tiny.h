@@ -1,4 +1,5 @@
-/* tiny: the checkpoint of tests/data/tiny, opened, and a few ways to run it. For tests of the decoder.
+/* tiny: the checkpoint of tests/data/tiny, opened, and a few ways to run it. For tests of the
+ * decoder.
  *
  *     tiny t = tiny_open(2, ~0u, KV_F32); tiny_run(&t, seq, ids, n, false, false); ... tiny_close(&t);
  */
@@ -141,8 +142,8 @@ static inline double tiny_difference(const float *a, const float *b, size_t n)
     return worst / largest;
 }
 
-/* How far two ways that are equal to f32 rounding may lie apart: a key that is rounded to fewer bits turns the last bit
- * of f32 into one of its own now and then. */
+/* How far two ways that are equal to f32 rounding may lie apart: a key that is rounded to fewer
+ * bits turns the last bit of f32 into one of its own now and then. */
 static inline double tiny_tolerance(const tiny *t)
 {
     return kv_pool_type(t->pool) == KV_F32 ? 1e-4 : 3e-2;

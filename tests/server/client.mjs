@@ -1,6 +1,6 @@
 /**
- * What the live tests need: starts the server double, speaks raw HTTP and WebSocket over plain sockets, checks.
- * Node built-ins only.
+ * What the live tests need: starts the server double, speaks raw HTTP and WebSocket over plain
+ * sockets, checks. Node built-ins only.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,8 +10,8 @@ import net from 'node:net';
 export const PROGRAM = process.argv[2];
 
 /**
- * Starts the program; resolves when it listens. `stop()` resolves with the exit code. `wrapper`: a command that runs what
- * follows it, such as one that sets a limit first.
+ * Starts the program; resolves when it listens. `stop()` resolves with the exit code. `wrapper`: a
+ * command that runs what follows it, such as one that sets a limit first.
  */
 export async function startServer(args = [], env = {}, wrapper = []) {
     const [program, ...words] = [...wrapper, PROGRAM, ...args];

@@ -1,5 +1,5 @@
-/* A double of the engine for tests of the server: same header, no model. Every byte is a token; the answer repeats what
- * the last message said. Words that start with '!' in that message steer it:
+/* A double of the engine for tests of the server: same header, no model. Every byte is a token; the
+ * answer repeats what the last message said. Words that start with '!' in that message steer it:
  *
  *     !len=N    answer with N characters          !delay=MS   wait between events
  *     !think    answer inside a think block first !fail       fail after some tokens
@@ -9,13 +9,14 @@
  *     !recall   say the role and the text of every message
  *     !which    say the model's name
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
- *     !stuck    stand still after some tokens, until the file $FAKE_STUCK_UNTIL exists
+ *     !stuck    stall after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
  *
- * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in it, and as damaged with a
- * file "corrupt"; it goes on as long as there is a file "slow". With a file "blind" it sees no pictures.
+ * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
+ * it, and as damaged with a file "corrupt"; it goes on as long as there is a file "slow". With a
+ * file "blind" it sees no images.
  *
- * A picture must start like a PNG and end with IEND, else it is "damaged".
+ * An image must start like a PNG and end with IEND, else it is "damaged".
  */
 #include <math.h>
 #include <pthread.h>
@@ -31,7 +32,8 @@
 #include "base/limits.h"
 #include "engine/engine.h"
 
-/* LONG: answers of so many characters, without a delay, come in events that are as large as events can be. */
+/* LONG: answers of so many characters, without a delay, come in events that are as large as events
+ * can be. */
 enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, LONG = 20000, CACHED = 3 };
 
 /* How thoughts begin. */
@@ -96,15 +98,15 @@ static void append_plain(bytes *out, const char *text)
     }
 }
 
-static err_code check_picture(const chat_part *p, err_detail *d)
+static err_code check_image(const chat_part *p, err_detail *d)
 {
     static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
     if (p->data_bytes < sizeof png || memcmp(p->data, png, sizeof png) != 0) {
         return err_set_param(d, ERR_CORRUPT, p->param, "image_parse_error",
-                             "the picture is in no known format");
+                             "the image is in no known format");
     }
     if (p->data_bytes < 12 || memcmp(p->data + p->data_bytes - 8, "IEND", 4) != 0) {
-        return err_set_param(d, ERR_CORRUPT, p->param, "image_parse_error", "the picture ends too early");
+        return err_set_param(d, ERR_CORRUPT, p->param, "image_parse_error", "the image ends too early");
     }
     return ERR_OK;
 }
@@ -139,7 +141,7 @@ static void write_answer(bytes *out, const char *said, int n_images)
         return;
     }
     for (int i = 0; i < n_images; i++) {
-        bytes_append_str(out, "[picture] ");
+        bytes_append_str(out, "[image] ");
     }
     for (int i = 0; i < len; i++) {
         bytes_append_char(out, i % 10 == 9 ? ' ' : (char)('a' + i % 26));
@@ -159,7 +161,7 @@ static void write_messages(bytes *out, const chat_input *in)
         const chat_message *m = &in->messages[i];
         bytes_printf(out, " %s:", ROLES[m->role]);
         for (size_t k = 0; k < m->n_parts; k++) {
-            append_plain(out, m->parts[k].kind == CHAT_TEXT ? m->parts[k].text : "[picture]");
+            append_plain(out, m->parts[k].kind == CHAT_TEXT ? m->parts[k].text : "[image]");
         }
     }
 }
@@ -178,7 +180,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
                 n_bytes += p->text_len;
                 continue;
             }
-            err_code err = p->kind == CHAT_IMAGE ? check_picture(p, d) : ERR_OK;
+            err_code err = p->kind == CHAT_IMAGE ? check_image(p, d) : ERR_OK;
             if (err != ERR_OK) {
                 return err;
             }
@@ -391,7 +393,7 @@ static void *engine_thread(void *ctx)
     pthread_mutex_lock(&e->lock);
     while (!e->closing || e->list) {
         double now = clock_ms();
-        e->status.pulse++;
+        e->status.progress_counter++;
         gen_request *due = NULL;
         int place = 0;
         for (gen_request *r = e->list; r && !due; r = r->next, place++) {
@@ -467,11 +469,11 @@ void engine_end_thinking(engine *e, uint64_t id)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Every picture is 40 x 30 and shows "thumb"; the last byte 'X' makes it one that cannot be read. */
-err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_film,
+/* Every image is 40 x 30 and shows "thumb"; the last byte 'X' makes it one that cannot be read. */
+err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_video,
                         const preview_hooks *hooks, err_detail *d)
 {
-    (void)e, (void)is_film;
+    (void)e, (void)is_video;
     char last = '\0';
     if (pread(fd, &last, 1, (off_t)n_bytes - 1) != 1 || last == 'X') {
         return err_set(d, ERR_CORRUPT, "damaged");
@@ -604,7 +606,7 @@ err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t l
 bool engine_measure_limits(const engine *e, engine_limits *best)
 {
     (void)e;
-    *best = (engine_limits){.read_gbs = 1, .f32_gflops = 1};
+    *best = (engine_limits){.bandwidth_gbs = 1, .f32_gflops = 1};
     return true;
 }
 

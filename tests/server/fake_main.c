@@ -1,4 +1,5 @@
-/* The server with the double of the engine: fake_main [--port N] [--key K] [--ui-dir D] ... Prints its port. */
+/* The server with the double of the engine: fake_main [--port N] [--key K] [--ui-dir D] ... Prints
+ * its port. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,8 @@ int main(int argc, char **argv)
             domains[opt.n_media_domains++] = value;
         } else if (strcmp(name, "--media-path") == 0) {
             opt.media_path = value;
-        } else if (strcmp(name, "--max-film") == 0) {
-            engine_opt.films.max_bytes = (int64_t)strtoll(value, NULL, 10);
+        } else if (strcmp(name, "--max-video") == 0) {
+            engine_opt.videos.max_bytes = (int64_t)strtoll(value, NULL, 10);
         } else if (strcmp(name, "--max-upload") == 0) {
             opt.max_upload = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-quota") == 0) {
@@ -83,8 +84,8 @@ int main(int argc, char **argv)
             opt.body_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--step-timeout") == 0) {
             opt.step_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--body-rate") == 0) {
-            opt.body_rate = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--min-body-rate") == 0) {
+            opt.min_body_rate = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--send-timeout") == 0) {
             opt.send_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--send-rate") == 0) {
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
         } else if (strcmp(name, "--drain") == 0) {
             opt.drain_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--tool-call-parser") == 0) {
-            opt.tool_parser = value;
+            opt.tool_scanner = value;
         } else if (strcmp(name, "--reasoning-field") == 0) {
             opt.reasoning_field = value;
         } else if (strcmp(name, "--strict-model") == 0) {

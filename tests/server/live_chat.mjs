@@ -1,4 +1,5 @@
-/** Chat Completions and everything around it: streaming, stop strings, cancelling, load, keys, the page, start and end. */
+/** Chat Completions and everything around it: streaming, stop strings, cancelling, load, keys, the
+ * page, start and end. */
 import assert from 'node:assert/strict';
 import { gunzipSync } from 'node:zlib';
 import { JSON_TYPE, Socket, chat, eventually, events, joinChat, metric, parseReply, post, rawSocket, request, runTests, sleep, startServer, test } from './client.mjs';
@@ -213,9 +214,9 @@ test('responses over HTTP: stream, whole, get', async () => {
     const bad = await post(server, '/v1/responses', { input: 'hi', top_p: 3 });
     assert.equal(bad.status, 400);
     assert.equal(bad.json().error.param, 'top_p');
-    const picture = await post(server, '/v1/responses', { stream: true, input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }] }] });
-    assert.equal(picture.status, 400);
-    assert.equal(picture.json().error.code, 'image_parse_error');
+    const image = await post(server, '/v1/responses', { stream: true, input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }] }] });
+    assert.equal(image.status, 400);
+    assert.equal(image.json().error.code, 'image_parse_error');
 });
 
 test('the page: types, compression, caching, policy', async () => {

@@ -1,4 +1,5 @@
-/** Every number of a request at and beyond its limits, and of other types: accepted, or refused by name; never an error of the server. */
+/** Every number of a request at and beyond its limits, and of other types: accepted, or refused by
+ * name; never an error of the server. */
 import assert from 'node:assert/strict';
 import { Socket, chat, post, request, runTests, startServer, test } from './client.mjs';
 
@@ -19,13 +20,13 @@ const SAMPLING = [
 ];
 const LENGTH = [whole('max_tokens', 1, INT32_MAX), whole('max_completion_tokens', 1, INT32_MAX), whole('n_predict', -1, INT32_MAX), whole('n', 1, 1)];
 const THINKING = [whole('reasoning_budget', -1, INT32_MAX), whole('thinking_budget', -1, INT32_MAX)];
-const FILMS = inside('mm_processor_kwargs', [real('fps', 0.001, 240), whole('num_frames', 1, 768), whole('min_frames', 1, 768), whole('max_frames', 1, 768)]);
+const VIDEOS = inside('mm_processor_kwargs', [real('fps', 0.001, 240), whole('num_frames', 1, 768), whole('min_frames', 1, 768), whole('max_frames', 1, 768)]);
 
 const ROUTES = [
     { path: '/v1/chat/completions', start: '"logprobs":true,"messages":[{"role":"user","content":"hello"}]',
-        fields: [...SAMPLING, ...LENGTH, ...THINKING, ...FILMS, whole('top_logprobs', 0, 20)] },
+        fields: [...SAMPLING, ...LENGTH, ...THINKING, ...VIDEOS, whole('top_logprobs', 0, 20)] },
     { path: '/v1/completions', start: '"prompt":"hello"', fields: [...SAMPLING, ...LENGTH, whole('logprobs', 0, 5), whole('best_of', 1, 1)] },
-    { path: '/v1/responses', start: '"input":"hello"', fields: [...SAMPLING, ...THINKING, ...FILMS, whole('max_output_tokens', 1, INT32_MAX)] },
+    { path: '/v1/responses', start: '"input":"hello"', fields: [...SAMPLING, ...THINKING, ...VIDEOS, whole('max_output_tokens', 1, INT32_MAX)] },
 ];
 
 /** [JSON text, whether the field takes it] */

@@ -1,4 +1,5 @@
-/** Uploaded files over HTTP: forms, parts, lists, deleting, limits, who may see what, and what chats do with them. */
+/** Uploaded files over HTTP: forms, parts, lists, deleting, limits, who may see what, and what
+ * chats do with them. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -172,7 +173,7 @@ test('an upload in parts, put together in the order asked for', async () => {
     const parts = [noise(MIB + 17, 1), noise(3, 2), noise(2 * MIB, 3)];
     const whole = Buffer.concat(parts);
     const begin = async (more = {}) =>
-        (await postJson('/v1/uploads', { filename: 'film.mp4', bytes: whole.length, purpose: 'vision', mime_type: 'video/mp4', ...more })).json();
+        (await postJson('/v1/uploads', { filename: 'video.mp4', bytes: whole.length, purpose: 'vision', mime_type: 'video/mp4', ...more })).json();
     const partOf = (id, data, key = 0) => postForm(`/v1/uploads/${id}/parts`, form(data, { file: 'data', purpose: '' }), key);
     const up = await begin();
     assert.equal(up.object, 'upload');
@@ -206,9 +207,9 @@ test('an upload in parts, put together in the order asked for', async () => {
     assert.ok(await noFiles());
 });
 
-test('chats take uploaded pictures by their id', async () => {
+test('chats take uploaded images by their id', async () => {
     const id = (await upload(PNG)).json().id;
-    const notPicture = (await upload(Buffer.from('just a text'))).json().id;
+    const notImage = (await upload(Buffer.from('just a text'))).json().id;
     const ask = (part, key = 0) => postJson('/v1/chat/completions', { messages: [{ role: 'user', content: [part, { type: 'text', text: 'hi' }] }] }, key);
     const respond = (part, key = 0) => postJson('/v1/responses', { input: [{ role: 'user', content: [part, { type: 'input_text', text: 'hi' }] }] }, key);
     for (const part of [
@@ -219,18 +220,18 @@ test('chats take uploaded pictures by their id', async () => {
         { type: 'file', file: { file_data: `data:image/png;base64,${PNG.toString('base64')}` } },
     ]) {
         const reply = await ask(part);
-        assert.equal(reply.json().choices?.[0].message.content, '[picture] You said: hi', reply.text);
+        assert.equal(reply.json().choices?.[0].message.content, '[image] You said: hi', reply.text);
     }
     for (const part of [{ type: 'input_image', file_id: id }, { type: 'input_file', file_id: id }, { type: 'input_image', image_url: `upload:${id}` }]) {
-        assert.match((await respond(part)).text, /\[picture\] You said: hi/);
+        assert.match((await respond(part)).text, /\[image\] You said: hi/);
     }
     for (const [part, code, param] of [
         [{ type: 'image_url', image_url: { url: 'upload:file_0' } }, 'file_not_found', 'messages[0].content[0].image_url'],
         [{ type: 'input_image', file_id: 'file_0' }, 'file_not_found', 'messages[0].content[0].file_id'],
         [{ type: 'file', file: { file_id: 'file_0' } }, 'file_not_found', 'messages[0].content[0].file.file_id'],
-        [{ type: 'file', file: { file_id: notPicture } }, 'unsupported_file', 'messages[0].content[0].file.file_id'],
+        [{ type: 'file', file: { file_id: notImage } }, 'unsupported_file', 'messages[0].content[0].file.file_id'],
         [{ type: 'file', file: {} }, 'unsupported_file', 'messages[0].content[0].file.file_data'],
-        [{ type: 'input_image', file_id: notPicture }, 'image_parse_error', 'messages[0].content[0].file_id'],
+        [{ type: 'input_image', file_id: notImage }, 'image_parse_error', 'messages[0].content[0].file_id'],
     ]) {
         const { error } = (await ask(part)).json();
         assert.equal(error.code, code);
@@ -241,7 +242,7 @@ test('chats take uploaded pictures by their id', async () => {
     assert.ok((await metric(server, 'parley_upload_bytes_total', auth())) > PNG.length);
     await remove(id);
     assert.equal((await ask({ type: 'input_image', file_id: id })).json().error.code, 'file_not_found');
-    await remove(notPicture);
+    await remove(notImage);
 });
 
 test('a large file passes through little memory', async () => {

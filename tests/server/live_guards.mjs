@@ -1,4 +1,5 @@
-/** What a hostile or clumsy client may do to HTTP: each gets its status, and the next request works. */
+/** What a hostile or clumsy client may do to HTTP: each gets its status, and the next request
+ * works. */
 import assert from 'node:assert/strict';
 import { JSON_TYPE, Socket, chat, eventually, metric, parseReply, post, rawSocket, request, runTests, sleep, startServer, test } from './client.mjs';
 
@@ -190,13 +191,13 @@ test('bodies that are not what they say', async () => {
     await stillServes();
 });
 
-const picture = (url) => [{ type: 'image_url', image_url: { url } }, { type: 'text', text: 'what?' }];
+const image = (url) => [{ type: 'image_url', image_url: { url } }, { type: 'text', text: 'what?' }];
 const dataUri = (data) => `data:image/png;base64,${Buffer.from(data).toString('base64')}`;
 
-test('pictures that are none', async () => {
+test('images that are none', async () => {
     const good = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47]), Buffer.alloc(50), Buffer.from('IEND\0\0\0\0')]);
-    assert.equal((await chat(server, picture(dataUri(good)))).json().timings.route, 'media');
-    assert.equal((await chat(server, picture(good.toString('base64')))).status, 200);
+    assert.equal((await chat(server, image(dataUri(good)))).json().timings.route, 'media');
+    assert.equal((await chat(server, image(good.toString('base64')))).status, 200);
     const cases = [
         [dataUri('just text'), 'image_parse_error'],
         [dataUri(good.subarray(0, 30)), 'image_parse_error'],
@@ -213,19 +214,19 @@ test('pictures that are none', async () => {
         ['ftp://x/y', 'remote_media_disabled'],
     ];
     for (const [url, code] of cases) {
-        const reply = await chat(server, picture(url));
+        const reply = await chat(server, image(url));
         assert.equal(reply.status, 400, url);
         assert.equal(reply.json().error.code, code, url);
         assert.match(reply.json().error.param, /^messages\[0\]\.content\[0\]/);
         assert.doesNotMatch(reply.text, /0x[0-9a-f]{6}|\/work|libpng/);
     }
-    const many = Array.from({ length: 17 }, () => picture(dataUri(good))[0]);
+    const many = Array.from({ length: 17 }, () => image(dataUri(good))[0]);
     assert.equal((await chat(server, many)).json().error.code, 'too_many_images');
     const missing = await chat(server, [{ type: 'image_url', image_url: null }]);
     assert.equal(missing.json().error.code, 'invalid_type');
-    const film = await chat(server, [{ type: 'video_url', video_url: { url: 'data:video/mp4;base64,AAAA' } }]);
-    assert.equal(film.json().error.code, 'video_not_supported');
-    const upload = await chat(server, picture('upload:file_abc'));
+    const video = await chat(server, [{ type: 'video_url', video_url: { url: 'data:video/mp4;base64,AAAA' } }]);
+    assert.equal(video.json().error.code, 'video_not_supported');
+    const upload = await chat(server, image('upload:file_abc'));
     assert.equal(upload.status, 404);
     await stillServes();
 });

@@ -1,4 +1,5 @@
-/** Kept chats over HTTP: writing with revisions, lists, search, files, export and import, keys, notices, a full history. */
+/** Kept chats over HTTP: writing with revisions, lists, search, files, export and import, keys,
+ * notices, a full history. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -105,7 +106,7 @@ test('lists in pages, the latest first; search; deleting', async () => {
 });
 
 test('each key sees its own chats and files alone', async () => {
-    const hash = await keep(Buffer.from('secret picture'));
+    const hash = await keep(Buffer.from('secret image'));
     await put('c_mine', chat('mine', message('a', 'hidden words', null, { attachments: [{ id: 'x', sha256: hash }] })));
     assert.equal((await get('/chats/c_mine', 1)).status, 404);
     assert.equal((await get(`/files/${hash}`, 1)).status, 404);

@@ -1,6 +1,7 @@
 /**
- * The server is killed (SIGKILL) again and again while four clients write chats and wait for each acknowledgement. After
- * every start each acknowledged message is there, letter by letter, and nothing is torn. PARLEY_KILLS: how often.
+ * The server is killed (SIGKILL) again and again while four clients write chats and wait for each
+ * acknowledgement. After every start each acknowledged message is there, letter by letter, and
+ * nothing is torn. PARLEY_KILLS: how often.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,13 +11,14 @@ import { JSON_TYPE, eventually, request, runTests, sleep, startServer, test } fr
 
 const KILLS = Number(process.env.PARLEY_KILLS ?? 8);
 const CLIENTS = 4;
-const timeout = 120_000; // a machine that stands still for a while is no lost reply
+const timeout = 120_000; // a machine that stalls for a while is no lost reply
 const dir = mkdtempSync(join(tmpdir(), 'parley-crash-'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 
 const textOf = (client, n, version) => `client ${client} message ${n} version ${version} ${'ä"\n'.repeat((n * 37 + version * 91) % 500)}`;
 
-/** What a client knows: the versions of its messages that were acknowledged, and the write that was not (yet). */
+/** What a client knows: the versions of its messages that were acknowledged, and the write that was
+ * not (yet). */
 const clients = Array.from({ length: CLIENTS }, () => ({ revision: 0, kept: [], pending: null }));
 
 /** One write: a new message, or an answer that has grown. False once the server is gone. */
@@ -39,7 +41,8 @@ async function write(server, i) {
     return true;
 }
 
-/** Reads a client's chat: all that was acknowledged, and at most the one write whose reply never came. */
+/** Reads a client's chat: all that was acknowledged, and at most the one write whose reply never
+ * came. */
 async function check(server, i) {
     const client = clients[i];
     const reply = await request(server, { timeout, path: `/v1/history/chats/c${i}` });

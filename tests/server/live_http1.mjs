@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 on the wire: the cases of h1spec (its names), with what comes behind a fragment too, bodies in chunks, and requests
- * that follow each other on one connection.
+ * HTTP/1.1 on the wire: the cases of h1spec (its names), with what comes behind a fragment too,
+ * bodies in chunks, and requests that follow each other on one connection.
  */
 import assert from 'node:assert/strict';
 import { parseReply, rawSocket, runTests, sleep, startServer, test } from './client.mjs';
@@ -55,7 +55,8 @@ const WHOLE = [
     ['Conflicting Transfer-Encoding and Content-Length', `${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n`, 400],
 ];
 
-/** Sends the pieces; the status of the reply, 0 if the server hangs up without one, WAIT if it says nothing. */
+/** Sends the pieces; the status of the reply, 0 if the server hangs up without one, WAIT if it says
+ * nothing. */
 async function status(pieces, ms = PATIENCE) {
     const raw = rawSocket(server);
     for (const piece of pieces) raw.send(Buffer.from(piece, 'latin1'));
@@ -133,7 +134,8 @@ test('more heads that are malformed', async () => {
     }
 });
 
-/** Sends the text on one connection, in one piece or cut in two; every reply that comes until there are n. */
+/** Sends the text on one connection, in one piece or cut in two; every reply that comes until there
+ * are n. */
 async function replies(text, n, cut = 0) {
     const raw = rawSocket(server);
     raw.socket.setNoDelay(true);

@@ -1,6 +1,7 @@
 /**
- * JSON in bodies, over the socket: what RFC 8259 allows is read, as a body and as a value inside one, and everything else is
- * invalid_json. The texts are ours; they cover the classes of JSONTestSuite (its 95 to accept and 188 to refuse).
+ * JSON in bodies, over the socket: what RFC 8259 allows is read, as a body and as a value inside
+ * one, and everything else is invalid_json. The texts are ours; they cover the classes of
+ * JSONTestSuite (its 95 to accept and 188 to refuse).
  */
 import assert from 'node:assert/strict';
 import { post, request, runTests, startServer, test } from './client.mjs';

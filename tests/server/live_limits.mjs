@@ -1,4 +1,5 @@
-/** The limits of docs/limits.md that no other test goes beyond, and that the page names flags and tests that exist. */
+/** The limits of docs/limits.md that no other test goes beyond, and that the page names flags and
+ * tests that exist. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -99,7 +100,7 @@ test('the time of an answer', async () => {
     assert.equal(await server.stop(), 0);
 });
 
-test('a computation that stands still', async () => {
+test('a computation that stalls', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-stuck-'));
     const until = join(folder, 'goes-on');
     const server = await startServer(['--step-timeout', '1'], { FAKE_STUCK_UNTIL: until });
@@ -122,7 +123,7 @@ test('a computation that stands still', async () => {
     assert.ok(await watcher.wait((m) => m.type === 'server.status' && m.state === 'stalled', 20000));
     const health = await request(server, { path: '/health' });
     assert.equal(health.status, 503);
-    assert.match(health.text, /A computation stands still/);
+    assert.match(health.text, /A computation is stalled/);
     assert.equal((await request(server, { path: '/v1/status' })).json().state, 'stalled');
     const refused = await chat(server, 'ping');
     assert.equal(refused.status, 503);
@@ -149,7 +150,7 @@ test('how much a request may hold', async () => {
     const user = { role: 'user', content: 'a' };
     const part = { type: 'text', text: 'a' };
     const png = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47]), Buffer.alloc(50), Buffer.from('IEND\0\0\0\0')]);
-    const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } };
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } };
     const tool = (i) => ({ type: 'function', function: { name: `f${i}` } });
     const bias = (n) => Object.fromEntries(many(n, 0).map((_, i) => [i % 256, 1]));
     const cases = [
@@ -161,8 +162,8 @@ test('how much a request may hold', async () => {
         [{ messages: [user], logit_bias: bias(256) }, 200],
         [{ messages: [user], tools: many(512, 0).map((_, i) => tool(i)) }, 200], [{ messages: [user], tools: many(513, 0).map((_, i) => tool(i)) }, 400, 'tools'],
         [{ messages: [user], n: 2 }, 400, 'n'],
-        [{ messages: [{ role: 'user', content: many(2, picture) }] }, 200],
-        [{ messages: [{ role: 'user', content: many(3, picture) }] }, 400, 'messages[0].content[2].image_url'],
+        [{ messages: [{ role: 'user', content: many(2, image) }] }, 200],
+        [{ messages: [{ role: 'user', content: many(3, image) }] }, 400, 'messages[0].content[2].image_url'],
     ];
     for (const [body, status, param] of cases) {
         const reply = await post(server, '/v1/chat/completions', body);
@@ -172,7 +173,7 @@ test('how much a request may hold', async () => {
     const long = (more) => post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(4 << 20) }, ...more] }] });
     const text = await long([]);
     assert.deepEqual([text.status, text.json().error.code], [413, 'body_too_large']);
-    assert.equal((await long([picture])).json().error.code, 'context_length_exceeded', 'with a picture it may be longer');
+    assert.equal((await long([image])).json().error.code, 'context_length_exceeded', 'with an image it may be longer');
     const ws = await Socket.open(server);
     ws.raw.send(Socket.frame(1, 'x'.repeat(30001)));
     assert.equal(await ws.closed(), 1009);
@@ -209,7 +210,7 @@ test('a socket that answers no ping', async () => {
 });
 
 test('a body that drips', async () => {
-    const server = await startServer(['--body-rate', '100000']);
+    const server = await startServer(['--min-body-rate', '100000']);
     await server.ready();
     const raw = rawSocket(server);
     raw.send(`POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`);

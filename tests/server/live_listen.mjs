@@ -1,4 +1,5 @@
-/** Where the server listens: several addresses, a socket file, sockets that the service manager opened; and how it ends. */
+/** Where the server listens: several addresses, a socket file, sockets that the service manager
+ * opened; and how it ends. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

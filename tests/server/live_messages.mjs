@@ -1,4 +1,5 @@
-/** Anthropic's Messages: whole, streamed, with thoughts, pictures and tools, stopped, counted, and their errors. */
+/** Anthropic's Messages: whole, streamed, with thoughts, images and tools, stopped, counted, and
+ * their errors. */
 import assert from 'node:assert/strict';
 import { events, post, request, runTests, startServer, test } from './client.mjs';
 
@@ -114,10 +115,10 @@ test('thoughts, when they are asked for', async () => {
     }
 });
 
-test('pictures', async () => {
+test('images', async () => {
     const data = Buffer.from('\x89PNG some pixels IEND\0\0\0\0', 'latin1').toString('base64');
     for (const source of [{ type: 'base64', media_type: 'image/png', data }, { type: 'url', url: `data:image/png;base64,${data}` }]) {
-        assert.deepEqual((await ask(body([{ type: 'image', source }, text('what?')]))).content, [text('[picture] You said: what?')]);
+        assert.deepEqual((await ask(body([{ type: 'image', source }, text('what?')]))).content, [text('[image] You said: what?')]);
     }
     const remote = await ask(body([{ type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } }]), 400);
     assert.match(remote.error.message, /not fetched/);
@@ -131,7 +132,7 @@ const call = (name, values = {}) =>
     `<tool_call>\n<function=${name}>\n${Object.entries(values).map(([key, value]) => `<parameter=${key}>\n${value}\n</parameter>\n`).join('')}</function>\n</tool_call>`;
 const VALUES = { city: 'Köln "am" Rhein\n<b>', days: 3 };
 
-test('calls of tools and their results', async () => {
+test('tool calls and their results', async () => {
     const said = `!think !raw I look. ${call('now')}\n${call('get_weather', VALUES)}`;
     const { whole } = await both(body(said, { tools, thinking: { type: 'enabled', budget_tokens: 2000 } }));
     assert.deepEqual(whole.content.map((block) => block.type), ['thinking', 'text', 'tool_use', 'tool_use']);

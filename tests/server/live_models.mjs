@@ -1,4 +1,5 @@
-/** Models below a folder: the list, switching by a request or by hand, who waits for whom, and loading that fails. */
+/** Models below a folder: the list, switching by a request or by hand, who waits for whom, and
+ * loading that fails. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +14,8 @@ const tiny = fileURLToPath(new URL('../data/tiny/', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'parley-models-'));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 
-/** A folder whose header is that of a real checkpoint; `signs` are files that the double looks at. */
+/** A folder whose header is that of a real checkpoint; `signs` are files that the double looks
+ * at. */
 function addModel(name, ...signs) {
     const folder = join(root, name);
     mkdirSync(folder, { recursive: true });

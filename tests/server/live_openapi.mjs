@@ -1,4 +1,5 @@
-/** docs/openapi.json against the server: its routes, the fields that its code reads, what it does with wrong ones, its replies. */
+/** docs/openapi.json against the server: its routes, the fields that its code reads, what it does
+ * with wrong ones, its replies. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { chat, post, request, runTests, startServer, test } from './client.mjs';

@@ -1,7 +1,7 @@
 /**
- * The promises of the event protocol over random conversations: numbers without gaps, deltas that make up the final text,
- * one end, lanes that do not mix, the identical rest after a socket was cut, and a snapshot where the log is gone. The seed
- * is fixed; ORACLE_SEED changes it.
+ * The promises of the event protocol over random conversations: numbers without gaps, deltas that
+ * make up the final text, one end, lanes that do not mix, the identical rest after a socket was
+ * cut, and a snapshot where the log is gone. The seed is fixed; ORACLE_SEED changes it.
  */
 import assert from 'node:assert/strict';
 import { Socket, runTests, startServer, test } from './client.mjs';
@@ -81,7 +81,8 @@ function checkOutcome(response, wanted) {
     if (wanted.call) assert.equal(response.output.find((item) => item.type === 'function_call').arguments, wanted.call);
 }
 
-/** Inside a lane no answer says anything before the one in front of it has ended, but that it exists. */
+/** Inside a lane no answer says anything before the one in front of it has ended, but that it
+ * exists. */
 function checkLane(messages, lane) {
     const isEarly = (m) => m.type === 'response.created' || m.type === 'response.queued';
     const own = messages.filter((m) => m.stream_id === lane && m.sequence_number !== undefined && !isEarly(m));
@@ -95,7 +96,8 @@ async function openExtended(to = server) {
     return ws;
 }
 
-/** Sends a conversation's requests in random lanes of one socket and checks every answer; adds their events to `all`. */
+/** Sends a conversation's requests in random lanes of one socket and checks every answer; adds
+ * their events to `all`. */
 async function converse(ws, random, mark, all) {
     ws.messages.length = 0;
     const wanted = [];

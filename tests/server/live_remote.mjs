@@ -1,4 +1,5 @@
-/** Pictures that a request names by their address: what is fetched and what is refused, on every hop; files below a folder. */
+/** Images that a request names by their address: what is fetched and what is refused, on every hop;
+ * files below a folder. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -24,7 +25,7 @@ const origin = http.createServer((request, reply) => {
     else if (url.startsWith('/to/')) go(decodeURIComponent(url.slice(4)));
     else if (url === '/nowhere') reply.writeHead(302).end();
     else if (url === '/huge') reply.writeHead(200, { 'content-length': 2 ** 26 + 1 }).write('x');
-    else if (url === '/garbage') reply.writeHead(200, { 'content-type': 'image/png' }).end('no picture');
+    else if (url === '/garbage') reply.writeHead(200, { 'content-type': 'image/png' }).end('no image');
     else if (url === '/cut') reply.writeHead(200, { 'content-length': 1000 }).write('x', () => request.socket.destroy());
     else if (url.startsWith('/slow')) reply.writeHead(200, { 'content-length': 1000 }).write('x');
     else if (url === '/silent') return;
@@ -54,11 +55,11 @@ await server.ready();
 const closed = await startServer();
 await closed.ready();
 
-const picture = (url) => [{ type: 'image_url', image_url: { url } }, { type: 'text', text: 'What is it?' }];
+const image = (url) => [{ type: 'image_url', image_url: { url } }, { type: 'text', text: 'What is it?' }];
 
-/** The error of a request with this picture, and that its text names `said`. */
+/** The error of a request with this image, and that its text names `said`. */
 async function refused(url, code, said = '', { status = 400, to = server } = {}) {
-    const reply = await chat(to, picture(url));
+    const reply = await chat(to, image(url));
     assert.equal(reply.status, status, `${url}: ${reply.text}`);
     const { error } = reply.json();
     assert.equal(error.code, code, `${url}: ${reply.text}`);
@@ -68,15 +69,15 @@ async function refused(url, code, said = '', { status = 400, to = server } = {})
 }
 
 async function accepted(url) {
-    const reply = await chat(server, picture(url));
+    const reply = await chat(server, image(url));
     assert.equal(reply.status, 200, `${url}: ${reply.text}`);
-    assert.match(reply.json().choices[0].message.content, /^\[picture\] /);
+    assert.match(reply.json().choices[0].message.content, /^\[image\] /);
 }
 
-/* They take the time that a picture may take, beside the other tests. */
+/* They take the time that an image may take, beside the other tests. */
 const slow = ['/slow', '/silent'].map((path) => refused(here + path, 'remote_media_failed', '127.0.0.1', { status: 504 }));
 
-test('a picture from a host that is listed', async () => {
+test('an image from a host that is listed', async () => {
     await accepted(`${here}/ok.png`);
     await accepted(`${here}/ok.png?size=1#part`);
     await accepted(`http://0x7f.1:${port}/ok.png`); /* the same address, as the library reads it */
@@ -85,7 +86,7 @@ test('a picture from a host that is listed', async () => {
     assert.match(sent.headers['user-agent'], /^parley\//);
     const reply = await post(server, '/v1/responses', { input: [{ role: 'user', content: [{ type: 'input_image', image_url: `${here}/ok.png` }, { type: 'input_text', text: 'hi' }] }] });
     assert.equal(reply.status, 200, reply.text);
-    const counted = await post(server, '/v1/chat/completions/input_tokens', { messages: [{ role: 'user', content: picture(`${here}/ok.png`) }] });
+    const counted = await post(server, '/v1/chat/completions/input_tokens', { messages: [{ role: 'user', content: image(`${here}/ok.png`) }] });
     assert.equal(counted.status, 200, counted.text);
     const message = await post(server, '/v1/messages', { max_tokens: 9, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: `${here}/ok.png` } }] }] });
     assert.equal(message.status, 200, message.text);
@@ -143,7 +144,7 @@ test('a client that leaves ends the fetching, a response says why it failed', as
     slow.push(refused(`${here}/slow/stays`, 'remote_media_failed', '127.0.0.1', { status: 504 }));
     await stays;
     const leaves = arrival('/slow/leaves');
-    const body = JSON.stringify({ messages: [{ role: 'user', content: picture(`${here}/slow/leaves`) }] });
+    const body = JSON.stringify({ messages: [{ role: 'user', content: image(`${here}/slow/leaves`) }] });
     const raw = rawSocket(server);
     raw.send(`POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     const [kept, left] = [await stays, await leaves].map((reply) => new Promise((resolve) => reply.on('close', () => resolve(reply))));
@@ -174,7 +175,7 @@ test('nothing is left behind', async () => {
     assert.equal(await server.stop(), 0);
     assert.equal(await closed.stop(), 0);
     const wrong = await startServer(['--media-domain', 'http://example.org']).catch((error) => error.message);
-    assert.match(wrong, /is no host/);
+    assert.match(wrong, /is not a host/);
     const missing = await startServer(['--media-path', join(folder, 'none')]).catch((error) => error.message);
     assert.match(missing, /there is no folder/);
     origin.closeAllConnections();

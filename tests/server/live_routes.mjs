@@ -1,7 +1,7 @@
 /**
- * Every route of the server, as server/router.c lists them, without a key, with a wrong one, with another method, with bodies
- * that are no JSON or not an object, with fields that nobody knows, and with every known field of every type: each is
- * refused in the one shape of errors, or answered.
+ * Every route of the server, as server/router.c lists them, without a key, with a wrong one, with
+ * another method, with bodies that are no JSON or not an object, with fields that nobody knows, and
+ * with every known field of every type: each is refused in the one shape of errors, or answered.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -69,7 +69,7 @@ test('another method is 405, and told which ones there are', async () => {
     }
 });
 
-test('a body that is no JSON object is 400, of another type 415', async () => {
+test('a body that is not a JSON object is 400, of another type 415', async () => {
     const bad = ['', '{', '{"a":1,}', 'nothing', '{"a":1} x', '\u{feff}{}', '[]', '1', '"x"', 'null', 'true', Buffer.from('{"a":"\xff"}', 'latin1'), '['.repeat(100)];
     for (const route of ROUTES.filter((one) => one.takesJson && one.pattern !== '/v1/embeddings')) {
         for (const body of bad) {

@@ -265,7 +265,8 @@ test('lanes run side by side, and one behind the other inside', async () => {
     ws.destroy();
 });
 
-/** The places of these responses in the order in which their events came, each run of one response counted once. */
+/** The places of these responses in the order in which their events came, each run of one response
+ * counted once. */
 function runsOf(ws, ids, early = []) {
     const list = ws.messages.filter((m) => m.sequence_number !== undefined && !early.includes(m.type));
     return list.map((m) => ids.indexOf(m.response_id)).filter((place, i, all) => place !== all[i - 1]);
@@ -333,7 +334,7 @@ test('faults of a message keep the socket', async () => {
         if (message.event_id) assert.equal(error.event_id, message.event_id);
     }
     ws.messages.length = 0;
-    ws.send(create([{ role: 'user', content: [{ type: 'input_image', image_url: `data:image/png;base64,${btoa('no picture')}` }] }]));
+    ws.send(create([{ role: 'user', content: [{ type: 'input_image', image_url: `data:image/png;base64,${btoa('no image')}` }] }]));
     const failed = await ws.wait('response.failed');
     assert.equal(failed.response.status, 'failed');
     assert.equal(failed.response.error.code, 'image_parse_error');
@@ -420,7 +421,7 @@ test('large messages reach the prep workers', async () => {
     const done = await ws.wait('response.completed');
     assert.equal(done.response.timings.route, 'media');
     assert.equal(done.response.timings.n_images, 1);
-    assert.equal(checkOracle(ws.messages.filter((m) => m.response_id)).text, '[picture] You said: what is it?');
+    assert.equal(checkOracle(ws.messages.filter((m) => m.response_id)).text, '[image] You said: what is it?');
     ws.send({ type: 'ping', padding: 'x'.repeat(20000) });
     assert.equal((await ws.wait('error')).error.code, 'invalid_event');
     ws.destroy();

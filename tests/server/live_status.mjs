@@ -1,4 +1,5 @@
-/** What runs and how to stop it: /v1/status, cancel by id, clearing the cache, whose request is whose, switches. */
+/** What runs and how to stop it: /v1/status, cancel by id, clearing the cache, whose request is
+ * whose, switches. */
 import assert from 'node:assert/strict';
 import { JSON_TYPE, Socket, chat, eventually, events, joinChat, metric, post, request, runTests, sleep, startServer, test } from './client.mjs';
 
@@ -44,7 +45,8 @@ test('what runs, what waits, what is being prepared', async () => {
         assert.ok(r.prompt_tokens > 3 && r.tokens > 0 && r.tokens_per_second > 0);
         assert.deepEqual([r.processed, r.total, r.max_tokens], [128, 128, 8000]);
     }
-    /* By POST and by DELETE; what waits, what runs and what is being prepared; a second time it is gone. */
+    /* By POST and by DELETE; what waits, what runs and what is being prepared; a second time it is
+     * gone. */
     const ids = [...s.waiting, ...s.running].map((r) => r.id);
     for (const [i, id] of ids.entries()) {
         const reply = i % 2 ? await cancel(server, id) : await remove(server, `/v1/requests/${id}`);

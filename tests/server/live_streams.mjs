@@ -1,9 +1,11 @@
 /**
- * No stream ends in silence: whatever is evicted, cut, cancelled or shut down, the last event says how it ended.
+ * No stream ends in silence: whatever is evicted, cut, cancelled or shut down, the last event says
+ * how it ended.
  *
  *     node live_streams.mjs PROGRAM [NAME OF A TEST] [NUMBER OF STREAMS]
  *
- * The first test also runs against the program with a model: node live_streams.mjs build/parley 'many streams' 2000
+ * The first test also runs against the program with a model: node live_streams.mjs build/parley
+ * 'many streams' 2000
  */
 import assert from 'node:assert/strict';
 import { basename } from 'node:path';
@@ -31,7 +33,8 @@ class Line {
         this.raw = rawSocket(this.server);
     }
 
-    /** The status and the text of a streamed reply; *cut*: the connection ended in front of its end. */
+    /** The status and the text of a streamed reply; *cut*: the connection ended in front of its
+     * end. */
     async post(path, value, headers) {
         const body = JSON.stringify(value);
         let head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.server.port}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;

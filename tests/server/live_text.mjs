@@ -1,4 +1,5 @@
-/** Raw completions, what programs ask about text, places, and reading a response again from a number on. */
+/** Raw completions, what programs ask about text, places, and reading a response again from a
+ * number on. */
 import assert from 'node:assert/strict';
 import { events, post, request, runTests, startServer, test } from './client.mjs';
 
@@ -128,11 +129,11 @@ test('with return_progress a response also tells what a socket hears, and its st
     assert.equal(told.at(-1).type, 'response.completed');
     assert.ok((await ask('!phases !len=90', {})).every(({ sequence_number }) => sequence_number !== undefined));
     // What is damaged is told as an event here, and as a status to everybody else.
-    const picture = [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }] }];
-    const failed = await ask(picture, { return_progress: true });
+    const image = [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }] }];
+    const failed = await ask(image, { return_progress: true });
     assert.deepEqual(failed.map(({ type }) => type), ['response.created', 'response.failed']);
     assert.equal(failed[1].response.error.code, 'image_parse_error');
-    await ask(picture, { status: 400 });
+    await ask(image, { status: 400 });
     assert.equal((await post(server, '/v1/responses', JSON.stringify({ input: 'x', return_progress: 3 }))).json().error.param, 'return_progress');
     // Asked for again while its media are still read, it is the same response.
     const body = JSON.stringify({ input: '!slowprep hello', stream: true, return_progress: true });

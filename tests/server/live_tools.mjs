@@ -1,4 +1,5 @@
-/** Calls of tools through the server: both forms, streamed and whole, chat and Responses, cut, stopped and mistaken. */
+/** Tool calls through the server: both forms, streamed and whole, chat and Responses, cut, stopped
+ * and mistaken. */
 import assert from 'node:assert/strict';
 import { Socket, chat, events, joinChat, post, runTests, startServer, test } from './client.mjs';
 

@@ -1,4 +1,5 @@
-/** Clients that do not read what they asked for: each is held for a stated time, and slow but honest ones are not cut. */
+/** Clients that do not read what they asked for: each is held for a stated time, and slow but
+ * honest ones are not cut. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +34,8 @@ async function upload(server) {
     return reply.json().id;
 }
 
-/** One of each: a stream, a whole reply, a download, a socket that shows signs of life but does not read. */
+/** One of each: a stream, a whole reply, a download, a socket that shows signs of life but does not
+ * read. */
 async function openUnread(server, id) {
     const http = [ask(server, '/v1/chat/completions', { ...LARGE, stream: true }), ask(server, '/v1/chat/completions', LARGE), ask(server, `/v1/files/${id}/content`, null, 'GET')];
     const ws = await Socket.open(server, { protocols: 'parley.v1' });

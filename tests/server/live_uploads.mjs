@@ -1,4 +1,5 @@
-/** Uploads over the WebSocket: chunks, acknowledgements, every error, and connections that are lost at any byte. */
+/** Uploads over the WebSocket: chunks, acknowledgements, every error, and connections that are lost
+ * at any byte. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -51,11 +52,12 @@ function chunk(handle, offset, data, { version = 1, kind = 1, flags = 0 } = {}) 
 }
 
 const create = async (ws, data, more = {}) => {
-    ws.send({ type: 'upload.create', event_id: 'create', filename: 'film.mp4', bytes: data.length, mime_type: 'video/mp4', purpose: 'vision', ...more });
+    ws.send({ type: 'upload.create', event_id: 'create', filename: 'video.mp4', bytes: data.length, mime_type: 'video/mp4', purpose: 'vision', ...more });
     return ws.wait((m) => m.type === 'upload.created' || m.type === 'upload.completed' || (m.type === 'error' && m.error.event_id === 'create'));
 };
 
-/** Sends data from `offset` on, in pieces of at most `size`, never more than the window ahead of what is acknowledged. */
+/** Sends data from `offset` on, in pieces of at most `size`, never more than the window ahead of
+ * what is acknowledged. */
 async function send(ws, upload, data, offset = 0, size = ws.limits.chunk_size) {
     let acked = offset;
     for (let at = offset; at < data.length; at += size) {
@@ -124,7 +126,8 @@ test('a file that cannot be looked at is there all the same, without a preview',
         assert.deepEqual(done.media, media);
         assert.equal((await remove(done.file_id)).status, 200);
     }
-    /* More at once than are looked at: all are there, in any order, and those that were looked at say so. */
+    /* More at once than are looked at: all are there, in any order, and those that were looked at
+     * say so. */
     const many = Array.from({ length: 24 }, (_, i) => Buffer.from(`\x89PNG\r\n\x1a\n....${i}`, 'latin1'));
     const uploads = [];
     for (const data of many) {
@@ -143,7 +146,7 @@ test('a file that cannot be looked at is there all the same, without a preview',
     ws.destroy();
 });
 
-test('the picture that went up is what a response sees', async () => {
+test('the image that went up is what a response sees', async () => {
     const ws = await open();
     const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n....', 'latin1'), Buffer.from('IEND....')]);
     const { upload } = await create(ws, png);
@@ -155,7 +158,7 @@ test('the picture that went up is what a response sees', async () => {
         thumbs: [{ t_ms: 0, width: 40, height: 30, data_uri: `data:image/jpeg;base64,${Buffer.from('thumb').toString('base64')}` }] });
     ws.send({ type: 'response.create', input: [{ role: 'user', content: [{ type: 'input_image', file_id: done.file_id }, { type: 'input_text', text: 'hi' }] }] });
     const reply = await ws.wait('response.completed');
-    assert.equal(reply.response.output[0].content[0].text, '[picture] You said: hi');
+    assert.equal(reply.response.output[0].content[0].text, '[image] You said: hi');
     await remove(done.file_id);
     ws.send({ type: 'response.create', input: [{ role: 'user', content: [{ type: 'input_image', file_id: done.file_id }] }] });
     assert.equal((await ws.wait('error')).error.code, 'file_not_found');

@@ -1,7 +1,8 @@
-/* An echo behind server/net.h, for the conformance tests of the WebSocket framing: net_echo. Prints its port.
+/* An echo behind server/net.h, for the conformance tests of the WebSocket framing: net_echo. Prints
+ * its port.
  *
- * A text message comes back with a T in front, a binary one as B and hexadecimal digits: so an empty message shows, and so does
- * what kind it was though the server writes text alone.
+ * A text message comes back with a T in front, a binary one as B and hexadecimal digits: so an
+ * empty message shows, and so does what kind it was though the server writes text alone.
  */
 #include <signal.h>
 #include <stdio.h>

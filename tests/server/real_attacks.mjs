@@ -1,6 +1,7 @@
 /**
- * Requests that are made to be slow, sent to the whole program by several clients at a time, some of whom leave: others are
- * answered in time, beyond a limit its name is said, and the end comes within the drain time.
+ * Requests that are made to be slow, sent to the whole program by several clients at a time, some
+ * of whom leave: others are answered in time, beyond a limit its name is said, and the end comes
+ * within the drain time.
  *
  *     node tests/server/real_attacks.mjs PROGRAM         also with another build, to compare: PARLEY_ATTACKS=show
  */
@@ -30,7 +31,8 @@ function cycles(lengths) {
     return { $defs, allOf: lengths.map((n) => ({ $ref: `#/$defs/c${n}_0` })) };
 }
 
-/* The status that each must have, and what its error names; 200 too: limits keep nobody from what is merely large. */
+/* The status that each must have, and what its error names; 200 too: limits keep nobody from what
+ * is merely large. */
 const ATTACKS = {
     'an enum of 200,000 texts': [400, /more than 20000 states/, () => schema({ enum: range(200000, (i) => `v${i}`) })],
     'an enum of 100,000 numbers': [400, /50000 nodes/, () => schema({ enum: range(100000, (i) => i), minimum: 5 })],
@@ -72,7 +74,8 @@ async function ask(server) {
     return { ms: Date.now() - began, status: reply?.status ?? 0, text: reply?.text };
 }
 
-/** Clients of whom some wait and some leave, again and again; the times of three questions meanwhile. */
+/** Clients of whom some wait and some leave, again and again; the times of three questions
+ * meanwhile. */
 async function attack(server, body) {
     let goesOn = true;
     const attackers = range(ATTACKERS, async (i) => {
@@ -100,7 +103,8 @@ test('each is answered, or refused with its limit', async () => {
     assert.equal(await server.stop(), 0);
 });
 
-/** Ends the server while `body` is being prepared for four clients; how long it took, and the exit code. */
+/** Ends the server while `body` is being prepared for four clients; how long it took, and the exit
+ * code. */
 async function endDuring(server, body) {
     const late = range(4, () => sendAndLeave(server, body, 60000));
     await sleep(300);

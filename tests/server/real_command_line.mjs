@@ -232,10 +232,10 @@ test('manual pages name every option and groff has no complaint', () => {
 test('bench measures what it is asked for, in three forms', () => {
     const bench = (...more) => parley(['bench', '-c', '1024', '-p', '16', '-n', '4', '-r', '1', ...more]);
     const full = JSON.parse(bench('--full', '--json').stdout);
-    assert.ok(full.limits.read_gbs > 0 && full.limits.f32_gflops > 0);
+    assert.ok(full.limits.bandwidth_gbs > 0 && full.limits.f32_gflops > 0);
     assert.deepEqual(
         full.rows.map((row) => `${row.what} ${row.sequences}`),
-        ['prompt 1', 'answer 1', 'with drafts 1', 'answer 1', 'picture 1', ...[1, 2, 4, 8, 16].map((n) => `answers ${n}`)],
+        ['prompt 1', 'answer 1', 'with drafts 1', 'answer 1', 'image 1', ...[1, 2, 4, 8, 16].map((n) => `answers ${n}`)],
     );
     assert.ok(full.rows.every((row) => row.per_second > 0 && row.ms > 0));
     const lines = bench('--csv').stdout.trim().split('\n');

@@ -1,7 +1,8 @@
 /**
- * A full disk, against the real program: what needs room is refused with 507 and a name, chats and files can be deleted
- * all the same, that gives room back, and the server goes on. Once on a small file system of its own, once where no
- * file may grow beyond a limit (and SIGXFSZ would end a program that does not heed it).
+ * A full disk, against the real program: what needs room is refused with 507 and a name, chats and
+ * files can be deleted all the same, that gives room back, and the server goes on. Once on a small
+ * file system of its own, once where no file may grow beyond a limit (and SIGXFSZ would end a
+ * program that does not heed it).
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * The whole program on a small checkpoint: clients that vanish at random places, what the cache shares and with whom,
- * what /v1/status says of it.
+ * The whole program on a small checkpoint: clients that vanish at random places, what the cache
+ * shares and with whom, what /v1/status says of it.
  */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';

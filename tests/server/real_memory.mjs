@@ -1,6 +1,7 @@
 /**
- * --mem-limit is kept: attacks on the memory of the real server, and the peak of its resident memory (VmHWM of the server
- * and of the process that decodes) under each. As a test it runs a sample at two limits; for all attacks, a server each:
+ * --mem-limit is kept: attacks on the memory of the real server, and the peak of its resident
+ * memory (VmHWM of the server and of the process that decodes) under each. As a test it runs a
+ * sample at two limits; for all attacks, a server each:
  *
  *     node tests/server/real_memory.mjs build/parley all 600 900 2000
  */
@@ -20,8 +21,9 @@ if (/\/[at]san\//.test(PROGRAM)) {
 const MIB = 1 << 20;
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
-/* The default model makes pictures small, so that many fit its context and all are decoded; the same with the processor's
- * limits of a released one keeps them at 16 megapixels, which the context does not hold. */
+/* The default model makes images small, so that many fit its context and all are decoded; the same
+ * with the processor's limits of a released one keeps them at 16 megapixels, which the context does
+ * not hold. */
 const small = join(root, 'assets', 'seedling');
 const dir = mkdtempSync(join(tmpdir(), 'parley-memory-'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
@@ -172,7 +174,7 @@ function watch(pid) {
 /* ---- attacks: each gives the statuses that it was answered with ---- */
 
 const uri = (data, mime = 'image/png') => `data:${mime};base64,${data.toString('base64')}`;
-const picture = (data, mime) => ({ type: 'image_url', image_url: { url: uri(data, mime) } });
+const image = (data, mime) => ({ type: 'image_url', image_url: { url: uri(data, mime) } });
 const ask = (server, body) =>
     request(server, { method: 'POST', path: '/v1/chat/completions', headers: JSON_TYPE, body, timeout: 120000 }).then(
         (r) => r.status,
@@ -182,31 +184,31 @@ const chatBody = (content, more = {}) => JSON.stringify({ messages: [{ role: 'us
 const many = (n, run) => Promise.all(Array.from({ length: n }, (_, i) => run(i)));
 
 let flat = null;
-const flatPictures = () => (flat ??= Array.from({ length: 8 }, (_, i) => png(4096, 4096, i + 1)));
-const eight = () => chatBody(flatPictures().map((p) => picture(p)));
+const flatImages = () => (flat ??= Array.from({ length: 8 }, (_, i) => png(4096, 4096, i + 1)));
+const eight = () => chatBody(flatImages().map((p) => image(p)));
 
 const attacks = {
-    'eight pictures of 4096 x 4096': async (server) => [await ask(server, eight())],
+    'eight images of 4096 x 4096': async (server) => [await ask(server, eight())],
     'the same, 16 at once': (server) => many(16, () => ask(server, eight())),
-    '64 requests of one such picture': (server) => many(64, (i) => ask(server, chatBody([picture(flatPictures()[i % 8])]))),
-    '64 requests of a picture of 2048 x 2048': (server) => many(64, (i) => ask(server, chatBody([picture(png(2048, 2048, i))]))),
-    'WebP of 8000 x 8000': (server) => many(4, () => ask(server, chatBody([picture(webp(8000, 8000), 'image/webp')]))),
-    'WebP of 4096 x 4096': (server) => many(8, () => ask(server, chatBody([picture(webp(4096, 4096), 'image/webp')]))),
-    'TIFF of 7000 x 7000 x 64 bits': (server) => many(4, () => ask(server, chatBody([picture(tiff(7000, 7000), 'image/tiff')]))),
+    '64 requests of one such image': (server) => many(64, (i) => ask(server, chatBody([image(flatImages()[i % 8])]))),
+    '64 requests of an image of 2048 x 2048': (server) => many(64, (i) => ask(server, chatBody([image(png(2048, 2048, i))]))),
+    'WebP of 8000 x 8000': (server) => many(4, () => ask(server, chatBody([image(webp(8000, 8000), 'image/webp')]))),
+    'WebP of 4096 x 4096': (server) => many(8, () => ask(server, chatBody([image(webp(4096, 4096), 'image/webp')]))),
+    'TIFF of 7000 x 7000 x 64 bits': (server) => many(4, () => ask(server, chatBody([image(tiff(7000, 7000), 'image/tiff')]))),
     'a list of two million numbers': (server) => {
         const body = `{"messages":[{"role":"user","content":"x"}],"max_tokens":2,"x":[0${',0'.repeat(1900000)}]}`;
         return many(12, () => ask(server, body));
     },
-    'a picture of 45 MB that is none': (server) => {
-        const body = chatBody([picture(Buffer.concat([flatPictures()[0].subarray(0, 100), Buffer.alloc(45 * MIB, 7)]))]);
+    'an image of 45 MB that is none': (server) => {
+        const body = chatBody([image(Buffer.concat([flatImages()[0].subarray(0, 100), Buffer.alloc(45 * MIB, 7)]))]);
         return many(8, () => ask(server, body));
     },
     'a text of 4 MB': (server) => {
         const body = chatBody('some words, and some more. '.repeat(150000));
         return many(16, () => ask(server, body));
     },
-    'a text of 40 MB beside a picture': (server) => {
-        const body = chatBody([picture(png(64, 64)), { type: 'text', text: 'some words, and some more. '.repeat(1500000) }]);
+    'a text of 40 MB beside an image': (server) => {
+        const body = chatBody([image(png(64, 64)), { type: 'text', text: 'some words, and some more. '.repeat(1500000) }]);
         return many(4, () => ask(server, body));
     },
     'bodies of 60 MB that do not end': async (server) => {
@@ -227,8 +229,8 @@ const attacks = {
         for (const raw of sockets) raw.socket.destroy();
         return found;
     },
-    'uploads with previews, beside inline pictures': async (server) => {
-        const inline = many(8, (i) => ask(server, chatBody([picture(flatPictures()[i])])));
+    'uploads with previews, beside inline images': async (server) => {
+        const inline = many(8, (i) => ask(server, chatBody([image(flatImages()[i])])));
         const found = await many(6, async (k) => {
             const ws = await Socket.open(server, { protocols: 'parley.v1' });
             const { limits } = await ws.wait('session.created');
@@ -289,7 +291,7 @@ if (all) {
         }
     }
 } else {
-    const sample = ['eight pictures of 4096 x 4096', 'WebP of 4096 x 4096', 'a list of two million numbers'];
+    const sample = ['eight images of 4096 x 4096', 'WebP of 4096 x 4096', 'a list of two million numbers'];
     for (const limit of [600, 900]) {
         test(`the peak stays within 1.15 times --mem-limit ${limit}`, async () => {
             for (const model of [small, dir]) {
@@ -301,7 +303,7 @@ if (all) {
             }
         });
     }
-    test('a request that is refused gives its pictures back at once, though its response is kept', async () => {
+    test('a request that is refused gives its images back at once, though its response is kept', async () => {
         const options = ['--port', '0', '--model', small, '--parallel', '1', '--queue', '1', '--threads', '1'];
         const server = await startServer(['serve', ...options]);
         await server.ready();

@@ -1,5 +1,5 @@
-/** Switching between real checkpoints: the answers of each are those of a server that never had another, and nothing that one
- * computed is used for the other. */
+/** Switching between real checkpoints: the answers of each are those of a server that never had
+ * another, and nothing that one computed is used for the other. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
@@ -14,7 +14,7 @@ const root = mkdtempSync(join(tmpdir(), 'parley-switch-'));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const env = { PARLEY_CONFIG: 'none', XDG_CACHE_HOME: join(root, '.cache') };
 
-/* The same checkpoint twice, in two precisions, one of them without eyes. */
+/* The same checkpoint twice, in two precisions, one of them without vision. */
 mkdirSync(join(root, 'full'));
 for (const file of ['config.json', 'generation_config.json', 'processor_config.json', 'model.safetensors', 'model-mtp.safetensors', 'tokenizer.json', 'tokenizer_config.json']) {
     symlinkSync(join(tiny, file), join(root, 'full', file));
@@ -56,7 +56,7 @@ test('each answers as it does alone, and nothing of the other is used', async ()
     assert.equal(await server.stop(), 0);
 });
 
-test('a picture is refused by a model without eyes and seen by the other', async () => {
+test('an image is refused by a model without vision and seen by the other', async () => {
     const server = await start('rough');
     const url = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
     const look = (model) =>

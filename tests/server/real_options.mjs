@@ -1,4 +1,5 @@
-/** Options that the model or another option contradicts: the program ends with exit code 2 and names them. */
+/** Options that the model or another option contradicts: the program ends with exit code 2 and
+ * names them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -44,12 +45,12 @@ test('--mem-limit', () => {
 });
 
 test('--max-image-pixels', () => {
-    const picture = fileURLToPath(new URL('../../assets/samples/color.png', import.meta.url));
-    const run = (pixels) => spawnSync(PROGRAM, ['run', '-n', '1', '--image', picture, '--max-image-pixels', pixels, 'what?'], { encoding: 'utf8', timeout: 120000 });
+    const image = fileURLToPath(new URL('../../assets/samples/color.png', import.meta.url));
+    const run = (pixels) => spawnSync(PROGRAM, ['run', '-n', '1', '--image', image, '--max-image-pixels', pixels, 'what?'], { encoding: 'utf8', timeout: 120000 });
     assert.equal(run('1000000').status, 0);
     const { status, stderr } = run('256');
     assert.notEqual(status, 0);
-    assert.match(stderr, /the picture is 320 x 240 pixels; that is more than/);
+    assert.match(stderr, /the image is 320 x 240 pixels; that is more than/);
 });
 
 await runTests();

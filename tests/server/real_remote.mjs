@@ -1,4 +1,5 @@
-/** Pictures and films by their address through the whole program: the same prompt, cache and answer as sent along; a film that is
+/** Images and videos by their address through the whole program: the same prompt, cache and answer
+ * as sent along; a video that is
  *  too large is cut off on its way. And what a client hears of those that it uploads. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,17 +10,17 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAM, Socket, post, runTests, startServer, test } from './client.mjs';
 
 if (/\/tsan\//.test(PROGRAM)) {
-    console.log('skipped: under TSan a film is not read within its limits');
+    console.log('skipped: under TSan a video is not read within its limits');
     process.exit(77);
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const sample = (name) => readFileSync(join(root, 'assets', 'samples', name));
-const FILES = { '/photo.jpg': sample('read-text.jpg'), '/film.mp4': sample('ball-moves.mp4') };
+const FILES = { '/photo.jpg': sample('read-text.jpg'), '/video.mp4': sample('ball-moves.mp4') };
 
 let sent = 0;
 const origin = http.createServer((request, reply) => {
-    if (request.url === '/old/film.mp4') reply.writeHead(301, { location: '/film.mp4' }).end();
+    if (request.url === '/old/video.mp4') reply.writeHead(301, { location: '/video.mp4' }).end();
     else if (FILES[request.url]) reply.end(FILES[request.url]); /* without a type */
     else if (request.url === '/text.mp4') reply.writeHead(200, { 'content-type': 'video/mp4' }).end('#EXTM3U\nfile:///etc/passwd\n');
     else {
@@ -52,7 +53,7 @@ const answer = async (kind, url) => {
     return { text: choices[0].message.content, tokens: usage.prompt_tokens, cached: timings.n_media_cached };
 };
 
-for (const [kind, type, name] of [['image_url', 'image/jpeg', '/photo.jpg'], ['video_url', 'video/mp4', '/film.mp4']]) {
+for (const [kind, type, name] of [['image_url', 'image/jpeg', '/photo.jpg'], ['video_url', 'video/mp4', '/video.mp4']]) {
     test(`${kind}: fetched, read below the folder, sent along`, async () => {
         const first = await answer(kind, here + name);
         assert.ok(first.text.length > 0 && first.tokens > 20);
@@ -79,30 +80,30 @@ async function look(ws, data) {
 
 test('what was uploaded is described and shown', async () => {
     const ws = await Socket.open(server, { protocols: 'parley.v1' });
-    const picture = await look(ws, FILES['/photo.jpg']);
-    const { width, height } = picture.done.media;
+    const image = await look(ws, FILES['/photo.jpg']);
+    const { width, height } = image.done.media;
     assert.ok(width > 100 && height > 100);
-    assert.equal(picture.preview.sampled_frames, 1);
-    assert.equal(picture.preview.thumbs.length, 1);
-    const film = await look(ws, FILES['/film.mp4']);
+    assert.equal(image.preview.sampled_frames, 1);
+    assert.equal(image.preview.thumbs.length, 1);
+    const video = await look(ws, FILES['/video.mp4']);
     /* On a machine that is very busy the facts may come too late to be told. */
-    if (film.done.media.width) {
-        assert.deepEqual(Object.keys(film.done.media), ['kind', 'mime_type', 'width', 'height', 'duration_ms', 'fps', 'frames', 'codec', 'has_audio']);
-        assert.equal(film.done.media.codec, 'H.264');
-        assert.equal(film.done.media.has_audio, false);
-        assert.ok(Math.abs((film.done.media.frames / film.done.media.fps) * 1000 - film.done.media.duration_ms) < 100);
+    if (video.done.media.width) {
+        assert.deepEqual(Object.keys(video.done.media), ['kind', 'mime_type', 'width', 'height', 'duration_ms', 'fps', 'frames', 'codec', 'has_audio']);
+        assert.equal(video.done.media.codec, 'H.264');
+        assert.equal(video.done.media.has_audio, false);
+        assert.ok(Math.abs((video.done.media.frames / video.done.media.fps) * 1000 - video.done.media.duration_ms) < 100);
     }
-    assert.ok(film.preview.thumbs.length > 1 && film.preview.thumbs.length <= 8);
-    assert.ok(film.preview.sampled_frames >= film.preview.thumbs.length);
-    for (const thumb of [...picture.preview.thumbs, ...film.preview.thumbs]) {
+    assert.ok(video.preview.thumbs.length > 1 && video.preview.thumbs.length <= 8);
+    assert.ok(video.preview.sampled_frames >= video.preview.thumbs.length);
+    for (const thumb of [...image.preview.thumbs, ...video.preview.thumbs]) {
         const jpeg = Buffer.from(thumb.data_uri.replace('data:image/jpeg;base64,', ''), 'base64');
         assert.equal(jpeg.readUInt32BE(0) >>> 8, 0xffd8ff);
         assert.equal(jpeg.readUInt16BE(jpeg.length - 2), 0xffd9);
         assert.ok(thumb.width <= 160 && thumb.height <= 160 && jpeg.length < 20000);
     }
-    const times = film.preview.thumbs.map((thumb) => thumb.t_ms);
+    const times = video.preview.thumbs.map((thumb) => thumb.t_ms);
     assert.deepEqual(times, [...new Set(times)].sort((a, b) => a - b));
-    for (const [kind, seen] of [['image_url', picture], ['video_url', film]]) {
+    for (const [kind, seen] of [['image_url', image], ['video_url', video]]) {
         const words = (await ask(kind, `upload:${seen.done.file_id}`)).json().usage.prompt_tokens;
         const bare = (await post(server, '/v1/chat/completions/input_tokens', { messages: [{ role: 'user', content: 'What is it?' }] })).json().input_tokens;
         const real = words - bare;
@@ -111,8 +112,8 @@ test('what was uploaded is described and shown', async () => {
     ws.destroy();
 });
 
-test('a film behind a redirect, one that is none, one that is too large', async () => {
-    assert.equal((await answer('video_url', `${here}/old/film.mp4`)).cached, 1);
+test('a video behind a redirect, one that is none, one that is too large', async () => {
+    assert.equal((await answer('video_url', `${here}/old/video.mp4`)).cached, 1);
     assert.equal((await ask('video_url', `${here}/text.mp4`)).json().error.code, 'unsupported_video_media_type');
     const large = await ask('video_url', `${here}/endless`);
     assert.equal(large.json().error.code, 'video_too_large', large.text);

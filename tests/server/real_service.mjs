@@ -1,4 +1,5 @@
-/** The server as a service: log files and their rotation, keys that change, who may reach it without a key. */
+/** The server as a service: log files and their rotation, keys that change, who may reach it
+ * without a key. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -171,7 +172,7 @@ test('what the chat template hears if a request does not say', async () => {
     for (const bad of ['[]', '{', 'x', '']) {
         const { status, stderr } = run(['serve', '-m', model, '--chat-template-kwargs', bad]);
         assert.equal(status, 2, bad);
-        assert.match(stderr, /--chat-template-kwargs is no JSON object/);
+        assert.match(stderr, /--chat-template-kwargs is not a JSON object/);
     }
 });
 

@@ -1,6 +1,7 @@
 /**
- * Answers whose form is given, by the whole program with Seedling: json_object and json_schema in both APIs; the same with
- * and without drafts, alone and beside others, streaming and not; reasoning, tools, cut answers, refused schemas.
+ * Answers whose form is given, by the whole program with Seedling: json_object and json_schema in
+ * both APIs; the same with and without drafts, alone and beside others, streaming and not;
+ * reasoning, tools, cut answers, refused schemas.
  */
 import assert from 'node:assert/strict';
 import { events, joinChat, post, runTests, startServer, test } from './client.mjs';

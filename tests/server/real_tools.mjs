@@ -1,4 +1,5 @@
-/** Tools and thinking with Seedling, the model that comes with the program: a whole loop of call, result and answer; a
+/** Tools and thinking with Seedling, the model that comes with the program: a whole loop of call,
+ * result and answer; a
  *  budget for thoughts, the same with and without drafts, alone and beside others. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
@@ -89,7 +90,8 @@ test('a control closes the thoughts like a budget', async () => {
         const { response } = await ws.wait((m) => /completed|incomplete$/.test(m.type) && m.response_id === id, 60000);
         return response.output.map(({ type, content }) => [type, content?.[0].text]);
     };
-    /* The first does not end by itself, so what stands behind it in the lane waits when the control comes. */
+    /* The first does not end by itself, so what stands behind it in the lane waits when the control
+     * comes. */
     const first = await create({ max_output_tokens: 1800, logit_bias: Object.fromEntries(tokens.map((id) => [id, -100])) });
     const told = await create({});
     const budgeted = await create({ reasoning_budget: 0 });

@@ -1,4 +1,5 @@
-/* chat_request and responses_request: what a body becomes. (Every field's range is walked by live_guards.mjs.) */
+/* chat_request and responses_request: what a body becomes. (Every field's range is walked by
+ * live_guards.mjs.) */
 #include "server/chat_request.h"
 
 #include "server/responses_request.h"
@@ -141,8 +142,9 @@ static void test_media(void)
     chat_request_deinit(&r);
 }
 
-/* A film's settings: in the part, in its url object, for the whole request; as one file and as a list of pictures. */
-static void test_films(void)
+/* A video's settings: in the part, in its url object, for the whole request; as one file and as a
+ * list of images. */
+static void test_videos(void)
 {
     chat_request r;
     err_detail d;
@@ -454,7 +456,7 @@ int main(void)
     test_normalisation();
     test_parameters();
     test_media();
-    test_films();
+    test_videos();
     test_responses();
     test_continue();
     CHECK_DONE();

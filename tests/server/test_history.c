@@ -1,5 +1,6 @@
-/* history_store: chats and their files in a folder. What was acknowledged is there after the process was killed at any
- * point; a full, damaged, newer or forbidden folder is said so and loses nothing. */
+/* history_store: chats and their files in a folder. What was acknowledged is there after the
+ * process was killed at any point; a full, damaged, newer or forbidden folder is said so and loses
+ * nothing. */
 #include "server/history_store.h"
 
 #include <fcntl.h>
@@ -68,7 +69,8 @@ static const char *list(history_store *st, uint64_t scope, int limit, const char
     return bytes_str(&out);
 }
 
-/* Whether a search finds exactly the chats whose ids are given, each with a comma, the latest first. */
+/* Whether a search finds exactly the chats whose ids are given, each with a comma, the latest
+ * first. */
 static void check_search(history_store *st, const char *words, const char *expected)
 {
     char found[256] = "";
@@ -347,7 +349,8 @@ static void test_files(void)
     CHECK_INT(put(st, SCOPE + 1, "c", with_file(&h), &change, &d), ERR_NOT_FOUND);
     CHECK_INT(history_store_open_file(st, SCOPE, "../../etc/passwd", &out, &d), ERR_NOT_FOUND);
 
-    /* A file leaves with its last chat, but not at once (a chat may be about to name it); leftovers go at the start. */
+    /* A file leaves with its last chat, but not at once (a chat may be about to name it); leftovers
+     * go at the start. */
     snprintf(path, sizeof path, "%s/files/%s", folder("files"), hex);
     CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
     CHECK(file_exists(path));
@@ -466,7 +469,8 @@ static void test_full(void)
     bytes_deinit(&text);
 }
 
-/* The disk itself refuses: the largest size of a file stands for it. In a process of its own, as the limit stays. */
+/* The disk itself refuses: the largest size of a file stands for it. In a process of its own, as
+ * the limit stays. */
 static void test_disk_refuses(void)
 {
     const pid_t child = fork();

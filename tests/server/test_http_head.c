@@ -31,7 +31,7 @@ static void test_whole(void)
     CHECK(h.is_1_1);
     check_span(h.method, "POST");
     check_span(h.path, "/a%20b");
-    check_span(h.query, "c=d&e");
+    check_span(h.query_string, "c=d&e");
     CHECK_INT(h.authority.len, 0);
     char value[8];
     CHECK_INT(http_head_count(&h, "list"), 2);
@@ -53,12 +53,12 @@ static void test_targets(void)
     CHECK_INT(http_head_read(&h, "GET http://a:1/b?c HTTP/1.0\r\n\r\n", 31), HTTP_HEAD_WHOLE);
     check_span(h.authority, "a:1");
     check_span(h.path, "/b");
-    check_span(h.query, "c");
+    check_span(h.query_string, "c");
     CHECK(!h.is_1_1);
     CHECK_INT(http_head_read(&h, "GET https://a?b/c HTTP/1.1\r\n\r\n", 31), HTTP_HEAD_WHOLE);
     check_span(h.authority, "a");
     check_span(h.path, "");
-    check_span(h.query, "b/c");
+    check_span(h.query_string, "b/c");
     CHECK_INT(state_of("OPTIONS * HTTP/1.1\r\n\r\n"), HTTP_HEAD_WHOLE);
     static const char *const bad[] = {"",        "path",      "**",       "a:1",
                                       "http://", "http:///a", "ftp://a/", "/\xc3\xa4"};

@@ -1,4 +1,5 @@
-/* net_chunked: a chunked body is the same wherever its bytes are cut, and what is malformed is refused. */
+/* net_chunked: a chunked body is the same wherever its bytes are cut, and what is malformed is
+ * refused. */
 #include "server/net_chunked.h"
 
 #include "base/bytes.h"

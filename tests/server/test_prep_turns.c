@@ -1,5 +1,5 @@
-/* turns: who has had less goes first, a long job leaves a turn, who is not wanted any more waits no longer, and room is made
- * by the one that had the most. Threads meet at events, not at times.
+/* turns: who has had less goes first, a long job leaves a turn, who is not wanted any more waits no
+ * longer, and room is made by the one that had the most. Threads meet at events, not at times.
  */
 #include "server/prep_turns.h"
 
@@ -109,7 +109,7 @@ static void test_long_leaves_a_turn(void)
     while (look(t).n_begun < 2) {
     }
     CHECK_INT(look(t).n_computing, 1);
-    CHECK(look(t).silent_ms <= 0.0); /* one turn is free: nothing stands still */
+    CHECK(look(t).silent_ms <= 0.0); /* one turn is free: nothing stalls */
     atomic_store(&a.unwanted, true);
     atomic_store(&b.unwanted, true);
     pthread_join(first, NULL);

@@ -1,5 +1,6 @@
-/* The events of a response when allocations fail, one after the other and all from one on: whoever reads comes to a last event,
- * numbers have no gaps that are not said, and what misses text does not end as if it were whole. */
+/* The events of a response when allocations fail, one after the other and all from one on: whoever
+ * reads comes to a last event, numbers have no gaps that are not said, and what misses text does
+ * not end as if it were whole. */
 #include "server/responses_reply.h"
 
 #include "tests/alloc_fail.h"

@@ -1,5 +1,6 @@
-/* reply_parser: answers mixed at random from prose, calls of both forms, code blocks, thoughts and halves of all of these
- * come apart into the same pieces in pushes of every size, and cut at random, as in one push. */
+/* reply_parser: answers mixed at random from prose, calls of both forms, code blocks, thoughts and
+ * halves of all of these come apart into the same pieces in pushes of every size, and cut at
+ * random, as in one push. */
 #include "base/json.h"
 #include "tests/check.h"
 #include "tests/server/transcript.h"

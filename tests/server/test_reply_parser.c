@@ -1,4 +1,5 @@
-/* reply_parser: reasoning and content come apart at every cut, with the white space rules of the header. */
+/* reply_parser: reasoning and content come apart at every cut, with the white space rules of the
+ * header. */
 #include "server/reply_parser.h"
 
 #include "tests/check.h"

@@ -1,5 +1,6 @@
-/* serve: the whole server in this process on a small checkpoint: start, one streamed chat, a second server on the same
- * port, a broken model, the end. (Everything else runs against the double, see live_*.mjs.) */
+/* serve: the whole server in this process on a small checkpoint: start, one streamed chat, a second
+ * server on the same port, a broken model, the end. (Everything else runs against the double, see
+ * live_*.mjs.) */
 #include "server/serve.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-/* service: what a service manager hears from the server, from a double of its socket: loading, ready, signs of life, the
- * end. The server runs in a child process, as it heeds signals. */
+/* service: what a service manager hears from the server, from a double of its socket: loading,
+ * ready, signs of life, the end. The server runs in a child process, as it heeds signals. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-/* tool_form.write_spec: the grammar of a forced call lets through what the form's own parser reads as that call, whole and
- * with arguments that satisfy the schema, and nothing else. */
+/* tool_form.write_spec: the grammar of a forced call lets through what the form's own parser reads
+ * as that call, whole and with arguments that satisfy the schema, and nothing else. */
 #include "base/limits.h"
 #include "tests/check.h"
 #include "tests/server/transcript.h"

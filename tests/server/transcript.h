@@ -24,7 +24,8 @@ static inline void transcript_write(bytes *out, const reply_pieces *p)
     }
 }
 
-/* Length of the next push: step > 0: always that; 0: pseudo-random, 1 to 16, from *seed; with seed 0 all at once. */
+/* Length of the next push: step > 0: always that; 0: pseudo-random, 1 to 16, from *seed; with seed
+ * 0 all at once. */
 static inline size_t transcript_cut(size_t step, uint32_t *seed, size_t left)
 {
     size_t n = step;

@@ -1,6 +1,7 @@
 /**
- * The framing of WebSockets: the 301 cases of Autobahn's groups 1 to 7, 9 and 10, under its numbers, against an echo behind the
- * server's own sockets' layer (net_echo). Groups 12 and 13 are about compression, which is off. Group 9 sends less than there.
+ * The framing of WebSockets: the 301 cases of Autobahn's groups 1 to 7, 9 and 10, under its
+ * numbers, against an echo behind the server's own sockets' layer (net_echo). Groups 12 and 13 are
+ * about compression, which is off. Group 9 sends less than there.
  *
  *     node ws_conformance.mjs NET_ECHO [NUMBER]       all, or those whose number begins so
  */
@@ -11,7 +12,8 @@ import { parseReply, rawSocket, startServer } from './client.mjs';
 const PATIENCE = 60000;
 const AT_ONCE = 16;
 
-/** What libwebsockets 4.1.6 does otherwise. It answers one ping of those that wait, which RFC 6455 (5.5.3) allows; the cases ask for all. */
+/** What libwebsockets 4.1.6 does otherwise. It answers one ping of those that wait, which RFC 6455
+ * (5.5.3) allows; the cases ask for all. */
 const LIBRARY = { '2.10': 'one pong for pings in a row', '2.11': 'one pong for pings in a row' };
 
 const server = await startServer();
@@ -127,7 +129,8 @@ class Client {
         assert.equal(this.closeCode, 1000);
     }
 
-    /** The server ends the connection, with one of these codes or without a word, after these answers or some of the first of them. */
+    /** The server ends the connection, with one of these codes or without a word, after these
+     * answers or some of the first of them. */
     async fails(codes, ...before) {
         await this.ended();
         assert.deepEqual(this.events, before.slice(0, this.events.length));
@@ -295,7 +298,8 @@ const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from
 const point = (code) => Buffer.from(String.fromCodePoint(code)).toString('hex');
 const CUT = ['c0', 'e080', 'f08080', 'f8808080', 'fc80808080', 'df', 'efbf', 'f7bfbf', 'fbbfbfbf', 'fdbfbfbfbf'];
 const lonely = (from, to) => range(from, to - 1).map((byte) => `${byte.toString(16)}20`).join('');
-/** 6.5 to 6.23: sequences in hexadecimal; those in front of the bar are valid. Where both kinds mix, + marks the valid ones. */
+/** 6.5 to 6.23: sequences in hexadecimal; those in front of the bar are valid. Where both kinds
+ * mix, + marks the valid ones. */
 const SEQUENCES = [
     ['+hello$world', '+hello¢world', '+hello€world', '+hello\u{24b62}world'].map((s) => `+${Buffer.from(s.slice(1)).toString('hex')}`)
         .concat(`+${KOSME.toString('hex')}`),

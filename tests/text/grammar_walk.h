@@ -1,4 +1,5 @@
-/* grammar_walk: random walks through a grammar, as a model that knows nothing would answer. One thread.
+/* grammar_walk: random walks through a grammar, as a model that knows nothing would answer. One
+ * thread.
  *
  *     walk_text(&out, cursor, trie, seed, "\"}", MAX_TOKENS)
  */
@@ -45,8 +46,9 @@ static inline uint64_t walk_count(const uint64_t *mask, size_t n_words)
     return n;
 }
 
-/* The token that a walk takes: often a short one, so that texts do not only consist of what most tokens are. In a hurry,
- * the next one of what closes values (`closing`, of which *n_closed bytes are written), or a stop token. */
+/* The token that a walk takes: often a short one, so that texts do not only consist of what most
+ * tokens are. In a hurry, the next one of what closes values (`closing`, of which *n_closed bytes
+ * are written), or a stop token. */
 static inline int32_t walk_choose(const token_trie *t, const uint64_t *mask, uint64_t *random,
                                   const char *closing, size_t *n_closed, bool hurry)
 {
@@ -82,7 +84,8 @@ static inline int32_t walk_choose(const token_trie *t, const uint64_t *mask, uin
     return best;
 }
 
-/* Appends a random text of the grammar; false if it did not end within max_tokens, or the cursor failed. */
+/* Appends a random text of the grammar; false if it did not end within max_tokens, or the cursor
+ * failed. */
 static inline bool walk_text(bytes *out, grammar_cursor *c, const token_trie *t, uint64_t seed,
                              const char *closing, int max_tokens)
 {

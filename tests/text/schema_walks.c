@@ -1,6 +1,6 @@
-/* schema_walks: random texts of schemas, for a validator of another make (tests/text/schemas). Reads lines of
- * {"schema": ..., "texts": N, "seed": K} and writes for each one line {"texts": [...], "unfinished": N} or
- * {"error": NAME, "param": PATH, "message": TEXT}.
+/* schema_walks: random texts of schemas, for a validator of another make (tests/text/schemas).
+ * Reads lines of {"schema": ..., "texts": N, "seed": K} and writes for each one line {"texts":
+ * [...], "unfinished": N} or {"error": NAME, "param": PATH, "message": TEXT}.
  *
  *     schema_walks tests/data/tiny/tokenizer.json < requests > replies
  */

@@ -1,5 +1,5 @@
-/* chat_template: our own template against the texts in tests/data/templates/seedling.json; a long chat; contents that
- * pretend to be special tokens. */
+/* chat_template: our own template against the texts in tests/data/templates/seedling.json; a long
+ * chat; contents that pretend to be special tokens. */
 #include "text/chat_template.h"
 
 #include <stdbool.h>
@@ -73,7 +73,8 @@ static void test_long_chat(const chat_template *t)
     arena_destroy(a);
 }
 
-/* Guarded contents give exactly the special tokens that the template wrote, and the text is as the user typed it. */
+/* Guarded contents give exactly the special tokens that the template wrote, and the text is as the
+ * user typed it. */
 static void test_guarded_contents(const chat_template *t)
 {
     static const char typed[] =

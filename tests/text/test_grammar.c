@@ -1,5 +1,5 @@
-/* grammars of schemas: what they let through and what not, what is refused, masks against single tokens, whole forms of
- * answers, long texts.
+/* grammars of schemas: what they let through and what not, what is refused, masks against single
+ * tokens, whole forms of answers, long texts.
  */
 #include "text/grammar_spec.h"
 

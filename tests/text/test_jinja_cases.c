@@ -1,5 +1,5 @@
-/* chat_template: small templates with the text or the error that they must give (tests/data/templates/cases.json; the
- * texts are Jinja2's, the errors ours). */
+/* chat_template: small templates with the text or the error that they must give
+ * (tests/data/templates/cases.json; the texts are Jinja2's, the errors ours). */
 #include "text/chat_template.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* what schemas may cost: steps grow with the size of the schema, not with its square; beyond a limit its name is said; a hook
- * ends the work. Counted, not timed.
+/* what schemas may cost: steps grow with the size of the schema, not with its square; beyond a
+ * limit its name is said; a hook ends the work. Counted, not timed.
  */
 #include "base/bytes.h"
 #include "base/json.h"

@@ -140,8 +140,7 @@ static bool is_safe(const char *const *parts, size_t n)
     return safe;
 }
 
-/* Every marker, alone, embedded and doubled, cut into two and three contents at every
- * place. */
+/* Every marker, alone, embedded and doubled, cut into two and three contents at every place. */
 static void test_guard_is_safe(void)
 {
     static const char *const around[][2] = {

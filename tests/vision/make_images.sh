@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of tests/data/images: real encoders write them, and a decoder that Parley does not use for the
-# format writes what they show as NAME.ppm. Run it only to add a picture: the files are committed, because other
+# Makes the images of tests/data/images: real encoders write them, and a decoder that Parley does not use for the
+# format writes what they show as NAME.ppm. Run it only to add an image: the files are committed, because other
 # versions of the encoders write other bytes.
 #
 #     apt-get install ffmpeg python3-pil python3-numpy && tests/vision/make_images.sh

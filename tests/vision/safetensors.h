@@ -1,5 +1,6 @@
-/* safetensors: just enough of a reader for the vision tests: a mapped file as a tensor_source, with no checks beyond
- * what a test needs. (The engine's checked reader is model/'s; vision/ must not know it.)
+/* safetensors: just enough of a reader for the vision tests: a mapped file as a tensor_source, with
+ * no checks beyond what a test needs. (The engine's checked reader is model/'s; vision/ must not
+ * know it.)
  *
  *     safetensors f;   if (!safetensors_open(&f, path)) { ... }   tensor t;   safetensors_find(&f, "name", &t);
  */
@@ -69,8 +70,8 @@ static inline bool safetensors_find(void *ctx, const char *name, tensor *out)
     return end >= begin && end <= (size_t)(f->map.data + f->map.bytes - f->data);
 }
 
-/* Folder number i of those that may hold reference outputs: the compact set in the tree, then the full ones beside
- * the checkout. False when there are no more. */
+/* Folder number i of those that may hold reference outputs: the compact set in the tree, then the
+ * full ones beside the checkout. False when there are no more. */
 static inline bool reference_dir(char *out, size_t cap, size_t i)
 {
     static const char *const SETS[] = {"qwen3_5", "qwen3_5_tied", "qwen3_5_moe"};

@@ -1,5 +1,6 @@
-/* The pictures of tests/data/images against what another decoder shows (NAME.ppm, see make_images.sh); each file cut
- * at every length and with every byte changed; sizes over the limits; things that are no pictures. */
+/* The images of tests/data/images against what another decoder shows (NAME.ppm, see
+ * make_images.sh); each file cut at every length and with every byte changed; sizes over the
+ * limits; things that are no images. */
 #include "tests/check.h"
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@ typedef struct sample {
     const char *name;
     image_format format;
     int tolerance;
-    bool may_be_cut; /* some shorter files show the same picture: a second frame or metadata is missing */
+    bool may_be_cut; /* some shorter files show the same image: a second frame or metadata is missing */
 } sample;
 
 static const sample SAMPLES[] = {
@@ -43,7 +44,8 @@ static void open_sample(file_map *m, const char *name, const char *suffix)
     CHECK_OK(file_map_open(m, check_data(relative), &d), d);
 }
 
-/* Compares with a binary PPM of the same size; returns the largest difference, 256 if the sizes differ. */
+/* Compares with a binary PPM of the same size; returns the largest difference, 256 if the sizes
+ * differ. */
 static int compare_ppm(const image *img, const char *name)
 {
     file_map m = {0};
@@ -64,13 +66,13 @@ static int compare_ppm(const image *img, const char *name)
     return worst;
 }
 
-static bool same_picture(const image *a, const image *b)
+static bool same_image(const image *a, const image *b)
 {
     return a->width == b->width && a->height == b->height &&
            memcmp(a->rgb, b->rgb, (size_t)a->width * (size_t)a->height * 3) == 0;
 }
 
-/* Never a crash, never half a picture. */
+/* Never a crash, never half an image. */
 static void check_cut(const sample *s, const file_map *m, const image *whole)
 {
     size_t n_accepted = 0, n_different = 0;
@@ -81,7 +83,7 @@ static void check_cut(const sample *s, const file_map *m, const image *whole)
         memcpy(cut, m->data, n);
         if (!image_decode(&img, cut, n, &LIMITS, &d)) {
             n_accepted++;
-            n_different += !same_picture(&img, whole);
+            n_different += !same_image(&img, whole);
             image_deinit(&img);
         } else {
             CHECK(img.rgb == NULL && d.text[0] && d.name[0]);
@@ -89,14 +91,14 @@ static void check_cut(const sample *s, const file_map *m, const image *whole)
         free(cut);
     }
     if (n_different || (n_accepted && !s->may_be_cut)) {
-        fprintf(stderr, "  %s: %zu shorter files accepted, %zu of them show another picture\n", s->name,
+        fprintf(stderr, "  %s: %zu shorter files accepted, %zu of them show another image\n", s->name,
                 n_accepted, n_different);
     }
     CHECK_INT(n_different, 0);
     CHECK(n_accepted == 0 || s->may_be_cut);
 }
 
-/* Any answer is right but a crash, a hang or a picture over the limits. */
+/* Any answer is right but a crash, a hang or an image over the limits. */
 static void check_changed(const file_map *m)
 {
     static const image_limits small = {.max_pixels = 1 << 16, .max_side = 1024};
@@ -157,7 +159,7 @@ static void check_refused(const void *data, size_t n, err_code expected, const c
     free(copy);
 }
 
-static void test_not_pictures(void)
+static void test_not_images(void)
 {
     static const char *const TEXTS[] = {"",
                                         "P",
@@ -187,7 +189,8 @@ static void put_u32(uint8_t *p, uint32_t v)
     p[3] = (uint8_t)v;
 }
 
-/* A PNG header and a few bytes of pixels. The checksum of IHDR is wrong, which nobody should come to see. */
+/* A PNG header and a few bytes of pixels. The checksum of IHDR is wrong, which nobody should come
+ * to see. */
 static size_t png_bomb(uint8_t out[64], uint32_t w, uint32_t h)
 {
     memcpy(out, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", 16);
@@ -230,7 +233,7 @@ static void test_bombs(void)
 int main(void)
 {
     test_bombs(); /* first: it looks at the peak memory of the process */
-    test_not_pictures();
+    test_not_images();
     test_samples();
     CHECK_DONE();
 }

@@ -1,5 +1,6 @@
-/* JPEG of every kind, written here with libjpeg from a smooth picture and compared with it: grey, RGB, YCbCr with three
- * subsamplings, CMYK and YCCK, progressive, arithmetic, restarts; EXIF 1-8; cut anywhere; too many scans. */
+/* JPEG of every kind, written here with libjpeg from a smooth image and compared with it: grey,
+ * RGB, YCbCr with three subsamplings, CMYK and YCCK, progressive, arithmetic, restarts; EXIF 1-8;
+ * cut anywhere; too many scans. */
 #include "tests/check.h"
 
 #include <stdbool.h>
@@ -23,7 +24,7 @@ typedef struct kind {
     int tolerance;
 } kind;
 
-/* The picture: slow gradients, so that JPEG keeps it within a few levels. */
+/* The image: slow gradients, so that JPEG keeps it within a few levels. */
 static void pixel(size_t x, size_t y, uint8_t rgb[3])
 {
     rgb[0] = (uint8_t)(40 + x * 3);
@@ -135,7 +136,7 @@ static const kind KINDS[] = {
     {"ycck progressive", 4, JCS_YCCK, 2, 2, true, false, false, 0, 0, 7},
 };
 
-/* Largest difference from the picture, seen through `orientation`. */
+/* Largest difference from the image, seen through `orientation`. */
 static int worst_difference(const image *img, const kind *k)
 {
     int worst = 0;
@@ -199,7 +200,8 @@ static void check_kind(const kind *k)
     bytes_deinit(&file);
 }
 
-/* The last scan of a non-interleaved file repeated: a small file that asks for thousands of passes. */
+/* The last scan of a non-interleaved file repeated: a small file that asks for thousands of
+ * passes. */
 static void test_scan_bomb(void)
 {
     const kind k = {"separate scans", 3, JCS_YCbCr, 1, 1, false, false, true, 0, 0, 6};

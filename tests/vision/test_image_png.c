@@ -1,5 +1,5 @@
-/* PNG of every colour type, depth, interlacing and transparency, written here with libpng from known samples and
- * compared with what those samples mean. */
+/* PNG of every colour type, depth, interlacing and transparency, written here with libpng from
+ * known samples and compared with what those samples mean. */
 #include "tests/check.h"
 
 #include <png.h>
@@ -16,7 +16,7 @@ typedef struct variant {
     bool interlaced, transparent; /* transparent: a tRNS chunk */
 } variant;
 
-/* Sample of channel c at (x, y): any value of the depth, spread over the picture. */
+/* Sample of channel c at (x, y): any value of the depth, spread over the image. */
 static unsigned sample(const variant *v, size_t x, size_t y, size_t c)
 {
     unsigned value = (unsigned)(x * 2579 + y * 40961 + c * 12345 + x * y * 771) & 0xffff;
@@ -54,7 +54,7 @@ static void flush_bytes(png_structp png)
     (void)png;
 }
 
-/* The sample that a tRNS chunk of grey or RGB pictures makes transparent: that of pixel (3, 2). */
+/* The sample that a tRNS chunk of grey or RGB images makes transparent: that of pixel (3, 2). */
 static void key_of(const variant *v, unsigned key[3])
 {
     for (size_t c = 0; c < 3; c++) {
@@ -222,7 +222,7 @@ static void test_every_kind(void)
     }
 }
 
-/* Interlaced pictures of one to eight pixels a side have empty passes. */
+/* Interlaced images of one to eight pixels a side have empty passes. */
 static void test_tiny_interlaced(void)
 {
     for (png_uint_32 w = 1; w <= 9; w++) {
@@ -266,7 +266,8 @@ static void append_chunk(bytes *out, const char *type, const void *data, size_t 
     bytes_append(out, "\0\0\0\0", 4);
 }
 
-/* Chunks that pixels do not depend on have no effect, however large, many or broken; eXIf turns the picture. */
+/* Chunks that pixels do not depend on have no effect, however large, many or broken; eXIf turns the
+ * image. */
 static void test_other_chunks(void)
 {
     const variant v = {PNG_COLOR_TYPE_RGB, 8, false, false};

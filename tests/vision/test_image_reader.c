@@ -1,12 +1,12 @@
-/* Pictures that are decoded in the confined process: the same pixels as here, and an error that names the limit when its memory does
- * not suffice. The process is this program.
+/* Images that are decoded in the confined process: the same pixels as here, and an error that names
+ * the limit when its memory does not suffice. The process is this program.
  */
 #include "vision/image_reader.h"
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "tests/check.h"
-#include "vision/film_worker.h"
+#include "vision/video_worker.h"
 #include "vision/resize.h"
 
 static const image_limits LIMITS = {.max_pixels = LIMIT_IMAGE_PIXELS, .max_side = LIMIT_IMAGE_SIDE};
@@ -21,7 +21,8 @@ static size_t make_webp(uint8_t out[64], uint32_t width, uint32_t height)
     for (int i = 0; i < 4; i++) {
         data[1 + i] = (uint8_t)(head >> 8 * i);
     }
-    /* From bit 43 on: no transform, cache or meta codes are seven zeros from bit 32; then a one and three zeros, five times. */
+    /* From bit 43 on: no transform, cache or meta codes are seven zeros from bit 32; then a one and
+     * three zeros, five times. */
     for (int code = 0, bit = 8 + 28 + 4 + 3; code < 5; code++, bit += 4) {
         data[bit / 8] |= (uint8_t)(1 << bit % 8);
     }
@@ -125,8 +126,8 @@ static void test_errors(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], FILM_WORKER_COMMAND) == 0) {
-        return film_worker_main();
+    if (argc > 1 && strcmp(argv[1], VIDEO_WORKER_COMMAND) == 0) {
+        return video_worker_main();
     }
     test_same_pixels();
     test_files();

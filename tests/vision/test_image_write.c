@@ -1,4 +1,4 @@
-/* image_write: a picture becomes a small JPEG that shows the same. */
+/* image_write: an image becomes a small JPEG that shows the same. */
 #include "vision/image_write.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "tests/check.h"
 
 /* Red above, blue below. */
-static image picture(int32_t width, int32_t height)
+static image make_image(int32_t width, int32_t height)
 {
     image img = {.width = width, .height = height, .rgb = calloc((size_t)width * (size_t)height, 3)};
     for (int32_t y = 0; y < height; y++) {
@@ -21,7 +21,7 @@ static void check_size(int32_t width, int32_t height, int32_t side, int32_t smal
 {
     err_detail d = {0};
     image_size size;
-    image img = picture(width, height), back = {0};
+    image img = make_image(width, height), back = {0};
     const image_limits limits = {.max_pixels = 1 << 20, .max_side = 1000};
     bytes jpeg;
     bytes_init(&jpeg, 1 << 16);
@@ -51,7 +51,7 @@ int main(void)
     check_size(900, 2, 160, 160, 1);
     err_detail d = {0};
     image_size size;
-    image img = picture(320, 200);
+    image img = make_image(320, 200);
     bytes small;
     bytes_init(&small, 100);
     CHECK_INT(image_write_jpeg(&small, &img, 160, 80, &size, &d), ERR_LIMIT);

@@ -1,12 +1,13 @@
-/* Patch rows against what Hugging Face's processor computed from the same files: the pictures and the film of the
- * reference sets. All values are equal but for the rounding of the last float operation. */
+/* Patch rows against what Hugging Face's processor computed from the same files: the images and the
+ * video of the reference sets. All values are equal but for the rounding of the last float
+ * operation. */
 #include "tests/check.h"
 
 #include "tests/vision/safetensors.h"
 #include "vision/image.h"
 #include "vision/processor.h"
 
-enum { MAX_DIR = 4096, MAX_PATH = 8192, FILM_FRAMES = 12 };
+enum { MAX_DIR = 4096, MAX_PATH = 8192, TRACK_FRAMES = 12 };
 
 static const image_limits LIMITS = {.max_pixels = 1 << 26, .max_side = 16384};
 
@@ -19,7 +20,8 @@ static void decode(image *img, const char *path)
     file_map_close(&m);
 }
 
-/* Compares rows with the reference tensor beginning at element `begin`; returns the elements used. */
+/* Compares rows with the reference tensor beginning at element `begin`; returns the elements
+ * used. */
 static size_t compare(const char *what, const patches *p, const processor_config *pc, const tensor *expected,
                       size_t begin)
 {
@@ -62,7 +64,7 @@ static void check_grid(const safetensors *f, const char *name, size_t row, const
 }
 
 /* Returns 1, or 0 if the set has no such case. */
-static size_t check_pictures(const char *dir, const char *name, const char *const *files, size_t n_files)
+static size_t check_images(const char *dir, const char *name, const char *const *files, size_t n_files)
 {
     char path[MAX_PATH];
     safetensors f;
@@ -92,16 +94,16 @@ static size_t check_pictures(const char *dir, const char *name, const char *cons
     return 1;
 }
 
-static size_t check_film(const char *dir, const char *name)
+static size_t check_video(const char *dir, const char *name)
 {
     char path[MAX_PATH];
     safetensors f;
     tensor expected = {0};
     err_detail d = {0};
     processor_config pc;
-    int32_t indices[FILM_FRAMES], n = 0;
-    image frames[FILM_FRAMES] = {{0}};
-    double times[FILM_FRAMES];
+    int32_t indices[TRACK_FRAMES], n = 0;
+    image frames[TRACK_FRAMES] = {{0}};
+    double times[TRACK_FRAMES];
     patches p = {0};
     snprintf(path, sizeof path, "%s/cases/%s.safetensors", dir, name);
     if (!file_exists(path)) {
@@ -109,7 +111,7 @@ static size_t check_film(const char *dir, const char *name)
     }
     CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
     CHECK(safetensors_open(&f, path) && safetensors_find(&f, "pixel_values_videos", &expected));
-    CHECK_OK(processor_sample_frames(&pc, FILM_FRAMES, 4.0, 2.0, 0, indices, FILM_FRAMES, &n, &d), d);
+    CHECK_OK(processor_sample_frames(&pc, TRACK_FRAMES, 4.0, 2.0, 0, indices, TRACK_FRAMES, &n, &d), d);
     for (int32_t i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/cases/frames/%03d.png", dir, indices[i]);
         decode(&frames[i], path);
@@ -131,11 +133,11 @@ int main(void)
     char dir[MAX_DIR];
     size_t n_cases = 0;
     for (size_t i = 0; reference_dir(dir, sizeof dir, i); i++) {
-        n_cases += check_pictures(dir, "image", (const char *const[]){"img_a.png"}, 1);
-        n_cases += check_pictures(dir, "image_big", (const char *const[]){"img_big.png"}, 1);
-        n_cases += check_pictures(dir, "two_images", (const char *const[]){"img_b.png", "img_c.png"}, 2);
-        n_cases += check_film(dir, "video");
-        n_cases += check_film(dir, "image_video");
+        n_cases += check_images(dir, "image", (const char *const[]){"img_a.png"}, 1);
+        n_cases += check_images(dir, "image_big", (const char *const[]){"img_big.png"}, 1);
+        n_cases += check_images(dir, "two_images", (const char *const[]){"img_b.png", "img_c.png"}, 2);
+        n_cases += check_video(dir, "video");
+        n_cases += check_video(dir, "image_video");
     }
     if (n_cases == 0) {
         CHECK_SKIP("there are no reference outputs in tests/data/tiny or beside the checkout");

@@ -1,5 +1,5 @@
-/* Sizes, frame sampling, times and patch order: the vectors of the specification, and pictures whose patches are known
- * from their coordinates. */
+/* Sizes, frame sampling, times and patch order: the vectors of the specification, and images whose
+ * patches are known from their coordinates. */
 #include "tests/check.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ static processor_config defaults(void)
     return pc;
 }
 
-static void test_picture_sizes(void)
+static void test_image_sizes(void)
 {
     static const int32_t V[][5] = {
         {480, 640, 480, 640, 300},       {1080, 1920, 1088, 1920, 2040}, {224, 224, 256, 256, 64},
@@ -39,7 +39,7 @@ static void test_picture_sizes(void)
     CHECK_INT(processor_image_size(&pc, 0, 5, &h, &w, &d), ERR_INVALID);
 }
 
-static void test_film_sizes(void)
+static void test_video_sizes(void)
 {
     static const int32_t V[][5] = {
         {16, 1080, 1920, 928, 1664}, {7, 1080, 1920, 1088, 1920}, {768, 1080, 1920, 128, 224},
@@ -92,8 +92,9 @@ static void test_sampling(void)
     CHECK_INT(processor_sample_frames(&pc, INT64_MAX, 30, 0, 0, indices, 8, &n, &d), ERR_LIMIT);
 }
 
-/* A picture that is not resized: red = column / 16, green = row / 16, blue = position inside the patch. */
-static image coordinate_picture(int32_t width, int32_t height, int32_t shift)
+/* An image that is not resized: red = column / 16, green = row / 16, blue = position inside the
+ * patch. */
+static image coordinate_image(int32_t width, int32_t height, int32_t shift)
 {
     image img = {.width = width, .height = height, .rgb = malloc((size_t)width * (size_t)height * 3)};
     for (int32_t y = 0; y < height; y++) {
@@ -140,7 +141,7 @@ static void test_patch_order(void)
     processor_config pc = defaults();
     err_detail d = {0};
     patches p = {0};
-    image img = coordinate_picture(320, 256, 0);
+    image img = coordinate_image(320, 256, 0);
     CHECK_OK(processor_image(&p, &pc, &img, &d), d);
     CHECK_INT(p.t, 1);
     CHECK_INT(p.h, 16);
@@ -150,7 +151,8 @@ static void test_patch_order(void)
     CHECK(p.timestamps == NULL);
     CHECK_INT(patches_bytes(&p), 16 * 20 * 768); /* bytes, and one slice of the two */
     float *rows = rows_of(&p, &pc);
-    /* four rows are one merged token; the second token lies two columns on, the eleventh two rows down */
+    /* four rows are one merged token; the second token lies two columns on, the eleventh two rows
+     * down */
     CHECK(row_is(rows + 0 * 1536, 0, 0, 0, 0));
     CHECK(row_is(rows + 1 * 1536, 1, 0, 0, 0));
     CHECK(row_is(rows + 2 * 1536, 0, 1, 0, 0));
@@ -168,14 +170,14 @@ static void test_patch_order(void)
     image_deinit(&img);
 }
 
-static void test_film_patches(void)
+static void test_video_patches(void)
 {
     processor_config pc = defaults();
     err_detail d = {0};
     patches p = {0};
     image frames[3];
     for (int32_t i = 0; i < 3; i++) {
-        frames[i] = coordinate_picture(96, 64, 10 * i);
+        frames[i] = coordinate_image(96, 64, 10 * i);
     }
     CHECK_OK(processor_video(&p, &pc, frames, 3, (const double[]){0.0, 0.5, 1.25}, &d), d);
     CHECK_INT(p.t, 2);
@@ -266,11 +268,11 @@ static void test_config(void)
 
 int main(void)
 {
-    test_picture_sizes();
-    test_film_sizes();
+    test_image_sizes();
+    test_video_sizes();
     test_sampling();
     test_patch_order();
-    test_film_patches();
+    test_video_patches();
     test_config();
     CHECK_DONE();
 }

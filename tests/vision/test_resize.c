@@ -1,5 +1,6 @@
-/* Resizing's kernels: every instruction set gives the specification's bytes for random and extreme pixels and weights, at
- * every length, and touches nothing beyond its rows; whole pictures keep their colours at any scale.
+/* Resizing's kernels: every instruction set gives the specification's bytes for random and extreme
+ * pixels and weights, at every length, and touches nothing beyond its rows; whole images keep their
+ * colours at any scale.
  */
 #include "tests/check.h"
 
@@ -93,7 +94,7 @@ static void test_kernels(void)
 }
 
 /* Constant colours stay constant at any scale; a size of one pixel works in every direction. */
-static void test_pictures(void)
+static void test_images(void)
 {
     static const int32_t SIZES[][4] = {
         {1, 1, 7, 5}, {7, 5, 1, 1}, {640, 3, 31, 90}, {3, 900, 300, 2}, {5, 5, 5, 5}};
@@ -123,6 +124,6 @@ static void test_pictures(void)
 int main(void)
 {
     test_kernels();
-    test_pictures();
+    test_images();
     CHECK_DONE();
 }

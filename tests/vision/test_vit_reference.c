@@ -1,6 +1,7 @@
-/* The vision encoder against Hugging Face transformers, from the reference's own patch rows: features after the merger
- * and hidden rows before it, max |ours - theirs| <= 2e-5 * max |theirs|. Also: frames in groups equal the whole
- * film bit for bit, and damaged checkpoints are refused by name. */
+/* The vision encoder against Hugging Face transformers, from the reference's own patch rows:
+ * features after the merger and hidden rows before it, max |ours - theirs| <= 2e-5 * max |theirs|.
+ * Also: frames in groups equal the whole video bit for bit, and damaged checkpoints are refused by
+ * name. */
 #include "tests/check.h"
 
 #include "compute/nn.h"
@@ -16,7 +17,7 @@ typedef struct setting {
     vit *v;
 } setting;
 
-static double worst_share(const float *ours, const tensor *theirs)
+static double worst_fraction(const float *ours, const tensor *theirs)
 {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < theirs->bytes / sizeof(float); i++) {
@@ -29,7 +30,8 @@ static double worst_share(const float *ours, const tensor *theirs)
     return worst / largest;
 }
 
-/* Runs all media of one kind in a case: grids, pixel rows, expected features. Returns false if the case has none. */
+/* Runs all media of one kind in a case: grids, pixel rows, expected features. Returns false if the
+ * case has none. */
 static bool check_kind(const setting *s, const safetensors *f, const char *name, const char *grids,
                        const char *pixels, const char *features, const char *last_hidden)
 {
@@ -66,7 +68,7 @@ static bool check_kind(const setting *s, const safetensors *f, const char *name,
     CHECK_INT(patch * pixel_t.dims[1] * sizeof(float), pixel_t.bytes);
     CHECK_INT(patch / 4 * out_width * sizeof(float), feature_t.bytes);
     CHECK(memcmp(out, grouped, feature_t.bytes) == 0);
-    double feature_error = worst_share(out, &feature_t), last_error = worst_share(last, &last_t);
+    double feature_error = worst_fraction(out, &feature_t), last_error = worst_fraction(last, &last_t);
     printf("%s %s: features %.2e, last hidden %.2e\n", name, pixels, feature_error, last_error);
     CHECK(feature_error <= TOLERANCE);
     CHECK(last_error <= TOLERANCE);
@@ -87,11 +89,11 @@ static size_t check_case(const setting *s, const char *name)
         return 0;
     }
     CHECK(safetensors_open(&f, path));
-    bool pictures = check_kind(s, &f, name, "image_grid_thw", "pixel_values", "image_features",
-                               "image_features_last_hidden");
-    bool films = check_kind(s, &f, name, "video_grid_thw", "pixel_values_videos", "video_features",
-                            "video_features_last_hidden");
-    CHECK(pictures || films);
+    bool images = check_kind(s, &f, name, "image_grid_thw", "pixel_values", "image_features",
+                             "image_features_last_hidden");
+    bool videos = check_kind(s, &f, name, "video_grid_thw", "pixel_values_videos", "video_features",
+                             "video_features_last_hidden");
+    CHECK(images || videos);
     safetensors_close(&f);
     return 1;
 }

@@ -1,8 +1,9 @@
-/** <parley-app>: the page. Header, list of chats, transcript, composer, dialogs, and what joins them. */
+/** <parley-app>: the page. Header, list of chats, transcript, composer, dialogs, and what joins
+ * them. */
 import { LitElement, html, nothing, repeat } from '../vendor/lit.js';
 import { readFiles } from './attachments.js';
 import { Chat } from './chat.js';
-import { backdrop, head, keysDialog, modelDialog, openDialog, pictureDialog } from './dialogs.js';
+import { backdrop, head, keysDialog, modelDialog, openDialog, imageDialog } from './dialogs.js';
 import { openHistory } from './history.js';
 import { icon } from './icons.js';
 import { Announcer } from './live.js';
@@ -18,9 +19,10 @@ import './sidebar.js';
 import './welcome.js';
 
 const DEFAULT_MAX_IMAGES = 16;
-/** How films are sampled, where the server does not say it. */
+/** How videos are sampled, where the server does not say it. */
 const DEFAULT_RATES = { fps: 2, min_frames: 4, max_frames: 256 };
-/** Messages in the document at first; so many earlier ones are added when the reader comes near them. */
+/** Messages in the document at first; so many earlier ones are added when the reader comes near
+ * them. */
 const WINDOW = 80;
 const EARLIER = 24;
 /** From this part of the context on the page says so. */
@@ -32,7 +34,7 @@ class ParleyApp extends LitElement {
     static properties = {
         pinned: { state: true },
         dragging: { state: true },
-        picture: { state: true },
+        image: { state: true },
         notice: { state: true },
         drawer: { state: true },
         shown: { state: true },
@@ -45,7 +47,7 @@ class ParleyApp extends LitElement {
         this.pinned = true;
         this.dragging = false;
         /** @type {import('./store.js').Attachment|null} */
-        this.picture = null;
+        this.image = null;
         /** @type {{text: string, action?: string, undo?: () => void}|null} */
         this.notice = null;
         this.drawer = false;
@@ -109,7 +111,7 @@ class ParleyApp extends LitElement {
             maxBytes: session?.limits?.max_upload_bytes,
             thinking: capabilities?.thinking ?? true,
             thinkingKnown: capabilities?.thinking !== undefined,
-            modalities: modalities?.map((name) => ({ text: 'text', image: 'pictures', video: 'films' })[name] ?? name),
+            modalities: modalities?.map((name) => ({ text: 'text', image: 'images', video: 'videos' })[name] ?? name),
             maxImages: session?.limits?.max_images ?? DEFAULT_MAX_IMAGES,
             context: session?.limits?.n_ctx ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
             parameters: listed?.meta?.n_params,
@@ -165,7 +167,7 @@ class ParleyApp extends LitElement {
                     ${this.#header(open, model)}
                     <main
                         class="transcript"
-                        @show-picture=${this.#showPicture}
+                        @show-image=${this.#showImage}
                         @send-sample=${this.#sendSample}
                         @notice=${(event) => this.#notify(event.detail)}
                     >
@@ -199,7 +201,7 @@ class ParleyApp extends LitElement {
                 </div>
             </div>
             ${this.dragging
-                ? html`<div class="drop-overlay"><div>${icon('picture')}<p>Drop ${model.video ? 'pictures and films' : 'pictures'} anywhere</p></div></div>`
+                ? html`<div class="drop-overlay"><div>${icon('image')}<p>Drop ${model.video ? 'images and videos' : 'images'} anywhere</p></div></div>`
                 : nothing}
             ${settingsDialog(this.chat, this.defaults, {
                 onKey: (key) => {
@@ -211,7 +213,7 @@ class ParleyApp extends LitElement {
                 onImport: (event) => this.#import(event),
                 onIntroduction: () => this.#introduce(),
             })}
-            ${modelDialog(model, this.chat.connection, () => this.#showStatus())} ${keysDialog()} ${pictureDialog(this.picture)}
+            ${modelDialog(model, this.chat.connection, () => this.#showStatus())} ${keysDialog()} ${imageDialog(this.image)}
             <dialog id="status" class="wide" aria-label="What the server does" @click=${backdrop}>
                 ${head('What the server does')}
                 <server-status .connection=${this.chat.connection}></server-status>
@@ -344,7 +346,8 @@ class ParleyApp extends LitElement {
         </span>`;
     }
 
-    /** The shown chat has another name, or messages from elsewhere: nothing moves but what follows the end. */
+    /** The shown chat has another name, or messages from elsewhere: nothing moves but what follows
+     * the end. */
     #newsCame() {
         const { title } = this.chat.current;
         document.title = title ? `${title} · Parley` : 'Parley';
@@ -388,7 +391,8 @@ class ParleyApp extends LitElement {
         /** @type {HTMLElement|undefined} */ (questions[questions.length - 1])?.click();
     }
 
-    /** A part of the page that is fetched when it is first needed; null where it cannot be had. @param {() => Promise<any>} load */
+    /** A part of the page that is fetched when it is first needed; null where it cannot be had.
+     * @param {() => Promise<any>} load */
     async #part(load) {
         try {
             return await load();
@@ -518,10 +522,10 @@ class ParleyApp extends LitElement {
     }
 
     /** @param {CustomEvent} event */
-    async #showPicture(event) {
-        this.picture = event.detail;
+    async #showImage(event) {
+        this.image = event.detail;
         await this.updateComplete;
-        openDialog('picture');
+        openDialog('image');
     }
 
     /** @param {CustomEvent} event */

@@ -1,6 +1,6 @@
 /**
- * From files to attachments: what is a picture, decoding with EXIF, scaling down, re-encoding what the server may not
- * read. A file that cannot be used gives a sentence instead.
+ * From files to attachments: what is an image, decoding with EXIF, scaling down, re-encoding what
+ * the server may not read. A file that cannot be used gives a sentence instead.
  *
  *     const { attachments, refused } = await readFiles(files, limits);
  */
@@ -13,14 +13,14 @@ const SENT_AS_IS = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'
 const MAX_PIXELS = 4 * 1024 * 1024;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const MAX_TEXT_BYTES = 512 * 1024;
-const FILM_WAIT_MS = 3_000;
+const VIDEO_WAIT_MS = 3_000;
 const SVG_SIDE = 1024;
 const JPEG_QUALITY = 0.92;
 
 /** What the file dialog offers. @param {{vision: boolean, video: boolean}} model */
 export function accepted(model) {
-    const films = model.video ? ',video/mp4,video/webm,video/quicktime,.mkv' : '';
-    return `${model.vision ? `image/*${films},` : ''}.pdf,text/*,.md,.json,.c,.h,.py,.js,.ts,.rs,.go,.yaml,.toml,.csv,.log`;
+    const videos = model.video ? ',video/mp4,video/webm,video/quicktime,.mkv' : '';
+    return `${model.vision ? `image/*${videos},` : ''}.pdf,text/*,.md,.json,.c,.h,.py,.js,.ts,.rs,.go,.yaml,.toml,.csv,.log`;
 }
 
 /**
@@ -33,7 +33,7 @@ export async function readFiles(files, limits) {
     const attachments = [];
     const refused = [];
     for (const file of files) {
-        const name = file.name || 'picture';
+        const name = file.name || 'image';
         if (limits.already + attachments.length >= limits.maxImages) {
             refused.push(`${name} was not added: one message takes at most ${limits.maxImages}.`);
         } else {
@@ -67,28 +67,29 @@ async function openPdf(file) {
 
 /** @param {File} file @param {any} limits @returns {Promise<Attachment>} */
 async function readFile(file, limits) {
-    const name = file.name || 'picture';
+    const name = file.name || 'image';
     if (file.size === 0) throw new Refusal(`${name} is empty.`);
     const mime = await sniff(file);
     if (!mime && looksLikeText(file)) return readText(file);
     if (!limits.vision) throw new Refusal(`${limits.modelName} reads text only, so ${name} was not added.`);
     if (!mime) {
-        const films = limits.video ? ', MP4, WebM' : '';
+        const videos = limits.video ? ', MP4, WebM' : '';
         throw new Refusal(
-            `${name} is of a kind that cannot be read. PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${films}, PDF and text files can be added.`,
+            `${name} is of a kind that cannot be read. PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${videos}, PDF and text files can be added.`,
         );
     }
-    // A film goes in chunks and is never held whole; a picture is decoded here first.
+    // A video goes in chunks and is never held whole; an image is decoded here first.
     const most = Math.min(mime.startsWith('video/') ? Infinity : MAX_FILE_BYTES, limits.maxBytes || MAX_FILE_BYTES);
     if (file.size > most) {
         throw new Refusal(`${name} has ${formatBytes(file.size)}; at most ${formatBytes(most)} can be sent.`);
     }
-    if (!mime.startsWith('video/')) return readPicture(file, mime, limits.maxPixels ?? MAX_PIXELS);
-    if (!limits.video) throw new Refusal(`${limits.modelName} cannot watch films, so ${name} was not added.`);
-    return readFilm(file, mime);
+    if (!mime.startsWith('video/')) return readImage(file, mime, limits.maxPixels ?? MAX_PIXELS);
+    if (!limits.video) throw new Refusal(`${limits.modelName} cannot read videos, so ${name} was not added.`);
+    return readVideo(file, mime);
 }
 
-/** Documents whose text was added, so that their pages can be sent as pictures instead. @type {WeakMap<Blob, File>} */
+/** Documents whose text was added, so that their pages can be sent as images instead.
+ * @type {WeakMap<Blob, File>} */
 const documents = new WeakMap();
 
 /** The PDF behind a text. @param {Attachment} attachment */
@@ -97,18 +98,18 @@ export function documentOf(attachment) {
 }
 
 /**
- * A PDF as its text; as pictures of its pages where it has none, or where that is asked for.
- * @param {File} file @param {any} limits @param {number} room how many pictures may be added
- * @param {string[]} refused @param {boolean} [asPictures]
+ * A PDF as its text; as images of its pages where it has none, or where that is asked for.
+ * @param {File} file @param {any} limits @param {number} room how many images may be added
+ * @param {string[]} refused @param {boolean} [asImages]
  * @returns {Promise<Attachment[]>}
  */
-export async function readPdf(file, limits, room, refused, asPictures = false) {
+export async function readPdf(file, limits, room, refused, asImages = false) {
     if (file.size > MAX_FILE_BYTES) {
         throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_FILE_BYTES)} can be added.`);
     }
     const pdf = await openPdf(file);
     try {
-        if (!asPictures) {
+        if (!asImages) {
             const { text, pages } = await pdf.text(MAX_TEXT_BYTES);
             if (text) {
                 if (pages < pdf.pages) refused.push(`Only the first ${pages} of ${pdf.pages} pages of ${file.name} were added: more is too long.`);
@@ -121,7 +122,7 @@ export async function readPdf(file, limits, room, refused, asPictures = false) {
             }
         }
         if (!limits.vision) {
-            throw new Refusal(`${file.name} holds no text but pictures of pages, and ${limits.modelName} reads text only. Let a program recognise its text first.`);
+            throw new Refusal(`${file.name} holds no text but images of pages, and ${limits.modelName} reads text only. Let a program recognise its text first.`);
         }
         const shown = Math.min(pdf.pages, room);
         if (shown < pdf.pages) refused.push(`Only the first ${shown} of ${pdf.pages} pages of ${file.name} were added: one message takes at most ${limits.maxImages} files.`);
@@ -151,41 +152,41 @@ async function readText(file) {
         const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
         if (text.includes('\0')) throw new TypeError('binary');
     } catch {
-        throw new Refusal(`${file.name} is neither a picture nor UTF-8 text.`);
+        throw new Refusal(`${file.name} is neither an image nor UTF-8 text.`);
     }
     return { id: newId('a_'), kind: 'text', name: file.name || 'text', mime: 'text/plain', width: 0, height: 0, bytes: file.size, blob: file };
 }
 
 /**
- * A film goes as it is; the browser is asked for its size and length only, and may know neither.
+ * A video goes as it is; the browser is asked for its size and length only, and may know neither.
  * @param {File} file @param {string} mime @returns {Promise<Attachment>}
  */
-async function readFilm(file, mime) {
+async function readVideo(file, mime) {
     const blob = file.type === mime ? file : file.slice(0, file.size, mime);
-    const film = document.createElement('video');
-    film.preload = 'metadata';
-    film.muted = true;
+    const video = document.createElement('video');
+    video.preload = 'metadata';
+    video.muted = true;
     await new Promise((resolve) => {
-        film.onloadedmetadata = film.onerror = resolve;
-        setTimeout(resolve, FILM_WAIT_MS);
-        film.src = urlOf(blob);
+        video.onloadedmetadata = video.onerror = resolve;
+        setTimeout(resolve, VIDEO_WAIT_MS);
+        video.src = urlOf(blob);
     });
     return {
         id: newId('a_'),
         kind: 'video',
-        name: file.name || 'film',
+        name: file.name || 'video',
         mime,
-        width: film.videoWidth,
-        height: film.videoHeight,
-        ...(Number.isFinite(film.duration) ? { seconds: film.duration } : {}),
+        width: video.videoWidth,
+        height: video.videoHeight,
+        ...(Number.isFinite(video.duration) ? { seconds: video.duration } : {}),
         bytes: file.size,
         blob,
     };
 }
 
 /** @param {File} file @param {string} mime @param {number} maxPixels @returns {Promise<Attachment>} */
-async function readPicture(file, mime, maxPixels) {
-    const name = file.name || 'picture';
+async function readImage(file, mime, maxPixels) {
+    const name = file.name || 'image';
     const source = mime === 'image/svg+xml' ? await drawSvg(file) : await decode(file, mime);
     const { width, height } = source;
     const scale = Math.min(1, Math.sqrt(maxPixels / (width * height)));
@@ -241,16 +242,17 @@ async function decode(file, mime) {
         });
     } catch {
         const kind = mime.slice('image/'.length).toUpperCase();
-        const name = file.name || 'The picture';
+        const name = file.name || 'The image';
         throw new Refusal(
             SENT_AS_IS.has(mime)
                 ? `${name} is damaged: it cannot be opened.`
-                : `This browser cannot open ${kind} pictures. Save ${name} as PNG or JPEG and add it again.`,
+                : `This browser cannot open ${kind} images. Save ${name} as PNG or JPEG and add it again.`,
         );
     }
 }
 
-/** Draws an SVG at a size worth looking at. @param {File} file @returns {Promise<HTMLCanvasElement>} */
+/** Draws an SVG at a size worth looking at. @param {File} file
+ * @returns {Promise<HTMLCanvasElement>} */
 async function drawSvg(file) {
     const url = URL.createObjectURL(file.slice(0, file.size, 'image/svg+xml'));
     try {
@@ -296,14 +298,15 @@ function encode(source, { width, height, mime, name }) {
     });
 }
 
-/** Files of a paste or a drop, pictures from the clipboard included. @param {DataTransfer|null} transfer */
+/** Files of a paste or a drop, images from the clipboard included.
+ * @param {DataTransfer|null} transfer */
 export function filesOf(transfer) {
     return transfer ? [...transfer.files] : [];
 }
 
 const urls = new WeakMap();
 
-/** An object URL for a picture, made once. @param {Blob} blob */
+/** An object URL for an image, made once. @param {Blob} blob */
 export function urlOf(blob) {
     let url = urls.get(blob);
     if (!url) {

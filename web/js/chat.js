@@ -1,9 +1,11 @@
 /**
- * The controller: joins the conversation tree, the history and the connection. Views listen to it and call its verbs.
+ * The controller: joins the conversation tree, the history and the connection. Views listen to it
+ * and call its verbs.
  *
- * Events: `conversation` (another one is shown, or its structure changed), `message` (detail: message id; its text or
- * state changed), `list` (the history changed), `connection`, `notice` (detail: {text, action?, undo?}), `finished`
- * (detail: message), `options` (those of the shown chat changed), `news` (others wrote to the shown chat, or it has a new name).
+ * Events: `conversation` (another one is shown, or its structure changed), `message` (detail:
+ * message id; its text or state changed), `list` (the history changed), `connection`, `notice`
+ * (detail: {text, action?, undo?}), `finished` (detail: message), `options` (those of the shown
+ * chat changed), `news` (others wrote to the shown chat, or it has a new name).
  */
 import { Connection } from './connection.js';
 import { History } from './history.js';
@@ -36,7 +38,8 @@ function readDrafts() {
     }
 }
 
-/** Pictures of a draft last as long as the page; its words survive a reload. Other tabs have drafts of their own. */
+/** Images of a draft last as long as the page; its words survive a reload. Other tabs have drafts
+ * of their own. */
 function writeDraft(id, text) {
     const { [id]: before, ...others } = readDrafts();
     const texts = [...Object.entries(others), ...(text ? [[id, text.slice(0, DRAFT_MAX)]] : [])];
@@ -49,7 +52,8 @@ function writeDraft(id, text) {
 
 const lockOf = (id) => `parley.ask.${id}`;
 
-/** Keeps other tabs from asking for the same answer; returns what ends that. Over plain HTTP there are no locks: the server knows the question again. */
+/** Keeps other tabs from asking for the same answer; returns what ends that. Over plain HTTP there
+ * are no locks: the server knows the question again. */
 function holdAsking(id) {
     let end = () => {};
     const held = new Promise((resolve) => (end = () => resolve(undefined)));
@@ -77,25 +81,31 @@ export class Chat extends EventTarget {
         this.connection = connection ?? new Connection({ key: settings.get('apiKey') });
         /** @type {any} a History, or what openHistory gives */
         this.history = new History(null);
-        /** Where chats are kept is asked for first: what is written before waits. @type {Promise<void>|undefined} */
+        /** Where chats are kept is asked for first: what is written before waits.
+         * @type {Promise<void>|undefined} */
         this.opened = undefined;
         /** @type {import('./history.js').Summary[]} */
         this.list = [];
         /** @type {Conversation} */
         this.current = newConversation(settings.get('newChat'));
-        /** Conversations that are shown or have a running answer. @type {Map<string, Conversation>} */
+        /** Conversations that are shown or have a running answer.
+         * @type {Map<string, Conversation>} */
         this.live = new Map();
-        /** What is being written, by conversation id; 'new' for a chat without messages. @type {Map<string, any>} */
+        /** What is being written, by conversation id; 'new' for a chat without messages.
+         * @type {Map<string, any>} */
         this.drafts = new Map(Object.entries(readDrafts()).map(([id, text]) => [id, { text, attachments: [] }]));
         /** Running answers by message id. */
         this.runs = new Map();
-        /** Answers that are about to be asked for, each with what gives up its lock. @type {Map<string, () => void>} */
+        /** Answers that are about to be asked for, each with what gives up its lock.
+         * @type {Map<string, () => void>} */
         this.asking = new Map();
         /** The last progress event of a running answer, by message id. @type {Map<string, any>} */
         this.progress = new Map();
-        /** Deleted chats, which are not saved again unless they are taken back. @type {WeakSet<Conversation>} */
+        /** Deleted chats, which are not saved again unless they are taken back.
+         * @type {WeakSet<Conversation>} */
         this.removed = new WeakSet();
-        /** Chats that other tabs or devices changed, not looked at yet; undefined: whichever. @type {Set<string|undefined>} */
+        /** Chats that other tabs or devices changed, not looked at yet; undefined: whichever.
+         * @type {Set<string|undefined>} */
         this.news = new Set();
         /** While they are looked at. @type {Promise<void>|null} */
         this.refreshing = null;
@@ -122,7 +132,8 @@ export class Chat extends EventTarget {
         this.#tell('list');
     }
 
-    /** Shows what other tabs and devices changed. @param {string[]} [ids] of chats; without, whatever it was */
+    /** Shows what other tabs and devices changed. @param {string[]} [ids] of chats; without,
+     * whatever it was */
     refresh(ids) {
         for (const id of ids ?? [undefined]) this.news.add(id);
         this.refreshing ??= this.#takeNews().finally(() => (this.refreshing = null));
@@ -149,7 +160,8 @@ export class Chat extends EventTarget {
         }
     }
 
-    /** Others wrote to a chat that is in memory. @param {Conversation} conversation @param {string[]|null} changed null: it was deleted */
+    /** Others wrote to a chat that is in memory. @param {Conversation} conversation
+     * @param {string[]|null} changed null: it was deleted */
     #took(conversation, changed) {
         if (this.removed.has(conversation)) return;
         if (changed) {
@@ -180,7 +192,8 @@ export class Chat extends EventTarget {
         this.#tell('conversation');
     }
 
-    /** Shows an answer that another tab or device asked for, as it comes. @param {Conversation} conversation @param {Message} message */
+    /** Shows an answer that another tab or device asked for, as it comes.
+     * @param {Conversation} conversation @param {Message} message */
     #follow(conversation, message) {
         const isComing = message.status === 'streaming' && !!message.responseId;
         if (isComing && conversation === this.current && !this.runs.has(message.id)) this.#pickUp(conversation, message);
@@ -225,7 +238,8 @@ export class Chat extends EventTarget {
     }
 
     /**
-     * Deletes a chat; it can be taken back for a few seconds. If somebody wrote to it meanwhile it stays.
+     * Deletes a chat; it can be taken back for a few seconds. If somebody wrote to it meanwhile it
+     * stays.
      * @param {string} id
      */
     async remove(id) {
@@ -332,7 +346,8 @@ export class Chat extends EventTarget {
         this.#answer(conversation, message, options);
     }
 
-    /** Sends a message once the running answer is there. @param {string} text @param {Attachment[]} attachments */
+    /** Sends a message once the running answer is there. @param {string} text
+     * @param {Attachment[]} attachments */
     enqueue(text, attachments) {
         this.keepDraft('', []);
         this.#setQueue(this.current, [...this.queue, { id: newId('q_'), text, attachments }]);
@@ -348,7 +363,8 @@ export class Chat extends EventTarget {
         this.#setQueue(this.current, this.queue.filter(({ id }) => id !== entry.id));
     }
 
-    /** Sends what was left waiting behind an answer that did not end well. @param {import('./store.js').Queued} entry */
+    /** Sends what was left waiting behind an answer that did not end well.
+     * @param {import('./store.js').Queued} entry */
     sendQueued(entry) {
         this.#askQueued(this.current, entry);
     }
@@ -376,7 +392,8 @@ export class Chat extends EventTarget {
         writeDraft(this.#draftKey, text);
     }
 
-    /** The answer in the user's words, as another version of it. @param {string} id @param {string} text */
+    /** The answer in the user's words, as another version of it. @param {string} id
+     * @param {string} text */
     editAnswer(id, text) {
         const old = this.current.messages[id];
         if (!old || old.role !== 'assistant') return;
@@ -385,7 +402,8 @@ export class Chat extends EventTarget {
         this.#tell('conversation');
     }
 
-    /** Another answer to the same question, beside the old one. @param {string} id of the assistant message */
+    /** Another answer to the same question, beside the old one. @param {string} id of the assistant
+     * message */
     regenerate(id) {
         const message = this.current.messages[id];
         const question = message?.parent ? this.current.messages[message.parent] : null;
@@ -420,12 +438,13 @@ export class Chat extends EventTarget {
         for (const message of shownPath(this.current)) {
             const run = this.runs.get(message.id);
             if (run) run.cancel();
-            // Its pictures are still being packed: nothing was asked for yet.
+            // Its images are still being packed: nothing was asked for yet.
             else if (message.status === 'streaming') this.#end(this.current, message, { status: 'cancelled' });
         }
     }
 
-    /** Goes on with an answer that was stopped, cut or lost, in place. @param {string} id of the assistant message */
+    /** Goes on with an answer that was stopped, cut or lost, in place. @param {string} id of the
+     * assistant message */
     continueAnswer(id) {
         const message = this.current.messages[id];
         if (!message || !canContinue(message)) return;
@@ -489,7 +508,8 @@ export class Chat extends EventTarget {
         this.asking.delete(id);
     }
 
-    /** One option of the shown chat; undefined: as the model likes it. @param {string} name @param {any} value */
+    /** One option of the shown chat; undefined: as the model likes it. @param {string} name
+     * @param {any} value */
     setOption(name, value) {
         const options = { ...this.current.options, [name]: value };
         if (value === undefined || value === '') delete options[name];
@@ -512,7 +532,8 @@ export class Chat extends EventTarget {
         return id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model';
     }
 
-    /** Where the model finds a picture or a film, once it is there; stopping the answer stops the way. */
+    /** Where the model finds an image or a video, once it is there; stopping the answer stops the
+     * way. */
     async #urlOf(answer, attachment) {
         const show = () => {
             if (answer.status !== 'streaming') return this.uploads.cancel(attachment);
@@ -531,8 +552,9 @@ export class Chat extends EventTarget {
     }
 
     /**
-     * After a reload: attaches to an answer that was running (the server says if it no longer has it), asks again what
-     * was not heard of, or says that the answer is cut. What another tab is about to ask is left to it.
+     * After a reload: attaches to an answer that was running (the server says if it no longer has
+     * it), asks again what was not heard of, or says that the answer is cut. What another tab is
+     * about to ask is left to it.
      */
     async #pickUp(conversation, message) {
         if (!message.responseId && (await waitForAsking(message.id))) {
@@ -677,7 +699,8 @@ export class Chat extends EventTarget {
         if (next && (message.status === 'done' || message.status === 'cut')) this.#askQueued(conversation, next);
     }
 
-    /** Asks what waited, unless another tab was faster. @param {Conversation} conversation @param {import('./store.js').Queued} entry */
+    /** Asks what waited, unless another tab was faster. @param {Conversation} conversation
+     * @param {import('./store.js').Queued} entry */
     async #askQueued(conversation, entry) {
         if (!(await this.history.takeQueued(conversation, entry.id))) return;
         this.#setQueue(conversation, (conversation.queue ?? []).filter(({ id }) => id !== entry.id));

@@ -1,4 +1,5 @@
-/** <code-block>: a fence with its language, colours once it is closed, and buttons to copy and to keep it. */
+/** <code-block>: a fence with its language, colours once it is closed, and buttons to copy and to
+ * keep it. */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { icon } from './icons.js';
 import { highlighted, loadHighlighter } from './highlight.js';

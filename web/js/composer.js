@@ -1,4 +1,5 @@
-/** <chat-composer>: the text field with its pictures, the send button that becomes a stop button, and the switches. */
+/** <chat-composer>: the text field with its images, the send button that becomes a stop button, and
+ * the switches. */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from './attachments.js';
 import { icon } from './icons.js';
@@ -33,7 +34,8 @@ class ChatComposer extends LitElement {
         this.model = { name: 'Model', vision: true, video: false, thinking: true, maxImages: 16, rates: undefined };
         /** @type {Attachment[]} */
         this.attachments = [];
-        /** Messages that wait for the running answer. @type {{text: string, attachments: Attachment[]}[]} */
+        /** Messages that wait for the running answer.
+         * @type {{text: string, attachments: Attachment[]}[]} */
         this.queue = [];
         this.reading = 0;
         /** @type {string[]} */
@@ -50,7 +52,7 @@ class ChatComposer extends LitElement {
     }
 
     willUpdate() {
-        if (this.attachments.some(({ kind }) => kind === 'video')) import('./film-strip.js').catch(() => {}); // without it the video goes whole
+        if (this.attachments.some(({ kind }) => kind === 'video')) import('./video-strip.js').catch(() => {}); // without it the video goes whole
     }
 
     get field() {
@@ -62,7 +64,8 @@ class ChatComposer extends LitElement {
         this.field?.focus();
     }
 
-    /** Shows what was being written in another chat. @param {{text: string, attachments: Attachment[]}} [draft] */
+    /** Shows what was being written in another chat.
+     * @param {{text: string, attachments: Attachment[]}} [draft] */
     restore({ text, attachments } = { text: '', attachments: [] }) {
         if (this.field) this.field.value = text;
         this.attachments = attachments;
@@ -87,7 +90,7 @@ class ChatComposer extends LitElement {
         this.refused = [];
         try {
             const { attachments, refused } = await readFiles(list, this.#limits(this.attachments.length));
-            const fps = this.settings.get('filmRate');
+            const fps = this.settings.get('videoRate');
             for (const one of attachments) if (fps && one.kind === 'video') one.video = { fps };
             this.attachments = [...this.attachments, ...attachments];
             for (const one of attachments) this.chat.uploads.start(one);
@@ -101,11 +104,11 @@ class ChatComposer extends LitElement {
     /** @param {number} already how many files there are */
     #limits(already) {
         const { vision, video, maxImages, maxBytes, name } = this.model;
-        return { vision, video, maxImages, maxBytes, already, modelName: name, maxPixels: this.settings.get('pictureSize') };
+        return { vision, video, maxImages, maxBytes, already, modelName: name, maxPixels: this.settings.get('imageSize') };
     }
 
     /** Sends a document's pages instead of its text. @param {Attachment} text */
-    async #asPictures(text) {
+    async #asImages(text) {
         const others = this.attachments.filter((one) => one !== text);
         /** @type {string[]} */
         const refused = [];
@@ -124,7 +127,7 @@ class ChatComposer extends LitElement {
 
     render() {
         const thinking = this.settings.get('thinking');
-        const adding = !this.model.vision ? 'Add text files' : this.model.video ? 'Add pictures, films or text' : 'Add pictures or text';
+        const adding = !this.model.vision ? 'Add text files' : this.model.video ? 'Add images, videos or text' : 'Add images or text';
         const nothingToSend = this.empty && !this.attachments.length;
         return html`<form class="composer" @submit=${this.#submit} @paste=${this.#paste}>
             ${this.refused.length
@@ -152,33 +155,33 @@ class ChatComposer extends LitElement {
                 : nothing}
             ${this.attachments.length || this.reading
                 ? html`<ul class="tray" aria-label="Files to send">
-                      ${this.attachments.map((picture) => this.#thumbnail(picture))}
+                      ${this.attachments.map((image) => this.#thumbnail(image))}
                       ${this.reading ? html`<li class="thumb loading" aria-label="Opening a file"></li>` : nothing}
                   </ul>`
                 : nothing}
             ${this.model.vision
                 ? this.attachments.filter(documentOf).map(
                       (one) => html`<button type="button" class="quiet small document" ?disabled=${this.reading > 0}
-                          @click=${() => this.#asPictures(one)}>
-                          ${icon('picture')}<span>${one.name}: ${one.note}. Show its pages as pictures instead</span>
+                          @click=${() => this.#asImages(one)}>
+                          ${icon('image')}<span>${one.name}: ${one.note}. Show its pages as images instead</span>
                       </button>`,
                   )
                 : nothing}
             ${this.attachments
                 .filter((one) => one.kind === 'video' && one.seconds)
-                .map((one) => html`<film-strip .attachment=${one} .rates=${this.model.rates} @film-chosen=${() => this.#keepDraft()}></film-strip>`)}
+                .map((one) => html`<video-strip .attachment=${one} .rates=${this.model.rates} @video-chosen=${() => this.#keepDraft()}></video-strip>`)}
             <textarea
                 rows="1"
                 dir="auto"
                 aria-label="Your message"
-                placeholder=${this.model.vision ? this.model.video ? 'Ask something, or add a picture or a film' : 'Ask something, or add a picture' : 'Ask something'}
+                placeholder=${this.model.vision ? this.model.video ? 'Ask something, or add an image or a video' : 'Ask something, or add an image' : 'Ask something'}
                 enterkeyhint=${isTouchDevice() ? 'enter' : 'send'}
                 @input=${this.#input}
                 @keydown=${this.#key}
             ></textarea>
             <div class="composer-row">
                 <label class="button quiet icon-only" title=${adding}>
-                    ${icon('picture')}
+                    ${icon('image')}
                     <input
                         type="file"
                         class="offscreen"
@@ -189,9 +192,9 @@ class ChatComposer extends LitElement {
                     />
                 </label>
                 ${this.model.vision && isTouchDevice()
-                    ? html`<label class="button quiet icon-only" title="Take a picture">
+                    ? html`<label class="button quiet icon-only" title="Take a photo">
                           ${icon('camera')}
-                          <input type="file" class="offscreen" accept="image/*" capture="environment" aria-label="Take a picture" @change=${this.#chosen} />
+                          <input type="file" class="offscreen" accept="image/*" capture="environment" aria-label="Take a photo" @change=${this.#chosen} />
                       </label>`
                     : nothing}
                 ${this.model.thinking
@@ -214,31 +217,31 @@ class ChatComposer extends LitElement {
         </form>`;
     }
 
-    /** @param {Attachment} picture */
-    #thumbnail(picture) {
-        const way = this.chat.uploads.progressOf(picture);
-        const pixels = picture.width ? `${picture.width} × ${picture.height}, ` : '';
-        const size = `${pixels}${formatBytes(picture.bytes)}`;
-        const title = `${picture.name} · ${size}${picture.note ? ` · ${picture.note}` : ''}`;
+    /** @param {Attachment} image */
+    #thumbnail(image) {
+        const way = this.chat.uploads.progressOf(image);
+        const pixels = image.width ? `${image.width} × ${image.height}, ` : '';
+        const size = `${pixels}${formatBytes(image.bytes)}`;
+        const title = `${image.name} · ${size}${image.note ? ` · ${image.note}` : ''}`;
         return html`<li class="thumb" title=${title}>
-            ${picture.kind === 'text'
-                ? html`<span class="file-thumb">${icon('file')}<span>${picture.name}</span></span>`
-                : picture.kind === 'video'
-                ? html`<video src=${urlOf(/** @type {Blob} */ (picture.blob))} muted preload="metadata" aria-label=${picture.name}></video>
-                      <span class="film">${picture.seconds ? formatDuration(picture.seconds * 1000) : 'film'}</span>`
-                : html`<img src=${urlOf(/** @type {Blob} */ (picture.blob))} alt=${picture.name} />`}
+            ${image.kind === 'text'
+                ? html`<span class="file-thumb">${icon('file')}<span>${image.name}</span></span>`
+                : image.kind === 'video'
+                ? html`<video src=${urlOf(/** @type {Blob} */ (image.blob))} muted preload="metadata" aria-label=${image.name}></video>
+                      <span class="video">${image.seconds ? formatDuration(image.seconds * 1000) : 'video'}</span>`
+                : html`<img src=${urlOf(/** @type {Blob} */ (image.blob))} alt=${image.name} />`}
             ${way && way.phase !== 'done'
-                ? html`<progress max=${way.total} .value=${way.done} aria-label="Sending ${picture.name}"></progress>`
+                ? html`<progress max=${way.total} .value=${way.done} aria-label="Sending ${image.name}"></progress>`
                 : nothing}
-            <button type="button" aria-label="Remove ${picture.name}" title="Remove"
-                @click=${() => this.#remove(picture)}>${icon('close')}</button>
+            <button type="button" aria-label="Remove ${image.name}" title="Remove"
+                @click=${() => this.#remove(image)}>${icon('close')}</button>
         </li>`;
     }
 
-    /** @param {Attachment} picture */
-    #remove(picture) {
-        this.chat.uploads.cancel(picture);
-        this.attachments = this.attachments.filter((other) => other !== picture);
+    /** @param {Attachment} image */
+    #remove(image) {
+        this.chat.uploads.cancel(image);
+        this.attachments = this.attachments.filter((other) => other !== image);
         this.focusField();
     }
 

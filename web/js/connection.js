@@ -1,7 +1,8 @@
 /**
- * The protocol client: WebSocket `parley.v1` first, server-sent events when the upgrade fails (a proxy that does not
- * let WebSockets through). Both bring the same numbered events, so nothing above this file knows which one runs, and an
- * answer may begin over the one and go on over the other.
+ * The protocol client: WebSocket `parley.v1` first, server-sent events when the upgrade fails (a
+ * proxy that does not let WebSockets through). Both bring the same numbered events, so nothing
+ * above this file knows which one runs, and an answer may begin over the one and go on over the
+ * other.
  *
  *     const connection = new Connection();
  *     connection.addEventListener('state', () => show(connection.state));
@@ -9,24 +10,24 @@
  *     const run = connection.generate(body, event => ...);   // event.kind: see RunEvent
  *     run.cancel();
  *
- * A run outlives its connection: after a drop it attaches again with its response's id and the last sequence number, so
- * that nothing is lost and nothing comes twice. One that has no id yet is asked for again under the same name.
+ * A run outlives its connection: after a drop it attaches again with its response's id and the last
+ * sequence number, so that nothing is lost and nothing comes twice. One that has no id yet is asked
+ * for again under the same name.
  */
 import { newId } from './util.js';
 
 /**
  * @typedef {{kind: 'waiting'} | {kind: 'queued', position: number, etaMs?: number} |
- *   {kind: 'started', responseId: string} |
- *   {kind: 'progress', phase: string, processed: number, total: number, unit?: string, etaMs?: number, cached?: number} |
- *   {kind: 'reasoning', delta: string} | {kind: 'text', delta: string} |
- *   {kind: 'reset', text: string, reasoning: string, tools: {id: string, callId?: string, name: string,
+ *   {kind: 'started', responseId: string} | {kind: 'progress', phase: string, processed: number,
+ *   total: number, unit?: string, etaMs?: number, cached?: number} | {kind: 'reasoning', delta:
+ *   string} | {kind: 'text', delta: string} | {kind: 'reset', text: string, reasoning: string,
+ *   tools: {id: string, callId?: string, name: string,
  *    arguments: string, output?: string}[]} |
- *   {kind: 'tool', id: string, callId?: string, name: string, arguments: string} |
- *   {kind: 'tool-arguments', id: string, delta: string} |
- *   {kind: 'tool-output', callId: string, output: string, failed: boolean} |
- *   {kind: 'stats', timings: object, context?: object} |
- *   {kind: 'lost'} | {kind: 'resumed'} |
- *   {kind: 'end', status: 'completed'|'incomplete'|'cancelled'|'failed', reason?: string, error?: RunError,
+ *   {kind: 'tool', id: string, callId?: string, name: string, arguments: string} | {kind:
+ *   'tool-arguments', id: string, delta: string} | {kind: 'tool-output', callId: string, output:
+ *   string, failed: boolean} | {kind: 'stats', timings: object, context?: object} | {kind: 'lost'}
+ *   | {kind: 'resumed'} | {kind: 'end', status: 'completed'|'incomplete'|'cancelled'|'failed',
+ *   reason?: string, error?: RunError,
  *    timings?: object, usage?: object}} RunEvent
  * @typedef {{code: string, message: string, status?: number}} RunError
  * @typedef {'connecting'|'open'|'retrying'|'fallback'|'loading'|'unauthorised'|'stopped'} ConnectionState
@@ -37,13 +38,15 @@ const BACKOFF_MAX_MS = 15_000;
 const GREETING_MS = 8_000;
 const PING_MS = 20_000;
 const SILENCE_MS = 45_000;
-/** After a sleep, in another network or in a tab that comes back, the socket may be dead without saying so. */
+/** After a sleep, in another network or in a tab that comes back, the socket may be dead without
+ * saying so. */
 const PROBE_MS = 4_000;
 const WATCH_MS = 3_000;
 const LOST_MAX_MS = 120_000;
 const CANCEL_WAIT_MS = 4_000;
 const FALLBACK_RETRY_MS = 30_000;
-/** So many attempts in a row must fail while HTTP works: then WebSockets are blocked. Where one was open, the network is just bad. */
+/** So many attempts in a row must fail while HTTP works: then WebSockets are blocked. Where one was
+ * open, the network is just bad. */
 const BLOCKED = 2;
 const BLOCKED_AFTER_OPEN = 5;
 const DEFAULT_TEXT_FRAME = 1 << 20;
@@ -79,7 +82,8 @@ export class Run {
         this.cancelled = false;
     }
 
-    /** Stops the answer; an `end` event with status `cancelled` follows at the latest after a few seconds. */
+    /** Stops the answer; an `end` event with status `cancelled` follows at the latest after a few
+     * seconds. */
     cancel() {
         if (this.done || this.cancelled) return;
         this.cancelled = true;
@@ -168,7 +172,8 @@ export class Connection extends EventTarget {
         this.#open();
     }
 
-    /** Makes sure at once that the connection is alive: leaves a socket that says nothing to a ping. */
+    /** Makes sure at once that the connection is alive: leaves a socket that says nothing to a
+     * ping. */
     wake() {
         if (this.state !== 'open') {
             this.retryNow();
@@ -202,7 +207,8 @@ export class Connection extends EventTarget {
         return run;
     }
 
-    /** Asks for a run, or for the rest of it, on the way there is; without one it waits. @param {Run} run */
+    /** Asks for a run, or for the rest of it, on the way there is; without one it waits.
+     * @param {Run} run */
     #attach(run) {
         clearTimeout(run.retryTimer);
         if (this.state === 'fallback') this.#overHttp(run);
@@ -221,7 +227,8 @@ export class Connection extends EventTarget {
     }
 
     /**
-     * Attaches to an answer that was asked for before (by a page that was reloaded); all of it is sent again.
+     * Attaches to an answer that was asked for before (by a page that was reloaded); all of it is
+     * sent again.
      * @param {string} responseId @param {(event: RunEvent) => void} sink
      */
     resume(responseId, sink) {
@@ -370,7 +377,8 @@ export class Connection extends EventTarget {
         setTimeout(check, 1_000);
     }
 
-    /** The socket keeps failing: is the server away, loading, asking for a key, or is it just the WebSocket? */
+    /** The socket keeps failing: is the server away, loading, asking for a key, or is it just the
+     * WebSocket? */
     async #probe() {
         let status = 0;
         try {
@@ -419,7 +427,7 @@ export class Connection extends EventTarget {
         });
         const limit = this.session?.limits?.max_text_frame ?? DEFAULT_TEXT_FRAME;
         if (text.length * 1.02 > limit) {
-            // Many pictures: the HTTP body may be larger than a frame.
+            // Many images: the HTTP body may be larger than a frame.
             this.#overHttp(run);
             return;
         }
@@ -462,7 +470,8 @@ export class Connection extends EventTarget {
         if (event.type === 'server.status') {
             const loaded = this.server?.state === 'loading' && event.state !== 'loading';
             this.server = { ...this.server, next_model: undefined, ...event };
-            // Only a greeting says what the model can do, and this one came before the model was there.
+            // Only a greeting says what the model can do, and this one came before the model was
+            // there.
             if (loaded) this.#reopen();
             this.dispatchEvent(new Event('state'));
             return;
@@ -520,7 +529,8 @@ export class Connection extends EventTarget {
     // ---- HTTP ----
 
     /**
-     * Asks for a run, or for what of it has not come yet, and reads its events. What is cut goes on by itself.
+     * Asks for a run, or for what of it has not come yet, and reads its events. What is cut goes on
+     * by itself.
      * @param {Run} run
      */
     async #overHttp(run) {
@@ -572,7 +582,8 @@ export class Connection extends EventTarget {
 }
 
 /**
- * One event of the WebSocket protocol to a RunEvent. Unknown types are ignored, as the protocol demands.
+ * One event of the WebSocket protocol to a RunEvent. Unknown types are ignored, as the protocol
+ * demands.
  * @param {any} event @param {Run} run
  */
 function translate(event, run) {
@@ -682,7 +693,8 @@ export function outputText(response) {
 }
 
 /**
- * Feeds every `data:` line of an event stream to `onData`, until it returns true or the stream ends.
+ * Feeds every `data:` line of an event stream to `onData`, until it returns true or the stream
+ * ends.
  * @param {ReadableStream<Uint8Array>} body @param {(data: string) => boolean} onData
  */
 export async function readEventStream(body, onData) {

@@ -1,4 +1,5 @@
-/** The dialogs: what is known about the model, the picture viewer, keyboard shortcuts. All native <dialog>. */
+/** The dialogs: what is known about the model, the image viewer, keyboard shortcuts. All native
+ * <dialog>. */
 import { html, nothing } from '../vendor/lit.js';
 import { urlOf } from './attachments.js';
 import { icon } from './icons.js';
@@ -82,13 +83,13 @@ export function keysDialog() {
     </dialog>`;
 }
 
-/** @param {import('./store.js').Attachment|null} picture */
-export function pictureDialog(picture) {
-    return html`<dialog id="picture" class="viewer" aria-label=${picture?.name ?? 'Picture'} @click=${backdrop}>
-        ${head(picture?.name ?? '')}
-        ${picture?.blob
-            ? html`<img src=${urlOf(picture.blob)} alt=${picture.name} />
-                  <p>${picture.width} × ${picture.height} · ${formatBytes(picture.bytes)}${picture.note ? ` · ${picture.note}` : ''}</p>`
+/** @param {import('./store.js').Attachment|null} image */
+export function imageDialog(image) {
+    return html`<dialog id="image" class="viewer" aria-label=${image?.name ?? 'Image'} @click=${backdrop}>
+        ${head(image?.name ?? '')}
+        ${image?.blob
+            ? html`<img src=${urlOf(image.blob)} alt=${image.name} />
+                  <p>${image.width} × ${image.height} · ${formatBytes(image.bytes)}${image.note ? ` · ${image.note}` : ''}</p>`
             : nothing}
     </dialog>`;
 }

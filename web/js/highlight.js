@@ -1,6 +1,6 @@
 /**
- * Code colours. The library's token tree becomes Lit templates, so no HTML string is ever made. It is loaded with the
- * first code block.
+ * Code colours. The library's token tree becomes Lit templates, so no HTML string is ever made. It
+ * is loaded with the first code block.
  */
 import { html } from '../vendor/lit.js';
 

@@ -1,8 +1,9 @@
 /**
- * Conversations in IndexedDB, the same for all tabs of a browser. A message is a record of its own, and each write is one
- * transaction that takes in first what other tabs wrote (merge.js), so that no tab overwrites another; the others hear of
- * it over a channel. Files lie in a store of their own, written once and deleted with the last message that names them.
- * Where there is no IndexedDB (private windows of some browsers) everything works but nothing is kept.
+ * Conversations in IndexedDB, the same for all tabs of a browser. A message is a record of its own,
+ * and each write is one transaction that takes in first what other tabs wrote (merge.js), so that
+ * no tab overwrites another; the others hear of it over a channel. Files lie in a store of their
+ * own, written once and deleted with the last message that names them. Where there is no IndexedDB
+ * (private windows of some browsers) everything works but nothing is kept.
  *
  *     const history = await History.open();
  *     history.listen((ids) => ...);                        // chats that another tab wrote or deleted
@@ -11,14 +12,16 @@
  *     const conversation = await history.load(id);
  *     const changed = await history.refresh(conversation);
  *
- * Another place to keep chats is a class with the same verbs and `available`, given to Chat as `openHistory`; what a
- * chat is, store.js says. history_server.js is one, fetched where the server says that it keeps chats.
+ * Another place to keep chats is a class with the same verbs and `available`, given to Chat as
+ * `openHistory`; what a chat is, store.js says. history_server.js is one, fetched where the server
+ * says that it keeps chats.
  *
  * @typedef {import('./store.js').Conversation} Conversation
  * @typedef {import('./merge.js').Known} Known
  * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: searched, lower case
  * @typedef {{summary: Summary|null, changed: string[]}} Saved
- *   summary: null for a chat that was deleted elsewhere and has nothing new; changed: messages that others wrote
+ *   summary: null for a chat that was deleted elsewhere and has nothing new; changed: messages that
+ *   others wrote
  */
 import { NOTHING, bare, changesOf, copyOf, hasNews, noteKept, takeIn, unknown } from './merge.js';
 import { attachmentsOf } from './store.js';
@@ -46,14 +49,16 @@ function finished(transaction) {
     });
 }
 
-/** All messages of a chat, or those behind a revision. @param {string} id @param {number} [revision] */
+/** All messages of a chat, or those behind a revision. @param {string} id
+ * @param {number} [revision] */
 const newer = (id, revision = 0) => IDBKeyRange.bound([id, revision], [id, Infinity], true);
 
 export class History {
     /** @param {IDBDatabase|null} db @param {string} [name] */
     constructor(db, name = NAME) {
         this.db = db;
-        /** What is kept of each conversation, as the holder of that object knows it. @type {WeakMap<Conversation, Known>} */
+        /** What is kept of each conversation, as the holder of that object knows it.
+         * @type {WeakMap<Conversation, Known>} */
         this.known = new WeakMap();
         /** @type {Map<string, {cancel: () => void}>} answers that are coming in this tab */
         this.runs = new Map();
@@ -91,7 +96,8 @@ export class History {
         if (this.channel) this.channel.onmessage = ({ data }) => heard([data]);
     }
 
-    /** The chats; given `before` and `ids`, that list with these anew. @param {Summary[]} [before] @param {string[]} [ids] @returns {Promise<Summary[]>} */
+    /** The chats; given `before` and `ids`, that list with these anew. @param {Summary[]} [before]
+     * @param {string[]} [ids] @returns {Promise<Summary[]>} */
     async list(before = [], ids) {
         if (!this.db) return before;
         const summaries = this.db.transaction('summaries').objectStore('summaries');
@@ -124,7 +130,8 @@ export class History {
         }
     }
 
-    /** Takes in what others wrote. @param {Conversation} conversation @param {Known} known @param {any} chat its record */
+    /** Takes in what others wrote. @param {Conversation} conversation @param {Known} known
+     * @param {any} chat its record */
     async #take(stores, conversation, known, chat) {
         if (chat.revision <= known.revision) return [];
         const read = async (revision) => {
@@ -175,7 +182,8 @@ export class History {
         return saved;
     }
 
-    /** One counter for all chats: a revision never comes again, also of a chat that was deleted and made anew. */
+    /** One counter for all chats: a revision never comes again, also of a chat that was deleted and
+     * made anew. */
     async #nextRevision({ counter }) {
         const revision = (await result(counter.get('revision'))) + 1;
         counter.put(revision, 'revision');
@@ -196,7 +204,8 @@ export class History {
     }
 
     /**
-     * Takes in what other tabs wrote. @param {Conversation} conversation @param {{fields: Record<string, string>}} [base] see save
+     * Takes in what other tabs wrote. @param {Conversation} conversation
+     * @param {{fields: Record<string, string>}} [base] see save
      * @returns {Promise<string[]|null>} messages that are new or other than before; null: the chat was deleted
      */
     async refresh(conversation, base) {
@@ -231,8 +240,8 @@ export class History {
     }
 
     /**
-     * Deletes a chat, unless somebody wrote to it meanwhile: that is taken in. What is given stays whole in memory, so that
-     * saving it brings it back.
+     * Deletes a chat, unless somebody wrote to it meanwhile: that is taken in. What is given stays
+     * whole in memory, so that saving it brings it back.
      * @param {Conversation} conversation @returns {Promise<boolean>} whether it is deleted
      */
     async remove(conversation) {
@@ -256,7 +265,8 @@ export class History {
         return done;
     }
 
-    /** Takes a question from those that wait; false if another tab was faster. @param {Conversation} conversation @param {string} entry its id */
+    /** Takes a question from those that wait; false if another tab was faster.
+     * @param {Conversation} conversation @param {string} entry its id */
     async takeQueued(conversation, entry) {
         if (!this.db || !this.known.has(conversation)) return true;
         return this.#inOne(async (stores) => {
@@ -269,10 +279,12 @@ export class History {
     }
 }
 
-/** Messages and waiting questions are only ever added by others. @param {Conversation} conversation */
+/** Messages and waiting questions are only ever added by others.
+ * @param {Conversation} conversation */
 const sizeOf = ({ messages, queue = [] }) => Object.keys(messages).length + queue.length;
 
-/** What the first form kept as one record each. @param {IDBDatabase} db @param {IDBTransaction} transaction */
+/** What the first form kept as one record each. @param {IDBDatabase} db
+ * @param {IDBTransaction} transaction */
 function splitChats(db, transaction) {
     transaction.objectStore('conversations').openCursor().onsuccess = ({ target }) => {
         const { result: cursor } = /** @type {IDBRequest<IDBCursorWithValue|null>} */ (target);
@@ -286,7 +298,8 @@ function splitChats(db, transaction) {
     };
 }
 
-/** Where chats are kept: by the server, or here. @param {import('./chat.js').Chat} chat @returns {Promise<any>} */
+/** Where chats are kept: by the server, or here. @param {import('./chat.js').Chat} chat
+ * @returns {Promise<any>} */
 export async function openHistory(chat) {
     const local = await History.open();
     const reply = await chat.connection.fetch('v1/history').catch(() => null);

@@ -1,7 +1,8 @@
 /**
- * Chats that the server keeps (`--history`), with the verbs of History. A write sends what changed since the last one, with
- * the revision it stands on; where another device was faster, its changes are taken in first: messages are only ever added,
- * so nothing is overwritten. What cannot be sent waits in IndexedDB (the outbox) and goes when the server is back.
+ * Chats that the server keeps (`--history`), with the verbs of History. A write sends what changed
+ * since the last one, with the revision it stands on; where another device was faster, its changes
+ * are taken in first: messages are only ever added, so nothing is overwritten. What cannot be sent
+ * waits in IndexedDB (the outbox) and goes when the server is back.
  *
  *     const history = await new ServerHistory(chat, local, outbox).begin();   // by openHistory, and only fetched then
  */
@@ -25,11 +26,14 @@ export class ServerHistory {
     constructor(chat, local, outbox) {
         Object.assign(this, { chat, local, outbox });
         this.available = this.remote = true;
-        /** What the server has of each conversation, as the holder of that object knows it. @type {WeakMap<Conversation, Known>} */
+        /** What the server has of each conversation, as the holder of that object knows it.
+         * @type {WeakMap<Conversation, Known>} */
         this.known = new WeakMap();
-        /** Reads and writes under way, by chat. @type {Map<string, {key: any, done: Promise<any>}[]>} */
+        /** Reads and writes under way, by chat.
+         * @type {Map<string, {key: any, done: Promise<any>}[]>} */
         this.writes = new Map();
-        /** Chats that changed elsewhere, with their revisions there. @type {Map<string|null, number>} */
+        /** Chats that changed elsewhere, with their revisions there.
+         * @type {Map<string|null, number>} */
         this.news = new Map();
         /** Chats in the outbox, and those of them that the server does not have as they are. */
         this.stored = new Set();
@@ -134,7 +138,8 @@ export class ServerHistory {
         return conversation.head ? conversation : null;
     }
 
-    /** Takes in what other devices changed; null if they deleted it. @param {Conversation} conversation @returns {Promise<string[]|null>} */
+    /** Takes in what other devices changed; null if they deleted it.
+     * @param {Conversation} conversation @returns {Promise<string[]|null>} */
     async refresh(conversation) {
         const { id } = conversation;
         const known = this.known.get(conversation);
@@ -366,7 +371,8 @@ export class ServerHistory {
     }
 }
 
-/** Chats whose deletion the server was not told yet, with the revision they had. @returns {Record<string, number|null>} */
+/** Chats whose deletion the server was not told yet, with the revision they had.
+ * @returns {Record<string, number|null>} */
 function removed() {
     try {
         const kept = JSON.parse(localStorage.getItem(REMOVED_KEY) ?? '{}');

@@ -6,7 +6,7 @@ const PATHS = {
     plus: svg`<path d="M12 5v14M5 12h14" />`,
     send: svg`<path d="M12 19V5M5.5 11.5 12 5l6.5 6.5" />`,
     stop: svg`<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" />`,
-    picture: svg`<rect x="3.5" y="4.5" width="17" height="15" rx="3" /><circle cx="9" cy="10" r="1.6" /><path d="m4 17 4.6-4.2a1.5 1.5 0 0 1 2 0L15 17m-1.5-1.5 1.8-1.7a1.5 1.5 0 0 1 2 0L20.5 16.5" />`,
+    image: svg`<rect x="3.5" y="4.5" width="17" height="15" rx="3" /><circle cx="9" cy="10" r="1.6" /><path d="m4 17 4.6-4.2a1.5 1.5 0 0 1 2 0L15 17m-1.5-1.5 1.8-1.7a1.5 1.5 0 0 1 2 0L20.5 16.5" />`,
     camera: svg`<path d="M4.500 8h3l1.500-2.500h6L16.500 8h3a1.500 1.500 0 0 1 1.500 1.500v8a1.500 1.500 0 0 1-1.500 1.500h-15A1.500 1.500 0 0 1 3 17.500v-8A1.500 1.500 0 0 1 4.500 8Z" /><circle cx="12" cy="13" r="3.400" />`,
     copy: svg`<rect x="9" y="9" width="11" height="11" rx="2.5" /><path d="M15 5.500A2.5 2.5 0 0 0 12.5 4h-6A2.5 2.5 0 0 0 4 6.500v6A2.5 2.5 0 0 0 5.5 15" />`,
     check: svg`<path d="m5 12.5 4.5 4.500L19 7.5" />`,

@@ -1,6 +1,6 @@
 /**
- * What a screen reader hears. Three hidden regions that are always there: the state at most every seven seconds, a
- * finished answer once as plain text, and errors. Streaming text itself is silent.
+ * What a screen reader hears. Three hidden regions that are always there: the state at most every
+ * seven seconds, a finished answer once as plain text, and errors. Streaming text itself is silent.
  */
 import { errorWords, progressWords } from './words.js';
 

@@ -1,6 +1,7 @@
 /**
- * Markdown to Lit templates. Nothing here makes HTML from text: the lexer's tokens become templates, raw HTML is shown
- * as the text it is, links go to http, https and mailto alone, and pictures from elsewhere are never loaded.
+ * Markdown to Lit templates. Nothing here makes HTML from text: the lexer's tokens become
+ * templates, raw HTML is shown as the text it is, links go to http, https and mailto alone, and
+ * images from elsewhere are never loaded.
  *
  *     const state = new MarkdownState();
  *     const blocks = state.update(text, finished);   // cheap: only what follows the last closed block is lexed again
@@ -13,7 +14,8 @@ import { markTimes } from './times.js';
 import './code-block.js';
 import './math-view.js';
 
-/** A paragraph longer than this is shown as plain text: the lexer's expressions are slow on huge lines. */
+/** A paragraph longer than this is shown as plain text: the lexer's expressions are slow on huge
+ * lines. */
 const MAX_LEXED_BLOCK = 200_000;
 
 const mathBlock = {
@@ -42,7 +44,8 @@ const mathInline = {
     },
 };
 
-// A single newline is a break, as in poems, addresses and logs: models write paragraphs as one line.
+// A single newline is a break, as in poems, addresses and logs: models write paragraphs as one
+// line.
 const marked = new Marked({ gfm: true, breaks: true, extensions: undefined });
 marked.use({ extensions: [mathBlock, mathInline] });
 
@@ -72,7 +75,7 @@ export class MarkdownState {
     /** @param {string} text @param {boolean} finished @returns {any[]} block tokens; a closed one has the same identity */
     update(text, finished) {
         if (text === this.source && finished === this.finished) return this.blocks;
-        // The last block of a finished text may grow again: an answer that is gone on with.
+        // The last block of a finished text may grow again: an answer that is continued.
         if (this.finished || !text.startsWith(this.source.slice(0, this.closedLength))) {
             this.closed = [];
             this.closedLength = 0;
@@ -81,7 +84,8 @@ export class MarkdownState {
         this.finished = finished;
         const tail = this.#marked(lex(text.slice(this.closedLength)));
         if (!finished) {
-            // All but the last two tokens cannot change any more (a list may still grow over a blank line).
+            // All but the last two tokens cannot change any more (a list may still grow over a
+            // blank line).
             let last = tail.length - 1;
             while (last > 0 && tail[last].type === 'space') last -= 1;
             for (let i = 0; i < last; i += 1) {
@@ -106,7 +110,8 @@ export class MarkdownState {
     }
 }
 
-/** Closes what an unfinished paragraph left open, so that half a bold word does not show its stars. */
+/** Closes what an unfinished paragraph left open, so that half a bold word does not show its
+ * stars. */
 function mend(token) {
     if (token.type === 'code') token.open = true;
     if (token.type !== 'paragraph' || token.raw.length > 20_000) return;
@@ -124,7 +129,8 @@ function mend(token) {
 
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
 
-/** The direction of a block by its first letter; dir="auto" does not look into parts that have a direction of their own. */
+/** The direction of a block by its first letter; dir="auto" does not look into parts that have a
+ * direction of their own. */
 function direction(text) {
     const letter = /\p{L}/u.exec(text.slice(0, 500));
     return letter && RIGHT_TO_LEFT.test(letter[0]) ? 'rtl' : 'ltr';
@@ -250,11 +256,11 @@ export function inline(tokens) {
             case 'br':
                 return BREAK.test(all[i - 1]?.raw) ? nothing : html`<br />`;
             case 'time':
-                return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the film at this time">${token.text}</button>`;
+                return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the video at this time">${token.text}</button>`;
             case 'link':
                 return link(token);
             case 'image':
-                return picture(token);
+                return image(token);
             case 'mathInline':
                 return html`<math-view .tex=${token.tex} .display=${token.display}></math-view>`;
             case 'html':
@@ -286,14 +292,14 @@ function link(token) {
     return html`<a href=${href} target="_blank" rel="noopener noreferrer">${content}</a>`;
 }
 
-function picture(token) {
+function image(token) {
     const href = safeHref(token.href);
-    const words = token.text || 'picture';
+    const words = token.text || 'image';
     if (/^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(token.href)) {
-        return html`<img class="inline-picture" src=${token.href} alt=${words} />`;
+        return html`<img class="inline-image" src=${token.href} alt=${words} />`;
     }
     if (!href) return html`<span class="chip">${words}</span>`;
     return html`<a class="chip" href=${href} target="_blank" rel="noopener noreferrer" title="Opens ${href}"
-        >Picture not loaded: ${words} (${new URL(href).hostname})</a
+        >Image not loaded: ${words} (${new URL(href).hostname})</a
     >`;
 }

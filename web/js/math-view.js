@@ -1,5 +1,5 @@
-/** <math-view>: a formula as MathML. The library comes with the first formula; until then, and for what it cannot read,
- * the source is shown. */
+/** <math-view>: a formula as MathML. The library comes with the first formula; until then, and for
+ * what it cannot read, the source is shown. */
 import { LitElement, html } from '../vendor/lit.js';
 
 const MAX_TEX = 10_000;

@@ -1,7 +1,8 @@
 /**
- * One chat in several places: what a writer has of it and what is kept become one. Messages are only ever added, so two
- * writers never take anything from each other; a field (title, options, shown branch) is the later writer's. Pure functions;
- * history.js and history_server.js keep chats with them.
+ * One chat in several places: what a writer has of it and what is kept become one. Messages are
+ * only ever added, so two writers never take anything from each other; a field (title, options,
+ * shown branch) is the later writer's. Pure functions; history.js and history_server.js keep chats
+ * with them.
  *
  *     const changed = takeIn(conversation, known, theirs, runs);   // what others wrote since
  *     const { fields, messages } = changesOf(conversation, known);   // what is to be written
@@ -10,8 +11,8 @@
  * @typedef {import('./store.js').Message} Message
  * @typedef {{revision: number, fields: Record<string, string>, messages: Map<string, string>, ended: Map<string, string|undefined>,
  *            files: Set<string>}} Known
- *   What is kept of a chat as this writer knows it, each value as JSON. ended: answers that were seen to end, with the name
- *   they were asked for by; files: the attachments whose bytes are kept.
+ *   What is kept of a chat as this writer knows it, each value as JSON. ended: answers that were
+ *   seen to end, with the name they were asked for by; files: the attachments whose bytes are kept.
  * @typedef {{title: string, head: string|null, options: any, queue?: any[], created: number, updated: number, revision: number,
  *            n_messages: number, messages: Message[]}} Theirs   the messages that are newer than Known.revision
  */
@@ -42,7 +43,8 @@ function fieldOf(conversation, name) {
 
 const textOf = (message) => JSON.stringify(bare(message));
 
-/** Whether a chat has messages, or questions that wait, that are not kept. @param {Conversation} conversation @param {Known} known */
+/** Whether a chat has messages, or questions that wait, that are not kept.
+ * @param {Conversation} conversation @param {Known} known */
 export function hasNews({ messages, queue = [] }, known) {
     const waited = JSON.parse(known.fields.queue ?? '[]');
     return Object.keys(messages).some((id) => !known.messages.has(id)) || queue.some(({ id }) => !waited.some((one) => one.id === id));
@@ -74,7 +76,8 @@ export function changesOf(conversation, known) {
     return changed.length || messages.length ? { fields: changed, messages } : null;
 }
 
-/** These changes are kept now. @param {Known} known @param {{fields: [string, string][], messages: [string, string][]}} changes */
+/** These changes are kept now. @param {Known} known
+ * @param {{fields: [string, string][], messages: [string, string][]}} changes */
 export function noteKept(known, changes, revision) {
     known.revision = revision;
     known.fields = { ...known.fields, ...Object.fromEntries(changes.fields) };

@@ -1,9 +1,10 @@
-/** <chat-message>: one question or answer, with its pictures, thinking, progress, figures and actions. */
+/** <chat-message>: one question or answer, with its images, thinking, progress, figures and
+ * actions. */
 import { LitElement, guard, html, nothing, repeat } from '../vendor/lit.js';
 import { icon } from './icons.js';
 import { MarkdownState, renderBlock } from './markdown.js';
 import { urlOf } from './attachments.js';
-import { seekFilm } from './times.js';
+import { seekVideo } from './times.js';
 import { copyText, formatBytes, formatDuration, formatRate } from './util.js';
 import { canContinue } from './store.js';
 import { toolView } from './tool-view.js';
@@ -35,7 +36,7 @@ class ChatMessage extends LitElement {
         this.busy = false;
         this.copied = '';
         this.editing = false;
-        /** Pictures that the browser cannot show. @type {Set<string>} */
+        /** Images that the browser cannot show. @type {Set<string>} */
         this.broken = new Set();
         /** One for each stretch of text between tool calls. @type {MarkdownState[]} */
         this.answers = [];
@@ -70,7 +71,7 @@ class ChatMessage extends LitElement {
         return html`<article class="question" aria-labelledby="who-${id}">
             <h2 class="offscreen" id="who-${id}">You</h2>
             ${attachments?.length
-                ? html`<div class="pictures">${attachments.map((picture) => this.#picture(picture))}</div>`
+                ? html`<div class="images">${attachments.map((image) => this.#image(image))}</div>`
                 : nothing}
             ${this.editing ? this.#editor() : text ? html`<div class="bubble" dir="auto">${text}</div>` : nothing}
             ${this.editing
@@ -86,27 +87,27 @@ class ChatMessage extends LitElement {
         </article>`;
     }
 
-    #picture(picture) {
-        if (!picture.blob || this.broken.has(picture.id)) {
-            const why = picture.blob ? 'cannot be shown: the file is damaged' : 'is no longer kept';
-            return html`<div class="picture missing">${icon('picture')}<span>${picture.name} ${why}</span></div>`;
+    #image(image) {
+        if (!image.blob || this.broken.has(image.id)) {
+            const why = image.blob ? 'cannot be shown: the file is damaged' : 'is no longer kept';
+            return html`<div class="image missing">${icon('image')}<span>${image.name} ${why}</span></div>`;
         }
-        if (picture.kind === 'text') {
-            return html`<div class="picture file" title=${formatBytes(picture.bytes)}>${icon('file')}<span>${picture.name}</span></div>`;
+        if (image.kind === 'text') {
+            return html`<div class="image file" title=${formatBytes(image.bytes)}>${icon('file')}<span>${image.name}</span></div>`;
         }
-        if (picture.kind === 'video') {
-            return html`<video class="picture" src=${urlOf(picture.blob)} controls muted preload="metadata"
-                aria-label=${picture.name}></video>`;
+        if (image.kind === 'video') {
+            return html`<video class="image" src=${urlOf(image.blob)} controls muted preload="metadata"
+                aria-label=${image.name}></video>`;
         }
-        return html`<button type="button" class="picture" aria-label="Show ${picture.name} large"
-            @click=${() => this.#tell('show-picture', picture)}>
-            <img src=${urlOf(picture.blob)} alt=${picture.name} width=${picture.width} height=${picture.height}
-                @error=${() => this.#cannotShow(picture)} />
+        return html`<button type="button" class="image" aria-label="Show ${image.name} large"
+            @click=${() => this.#tell('show-image', image)}>
+            <img src=${urlOf(image.blob)} alt=${image.name} width=${image.width} height=${image.height}
+                @error=${() => this.#cannotShow(image)} />
         </button>`;
     }
 
-    #cannotShow(picture) {
-        this.broken.add(picture.id);
+    #cannotShow(image) {
+        this.broken.add(image.id);
         this.requestUpdate();
     }
 
@@ -190,7 +191,7 @@ class ChatMessage extends LitElement {
         </details>`;
     }
 
-    /** The words, with the calls of tools between them where they came. */
+    /** The words, with the tool calls between them where they came. */
     #parts(streaming) {
         const { text, tools = [] } = this.message;
         const cuts = [...new Set(tools.map((tool) => Math.min(tool.at, text.length)))].sort((a, b) => a - b);
@@ -198,7 +199,7 @@ class ChatMessage extends LitElement {
         return ends.map((end, i) => {
             const words = text.slice(ends[i - 1] ?? 0, end);
             const open = streaming && i === ends.length - 1;
-            const state = (this.answers[i] ??= new MarkdownState(!!this.#filmQuestion()));
+            const state = (this.answers[i] ??= new MarkdownState(!!this.#videoQuestion()));
             return html`${words || !tools.length
                     ? html`<div class="prose" aria-live="off">
                           ${repeat(
@@ -212,8 +213,9 @@ class ChatMessage extends LitElement {
         });
     }
 
-    /** The question at or before this answer that a film was sent with, if any. @returns {Message|undefined} */
-    #filmQuestion() {
+    /** The question at or before this answer that a video was sent with, if any.
+     * @returns {Message|undefined} */
+    #videoQuestion() {
         const { messages } = this.chat.current;
         for (let m = messages[this.message.parent ?? '']; m; m = messages[m.parent ?? '']) {
             if (m.attachments?.some((one) => one.kind === 'video' && one.blob)) return m;
@@ -221,16 +223,16 @@ class ChatMessage extends LitElement {
         return undefined;
     }
 
-    /** A click on a time shows the film there. @param {MouseEvent} event */
+    /** A click on a time shows the video there. @param {MouseEvent} event */
     #answerClicked(event) {
         const time = /** @type {HTMLElement} */ (event.target).closest?.('button.time');
-        const question = time && this.#filmQuestion();
+        const question = time && this.#videoQuestion();
         if (!question) return;
         const shown = document.getElementById(`who-${question.id}`)?.closest('article');
-        const films = /** @type {HTMLVideoElement[]} */ ([...(shown?.querySelectorAll('video.picture') ?? [])]);
+        const videos = /** @type {HTMLVideoElement[]} */ ([...(shown?.querySelectorAll('video.image') ?? [])]);
         const seconds = Number(/** @type {HTMLElement} */ (time).dataset.seconds);
-        const film = films.find((one) => one.duration >= seconds) ?? films[0];
-        if (film) seekFilm(film, seconds);
+        const video = videos.find((one) => one.duration >= seconds) ?? videos[0];
+        if (video) seekVideo(video, seconds);
     }
 
     #working() {
@@ -243,7 +245,7 @@ class ChatMessage extends LitElement {
             </div>`;
         }
         const sent = this.chat.current.messages[this.message.parent ?? '']?.attachments ?? [];
-        const kind = sent.some((one) => one.kind === 'video') ? 'film' : 'picture';
+        const kind = sent.some((one) => one.kind === 'video') ? 'video' : 'image';
         const { text, value } = progressWords(progress, `the ${kind}${sent.length > 1 ? 's' : ''}`);
         return html`<div class="working">
             ${value === null

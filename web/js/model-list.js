@@ -1,6 +1,6 @@
 /**
- * <model-list>: the models that the server can load instead, in the dialog about the model. Loaded when that dialog opens
- * first; what is on its way shows in the page's own bar, too.
+ * <model-list>: the models that the server can load instead, in the dialog about the model. Loaded
+ * when that dialog opens first; what is on its way shows in the page's own bar, too.
  */
 import { LitElement, html, nothing } from '../vendor/lit.js';
 import { formatBytes, formatCount } from './util.js';
@@ -102,7 +102,7 @@ function describe(one) {
     const context = one.meta?.n_ctx ?? one.meta?.n_ctx_train;
     const words = [
         one.meta?.size ? formatBytes(one.meta.size) : '',
-        one.architecture ? (one.architecture.input_modalities.includes('image') ? 'sees pictures' : 'text only') : '',
+        one.architecture ? (one.architecture.input_modalities.includes('image') ? 'sees images' : 'text only') : '',
         context ? `${formatCount(context)} tokens` : '',
     ].filter(Boolean);
     return words.length ? html`<small class="note"> ${words.join(' · ')}</small>` : nothing;

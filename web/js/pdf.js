@@ -1,16 +1,16 @@
 /**
- * PDF documents: their text, or their pages as pictures. The library comes with the first document; it draws in a worker
- * of its own and runs no script of the document.
+ * PDF documents: their text, or their pages as images. The library comes with the first document;
+ * it draws in a worker of its own and runs no script of the document.
  *
  *     const pdf = await openPdf(file);
- *     const text = await pdf.text(maxBytes);      // '' where the pages are pictures
+ *     const text = await pdf.text(maxBytes);      // '' where the pages are images
  *     const blob = await pdf.page(1, maxPixels);
  *     pdf.close();
  */
 import { Refusal } from './attachments.js';
 import { formatCount } from './util.js';
 
-/** A page with fewer letters than this on average has pictures of text instead of text. */
+/** A page with fewer letters than this on average has images of text instead of text. */
 const LETTERS_OF_A_PAGE = 40;
 /** Pages are looked through for text up to this one. */
 const MAX_PAGES = 2_000;
@@ -80,7 +80,7 @@ class Pdf {
         return letters >= LETTERS_OF_A_PAGE * Math.max(1, pages) ? { text, pages } : { text: '', pages: 0 };
     }
 
-    /** One page as a picture. @param {number} number from 1 @param {number} maxPixels */
+    /** One page as an image. @param {number} number from 1 @param {number} maxPixels */
     async page(number, maxPixels) {
         const page = await this.document.getPage(number);
         const { width, height } = page.getViewport({ scale: 1 });

@@ -1,8 +1,9 @@
 /**
  * Follows the end of the transcript while the reader is there, and never otherwise.
  *
- * Pinned means: within 32 px of the bottom. A wheel, touch, page key or selection upwards unpins at once, before the
- * next text arrives; reaching the bottom pins again. Nothing scrolls when an answer ends.
+ * Pinned means: within 32 px of the bottom. A wheel, touch, page key or selection upwards unpins at
+ * once, before the next text arrives; reaching the bottom pins again. Nothing scrolls when an
+ * answer ends.
  */
 const NEAR_PX = 32;
 

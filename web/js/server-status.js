@@ -1,6 +1,7 @@
 /**
- * <server-status>: what the server does right now and did in the last minutes, from /v1/status, asked every second while
- * its dialog is open. Charts are plain lines: what happened is in the numbers beside them.
+ * <server-status>: what the server does right now and did in the last minutes, from /v1/status,
+ * asked every second while its dialog is open. Charts are plain lines: what happened is in the
+ * numbers beside them.
  */
 import { LitElement, html, nothing, svg } from '../vendor/lit.js';
 import { formatBytes, formatCount, formatDuration, formatRate } from './util.js';
@@ -15,7 +16,8 @@ const PHASES = {
 };
 
 /**
- * Tokens a second between two readings. Finished requests count in `totals`, running ones in their own line.
+ * Tokens a second between two readings. Finished requests count in `totals`, running ones in their
+ * own line.
  * @param {any} now @param {any} before
  */
 export function rateBetween(now, before) {
@@ -90,7 +92,7 @@ class ServerStatus extends LitElement {
             ['Kernels', s.model?.compute],
             ['Answered', `${formatCount(totals.requests)} requests, ${formatCount(totals.generated_tokens)} tokens written, ${formatCount(totals.prompt_tokens)} read`],
             ['Speed on average', totals.predicted_per_second > 0 ? `${formatRate(totals.predicted_per_second)} tokens/s written, ${formatRate(totals.prompt_per_second)} read` : ''],
-            ['Pictures looked at', totals.vision_encodes ? formatCount(totals.vision_encodes) : ''],
+            ['Images looked at', totals.vision_encodes ? formatCount(totals.vision_encodes) : ''],
             ['Remembered prompts', cache.queries ? `${Math.round(cache.hit_rate * 100)} % found of ${formatCount(cache.queries)}, ${formatBytes(cache.bytes)}` : ''],
             ['Drafts kept', mtp.drafted ? `${Math.round(mtp.acceptance_rate * 100)} % of ${formatCount(mtp.drafted)}` : ''],
             ['Weights', formatBytes(memory.weight_bytes)],
@@ -117,7 +119,7 @@ class ServerStatus extends LitElement {
         const reads = one.phase !== 'decode' && one.total > 0;
         return html`<li>
             <span class="job-words">
-                ${PHASES[one.phase] ?? one.phase}${one.route === 'media' ? ', with pictures' : ''} ·
+                ${PHASES[one.phase] ?? one.phase}${one.route === 'media' ? ', with images' : ''} ·
                 ${reads ? `${formatCount(one.processed)} of ${formatCount(one.total)}` : `${formatCount(one.tokens)} tokens`}
                 ${one.tokens_per_second > 0 ? `· ${formatRate(one.tokens_per_second)} tokens/s` : ''} · ${formatDuration(one.elapsed_ms)}
             </span>

@@ -36,10 +36,10 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
         <legend>${label}</legend>
         <div class="segments">
             ${list.map(
-                ([value, text, picture]) => html`<label>
+                ([value, text, image]) => html`<label>
                     <input type="radio" name=${name} .checked=${live(settings.get(name) === value)}
                         @change=${() => settings.set(name, value)} />
-                    <span>${picture ? icon(picture) : nothing}${text}</span>
+                    <span>${image ? icon(image) : nothing}${text}</span>
                 </label>`,
             )}
         </div>
@@ -49,7 +49,8 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
         const value = event.target.value.trim();
         const number = Number(value);
         const chosen = value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number));
-        // TRAP: a field that is bound with live() would lose what is being typed whenever the page renders.
+        // TRAP: a field that is bound with live() would lose what is being typed whenever the page
+        // renders.
         event.target.value = chosen ?? '';
         chat.setOption(name, chosen);
     };
@@ -107,13 +108,13 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
                     [true, 'Scroll along'],
                     [false, 'Stay'],
                 ])}
-                ${choice('pictureSize', 'Pictures are sent with at most', [
+                ${choice('imageSize', 'Images are sent with at most', [
                     [1 << 18, '¼ MP'],
                     [1 << 20, '1 MP'],
                     [1 << 22, '4 MP'],
                     [1 << 24, '16 MP'],
                 ])}
-                ${choice('filmRate', 'Frames a second of films', [
+                ${choice('videoRate', 'Frames a second of videos', [
                     [0, 'Auto'],
                     [1, '1'],
                     [2, '2'],

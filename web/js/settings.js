@@ -14,10 +14,10 @@ const DEFAULTS = {
     enterSends: true,
     /** Whether the page scrolls along while an answer is written. */
     follow: true,
-    /** Larger pictures are made smaller before they are sent, in pixels. */
-    pictureSize: 4 * 1024 * 1024,
-    /** Frames a second of a film that is added; 0: as the model likes. */
-    filmRate: 0,
+    /** Larger images are made smaller before they are sent, in pixels. */
+    imageSize: 4 * 1024 * 1024,
+    /** Frames a second of a video that is added; 0: as the model likes. */
+    videoRate: 0,
     /** What new chats begin with. @type {import('./store.js').ChatOptions} */
     newChat: {},
     apiKey: '',

@@ -1,10 +1,12 @@
 /**
- * SHA-256 of what comes piece by piece. The browser's own takes only whole buffers, and only over HTTPS.
+ * SHA-256 of what comes piece by piece. The browser's own takes only whole buffers, and only over
+ * HTTPS.
  *
  *     const sha = new Sha256();  sha.update(bytes);  sha.hex();
  */
 
-/** The first 32 bits behind the point of a root of the first primes. @param {number} root @param {number} n */
+/** The first 32 bits behind the point of a root of the first primes. @param {number} root
+ * @param {number} n */
 function roots(root, n) {
     const list = [];
     for (let candidate = 2; list.length < n; candidate++) {

@@ -1,4 +1,4 @@
-/** <chat-sidebar>: the chats that are kept, with search, rename and delete. */
+/** <chat-sidebar>: the stored chats, with search, rename and delete. */
 import { LitElement, html, nothing, repeat } from '../vendor/lit.js';
 import { icon, logo } from './icons.js';
 

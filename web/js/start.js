@@ -1,4 +1,5 @@
-/** Starts the page behind its first frame: running all the modules takes longer than showing that it comes. */
+/** Starts the page behind its first frame: running all the modules takes longer than showing that
+ * it comes. */
 let started = false;
 function start() {
     if (started) return;

@@ -1,6 +1,6 @@
 /**
- * The conversation tree: messages with parent ids, and one leaf (`head`) that says which branch is shown. Pure data and
- * pure functions; no DOM, no storage, so that tests run it under Node.
+ * The conversation tree: messages with parent ids, and one leaf (`head`) that says which branch is
+ * shown. Pure data and pure functions; no DOM, no storage, so that tests run it under Node.
  *
  * @typedef {{id: string, kind: 'image'|'video'|'text', name: string, mime: string, width: number, height: number, bytes: number,
  *            seconds?: number, blob?: Blob, missing?: boolean, note?: string}} Attachment
@@ -12,8 +12,8 @@
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
  *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string,
  *            modelId?: string}} Message
- *   before: what an answer held that is being gone on with; askId: by which the server knows the question again, if it
- *   asks modelId in the same words.
+ *   before: what an answer held that is being continued; askId: by which the server knows the
+ *   question again, if it asks modelId in the same words.
  * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
  *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
@@ -29,7 +29,8 @@ const TITLE_LENGTH = 60;
 
 let lastCreated = 0;
 
-/** Now, but never the same twice and behind the parent, whatever clock that has: the order of siblings hangs on it. @param {number} parent */
+/** Now, but never the same twice and behind the parent, whatever clock that has: the order of
+ * siblings hangs on it. @param {number} parent */
 function creationTime(parent) {
     lastCreated = Math.max(Date.now(), lastCreated + 1, parent + 1);
     return lastCreated;
@@ -42,7 +43,8 @@ export function newConversation(options) {
     return options && Object.keys(options).length ? { ...conversation, options: { ...options } } : conversation;
 }
 
-/** Each option: its name in a request and its range. @type {Record<keyof ChatOptions, {field: string, min?: number, max?: number, step?: number}>} */
+/** Each option: its name in a request and its range.
+ * @type {Record<keyof ChatOptions, {field: string, min?: number, max?: number, step?: number}>} */
 export const OPTIONS = {
     systemPrompt: { field: 'instructions' },
     temperature: { field: 'temperature', min: 0, max: 2, step: 0.1 },
@@ -55,7 +57,8 @@ export const OPTIONS = {
     seed: { field: 'seed', min: 0, max: 4294967295, step: 1 },
 };
 
-/** Options as the fields of a request; what is out of range is left out. @param {ChatOptions} [options] */
+/** Options as the fields of a request; what is out of range is left out.
+ * @param {ChatOptions} [options] */
 export function optionFields(options = {}) {
     return Object.fromEntries(Object.entries(readOptions(options)).map(([name, value]) => [OPTIONS[name].field, value]));
 }
@@ -88,7 +91,8 @@ export function addMessage(conversation, fields) {
     return message;
 }
 
-/** Every file of a conversation, those of questions that wait too. @param {Conversation} conversation @returns {Attachment[]} */
+/** Every file of a conversation, those of questions that wait too.
+ * @param {Conversation} conversation @returns {Attachment[]} */
 export function attachmentsOf({ messages, queue = [] }) {
     return [...Object.values(messages), ...queue].flatMap((one) => one.attachments ?? []);
 }
@@ -111,7 +115,8 @@ export function pathTo(conversation, leaf) {
     return path.reverse();
 }
 
-/** Messages with the same parent, oldest first. @param {Conversation} conversation @param {Message} message */
+/** Messages with the same parent, oldest first. @param {Conversation} conversation
+ * @param {Message} message */
 export function siblings(conversation, message) {
     return Object.values(conversation.messages)
         .filter((other) => other.parent === message.parent && other.role === message.role)
@@ -135,7 +140,8 @@ export function childrenByParent(conversation) {
     return map;
 }
 
-/** Shows the branch through `message`, down to its newest leaf. @param {Conversation} conversation @param {Message} message */
+/** Shows the branch through `message`, down to its newest leaf. @param {Conversation} conversation
+ * @param {Message} message */
 export function showBranch(conversation, message) {
     const children = childrenByParent(conversation);
     let leaf = message;
@@ -143,14 +149,16 @@ export function showBranch(conversation, message) {
     conversation.head = leaf.id;
 }
 
-/** Whether an answer ended before its end and has something to go on from. @param {Message} message */
+/** Whether an answer ended before its end and has something to go on from.
+ * @param {Message} message */
 export function canContinue(message) {
     const full = message.reason === 'context' || message.reason === 'context_length';
     const ended = message.status === 'stopped' || message.status === 'failed' || (message.status === 'cut' && !full);
     return ended && !message.tools?.length && !!(message.text || message.reasoning);
 }
 
-/** Writes what was heard of a tool call into its message. @param {Message} message @param {any} event a RunEvent */
+/** Writes what was heard of a tool call into its message. @param {Message} message
+ * @param {any} event a RunEvent */
 export function noteTool(message, event) {
     const tools = (message.tools ??= []);
     if (event.kind === 'tool-output') {
@@ -176,10 +184,10 @@ export function titleOf(message) {
 }
 
 /**
- * The `input` items of a Responses request for a branch. Failed answers without text are left out, and the question
- * before them stays. Two user messages in a row are joined, as chat templates expect turns to alternate. Calls of tools
- * go along where their results are known. If the last message is an answer, it is one to be gone on with: its thoughts
- * belong to it.
+ * The `input` items of a Responses request for a branch. Failed answers without text are left out,
+ * and the question before them stays. Two user messages in a row are joined, as chat templates
+ * expect turns to alternate. Tool calls go along where their results are known. If the last message
+ * is an answer, it is one to be continued: its thoughts belong to it.
  * @param {Message[]} path
  * @param {(attachment: Attachment) => Promise<string>} toDataUri
  */
@@ -225,7 +233,8 @@ export async function toInput(path, toDataUri) {
     return items;
 }
 
-/** A text file as the model reads it: its name and its text in a fence that the text cannot close. */
+/** A text file as the model reads it: its name and its text in a fence that the text cannot
+ * close. */
 async function fileText(attachment) {
     const text = await attachment.blob.text();
     const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));
@@ -237,7 +246,7 @@ export function toMarkdown(conversation) {
     const parts = [`# ${conversation.title || 'Chat'}`];
     for (const message of shownPath(conversation)) {
         parts.push(`## ${message.role === 'user' ? 'You' : message.model || 'Answer'}`);
-        for (const attachment of message.attachments ?? []) parts.push(`*${{ video: 'Film', text: 'File' }[attachment.kind] ?? 'Picture'}: ${attachment.name}*`);
+        for (const attachment of message.attachments ?? []) parts.push(`*${{ video: 'Video', text: 'File' }[attachment.kind] ?? 'Image'}: ${attachment.name}*`);
         for (const tool of message.tools ?? []) parts.push(`*Tool: ${tool.name} ${tool.arguments}*`);
         if (message.text) parts.push(message.text);
     }

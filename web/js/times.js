@@ -1,6 +1,6 @@
 /**
- * Times that an answer names ("0:12", "12 s", "<12.0 seconds>"): where a film is shown with the question, they are
- * buttons that seek it.
+ * Times that an answer names ("0:12", "12 s", "<12.0 seconds>"): where a video is shown with the
+ * question, they are buttons that seek it.
  */
 const TIME =
     /<(\d+(?:\.\d+)?) seconds?>|(?<![\d:.,])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?![\d:])|(?<![\w:.,])(?:(\d+(?:\.\d+)?)\s?(?:secs?|seconds?)|(\d{1,3}(?:\.\d+)?)\s?s)\b/gi;
@@ -23,7 +23,8 @@ export function splitTimes(text) {
     return pieces;
 }
 
-/** Makes the times in Markdown tokens tokens of their own, but not in code and links. @param {any[]} tokens */
+/** Makes the times in Markdown tokens tokens of their own, but not in code and links.
+ * @param {any[]} tokens */
 export function markTimes(tokens) {
     for (const token of tokens) {
         if (token.type === 'text' && !token.tokens) {
@@ -40,14 +41,15 @@ export function markTimes(tokens) {
     return tokens;
 }
 
-/** Shows a film at a time, as soon as it can be. @param {HTMLVideoElement} film @param {number} seconds */
-export function seekFilm(film, seconds) {
+/** Shows a video at a time, as soon as it can be. @param {HTMLVideoElement} video
+ * @param {number} seconds */
+export function seekVideo(video, seconds) {
     const go = () => {
-        film.pause();
-        film.currentTime = Math.min(seconds, film.duration || seconds);
+        video.pause();
+        video.currentTime = Math.min(seconds, video.duration || seconds);
     };
-    if (film.readyState > 0) go();
-    else film.addEventListener('loadedmetadata', go, { once: true });
-    film.scrollIntoView({ block: 'nearest' });
-    film.focus({ preventScroll: true });
+    if (video.readyState > 0) go();
+    else video.addEventListener('loadedmetadata', go, { once: true });
+    video.scrollIntoView({ block: 'nearest' });
+    video.focus({ preventScroll: true });
 }

@@ -1,4 +1,4 @@
-/** A call of a tool as a person reads it: what was asked for, whether it is done, and what came of it. */
+/** A tool call as a person reads it: what was asked for, whether it is done, and what came of it. */
 import { html, nothing } from '../vendor/lit.js';
 import './code-block.js';
 import { icon } from './icons.js';
@@ -8,7 +8,8 @@ const SHORT = 60; // longer values get a line of their own
 /** "get_weather" -> "get weather". @param {string} name */
 const spoken = (name) => name.replace(/[_-]+/g, ' ').trim() || 'a tool';
 
-/** The arguments as name and value, or null where they are not (yet) an object. @param {string} text */
+/** The arguments as name and value, or null where they are not (yet) an object.
+ * @param {string} text */
 function fields(text) {
     try {
         const value = JSON.parse(text || '{}');

@@ -1,6 +1,7 @@
 /**
- * Chats to files and back. JSON holds everything, pictures included; Markdown is for reading. What comes in is checked
- * field by field: a file from elsewhere must not be able to break the page or overwrite a chat.
+ * Chats to files and back. JSON holds everything, images included; Markdown is for reading. What
+ * comes in is checked field by field: a file from elsewhere must not be able to break the page or
+ * overwrite a chat.
  */
 import { newConversation, readOptions } from './store.js';
 import { blobToDataUri, newId } from './util.js';

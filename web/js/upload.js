@@ -1,6 +1,7 @@
 /**
- * Films and large pictures on their way to the server: in chunks over the socket, taken up again after a lost
- * connection, and not at all if the server has the same bytes already; without a socket in parts, a request each.
+ * Videos and large images on their way to the server: in chunks over the socket, taken up again
+ * after a lost connection, and not at all if the server has the same bytes already; without a
+ * socket in parts, a request each.
  *
  *     const uploads = new Uploads(connection);
  *     uploads.addEventListener('change', () => show(uploads.progressOf(attachment)));
@@ -44,11 +45,13 @@ class Upload {
         this.progress = { phase: 'checking', done: 0, total: this.blob.size };
         this.hash = '';
         this.uploadId = '';
-        /** What went without a socket. @type {{id: string, ids: string[], isDoubtful?: boolean}|null} */
+        /** What went without a socket.
+         * @type {{id: string, ids: string[], isDoubtful?: boolean}|null} */
         this.parts = null;
         this.fileId = '';
         this.knownUntil = 0;
-        /** The greeting of the connection it was seen on: after another one the server may be another. */
+        /** The greeting of the connection it was seen on: after another one the server may be
+         * another. */
         this.session = null;
         this.cancelled = false;
         /** @type {Promise<string>|null} */
@@ -116,7 +119,8 @@ class Upload {
         return sha.hex();
     }
 
-    /** Waits for an event; fails with Lost when the socket goes. @param {(event: any) => boolean} test */
+    /** Waits for an event; fails with Lost when the socket goes.
+     * @param {(event: any) => boolean} test */
     #expect(test) {
         if (this.isLost) return Promise.reject(new Lost());
         return new Promise((resolve, reject) => (this.waiting = { test, resolve, reject })).finally(() => (this.waiting = null));
@@ -203,7 +207,8 @@ class Upload {
                 this.parts &&= { id, ids, isDoubtful: true };
                 throw error;
             }
-            // A part whose reply was lost may be there twice, and then there is no room for the last ones.
+            // A part whose reply was lost may be there twice, and then there is no room for the
+            // last ones.
             const isTwice = this.parts?.isDoubtful && error.code === 'upload_too_large';
             this.#dropParts();
             throw isTwice ? new Lost() : error;
@@ -215,7 +220,8 @@ class Upload {
         this.parts = null;
     }
 
-    /** A request of an upload; Lost, a moment later, where none gets through. @param {string} path @param {object|FormData} body */
+    /** A request of an upload; Lost, a moment later, where none gets through. @param {string} path
+     * @param {object|FormData} body */
     async #call(path, body) {
         const init = body instanceof FormData ? { body } : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
         const reply = await this.connection.fetch(path, { method: 'POST', ...init }).catch(() => null);
@@ -320,7 +326,8 @@ export class Uploads extends EventTarget {
         return upload.file().finally(() => this.active.delete(upload));
     }
 
-    /** Begins early; what fails now is tried again when it is asked for. @param {Attachment} attachment */
+    /** Begins early; what fails now is tried again when it is asked for.
+     * @param {Attachment} attachment */
     start(attachment) {
         this.#file(attachment)?.catch(() => {});
     }

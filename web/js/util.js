@@ -1,6 +1,6 @@
 /**
- * Small things the other modules share. No state but the id counter; works without a secure context (plain HTTP on a
- * local network has neither random UUIDs nor the clipboard API).
+ * Small things the other modules share. No state but the id counter; works without a secure context
+ * (plain HTTP on a local network has neither random UUIDs nor the clipboard API).
  */
 
 /** An unguessable 128-bit id, as 22 letters of base64url. @param {string} [prefix] */
@@ -91,8 +91,9 @@ export function blobToDataUri(blob) {
     });
 }
 
-/** What a rendering may take of the time between two: with a dear one (a long answer, a slow phone) they come less often. */
-const RENDER_SHARE = 1 / 16;
+/** What a rendering may take of the time between two: with a dear one (a long answer, a slow phone)
+ * they come less often. */
+const RENDER_FRACTION = 1 / 16;
 const RENDER_MAX_MS = 250;
 
 /**
@@ -115,7 +116,7 @@ export function throttleFrames(fn, intervalMs) {
     return () => {
         if (waiting) return;
         waiting = true;
-        const interval = Math.max(intervalMs, Math.min(RENDER_MAX_MS, cost / RENDER_SHARE));
+        const interval = Math.max(intervalMs, Math.min(RENDER_MAX_MS, cost / RENDER_FRACTION));
         const wait = Math.max(0, interval - (performance.now() - last));
         // A hidden tab gets no animation frames: a timer alone keeps the text coming there.
         setTimeout(() => (document.hidden ? run() : requestAnimationFrame(run)), wait);

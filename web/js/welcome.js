@@ -14,7 +14,7 @@ export function abilities(model) {
         return {
             can: [
                 'Drawn shapes, their colours, places and numbers; printed words; small bar charts.',
-                'Short drawn films: what moves, appears or changes.',
+                'Short drawn videos: what moves, appears or changes.',
                 'Sums, spelling, capitals, opposites, short poems and stories, in English.',
             ],
             cannot: [
@@ -24,12 +24,12 @@ export function abilities(model) {
         };
     }
     const can = ['Answer questions, write, explain, translate, read text files and code.'];
-    if (model.vision) can.push('Look at pictures and pages, several at once.');
-    if (model.video) can.push('Watch films, sampled as a few frames a second. It does not hear them.');
+    if (model.vision) can.push('Look at images and pages, several at once.');
+    if (model.video) can.push('Watch videos, sampled at a few frames per second, without sound.');
     if (model.thinking) can.push('Think before it answers, when you ask for it.');
     if (model.context) can.push(`Keep ${formatCount(model.context)} tokens in mind: about ${formatCount(Math.round((model.context * 0.7) / 100) * 100)} words.`);
-    if (!model.vision) cannot.unshift('See pictures or films.');
-    else if (!model.video) cannot.unshift('Watch films.');
+    if (!model.vision) cannot.unshift('See images or videos.');
+    else if (!model.video) cannot.unshift('Watch videos.');
     return { can, cannot };
 }
 
@@ -49,7 +49,8 @@ class ChatWelcome extends LitElement {
         this.model = { name: 'Model', vision: true };
         /** Whether the introduction is open: at the first visit, and when it is asked for. */
         this.open = false;
-        /** A sample with a poster is a film. @type {{files: string[], poster?: string, title?: string, question: string, thinking?: boolean}[]} */
+        /** A sample with a poster is a video.
+         * @type {{files: string[], poster?: string, title?: string, question: string, thinking?: boolean}[]} */
         this.samples = [];
     }
 
@@ -78,8 +79,8 @@ class ChatWelcome extends LitElement {
             <p>
                 ${this.model.vision
                     ? isTouchDevice()
-                        ? 'Add a picture, or just ask.'
-                        : 'Drop a picture anywhere, paste one, or just ask.'
+                        ? 'Add an image, or just ask.'
+                        : 'Drop an image anywhere, paste one, or just ask.'
                     : 'Write a question below.'}
                 What you send stays between you and this server.
             </p>
@@ -88,7 +89,7 @@ class ChatWelcome extends LitElement {
                       ${samples.map(
                           (sample) => html`<li>
                               <button type="button" class="sample" @click=${() => this.#send(sample)}>
-                                  <span class="sample-picture">
+                                  <span class="sample-image">
                                       ${sample.files.length
                                           ? html`<img src="samples/${sample.poster ?? sample.files[0]}" alt="" />`
                                           : icon(sample.thinking ? 'sum' : 'thought')}
@@ -142,7 +143,7 @@ class ChatWelcome extends LitElement {
                 files.push(new File([blob], name, { type: blob.type }));
             }
         } catch {
-            this.#tell('notice', { text: 'The sample picture could not be loaded.' });
+            this.#tell('notice', { text: 'The sample image could not be loaded.' });
             return;
         }
         this.#tell('send-sample', { files, text: sample.question, thinking: sample.thinking });

@@ -1,5 +1,6 @@
 /**
- * What the page says in words: every error with a next step, every phase of the work, the state of the connection.
+ * What the page says in words: every error with a next step, every phase of the work, the state of
+ * the connection.
  * @typedef {import('./store.js').Message} Message
  */
 import { formatDuration, formatRate } from './util.js';
@@ -8,11 +9,11 @@ import { formatDuration, formatRate } from './util.js';
 const ERRORS = {
     context_length_exceeded: [
         'The conversation is longer than the model can read.',
-        'Start a new chat, or ask with less text or fewer files.',
+        'Start a new chat, or send less text or fewer files.',
     ],
     queue_full: ['The server is busy: its queue is full.', 'Try again in a few seconds.'],
     rate_limit_error: ['The server is busy.', 'Try again in a few seconds.'],
-    model_loading: ['The model is still loading.', 'Try again when the dot beside its name is green.'],
+    model_loading: ['The model is still loading.', 'Try again when the dot next to its name is green.'],
     server_draining: ['The server is about to stop or restart.', 'Try again when it is back.'],
     unavailable_error: ['The server is not ready.', 'Try again in a few seconds.'],
     model_not_found: ['The server does not have this model.', 'Reload the page to see what it runs.'],
@@ -35,26 +36,26 @@ const ERRORS = {
         'The answer came faster than it could be received.',
         'Ask again to get a whole one.',
     ],
-    unsupported_image_media_type: ['The server cannot read this kind of picture.', 'Send it as PNG or JPEG.'],
-    image_parse_error: ['The picture is damaged or incomplete.', 'Open it elsewhere, save it again and retry.'],
-    image_not_supported: ['This model cannot see pictures.', 'Ask without them, or start a model with vision.'],
-    video_not_supported: ['This model cannot see films.', 'Ask without them, or start a model that can.'],
-    video_parse_error: ['The film is damaged or of an unknown kind.', 'Save it as MP4 or WebM and retry.'],
-    unsupported_video_codec: ['The server cannot read this kind of film.', 'Save it as MP4 (H.264) or WebM and retry.'],
-    unsupported_video_media_type: ['The server cannot read this kind of film.', 'Save it as MP4 (H.264) or WebM and retry.'],
-    video_too_large: ['The film is larger than this server allows.', 'Cut it or save it smaller, and retry.'],
-    video_timeout: ['Reading the film took too long.', 'Cut it or save it smaller, and retry.'],
-    video_range: ['The chosen part of the film is empty.', 'Choose another part.'],
-    video_too_long: ['The film is too long.', 'Cut it and retry.'],
-    too_many_images: ['These are more pictures than one request may hold.', 'Start a new chat, or send fewer.'],
-    image_too_large: ['The picture is larger than the server accepts.', 'Make it smaller and retry.'],
-    upload_too_large: ['The file is larger than the server takes.', 'Cut it, or start the server with --max-upload.'],
+    unsupported_image_media_type: ['The server cannot read this image format.', 'Send it as PNG or JPEG.'],
+    image_parse_error: ['The image is damaged or incomplete.', 'Open it elsewhere, save it again and retry.'],
+    image_not_supported: ['This model cannot see images.', 'Ask without them, or start a model with vision.'],
+    video_not_supported: ['This model cannot see videos.', 'Ask without them, or start a model that can.'],
+    video_parse_error: ['The video is damaged or of an unknown format.', 'Save it as MP4 or WebM and retry.'],
+    unsupported_video_codec: ['The server cannot read this video format.', 'Save it as MP4 (H.264) or WebM and retry.'],
+    unsupported_video_media_type: ['The server cannot read this video format.', 'Save it as MP4 (H.264) or WebM and retry.'],
+    video_too_large: ['The video is larger than this server allows.', 'Trim it or save it smaller, and retry.'],
+    video_timeout: ['Reading the video took too long.', 'Trim it or save it smaller, and retry.'],
+    video_range: ['The chosen part of the video is empty.', 'Choose another part.'],
+    video_too_long: ['The video is too long.', 'Trim it and retry.'],
+    too_many_images: ['One request may not hold this many images.', 'Start a new chat, or send fewer.'],
+    image_too_large: ['The image is larger than the server accepts.', 'Make it smaller and retry.'],
+    upload_too_large: ['The file is larger than the server accepts.', 'Cut it, or start the server with --max-upload.'],
     upload_quota_exceeded: ['The server has no room for more files.', 'Wait until some have expired, or start it with --upload-quota.'],
     upload_storage_failed: ['The server could not store the file.', 'Its disk may be full.'],
     upload_hash_mismatch: ['The file was damaged on its way.', 'Try again.'],
     file_not_found: ['The server no longer has a file of this chat.', 'Try again: it will be sent once more.'],
-    request_too_large: ['The message is larger than the server accepts.', 'Send fewer or smaller pictures.'],
-    http_413: ['The message is larger than the server accepts.', 'Send fewer or smaller pictures.'],
+    request_too_large: ['The message is larger than the server accepts.', 'Send fewer or smaller images.'],
+    http_413: ['The message is larger than the server accepts.', 'Send fewer or smaller images.'],
     invalid_request_error: ['The server did not accept the request.', 'Change it and try again.'],
     not_supported_error: ['The server cannot do this.', ''],
     server_error: ['Something went wrong on the server.', 'Try again; its log says more.'],
@@ -77,10 +78,10 @@ export function errorWords(error) {
 /**
  * What the server does for an answer right now.
  * @param {any} progress the last RunEvent of kind waiting, queued, started, progress or lost
- * @param {string} [noun] what was sent: "the picture", "the film"
+ * @param {string} [noun] what was sent: "the image", "the video"
  * @returns {{text: string, value: number|null}} value: 0..1, or null if unknown
  */
-export function progressWords(progress, noun = 'the picture') {
+export function progressWords(progress, noun = 'the image') {
     const { processed = 0, total = 0 } = progress;
     const value = total > 0 ? Math.min(1, processed / total) : null;
     const eta = progress.etaMs > 1500 ? ` · about ${formatDuration(Math.ceil(progress.etaMs / 1000) * 1000)} left` : '';
@@ -98,22 +99,23 @@ export function progressWords(progress, noun = 'the picture') {
         case 'upload_sending':
             return { text: `Sending ${noun}${percent}`, value };
         case 'media_decode':
-            return { text: `Opening ${noun}${total > 1 ? ` · ${noun.includes('film') ? 'frame ' : ''}${processed} of ${total}` : ''}`, value };
+            return { text: `Opening ${noun}${total > 1 ? ` · ${noun.includes('video') ? 'frame ' : ''}${processed} of ${total}` : ''}`, value };
         case 'vision_encode':
-            return { text: `Looking at ${noun}${percent}${eta}`, value };
+            return { text: `Encoding ${noun}${percent}${eta}`, value };
         case 'prefill':
             return {
                 text: `Reading the conversation${total ? ` · ${processed} of ${total} tokens` : ''}${eta}`,
                 value,
             };
         case 'lost':
-            return { text: 'Connection lost, trying to pick the answer up again', value: null };
+            return { text: 'Connection lost, trying to resume the answer', value: null };
         default:
             return { text: 'Starting', value: null };
     }
 }
 
-/** The figures under an answer. @param {Message} message @returns {{text: string, title: string}[]} */
+/** The figures under an answer. @param {Message} message
+ * @returns {{text: string, title: string}[]} */
 export function figures(message) {
     const t = message.timings;
     if (!t) return [];
@@ -145,7 +147,7 @@ export function figures(message) {
 function phases(t) {
     const parts = [];
     if (t.queue_ms > 1) parts.push(`queue ${formatDuration(t.queue_ms)}`);
-    if (t.media_ms > 0) parts.push(`opening pictures ${formatDuration(t.media_ms)}`);
+    if (t.media_ms > 0) parts.push(`opening images ${formatDuration(t.media_ms)}`);
     if (t.vision_ms > 0) parts.push(`looking ${formatDuration(t.vision_ms)}`);
     if (t.prompt_ms > 0) parts.push(`reading ${t.prompt_n ?? ''} tokens ${formatDuration(t.prompt_ms)}`);
     return parts.join(', ');

@@ -1,4 +1,5 @@
-/** The Vercel `ai` package through its openai-compatible provider: texts, thoughts, a picture, a tool in a loop, an object, errors, abort. */
+/** The Vercel `ai` package through its openai-compatible provider: texts, thoughts, an image, a
+ * tool in a loop, an object, errors, abort. */
 import assert from 'node:assert/strict';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, Output, generateText, stepCountIs, streamText, tool } from 'ai';
@@ -47,10 +48,10 @@ test('a chat with a tool streams: the call, its result, the answer', async () =>
     assert.equal(whole.text, 'You said: sunny in Köln "am" Rhein');
 });
 
-test('a picture, and an object', async () => {
+test('an image, and an object', async () => {
     const image = Buffer.from('\x89PNG some pixels IEND\0\0\0\0', 'latin1');
     const seen = await generateText({ ...common, messages: [{ role: 'user', content: [{ type: 'text', text: 'what?' }, { type: 'image', image, mediaType: 'image/png' }] }] });
-    assert.equal(seen.text, '[picture] You said: what?');
+    assert.equal(seen.text, '[image] You said: what?');
     const output = Output.object({ schema: z.object({ n: z.number() }) });
     assert.deepEqual((await generateText({ ...common, output, prompt: '!raw {"n":7}' })).output, { n: 7 });
 });

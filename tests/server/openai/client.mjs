@@ -1,4 +1,5 @@
-/** The official openai client, unchanged, against the server: chat, Responses over HTTP and WebSocket, errors, cancel. */
+/** The official openai client, unchanged, against the server: chat, Responses over HTTP and
+ * WebSocket, errors, cancel. */
 import assert from 'node:assert/strict';
 import OpenAI, { toFile } from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
@@ -34,12 +35,12 @@ test('chat, whole and streaming', async () => {
     assert.equal(await helper.finalContent(), 'You said: hello wörld');
 });
 
-test('a picture', async () => {
+test('an image', async () => {
     const reply = await client.chat.completions.create({
         model: 'fake',
         messages: [{ role: 'user', content: [{ type: 'text', text: 'what?' }, { type: 'image_url', image_url: { url: PNG, detail: 'high' } }] }],
     });
-    assert.equal(reply.choices[0].message.content, '[picture] You said: what?');
+    assert.equal(reply.choices[0].message.content, '[image] You said: what?');
     assert.equal(reply.timings.route, 'media');
 });
 
@@ -78,8 +79,8 @@ test('Responses over HTTP', async () => {
     let text = '';
     stream.on('response.output_text.delta', (event) => (text += event.delta));
     const final = await stream.finalResponse();
-    assert.equal(final.output[0].content[0].text, '[picture] You said: hi');
-    assert.equal(text, '[picture] You said: hi');
+    assert.equal(final.output[0].content[0].text, '[image] You said: hi');
+    assert.equal(text, '[image] You said: hi');
     const long = await client.responses.create({ model: 'fake', input: '!len=8000 !delay=30', store: true, stream: true });
     for await (const event of long) {
         if (event.type === 'response.created') await client.responses.cancel(event.response.id);
@@ -108,14 +109,14 @@ test('Responses over a WebSocket', async () => {
 
 test('files and uploads', async () => {
     const png = Buffer.from(PNG.split(',')[1], 'base64');
-    const file = await client.files.create({ file: await toFile(png, 'picture.png', { type: 'image/png' }), purpose: 'vision' });
+    const file = await client.files.create({ file: await toFile(png, 'image.png', { type: 'image/png' }), purpose: 'vision' });
     assert.equal(file.object, 'file');
-    assert.equal(file.filename, 'picture.png');
+    assert.equal(file.filename, 'image.png');
     assert.equal(file.bytes, png.length);
     assert.equal((await client.files.retrieve(file.id)).id, file.id);
     assert.ok(Buffer.from(await (await client.files.content(file.id)).arrayBuffer()).equals(png));
     const reply = await client.responses.create({ model: 'fake', input: [{ role: 'user', content: [{ type: 'input_image', file_id: file.id, detail: 'auto' }, { type: 'input_text', text: 'what?' }] }] });
-    assert.equal(reply.output_text, '[picture] You said: what?');
+    assert.equal(reply.output_text, '[image] You said: what?');
 
     const half = png.length >> 1;
     const upload = await client.uploads.create({ filename: 'again.png', bytes: png.length, mime_type: 'image/png', purpose: 'vision' });
@@ -126,7 +127,7 @@ test('files and uploads', async () => {
     const done = await client.uploads.complete(upload.id, { part_ids: ids });
     assert.equal(done.status, 'completed');
     const chat = await client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `upload:${done.file.id}` } }, { type: 'text', text: 'and?' }] }] });
-    assert.equal(chat.choices[0].message.content, '[picture] You said: and?');
+    assert.equal(chat.choices[0].message.content, '[image] You said: and?');
 
     const listed = [];
     for await (const one of client.files.list({ limit: 1 })) listed.push(one.id);

@@ -1,4 +1,5 @@
-/** The official Anthropic client, unchanged, against the server: messages, streams, tools, counting, errors. */
+/** The official Anthropic client, unchanged, against the server: messages, streams, tools,
+ * counting, errors. */
 import assert from 'node:assert/strict';
 import Anthropic from '@anthropic-ai/sdk';
 import { runTests, startServer, test } from '../client.mjs';

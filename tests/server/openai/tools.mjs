@@ -1,4 +1,5 @@
-/** The official client's loops around tools: calls of both APIs, whole and streamed, their results sent back, and every class of error. */
+/** The official client's loops around tools: calls of both APIs, whole and streamed, their results
+ * sent back, and every class of error. */
 import assert from 'node:assert/strict';
 import { setMaxListeners } from 'node:events';
 import OpenAI from 'openai';

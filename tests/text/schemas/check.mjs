@@ -1,4 +1,5 @@
-/** Every text that a grammar lets through must satisfy its schema, says ajv: written schemas and random ones. */
+/** Every text that a grammar lets through must satisfy its schema, says ajv: written schemas and
+ * random ones. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
