@@ -20,7 +20,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/seq_layout.h"
-#include "model/tensor_file.h"
+#include "model/checkpoint/tensor_file.h"
 
 enum {
     DEPTHS_MAX = 8,

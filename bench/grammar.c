@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "model/sampler.h"
-#include "text/grammar_spec.h"
+#include "text/grammar/grammar_spec.h"
 
 enum { STEPS_MAX = 400, N_SCHEMAS = 6 };
 

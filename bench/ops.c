@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
 #include "compute/pool.h"
-#include "compute/quant.h"
+#include "compute/formats/quant.h"
 
 enum { ROUNDS = 15, D = 1024, FF = 3584, BIG_N = 131072, PREFILL = 512, PATCHES = 4096 };
 

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "bench/stats.h"
-#include "vision/video_worker.h"
+#include "vision/video/video_worker.h"
 
 enum { ROUNDS_MAX = 99, FRAMES_MAX = 768 };
 

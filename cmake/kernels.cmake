@@ -8,14 +8,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     endif()
     set(avx2 -mavx2 -mfma -mf16c)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx2.c ${CMAKE_SOURCE_DIR}/compute/ops_q_avx2.c
-        ${CMAKE_SOURCE_DIR}/compute/ops_ggml_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2};${level}")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx512.c
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx2.c ${CMAKE_SOURCE_DIR}/compute/kernels/ops_q_avx2.c
+        ${CMAKE_SOURCE_DIR}/compute/kernels/ops_ggml_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2};${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx512.c
         PROPERTIES COMPILE_OPTIONS "${avx512};${level}")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_ggml_vnni.c ${CMAKE_SOURCE_DIR}/compute/ops_q_vnni.c
-        ${CMAKE_SOURCE_DIR}/compute/ops_kv_vnni.c
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_ggml_vnni.c ${CMAKE_SOURCE_DIR}/compute/kernels/ops_q_vnni.c
+        ${CMAKE_SOURCE_DIR}/compute/kernels/ops_kv_vnni.c
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni;${level}")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/ops_avx512_bf16.c
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx512_bf16.c
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;${level}")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/vision/resize_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-O3")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/vision/image/resize_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-O3")
 endif()

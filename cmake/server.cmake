@@ -13,20 +13,17 @@ add_custom_command(OUTPUT ${assets_c}
 # tools/embed_assets.c becomes a target after this file was read.
 cmake_language(DEFER CALL target_link_libraries embed_assets PRIVATE PkgConfig::ZLIB)
 
-file(GLOB server_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/*.c)
-set(program_sources ${server_sources})
-list(FILTER program_sources INCLUDE REGEX "/server/(main|(options|cmd|command)[a-z_]*)\\.c$")
-list(FILTER server_sources EXCLUDE REGEX "/server/(main|(options|cmd|command)[a-z_]*)\\.c$")
+file(GLOB_RECURSE server_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/*.c)
+file(GLOB program_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/cli/*.c)
+list(REMOVE_ITEM server_sources ${program_sources})
 add_library(parley_server STATIC ${server_sources} ${assets_c})
 target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS PkgConfig::ZLIB PkgConfig::SQLITE
     PkgConfig::CURL)
 target_compile_options(parley_server PRIVATE -Wconversion)
 
-if(EXISTS ${CMAKE_SOURCE_DIR}/server/main.c)
-    add_executable(parley ${program_sources})
-    target_compile_options(parley PRIVATE -Wconversion)
-    target_link_libraries(parley PRIVATE parley_server)
-endif()
+add_executable(parley ${program_sources})
+target_compile_options(parley PRIVATE -Wconversion)
+target_link_libraries(parley PRIVATE parley_server)
 
 # The server with a double in the engine's place, for tests that need speed, faults and no model. The double's object
 # comes first, so that the linker never looks for these functions in the engine's library.
@@ -35,20 +32,20 @@ add_executable(parley_fake tests/server/fake_main.c tests/server/fake_engine.c)
 target_link_libraries(parley_fake PRIVATE parley_server)
 
 # An echo behind the sockets' layer alone, for the conformance of its WebSocket frames.
-add_executable(net_echo tests/server/net_echo.c)
+add_executable(net_echo tests/server/net/net_echo.c)
 target_link_libraries(net_echo PRIVATE parley_server)
 
 find_program(NODE node)
 if(NODE)
-    add_test(NAME server/ws_conformance COMMAND ${NODE} ${CMAKE_SOURCE_DIR}/tests/server/ws_conformance.mjs $<TARGET_FILE:net_echo>)
+    add_test(NAME server/ws_conformance COMMAND ${NODE} ${CMAKE_SOURCE_DIR}/tests/server/net/ws_conformance.mjs $<TARGET_FILE:net_echo>)
     set_tests_properties(server/ws_conformance PROPERTIES TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
-    file(GLOB live_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/live_*.mjs)
+    file(GLOB_RECURSE live_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/live_*.mjs)
     foreach(script ${live_tests})
         get_filename_component(name ${script} NAME_WE)
         add_test(NAME server/${name} COMMAND ${NODE} ${script} $<TARGET_FILE:parley_fake>)
         set_tests_properties(server/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
     endforeach()
-    file(GLOB real_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/real_*.mjs)
+    file(GLOB_RECURSE real_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/server/real_*.mjs)
     foreach(script ${real_tests})
         get_filename_component(name ${script} NAME_WE)
         add_test(NAME server/${name} COMMAND ${NODE} ${script} $<TARGET_FILE:parley>)

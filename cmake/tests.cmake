@@ -21,7 +21,7 @@ if(PARLEY_FORMAT_CHECK AND CLANG_FORMAT)
 endif()
 
 # Writes checkpoint folders as GGUF files; model/test_checkpoint_gguf runs it.
-add_executable(make_gguf ${CMAKE_SOURCE_DIR}/tests/model/make_gguf.c)
+add_executable(make_gguf ${CMAKE_SOURCE_DIR}/tests/model/checkpoint/make_gguf.c)
 target_compile_definitions(make_gguf PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_link_libraries(make_gguf PRIVATE parley_engine)
 
@@ -46,10 +46,10 @@ foreach(source ${fuzz_sources})
     endif()
 endforeach()
 
-# tests/text/schemas: what grammars let through against a validator of another make.
-add_executable(schema_walks ${CMAKE_SOURCE_DIR}/tests/text/schema_walks.c)
+# tests/text/grammar/schemas: what grammars let through against a validator of another make.
+add_executable(schema_walks ${CMAKE_SOURCE_DIR}/tests/text/grammar/schema_walks.c)
 target_link_libraries(schema_walks PRIVATE parley_text)
-add_test(NAME text/schemas COMMAND ${CMAKE_SOURCE_DIR}/tests/text/schemas/run $<TARGET_FILE:schema_walks>)
+add_test(NAME text/schemas COMMAND ${CMAKE_SOURCE_DIR}/tests/text/grammar/schemas/run $<TARGET_FILE:schema_walks>)
 set_tests_properties(text/schemas PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS text)
 
 # The conversations that bench_text measures are also tested.

@@ -7,7 +7,7 @@
 #define PARLEY_COMPUTE_CONTEXT_H
 
 #include "compute/nn.h"
-#include "compute/ops.h"
+#include "compute/kernels/ops.h"
 #include "compute/pool.h"
 
 /* Floats of scratch a thread owns during a task. Every operation cuts its tasks to fit. Generous,

@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "compute/context.h"
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "compute/gemm.h"
 
 enum { ALIGNMENT = 64, MAX_THREADS = 1024 };

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "compute/kv_type.h"
+#include "compute/formats/kv_type.h"
 #include "compute/tensor.h"
 
 typedef struct compute compute;

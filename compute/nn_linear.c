@@ -8,7 +8,7 @@
 
 #include "compute/context.h"
 #include "compute/gemm.h"
-#include "compute/quant.h"
+#include "compute/formats/quant.h"
 
 typedef struct linear_job {
     compute *c;

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "compute/context.h"
-#include "compute/quant.h"
+#include "compute/formats/quant.h"
 
 typedef struct quantize_job {
     compute *c;

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "compute/context.h"
-#include "compute/kernel.h"
+#include "compute/kernels/kernel.h"
 
 /* Columns of a task; columns of x at a time, so that a panel's share stays in the L1 cache (f32, 8
  * bits) or comes from the second in long slices (bf16). Of floats, which are the largest, about

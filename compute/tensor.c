@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "compute/ggml_blocks.h"
-#include "compute/half.h"
-#include "compute/quant.h"
+#include "compute/formats/ggml_blocks.h"
+#include "compute/formats/half.h"
+#include "compute/formats/quant.h"
 
 size_t tensor_row_bytes(const tensor *t)
 {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compute/dtype.h"
+#include "compute/formats/dtype.h"
 
 enum { TENSOR_MAX_DIMS = 5 };
 

@@ -12,7 +12,7 @@
 #include "engine/chat.h"
 #include "engine/engine.h"
 #include "engine/request.h"
-#include "text/grammar_cursor.h"
+#include "text/grammar/grammar_cursor.h"
 
 /* Compiles in->form into r->grammar; nothing to do without a form. work may end it. Errors are
  * about the request: they name the field. */

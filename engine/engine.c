@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "compute/limits.h"
 #include "engine/engine_private.h"
 #include "model/cost.h"

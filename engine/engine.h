@@ -152,20 +152,6 @@ MUST_CHECK err_code engine_prepare_tokens(engine *e, gen_request **out, const in
 /* Appends the prompt as the chat template renders it; media stand as the template's placeholders.
  * Any thread. */
 MUST_CHECK err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail);
-void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
-
-/* Facts about a prepared request. */
-typedef struct gen_request_info {
-    gen_route route;
-    int32_t n_prompt_tokens;
-    int32_t max_tokens;
-    bool starts_in_thinking; /* the rendered prompt ends inside an open think block */
-    bool may_think;          /* the answer may hold a think block of its own */
-    bool continues;          /* it goes on with an answer that was cut */
-    int32_t n_images, n_videos;
-} gen_request_info;
-gen_request_info gen_request_get_info(const gen_request *r);
-
 /* Hands r over under a caller-chosen id (unique, not 0). ERR_BUSY: the queue is full and r is still
  * the caller's. After ERR_OK exactly one GEN_DONE with that id will follow. Any thread. */
 MUST_CHECK err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail);

@@ -20,8 +20,8 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/sampler.h"
-#include "text/grammar_cursor.h"
-#include "vision/video.h"
+#include "text/grammar/grammar_cursor.h"
+#include "vision/video/video.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
 

@@ -50,6 +50,20 @@ void gen_params_fill(gen_params *p, const gen_params *defaults);
 
 typedef struct gen_request gen_request; /* opaque: engine/request.h */
 
+void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
+
+/* Facts about a prepared request. */
+typedef struct gen_request_info {
+    gen_route route;
+    int32_t n_prompt_tokens;
+    int32_t max_tokens;
+    bool starts_in_thinking; /* the rendered prompt ends inside an open think block */
+    bool may_think;          /* the answer may hold a think block of its own */
+    bool continues;          /* it goes on with an answer that was cut */
+    int32_t n_images, n_videos;
+} gen_request_info;
+gen_request_info gen_request_get_info(const gen_request *r);
+
 typedef enum gen_phase {
     GEN_PHASE_QUEUED,
     GEN_PHASE_MEDIA,

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "engine/gen.h"
 
 /* A live request. Waiting entries stand in the order of submission. */
 typedef struct entry {

@@ -1,6 +1,6 @@
 #include "engine/engine.h"
-#include "vision/video.h"
-#include "vision/image.h"
+#include "vision/video/video.h"
+#include "vision/image/image.h"
 
 const char *engine_media_type(const uint8_t *head, size_t n)
 {

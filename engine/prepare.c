@@ -12,7 +12,7 @@
 #include "engine/engine_private.h"
 #include "engine/prepare_video.h"
 #include "engine/prompt.h"
-#include "vision/image_reader.h"
+#include "vision/video/image_reader.h"
 
 /* ---- media ---- */
 

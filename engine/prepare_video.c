@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "vision/video_worker.h"
+#include "vision/video/video_worker.h"
 
 /* ---- reading ---- */
 

@@ -8,7 +8,7 @@
 #define PARLEY_ENGINE_PREPARE_VIDEO_H
 
 #include "engine/engine_private.h"
-#include "vision/image_reader.h"
+#include "vision/video/image_reader.h"
 
 /* Callbacks of the request that a video belongs to. */
 typedef struct video_hooks {

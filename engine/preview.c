@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include "engine/prepare_video.h"
-#include "vision/video_worker.h"
-#include "vision/image_write.h"
+#include "vision/video/video_worker.h"
+#include "vision/image/image_write.h"
 
 /* PIXELS: of an image that is decoded for this; WORDS: tokens around an image, and around each pair
  * of frames. */

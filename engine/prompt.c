@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "text/chat_template.h"
+#include "text/jinja/chat_template.h"
 
 /* What building the template's variables needs everywhere. */
 typedef struct builder {

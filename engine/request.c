@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "engine/gen.h"
 
 gen_request *gen_request_create(void)
 {

@@ -11,8 +11,8 @@
 #include "engine/gen.h"
 #include "engine/vision_cache.h"
 #include "model/decoder.h"
-#include "text/grammar.h"
-#include "text/tokenizer.h"
+#include "text/grammar/grammar.h"
+#include "text/tokenizer/tokenizer.h"
 #include "vision/processor.h"
 
 /* One image or video of the prompt, in order of appearance. */

@@ -9,7 +9,7 @@
  * text. What is emitted depends only on what was emitted and drawn before, so it is the same with
  * drafts and in a batch.
  *
- * As in server/reply_parser.h, an answer can think only at its start.
+ * As in server/protocol/output/reply_parser.h, an answer can think only at its start.
  */
 #ifndef PARLEY_ENGINE_THINK_H
 #define PARLEY_ENGINE_THINK_H

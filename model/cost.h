@@ -7,7 +7,7 @@
 #ifndef PARLEY_MODEL_COST_H
 #define PARLEY_MODEL_COST_H
 
-#include "compute/kv_type.h"
+#include "compute/formats/kv_type.h"
 #include "model/model.h"
 
 /* Of experts those that one token uses count; the draft head does not. */

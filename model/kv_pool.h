@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "compute/nn.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 enum { SEQ_PAGE_TOKENS = 64 };
 

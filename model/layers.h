@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "compute/nn.h"
-#include "model/config.h"
+#include "model/config/config.h"
 #include "model/seq_state.h"
 #include "model/weights.h"
 

@@ -1,4 +1,4 @@
-#include "model/config_load.h"
+#include "model/config/config_load.h"
 #include "model/model.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "compute/quant.h"
+#include "compute/formats/quant.h"
 #include "model/model_parts.h"
 
 struct model {

@@ -11,10 +11,10 @@
 
 #include "base/err.h"
 #include "compute/tensor.h"
-#include "text/chat_template.h"
-#include "model/config.h"
+#include "text/jinja/chat_template.h"
+#include "model/config/config.h"
 #include "model/quantized.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 typedef struct model model;
 

@@ -5,7 +5,7 @@
 #ifndef PARLEY_MODEL_MODEL_PARTS_H
 #define PARLEY_MODEL_MODEL_PARTS_H
 
-#include "model/checkpoint.h"
+#include "model/checkpoint/checkpoint.h"
 #include "model/model.h"
 #include "model/quantized.h"
 #include "model/weights.h"

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "model/checkpoint.h"
-#include "model/config_load.h"
-#include "model/gguf_file.h"
-#include "model/tensor_file.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/config/config_load.h"
+#include "model/checkpoint/gguf_file.h"
+#include "model/checkpoint/tensor_file.h"
 
 /* What the names of the tensors tell. */
 typedef struct parts {

@@ -1,4 +1,4 @@
-#include "model/config_load.h"
+#include "model/config/config_load.h"
 #include "model/quantized.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "compute/quant.h"
-#include "model/tensor_file.h"
+#include "compute/formats/quant.h"
+#include "model/checkpoint/tensor_file.h"
 
 enum { LAYOUT_VERSION = 1, SAMPLE_BYTES = 4096 };
 

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "compute/nn.h"
-#include "model/tensor_writer.h"
+#include "model/checkpoint/tensor_writer.h"
 #include "model/weights.h"
 
 typedef struct quantize_options {

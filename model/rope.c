@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "compute/half.h"
+#include "compute/formats/half.h"
 
 /* Position along the axis that pair i reads. */
 static int32_t axis_position(const model_config *cfg, const position *p, int32_t pair)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 /* Rotary position of a token along time, height and width; equal for text. */
 typedef struct position {

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "text/grammar_cursor.h"
+#include "text/grammar/grammar_cursor.h"
 
 typedef struct sampler_bias {
     int32_t id;

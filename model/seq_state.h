@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "compute/nn.h"
-#include "model/config.h"
+#include "model/config/config.h"
 #include "model/kv_pool.h"
 
 typedef struct seq_state seq_state;

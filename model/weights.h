@@ -22,8 +22,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "compute/tensor.h"
-#include "model/checkpoint.h"
-#include "model/config.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/config/config.h"
 
 typedef struct attention_weights {
     /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate

@@ -21,8 +21,8 @@
 #include "compute/nn.h"
 #include "model/decoder.h"
 #include "model/model.h"
-#include "vision/video.h"
-#include "vision/image.h"
+#include "vision/video/video.h"
+#include "vision/image/image.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
 

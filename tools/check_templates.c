@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "text/chat_template.h"
+#include "text/jinja/chat_template.h"
 
 enum { EXIT_USE = 2, PATH_LEN = 4096, CONTEXT_BYTES = 40 };
 

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "vision/image.h"
+#include "vision/image/image.h"
 
 /* Prints the error and ends the program unless err is ERR_OK. */
 static inline void require(err_code err, const err_detail *d)

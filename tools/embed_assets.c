@@ -1,4 +1,4 @@
-/* embed_assets: writes the files of the page as a C table (server/assets.h), gzipped where that is
+/* embed_assets: writes the files of the page as a C table (server/service/assets.h), gzipped where that is
  * smaller. Runs at build time.
  *
  *     embed_assets OUT.c ROOT FILE...        (FILE is relative to ROOT; NAME=FILE gives it another name)
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     }
     bytes table;
     bytes_init(&table, MAX_BYTES);
-    fputs("/* Made by tools/embed_assets; do not edit. */\n#include \"server/assets.h\"\n\n", f);
+    fputs("/* Made by tools/embed_assets; do not edit. */\n#include \"server/service/assets.h\"\n\n", f);
     int ok = 1;
     for (int i = 3; i < argc && ok; i++) {
         ok = embed(f, &table, argv[2], argv[i], i);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules that a compiler does not: layers, wrappers, budgets, banned calls, header comments.
+"""Checks the rules that a compiler does not: rooms and circles, wrappers, budgets, banned calls, header comments.
 
     tools/lint.py            checks the whole checkout; one line a finding, exit code 1 if there is any
     tools/lint.py --self-test
@@ -11,36 +11,75 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# A folder may include itself and these.
-LAYERS = {
-    "base": set(),
-    "compute": {"base"},
-    "text": {"base"},
-    "model": {"base", "compute", "text"},
-    "vision": {"base", "compute"},
-    "engine": {"base", "compute", "text", "model", "vision"},
-    "server": {"base", "engine"},
+# Every room (a folder with C files) and the rooms that it may include beside itself. docs/architecture.md says why.
+COMPUTE = ["compute/formats", "compute/kernels", "compute"]
+TEXT = ["text/tokenizer", "text/jinja", "text/grammar"]
+MODEL = ["model/checkpoint", "model/config", "model"]
+VISION = ["vision/image", "vision", "vision/video"]
+ROOMS = {
+    "base": [],
+    "compute/formats": ["base"],
+    "compute/kernels": ["base", "compute/formats"],
+    "compute": ["base", "compute/formats", "compute/kernels"],
+    "text/tokenizer": ["base"],
+    "text/jinja": ["base", "text/tokenizer"],
+    "text/grammar": ["base", "text/tokenizer"],
+    "model/checkpoint": ["base", "compute/formats", "compute", "text/tokenizer"],
+    "model/config": ["base"],
+    "model": ["base", *COMPUTE, *TEXT, "model/checkpoint", "model/config"],
+    "vision/image": ["base", *COMPUTE],
+    "vision": ["base", *COMPUTE, "vision/image"],
+    "vision/video": ["base", *COMPUTE, "vision/image", "vision"],
+    "engine": ["base", *COMPUTE, *TEXT, *MODEL, *VISION],
+    "server": ["base"],
+    "server/net": ["base", "server"],
+    "server/media": ["base", "engine", "server"],
+    "server/history": ["base", "server", "server/media"],
+    "server/protocol/output": ["base", "engine"],
+    "server/protocol": ["base", "engine", "server", "server/media", "server/protocol/output"],
+    "server/protocol/dialects": ["base", "engine", "server", "server/media", "server/protocol/output",
+                                 "server/protocol"],
+    "server/service": ["base", "engine", "server", "server/net", "server/media", "server/history",
+                       "server/protocol/output", "server/protocol", "server/protocol/dialects"],
+    "server/cli": ["base", "engine", "server", "server/protocol/output", "server/service"],
 }
+ROOM_FILES = 40
 
 # A third-party header may be included only by these files (exact names, or a prefix with *).
 WRAPPERS = {
     "cjson/": ["base/json.c"],
     "openssl/": ["base/hash.c"],
     "cblas": ["compute/gemm.c"],
-    "pcre2": ["text/pretokenizer.c"],
+    "pcre2": ["text/tokenizer/pretokenizer.c"],
     "utf8proc": ["base/unicode.c", "base/utf8.c"],
-    "png.h": ["vision/image_png.c"],
-    "jpeglib": ["vision/image_jpeg*"],
-    "jerror": ["vision/image_jpeg.c"],
-    "libavcodec/": ["vision/media_av*", "vision/video.c"],
-    "libavformat/": ["vision/media_av*", "vision/video.c"],
-    "libavutil/": ["vision/media_av*", "vision/video.c"],
-    "libswscale/": ["vision/media_av*", "vision/video.c"],
-    "webp/": ["vision/video_webp.c"],
-    "curl/": ["server/fetch.c"],
-    "sqlite3": ["server/database.c"],
-    "zlib": ["server/assets*", "tools/embed*"],
-    "libwebsockets": ["server/http*", "server/ws*", "server/net*", "server/loop*"],
+    "png.h": ["vision/image/image_png.c"],
+    "jpeglib": ["vision/image/image_jpeg*"],
+    "jerror": ["vision/image/image_jpeg.c"],
+    "libavcodec/": ["vision/image/media_av*", "vision/video/video.c"],
+    "libavformat/": ["vision/image/media_av*", "vision/video/video.c"],
+    "libavutil/": ["vision/image/media_av*", "vision/video/video.c"],
+    "libswscale/": ["vision/image/media_av*", "vision/video/video.c"],
+    "webp/": ["vision/video/video_webp.c"],
+    "curl/": ["server/media/fetch.c"],
+    "sqlite3": ["server/history/database.c"],
+    "zlib": ["server/service/assets.c", "tools/embed*"],
+    "libwebsockets": ["server/net/net*"],
+}
+
+# Headers that only the files of one module share, each with its module: those two may include each other.
+PRIVATE = {
+    "base/json_source": "base/json",
+    "compute/context": "compute/nn",
+    "text/grammar/dfa_private": "text/grammar/dfa",
+    "text/grammar/grammar_private": "text/grammar/grammar",
+    "text/grammar/json_schema_private": "text/grammar/json_schema",
+    "model/model_parts": "model/model",
+    "model/seq_layout": "model/seq_state",
+    "vision/image/image_codec": "vision/image/image",
+    "engine/engine_private": "engine/engine",
+    "server/net/net_lws": "server/net/net",
+    "server/history/history_state": "server/history/history_store",
+    "server/service/serve_state": "server/service/serve",
 }
 
 BANNED_CALLS = ["strcpy", "strcat", "sprintf", "vsprintf", "strtok", "gets", "atoi", "atol", "atof", "rand",
@@ -69,22 +108,79 @@ def matches(path, patterns):
     return any(path.startswith(p[:-1]) if p.endswith("*") else path == p for p in patterns)
 
 
-def check_includes(path, text):
-    folder = path.split("/")[0]
+def included(text):
+    """(line, "<" or '"', name) of every #include."""
     for number, line in enumerate(text.splitlines(), 1):
         found = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
-        if not found:
-            continue
-        kind, name = found.groups()
-        if kind == '"' and folder in LAYERS:
-            target = name.split("/")[0] if "/" in name else None
-            if target is None:
+        if found:
+            yield number, found.group(1), found.group(2)
+
+
+def check_includes(path, text):
+    room = os.path.dirname(path)
+    for number, kind, name in included(text):
+        if kind == '"' and room in ROOMS:
+            target = os.path.dirname(name)
+            if not target:
                 yield number, f'include "{name}" by its path from the root'
-            elif target in LAYERS and target != folder and target not in LAYERS[folder]:
-                yield number, f"{folder}/ must not include {name}"
+            elif target != room and target not in ROOMS[room]:
+                yield number, f"{room}/ must not include {name}"
         for prefix, allowed in WRAPPERS.items():
             if name.startswith(prefix) and not path.startswith("tests/") and not matches(path, allowed):
                 yield number, f"<{name}> belongs in {' or '.join(allowed)} only"
+
+
+def circles(graph):
+    """Groups of nodes that reach each other. graph: {node: set of nodes}."""
+    found, index, low, stack = [], {}, {}, []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            group = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def is_pair(group):
+    """A module and the private header that its files share."""
+    return len(group) == 2 and any(PRIVATE.get(one) == other for one in group for other in group)
+
+
+def check_rooms(files):
+    """(path, line, message) for what no file shows alone. files: {path: text} of the C files."""
+    graph, per_room = {}, {}
+    for path, text in files.items():
+        module, room = os.path.splitext(path)[0], os.path.dirname(path)
+        if path.split("/")[0] not in {r.split("/")[0] for r in ROOMS}:
+            continue
+        per_room.setdefault(room, []).append(path)
+        if room not in ROOMS:
+            yield path, 1, f"{room}/ is no room of tools/lint.py"
+        for _, kind, name in included(text):
+            target = os.path.splitext(name)[0]
+            if kind == '"' and target != module:
+                graph.setdefault(module, set()).add(target)
+    for room, paths in per_room.items():
+        if len(paths) > ROOM_FILES:
+            yield room, 1, f"{len(paths)} source files; at most {ROOM_FILES} in a room"
+    for group in circles({room: set(others) for room, others in ROOMS.items()}):
+        yield "tools/lint.py", 1, f"rooms in a circle: {', '.join(group)}"
+    for group in circles(graph):
+        if not is_pair(group):
+            yield group[0], 1, f"these include each other in a circle: {', '.join(group)}"
 
 
 def check_functions(code):
@@ -161,7 +257,9 @@ def our_files():
 def self_test():
     long_function = "void f(void)\n{\n" + "    x();\n" * (FUNCTION_LINES + 1) + "}\n"
     cases = [
-        ("model/a.c", '#include "vision/image.h"\n', "must not include"),
+        ("model/a.c", '#include "vision/image/image.h"\n', "must not include"),
+        ("model/checkpoint/a.c", '#include "model/weights.h"\n', "must not include"),
+        ("server/protocol/a.c", '#include "server/net/net.h"\n', "must not include"),
         ("base/a.c", '#include "compute/pool.h"\n', "must not include"),
         ("server/a.c", '#include "model/model.h"\n', "must not include"),
         ("engine/a.c", '#include "server/http.h"\n', "must not include"),
@@ -169,7 +267,7 @@ def self_test():
         ("base/a.c", '#include "bytes.h"\n', "by its path"),
         ("model/a.c", "#include <cjson/cJSON.h>\n", "belongs in base/json.c"),
         ("base/json.c", "#include <cjson/cJSON.h>\n", None),
-        ("text/pretokenizer.c", "#include <pcre2.h>\n", None),
+        ("text/tokenizer/pretokenizer.c", "#include <pcre2.h>\n", None),
         ("base/a.c", "int x = strcpy(a, b);\n", "banned"),
         ("base/a.c", "/* strcpy(a, b) */ int strcpy_like(void);\n", None),
         ("base/a.c", 'const char *s = "system(x)";\n', None),
@@ -184,7 +282,21 @@ def self_test():
         ("base/a.h", "/* a: x. */\n#ifndef A_H\n#define A_H\n#endif\n", "include guard"),
         ("base/a.h", "/* a: x. */\n#ifndef PARLEY_BASE_A_H\n#define PARLEY_BASE_A_H\n#endif\n", None),
     ]
+    circle_cases = [
+        ({"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}, "in a circle: base/a, base/b"),
+        ({"base/a.c": '#include "base/b.h"\n', "base/b.c": '#include "base/c.h"\n',
+          "base/c.h": '#include "base/a.h"\n'}, "in a circle: base/a, base/b, base/c"),
+        ({"base/a.c": '#include "base/b.h"\n', "base/b.h": '#include "base/c.h"\n'}, None),
+        ({"base/json.c": '#include "base/json_source.h"\n', "base/json_source.h": '#include "base/json.h"\n'}, None),
+        ({"server/attic/a.c": "int x;\n"}, "is no room"),
+        ({f"base/f{i}.c": "int x;\n" for i in range(ROOM_FILES + 1)}, "source files; at most"),
+    ]
     failures = 0
+    for files, expected in circle_cases:
+        findings = [message for _, _, message in check_rooms(files)]
+        if findings != [] if expected is None else not any(expected in message for message in findings):
+            print(f"self-test: {sorted(files)}: expected {expected!r}, got {findings}")
+            failures += 1
     for path, text, expected in cases:
         findings = [message for _, message in check_file(path, text)]
         good = not findings if expected is None else any(expected in message for message in findings)
@@ -197,7 +309,7 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         return 1 if self_test() else 0
-    n_findings = 0
+    n_findings, c_files = 0, {}
     for path in our_files():
         try:
             with open(os.path.join(ROOT, path), encoding="utf-8") as file:
@@ -206,9 +318,14 @@ def main(arguments):
             print(f"{path}:1: not UTF-8")
             n_findings += 1
             continue
+        if path.endswith((".c", ".h")):
+            c_files[path] = text
         for number, message in check_file(path, text):
             print(f"{path}:{number}: {message}")
             n_findings += 1
+    for path, number, message in check_rooms(c_files):
+        print(f"{path}:{number}: {message}")
+        n_findings += 1
     return 1 if n_findings else 0
 
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/size.h"
-#include "vision/resize.h"
+#include "vision/image/resize.h"
 
 enum { ASPECT_MAX = 200, SIDE_MAX = 1 << 20 };
 

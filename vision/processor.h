@@ -22,7 +22,7 @@
 
 #include "base/err.h"
 #include "base/json_source.h"
-#include "vision/image.h"
+#include "vision/image/image.h"
 
 typedef struct processor_config {
     int32_t patch_size, temporal_patch_size, merge_size;

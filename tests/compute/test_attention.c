@@ -2,9 +2,9 @@
  * double: every type of cache, every kernel table, few rows and many; and the promises on threads
  * and rows, bit for bit. */
 #include "base/compiler.h"
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
-#include "compute/ops.h"
+#include "compute/kernels/ops.h"
 #include "tests/check.h"
 #include "tests/compute/naive.h"
 #include "tests/compute/rng.h"

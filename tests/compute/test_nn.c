@@ -1,7 +1,7 @@
 /* nn.h against formulas written out in double, on every kernel table this processor has. */
 #include "compute/nn.h"
 
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/compute/naive.h"
 #include "tests/compute/rng.h"

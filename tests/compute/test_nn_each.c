@@ -1,9 +1,9 @@
 /* nn_linear_each: many unlike products in one call give, bit for bit, what nn_linear gives each, on
  * every kernel table and with any number of threads. */
 #include "base/compiler.h"
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
-#include "compute/quant.h"
+#include "compute/formats/quant.h"
 #include "tests/check.h"
 #include "tests/compute/rng.h"
 

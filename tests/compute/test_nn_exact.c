@@ -2,9 +2,9 @@
  * of threads, and with at most NN_ROWS_EXACT rows a row's result does not depend on the other rows.
  */
 #include "base/compiler.h"
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
-#include "compute/quant.h"
+#include "compute/formats/quant.h"
 #include "tests/check.h"
 #include "tests/compute/rng.h"
 

@@ -1,6 +1,6 @@
 #include "compute/tensor.h"
 
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "tests/check.h"
 
 /* The value of 16 bits by definition: sign, exponent, fraction. */

@@ -12,7 +12,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "tests/engine/answers.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 enum { LENGTH = 48, AT_ONCE = 8, N_CTX = 256, BINS = 20, WRONG_MAX = 4, VOCAB_MAX = 1 << 16 };
 

@@ -12,7 +12,7 @@
 #include "engine/request.h"
 #include "tests/check.h"
 #include "tests/vision/safetensors.h"
-#include "vision/video_worker.h"
+#include "vision/video/video_worker.h"
 
 enum { MAX_IDS = 256, MAX_PARTS = 4, FRAMES_CAP = 16 };
 

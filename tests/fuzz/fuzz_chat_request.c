@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/chat_request.h"
+#include "server/protocol/dialects/chat_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,9 +16,9 @@ static void must(bool condition)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    chat_request r;
+    api_request r;
     err_detail detail = {0};
-    chat_request_init(&r);
+    api_request_init(&r);
     err_code err = chat_request_parse(&r, (const char *)data, size, NULL, &detail);
     if (err != ERR_OK) {
         must(detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
@@ -26,6 +26,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         must(r.in != NULL);
     }
-    chat_request_deinit(&r);
+    api_request_deinit(&r);
     return 0;
 }

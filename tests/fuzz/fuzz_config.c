@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "model/config_load.h"
+#include "model/config/config_load.h"
 #include "tests/fuzz/memory_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/data_uri.h"
+#include "server/media/data_uri.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

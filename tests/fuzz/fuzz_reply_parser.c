@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tests/server/transcript.h"
+#include "tests/server/protocol/transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/stop_filter.h"
-#include "tests/server/transcript.h"
+#include "server/protocol/output/stop_filter.h"
+#include "tests/server/protocol/transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

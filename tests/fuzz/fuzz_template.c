@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "text/chat_template.h"
+#include "text/jinja/chat_template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

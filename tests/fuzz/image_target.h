@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "vision/image.h"
+#include "vision/image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,7 +21,7 @@ static inline void image_must(bool condition)
     }
 }
 
-/* Decodes data[0..size) and aborts if the result breaks a promise of vision/image.h. */
+/* Decodes data[0..size) and aborts if the result breaks a promise of vision/image/image.h. */
 static inline void image_check(const uint8_t *data, size_t size)
 {
     /* Small, so that a run is quick; the same code refuses what is over the real limits. */

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
-#include "vision/image.h"
+#include "vision/image/image.h"
 
 enum { MAX_POINTS = 3000 };
 

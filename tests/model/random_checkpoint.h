@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compute/half.h"
-#include "model/config_load.h"
-#include "model/tensor_writer.h"
+#include "compute/formats/half.h"
+#include "model/config/config_load.h"
+#include "model/checkpoint/tensor_writer.h"
 #include "tests/check.h"
 #include "tests/folder.h"
 

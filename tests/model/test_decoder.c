@@ -2,7 +2,7 @@
  * blocks. */
 #include "tests/model/tiny.h"
 
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 
 static int32_t ids[TINY_CTX], n_ids;
 

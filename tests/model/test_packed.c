@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "compute/cpu.h"
-#include "compute/ops.h"
-#include "model/checkpoint.h"
+#include "compute/kernels/cpu.h"
+#include "compute/kernels/ops.h"
+#include "model/checkpoint/checkpoint.h"
 #include "tests/folder.h"
 
 static char root[FOLDER_NAME];

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "compute/cpu.h"
+#include "compute/kernels/cpu.h"
 #include "model/model_parts.h"
 #include "tests/model/tiny.h"
 #include "tests/folder.h"

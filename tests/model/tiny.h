@@ -13,7 +13,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/mtp.h"
-#include "model/tensor_file.h"
+#include "model/checkpoint/tensor_file.h"
 
 enum { TINY_ROWS = 1024, TINY_LOGITS = 64, TINY_CTX = 1024, TINY_V = 1888, TINY_H = 64, TINY_BLOCKS = 128 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/serve.h"
+#include "server/service/serve.h"
 
 static void on_listening(void *ctx, int port)
 {

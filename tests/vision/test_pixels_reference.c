@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #include "tests/vision/safetensors.h"
-#include "vision/image.h"
+#include "vision/image/image.h"
 #include "vision/processor.h"
 
 enum { MAX_DIR = 4096, MAX_PATH = 8192, TRACK_FRAMES = 12 };

@@ -2,7 +2,7 @@
 
 usage: evaluate.py match MODEL_DIR                               training code against transformers on packed samples
        evaluate.py skills MODEL_DIR OUT.json [--n 48] [--part I/N]   accuracy and MTP acceptance by skill on unseen samples
-       evaluate.py folder MODEL_DIR FOLDER [OUT.json]            the questions of FOLDER/questions.json (tests/eval/make_pictures.mjs)
+       evaluate.py folder MODEL_DIR FOLDER [OUT.json]            the questions of FOLDER/questions.json (tests/eval/make_images.mjs)
 """
 import json
 import os

@@ -1,5 +1,5 @@
 /* Puts the chosen theme and text size on the document before its first frame: a classic script,
- * which that frame waits for. js/settings.js keeps them from then on. */
+ * which that frame waits for. js/state/settings.js keeps them from then on. */
 try {
     const { theme, textSize } = JSON.parse(localStorage.getItem('parley.settings') ?? '{}');
     if (theme) document.documentElement.dataset.theme = theme;

@@ -4,7 +4,7 @@ let started = false;
 function start() {
     if (started) return;
     started = true;
-    import('./app.js');
+    import('./views/app.js');
 }
 requestAnimationFrame(() => setTimeout(start));
 setTimeout(start, 150); // a hidden tab has no frames

@@ -1,7 +1,7 @@
 /**
  * What the page says in words: every error with a next step, every phase of the work, the state of
  * the connection.
- * @typedef {import('./store.js').Message} Message
+ * @typedef {import('./state/store.js').Message} Message
  */
 import { formatDuration, formatRate } from './util.js';
 
@@ -154,7 +154,7 @@ function phases(t) {
 }
 
 /**
- * @param {import('./connection.js').Connection} connection
+ * @param {import('./protocol/connection.js').Connection} connection
  * @returns {{label: string, tone: 'good'|'busy'|'bad', detail: string, value?: number}} value: of a bar, 0..1
  */
 export function connectionWords(connection) {

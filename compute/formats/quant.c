@@ -1,0 +1,87 @@
+#include "compute/formats/quant.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "compute/formats/half.h"
+
+size_t quant_row_bytes(dtype type, size_t K)
+{
+    assert(type == DTYPE_Q8 || type == DTYPE_Q4);
+    size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    return type == DTYPE_Q8 ? Kp + 2 * n_blocks : Kp / 2 + 4 * n_blocks;
+}
+
+/* The least bf16 that is not below x >= 0. */
+static float bf16_above(float x)
+{
+    uint16_t bits = bf16_from_f32(x);
+    return bf16_to_f32(bf16_to_f32(bits) < x ? (uint16_t)(bits + 1) : bits);
+}
+
+/* The greatest bf16 that is not above x. */
+static float bf16_below(float x)
+{
+    float rounded = bf16_to_f32(bf16_from_f32(x));
+    if (rounded <= x) {
+        return rounded;
+    }
+    return x < 0 ? -bf16_above(-x) : bf16_to_f32((uint16_t)(bf16_from_f32(x) - 1));
+}
+
+/* Column i of a block in a group: where its number lies. */
+static void store_nibble(unsigned char *group, size_t block, size_t i, unsigned u)
+{
+    group[i] = (unsigned char)(block ? (group[i] & 15u) | u << 4 : (group[i] & 0xf0u) | u);
+}
+
+static void quant_block8(unsigned char *u, unsigned char *scale, const float *w)
+{
+    float most = 0;
+    for (size_t i = 0; i < QUANT_BLOCK; i++) {
+        most = fmaxf(most, fabsf(w[i]));
+    }
+    float s = bf16_above(most / 127.0f), inverse = s > 0 ? 1.0f / s : 0;
+    for (size_t i = 0; i < QUANT_BLOCK; i++) {
+        float v = fminf(fmaxf(rintf(w[i] * inverse), -127.0f), 127.0f);
+        u[i] = (unsigned char)((int)v + 128);
+    }
+    bf16_put(scale, s);
+}
+
+static void quant_block4(unsigned char *group, size_t block, unsigned char *scale, unsigned char *minimum,
+                         const float *w)
+{
+    float least = w[0], most = w[0];
+    for (size_t i = 1; i < QUANT_BLOCK; i++) {
+        least = fminf(least, w[i]);
+        most = fmaxf(most, w[i]);
+    }
+    float m = bf16_below(least), s = bf16_above((most - m) / 15.0f), inverse = s > 0 ? 1.0f / s : 0;
+    for (size_t i = 0; i < QUANT_BLOCK; i++) {
+        float v = fminf(fmaxf(rintf((w[i] - m) * inverse), 0.0f), 15.0f);
+        store_nibble(group, block, i, (unsigned)v);
+    }
+    bf16_put(scale, s);
+    bf16_put(minimum, m);
+}
+
+void quant_weights(void *row, dtype type, const float *w, size_t K)
+{
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    unsigned char *numbers = row, *scales = numbers + (type == DTYPE_Q8 ? Kp : Kp / 2);
+    for (size_t b = 0; b < n_blocks; b++) {
+        float block[QUANT_BLOCK] = {0};
+        for (size_t i = 0; i < QUANT_BLOCK && b * QUANT_BLOCK + i < K; i++) {
+            float v = w[b * QUANT_BLOCK + i];
+            block[i] = isfinite(v) ? v : 0.0f;
+        }
+        if (type == DTYPE_Q8) {
+            quant_block8(numbers + b * QUANT_BLOCK, scales + 2 * b, block);
+        } else {
+            quant_block4(numbers + b / 2 * QUANT_BLOCK, b % 2, scales + 2 * b, scales + 2 * (n_blocks + b),
+                         block);
+        }
+    }
+}

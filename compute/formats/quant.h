@@ -1,0 +1,65 @@
+/* quant: rows of weights in 8 and 4 bits, and rows of activations in 8 bits. Any thread.
+ *
+ *     size_t bytes = quant_row_bytes(DTYPE_Q8, K);
+ *     quant_weights(row, DTYPE_Q8, w, K);                 // one row of a matrix
+ *     quant_x x = quant_x_at(memory, K, t);               // views of activation row t, to be filled by ops.quantize_x
+ *
+ * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the
+ * padding counts as zeros.
+ *   q8: bytes u [Kp], then bf16 scales s [Kp/32]:             w = s * (u - 128), 1 <= u <= 255
+ *   q4: nibbles u [Kp/2], then scales s, then bf16 minima m:  w = s * u + m; byte j of a group's 32 holds columns j (low
+ *       half) and 32 + j
+ * Numbers are chosen for the scale as it is stored, so its few bits cost nothing.
+ */
+#ifndef PARLEY_COMPUTE_FORMATS_QUANT_H
+#define PARLEY_COMPUTE_FORMATS_QUANT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compute/formats/dtype.h"
+
+enum { QUANT_BLOCK = 32, QUANT_GROUP = 64 };
+
+/* Columns of a row with its padding. */
+static inline size_t quant_columns(size_t K)
+{
+    return (K + QUANT_GROUP - 1) / QUANT_GROUP * QUANT_GROUP;
+}
+
+/* Bytes of a row of K columns; type is DTYPE_Q8 or DTYPE_Q4. */
+size_t quant_row_bytes(dtype type, size_t K);
+
+/* Writes one row; values that are not finite become 0. */
+void quant_weights(void *row, dtype type, const float *w, size_t K);
+
+/* One row of activations: x = scale * q in blocks of 32. */
+typedef struct quant_x {
+    int8_t *q;       /* [Kp] */
+    int32_t *offset; /* [Kp/4]: -128 times the sum of four q, what the bytes of q8 add too much */
+    float *scale;    /* [Kp/32], padded with zeros to a multiple of 16 */
+    float *sum;      /* the same: scale times the sum of the block's q */
+} quant_x;
+
+/* Blocks of a row of activations, with the padding of its scales. */
+static inline size_t quant_x_blocks(size_t K)
+{
+    return (quant_columns(K) / QUANT_BLOCK + 15) / 16 * 16;
+}
+
+/* Bytes of a row of activations; a multiple of 64. */
+static inline size_t quant_x_bytes(size_t K)
+{
+    return 2 * quant_columns(K) + quant_x_blocks(K) * 2 * sizeof(float);
+}
+
+/* Here, because kernels ask for every few rows of weights. */
+static inline quant_x quant_x_at(const void *memory, size_t K, size_t t)
+{
+    const size_t Kp = quant_columns(K);
+    unsigned char *row = (unsigned char *)(uintptr_t)memory + t * quant_x_bytes(K);
+    float *scale = (float *)(void *)(row + 2 * Kp);
+    return (quant_x){(int8_t *)row, (int32_t *)(void *)(row + Kp), scale, scale + quant_x_blocks(K)};
+}
+
+#endif

@@ -1,0 +1,112 @@
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "compute/kernels/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+unsigned cpu_flags(void)
+{
+    unsigned flags = 0;
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()) {
+        flags |= CPU_AVX2;
+    }
+    if (flags && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        flags |= CPU_AVX512;
+        flags |= __builtin_cpu_supports("avx512vnni") ? CPU_AVX512_VNNI : 0;
+        flags |= __builtin_cpu_supports("avx512bf16") ? CPU_AVX512_BF16 : 0;
+        flags |= __builtin_cpu_is("amd") ? CPU_BF16_IS_FAST : 0;
+    }
+    return flags;
+}
+#else
+unsigned cpu_flags(void)
+{
+    return 0;
+}
+#endif
+
+bool cpu_parse_level(const char *text, unsigned *mask)
+{
+    static const struct {
+        const char *name;
+        unsigned mask;
+    } levels[] = {
+        {"native", ~0u},
+        {"generic", 0},
+        {"avx2", CPU_AVX2},
+        {"avx512", CPU_AVX2 | CPU_AVX512},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if (strcmp(text, levels[i].name) == 0) {
+            *mask = levels[i].mask;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *cpu_describe(unsigned flags)
+{
+    if (!(flags & CPU_AVX2)) {
+        return "generic";
+    }
+    if (!(flags & CPU_AVX512)) {
+        return "avx2";
+    }
+    switch (flags & (CPU_AVX512_VNNI | CPU_AVX512_BF16)) {
+    case CPU_AVX512_VNNI:
+        return "avx512+vnni";
+    case CPU_AVX512_BF16:
+        return "avx512+bf16";
+    case CPU_AVX512_VNNI | CPU_AVX512_BF16:
+        return "avx512+vnni+bf16";
+    default:
+        return "avx512";
+    }
+}
+
+/* The lowest-numbered sibling of a processor stands for its core; a processor without a topology
+ * file stands for itself. */
+static int first_sibling(int processor)
+{
+    char path[96];
+    int first = processor;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", processor);
+    FILE *f = fopen(path, "r");
+    if (f) {
+        if (fscanf(f, "%d", &first) != 1) {
+            first = processor;
+        }
+        fclose(f);
+    }
+    return first;
+}
+
+size_t cpu_physical_cores(void)
+{
+    cpu_set_t allowed, cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+        return 1;
+    }
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &allowed)) {
+            int first = first_sibling(i);
+            CPU_SET(first >= 0 && first < CPU_SETSIZE ? first : i, &cores);
+        }
+    }
+    int n = CPU_COUNT(&cores);
+    return n > 0 ? (size_t)n : 1;
+}

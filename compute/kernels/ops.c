@@ -1,0 +1,22 @@
+#include "compute/kernels/ops.h"
+
+#include "compute/kernels/cpu.h"
+
+const ops *ops_select(unsigned flags)
+{
+    const unsigned vnni = CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI;
+    const unsigned bf16 = vnni | CPU_AVX512_BF16 | CPU_BF16_IS_FAST;
+    if ((flags & bf16) == bf16 && ops_avx512_bf16()) {
+        return ops_avx512_bf16();
+    }
+    if ((flags & vnni) == vnni && ops_avx512_vnni()) {
+        return ops_avx512_vnni();
+    }
+    if ((flags & CPU_AVX2) && (flags & CPU_AVX512) && ops_avx512()) {
+        return ops_avx512();
+    }
+    if ((flags & CPU_AVX2) && ops_avx2()) {
+        return ops_avx2();
+    }
+    return ops_generic();
+}

@@ -1,0 +1,197 @@
+/* ops: the kernels of one instruction set as a table of functions. Any thread; no memory, locks or
+ * threads inside.
+ *
+ *     const ops *o = ops_select(cpu_flags());
+ *     o->dot_rows[DTYPE_F32](out, N, x, K, T, w, K, N, K);
+ *
+ * ops_generic.c is the specification: plain loops, always built, what the others are tested
+ * against. Pointers need the alignment of their element only (weights: 2 bytes); every length is
+ * allowed, 0 included. Outputs may equal the first input where a comment says "in place", otherwise
+ * nothing overlaps.
+ *
+ * What one output element is made of never depends on how many rows or columns a call has: a row
+ * alone and a row among others give the same bits. Letters as in nn.h.
+ */
+#ifndef PARLEY_COMPUTE_KERNELS_OPS_H
+#define PARLEY_COMPUTE_KERNELS_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compute/formats/dtype.h"
+#include "compute/kernels/ops_ggml.h"
+#include "compute/kernels/ops_kv.h"
+#include "compute/formats/quant.h"
+
+/* out[t*out_stride + n] = sum_k x[t*x_stride + k] * w[n*w_stride + k] for T x N elements; strides
+ * in elements. Sum: lane k % 16 of 16 accumulators takes term k in rising order; then lanes l and
+ * l+8, l+4, l+2, l+1 are added. */
+typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x_stride, size_t T,
+                         const void *w, size_t w_stride, size_t N, size_t K);
+
+/* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of
+ * weights. Of each group of 64 columns lane l takes columns 4l .. 4l+3, as an integer; then lane +=
+ * (float)integer * (w.scale * x.scale), fused, groups rising. For q4, lane b % 16 first takes
+ * w.minimum * x.sum of block b, sixteen blocks ahead of their groups. Lanes are added as in
+ * dot_rows. */
+typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
+                      size_t K);
+
+/* Rows of x that lie side by side in a packed panel. */
+enum { TILE_ROWS = 64 };
+
+/* Multiplications and additions in a round of peak_f32 and peak_q: 12 vectors of 16 lanes. */
+enum { PEAK_VECTORS = 12, PEAK_F32_FLOPS = PEAK_VECTORS * 16 * 2, PEAK_Q_OPS = PEAK_VECTORS * 64 * 2 };
+
+/* Floats that ops.read takes at least. */
+enum { READ_GRAIN = 256 };
+
+/* One block of columns of a panel in 8 bits: the members of quant_x, rows side by side. */
+typedef struct tile_q_block {
+    uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
+    int32_t offset[TILE_ROWS];              /* -128 times the sum of the block's q */
+    int32_t offset_first[TILE_ROWS];        /* the same of its first 16 columns */
+    float scale[TILE_ROWS], sum[TILE_ROWS];
+} tile_q_block;
+
+/* Rows of weights for tile_q: bytes, and a scale for every block. */
+typedef struct tile_q_rows {
+    const uint8_t *u;
+    size_t u_stride;
+    const float *scale;
+    /* NULL: a weight is scale * (u - 128), as in q8; else scale * u + minimum, u <= 15 */
+    const float *minimum;
+    size_t stride; /* of scale and minimum */
+    bool wide;     /* with minimum: u may pass 15 */
+    bool halves;   /* without: each 16 columns have a scale, two in a block */
+} tile_q_rows;
+
+/* M x K times K x N; strides in floats. */
+typedef void mul_fn(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
+                    size_t b_stride, size_t M, size_t K, size_t N);
+
+typedef struct ops {
+    const char *name;
+
+    /* ---- by dtype: DTYPE_F32, DTYPE_BF16, DTYPE_F16 ---- */
+    void (*widen[DTYPE_OTHER])(float *out, const void *in, size_t n);
+    dot_rows_fn *dot_rows[DTYPE_OTHER];
+    /* Many rows, too, take dot_rows before BLAS. Measured: with AVX-512 it is as fast as OpenBLAS's
+     * AVX-512 kernels and twice its Haswell ones; with AVX2 it reaches two thirds of BLAS. */
+    bool dot_rows_best;
+    /* Prompts and images take the tiles below; otherwise they go the same way as few rows. */
+    bool tiles_best;
+
+    /* ---- blocks of 8 and 4 bits (quant.h); index type - DTYPE_Q8 ---- */
+
+    /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to
+     * nearest even. */
+    void (*quantize_x)(quant_x *out, const float *x, size_t K);
+    dot_q_fn *dot_q[2];
+
+    /* ---- tiles, for many rows ---- */
+
+    /* sums[n*TILE_ROWS + t] += sum_k x[k*TILE_ROWS + t] * w[n*w_stride + k]: a panel of rows
+     * turned, so that a weight serves 16 of them. T counts in steps of 16, what is beyond it is of
+     * no use. One accumulator an element, k rising from 0, added to sums at the end. */
+    void (*tile_f32)(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
+                     size_t K);
+
+    /* The same in bf16; NULL where it is not faster. */
+
+    /* A panel of T <= TILE_ROWS rows rounded to bf16 (nearest, ties to even): out[k/2 * TILE_ROWS +
+     * t] holds columns k (low half) and k+1 of row t. Rows T .. up to the next multiple of 16
+     * become zeros; later ones stay. K even. */
+    void (*pack_bf16)(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K);
+    /* sums[n*TILE_ROWS + t] += sum_k x[t,k] * w[n,k] of a packed x and bf16 rows w (stride in
+     * elements); T counts in steps of 16, what is beyond it is of no use; K even. One accumulator
+     * an element, pairs in rising order; what is rounded inside a pair, and what happens to numbers
+     * below 2^-126, is the instruction's own. */
+    void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
+                      size_t K);
+
+    /* The same in 8 bits, for weights in blocks. */
+
+    /* The numbers of a row of q4, a byte each. */
+    void (*unpack_q4)(uint8_t *out, const void *row, size_t K);
+    /* sums[n*TILE_ROWS + t] takes in n_blocks blocks of w[n] . x[t], rising: the integer sum of a
+     * block, as a float, times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. With
+     * halves, the first 16 columns of a block, then the others in the same way. T counts in steps
+     * of 16. */
+    void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                   size_t n_blocks);
+
+    /* ---- block types of GGUF files ---- */
+    const ggml_kernels *ggml; /* [GGML_TYPES] */
+
+    /* ---- limits ---- */
+
+    /* PEAK_F32_FLOPS a round, on registers alone: the limit of everything above (limits.h). */
+    float (*peak_f32)(size_t rounds);
+    /* PEAK_Q_OPS a round; NULL without an instruction for dot products of bytes. */
+    int32_t (*peak_q)(size_t rounds);
+    /* The sum of n floats, read as `streams` (1, 2 or 4) slices side by side: what waits for memory
+     * alone. n counts in steps of READ_GRAIN; memory is asked up to a page ahead, also behind the
+     * last float. */
+    float (*read)(const float *p, size_t n, size_t streams);
+
+    /* ---- packed keys and values ---- */
+    const kv_ops *kv; /* [KV_TYPES] */
+
+    /* ---- small matrices ---- */
+
+    /* c[m,n] = sum_k a[m,k] * b[k,n], k rising. */
+    mul_fn *mul;
+    /* The same, starting from c. */
+    mul_fn *mul_add;
+    /* out[n,m] = in[m,n]. */
+    void (*transpose)(float *out, size_t out_stride, const float *in, size_t in_stride, size_t M, size_t N);
+
+    /* ---- one row ---- */
+    void (*add)(float *y, const float *x, size_t n); /* y += x */
+    void (*scale)(float *x, float s, size_t n);      /* x *= s */
+    /* x / sqrt(mean(x^2) + eps) * w; in place. */
+    void (*rmsnorm)(float *out, const float *x, const float *w, float eps, size_t n);
+    /* rmsnorm(x) * silu(z); in place. */
+    void (*rmsnorm_gated)(float *out, const float *x, const float *z, const float *w, float eps, size_t n);
+    /* (x - mean) / sqrt(variance + eps) * w + b; in place. */
+    void (*layernorm)(float *out, const float *x, const float *w, const float *b, float eps, size_t n);
+    /* x / sqrt(sum(x^2) + 1e-6) * s; in place. */
+    void (*l2norm)(float *out, const float *x, float s, size_t n);
+    void (*exp)(float *x, size_t n);                            /* x = e^x */
+    void (*silu_mul)(float *gate, const float *up, size_t n);   /* gate = silu(gate) * up */
+    void (*sigmoid_mul)(float *x, const float *gate, size_t n); /* x *= sigmoid(gate) */
+    void (*gelu_tanh)(float *x, size_t n);
+    void (*gelu_erf)(float *x, size_t n);
+    /* (x[i], x[i+n]) rotated by (cos[i], sin[i]). */
+    void (*rope)(float *x, const float *cos, const float *sin, size_t n);
+
+    /* One tile of an online softmax: raises *max to the largest of s, s = exp(s - *max), updates
+     * *sum, and returns the factor exp(old max - new max) for what was accumulated before. Start
+     * with *max = -INFINITY, *sum = 0. */
+    float (*softmax_tile)(float *s, size_t n, float *max, float *sum);
+
+    /* ---- GatedDeltaNet ---- */
+
+    /* out[t,c] = silu(sum_j w[c*4 + j] * u[t-3+j, c]) for n channels; rows before the first come
+     * from tail [3, tail_stride]. */
+    void (*conv_silu)(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
+                      size_t tail_stride, const float *w, size_t T, size_t n);
+    /* One token, n columns of a state S [dk, stride]: m = k (decay S); to = decay S + k^T (beta (v
+     * - m)); out = q to. `to` has the shape of S and may be S. */
+    void (*delta_step)(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
+                       const float *v, float beta, float decay, size_t dk, size_t n);
+} ops;
+
+/* The best table for a set of CPU_* flags; never NULL. */
+const ops *ops_select(unsigned flags);
+
+/* The tables by name; NULL where this build has none (another processor family). */
+const ops *ops_generic(void);
+const ops *ops_avx2(void);
+const ops *ops_avx512(void);
+const ops *ops_avx512_vnni(void); /* needs VNNI too */
+const ops *ops_avx512_bf16(void); /* needs VNNI and BF16 too */
+
+#endif

@@ -1,0 +1,16 @@
+/* ops_bf16: the kernels written with the dot instruction of AVX-512 BF16, for the table in
+ * ops_avx512.c alone. Any thread. Signatures and meaning: ops.h.
+ *
+ *     static const ops table = {.tile_bf16 = tile_avx512_bf16};
+ */
+#ifndef PARLEY_COMPUTE_KERNELS_OPS_BF16_H
+#define PARLEY_COMPUTE_KERNELS_OPS_BF16_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void pack_avx512_bf16(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K);
+void tile_avx512_bf16(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
+                      size_t K);
+
+#endif

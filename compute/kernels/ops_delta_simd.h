@@ -1,0 +1,87 @@
+/* ops_delta_simd: the kernels of GatedDeltaNet, written once over vectors of 16 floats. Part of
+ * ops_simd.h, which says what is wanted of the including file; every vector table gives the same
+ * bits.
+ */
+#ifndef PARLEY_COMPUTE_KERNELS_OPS_DELTA_SIMD_H
+#define PARLEY_COMPUTE_KERNELS_OPS_DELTA_SIMD_H
+
+static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
+                      size_t tail_stride, const float *w, size_t T, size_t n)
+{
+    for (size_t c = 0; c < n; c += LANES) {
+        size_t m = lanes_left(c, n);
+        float turned[4][LANES] = {{0}};
+        for (size_t i = 0; i < m; i++) {
+            for (size_t j = 0; j < 4; j++) {
+                turned[j][i] = w[(c + i) * 4 + j];
+            }
+        }
+        vec w0 = v_load(turned[0]), w1 = v_load(turned[1]);
+        vec w2 = v_load(turned[2]), w3 = v_load(turned[3]);
+        vec u0 = v_load_n(tail + c, m, 0.0f), u1 = v_load_n(tail + tail_stride + c, m, 0.0f);
+        vec u2 = v_load_n(tail + 2 * tail_stride + c, m, 0.0f);
+        for (size_t t = 0; t < T; t++) {
+            vec u3 = v_load_n(u + t * u_stride + c, m, 0.0f);
+            vec y = v_fma(w3, u3, v_fma(w2, u2, v_fma(w1, u1, v_mul(w0, u0))));
+            v_store_n(out + t * out_stride + c, v_silu(y), m);
+            u0 = u1;
+            u1 = u2;
+            u2 = u3;
+        }
+    }
+}
+
+/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order.
+ * DELTA_V is as large as the registers allow: with half of a row at a time, rows a page (4096
+ * bytes) apart come so close together that the processor takes a row that is stored for the one
+ * that is loaded, and waits. */
+static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, size_t stride, const float *q,
+                                        const float *k, const float *v, float beta, float decay, size_t dk,
+                                        const size_t nv, size_t lanes)
+{
+    enum { PREFETCH_ROWS = 8 };
+    vec sum[DELTA_V], d[DELTA_V], f = v_set1(decay);
+    for (size_t j = 0; j < nv; j++) {
+        sum[j] = v_set1(0.0f);
+    }
+    for (size_t i = 0; i < dk; i++) {
+        vec ki = v_set1(k[i]);
+        for (size_t j = 0; j < nv; j++) {
+            const float *at = S + i * stride + j * LANES;
+            __builtin_prefetch(at + PREFETCH_ROWS * stride, 1, 3);
+            vec s = v_load_n(at, j + 1 < nv ? LANES : lanes, 0.0f);
+            sum[j] = v_fma(v_mul(s, f), ki, sum[j]);
+        }
+    }
+    for (size_t j = 0; j < nv; j++) {
+        vec value = v_load_n(v + j * LANES, j + 1 < nv ? LANES : lanes, 0.0f);
+        d[j] = v_mul(v_set1(beta), v_sub(value, sum[j]));
+        sum[j] = v_set1(0.0f);
+    }
+    for (size_t i = 0; i < dk; i++) {
+        vec ki = v_set1(k[i]), qi = v_set1(q[i]);
+        for (size_t j = 0; j < nv; j++) {
+            size_t at = i * stride + j * LANES, m = j + 1 < nv ? LANES : lanes;
+            vec s = v_fma(ki, d[j], v_mul(v_load_n(S + at, m, 0.0f), f));
+            v_store_n(to + at, s, m);
+            sum[j] = v_fma(s, qi, sum[j]);
+        }
+    }
+    for (size_t j = 0; j < nv; j++) {
+        v_store_n(out + j * LANES, sum[j], j + 1 < nv ? LANES : lanes);
+    }
+}
+
+static void delta_step(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
+                       const float *v, float beta, float decay, size_t dk, size_t n)
+{
+    size_t j = 0;
+    for (; j + DELTA_V * LANES <= n; j += DELTA_V * LANES) {
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, DELTA_V, LANES);
+    }
+    for (; j < n; j += LANES) {
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, 1, lanes_left(j, n));
+    }
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* ops_q: the vector kernels for blocks of 8 and 4 bits, for the tables in ops_avx2.c and
+ * ops_avx512.c alone. Any thread. Signatures and meaning: ops.h.
+ *
+ *     static const ops table = {.dot_q = {dot_q8_vnni, dot_q4_vnni}};
+ */
+#ifndef PARLEY_COMPUTE_KERNELS_OPS_Q_H
+#define PARLEY_COMPUTE_KERNELS_OPS_Q_H
+
+#include "compute/kernels/ops.h"
+
+/* How the rows of tile_q (ops.h) are made: neither minima nor halves; minima, u <= 15; minima, any
+ * u; halves. */
+typedef enum tile_kind { TILE_PLAIN, TILE_MINIMA, TILE_WIDE, TILE_HALVES } tile_kind;
+
+void quantize_x_avx2(quant_x *out, const float *x, size_t K);
+void unpack_q4_avx2(uint8_t *out, const void *row, size_t K);
+
+dot_q_fn dot_q8_avx2, dot_q4_avx2; /* pairs of bytes multiplied to 16 bits */
+dot_q_fn dot_q8_vnni, dot_q4_vnni; /* AVX-512 VNNI: four of them to 32 */
+void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                 size_t n_blocks);
+int32_t peak_q_vnni(size_t rounds);
+void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                 size_t n_blocks);
+
+/* Packed keys and values of 8 bits, as in ops_kv.h. */
+void kv_dot_q8_vnni(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                    const kv_rows *rows);
+void kv_mix_q8_vnni(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                    const kv_rows *rows);
+
+#endif

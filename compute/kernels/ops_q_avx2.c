@@ -1,0 +1,256 @@
+/* Blocks of 8 and 4 bits with AVX2. The products of bytes are sums of two in 16 bits: for q8 the
+ * sign of a weight moves to the activation, so that 127 * 127 * 2 still fits. */
+#include "compute/kernels/ops_q.h"
+
+#if defined(__AVX2__)
+
+#include <string.h>
+
+#include "compute/formats/half.h"
+#include "compute/kernels/vec_avx2.h"
+
+/* ---- activations ---- */
+
+static ALWAYS_INLINE __m256i round_8(const float *x, __m256 inverse)
+{
+    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
+}
+
+static ALWAYS_INLINE float largest_8(__m256 v)
+{
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
+
+static ALWAYS_INLINE void quantize_block(quant_x *out, const float *x, size_t b)
+{
+    const __m256 no_sign = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    __m256 most = _mm256_setzero_ps();
+    for (size_t i = 0; i < QUANT_BLOCK; i += 8) {
+        most = _mm256_max_ps(_mm256_and_ps(_mm256_loadu_ps(x + i), no_sign), most);
+    }
+    float largest = largest_8(most);
+    __m256 inverse = _mm256_set1_ps(largest > 0 ? 127.0f / largest : 0);
+    __m256i a = _mm256_packs_epi32(round_8(x, inverse), round_8(x + 8, inverse));
+    __m256i c = _mm256_packs_epi32(round_8(x + 16, inverse), round_8(x + 24, inverse));
+    __m256i q = _mm256_packs_epi16(a, c);
+    q = _mm256_permutevar8x32_epi32(q, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256((__m256i *)(void *)(out->q + b * QUANT_BLOCK), q);
+    __m256i fours = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), q), _mm256_set1_epi16(1));
+    _mm256_storeu_si256((__m256i *)(void *)(out->offset + b * 8),
+                        _mm256_slli_epi32(_mm256_sub_epi32(_mm256_setzero_si256(), fours), 7));
+    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+    out->scale[b] = largest / 127.0f;
+    out->sum[b] = out->scale[b] * (float)_mm_cvtsi128_si32(sum);
+}
+
+void quantize_x_avx2(quant_x *out, const float *x, size_t K)
+{
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t b = 0; b < n_blocks; b++) {
+        const size_t k = b * QUANT_BLOCK;
+        if (k + QUANT_BLOCK <= K) {
+            quantize_block(out, x + k, b);
+        } else {
+            float padded[QUANT_BLOCK] = {0};
+            memcpy(padded, x + k, (k < K ? K - k : 0) * sizeof *x);
+            quantize_block(out, padded, b);
+        }
+    }
+    for (size_t b = n_blocks; b < (n_blocks + 15) / 16 * 16; b++) {
+        out->scale[b] = out->sum[b] = 0;
+    }
+}
+
+/* ---- products ---- */
+
+static ALWAYS_INLINE __m256i load_32(const void *p)
+{
+    return _mm256_loadu_si256(p);
+}
+
+/* Eight sums of four products: x signed, u at most 127. */
+static ALWAYS_INLINE __m256 sums_of_four(__m256i u, __m256i x)
+{
+    __m256i pairs = _mm256_maddubs_epi16(u, x);
+    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+static ALWAYS_INLINE __m256 sums_of_signed(__m256i bytes, __m256i x)
+{
+    __m256i w = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)0x80));
+    return sums_of_four(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+}
+
+/* Lanes 0 .. 15 += minima of up to 16 blocks times the sums of x. */
+static ALWAYS_INLINE vec add_minima(vec sum, const unsigned char *minima, const float *x_sum, size_t n)
+{
+    float m[16] = {0};
+    for (size_t i = 0; i < n; i++) {
+        m[i] = bf16_at(minima + 2 * i);
+    }
+    return v_fma(v_load(m), v_load(x_sum), sum);
+}
+
+static ALWAYS_INLINE float dot_row(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp)
+{
+    const size_t n_blocks = Kp / QUANT_BLOCK;
+    const unsigned char *scales = w + (q4 ? Kp / 2 : Kp), *minima = scales + 2 * n_blocks;
+    vec sum = v_set1(0.0f); /* lo: blocks of even number, hi: of odd */
+    for (size_t b = 0; b < n_blocks; b += 2) {
+        if (q4 && b % 16 == 0) {
+            sum = add_minima(sum, minima + 2 * b, x->sum + b, n_blocks - b < 16 ? n_blocks - b : 16);
+        }
+        __m256i x0 = load_32(x->q + b * QUANT_BLOCK), x1 = load_32(x->q + (b + 1) * QUANT_BLOCK);
+        __m256 p0, p1;
+        if (q4) {
+            const __m256i low = _mm256_set1_epi8(15);
+            __m256i both = load_32(w + b / 2 * QUANT_BLOCK);
+            p0 = sums_of_four(_mm256_and_si256(both, low), x0);
+            p1 = sums_of_four(_mm256_and_si256(_mm256_srli_epi16(both, 4), low), x1);
+        } else {
+            p0 = sums_of_signed(load_32(w + b * QUANT_BLOCK), x0);
+            p1 = sums_of_signed(load_32(w + (b + 1) * QUANT_BLOCK), x1);
+        }
+        float s0 = bf16_at(scales + 2 * b) * x->scale[b], s1 = bf16_at(scales + 2 * b + 2) * x->scale[b + 1];
+        sum.lo = _mm256_fmadd_ps(p0, _mm256_set1_ps(s0), sum.lo);
+        sum.hi = _mm256_fmadd_ps(p1, _mm256_set1_ps(s1), sum.hi);
+    }
+    return v_sum(sum);
+}
+
+static ALWAYS_INLINE void dot_rows_q(const bool q4, float *out, size_t out_stride, const void *x, size_t T,
+                                     const void *w, size_t N, size_t K)
+{
+    const size_t Kp = quant_columns(K), row = quant_row_bytes(q4 ? DTYPE_Q4 : DTYPE_Q8, K);
+    for (size_t n = 0; n < N; n++) {
+        for (size_t t = 0; t < T; t++) {
+            const quant_x xt = quant_x_at(x, K, t);
+            out[t * out_stride + n] = dot_row(q4, &xt, (const unsigned char *)w + n * row, Kp);
+        }
+    }
+}
+
+void dot_q8_avx2(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    dot_rows_q(false, out, out_stride, x, T, w, N, K);
+}
+
+void dot_q4_avx2(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    dot_rows_q(true, out, out_stride, x, T, w, N, K);
+}
+
+/* ---- tiles ---- */
+
+void unpack_q4_avx2(uint8_t *out, const void *row, size_t K)
+{
+    const __m256i low = _mm256_set1_epi8(15);
+    const unsigned char *u = row;
+    for (size_t k = 0; k < K; k += QUANT_GROUP, u += QUANT_BLOCK, out += QUANT_GROUP) {
+        __m256i both = load_32(u);
+        _mm256_storeu_si256((void *)out, _mm256_and_si256(both, low));
+        _mm256_storeu_si256((void *)(out + QUANT_BLOCK), _mm256_and_si256(_mm256_srli_epi16(both, 4), low));
+    }
+}
+
+/* 4 sums, 4 accumulators of the present block, the weights, and what is left for products. */
+enum { TILE_N = 2, TILE_V = 2, TILE_SIDE = 8 };
+
+static ALWAYS_INLINE __m256i four_weights(const uint8_t *at)
+{
+    int32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return _mm256_set1_epi32(bits);
+}
+
+/* acc += products of a vector of x with the bytes u, or u - 128. Small ones (u <= 15) add up in 16
+ * bits over a block: 8 * 2 * 15 * 127 fits. */
+static ALWAYS_INLINE __m256i add_products(const bool small, __m256i acc, __m256i u, __m256i x)
+{
+    if (small) {
+        return _mm256_add_epi16(acc, _mm256_maddubs_epi16(u, x));
+    }
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(u), _mm256_sign_epi8(x, u));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+/* The sum of a part in 32 bits. What was taken from u for add_products comes back: the offset is
+ * -128 times the sum of x. */
+static ALWAYS_INLINE __m256 whole_sum(const tile_kind kind, __m256i acc, const int32_t *offset)
+{
+    if (kind == TILE_MINIMA) {
+        acc = _mm256_madd_epi16(acc, _mm256_set1_epi16(1));
+    } else if (kind == TILE_WIDE) {
+        acc = _mm256_sub_epi32(acc, _mm256_loadu_si256((const void *)offset));
+    }
+    return _mm256_cvtepi32_ps(acc);
+}
+
+static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
+                                     const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
+                                     const size_t nv)
+{
+    const bool small = kind == TILE_MINIMA, minima = small || kind == TILE_WIDE;
+    const size_t n_parts = kind == TILE_HALVES ? 2 : 1, steps = QUANT_BLOCK / 4 / n_parts;
+    __m256 sum[TILE_N][TILE_V];
+    __m256i acc[TILE_N][TILE_V];
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            sum[n][v] = _mm256_loadu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE);
+        }
+    }
+    for (size_t i = 0; i < n_blocks * n_parts; i++) {
+        const size_t part = i % n_parts;
+        const uint8_t *u = w->u + n0 * w->u_stride + i * (QUANT_BLOCK / n_parts);
+        for (size_t n = 0; n < nn; n++) {
+            for (size_t v = 0; v < nv; v++) {
+                acc[n][v] = _mm256_setzero_si256();
+            }
+        }
+        for (size_t k = 0; k < steps; k++) {
+            for (size_t n = 0; n < nn; n++) {
+                __m256i wv = four_weights(u + n * w->u_stride + 4 * k);
+                wv = small ? wv : _mm256_xor_si256(wv, _mm256_set1_epi8((char)0x80));
+                for (size_t v = 0; v < nv; v++) {
+                    const __m256i xv = load_32(&x->q[part * steps + k][t + v * TILE_SIDE]);
+                    acc[n][v] = add_products(small, acc[n][v], wv, xv);
+                }
+            }
+        }
+        for (size_t v = 0; v < nv; v++) {
+            const __m256 xs = _mm256_loadu_ps(&x->scale[t + v * TILE_SIDE]);
+            for (size_t n = 0; n < nn; n++) {
+                __m256 whole = whole_sum(kind, acc[n][v], &x->offset[t + v * TILE_SIDE]);
+                __m256 both = _mm256_mul_ps(xs, _mm256_set1_ps(w->scale[(n0 + n) * w->stride + i]));
+                sum[n][v] = _mm256_fmadd_ps(whole, both, sum[n][v]);
+            }
+        }
+        for (size_t v = 0; minima && v < nv; v++) {
+            const __m256 xs = _mm256_loadu_ps(&x->sum[t + v * TILE_SIDE]);
+            for (size_t n = 0; n < nn; n++) {
+                const __m256 m = _mm256_set1_ps(w->minimum[(n0 + n) * w->stride + i]);
+                sum[n][v] = _mm256_fmadd_ps(m, xs, sum[n][v]);
+            }
+        }
+        x += part + 1 == n_parts;
+    }
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            _mm256_storeu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE, sum[n][v]);
+        }
+    }
+}
+
+#include "compute/kernels/ops_q_tile.h"
+
+void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
+                 size_t n_blocks)
+{
+    tile_q_of(sums, x, w, T, N, n_blocks);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included
+ * by the files that define the block:
+ *
+ *     #include "compute/kernels/ops_q_tile.h"
+ *
+ * Wanted of the including file: TILE_N rows of weights, TILE_V vectors of TILE_SIDE rows of x;
+ * tile_block(), the sums of rows n0 .. n0+nn-1 of w and of nv vectors from row t of x on.
+ */
+#ifndef PARLEY_COMPUTE_KERNELS_OPS_Q_TILE_H
+#define PARLEY_COMPUTE_KERNELS_OPS_Q_TILE_H
+
+#include "compute/kernels/kernel.h"
+#include "compute/kernels/ops.h"
+
+/* All rows of weights against nv vectors. */
+static ALWAYS_INLINE void tile_vectors(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
+                                       const tile_q_rows *w, size_t N, size_t n_blocks, const size_t nv)
+{
+    size_t n = 0;
+    for (; n + TILE_N <= N; n += TILE_N) {
+        tile_block(kind, sums, x, t, w, n, n_blocks, TILE_N, nv);
+    }
+    for (; n < N; n++) {
+        tile_block(kind, sums, x, t, w, n, n_blocks, 1, nv);
+    }
+}
+
+static ALWAYS_INLINE void tile_q_blocks(const tile_kind kind, float *sums, const tile_q_block *x,
+                                        const tile_q_rows *w, size_t T, size_t N, size_t n_blocks)
+{
+    size_t t = 0;
+    for (; t + TILE_V * TILE_SIDE <= T; t += TILE_V * TILE_SIDE) {
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, TILE_V);
+    }
+    for (; t < T; t += TILE_SIDE) {
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, 1);
+    }
+}
+
+static ALWAYS_INLINE void tile_q_of(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T,
+                                    size_t N, size_t n_blocks)
+{
+    if (w->halves) {
+        tile_q_blocks(TILE_HALVES, sums, x, w, T, N, n_blocks);
+    } else if (!w->minimum) {
+        tile_q_blocks(TILE_PLAIN, sums, x, w, T, N, n_blocks);
+    } else if (w->wide) {
+        tile_q_blocks(TILE_WIDE, sums, x, w, T, N, n_blocks);
+    } else {
+        tile_q_blocks(TILE_MINIMA, sums, x, w, T, N, n_blocks);
+    }
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json,
+ * chat_template.jinja; the same with matrices in our blocks, as `parley convert` writes it (NAME.q8
+ * or NAME.q4 in place of NAME); as MLX tools convert it (mlx.h); and with matrices in 8-bit floats
+ * (fp8.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "compute/formats/quant.h"
+#include "model/checkpoint/checkpoint_form.h"
+#include "model/checkpoint/fp8.h"
+#include "model/checkpoint/mlx.h"
+#include "model/checkpoint/tensor_file.h"
+
+typedef struct folder {
+    tensor_set *set;
+    const char *dir;
+} folder;
+
+/* What precedes canonical names: in official exports, text-only ones, and those of MLX tools. The
+ * first that fits counts. */
+static const struct {
+    const char *stored, *canonical;
+} PREFIXES[] = {
+    {"model.language_model.", ""},
+    {"language_model.model.", ""},
+    {"language_model.lm_head.", "lm_head."},
+    {"language_model.mtp.", "mtp."},
+    {"model.visual.", "visual."},
+    {"vision_tower.", "visual."},
+    {"model.", ""},
+};
+
+/* The name without its prefix, in `memory`; NULL if out of memory. */
+static char *canonical_name(arena *memory, const char *stored)
+{
+    size_t skip = 0;
+    const char *before = "";
+    for (size_t i = 0; i < ARRAY_LEN(PREFIXES); i++) {
+        const size_t n = strlen(PREFIXES[i].stored);
+        if (strncmp(stored, PREFIXES[i].stored, n) == 0) {
+            skip = n;
+            before = PREFIXES[i].canonical;
+            break;
+        }
+    }
+    const size_t cap = strlen(before) + strlen(stored + skip) + 1;
+    char *name = arena_calloc(memory, cap, 1);
+    if (name) {
+        snprintf(name, cap, "%s%s", before, stored + skip);
+    }
+    return name;
+}
+
+/* Turns bytes [rows, bytes of a row] under NAME.q8 or NAME.q4 into a packed matrix, and cuts the
+ * name. */
+static void recognise_blocks(char *name, tensor *t)
+{
+    const size_t n = strlen(name);
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+        const char *suffix = dtype_name(type);
+        const size_t n_suffix = strlen(suffix) + 1;
+        if (t->type != DTYPE_OTHER || t->n_dims != 2 || n <= n_suffix || name[n - n_suffix] != '.' ||
+            strcmp(name + n - n_suffix + 1, suffix) != 0) {
+            continue;
+        }
+        const size_t columns = t->dims[1] / quant_row_bytes(type, QUANT_GROUP) * QUANT_GROUP;
+        if (t->bytes == t->dims[0] * t->dims[1] && quant_row_bytes(type, columns) == t->dims[1]) {
+            t->type = type;
+            t->dims[1] = columns;
+            name[n - n_suffix] = '\0';
+            return;
+        }
+    }
+}
+
+static err_code no_memory(err_detail *detail)
+{
+    return err_set(detail, ERR_NOMEM, "no memory for the table of tensors");
+}
+
+static err_code add_tensors(checkpoint_contents *out, const folder *f, err_detail *detail)
+{
+    const json_source documents = json_folder(f->dir);
+    const tensor_table *all = tensor_set_tensors(f->set);
+    mlx *m = NULL;
+    err_code err = mlx_open(&m, all, &documents, out->memory, detail);
+    if (m) {
+        mlx_traits(m, &out->traits);
+    }
+    for (size_t i = 0; !err && i < all->n; i++) {
+        named_tensor t = all->items[i];
+        bool skip = false;
+        char *name = canonical_name(out->memory, t.stored);
+        if (!name) {
+            err = no_memory(detail);
+            break;
+        }
+        t.name = name;
+        recognise_blocks(name, &t.view);
+        err = m ? mlx_adapt(m, t.stored, name, &t.view, &skip, detail)
+                : fp8_adapt(all, &t, out->memory, &skip, detail);
+        if (!err && !skip && !tensor_table_add(&out->tensors, &t)) {
+            err = no_memory(detail);
+        }
+    }
+    mlx_close(m);
+    return err;
+}
+
+static err_code read_document(void *self, const char *name, json_doc **out, err_detail *detail)
+{
+    const folder *f = self;
+    const json_source files = json_folder(f->dir);
+    return files.read(files.ctx, name, out, detail);
+}
+
+static err_code open_tokenizer(void *self, tokenizer **out, err_detail *detail)
+{
+    const folder *f = self;
+    char path[4096];
+    if (!file_join(path, sizeof path, f->dir, "tokenizer.json")) {
+        return err_set(detail, ERR_INVALID, "the path of the model folder is too long");
+    }
+    return tokenizer_open(out, path, detail);
+}
+
+/* The template inside tokenizer_config.json: a text, or a list of {name, template} of which
+ * "default" counts. */
+static err_code read_embedded_template(void *self, bytes *out, err_detail *detail)
+{
+    json_doc *doc = NULL;
+    err_code err = read_document(self, "tokenizer_config.json", &doc, detail);
+    if (err || !doc) {
+        return err;
+    }
+    const json *v = json_get(json_root(doc), "chat_template");
+    const char *found = json_str(v, NULL);
+    for (const json *item = json_is(v, JSON_ARRAY) ? json_child(v) : NULL; item && !found;
+         item = json_next(item)) {
+        if (strcmp(json_str(json_get(item, "name"), ""), "default") == 0) {
+            found = json_str(json_get(item, "template"), NULL);
+        }
+    }
+    if (found) {
+        bytes_append_str(out, found);
+    }
+    json_free(doc);
+    return ERR_OK;
+}
+
+static err_code read_template(void *self, bytes *out, err_detail *detail)
+{
+    const folder *f = self;
+    char path[4096];
+    if (file_join(path, sizeof path, f->dir, "chat_template.jinja") && file_exists(path)) {
+        return file_read(out, path, detail);
+    }
+    return read_embedded_template(self, out, detail);
+}
+
+static void close_folder(void *self)
+{
+    folder *f = self;
+    if (f) {
+        tensor_set_close(f->set);
+        free(f);
+    }
+}
+
+static err_code open_folder(void **self, checkpoint_contents *out, const char *dir, const char *mmproj,
+                            err_detail *detail)
+{
+    (void)mmproj;
+    char path[4096];
+    folder *f = *self = calloc(1, sizeof *f);
+    if (!f) {
+        return err_set(detail, ERR_NOMEM, "no memory to open %s", dir);
+    }
+    f->dir = dir;
+    if (!(file_join(path, sizeof path, dir, "config.json") && file_exists(path))) {
+        return err_set(
+            detail, ERR_NOT_FOUND,
+            "%s/config.json: there is no such file; a model is a folder with config.json, tokenizer.json "
+            "and .safetensors files",
+            dir);
+    }
+    err_code err = tensor_set_open(&f->set, dir, detail);
+    return err ? err : add_tensors(out, f, detail);
+}
+
+const checkpoint_form CHECKPOINT_FOLDER = {open_folder, read_document, open_tokenizer, read_template,
+                                           close_folder};

@@ -1,0 +1,406 @@
+#include "model/checkpoint/gguf_config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/checkpoint/gguf_tokenizer.h"
+
+enum { NAME_BYTES = 64, KEY_BYTES = 160 };
+
+/* general.architecture, and the model_type whose layers it has. */
+typedef struct architecture {
+    const char *name, *model_type;
+    bool experts, deltanet;
+    bool tiled;    /* value heads were put in tiled order by who wrote the file */
+    bool sections; /* rope.dimension_sections are M-RoPE's */
+} architecture;
+
+static const architecture ARCHITECTURES[] = {
+    {"qwen35", "qwen3_5", false, true, true, true},
+    {"qwen35moe", "qwen3_5_moe", true, true, true, true},
+    {"qwen3next", "qwen3_next", true, true, false, false},
+    {"qwen3", "qwen3", false, false, false, false},
+    {"qwen3moe", "qwen3_moe", true, false, false, false},
+    {"qwen3vl", "qwen3_vl", false, false, false, true},
+    {"qwen3vlmoe", "qwen3_vl_moe", true, false, false, true},
+};
+
+/* What is written and read from. */
+typedef struct job {
+    bytes *out;
+    const gguf_file *f;
+    const char *prefix, *path; /* "qwen35"; for messages */
+    err_detail *detail;
+} job;
+
+/* The value PREFIX.name. */
+static const gguf_value *find(const job *j, const char *name)
+{
+    char key[KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", j->prefix, name);
+    return gguf_find(j->f, key);
+}
+
+/* A count; for lists with a number for each layer the largest counts, as layers of another kind say
+ * 0. */
+static bool find_count(const job *j, const char *name, uint64_t *out)
+{
+    const gguf_value *v = find(j, name);
+    int64_t n = 0;
+    if (!v || !v->is_array) {
+        return gguf_uint(v, out);
+    }
+    *out = 0;
+    for (uint64_t i = 0; i < v->n; i++) {
+        if (!gguf_int_at(v, i, &n) || n < 0) {
+            return false;
+        }
+        *out = (uint64_t)n > *out ? (uint64_t)n : *out;
+    }
+    return v->n > 0;
+}
+
+static err_code missing(const job *j, const char *name)
+{
+    return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s.%s is missing or out of range", j->path,
+                   j->prefix, name);
+}
+
+/* One count: its name in the file and in config.json. */
+typedef struct count {
+    const char *name, *field;
+    bool required;
+} count;
+
+static err_code write_counts(const job *j, const count *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t value = 0;
+        if (find_count(j, counts[i].name, &value)) {
+            bytes_printf(j->out, ",\"%s\":%llu", counts[i].field, (unsigned long long)value);
+        } else if (counts[i].required) {
+            return missing(j, counts[i].name);
+        }
+    }
+    return ERR_OK;
+}
+
+static const architecture *find_architecture(const gguf_file *f)
+{
+    const gguf_value *given = gguf_find(f, "general.architecture");
+    for (size_t i = 0; i < ARRAY_LEN(ARCHITECTURES); i++) {
+        if (gguf_is_text(given, ARCHITECTURES[i].name)) {
+            return &ARCHITECTURES[i];
+        }
+    }
+    return NULL;
+}
+
+static err_code begin(job *j, const architecture **a, const gguf_config_source *from, bytes *out,
+                      err_detail *detail)
+{
+    *j = (job){out, gguf_set_head(from->set), "", from->path, detail};
+    *a = find_architecture(j->f);
+    if (!*a) {
+        size_t n = 0;
+        const char *text = "";
+        gguf_text(gguf_find(j->f, "general.architecture"), &text, &n);
+        return err_set(
+            detail, ERR_UNSUPPORTED,
+            "%s: metadata general.architecture is \"%.*s\"; qwen35, qwen35moe, qwen3next, qwen3, qwen3moe, "
+            "qwen3vl and qwen3vlmoe are supported",
+            from->path, n < NAME_BYTES ? (int)n : NAME_BYTES, text);
+    }
+    j->prefix = (*a)->name;
+    return ERR_OK;
+}
+
+err_code gguf_config_layers(const gguf_config_source *from, uint64_t *n_layers, uint64_t *n_draft,
+                            err_detail *detail)
+{
+    const architecture *a = NULL;
+    job j;
+    uint64_t all = 0;
+    err_code err = begin(&j, &a, from, NULL, detail);
+    if (err) {
+        return err;
+    }
+    *n_draft = 0;
+    find_count(&j, "nextn_predict_layers", n_draft);
+    if (!find_count(&j, "block_count", &all)) {
+        return missing(&j, "block_count");
+    }
+    if (*n_draft >= all) {
+        return missing(&j, "nextn_predict_layers");
+    }
+    *n_layers = all - *n_draft;
+    return ERR_OK;
+}
+
+bool gguf_config_is_tiled(const gguf_config_source *from)
+{
+    const architecture *a = find_architecture(gguf_set_head(from->set));
+    return a && a->tiled;
+}
+
+/* ---- parts of config.json ---- */
+
+static err_code write_sizes(const job *j, const gguf_config_source *from)
+{
+    static const count counts[] = {
+        {"embedding_length", "hidden_size", true},
+        {"attention.head_count", "num_attention_heads", true},
+        {"feed_forward_length", "intermediate_size", false},
+        {"context_length", "max_position_embeddings", false},
+    };
+    uint64_t heads = 0, kv_heads = 0, width = 0, key = 0, value = 0, n_layers = 0, n_draft = 0;
+    double epsilon = 0;
+    const tensor_table *tensors = gguf_set_tensors(from->set);
+    const named_tensor *table = tensor_table_find(tensors, "token_embd.weight");
+    err_code err = write_counts(j, counts, ARRAY_LEN(counts));
+    if (!err) {
+        err = gguf_config_layers(from, &n_layers, &n_draft, j->detail);
+    }
+    if (!err && !(find_count(j, "attention.head_count", &heads) && heads > 0)) {
+        err = missing(j, "attention.head_count");
+    }
+    if (!err && !gguf_number(find(j, "attention.layer_norm_rms_epsilon"), &epsilon)) {
+        err = missing(j, "attention.layer_norm_rms_epsilon");
+    }
+    if (err) {
+        return err;
+    }
+    if (!table || table->view.n_dims != 2) {
+        return err_set(j->detail, ERR_NOT_FOUND, "%s: tensor token_embd.weight is missing", j->path);
+    }
+    find_count(j, "embedding_length", &width);
+    if (!find_count(j, "attention.head_count_kv", &kv_heads)) {
+        kv_heads = heads;
+    }
+    if (!find_count(j, "attention.key_length", &key)) {
+        key = width / heads;
+    }
+    if (find_count(j, "attention.value_length", &value) && value != key) {
+        return err_set(j->detail, ERR_UNSUPPORTED,
+                       "%s: metadata %s.attention.value_length differs from key_length", j->path, j->prefix);
+    }
+    bytes_printf(j->out,
+                 ",\"num_hidden_layers\":%llu,\"mtp_num_hidden_layers\":%llu,\"num_key_value_heads\":%llu,"
+                 "\"head_dim\":%llu,"
+                 "\"vocab_size\":%zu,\"rms_norm_eps\":%.9g,\"tie_word_embeddings\":%s",
+                 (unsigned long long)n_layers, (unsigned long long)n_draft, (unsigned long long)kv_heads,
+                 (unsigned long long)key, table->view.dims[0], epsilon,
+                 tensor_table_find(tensors, "output.weight") ? "false" : "true");
+    return ERR_OK;
+}
+
+static err_code write_deltanet(const job *j)
+{
+    static const count counts[] = {
+        {"ssm.conv_kernel", "linear_conv_kernel_dim", true},
+        {"ssm.state_size", "linear_key_head_dim", true},
+        {"ssm.group_count", "linear_num_key_heads", true},
+        {"ssm.time_step_rank", "linear_num_value_heads", true},
+        {"full_attention_interval", "full_attention_interval", false},
+    };
+    uint64_t inner = 0, heads = 0;
+    err_code err = write_counts(j, counts, ARRAY_LEN(counts));
+    find_count(j, "ssm.time_step_rank", &heads);
+    if (!err && (!find_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
+        err = missing(j, "ssm.inner_size");
+    }
+    if (!err) {
+        bytes_printf(j->out, ",\"linear_value_head_dim\":%llu", (unsigned long long)(inner / heads));
+    }
+    return err;
+}
+
+static err_code write_experts(const job *j)
+{
+    static const count counts[] = {
+        {"expert_count", "num_experts", true},
+        {"expert_used_count", "num_experts_per_tok", true},
+        {"expert_feed_forward_length", "moe_intermediate_size", true},
+        {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", false},
+    };
+    bool norm = true; /* what files that do not say so mean */
+    gguf_bool(find(j, "expert_weights_norm"), &norm);
+    bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
+    return write_counts(j, counts, ARRAY_LEN(counts));
+}
+
+static err_code write_rope(const job *j, const architecture *a)
+{
+    uint64_t dims = 0, width = 0;
+    double theta = 0;
+    const char *scaling = NULL;
+    size_t n = 0;
+    int64_t sections[3];
+    if (!gguf_number(find(j, "rope.freq_base"), &theta)) {
+        return missing(j, "rope.freq_base");
+    }
+    bytes_printf(j->out, ",\"rope_parameters\":{\"rope_theta\":%.17g", theta);
+    const gguf_value *kind = find(j, "rope.scaling.type");
+    if (gguf_text(kind, &scaling, &n) && n > 0 && !gguf_is_text(kind, "none")) {
+        bytes_append_str(j->out, ",\"rope_type\":");
+        bytes_append_json(j->out, scaling, n);
+    }
+    if (find_count(j, "rope.dimension_count", &dims) && find_count(j, "attention.key_length", &width) &&
+        width > 0) {
+        bytes_printf(j->out, ",\"partial_rotary_factor\":%.17g", (double)dims / (double)width);
+    }
+    const gguf_value *v = find(j, "rope.dimension_sections");
+    if (a->sections && v) {
+        for (uint64_t i = 0; i < 3; i++) {
+            if (!v->is_array || !gguf_int_at(v, i, &sections[i])) {
+                return missing(j, "rope.dimension_sections");
+            }
+        }
+        bytes_printf(j->out, ",\"mrope_interleaved\":true,\"mrope_section\":[%lld,%lld,%lld]",
+                     (long long)sections[0], (long long)sections[1], (long long)sections[2]);
+    }
+    bytes_append_char(j->out, '}');
+    return ERR_OK;
+}
+
+/* Ids that end an answer, and those of images. */
+static void write_tokens(const job *j)
+{
+    static const char *const stops[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                        "tokenizer.ggml.eom_token_id"};
+    static const char *const specials[][2] = {{"image_token_id", "<|image_pad|>"},
+                                              {"video_token_id", "<|video_pad|>"},
+                                              {"vision_start_token_id", "<|vision_start|>"},
+                                              {"vision_end_token_id", "<|vision_end|>"}};
+    const char *comma = "";
+    bytes_append_str(j->out, ",\"eos_token_id\":[");
+    for (size_t i = 0; i < ARRAY_LEN(stops); i++) {
+        uint64_t id = 0;
+        if (gguf_uint(gguf_find(j->f, stops[i]), &id)) {
+            bytes_printf(j->out, "%s%llu", comma, (unsigned long long)id);
+            comma = ",";
+        }
+    }
+    bytes_append_char(j->out, ']');
+    for (size_t i = 0; i < ARRAY_LEN(specials); i++) {
+        const int32_t id = gguf_token_id(j->f, specials[i][1]);
+        if (id >= 0) {
+            bytes_printf(j->out, ",\"%s\":%d", specials[i][0], id);
+        }
+    }
+}
+
+/* vision_config, from the mmproj file. */
+static err_code write_vision(const gguf_config_source *from, bytes *out, err_detail *detail)
+{
+    static const count counts[] = {
+        {"block_count", "depth", true},
+        {"embedding_length", "hidden_size", true},
+        {"feed_forward_length", "intermediate_size", true},
+        {"attention.head_count", "num_heads", true},
+        {"projection_dim", "out_hidden_size", true},
+        {"patch_size", "patch_size", true},
+        {"spatial_merge_size", "spatial_merge_size", false},
+    };
+    const job j = {out, from->vision, "clip.vision", from->vision_path, detail};
+    const named_tensor *positions = tensor_table_find(gguf_file_tensors(j.f), "v.position_embd.weight");
+    if (!positions) {
+        return err_set(detail, ERR_NOT_FOUND, "%s: tensor v.position_embd.weight is missing", j.path);
+    }
+    bytes_printf(out, ",\"vision_config\":{\"num_position_embeddings\":%zu", positions->view.dims[0]);
+    err_code err = write_counts(&j, counts, ARRAY_LEN(counts));
+    const gguf_value *deep = gguf_find(j.f, "clip.vision.is_deepstack_layers");
+    const char *comma = "";
+    bytes_append_str(out, ",\"deepstack_visual_indexes\":[");
+    for (uint64_t i = 0; deep && deep->type == GGUF_BOOL && i < deep->n; i++) {
+        if (deep->data[i]) {
+            bytes_printf(out, "%s%llu", comma, (unsigned long long)i);
+            comma = ",";
+        }
+    }
+    bytes_append_str(out, "]}");
+    return err;
+}
+
+/* ---- documents ---- */
+
+err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail *detail)
+{
+    const architecture *a = NULL;
+    job j;
+    err_code err = begin(&j, &a, from, out, detail);
+    if (err) {
+        return err;
+    }
+    bytes_printf(out, "{\"model_type\":\"%s\"", a->model_type);
+    err = write_sizes(&j, from);
+    if (!err && a->deltanet) {
+        err = write_deltanet(&j);
+    }
+    if (!err && a->experts) {
+        err = write_experts(&j);
+    }
+    if (!err) {
+        err = write_rope(&j, a);
+    }
+    if (err) {
+        return err;
+    }
+    write_tokens(&j);
+    if (from->vision) {
+        err = write_vision(from, out, detail);
+    }
+    bytes_append_char(out, '}');
+    return !err && out->failed ? err_set(detail, ERR_NOMEM, "no memory to read %s", from->path) : err;
+}
+
+void gguf_generation_json(bytes *out, const gguf_config_source *from)
+{
+    static const char *const fields[][2] = {{"general.sampling.temp", "temperature"},
+                                            {"general.sampling.top_k", "top_k"},
+                                            {"general.sampling.top_p", "top_p"},
+                                            {"general.sampling.min_p", "min_p"},
+                                            {"general.sampling.penalty_repeat", "repetition_penalty"}};
+    const gguf_file *f = gguf_set_head(from->set);
+    const char *before = "{\"do_sample\":true,";
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        double value = 0;
+        if (gguf_number(gguf_find(f, fields[i][0]), &value)) {
+            bytes_printf(out, "%s\"%s\":%.9g", before, fields[i][1], value);
+            before = ",";
+        }
+    }
+    if (out->len > 0) {
+        bytes_append_char(out, '}');
+    }
+}
+
+void gguf_preprocessor_json(bytes *out, const gguf_config_source *from)
+{
+    static const char *const counts[][2] = {{"clip.vision.patch_size", "patch_size"},
+                                            {"clip.vision.spatial_merge_size", "merge_size"},
+                                            {"clip.vision.image_min_pixels", "min_pixels"},
+                                            {"clip.vision.image_max_pixels", "max_pixels"}};
+    static const char *const triples[] = {"image_mean", "image_std"};
+    if (!from->vision) {
+        return;
+    }
+    bytes_append_str(out, "{\"temporal_patch_size\":2");
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        uint64_t n = 0;
+        if (gguf_uint(gguf_find(from->vision, counts[i][0]), &n)) {
+            bytes_printf(out, ",\"%s\":%llu", counts[i][1], (unsigned long long)n);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(triples); i++) {
+        char key[KEY_BYTES];
+        double v[3];
+        snprintf(key, sizeof key, "clip.vision.%s", triples[i]);
+        const gguf_value *found = gguf_find(from->vision, key);
+        if (gguf_number_at(found, 0, &v[0]) && gguf_number_at(found, 1, &v[1]) &&
+            gguf_number_at(found, 2, &v[2])) {
+            bytes_printf(out, ",\"%s\":[%.9g,%.9g,%.9g]", triples[i], v[0], v[1], v[2]);
+        }
+    }
+    bytes_append_char(out, '}');
+}

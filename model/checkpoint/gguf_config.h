@@ -1,0 +1,33 @@
+/* gguf_config: the metadata of a GGUF model as the documents of a folder (config.json,
+ * generation_config.json, preprocessor_config.json). Loading thread.
+ *
+ *     gguf_config_source from = {set, mmproj, "model.gguf", "mmproj.gguf"};
+ *     err = gguf_config_json(&text, &from, &detail);
+ */
+#ifndef PARLEY_MODEL_CHECKPOINT_GGUF_CONFIG_H
+#define PARLEY_MODEL_CHECKPOINT_GGUF_CONFIG_H
+
+#include "base/bytes.h"
+#include "model/checkpoint/gguf_set.h"
+
+typedef struct gguf_config_source {
+    const gguf_set *set;
+    const gguf_file *vision;        /* the mmproj file, or NULL */
+    const char *path, *vision_path; /* for messages */
+} gguf_config_source;
+
+/* Numbers of layers in the file: those of the decoder, then those of the draft head.
+ * ERR_UNSUPPORTED names an architecture that is not known, ERR_CORRUPT a value that is missing or
+ * wrong. */
+MUST_CHECK err_code gguf_config_layers(const gguf_config_source *from, uint64_t *n_layers, uint64_t *n_draft,
+                                       err_detail *detail);
+
+/* Whether its GatedDeltaNet value heads are in tiled order: head h uses key head h % nk. */
+bool gguf_config_is_tiled(const gguf_config_source *from);
+
+/* Appends the document; the second and third append nothing if there is nothing to say. */
+MUST_CHECK err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail *detail);
+void gguf_generation_json(bytes *out, const gguf_config_source *from);
+void gguf_preprocessor_json(bytes *out, const gguf_config_source *from);
+
+#endif

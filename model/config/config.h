@@ -1,0 +1,70 @@
+/* config: model_config, the immutable recipe that config_load reads. Plain data; names follow
+ * config.json.
+ *
+ *     size_t n = model_config_feature_width(&cfg);
+ */
+#ifndef PARLEY_MODEL_CONFIG_CONFIG_H
+#define PARLEY_MODEL_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MODEL_MAX_LAYERS = 256, MODEL_MAX_STOP_IDS = 16, MODEL_MAX_EXPERTS_USED = 64 };
+
+typedef enum layer_kind { LAYER_DELTANET, LAYER_ATTENTION } layer_kind;
+
+typedef struct model_config {
+    char family[48]; /* model_type at the top level: "qwen3_5_moe" */
+    int32_t vocab_size, hidden_size, n_layers;
+    int32_t intermediate_size; /* of the dense feed-forward part; 0 if every layer has experts */
+    int32_t n_heads, n_kv_heads, head_dim;
+    layer_kind layers[MODEL_MAX_LAYERS];
+    int32_t n_attention_layers, n_deltanet_layers;
+    bool attention_gate;     /* q_proj holds for each head a query and the gate of its output */
+    bool zero_centred_norms; /* published as w and used as 1 + w */
+    /* experts; zeros if there are none */
+    bool has_experts[MODEL_MAX_LAYERS];
+    int32_t n_experts, n_experts_used, expert_size;
+    int32_t shared_expert_size; /* 0: there is none */
+    bool norm_expert_weights;   /* the weights of the experts used are divided by their sum */
+    /* GatedDeltaNet */
+    int32_t delta_n_k, delta_n_v, delta_dk, delta_dv, conv_kernel;
+    bool delta_tiled; /* value head h reads key head h % n_k, not h / (n_v / n_k); a property of the file */
+    /* rotary positions */
+    double rope_theta;
+    int32_t rope_pairs;       /* head_dim * partial_rotary_factor / 2 */
+    int32_t mrope_section[3]; /* T, H, W */
+    bool mrope_interleaved;
+    bool rope_bf16; /* frequencies rounded to bf16; see model_open_options */
+    float rms_norm_eps;
+    bool tie_word_embeddings;
+    int32_t max_position_embeddings;
+    int32_t n_mtp_layers; /* 0 or 1, from the config; model_has_mtp says whether the tensors are there */
+    /* special ids, -1 if absent */
+    int32_t image_token_id, video_token_id, vision_start_token_id, vision_end_token_id;
+    int32_t stop_ids[MODEL_MAX_STOP_IDS]; /* generation_config eos united with the tokenizer's eos */
+    int32_t n_stop_ids;
+    char eos_token[64];  /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
+    bool has_vision;     /* a vision_config is present */
+    int32_t n_deepstack; /* first layers behind which the vision tower's inner features are added */
+    /* generation_config.json; has_* false where the file is silent */
+    bool do_sample;
+    float temperature, top_p, min_p, repetition_penalty;
+    int32_t top_k;
+} model_config;
+
+/* Floats of a row that the vision encoder gives for a placeholder: its embedding, then what is
+ * added behind each of the first n_deepstack layers. */
+static inline size_t model_config_feature_width(const model_config *cfg)
+{
+    return (size_t)cfg->hidden_size * (1 + (size_t)cfg->n_deepstack);
+}
+
+/* Whether the id ends an answer. */
+bool model_config_is_stop(const model_config *cfg, int32_t id);
+
+/* Adds an id to stop_ids unless it is there, out of the vocabulary, or the list is full. */
+void model_config_add_stop(model_config *cfg, int64_t id);
+
+#endif

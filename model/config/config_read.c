@@ -1,0 +1,244 @@
+#include "model/config/config_read.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void config_fail(const config_section *s, err_code code, const char *format, ...)
+{
+    char text[ERR_TEXT_MAX];
+    va_list args;
+    if (*s->err) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *s->err = err_set(s->detail, code, "%s: %s", s->path, text);
+}
+
+int32_t config_int(const config_section *s, const char *name, int32_t min, int32_t max, int32_t fallback)
+{
+    const json *v = json_get(s->object, name);
+    int64_t value = fallback;
+    if (v && !json_is(v, JSON_NULL)) {
+        if (!json_int(v, min, max, &value)) {
+            config_fail(s, ERR_INVALID, "\"%s\" must be an integer from %d to %d", name, min, max);
+        }
+    } else if (fallback == INT32_MIN) {
+        config_fail(s, ERR_INVALID, "\"%s\" is missing", name);
+    }
+    return *s->err ? min : (int32_t)value;
+}
+
+static int32_t required(const config_section *s, const char *name, int32_t max)
+{
+    return config_int(s, name, 1, max, INT32_MIN);
+}
+
+double config_number(const config_section *s, const char *name, double min, double max, double fallback)
+{
+    const json *v = json_get(s->object, name);
+    const double value = v && !json_is(v, JSON_NULL) ? json_num(v, NAN) : fallback;
+    if (!(value >= min && value <= max)) {
+        config_fail(s, ERR_INVALID, "\"%s\" must be a number from %g to %g", name, min, max);
+    }
+    return *s->err ? min : value;
+}
+
+void config_expect_word(const config_section *s, const char *name, const char *word, const char *other)
+{
+    const json *v = json_get(s->object, name);
+    const char *text = json_str(v, NULL);
+    const bool fits = text && (strcmp(text, word) == 0 || strcmp(text, other) == 0);
+    if (v && !json_is(v, JSON_NULL) && !fits) {
+        config_fail(s, ERR_UNSUPPORTED, "\"%s\" is \"%.40s\"; only \"%s\" is supported", name,
+                    text ? text : "not a text", word);
+    }
+}
+
+void config_refuse_flag(const config_section *s, const char *name)
+{
+    if (json_is_true(json_get(s->object, name))) {
+        config_fail(s, ERR_UNSUPPORTED, "\"%s\": true is not supported", name);
+    }
+}
+
+void config_read_sizes(model_config *cfg, const config_section *text, const config_defaults *d)
+{
+    cfg->vocab_size = required(text, "vocab_size", CONFIG_MAX_VOCAB);
+    cfg->hidden_size = required(text, "hidden_size", CONFIG_MAX_WIDTH);
+    cfg->n_layers = required(text, "num_hidden_layers", MODEL_MAX_LAYERS);
+    cfg->n_heads = required(text, "num_attention_heads", CONFIG_MAX_HEADS);
+    cfg->n_kv_heads = required(text, "num_key_value_heads", CONFIG_MAX_HEADS);
+    cfg->head_dim = config_int(text, "head_dim", 2, CONFIG_MAX_HEAD_DIM, d->head_dim);
+    cfg->max_position_embeddings = config_int(text, "max_position_embeddings", 1, CONFIG_MAX_CONTEXT, 32768);
+    cfg->rms_norm_eps = (float)config_number(text, "rms_norm_eps", 0.0, 1.0, 1e-6);
+    if (cfg->n_heads % cfg->n_kv_heads != 0) {
+        config_fail(text, ERR_INVALID, "%d query heads are not a multiple of %d key heads", cfg->n_heads,
+                    cfg->n_kv_heads);
+    }
+}
+
+/* layer_types as it is in the file. */
+static void read_layer_types(model_config *cfg, const config_section *text, const json *types,
+                             bool all_attention)
+{
+    int32_t i = 0;
+    if (!json_is(types, JSON_ARRAY) || json_len(types) != (size_t)cfg->n_layers) {
+        config_fail(text, ERR_INVALID, "\"layer_types\" must list %d layers", cfg->n_layers);
+        return;
+    }
+    for (const json *v = json_child(types); v; v = json_next(v), i++) {
+        const char *kind = json_str(v, "");
+        if (strcmp(kind, "full_attention") == 0) {
+            cfg->layers[i] = LAYER_ATTENTION;
+        } else if (strcmp(kind, "linear_attention") == 0 && !all_attention) {
+            cfg->layers[i] = LAYER_DELTANET;
+        } else {
+            config_fail(text, ERR_UNSUPPORTED, "layer %d is of type \"%.40s\"", i, kind);
+        }
+    }
+}
+
+void config_read_layers(model_config *cfg, const config_section *text, int32_t interval)
+{
+    const json *types = json_get(text->object, "layer_types");
+    const bool all_attention = interval == 1;
+    if (!all_attention) {
+        interval = config_int(text, "full_attention_interval", 1, MODEL_MAX_LAYERS, interval);
+    }
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->layers[i] = (i + 1) % interval == 0 ? LAYER_ATTENTION : LAYER_DELTANET;
+    }
+    if (types && !json_is(types, JSON_NULL)) {
+        read_layer_types(cfg, text, types, all_attention);
+    }
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->n_attention_layers += cfg->layers[i] == LAYER_ATTENTION;
+        cfg->n_deltanet_layers += cfg->layers[i] == LAYER_DELTANET;
+    }
+}
+
+void config_read_deltanet(model_config *cfg, const config_section *text)
+{
+    if (cfg->n_deltanet_layers == 0) {
+        return;
+    }
+    cfg->delta_n_k = required(text, "linear_num_key_heads", CONFIG_MAX_HEADS);
+    cfg->delta_n_v = required(text, "linear_num_value_heads", CONFIG_MAX_HEADS);
+    cfg->delta_dk = required(text, "linear_key_head_dim", CONFIG_MAX_HEAD_DIM);
+    cfg->delta_dv = required(text, "linear_value_head_dim", CONFIG_MAX_HEAD_DIM);
+    cfg->conv_kernel = config_int(text, "linear_conv_kernel_dim", 1, 64, 4);
+    if (cfg->conv_kernel != 4) {
+        config_fail(text, ERR_UNSUPPORTED, "\"linear_conv_kernel_dim\" is %d; only 4 is supported",
+                    cfg->conv_kernel);
+    }
+    if (cfg->delta_n_v % cfg->delta_n_k != 0) {
+        config_fail(text, ERR_INVALID,
+                    "%d value heads are not a multiple of %d key heads (linear_num_*_heads)", cfg->delta_n_v,
+                    cfg->delta_n_k);
+    }
+}
+
+/* Which axis each pair of a head reads. Without sections all read the first, as text needs. */
+static void read_mrope(model_config *cfg, const config_section *text, const json *params,
+                       const config_defaults *d)
+{
+    const json *sections = json_get(params, "mrope_section");
+    int32_t sum = 0, i = 0;
+    if (!sections && d->mrope_section[0] == 0) {
+        cfg->mrope_section[0] = cfg->rope_pairs;
+        cfg->mrope_interleaved = true;
+        return;
+    }
+    memcpy(cfg->mrope_section, d->mrope_section, sizeof cfg->mrope_section);
+    for (const json *v = json_child(sections); v && i < 3; v = json_next(v), i++) {
+        int64_t n = 0;
+        if (!json_int(v, 0, cfg->rope_pairs, &n)) {
+            config_fail(text, ERR_INVALID, "\"mrope_section\" must hold three counts of pairs");
+        }
+        cfg->mrope_section[i] = (int32_t)n;
+    }
+    for (i = 0; i < 3; i++) {
+        sum += cfg->mrope_section[i];
+    }
+    if ((sections && json_len(sections) != 3) || sum != cfg->rope_pairs) {
+        config_fail(text, ERR_INVALID,
+                    "\"mrope_section\" must be three counts with the sum %d (rotary pairs)", cfg->rope_pairs);
+    }
+    cfg->mrope_interleaved = json_bool(json_get(params, "mrope_interleaved"), true);
+    if (!cfg->mrope_interleaved) {
+        config_fail(text, ERR_UNSUPPORTED, "\"mrope_interleaved\": false is not supported");
+    }
+}
+
+void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d)
+{
+    const json *params = json_get(text->object, "rope_parameters");
+    config_section rope = *text;
+    const double outer_factor = config_number(text, "partial_rotary_factor", 0.0, 1.0, d->rotary_fraction);
+    if (!params) {
+        params = json_get(text->object, "rope_scaling");
+    }
+    if (params && json_is(params, JSON_OBJECT)) {
+        rope.object = params;
+    }
+    config_expect_word(&rope, "rope_type", "default", "default");
+    const double factor = config_number(&rope, "partial_rotary_factor", 0.0, 1.0, outer_factor);
+    if (!json_get(rope.object, "rope_theta")) {
+        rope.object = text->object; /* older exports keep theta beside rope_scaling */
+    }
+    cfg->rope_theta = config_number(&rope, "rope_theta", 1.0, 1e12, NAN);
+    cfg->rope_pairs = (int32_t)(cfg->head_dim * factor) / 2;
+    if (cfg->rope_pairs < 1) {
+        config_fail(text, ERR_INVALID, "\"partial_rotary_factor\" leaves no rotary dimensions");
+    }
+    read_mrope(cfg, text, params, d);
+}
+
+void config_read_dense(model_config *cfg, const config_section *text)
+{
+    for (int32_t i = 0; i < cfg->n_layers && cfg->intermediate_size == 0; i++) {
+        if (!cfg->has_experts[i]) {
+            cfg->intermediate_size = required(text, "intermediate_size", CONFIG_MAX_WIDTH);
+        }
+    }
+}
+
+void config_read_experts(model_config *cfg, const config_section *text, bool shared)
+{
+    /* Newer versions of transformers write the second name for every family. */
+    const bool local = !json_get(text->object, "num_experts") && json_get(text->object, "num_local_experts");
+    cfg->n_experts = required(text, local ? "num_local_experts" : "num_experts", CONFIG_MAX_EXPERTS);
+    cfg->n_experts_used = required(text, "num_experts_per_tok", MODEL_MAX_EXPERTS_USED);
+    if (cfg->n_experts_used > cfg->n_experts) {
+        config_fail(text, ERR_INVALID, "\"num_experts_per_tok\" is %d of %d experts", cfg->n_experts_used,
+                    cfg->n_experts);
+    }
+    cfg->expert_size = required(text, "moe_intermediate_size", CONFIG_MAX_WIDTH);
+    if (shared) {
+        cfg->shared_expert_size = required(text, "shared_expert_intermediate_size", CONFIG_MAX_WIDTH);
+    }
+    const int32_t step = config_int(text, "decoder_sparse_step", 1, MODEL_MAX_LAYERS, 1);
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->has_experts[i] = (i + 1) % step == 0;
+    }
+    for (const json *v = json_child(json_get(text->object, "mlp_only_layers")); v; v = json_next(v)) {
+        int64_t layer = 0;
+        if (!json_int(v, 0, cfg->n_layers - 1, &layer)) {
+            config_fail(text, ERR_INVALID, "\"mlp_only_layers\" must list layers from 0 to %d",
+                        cfg->n_layers - 1);
+        }
+        cfg->has_experts[layer] = false;
+    }
+}
+
+void config_read_mtp(model_config *cfg, const config_section *text, const char *name, int32_t fallback)
+{
+    cfg->n_mtp_layers = config_int(text, name, 0, 64, fallback);
+    if (cfg->n_mtp_layers > 1) {
+        config_fail(text, ERR_UNSUPPORTED, "\"%s\" is %d; at most 1 is supported", name, cfg->n_mtp_layers);
+    }
+}

@@ -1,0 +1,70 @@
+/* config_read: the parts that a family's config reader is put together from. Each reads its fields,
+ * checks them against bounds far above every released model, so that products of dimensions stay
+ * inside size_t and int32_t, and names the field and the file in its error. Loading thread.
+ *
+ *     config_read_sizes(cfg, text, &(config_defaults){.head_dim = 256});
+ *
+ * The first fault of a file is kept: what is read after it gives the least number allowed, and no
+ * message. So a reader asks for one field after the other, and whoever began looks at the fault at
+ * the end.
+ */
+#ifndef PARLEY_MODEL_CONFIG_CONFIG_READ_H
+#define PARLEY_MODEL_CONFIG_CONFIG_READ_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "model/config/config.h"
+
+enum {
+    CONFIG_MAX_WIDTH = 1 << 20, /* hidden, intermediate */
+    CONFIG_MAX_VOCAB = 1 << 24,
+    CONFIG_MAX_HEADS = 4096,
+    CONFIG_MAX_HEAD_DIM = 4096,
+    CONFIG_MAX_EXPERTS = 4096,
+    CONFIG_MAX_CONTEXT = 1 << 26,
+};
+
+/* Where fields are looked for: an object, and the file it came from, for messages. */
+typedef struct config_section {
+    const json *object;
+    const char *path;
+    err_detail *detail;
+    err_code *err; /* the first fault of the file, ERR_OK before */
+} config_section;
+
+/* Keeps a fault, unless there was one before; the path is put in front of the text. */
+void config_fail(const config_section *s, err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* An integer in [min, max]; absent or null gives the fallback (INT32_MIN: the field is
+ * required). */
+int32_t config_int(const config_section *s, const char *name, int32_t min, int32_t max, int32_t fallback);
+/* A finite number in [min, max]; absent or null gives the fallback (NAN: the field is required). */
+double config_number(const config_section *s, const char *name, double min, double max, double fallback);
+/* A text that, where present, must be one of the two words. */
+void config_expect_word(const config_section *s, const char *name, const char *word, const char *other);
+/* A flag that must not be set. */
+void config_refuse_flag(const config_section *s, const char *name);
+
+/* What a family takes for fields that its files may leave out. */
+typedef struct config_defaults {
+    int32_t head_dim;
+    double rotary_fraction;   /* partial_rotary_factor */
+    int32_t mrope_section[3]; /* {0}: positions of text alone, unless the file says otherwise */
+} config_defaults;
+
+/* Vocabulary, widths, layers, heads, context, epsilon. */
+void config_read_sizes(model_config *cfg, const config_section *text, const config_defaults *d);
+/* layer_types, or where it is absent: every `interval`-th layer is attention, where
+ * full_attention_interval overrides the number. 1: all are, and no other kind is accepted. */
+void config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
+void config_read_deltanet(model_config *cfg, const config_section *text);
+void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
+/* The dense width, which is required unless every layer has experts. After config_read_experts. */
+void config_read_dense(model_config *cfg, const config_section *text);
+/* Experts of all layers but those of mlp_only_layers, every decoder_sparse_step-th (absent: all).
+ * shared: there is a shared expert beside them. norm_topk_prob has no part in it. */
+void config_read_experts(model_config *cfg, const config_section *text, bool shared);
+/* How many layers the draft head has, under that name; at most 1 is supported. */
+void config_read_mtp(model_config *cfg, const config_section *text, const char *name, int32_t fallback);
+
+#endif

@@ -1,0 +1,29 @@
+#include "model/config/family.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+static const family *const FAMILIES[] = {&FAMILY_QWEN3_5, &FAMILY_QWEN3_NEXT, &FAMILY_QWEN3,
+                                         &FAMILY_QWEN3_VL};
+
+const family *family_find(const char *model_type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(FAMILIES); i++) {
+        for (const char *const *t = FAMILIES[i]->model_types; *t; t++) {
+            if (strcmp(*t, model_type) == 0) {
+                return FAMILIES[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+void family_list(bytes *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(FAMILIES); i++) {
+        for (const char *const *t = FAMILIES[i]->model_types; *t; t++) {
+            bytes_printf(out, out->len ? ", %s" : "%s", *t);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+#include "server/cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/catalog.h"
+#include "server/service/load_bar.h"
+
+const char *command_default_model(void)
+{
+    static const char *const PLACES[] = {"/../assets/seedling", "/../../assets/seedling",
+                                         "/../share/parley/seedling", "/assets/seedling"};
+    static char path[4096];
+    char program[2048];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0) {
+        return NULL;
+    }
+    program[n] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+    for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+        snprintf(path, sizeof path, "%s%s", program, PLACES[i]);
+        if (access(path, R_OK) == 0) {
+            return path;
+        }
+    }
+    return NULL;
+}
+
+err_code command_find_model(const options *o, const char **model, err_detail *detail)
+{
+    catalog *c = NULL;
+    if (!o->models_dir) {
+        return ERR_OK;
+    }
+    err_code err = catalog_open(&c, o->models_dir, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const catalog_model *found = *model ? catalog_find(c, *model) : NULL;
+    for (size_t i = 0; !*model && !found && i < catalog_count(c); i++) {
+        found = catalog_at(c, i)->error == ERR_OK ? catalog_at(c, i) : NULL;
+    }
+    if (found) {
+        *model = arena_strdup(o->memory, found->path, strlen(found->path));
+        err = *model ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+    } else if (*model && access(*model, F_OK) != 0) {
+        err = catalog_unknown(c, *model, detail);
+    }
+    catalog_close(c);
+    return err;
+}
+
+err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail)
+{
+    load_bar bar;
+    engine_options watched = *eo;
+    load_bar_begin(&bar);
+    watched.on_load = load_bar_on_load;
+    watched.on_load_ctx = &bar;
+    const err_code err = engine_open(out, &watched, detail);
+    load_bar_end(&bar);
+    return err;
+}
+
+int command_fail(err_code err, const err_detail *detail)
+{
+    fprintf(stderr, "parley: %s\n", detail->text);
+    switch (err) {
+    case ERR_NOMEM:
+        return EXIT_MEMORY;
+    case ERR_NOT_FOUND:
+    case ERR_CORRUPT:
+    case ERR_UNSUPPORTED:
+        return EXIT_MODEL;
+    case ERR_INVALID:
+        return OPTIONS_EXIT_USAGE;
+    default:
+        return 1;
+    }
+}
+
+bool command_formats(const options *o, int *layer_bits, int *head_bits)
+{
+    *layer_bits = *head_bits = 0;
+    bool is_known = engine_parse_quantize(o->quantize, layer_bits);
+    *head_bits = *layer_bits ? 8 : 0; /* half of a small model is its head, and it feels 4 bits most */
+    if (o->quantize_head) {
+        is_known = engine_parse_quantize(o->quantize_head, head_bits) && is_known;
+    }
+    return is_known;
+}
+
+bool command_engine_options(engine_options *out, const options *o)
+{
+    const bool caches = o->command == COMMAND_SERVE && strcmp(o->cache_scope, "none") != 0;
+    *out = (engine_options){
+        .model_dir = o->model,
+        .mmproj = o->mmproj,
+        .template_file = o->chat_template_file,
+        .n_ctx = (int32_t)o->ctx_size,
+        .n_parallel = o->command == COMMAND_SERVE ? (int32_t)o->parallel : 1,
+        .n_queue = (int32_t)o->queue,
+        .prefill_chunk = (int32_t)o->batch_size,
+        .cache_type = o->cache_type,
+        .cache_mib = caches ? o->cache_ram : 0,
+        .vision_cache_mib = caches ? o->vision_cache : 0,
+        .mem_limit_mib = o->mem_limit,
+        .share_cache = caches && strcmp(o->cache_scope, "all") == 0,
+        .no_draft = !o->mtp,
+        .n_threads = (size_t)o->threads,
+        .huge_pages = o->huge_pages,
+        .lock_memory = o->mlock,
+        .cpu_mask = ~0u,
+        .video_program = "/proc/self/exe",
+        .max_images = (int32_t)o->max_images,
+        .max_image_pixels = o->max_image_pixels,
+        .videos = {.max_bytes = o->max_video_mib << 20,
+                   .max_pixels = o->max_video_pixels,
+                   .max_frames = (int32_t)o->max_video_frames,
+                   .max_duration_s = (double)o->max_video_duration,
+                   .max_time_s = (double)o->max_video_time,
+                   .max_memory = o->media_mem << 20},
+        .video_outer_pair = o->video_outer_pair,
+        .default_max_tokens = (int32_t)o->n_predict,
+    };
+    gen_params_init(&out->defaults);
+    out->defaults.temperature = (float)o->temperature;
+    out->defaults.top_k = (int32_t)o->top_k;
+    out->defaults.top_p = (float)o->top_p;
+    out->defaults.min_p = (float)o->min_p;
+    out->defaults.repetition_penalty = (float)o->repeat_penalty;
+    out->defaults.presence_penalty = (float)o->presence_penalty;
+    out->defaults.frequency_penalty = (float)o->frequency_penalty;
+    out->defaults.has_seed = o->has_seed;
+    out->defaults.seed = (uint64_t)o->seed;
+    out->defaults.think_tokens = (int32_t)o->reasoning_budget;
+    out->exact = strcmp(o->compute, "exact") == 0;
+    return engine_parse_cpu(o->cpu, &out->cpu_mask) && command_formats(o, &out->layer_bits, &out->head_bits);
+}

@@ -1,0 +1,36 @@
+/* command: what several commands need: the model that is meant, the engine's options from the
+ * command line, errors as exit codes. Main thread.
+ */
+#ifndef PARLEY_SERVER_CLI_COMMAND_H
+#define PARLEY_SERVER_CLI_COMMAND_H
+
+#include "base/err.h"
+#include "engine/engine.h"
+#include "server/cli/options.h"
+
+/* Exit codes: the model is missing or invalid, there is not enough memory. */
+enum { EXIT_MODEL = 3, EXIT_MEMORY = 4 };
+
+/* --quantize and --quantize-head as bits of weights; false if the engine does not know them. */
+bool command_formats(const options *o, int *layer_bits, int *head_bits);
+
+/* Fills engine options from the command line; the event callback stays the caller's. False if the
+ * engine does not know one of their words. */
+bool command_engine_options(engine_options *out, const options *o);
+
+/* engine_open with a bar on the terminal. */
+MUST_CHECK err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail);
+
+/* Makes a path of the name of a model below --models-dir; what is none stays as it is. *model NULL:
+ * the first of them that can be loaded, if there is one. ERR_NOT_FOUND if it is neither a name nor
+ * a path. */
+MUST_CHECK err_code command_find_model(const options *o, const char **model, err_detail *detail);
+
+/* Seedling's folder: where it was installed, or assets/ beside the build folder. Static buffer;
+ * NULL if not found. */
+const char *command_default_model(void);
+
+/* Prints "parley: TEXT" and returns the exit code that belongs to err. */
+int command_fail(err_code err, const err_detail *detail);
+
+#endif

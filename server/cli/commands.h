@@ -1,0 +1,20 @@
+/* commands: what `parley COMMAND` does, a file each: cmd_NAME.c. Each returns the program's exit
+ * code: 0 done, 1 failed, 2 usage, 5 the address is in use, or one of command.h. Main thread.
+ */
+#ifndef PARLEY_SERVER_CLI_COMMANDS_H
+#define PARLEY_SERVER_CLI_COMMANDS_H
+
+#include "engine/engine.h"
+#include "server/cli/options.h"
+
+int command_serve(const options *o);
+int command_run(const options *o);
+int command_bench(const options *o);
+int command_inspect(const options *o);
+int command_convert(const options *o);
+int command_health(const options *o);
+int command_licenses(void);
+/* What `parley serve --check` does; the event callback is set here. */
+int command_check(engine_options *eo);
+
+#endif

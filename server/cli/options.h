@@ -1,0 +1,116 @@
+/* options: what the command line, the environment and config files say, as one struct. Main thread.
+ * Plain data; options_parse.h fills it.
+ *
+ * Precedence: command line, then environment (PARLEY_<FLAG>), then config files, then the model's
+ * own defaults, then built-in. Config files are the one that --config names, or else
+ * /etc/parley/parley.conf and $XDG_CONFIG_HOME/parley/parley.conf (the latter wins). All options
+ * stand in one table, options_table.c.
+ */
+#ifndef PARLEY_SERVER_CLI_OPTIONS_H
+#define PARLEY_SERVER_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum { OPTIONS_MAX_FILES = 16, OPTIONS_MAX_ROWS = 160, OPTIONS_EXIT_USAGE = 2 };
+
+typedef enum command {
+    COMMAND_SERVE,
+    COMMAND_RUN,
+    COMMAND_BENCH,
+    COMMAND_INSPECT,
+    COMMAND_CONVERT,
+    COMMAND_VERSION,
+    COMMAND_HEALTH,
+    COMMAND_MANUAL
+} command;
+
+typedef struct option_file {
+    const char *path;
+    bool is_video;
+} option_file;
+
+/* Who said a value last. */
+typedef enum option_source { SOURCE_STANDARD, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE } option_source;
+
+/* Strings point into argv, the environment or `memory`. 0, -1, NAN or NULL, as the table says: not
+ * given. */
+typedef struct options {
+    command command;
+    /* model */
+    const char *model;
+    const char *models_dir;
+    const char *mmproj;
+    const char *alias;
+    const char *chat_template_file;
+    const char *tool_call_parser;
+    const char *reasoning_field;
+    bool strict_model, model_switch;
+    int64_t reasoning_budget; /* -1: no limit */
+    int64_t ctx_size, parallel, queue, threads, batch_size;
+    const char *cpu, *compute, *quantize, *quantize_head;
+    const char *cache_type, *cache_scope;
+    bool mtp, huge_pages, mlock;
+    int64_t max_images, max_image_pixels;
+    const char *media_domains, *media_path;
+    int64_t max_video_mib, max_video_pixels, max_video_frames;
+    int64_t max_video_duration, max_video_time; /* seconds */
+    bool video_outer_pair;
+    int64_t cache_ram, vision_cache; /* -1: not given */
+    int64_t mem_limit, media_mem;    /* MiB; mem_limit 0: none */
+    /* sampling */
+    int64_t n_predict, top_k; /* top_k -1: not given */
+    double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
+    bool has_seed;
+    int64_t seed;
+    /* server */
+    const char *host;
+    int64_t port;
+    int64_t max_header_kib, max_ws_message_mib, max_conns, max_conns_per_ip;
+    int64_t header_timeout, body_timeout, queue_timeout, request_timeout, step_timeout, keepalive, ws_ping,
+        drain_timeout; /* seconds */
+    int64_t min_body_rate_kib, send_timeout, send_rate_kib, max_ws_queue_kib;
+    const char *on_disconnect;
+    const char *api_key, *api_key_file;
+    bool insecure_no_key;
+    const char *api_prefix;
+    bool metrics, slots;
+    const char *reasoning, *chat_template_kwargs;
+    const char *allowed_hosts, *allowed_origins;
+    int64_t max_body_mib;
+    const char *upload_dir;
+    int64_t max_upload_mib, upload_quota_mib;
+    int64_t upload_expire_min;
+    const char *history;
+    int64_t history_quota_mib;
+    const char *ui_dir;
+    bool ui;
+    /* run */
+    option_file files[OPTIONS_MAX_FILES]; /* images and videos in the order given */
+    int n_files;
+    const char *system;
+    bool thinking;
+    const char *prompt; /* the first word that is not a flag */
+    /* convert */
+    const char *convert_from, *convert_to;
+    /* bench */
+    int64_t bench_prompt, bench_predict, bench_repeat;
+    bool bench_full, csv;
+    bool json;
+    /* manual */
+    const char *page;
+    /* everywhere */
+    const char *log_level, *log_format, *log_file;
+    bool access_log;
+    bool quiet, verbose;
+    const char *config;
+    const char *completion;
+    bool check, print_config, licenses, help, version;
+    /* how it came about */
+    arena *memory;
+    uint8_t sources[OPTIONS_MAX_ROWS]; /* option_source of each row of the table */
+} options;
+
+#endif

@@ -1,0 +1,98 @@
+#include "server/cli/options_table.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/edit_distance.h"
+
+const command_row *option_find_command(const char *name)
+{
+    size_t n;
+    const command_row *commands = option_commands(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_name(const char *row_name, const char *name, size_t len)
+{
+    return row_name && strlen(row_name) == len && memcmp(row_name, name, len) == 0;
+}
+
+const option_row *option_find(const char *name, size_t len, unsigned commands)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (size_t i = 0; i < n; i++) {
+        if ((rows[i].commands & commands) &&
+            (is_name(rows[i].name, name, len) || is_name(rows[i].also, name, len))) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+const option_row *option_find_letters(const char *letters, unsigned commands)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (size_t i = 0; i < n; i++) {
+        if ((rows[i].commands & commands) && rows[i].letters && strcmp(rows[i].letters, letters) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+const option_row *option_nearest(const char *name, unsigned commands)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n), *best = NULL;
+    int best_distance = 4;
+    for (size_t i = 0; i < n; i++) {
+        const int d = edit_distance_between(name, rows[i].name),
+                  e = edit_distance_between(name, rows[i].also);
+        const int nearest = d < e ? d : e;
+        if ((rows[i].commands & commands) && nearest < best_distance) {
+            best_distance = nearest;
+            best = &rows[i];
+        }
+    }
+    return best;
+}
+
+void option_environment_name(char *out, size_t cap, const char *name)
+{
+    snprintf(out, cap, "PARLEY_%s", name);
+    for (char *c = out; *c; c++) {
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+    }
+}
+
+const char *option_group_name(option_group group)
+{
+    static const char *const NAMES[] = {
+        "Model",  "Memory and speed", "Answers",    "Videos",           "Server",
+        "Access", "Uploaded files",   "Kept chats", "For this command", "Program"};
+    _Static_assert(ARRAY_LEN(NAMES) == OPTION_GROUPS, "a group without a name");
+    return NAMES[group];
+}
+
+void option_standard_text(char *out, size_t cap, const option_row *r)
+{
+    out[0] = '\0';
+    if (r->note || r->standard_text) {
+        snprintf(out, cap, "%s", r->note ? r->note : r->standard_text);
+    } else if (r->kind == OPTION_SWITCH) {
+        snprintf(out, cap, "%s", r->place == PLACE_LINE ? "" : r->standard != 0.0 ? "on" : "off");
+    } else if (r->kind == OPTION_INT) {
+        snprintf(out, cap, "%.0f", r->standard);
+    } else if (r->kind == OPTION_NUMBER) {
+        snprintf(out, cap, "%g", r->standard);
+    }
+}

@@ -1,0 +1,289 @@
+#include "server/history/history.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mailbox.h"
+#include "server/api_error.h"
+
+#define MAX_WAITING_BYTES ((size_t)256 << 20) /* of bodies */
+
+struct history {
+    history_store *store; /* the thread's */
+    mailbox *jobs;
+    pthread_t thread;
+    bool is_started;
+    atomic_size_t n_bytes; /* of the bodies that wait */
+    void (*post)(void *ctx, history_reply *r);
+    void *ctx;
+};
+
+static void close_file(file_handle *file)
+{
+    if (file->fd >= 0) {
+        close(file->fd);
+    }
+    file->fd = -1;
+}
+
+history_job *history_job_create(history_verb verb)
+{
+    history_job *job = calloc(1, sizeof *job);
+    if (job) {
+        job->verb = verb;
+        job->limit = LIMIT_HISTORY_PAGE;
+        job->revision = ANY_REVISION;
+        job->file.fd = -1;
+        bytes_init(&job->body, SIZE_MAX / 2);
+    }
+    return job;
+}
+
+void history_job_free(history_job *job)
+{
+    if (job) {
+        bytes_deinit(&job->body);
+        close_file(&job->file);
+        free(job);
+    }
+}
+
+void history_reply_free(history_reply *r)
+{
+    if (r) {
+        bytes_deinit(&r->body);
+        close_file(&r->file);
+        free(r);
+    }
+}
+
+/* ---- the thread ---- */
+
+static int status_of(err_code code, const err_detail *d)
+{
+    static const struct {
+        const char *name;
+        int status;
+    } STATUS[] = {{"revision_conflict", 409}, {"history_full", 507},   {"history_storage_failed", 507},
+                  {"history_damaged", 500},   {"too_many_chats", 413}, {"chat_too_large", 413}};
+    for (size_t i = 0; i < sizeof STATUS / sizeof STATUS[0]; i++) {
+        if (strcmp(d->name, STATUS[i].name) == 0) {
+            return STATUS[i].status;
+        }
+    }
+    api_error e;
+    api_error_from(&e, code, d);
+    return e.status;
+}
+
+static void write_error(history_reply *r, err_code code, const err_detail *d)
+{
+    api_error e;
+    r->status = status_of(code, d);
+    if (d->name[0]) {
+        api_error_set(&e, r->status, d->name, d->param, "%s", d->text);
+    } else {
+        api_error_from(&e, code, d);
+    }
+    bytes extra;
+    bytes_init(&extra, 64);
+    if (r->status == 409) {
+        bytes_printf(&extra, ",\"revision\":%lld", (long long)r->change.revision);
+    }
+    bytes_clear(&r->body);
+    bytes_append_str(&r->body, "{\"error\":");
+    api_error_write(&r->body, &e, bytes_str(&extra));
+    bytes_append_char(&r->body, '}');
+    bytes_deinit(&extra);
+}
+
+static void write_change(history_reply *r)
+{
+    bytes_append_str(&r->body, "{\"id\":");
+    bytes_append_json(&r->body, r->change.id, strlen(r->change.id));
+    bytes_append_str(&r->body, ",\"object\":\"chat\"");
+    if (r->is_deleted) {
+        bytes_append_str(&r->body, ",\"deleted\":true}");
+    } else {
+        bytes_printf(&r->body, ",\"revision\":%lld,\"updated\":%lld}", (long long)r->change.revision,
+                     (long long)r->change.updated);
+    }
+}
+
+static err_code search(history_store *st, history_reply *r, const history_job *job, const json *given,
+                       err_detail *d)
+{
+    const char *words = json_str(json_get(given, "query"), NULL);
+    const char *after = json_str(json_get(given, "after"), "");
+    int64_t limit = job->limit;
+    if (!words) {
+        return err_set_param(d, ERR_INVALID, "query", "missing_field", "query must be the words to look for");
+    }
+    if (!json_is(json_get(given, "limit"), JSON_NULL) &&
+        !json_int(json_get(given, "limit"), 1, LIMIT_HISTORY_PAGE, &limit)) {
+        return err_set_param(d, ERR_INVALID, "limit", "invalid_value", "limit must be a number from 1 to %d",
+                             LIMIT_HISTORY_PAGE);
+    }
+    return history_store_list(st, &r->body, job->scope, (int)limit, after, words, d);
+}
+
+/* The verbs whose body is JSON. */
+static err_code run_parsed(history_store *st, history_reply *r, const history_job *job, err_detail *d)
+{
+    json_doc *doc = NULL;
+    int n = 0;
+    err_code err = json_parse(&doc, bytes_str(&job->body), job->body.len, LIMIT_JSON_DEPTH, d);
+    if (err != ERR_OK) {
+        snprintf(d->name, sizeof d->name, "invalid_json");
+        return err;
+    }
+    const json *given = json_root(doc);
+    switch (job->verb) {
+    case HISTORY_SEARCH:
+        err = search(st, r, job, given, d);
+        break;
+    case HISTORY_PUT:
+        err = history_store_put(st, job->scope, job->id, given, &r->change, d);
+        r->is_changed = err == ERR_OK;
+        if (err == ERR_OK) {
+            write_change(r);
+        }
+        break;
+    default:
+        err = history_store_import(st, job->scope, given, &n, d);
+        r->is_changed = r->is_import = err == ERR_OK;
+        bytes_printf(&r->body, "{\"object\":\"history.import\",\"chats\":%d}", n);
+        break;
+    }
+    json_free(doc);
+    return err;
+}
+
+static err_code run_plain(history_store *st, history_reply *r, const history_job *job, err_detail *d)
+{
+    char hex[2 * HASH_BYTES + 1];
+    err_code err;
+    switch (job->verb) {
+    case HISTORY_INFO:
+        return history_store_info(st, &r->body, job->scope, d);
+    case HISTORY_LIST:
+        return history_store_list(st, &r->body, job->scope, job->limit, job->after, NULL, d);
+    case HISTORY_GET:
+        return history_store_get(st, &r->body, job->scope, job->id, job->since, d);
+    case HISTORY_DELETE:
+        err = history_store_delete(st, job->scope, job->id, job->revision, &r->change, d);
+        r->is_changed = r->is_deleted = err == ERR_OK;
+        write_change(r);
+        return err;
+    case HISTORY_ADD_FILE:
+        hash_hex(hex, job->file.hash, HASH_BYTES);
+        bytes_printf(&r->body, "{\"object\":\"history.file\",\"sha256\":\"%s\",\"bytes\":%llu}", hex,
+                     (unsigned long long)job->file.bytes);
+        return history_store_add_file(st, job->scope, &job->file, d);
+    case HISTORY_GET_FILE:
+        return history_store_open_file(st, job->scope, job->id, &r->file, d);
+    default:
+        return history_store_export(st, job->scope, &r->file, d);
+    }
+}
+
+static void run_job(history *h, const history_job *job)
+{
+    history_reply *r = NULL;
+    err_detail d = {0};
+    while (!(r = calloc(1, sizeof *r))) {
+        usleep(10000); /* what was asked must be answered: some memory comes free */
+    }
+    r->ticket = job->ticket;
+    r->conn = job->conn;
+    r->scope = job->scope;
+    r->status = 200;
+    r->file.fd = -1;
+    bytes_init(&r->body, SIZE_MAX / 2);
+    const bool parses =
+        job->verb == HISTORY_SEARCH || job->verb == HISTORY_PUT || job->verb == HISTORY_IMPORT;
+    const err_code err = (parses ? run_parsed : run_plain)(h->store, r, job, &d);
+    if (err != ERR_OK) {
+        write_error(r, err, &d);
+    }
+    h->post(h->ctx, r);
+}
+
+static void *work(void *ctx)
+{
+    history *h = ctx;
+    void *message;
+    while (mailbox_pop(h->jobs, &message)) {
+        history_job *job = message;
+        run_job(h, job);
+        atomic_fetch_sub(&h->n_bytes, job->body.len);
+        history_job_free(job);
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+err_code history_create(history **out, const history_options *opt, void (*post)(void *ctx, history_reply *r),
+                        void *ctx, err_detail *d)
+{
+    *out = NULL;
+    history *h = calloc(1, sizeof *h);
+    if (!h) {
+        return err_set(d, ERR_NOMEM, "no memory for the history");
+    }
+    h->post = post;
+    h->ctx = ctx;
+    atomic_init(&h->n_bytes, 0);
+    h->jobs = mailbox_create(LIMIT_HISTORY_QUEUE);
+    err_code err =
+        h->jobs ? history_store_open(&h->store, opt, d) : err_set(d, ERR_NOMEM, "no memory for the history");
+    if (err == ERR_OK) {
+        h->is_started = pthread_create(&h->thread, NULL, work, h) == 0;
+        err = h->is_started ? ERR_OK : err_set(d, ERR_NOMEM, "no thread for the history");
+    }
+    if (err != ERR_OK) {
+        history_destroy(h);
+        return err;
+    }
+    *out = h;
+    return ERR_OK;
+}
+
+void history_destroy(history *h)
+{
+    if (!h) {
+        return;
+    }
+    if (h->jobs) {
+        mailbox_close(h->jobs);
+    }
+    if (h->is_started) {
+        pthread_join(h->thread, NULL);
+    }
+    if (h->jobs) {
+        mailbox_destroy(h->jobs, NULL);
+    }
+    history_store_close(h->store);
+    free(h);
+}
+
+err_code history_submit(history *h, history_job *job)
+{
+    /* Only this thread adds, so looking and adding need not be one step. */
+    const size_t n_bytes = job->body.len;
+    if (atomic_load(&h->n_bytes) + n_bytes > MAX_WAITING_BYTES) {
+        return ERR_BUSY;
+    }
+    atomic_fetch_add(&h->n_bytes, n_bytes);
+    if (!mailbox_push(h->jobs, job)) {
+        atomic_fetch_sub(&h->n_bytes, n_bytes);
+        return ERR_BUSY;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,377 @@
+#include "server/media/uploads.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { SLICE_BYTES = 65536, SLICES_PER_STEP = 32 };
+
+void uploads_init(uploads *us, file_store *files)
+{
+    memset(us, 0, sizeof *us);
+    us->files = files;
+}
+
+void uploads_deinit(uploads *us)
+{
+    while (us->n > 0) {
+        uploads_drop(us, us->list[us->n - 1]);
+    }
+}
+
+static void touch(const uploads *us, upload *up)
+{
+    up->expires_at = clock_unix_s() + file_store_get_options(us->files)->expire_s;
+}
+
+/* Frees what has arrived of the upload, and its share of the quota. */
+static void release_content(uploads *us, upload *up)
+{
+    if (up->status == UPLOAD_COMPLETED) {
+        return;
+    }
+    if (up->status == UPLOAD_ASSEMBLING) {
+        file_store_release(us->files, up->facts.scope, up->bytes); /* of the copy */
+    }
+    file_store_abort(us->files, up->facts.scope, up->writer, up->bytes);
+    up->writer = NULL;
+    for (size_t i = 0; i < up->n_parts; i++) {
+        close(up->parts[i].fd);
+    }
+    up->n_parts = 0;
+}
+
+void uploads_drop(uploads *us, upload *up)
+{
+    for (size_t i = 0; i < us->n; i++) {
+        if (us->list[i] == up) {
+            us->n--;
+            memmove(&us->list[i], &us->list[i + 1], (us->n - i) * sizeof *us->list);
+            break;
+        }
+    }
+    release_content(us, up);
+    free(up->parts);
+    free(up->order);
+    free(up);
+}
+
+void uploads_expire(uploads *us, int64_t now_s)
+{
+    for (size_t i = us->n; i-- > 0;) {
+        if (us->list[i]->expires_at <= now_s) {
+            uploads_drop(us, us->list[i]);
+        }
+    }
+}
+
+/* ---- beginning ---- */
+
+/* Makes room by forgetting the oldest finished upload; false if every one is still on its way. */
+static bool forget_finished(uploads *us, uint64_t scope, bool of_scope)
+{
+    for (size_t i = 0; i < us->n; i++) {
+        upload *up = us->list[i];
+        if (up->status == UPLOAD_COMPLETED && (!of_scope || up->facts.scope == scope)) {
+            uploads_drop(us, up);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_room(uploads *us, uint64_t scope)
+{
+    size_t own = 0;
+    for (size_t i = 0; i < us->n; i++) {
+        own += us->list[i]->facts.scope == scope;
+    }
+    return (own < LIMIT_UPLOADS_PER_KEY || forget_finished(us, scope, true)) &&
+           (us->n < LIMIT_UPLOADS || forget_finished(us, scope, false));
+}
+
+err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint64_t n_bytes, upload_kind kind,
+                       err_detail *d)
+{
+    *out = NULL;
+    if (!has_room(us, facts->scope)) {
+        return err_set_param(d, ERR_LIMIT, NULL, "too_many_uploads",
+                             "too many uploads are on their way; finish or cancel some");
+    }
+    err_code err = file_store_reserve(us->files, facts->scope, n_bytes, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    upload *up = calloc(1, sizeof *up);
+    err = up ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for this upload");
+    if (err == ERR_OK && kind == UPLOAD_BY_CHUNKS) {
+        err = file_writer_create(&up->writer, file_store_get_options(us->files)->dir, n_bytes, d);
+    }
+    if (err != ERR_OK) {
+        file_store_release(us->files, facts->scope, n_bytes);
+        free(up);
+        return err;
+    }
+    up->kind = kind;
+    up->facts = *facts;
+    up->bytes = n_bytes;
+    up->handle = ++us->next_handle;
+    up->created_at = clock_unix_s();
+    hash_random_id(up->id, sizeof up->id, "upload_");
+    touch(us, up);
+    us->list[us->n++] = up;
+    *out = up;
+    return ERR_OK;
+}
+
+upload *uploads_find(uploads *us, uint64_t scope, const char *id)
+{
+    for (size_t i = 0; i < us->n; i++) {
+        upload *up = us->list[i];
+        if (up->facts.scope == scope && strcmp(up->id, id) == 0) {
+            touch(us, up);
+            return up;
+        }
+    }
+    return NULL;
+}
+
+upload *uploads_find_handle(uploads *us, uint64_t scope, uint32_t handle)
+{
+    for (size_t i = 0; i < us->n; i++) {
+        upload *up = us->list[i];
+        if (up->facts.scope == scope && up->handle == handle) {
+            touch(us, up);
+            return up;
+        }
+    }
+    return NULL;
+}
+
+/* ---- by chunks ---- */
+
+err_code upload_chunk(upload *up, uint64_t offset, const void *data, size_t n, err_detail *d)
+{
+    if (up->status != UPLOAD_PENDING || offset + n <= up->received) {
+        return ERR_OK; /* it is here already */
+    }
+    if (offset > up->received) {
+        return err_set_param(d, ERR_INVALID, NULL, "upload_offset_mismatch",
+                             "the next byte expected is number %llu, not %llu",
+                             (unsigned long long)up->received, (unsigned long long)offset);
+    }
+    const size_t known = (size_t)(up->received - offset);
+    err_code err = file_writer_add(up->writer, (const char *)data + known, n - known, d);
+    up->received = file_writer_bytes(up->writer);
+    return err;
+}
+
+/* Hands the written file to the store. The bytes set aside for it go with it. */
+static err_code store(uploads *us, upload *up, err_detail *d)
+{
+    file_writer *w = up->writer;
+    up->writer = NULL;
+    err_code err = file_store_add(us->files, w, up->bytes, &up->facts, &up->file, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (up->has_hash && memcmp(up->hash, up->file.hash, HASH_BYTES) != 0) {
+        file_store_delete(us->files, up->facts.scope, up->file.id);
+        return err_set_param(d, ERR_INVALID, NULL, "upload_hash_mismatch",
+                             "what arrived has another SHA-256 than announced; upload it again");
+    }
+    return ERR_OK;
+}
+
+err_code uploads_finish(uploads *us, upload *up, err_detail *d)
+{
+    if (up->status == UPLOAD_COMPLETED) {
+        return ERR_OK;
+    }
+    if (up->received != up->bytes || up->kind != UPLOAD_BY_CHUNKS) {
+        return err_set_param(d, ERR_INVALID, NULL, "upload_incomplete", "%llu of %llu bytes have arrived",
+                             (unsigned long long)up->received, (unsigned long long)up->bytes);
+    }
+    err_code err = store(us, up, d);
+    if (err == ERR_OK) {
+        up->status = UPLOAD_COMPLETED;
+        return ERR_OK;
+    }
+    /* The store has taken both the file and the bytes set aside; what is left holds nothing. */
+    up->bytes = up->received = 0;
+    return err;
+}
+
+/* ---- by parts ---- */
+
+err_code upload_part_begin(const uploads *us, upload *up, file_writer **out, err_detail *d)
+{
+    *out = NULL;
+    if (up->kind != UPLOAD_BY_PARTS || up->status != UPLOAD_PENDING) {
+        return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
+                             "this upload takes no parts (any more)");
+    }
+    return file_writer_create(out, file_store_get_options(us->files)->dir, up->bytes, d);
+}
+
+err_code upload_part_add(upload *up, file_writer *w, const void *data, size_t n, err_detail *d)
+{
+    if (n > up->bytes - up->received) {
+        return err_set_param(d, ERR_LIMIT, NULL, "upload_too_large",
+                             "the parts hold more than the %llu bytes announced",
+                             (unsigned long long)up->bytes);
+    }
+    const uint64_t before = file_writer_bytes(w);
+    err_code err = file_writer_add(w, data, n, d);
+    up->received += file_writer_bytes(w) - before;
+    return err;
+}
+
+void upload_part_abort(upload *up, file_writer *w)
+{
+    if (w) {
+        up->received -= file_writer_bytes(w);
+        file_writer_destroy(w);
+    }
+}
+
+err_code upload_part_end(upload *up, file_writer *w, const upload_part **out, err_detail *d)
+{
+    if (up->status != UPLOAD_PENDING) {
+        upload_part_abort(up, w);
+        return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
+                             "the upload was completed meanwhile");
+    }
+    if (up->n_parts == up->cap_parts) {
+        const size_t cap = up->cap_parts ? 2 * up->cap_parts : 8;
+        upload_part *parts = cap <= LIMIT_UPLOAD_PARTS ? realloc(up->parts, cap * sizeof *parts) : NULL;
+        if (!parts) {
+            upload_part_abort(up, w);
+            return err_set_param(d, ERR_LIMIT, NULL, "too_many_parts", "an upload may have %d parts",
+                                 LIMIT_UPLOAD_PARTS);
+        }
+        up->parts = parts;
+        up->cap_parts = cap;
+    }
+    uint8_t unused[HASH_BYTES];
+    upload_part *part = &up->parts[up->n_parts++];
+    part->bytes = file_writer_bytes(w);
+    part->fd = file_writer_finish(w, unused);
+    hash_random_id(part->id, sizeof part->id, "part_");
+    *out = part;
+    return ERR_OK;
+}
+
+static bool find_part(const upload *up, const char *id, size_t *at)
+{
+    for (size_t i = 0; i < up->n_parts; i++) {
+        if (strcmp(up->parts[i].id, id) == 0) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the client's order into up->order; the bytes must be those announced. */
+static err_code read_order(upload *up, const char *const *ids, size_t n, err_detail *d)
+{
+    uint64_t total = 0;
+    free(up->order);
+    up->n_order = up->next = 0;
+    up->next_at = 0;
+    up->order = n <= LIMIT_UPLOAD_PARTS ? calloc(n + 1, sizeof *up->order) : NULL;
+    if (!up->order) {
+        return err_set(d, ERR_NOMEM, "no memory for this upload");
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0;
+        if (!find_part(up, ids[i], &at)) {
+            return err_set_param(d, ERR_INVALID, "part_ids", "upload_part_not_found",
+                                 "part_ids[%zu] is not part of this upload", i);
+        }
+        up->order[up->n_order++] = at;
+        total += up->parts[at].bytes;
+    }
+    return total == up->bytes ? ERR_OK
+                              : err_set_param(d, ERR_INVALID, "part_ids", "upload_incomplete",
+                                              "these parts hold %llu bytes; %llu were announced",
+                                              (unsigned long long)total, (unsigned long long)up->bytes);
+}
+
+err_code uploads_assemble(uploads *us, upload *up, const char *const *ids, size_t n, err_detail *d)
+{
+    if (up->kind != UPLOAD_BY_PARTS || up->status != UPLOAD_PENDING) {
+        return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
+                             "this upload cannot be completed now");
+    }
+    err_code err = read_order(up, ids, n, d);
+    if (err == ERR_OK) {
+        err = file_store_begin(us->files, up->facts.scope, &up->writer, up->bytes, d);
+    }
+    if (err == ERR_OK) {
+        up->status = UPLOAD_ASSEMBLING;
+    }
+    return err;
+}
+
+static err_code copy_slice(upload *up, err_detail *d)
+{
+    char slice[SLICE_BYTES];
+    const upload_part *part = &up->parts[up->order[up->next]];
+    const int64_t n = file_read_at(part->fd, slice, sizeof slice, up->next_at);
+    if (n < 0 || (n == 0 && up->next_at < part->bytes)) {
+        return err_set_param(d, ERR_IO, NULL, "upload_storage_failed",
+                             "the server lost a part of this upload");
+    }
+    up->next_at += (uint64_t)n;
+    if (up->next_at >= part->bytes) {
+        up->next++;
+        up->next_at = 0;
+    }
+    return file_writer_add(up->writer, slice, (size_t)n, d);
+}
+
+err_code uploads_step(uploads *us, upload *up, bool *done, err_detail *d)
+{
+    err_code err = ERR_OK;
+    *done = false;
+    for (int i = 0; i < SLICES_PER_STEP && up->next < up->n_order && err == ERR_OK; i++) {
+        err = copy_slice(up, d);
+    }
+    if (err != ERR_OK) {
+        file_store_abort(us->files, up->facts.scope, up->writer, up->bytes);
+        up->writer = NULL;
+        up->status = UPLOAD_PENDING;
+        return err;
+    }
+    if (up->next < up->n_order) {
+        return ERR_OK;
+    }
+    err = store(us, up, d);
+    up->status = UPLOAD_PENDING; /* the copy's bytes are the store's now */
+    if (err == ERR_OK) {
+        release_content(us, up);
+        up->status = UPLOAD_COMPLETED;
+        *done = true;
+    }
+    return err;
+}
+
+void upload_api_error(api_error *e, err_code code, const err_detail *d)
+{
+    static const struct {
+        const char *name;
+        int status;
+    } STATUS[] = {{"upload_too_large", 413}, {"upload_quota_exceeded", 413}, {"too_many_files", 413},
+                  {"too_many_uploads", 429}, {"too_many_parts", 413},        {"upload_storage_failed", 507}};
+    for (size_t i = 0; i < sizeof STATUS / sizeof STATUS[0]; i++) {
+        if (strcmp(d->name, STATUS[i].name) == 0) {
+            api_error_set(e, STATUS[i].status, d->name, d->param, "%s", d->text);
+            return;
+        }
+    }
+    api_error_from(e, code, d);
+}

@@ -1,0 +1,102 @@
+/* uploads: files on their way: what is announced, what has arrived, and how it becomes a stored
+ * file. Loop thread.
+ *
+ *     upload *up; uploads_begin(&us, &up, &facts, n_bytes, UPLOAD_BY_CHUNKS, &detail);
+ *     upload_chunk(up, offset, data, n, &detail);  ...  uploads_finish(&us, up, &detail);   // up->file
+ *
+ * Two kinds: by chunks in order (WebSocket), or by parts, each a file of its own until the client
+ * names their order (POST /v1/uploads); those are then put together slice by slice, so that the
+ * loop never stalls. An upload lives apart from any connection: whoever has the key and the id may
+ * go on with it. A finished one is remembered, so that a client that lost the last reply can ask
+ * again.
+ */
+#ifndef PARLEY_SERVER_MEDIA_UPLOADS_H
+#define PARLEY_SERVER_MEDIA_UPLOADS_H
+
+#include "base/limits.h"
+#include "server/api_error.h"
+#include "server/media/file_store.h"
+
+typedef enum upload_kind { UPLOAD_BY_CHUNKS, UPLOAD_BY_PARTS } upload_kind;
+typedef enum upload_status { UPLOAD_PENDING, UPLOAD_ASSEMBLING, UPLOAD_COMPLETED } upload_status;
+
+/* A part that has arrived whole. */
+typedef struct upload_part {
+    char id[FILE_ID_MAX];
+    int fd;
+    uint64_t bytes;
+} upload_part;
+
+typedef struct upload {
+    char id[FILE_ID_MAX];
+    uint32_t handle; /* names it in binary frames */
+    upload_kind kind;
+    upload_status status;
+    file_facts facts;
+    uint64_t bytes;    /* announced; set aside in the store until the upload ends */
+    uint64_t received; /* chunks: how far; parts: of all that arrived or is arriving */
+    bool has_hash;
+    uint8_t hash[HASH_BYTES]; /* what the client says the content's is */
+    file_writer *writer;      /* chunks, and the whole while parts are put together */
+    upload_part *parts;
+    size_t n_parts, cap_parts;
+    size_t *order; /* indices into parts, while they are put together */
+    size_t n_order, next;
+    uint64_t next_at; /* offset within that part */
+    stored_file file; /* UPLOAD_COMPLETED */
+    int64_t created_at, expires_at;
+    /* for the server: who sends or waits, and what it was told */
+    uint64_t conn;
+    uint64_t told; /* bytes acknowledged */
+    bool ack_due, gap_told;
+} upload;
+
+typedef struct uploads {
+    file_store *files;
+    upload *list[LIMIT_UPLOADS]; /* in order of creation */
+    size_t n;
+    uint32_t next_handle;
+} uploads;
+
+void uploads_init(uploads *us, file_store *files);
+void uploads_deinit(uploads *us);
+
+/* ERR_LIMIT: upload_too_large, upload_quota_exceeded, too_many_uploads; ERR_IO:
+ * upload_storage_failed; ERR_NOMEM. */
+MUST_CHECK err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint64_t n_bytes,
+                                  upload_kind kind, err_detail *detail);
+/* NULL if the owner has no such upload. */
+upload *uploads_find(uploads *us, uint64_t scope, const char *id);
+upload *uploads_find_handle(uploads *us, uint64_t scope, uint32_t handle);
+/* Forgets the upload and what has arrived. */
+void uploads_drop(uploads *us, upload *up);
+/* Forgets uploads of which nothing was heard for long. */
+void uploads_expire(uploads *us, int64_t now_s);
+
+/* Takes what is new of data[0..n) at `offset`. ERR_INVALID (upload_offset_mismatch) behind a gap,
+ * ERR_LIMIT (upload_too_large) beyond what was announced, ERR_IO. */
+MUST_CHECK err_code upload_chunk(upload *up, uint64_t offset, const void *data, size_t n, err_detail *detail);
+/* Ends an upload by chunks: up->file. ERR_INVALID: upload_incomplete; upload_hash_mismatch, after
+ * which the upload is of no use and must be dropped, as after ERR_LIMIT. */
+MUST_CHECK err_code uploads_finish(uploads *us, upload *up, err_detail *detail);
+
+/* A part: opens a file for it; its bytes are counted with upload_part_add, and it is kept or given
+ * up at its end. */
+MUST_CHECK err_code upload_part_begin(const uploads *us, upload *up, file_writer **out, err_detail *detail);
+MUST_CHECK err_code upload_part_add(upload *up, file_writer *w, const void *data, size_t n,
+                                    err_detail *detail);
+/* Destroys the writer in every case. ERR_LIMIT: too_many_parts. */
+MUST_CHECK err_code upload_part_end(upload *up, file_writer *w, const upload_part **out, err_detail *detail);
+void upload_part_abort(upload *up, file_writer *w);
+
+/* Puts the parts together in the order of ids[0..n). ERR_INVALID: upload_part_not_found,
+ * upload_incomplete. */
+MUST_CHECK err_code uploads_assemble(uploads *us, upload *up, const char *const *ids, size_t n,
+                                     err_detail *detail);
+/* Copies one slice; *done when the upload is complete. On an error it is pending again. */
+MUST_CHECK err_code uploads_step(uploads *us, upload *up, bool *done, err_detail *detail);
+
+/* A failure of the store or of an upload as clients see it. */
+void upload_api_error(api_error *e, err_code code, const err_detail *detail);
+
+#endif

@@ -1,0 +1,244 @@
+#include "server/protocol/dialects/chat_reply.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static void write_identity(bytes *out, const chat_reply_meta *m, const char *object)
+{
+    bytes_printf(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%lld,\"model\":", m->id, object,
+                 (long long)m->created);
+    bytes_append_json(out, m->model, strlen(m->model));
+    bytes_printf(out, ",\"system_fingerprint\":\"%s\"", m->fingerprint);
+}
+
+static void write_logprobs(bytes *out, const char *entries)
+{
+    if (entries) {
+        bytes_printf(out, ",\"logprobs\":{\"content\":[%s],\"refusal\":null}", entries);
+    } else {
+        bytes_append_str(out, ",\"logprobs\":null");
+    }
+}
+
+/* The field or fields that hold the thoughts. */
+static void write_reasoning(bytes *out, const chat_reply_meta *m, const bytes *text)
+{
+    const char *field = m->reasoning_field ? m->reasoning_field : "content";
+    const bool both = strcmp(field, "both") == 0;
+    if (both || strcmp(field, "content") == 0) {
+        bytes_append_str(out, "\"reasoning_content\":");
+        bytes_append_json(out, bytes_str(text), text->len);
+    }
+    if (both || strcmp(field, "reasoning") == 0) {
+        bytes_append_str(out, both ? ",\"reasoning\":" : "\"reasoning\":");
+        bytes_append_json(out, bytes_str(text), text->len);
+    }
+}
+
+/* Begins a call: {"id":..,"type":"function","function":{"name":..,"arguments": */
+static void write_call_head(bytes *out, const bytes *name)
+{
+    char id[48];
+    hash_random_id(id, sizeof id, "call_");
+    bytes_printf(out, "\"id\":\"%s\",\"type\":\"function\",\"function\":{\"name\":", id);
+    bytes_append_json(out, bytes_str(name), name->len);
+    bytes_append_str(out, ",\"arguments\":");
+}
+
+/* Appends the text of a content piece; a paragraph of its own if a call stood before it. */
+static void add_content(bytes *out, chat_reply_state *state, const bytes *text)
+{
+    bytes_append_str(out, state->needs_gap ? "\n\n" : "");
+    bytes_append(out, text->data, text->len);
+    state->has_content = true;
+    state->needs_gap = false;
+}
+
+/* The calls of a whole reply, with the comma in front; nothing if there are none. */
+static void write_calls(bytes *out, const reply_pieces *pieces)
+{
+    int n = 0;
+    for (size_t i = 0; i < pieces->n; i++) {
+        const reply_piece *p = &pieces->items[i];
+        const reply_piece *next = i + 1 < pieces->n ? p + 1 : NULL;
+        if (p->kind != REPLY_CALL) {
+            continue;
+        }
+        bytes_append_str(out, n++ ? ",{" : ",\"tool_calls\":[{");
+        write_call_head(out, &p->text);
+        bool has_arguments = next && next->kind == REPLY_ARGUMENTS;
+        bytes_append_json(out, has_arguments ? bytes_str(&next->text) : "",
+                          has_arguments ? next->text.len : 0);
+        bytes_append_str(out, "}}");
+    }
+    bytes_append_str(out, n ? "]" : "");
+}
+
+void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces, const char *logprobs,
+                      const char *finish, const reply_usage *usage, const gen_timings *t)
+{
+    bytes content, reasoning;
+    chat_reply_state state = {0};
+    bytes_init(&content, SIZE_MAX / 2);
+    bytes_init(&reasoning, SIZE_MAX / 2);
+    for (size_t i = 0; i < pieces->n; i++) {
+        const reply_piece *p = &pieces->items[i];
+        if (p->kind == REPLY_CONTENT) {
+            add_content(&content, &state, &p->text);
+        } else if (p->kind == REPLY_REASONING) {
+            bytes_append(&reasoning, p->text.data, p->text.len);
+        } else if (p->kind == REPLY_CALL) {
+            state.n_calls++;
+            state.needs_gap = state.has_content;
+        }
+    }
+    write_identity(out, m, "chat.completion");
+    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":");
+    if (content.len == 0 && state.n_calls > 0) {
+        bytes_append_str(out, "null");
+    } else {
+        bytes_append_json(out, bytes_str(&content), content.len);
+    }
+    if (reasoning.len > 0) {
+        bytes_append_char(out, ',');
+        write_reasoning(out, m, &reasoning);
+    }
+    out->failed = out->failed || content.failed || reasoning.failed;
+    bytes_deinit(&content);
+    bytes_deinit(&reasoning);
+    write_calls(out, pieces);
+    bytes_append_str(out, ",\"refusal\":null}");
+    write_logprobs(out, logprobs);
+    bytes_printf(out, ",\"finish_reason\":\"%s\"}],\"usage\":", finish);
+    reply_json_usage(out, usage);
+    bytes_append_str(out, ",\"timings\":");
+    reply_json_timings(out, t);
+    bytes_append_char(out, '}');
+}
+
+static void begin_chunk(bytes *out, const chat_reply_meta *m)
+{
+    bytes_append_str(out, "data: ");
+    write_identity(out, m, "chat.completion.chunk");
+    if (m->include_usage) {
+        bytes_append_str(out, ",\"usage\":null");
+    }
+}
+
+static void end_chunk(bytes *out)
+{
+    bytes_append_str(out, "}\n\n");
+}
+
+void chat_reply_first(bytes *out, const chat_reply_meta *m)
+{
+    begin_chunk(out, m);
+    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+                          "\"logprobs\":null,\"finish_reason\":null}]");
+    end_chunk(out);
+}
+
+static void write_delta(bytes *out, const chat_reply_meta *m, const bytes *delta, const char *logprobs,
+                        const gen_timings *t)
+{
+    begin_chunk(out, m);
+    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"delta\":{");
+    bytes_append(out, delta->data, delta->len);
+    bytes_append_char(out, '}');
+    write_logprobs(out, logprobs);
+    bytes_append_str(out, ",\"finish_reason\":null}]");
+    if (t) {
+        bytes_append_str(out, ",\"timings\":");
+        reply_json_timings(out, t);
+    }
+    end_chunk(out);
+}
+
+/* The members of a delta; empty for a piece that needs no chunk. */
+static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state *state, const reply_piece *p)
+{
+    bytes text;
+    switch (p->kind) {
+    case REPLY_REASONING:
+        write_reasoning(delta, m, &p->text);
+        break;
+    case REPLY_CONTENT:
+        bytes_init(&text, SIZE_MAX / 2);
+        add_content(&text, state, &p->text);
+        bytes_append_str(delta, "\"content\":");
+        bytes_append_json(delta, bytes_str(&text), text.len);
+        bytes_deinit(&text);
+        break;
+    case REPLY_CALL:
+        bytes_printf(delta, "\"tool_calls\":[{\"index\":%d,", state->n_calls++);
+        write_call_head(delta, &p->text);
+        bytes_append_str(delta, "\"\"}}]");
+        state->needs_gap = state->has_content;
+        break;
+    case REPLY_ARGUMENTS:
+        bytes_printf(delta, "\"tool_calls\":[{\"index\":%d,\"function\":{\"arguments\":", state->n_calls - 1);
+        bytes_append_json(delta, bytes_str(&p->text), p->text.len);
+        bytes_append_str(delta, "}}]");
+        break;
+    default:
+        break;
+    }
+}
+
+bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *state,
+                      const reply_pieces *pieces, const char *logprobs, const gen_timings *t)
+{
+    bool sent = false;
+    bytes delta;
+    bytes_init(&delta, SIZE_MAX / 2);
+    for (size_t i = 0; i < pieces->n; i++) {
+        bool first_content = pieces->items[i].kind == REPLY_CONTENT && !sent;
+        write_piece(&delta, m, state, &pieces->items[i]);
+        if (delta.len > 0) {
+            write_delta(out, m, &delta, first_content ? logprobs : NULL, t);
+        }
+        sent = sent || first_content;
+        out->failed = out->failed || delta.failed;
+        bytes_clear(&delta);
+    }
+    bytes_deinit(&delta);
+    return sent;
+}
+
+void chat_reply_progress(bytes *out, const chat_reply_meta *m, int32_t total, int32_t cache,
+                         int32_t processed, double ms)
+{
+    begin_chunk(out, m);
+    bytes_printf(out,
+                 ",\"choices\":[],\"prompt_progress\":{\"total\":%d,\"cache\":%d,\"processed\":%d,"
+                 "\"time_ms\":%.0f}",
+                 total, cache, processed, ms);
+    end_chunk(out);
+}
+
+void chat_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const reply_usage *usage,
+                     const gen_timings *t)
+{
+    begin_chunk(out, m);
+    bytes_printf(out, ",\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,\"finish_reason\":\"%s\"}]",
+                 finish);
+    bytes_append_str(out, ",\"timings\":");
+    reply_json_timings(out, t);
+    end_chunk(out);
+    if (m->include_usage) {
+        bytes_append_str(out, "data: ");
+        write_identity(out, m, "chat.completion.chunk");
+        bytes_append_str(out, ",\"choices\":[],\"usage\":");
+        reply_json_usage(out, usage);
+        end_chunk(out);
+    }
+    bytes_append_str(out, "data: [DONE]\n\n");
+}
+
+void chat_reply_error(bytes *out, const api_error *e)
+{
+    bytes_append_str(out, "data: ");
+    api_error_write_body(out, e);
+    bytes_append_str(out, "\n\n");
+}

@@ -1,0 +1,138 @@
+#include "server/protocol/dialects/completion_reply.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+enum { ENTRY_DEPTH = 8 };
+
+static void begin(bytes *out, const chat_reply_meta *m)
+{
+    bytes_printf(out, "{\"id\":\"%s\",\"object\":\"text_completion\",\"created\":%lld,\"model\":", m->id,
+                 (long long)m->created);
+    bytes_append_json(out, m->model, strlen(m->model));
+    bytes_printf(out, ",\"system_fingerprint\":\"%s\",\"choices\":[", m->fingerprint);
+}
+
+/* {"token": logprob, ..} of the alternatives of one token. */
+static void write_top(bytes *out, const json *entry)
+{
+    bool is_first = true;
+    bytes_append_char(out, '{');
+    for (const json *v = json_child(json_get(entry, "top_logprobs")); v; v = json_next(v)) {
+        bytes_append_str(out, is_first ? "" : ",");
+        json_write(out, json_get(v, "token"));
+        bytes_append_char(out, ':');
+        json_write(out, json_get(v, "logprob"));
+        is_first = false;
+    }
+    bytes_append_char(out, '}');
+}
+
+/* The four parallel lists of this older form, from the entries that a chat's reply shows as they
+ * are. */
+static void write_logprobs(bytes *out, const char *entries)
+{
+    static const char *const LISTS[] = {"token", "logprob"};
+    static const char *const NAMES[] = {"tokens", "token_logprobs"};
+    bytes text;
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    if (!entries) {
+        bytes_append_str(out, "null");
+        return;
+    }
+    bytes_init(&text, SIZE_MAX / 2);
+    bytes_printf(&text, "[%s]", entries);
+    if (json_parse(&doc, bytes_str(&text), text.len, ENTRY_DEPTH, &d) != ERR_OK) {
+        out->failed = true;
+    }
+    const json *list = doc ? json_root(doc) : NULL;
+    for (int k = 0; k < 2; k++) {
+        bytes_printf(out, "%s\"%s\":[", k ? "]," : "{", NAMES[k]);
+        for (const json *v = json_child(list); v; v = json_next(v)) {
+            json_write(out, json_get(v, LISTS[k]));
+            bytes_append_str(out, json_next(v) ? "," : "");
+        }
+    }
+    bytes_append_str(out, "],\"top_logprobs\":[");
+    for (const json *v = json_child(list); v; v = json_next(v)) {
+        write_top(out, v);
+        bytes_append_str(out, json_next(v) ? "," : "");
+    }
+    bytes_append_str(out, "]}");
+    json_free(doc);
+    bytes_deinit(&text);
+}
+
+static void write_choice(bytes *out, const reply_pieces *pieces, const char *logprobs, const char *finish)
+{
+    bytes text;
+    bytes_init(&text, SIZE_MAX / 2);
+    for (size_t i = 0; pieces && i < pieces->n; i++) {
+        bytes_append(&text, pieces->items[i].text.data, pieces->items[i].text.len);
+    }
+    bytes_append_str(out, "{\"index\":0,\"text\":");
+    bytes_append_json(out, bytes_str(&text), text.len);
+    bytes_append_str(out, ",\"logprobs\":");
+    write_logprobs(out, logprobs);
+    bytes_append_str(out, ",\"finish_reason\":");
+    if (finish) {
+        bytes_printf(out, "\"%s\"}]", finish);
+    } else {
+        bytes_append_str(out, "null}]");
+    }
+    out->failed = out->failed || text.failed;
+    bytes_deinit(&text);
+}
+
+static void write_timings(bytes *out, const gen_timings *t)
+{
+    if (t) {
+        bytes_append_str(out, ",\"timings\":");
+        reply_json_timings(out, t);
+    }
+}
+
+void completion_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
+                            const char *logprobs, const char *finish, const reply_usage *usage,
+                            const gen_timings *t)
+{
+    begin(out, m);
+    write_choice(out, pieces, logprobs, finish);
+    bytes_append_str(out, ",\"usage\":");
+    reply_json_usage(out, usage);
+    write_timings(out, t);
+    bytes_append_char(out, '}');
+}
+
+static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
+                        const char *logprobs, const char *finish, const gen_timings *t)
+{
+    bytes_append_str(out, "data: ");
+    begin(out, m);
+    write_choice(out, pieces, logprobs, finish);
+    bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
+    write_timings(out, t);
+    bytes_append_str(out, "}\n\n");
+}
+
+void completion_reply_delta(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
+                            const char *logprobs, const gen_timings *t)
+{
+    write_chunk(out, m, pieces, logprobs, NULL, t);
+}
+
+void completion_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const reply_usage *usage,
+                           const gen_timings *t)
+{
+    write_chunk(out, m, NULL, NULL, finish, t);
+    if (m->include_usage) {
+        bytes_append_str(out, "data: ");
+        begin(out, m);
+        bytes_append_str(out, "],\"usage\":");
+        reply_json_usage(out, usage);
+        bytes_append_str(out, "}\n\n");
+    }
+    bytes_append_str(out, "data: [DONE]\n\n");
+}

@@ -1,0 +1,27 @@
+/* completion_request: the body of POST /v1/completions: a raw prompt that is continued, no chat
+ * template. Prep threads.
+ *
+ *     completion_prompt prompt;
+ *     err = completion_request_parse(&r, &prompt, text, len, engine_get_info(e), &detail);
+ *     err = completion_request_prepare(&request, &r, &prompt, e, &detail);
+ */
+#ifndef PARLEY_SERVER_PROTOCOL_DIALECTS_COMPLETION_REQUEST_H
+#define PARLEY_SERVER_PROTOCOL_DIALECTS_COMPLETION_REQUEST_H
+
+#include "server/protocol/api_request.h"
+
+/* The prompt, as text or as token ids; both live as long as the api_request. */
+typedef struct completion_prompt {
+    const char *text; /* NULL: ids */
+    const int32_t *ids;
+    size_t n_ids;
+} completion_prompt;
+
+/* Fills r (without messages) and *prompt. ERR_INVALID and ERR_UNSUPPORTED name the field. */
+MUST_CHECK err_code completion_request_parse(api_request *r, completion_prompt *prompt, const char *text,
+                                             size_t len, const engine_info *info, err_detail *d);
+
+MUST_CHECK err_code completion_request_prepare(gen_request **out, const api_request *r,
+                                               const completion_prompt *prompt, engine *e, err_detail *d);
+
+#endif

@@ -1,0 +1,53 @@
+/* messages_reply: the reply of Anthropic's POST /v1/messages: one message of blocks, or events.
+ * Loop thread; plain text building. The counterpart of chat_reply, from the same pieces.
+ *
+ *     messages_reply_meta m = {.id = "msg_..", .model = "seedling", .usage = answer_usage(a)};
+ *     messages_reply_first(&sse, &m);
+ *     messages_reply_delta(&sse, &state, &pieces);
+ *     m.stop_reason = "end_turn"; m.usage = ..;
+ *     messages_reply_last(&sse, &m, &state);
+ *
+ * Thoughts carry an empty signature. A call cut off by the end of the answer has the input {} in a
+ * complete reply.
+ */
+#ifndef PARLEY_SERVER_PROTOCOL_DIALECTS_MESSAGES_REPLY_H
+#define PARLEY_SERVER_PROTOCOL_DIALECTS_MESSAGES_REPLY_H
+
+#include <stdbool.h>
+
+#include "server/api_error.h"
+#include "server/protocol/reply_json.h"
+#include "server/protocol/output/reply_pieces.h"
+
+typedef struct messages_reply_meta {
+    const char *id, *model;
+    const char *stop_reason;   /* "end_turn", "max_tokens", "stop_sequence", "tool_use" */
+    const char *stop_sequence; /* the one that was found, or NULL */
+    reply_usage usage;         /* so far */
+} messages_reply_meta;
+
+/* State carried between events of an answer. Starts all zero. */
+typedef struct messages_reply_state {
+    int n_blocks;    /* begun */
+    bool is_open;    /* the last of them goes on ... */
+    reply_kind kind; /* ... and is of this kind; REPLY_CALL for calls */
+} messages_reply_state;
+
+/* The event that keeps a silent stream alive. */
+#define MESSAGES_REPLY_PING "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+
+void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces);
+
+/* Events, each a complete "event: ..\ndata: ..\n\n". message_start: */
+void messages_reply_first(bytes *out, const messages_reply_meta *m);
+/* content_block_start, _delta and _stop of new pieces. */
+void messages_reply_delta(bytes *out, messages_reply_state *state, const reply_pieces *pieces);
+/* The end of the open block, message_delta with reason and usage, message_stop. */
+void messages_reply_last(bytes *out, const messages_reply_meta *m, messages_reply_state *state);
+/* A failure in the middle: the event "error"; nothing follows. */
+void messages_reply_error(bytes *out, const api_error *e);
+
+/* {"type":"error","error":{"type","message"}}: the body of every failure on these routes. */
+void messages_reply_error_body(bytes *out, const api_error *e);
+
+#endif

@@ -1,0 +1,562 @@
+#include "server/protocol/dialects/responses_reply.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+static const char *status_name(response_status s)
+{
+    static const char *const NAMES[] = {"queued",     "in_progress", "completed",
+                                        "incomplete", "cancelled",   "failed"};
+    return NAMES[s];
+}
+
+void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model, size_t log_bytes)
+{
+    memset(r, 0, sizeof *r);
+    event_log_init(&r->log, log_bytes);
+    hash_random_id(r->id, sizeof r->id, "resp_");
+    snprintf(r->model, sizeof r->model, "%s", model);
+    r->opt = opt;
+    r->created_at = clock_unix_s();
+    bytes_init(&r->error_json, 8192);
+    bytes_init(&r->line, SIZE_MAX / 2);
+    r->status = RESPONSE_IN_PROGRESS;
+}
+
+void responses_reply_deinit(responses_reply *r)
+{
+    event_log_deinit(&r->log);
+    for (int i = 0; i < r->n_items; i++) {
+        bytes_deinit(&r->items[i].name);
+        bytes_deinit(&r->items[i].text);
+        bytes_deinit(&r->items[i].logprobs);
+    }
+    free(r->items);
+    bytes_deinit(&r->error_json);
+    bytes_deinit(&r->line);
+}
+
+bool responses_reply_is_finished(const responses_reply *r)
+{
+    return r->log.closed;
+}
+
+/* ---- the response object ---- */
+
+static void write_text(bytes *out, const char *name, const bytes *text)
+{
+    bytes_printf(out, ",\"%s\":", name);
+    bytes_append_json(out, bytes_str(text), text->len);
+}
+
+static void write_logprobs(bytes *out, const bytes *entries)
+{
+    bytes_append_str(out, ",\"logprobs\":[");
+    bytes_append(out, entries->data, entries->len);
+    bytes_append_char(out, ']');
+}
+
+/* How the text of an item is named. Reasoning stands in the item's content, or, if the request
+ * asked for a summary, in its summary: never in both, as clients show both. */
+typedef struct text_names {
+    const char *part, *index;
+    const char *part_added, *part_done, *delta, *done;
+} text_names;
+
+static const text_names *names_of(const responses_reply *r, reply_kind kind)
+{
+    static const text_names OUTPUT = {"output_text",
+                                      "content_index",
+                                      "response.content_part.added",
+                                      "response.content_part.done",
+                                      "response.output_text.delta",
+                                      "response.output_text.done"};
+    static const text_names THOUGHT = {"reasoning_text",
+                                       "content_index",
+                                       "response.content_part.added",
+                                       "response.content_part.done",
+                                       "response.reasoning_text.delta",
+                                       "response.reasoning_text.done"};
+    static const text_names SUMMARY = {"summary_text",
+                                       "summary_index",
+                                       "response.reasoning_summary_part.added",
+                                       "response.reasoning_summary_part.done",
+                                       "response.reasoning_summary_text.delta",
+                                       "response.reasoning_summary_text.done"};
+    static const text_names ARGUMENTS = {.delta = "response.function_call_arguments.delta",
+                                         .done = "response.function_call_arguments.done"};
+    if (kind == REPLY_REASONING) {
+        return r->opt->summary[0] ? &SUMMARY : &THOUGHT;
+    }
+    return kind == REPLY_CALL ? &ARGUMENTS : &OUTPUT;
+}
+
+static void write_part(bytes *out, const responses_reply *r, const reply_item *item)
+{
+    bytes_printf(out, "{\"type\":\"%s\"", names_of(r, item->kind)->part);
+    write_text(out, "text", &item->text);
+    if (item->kind != REPLY_REASONING) {
+        bytes_append_str(out, ",\"annotations\":[]");
+        write_logprobs(out, &item->logprobs);
+    }
+    bytes_append_char(out, '}');
+}
+
+static void write_parts(bytes *out, const responses_reply *r, const reply_item *item, const char *name,
+                        bool with_part)
+{
+    bytes_printf(out, ",\"%s\":[", name);
+    if (with_part) {
+        write_part(out, r, item);
+    }
+    bytes_append_char(out, ']');
+}
+
+static void write_item(bytes *out, const responses_reply *r, const reply_item *item, bool with_content,
+                       const char *status)
+{
+    static const char *const TYPES[] = {
+        [REPLY_REASONING] = "reasoning", [REPLY_CONTENT] = "message", [REPLY_CALL] = "function_call"};
+    bytes_printf(out, "{\"id\":\"%s\",\"type\":\"%s\",\"status\":\"%s\"", item->id, TYPES[item->kind],
+                 status);
+    switch (item->kind) {
+    case REPLY_CALL:
+        bytes_printf(out, ",\"call_id\":\"%s\"", item->call_id);
+        write_text(out, "name", &item->name);
+        write_text(out, "arguments", &item->text);
+        break;
+    case REPLY_REASONING:
+        write_parts(out, r, item, "summary", with_content && r->opt->summary[0]);
+        write_parts(out, r, item, "content", with_content && !r->opt->summary[0]);
+        break;
+    default:
+        bytes_append_str(out, ",\"role\":\"assistant\"");
+        write_parts(out, r, item, "content", with_content);
+        break;
+    }
+    bytes_append_char(out, '}');
+}
+
+static const char *item_status(const responses_reply *r, const reply_item *item)
+{
+    if (item->open) {
+        return "in_progress";
+    }
+    /* Only the last item is cut short. */
+    bool is_last = item == &r->items[r->n_items - 1];
+    bool is_short = item->was_cut ||
+                    (item->kind != REPLY_CALL && is_last && r->log.closed && r->status != RESPONSE_COMPLETED);
+    return is_short ? "incomplete" : "completed";
+}
+
+static void write_number_or(bytes *out, const char *name, double value, const char *otherwise)
+{
+    if (isfinite(value)) {
+        bytes_printf(out, ",\"%s\":%g", name, value);
+    } else {
+        bytes_printf(out, ",\"%s\":%s", name, otherwise);
+    }
+}
+
+static void write_end(bytes *out, const responses_reply *r)
+{
+    static const char NO_MEMORY[] = "{\"code\":\"out_of_memory\",\"message\":\"there is not enough memory\","
+                                    "\"type\":\"server_error\"}";
+    bytes_append_str(out, ",\"error\":");
+    bytes_append_str(out, r->error_json.failed ? NO_MEMORY
+                          : r->error_json.len  ? bytes_str(&r->error_json)
+                                               : "null");
+    bytes_append_str(out, ",\"incomplete_details\":");
+    bytes_append_str(out, r->status == RESPONSE_INCOMPLETE  ? "{\"reason\":\"max_output_tokens\"}"
+                          : r->status == RESPONSE_CANCELLED ? "{\"reason\":\"cancelled\"}"
+                                                            : "null");
+    if (!r->completed_at) {
+        bytes_append_str(out, ",\"usage\":null");
+        return;
+    }
+    bytes_printf(out, ",\"completed_at\":%lld,\"usage\":", (long long)r->completed_at);
+    reply_json_responses_usage(out, &r->result.usage);
+    bytes_append_str(out, ",\"timings\":");
+    reply_json_timings(out, &r->result.timings);
+}
+
+void responses_reply_write(bytes *out, const responses_reply *r)
+{
+    bytes_printf(
+        out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%lld,\"status\":\"%s\",\"model\":", r->id,
+        (long long)r->created_at, status_name(r->status));
+    bytes_append_json(out, r->model, strlen(r->model));
+    bytes_append_str(out, ",\"output\":[");
+    for (int i = 0; i < r->n_items; i++) {
+        bytes_append_str(out, i ? "," : "");
+        write_item(out, r, &r->items[i], true, item_status(r, &r->items[i]));
+    }
+    bytes_append_char(out, ']');
+    write_end(out, r);
+    write_number_or(out, "temperature", r->opt->temperature, "null");
+    write_number_or(out, "top_p", r->opt->top_p, "null");
+    write_number_or(out, "max_output_tokens",
+                    r->opt->max_tokens > 0 ? (double)r->opt->max_tokens : (double)NAN, "null");
+    bytes_printf(out, ",\"instructions\":null,\"metadata\":%s", r->opt->metadata ? r->opt->metadata : "{}");
+    const char *quote = r->opt->previous_id[0] ? "\"" : "";
+    bytes_printf(out,
+                 ",\"parallel_tool_calls\":%s,\"previous_response_id\":%s%s%s,\"store\":%s,\"tool_choice\":%"
+                 "s,\"tools\":",
+                 r->opt->one_call ? "false" : "true", quote,
+                 r->opt->previous_id[0] ? r->opt->previous_id : "null", quote,
+                 r->opt->store ? "true" : "false",
+                 r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
+    bytes_append_str(out, r->opt->tools_text ? r->opt->tools_text : "[]");
+    bytes_append_str(out, ",\"text\":");
+    bytes_append_str(out, r->opt->text_options ? r->opt->text_options : "{\"format\":{\"type\":\"text\"}}");
+    quote = r->opt->effort[0] ? "\"" : "";
+    bytes_printf(out, ",\"reasoning\":{\"effort\":%s%s%s,", quote,
+                 r->opt->effort[0] ? r->opt->effort : "null", quote);
+    quote = r->opt->summary[0] ? "\"" : "";
+    bytes_printf(out, "\"summary\":%s%s%s}", quote, r->opt->summary[0] ? r->opt->summary : "null", quote);
+    bytes_append_str(out, ",\"truncation\":\"disabled\"}");
+}
+
+void responses_reply_append_output(bytes *out, const responses_reply *r)
+{
+    for (int i = 0; i < r->n_items; i++) {
+        const reply_item *item = &r->items[i];
+        if (item->kind != REPLY_CALL || !item->was_cut) {
+            bytes_append_char(out, ',');
+            write_item(out, r, item, true, item_status(r, item));
+        }
+    }
+}
+
+/* ---- events ---- */
+
+static void write_identity(bytes *out, const responses_reply *r)
+{
+    bytes_printf(out, ",\"response_id\":\"%s\"", r->id);
+    if (r->opt->stream_id[0]) {
+        bytes_printf(out, ",\"stream_id\":\"%s\"", r->opt->stream_id); /* the alphabet needs no escape */
+    }
+}
+
+static void write_head(bytes *out, const responses_reply *r, const char *type, int64_t number)
+{
+    bytes_printf(out, "{\"type\":\"%s\",\"sequence_number\":%lld", type, (long long)number);
+    write_identity(out, r);
+}
+
+/* Begins an event with its number; the caller appends members and calls end_event. */
+static bytes *begin_event(responses_reply *r, const char *type)
+{
+    bytes_clear(&r->line);
+    write_head(&r->line, r, type, event_log_next(&r->log));
+    return &r->line;
+}
+
+static void log_line(responses_reply *r, const char *type)
+{
+    if (r->line.failed) {
+        event_log_skip(&r->log);
+        return;
+    }
+    event_log_append(&r->log, type, r->line.data, r->line.len);
+}
+
+static void end_event(responses_reply *r, const char *type)
+{
+    bytes_append_char(&r->line, '}');
+    log_line(r, type);
+}
+
+/* The whole event, as it also stands in the log. */
+static void write_response_event(bytes *out, const responses_reply *r, const char *type, int64_t number)
+{
+    write_head(out, r, type, number);
+    bytes_append_str(out, ",\"response\":");
+    responses_reply_write(out, r);
+    bytes_append_char(out, '}');
+}
+
+static void response_event(responses_reply *r, const char *type)
+{
+    bytes_clear(&r->line);
+    write_response_event(&r->line, r, type, event_log_next(&r->log));
+    log_line(r, type);
+}
+
+/* Of the event that ends the response. */
+static const char *last_type(const responses_reply *r)
+{
+    return r->status == RESPONSE_COMPLETED ? "response.completed"
+           : r->status == RESPONSE_FAILED  ? "response.failed"
+                                           : "response.incomplete";
+}
+
+void responses_reply_created(responses_reply *r)
+{
+    if (!r->is_created) {
+        r->is_created = true;
+        response_event(r, "response.created");
+    }
+}
+
+void responses_reply_queued(responses_reply *r, int32_t position)
+{
+    if (r->is_queued || r->is_started || r->log.closed) {
+        return;
+    }
+    r->is_queued = true;
+    r->status = RESPONSE_QUEUED;
+    bytes *line = begin_event(r, "response.queued");
+    bytes_printf(line, ",\"queue_position\":%d,\"response\":", position);
+    responses_reply_write(line, r);
+    end_event(r, "response.queued");
+}
+
+void responses_reply_in_progress(responses_reply *r)
+{
+    if (!r->is_started && !r->log.closed) {
+        r->is_started = true;
+        r->status = RESPONSE_IN_PROGRESS;
+        response_event(r, "response.in_progress");
+    }
+}
+
+static int index_of(const responses_reply *r, const reply_item *item)
+{
+    return (int)(item - r->items);
+}
+
+static void write_place(const responses_reply *r, bytes *line, const reply_item *item)
+{
+    bytes_printf(line, ",\"item_id\":\"%s\",\"output_index\":%d", item->id, index_of(r, item));
+    if (names_of(r, item->kind)->index) {
+        bytes_printf(line, ",\"%s\":0", names_of(r, item->kind)->index);
+    }
+}
+
+static void item_event(responses_reply *r, const reply_item *item, const char *type, bool with_content,
+                       const char *status)
+{
+    bytes *line = begin_event(r, type);
+    bytes_printf(line, ",\"output_index\":%d,\"item\":", index_of(r, item));
+    write_item(line, r, item, with_content, status);
+    end_event(r, type);
+}
+
+static void part_event(responses_reply *r, const reply_item *item, const char *type)
+{
+    bytes *line = begin_event(r, type);
+    write_place(r, line, item);
+    bytes_append_str(line, ",\"part\":");
+    write_part(line, r, item);
+    end_event(r, type);
+}
+
+/* The last item if it is open and of this kind. */
+static reply_item *open_last(responses_reply *r, reply_kind kind)
+{
+    reply_item *last = r->n_items ? &r->items[r->n_items - 1] : NULL;
+    return last && last->open && last->kind == kind ? last : NULL;
+}
+
+/* Adds an item behind the others, which are closed; NULL if out of memory (what it would hold is
+ * then lost). */
+static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *name)
+{
+    static const char *const PREFIXES[] = {
+        [REPLY_REASONING] = "rs_", [REPLY_CONTENT] = "msg_", [REPLY_CALL] = "fc_"};
+    if (r->n_items == r->cap_items) {
+        int cap = r->cap_items ? r->cap_items * 2 : 4;
+        reply_item *items = realloc(r->items, (size_t)cap * sizeof *items);
+        if (!items) {
+            r->has_lost = true;
+            return NULL;
+        }
+        r->items = items;
+        r->cap_items = cap;
+    }
+    reply_item *item = &r->items[r->n_items++];
+    *item = (reply_item){.kind = kind, .open = true};
+    bytes_init(&item->name, SIZE_MAX / 2);
+    bytes_init(&item->text, SIZE_MAX / 2);
+    bytes_init(&item->logprobs, SIZE_MAX / 2);
+    hash_random_id(item->id, sizeof item->id, PREFIXES[kind]);
+    if (kind == REPLY_CALL) {
+        hash_random_id(item->call_id, sizeof item->call_id, "call_");
+        bytes_append(&item->name, name->data, name->len);
+        r->has_lost = r->has_lost || item->name.failed;
+    }
+    item_event(r, item, "response.output_item.added", false, "in_progress");
+    if (names_of(r, kind)->part) {
+        part_event(r, item, names_of(r, kind)->part_added);
+    }
+    return item;
+}
+
+static void close_item(responses_reply *r, const char *status)
+{
+    reply_item *item = r->n_items ? &r->items[r->n_items - 1] : NULL;
+    if (!item || !item->open) {
+        return;
+    }
+    const text_names *names = names_of(r, item->kind);
+    item->open = false;
+    bytes *line = begin_event(r, names->done);
+    write_place(r, line, item);
+    if (item->kind == REPLY_CALL) {
+        write_text(line, "name", &item->name);
+    }
+    write_text(line, item->kind == REPLY_CALL ? "arguments" : "text", &item->text);
+    if (item->kind == REPLY_CONTENT) {
+        write_logprobs(line, &item->logprobs);
+    }
+    end_event(r, names->done);
+    if (names->part) {
+        part_event(r, item, names->part_done);
+    }
+    item_event(r, item, "response.output_item.done", true, status);
+}
+
+/* logprobs: see responses_reply_delta. */
+static void add_text(responses_reply *r, reply_kind kind, const bytes *text, bytes *logprobs)
+{
+    reply_item *item = open_last(r, kind);
+    if (!item && kind != REPLY_CALL) {
+        close_item(r, "completed");
+        item = open_item(r, kind, NULL);
+    }
+    if (!item) {
+        return;
+    }
+    bytes_append(&item->text, text->data, text->len);
+    r->has_lost = r->has_lost || item->text.failed;
+    const char *type = names_of(r, kind)->delta;
+    bytes *line = begin_event(r, type);
+    write_place(r, line, item);
+    write_text(line, "delta", text);
+    if (kind == REPLY_CONTENT) {
+        write_logprobs(line, logprobs);
+        bytes_append_str(&item->logprobs, item->logprobs.len > 0 && logprobs->len > 0 ? "," : "");
+        bytes_append(&item->logprobs, logprobs->data, logprobs->len);
+        r->has_lost = r->has_lost || logprobs->failed || item->logprobs.failed;
+        bytes_clear(logprobs);
+    }
+    end_event(r, type);
+}
+
+void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs)
+{
+    for (size_t i = 0; i < pieces->n && !r->log.closed; i++) {
+        const reply_piece *p = &pieces->items[i];
+        reply_item *call = open_last(r, REPLY_CALL);
+        switch (p->kind) {
+        case REPLY_REASONING:
+        case REPLY_CONTENT:
+            add_text(r, p->kind, &p->text, logprobs);
+            break;
+        case REPLY_BLANK: /* never shown */
+            break;
+        case REPLY_CALL:
+            close_item(r, "completed");
+            open_item(r, REPLY_CALL, &p->text);
+            break;
+        case REPLY_ARGUMENTS:
+            add_text(r, REPLY_CALL, &p->text, logprobs);
+            break;
+        case REPLY_CALL_END:
+        case REPLY_CALL_CUT:
+            if (call) {
+                call->was_cut = p->kind == REPLY_CALL_CUT;
+                close_item(r, call->was_cut ? "incomplete" : "completed");
+            }
+            break;
+        }
+    }
+}
+
+static void set_error(responses_reply *r, const api_error *e)
+{
+    bytes_append_str(&r->error_json, "{\"code\":");
+    const char *code = e->code[0] ? e->code : "server_error";
+    bytes_append_json(&r->error_json, code, strlen(code));
+    bytes_append_str(&r->error_json, ",\"message\":");
+    bytes_append_json(&r->error_json, e->message, strlen(e->message));
+    bytes_printf(&r->error_json, ",\"type\":\"%s\"", e->type);
+    if (e->param[0]) {
+        bytes_append_str(&r->error_json, ",\"param\":");
+        bytes_append_json(&r->error_json, e->param, strlen(e->param));
+    }
+    bytes_append_char(&r->error_json, '}');
+}
+
+void responses_reply_finish(responses_reply *r, const response_result *result)
+{
+    if (r->log.closed) {
+        return;
+    }
+    responses_reply_created(r);
+    if (result->status == RESPONSE_COMPLETED || result->status == RESPONSE_INCOMPLETE) {
+        responses_reply_in_progress(r);
+        const reply_item *last = r->n_items ? &r->items[r->n_items - 1] : NULL;
+        bool is_thought = last && last->kind == REPLY_REASONING;
+        if (!last || (is_thought && result->status == RESPONSE_COMPLETED)) {
+            close_item(r, "completed");
+            open_item(r, REPLY_CONTENT, NULL); /* an empty answer is still an answer */
+        }
+    }
+    close_item(r, result->status == RESPONSE_COMPLETED ? "completed" : "incomplete");
+    r->status = result->status;
+    r->result = *result;
+    r->result.error = NULL;
+    r->completed_at = clock_unix_s();
+    if (result->error) {
+        set_error(r, result->error);
+    }
+    event_log_close(&r->log); /* first, so that the object shows its final state */
+    response_event(r, last_type(r));
+    bytes_deinit(&r->line);
+}
+
+const char *responses_reply_catch_up(bytes *out, const responses_reply *r, int64_t *next)
+{
+    const int64_t end = event_log_next(&r->log);
+    if (r->log.closed && *next == end - 1) { /* the last event, which the log could not hold */
+        *next = end;
+        write_response_event(out, r, last_type(r), end - 1);
+        return last_type(r);
+    }
+    *next = r->log.closed ? end - 1 : end;
+    write_response_event(out, r, "response.snapshot", *next - 1);
+    return "response.snapshot";
+}
+
+/* ---- ephemeral events ---- */
+
+void responses_reply_progress(bytes *out, const responses_reply *r, gen_phase phase, int32_t processed,
+                              int32_t total, int32_t cached, double elapsed_ms, double eta_ms)
+{
+    const char *unit = phase == GEN_PHASE_MEDIA ? "frames" : phase == GEN_PHASE_VISION ? "tiles" : "tokens";
+    bytes_append_str(out, "{\"type\":\"response.progress\"");
+    write_identity(out, r);
+    bytes_printf(
+        out,
+        ",\"phase\":\"%s\",\"processed\":%d,\"total\":%d,\"cached\":%d,\"unit\":\"%s\",\"elapsed_ms\":%.0f",
+        gen_phase_name(phase), processed, total, cached, unit, elapsed_ms);
+    write_number_or(out, "eta_ms", eta_ms, "null");
+    bytes_append_char(out, '}');
+}
+
+void responses_reply_stats(bytes *out, const responses_reply *r, const gen_timings *t, int32_t n_ctx)
+{
+    bytes_append_str(out, "{\"type\":\"response.stats\"");
+    write_identity(out, r);
+    bytes_append_str(out, ",\"timings\":");
+    reply_json_timings(out, t);
+    bytes_printf(out, ",\"context\":{\"n_ctx\":%d,\"used\":%d}}", n_ctx,
+                 t->cache_n + t->prompt_n + t->predicted_n);
+}

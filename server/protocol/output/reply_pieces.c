@@ -1,0 +1,63 @@
+#include "server/protocol/output/reply_pieces.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void reply_pieces_init(reply_pieces *p)
+{
+    memset(p, 0, sizeof *p);
+}
+
+void reply_pieces_deinit(reply_pieces *p)
+{
+    for (size_t i = 0; i < p->cap; i++) {
+        bytes_deinit(&p->items[i].text);
+    }
+    free(p->items);
+    reply_pieces_init(p);
+}
+
+void reply_pieces_clear(reply_pieces *p)
+{
+    p->n = 0;
+    p->failed = false;
+}
+
+static bool reserve(reply_pieces *p)
+{
+    if (p->n < p->cap) {
+        return true;
+    }
+    size_t cap = p->cap ? p->cap * 2 : 4;
+    reply_piece *items = realloc(p->items, cap * sizeof *items);
+    if (!items) {
+        return false;
+    }
+    for (size_t i = p->cap; i < cap; i++) {
+        bytes_init(&items[i].text, SIZE_MAX / 2);
+    }
+    p->items = items;
+    p->cap = cap;
+    return true;
+}
+
+void reply_pieces_add(reply_pieces *p, reply_kind kind, const char *text, size_t len)
+{
+    bool is_mark = kind == REPLY_CALL_END || kind == REPLY_CALL_CUT;
+    if (p->failed || (len == 0 && !is_mark)) {
+        return;
+    }
+    reply_piece *last = p->n > 0 ? &p->items[p->n - 1] : NULL;
+    if (!last || last->kind != kind || is_mark || kind == REPLY_CALL) {
+        if (!reserve(p)) {
+            p->failed = true;
+            return;
+        }
+        last = &p->items[p->n++];
+        last->kind = kind;
+        bytes_clear(&last->text);
+    }
+    bytes_append(&last->text, text, len);
+    p->failed = last->text.failed;
+}

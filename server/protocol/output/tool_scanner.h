@@ -1,0 +1,106 @@
+/* tool_scanner: the tool-call scanner: extracts one tool call from an answer's text. Each model
+ * family has its own syntax ("form"), which is one file (tool_scanner_NAME.c) and one row of the
+ * table in tool_scanner.c. Loop thread; works on bytes.
+ *
+ *     const tool_form *form = tool_form_of_template(template_text);     // or tool_form_find("hermes")
+ *     tool_reader r; tool_reader_init(&r, form, tools, &pieces);
+ *     ... at a marker: form->head(&r, text, len, is_end, &used) says whether a call begins here ...
+ *     ... then form->body(&r, &held, end) until TOOL_DONE; arguments come out as pieces ...
+ *     tool_reader_deinit(&r);
+ *
+ * The form of a checkpoint is detected from its chat template, never from its name.
+ */
+#ifndef PARLEY_SERVER_PROTOCOL_OUTPUT_TOOL_SCANNER_H
+#define PARLEY_SERVER_PROTOCOL_OUTPUT_TOOL_SCANNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/bytes.h"
+#include "engine/chat.h"
+#include "server/protocol/output/reply_pieces.h"
+#include "server/protocol/output/tool_set.h"
+
+enum { TOOL_NAME_BYTES = 256, TOOL_MARKERS = 3 };
+
+/* How the text ends. */
+typedef enum tool_end {
+    TOOL_GOES_ON, /* more may come */
+    TOOL_ENDED,   /* the model ended its answer: what is open is closed */
+    TOOL_CUT      /* the answer was cut off: open calls stay incomplete */
+} tool_end;
+
+typedef enum tool_step {
+    TOOL_MORE, /* undecided: needs more text */
+    TOOL_NO,   /* head: no call */
+    TOOL_DONE  /* head: a call begins; body: it is over */
+} tool_step;
+
+typedef struct tool_form tool_form;
+
+/* One call being read. The members behind `out` belong to the form. */
+typedef struct tool_reader {
+    const tool_form *form;
+    const tool_set *tools;
+    reply_pieces *out;
+    const tool_def *tool; /* NULL: a name that is not among the tools */
+    const char *blank;    /* for head: the white space in front of the marker */
+    size_t n_blank;
+    int state;
+    unsigned kinds;   /* of the value being read */
+    bytes value;      /* gathered until it is whole */
+    size_t n_members; /* of the arguments so far */
+    bool has_arguments, in_string, escaped, at_begin;
+    int depth;
+    unsigned char open[64]; /* closing brackets that are due */
+} tool_reader;
+
+struct tool_form {
+    const char *name;
+    /* A template that contains all of these uses this form. */
+    const char *const *signs;
+    /* A call begins with one of these. */
+    const char *markers[TOOL_MARKERS];
+    /* Looks at text[0..len), which starts with a marker. TOOL_DONE: the name is known, was added to
+     * r->out, and *used bytes were understood. Keeps nothing between calls. */
+    tool_step (*head)(tool_reader *r, const char *text, size_t len, bool is_end, size_t *used);
+    /* Takes what it understands from `held`, and adds arguments to r->out. TOOL_DONE: what is left
+     * in `held` lies behind the call. Never TOOL_MORE unless the end is TOOL_GOES_ON. */
+    tool_step (*body)(tool_reader *r, bytes *held, tool_end end);
+    /* A call as a grammar, for answers that must be one: `name` is the function's, `parameters` its
+     * schema (or NULL). Everything is taken from the arena; false if out of memory. */
+    bool (*write_spec)(arena *a, grammar_spec *out, const char *name, const json *parameters,
+                       const char *path);
+};
+
+extern const tool_form TOOL_FORM_XML, TOOL_FORM_HERMES;
+
+/* The form that a chat template uses; NULL if unknown. template_text may be NULL. */
+const tool_form *tool_form_of_template(const char *template_text);
+/* By its name; NULL if there is none. */
+const tool_form *tool_form_find(const char *name);
+/* The names of all forms, for messages: "qwen3_xml, hermes". */
+const char *tool_form_names(void);
+
+void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *tools, reply_pieces *out);
+void tool_reader_deinit(tool_reader *r);
+
+/* ---- for the forms ---- */
+
+/* A sequence of n parts, copied to the arena; false if out of memory. */
+bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, size_t n);
+
+/* Compares text[0..len) with a marker: TOOL_DONE if it starts with it, TOOL_MORE if it may,
+ * TOOL_NO. */
+tool_step tool_match(const char *text, size_t len, const char *marker);
+/* How many bytes at the end of the text may be the beginning of the marker. */
+size_t tool_open_end(const char *text, size_t len, const char *marker);
+/* Leading white space. */
+size_t tool_blank(const char *text, size_t len);
+/* Begins a call of this name, behind the white space in front of it, and looks up its tool. */
+void tool_begin(tool_reader *r, const char *name, size_t len);
+void tool_arguments(tool_reader *r, const char *text, size_t len);
+/* Whether text can be the name of a function. */
+bool tool_is_name(const char *text, size_t len);
+
+#endif

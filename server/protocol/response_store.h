@@ -1,0 +1,42 @@
+/* response_store: the conversations of finished responses, for requests with previous_response_id.
+ * Thread-safe: the loop thread puts, prep threads get.
+ *
+ *     response_store *l = response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES, LIMIT_STORED_RESPONSE_S);
+ *     response_store_put(l, scope, "resp_...", "{item},{item}", len, clock_ms());
+ *     if (response_store_get(l, scope, "resp_...", clock_ms(), &items)) { ... }
+ *     response_store_destroy(l);
+ *
+ * A conversation is the JSON text of its items, what was sent and what was answered, with commas
+ * and without brackets. Only its owner finds it (scope: a hash of the API key). When a bound is
+ * reached, whoever has most gives the oldest.
+ */
+#ifndef PARLEY_SERVER_PROTOCOL_RESPONSE_STORE_H
+#define PARLEY_SERVER_PROTOCOL_RESPONSE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+
+typedef struct response_store response_store;
+
+/* Keeps at most max_entries conversations of max_bytes of text in total, each for ttl_s seconds.
+ * NULL if out of memory. */
+MUST_CHECK response_store *response_store_create(size_t max_bytes, size_t max_entries, int ttl_s);
+void response_store_destroy(response_store *l); /* NULL allowed */
+
+/* Keeps a copy of items[0..len) for the response `id`. A text above max_bytes, or one that does not
+ * fit in memory, is not kept. now_ms: of clock_ms, never less than before. */
+void response_store_put(response_store *l, uint64_t scope, const char *id, const char *items, size_t len,
+                        double now_ms);
+
+/* Appends the items of a response to out; false if there is no such response of this owner, or no
+ * longer. */
+bool response_store_get(response_store *l, uint64_t scope, const char *id, double now_ms, bytes *out);
+
+/* Whether it was there, and had to go early for others of this owner. */
+bool response_store_is_evicted(response_store *l, uint64_t scope, const char *id, double now_ms);
+
+#endif

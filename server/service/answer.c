@@ -1,0 +1,315 @@
+#include "server/service/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+const char *answer_kind_name(answer_kind kind)
+{
+    static const char *const NAMES[] = {"chat", "completion", "message", "response", "query", "load"};
+    return NAMES[kind];
+}
+
+answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
+{
+    answer *a = calloc(1, sizeof *a);
+    prep_ticket *ticket = prep_ticket_create();
+    if (!a || !ticket) {
+        free(a);
+        prep_ticket_release(ticket);
+        return NULL;
+    }
+    a->id = a->order = id;
+    a->conn = conn;
+    a->kind = kind;
+    a->ticket = ticket;
+    a->created_ms = clock_ms();
+    a->created_at = clock_unix_s();
+    hash_random_id(a->chat_id, sizeof a->chat_id,
+                   kind == ANSWER_COMPLETION ? "cmpl-"
+                   : kind == ANSWER_MESSAGES ? "msg_"
+                                             : "chatcmpl-");
+    reply_options_init(&a->opt);
+    reply_parser_init(&a->parser, &(reply_rules){0});
+    reply_pieces_init(&a->pieces);
+    reply_pieces_init(&a->whole);
+    stop_filter_init(&a->reasoning_stream, NULL, 0);
+    stop_filter_init(&a->content_stream, NULL, 0);
+    bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        bytes_init(buffers[i], SIZE_MAX / 2);
+    }
+    return a;
+}
+
+void answer_destroy(answer *a)
+{
+    if (!a) {
+        return;
+    }
+    prep_ticket_cancel(a->ticket);
+    prep_ticket_release(a->ticket);
+    gen_request_free(a->request);
+    bytes_deinit(&a->body);
+    ledger_give_all(&a->memory);
+    if (a->has_reply) {
+        responses_reply_deinit(&a->reply);
+    }
+    reply_parser_deinit(&a->parser);
+    stop_filter_deinit(&a->reasoning_stream);
+    stop_filter_deinit(&a->content_stream);
+    reply_pieces_deinit(&a->pieces);
+    reply_pieces_deinit(&a->whole);
+    bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        bytes_deinit(buffers[i]);
+    }
+    reply_options_deinit(&a->opt);
+    free(a);
+}
+
+bool answer_streams_early(const answer *a)
+{
+    return a->kind == ANSWER_RESPONSES && !a->is_socket && a->opt.stream && a->opt.return_progress;
+}
+
+void answer_begin(answer *a, const gen_request_info *info, const tool_form *form)
+{
+    a->info = *info;
+    a->state = ANSWER_RUNNING;
+    a->request = NULL;
+    a->submitted_ms = clock_ms();
+    a->timings.route = info->route;
+    reply_parser_init(&a->parser, &(reply_rules){.starts_in_thinking = info->starts_in_thinking,
+                                                 .may_think = info->may_think,
+                                                 .continues = info->continues,
+                                                 .form = form,
+                                                 .tools = a->opt.tools,
+                                                 .one_call = a->opt.one_call});
+    stop_filter_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
+    if (a->opt.echo) {
+        reply_pieces_add(&a->pieces, REPLY_CONTENT, a->opt.echo, strlen(a->opt.echo));
+    }
+}
+
+/* ---- tokens to text ---- */
+
+static void append_logprob(bytes *out, const engine *e, int32_t id, double logprob)
+{
+    size_t len = 0;
+    bool special = false;
+    const char *text = engine_token_bytes(e, id, &len, &special);
+    reply_json_logprob_head(out, text ? text : "", len, logprob);
+}
+
+static void add_logprob(answer *a, const engine *e, int32_t id, const gen_logprob *p)
+{
+    bytes *out = &a->logprobs;
+    if (out->len > 0) {
+        bytes_append_char(out, ',');
+    }
+    append_logprob(out, e, id, (double)p->logprob);
+    bytes_append_str(out, ",\"top_logprobs\":[");
+    for (int32_t i = 0; i < p->n_top && i < 20; i++) {
+        bytes_append_str(out, i ? "," : "");
+        append_logprob(out, e, p->top_ids[i], (double)p->top_logprobs[i]);
+        bytes_append_char(out, '}');
+    }
+    bytes_append_str(out, "]}");
+}
+
+/* Moves text through a stream to the new pieces; is_end: nothing of this kind follows directly. */
+static void release(answer *a, stop_filter *stream, reply_kind kind, const bytes *text, bool is_end)
+{
+    bytes shown;
+    bytes_init(&shown, SIZE_MAX / 2);
+    if (text) {
+        stop_filter_push(stream, &shown, text->data, text->len);
+    }
+    if (is_end) {
+        stop_filter_finish(stream, &shown);
+    }
+    reply_pieces_add(&a->pieces, kind, bytes_str(&shown), shown.len);
+    a->has_lost = a->has_lost || shown.failed || stream->held.failed || a->pieces.failed;
+    bytes_deinit(&shown);
+}
+
+/* White space in front of a call is looked through for stop strings, and not shown unless one ends
+ * the answer there. */
+static void release_blank(answer *a, const bytes *blank)
+{
+    bytes shown;
+    bytes_init(&shown, SIZE_MAX / 2);
+    stop_filter_push(&a->content_stream, &shown, blank->data, blank->len);
+    stop_filter_finish(&a->content_stream, &shown);
+    const size_t n_hidden = a->content_stream.stopped ? 0 : blank->len; /* it came out last */
+    reply_pieces_add(&a->pieces, REPLY_CONTENT, bytes_str(&shown),
+                     shown.len > n_hidden ? shown.len - n_hidden : 0);
+    a->has_lost = a->has_lost || shown.failed || a->content_stream.held.failed || a->pieces.failed;
+    bytes_deinit(&shown);
+}
+
+/* Moves what the parser found through the streams to the new pieces. What a stream holds back is
+ * text as soon as something of another kind follows. */
+static void release_pieces(answer *a, bool is_end)
+{
+    for (size_t i = 0; i < a->parser.pieces.n && !a->content_stream.stopped; i++) {
+        const reply_piece *p = &a->parser.pieces.items[i];
+        if (p->kind == REPLY_BLANK) {
+            release_blank(a, &p->text);
+            continue;
+        }
+        release(a, &a->reasoning_stream, REPLY_REASONING, p->kind == REPLY_REASONING ? &p->text : NULL,
+                p->kind != REPLY_REASONING);
+        release(a, &a->content_stream, REPLY_CONTENT, p->kind == REPLY_CONTENT ? &p->text : NULL,
+                p->kind != REPLY_CONTENT);
+        if (p->kind != REPLY_REASONING && p->kind != REPLY_CONTENT) {
+            reply_pieces_add(&a->pieces, p->kind, bytes_str(&p->text), p->text.len);
+            a->n_calls += p->kind == REPLY_CALL_END;
+        }
+    }
+    a->has_lost = a->has_lost || a->parser.pieces.failed || a->parser.held.failed ||
+                  a->parser.reader.value.failed || a->pieces.failed;
+    if (is_end) {
+        release(a, &a->reasoning_stream, REPLY_REASONING, NULL, true);
+        release(a, &a->content_stream, REPLY_CONTENT, NULL, true);
+    }
+    reply_pieces_clear(&a->parser.pieces);
+}
+
+/* Control tokens are never shown, but a checkpoint may mark the beginning of a call with one. */
+static bool is_shown(const answer *a, const char *text, size_t len, bool special)
+{
+    const tool_form *form = a->parser.reader.form;
+    for (size_t i = 0; special && form && i < TOOL_MARKERS && form->markers[i]; i++) {
+        if (strlen(form->markers[i]) == len && memcmp(form->markers[i], text, len) == 0) {
+            return true;
+        }
+    }
+    return !special;
+}
+
+static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob *logprob)
+{
+    size_t len = 0;
+    bool special = false;
+    const char *text = engine_token_bytes(e, id, &len, &special);
+    bool was_thinking = reply_parser_is_thinking(&a->parser);
+    bool was_content = reply_parser_is_content(&a->parser);
+    a->n_tokens++;
+    if (text && len > 0 && is_shown(a, text, len, special)) {
+        reply_parser_push(&a->parser, text, len);
+        release_pieces(a, false);
+    }
+    /* The closing marker itself still counts as reasoning. */
+    a->n_reasoning_tokens += was_thinking || reply_parser_is_thinking(&a->parser);
+    if (logprob && a->opt.logprobs && was_content && !special) {
+        add_logprob(a, e, id, logprob);
+    }
+    a->stop_found = a->content_stream.stopped || a->parser.stopped;
+}
+
+static void take_progress(answer *a, const gen_event *event)
+{
+    if (event->phase != a->phase || a->phase_start_ms <= 0.0) {
+        a->phase_start_ms = clock_ms();
+    }
+    a->phase = event->phase;
+    a->started = a->started || event->phase != GEN_PHASE_QUEUED;
+    a->timings = event->timings;
+    a->cached = event->timings.cache_n;
+    a->processed = event->processed;
+    a->total = event->total;
+    a->progress_version++;
+}
+
+void answer_check_lost(answer *a)
+{
+    if (a->has_lost || (a->has_reply && a->reply.has_lost)) {
+        a->finish = GEN_FINISH_ERROR;
+        a->error = ERR_NOMEM;
+        a->error_text[0] = '\0';
+    }
+}
+
+bool answer_take_event(answer *a, const engine *e, const gen_event *event)
+{
+    double media_ms = a->media_ms;
+    switch (event->type) {
+    case GEN_PROGRESS:
+        take_progress(a, event);
+        break;
+    case GEN_TOKENS:
+        if (a->first_token_ms <= 0.0) {
+            a->first_token_ms = clock_ms();
+        }
+        a->timings = event->timings;
+        for (int32_t i = 0; i < event->n_tokens && !a->stop_found; i++) {
+            take_token(a, e, event->tokens[i], event->logprobs ? &event->logprobs[i] : NULL);
+        }
+        break;
+    case GEN_DONE:
+        a->timings = event->timings;
+        a->finish = a->stop_found && event->finish != GEN_FINISH_ERROR ? GEN_FINISH_STOP : event->finish;
+        a->error = event->error;
+        memcpy(a->error_text, event->message, sizeof a->error_text);
+        a->error_text[sizeof a->error_text - 1] = '\0';
+        reply_parser_finish(&a->parser, a->finish != GEN_FINISH_STOP);
+        release_pieces(a, true);
+        answer_check_lost(a);
+        a->state = ANSWER_FINISHED;
+        a->finished_ms = clock_ms();
+        break;
+    }
+    if (a->timings.media_ms <= 0.0) {
+        a->timings.media_ms = a->info.route == GEN_ROUTE_MEDIA ? media_ms : 0.0;
+    }
+    return event->type == GEN_DONE;
+}
+
+static size_t pieces_bytes(const reply_pieces *p)
+{
+    size_t n = p->cap * sizeof *p->items;
+    for (size_t i = 0; i < p->cap; i++) {
+        n += p->items[i].text.cap;
+    }
+    return n;
+}
+
+size_t answer_bytes(const answer *a)
+{
+    const responses_reply *r = &a->reply;
+    const char *const texts[] = {a->opt.echo, a->opt.metadata, a->opt.text_options, a->opt.tools_text,
+                                 a->opt.tool_choice_text};
+    size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + pieces_bytes(&a->whole) +
+               pieces_bytes(&a->pieces) + pieces_bytes(&a->parser.pieces);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        n += texts[i] ? strlen(texts[i]) : 0;
+    }
+    n += a->opt.tools_text ? strlen(a->opt.tools_text) : 0; /* about what opt.tools takes */
+    if (!a->has_reply) {
+        return n;
+    }
+    n += r->log.data.cap + r->log.cap * sizeof *r->log.entries + (size_t)r->cap_items * sizeof *r->items;
+    for (int i = 0; i < r->n_items; i++) {
+        n += r->items[i].name.cap + r->items[i].text.cap + r->items[i].logprobs.cap;
+    }
+    return n;
+}
+
+const char *answer_finish_reason(const answer *a)
+{
+    return a->finish == GEN_FINISH_LENGTH ? "length" : a->n_calls > 0 ? "tool_calls" : "stop";
+}
+
+reply_usage answer_usage(const answer *a)
+{
+    return (reply_usage){
+        .prompt_tokens = a->info.n_prompt_tokens,
+        .cached_tokens = a->timings.cache_n,
+        .completion_tokens = a->n_tokens,
+        .reasoning_tokens = a->n_reasoning_tokens,
+    };
+}

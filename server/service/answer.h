@@ -1,0 +1,141 @@
+/* answer: one generation, from the arrival of the request to its end, for every protocol. Loop
+ * thread.
+ *
+ *     answer *a = answer_create(ANSWER_CHAT, id, conn);
+ *     answer_begin(a, &info, e);                 // prepared and submitted
+ *     answer_take_event(a, e, event);            // tokens to text, until a->done
+ *     ... a->pieces holds what is new; the protocol's reply takes it ...
+ *     answer_destroy(a);
+ */
+#ifndef PARLEY_SERVER_SERVICE_ANSWER_H
+#define PARLEY_SERVER_SERVICE_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ledger.h"
+#include "engine/engine.h"
+#include "server/protocol/dialects/chat_reply.h"
+#include "server/protocol/dialects/messages_reply.h"
+#include "server/net/net.h"
+#include "server/service/prep.h"
+#include "server/protocol/reply_json.h"
+#include "server/protocol/output/reply_parser.h"
+#include "server/protocol/request_fields.h"
+#include "server/protocol/dialects/responses_reply.h"
+#include "server/protocol/output/stop_filter.h"
+
+typedef enum answer_kind {
+    ANSWER_CHAT,
+    ANSWER_COMPLETION,
+    ANSWER_MESSAGES,
+    ANSWER_RESPONSES,
+    ANSWER_QUERY, /* a text utility call: answered by the prep workers */
+    ANSWER_LOAD   /* no text: loads a model */
+} answer_kind;
+
+typedef enum answer_state {
+    ANSWER_HELD,      /* waits for its model (serve_switch.c) */
+    ANSWER_PREPARING, /* with the prep workers */
+    ANSWER_READY,     /* prepared, waits for its lane */
+    ANSWER_RUNNING,   /* with the engine */
+    ANSWER_FINISHED   /* kept for clients that reconnect */
+} answer_state;
+
+/* Why the engine was told to stop early. */
+typedef enum answer_timeout {
+    ANSWER_IN_TIME,
+    ANSWER_WAITED_TOO_LONG, /* in the queue */
+    ANSWER_TOOK_TOO_LONG,
+    ANSWER_STALLED, /* the engine thread makes no progress */
+    ANSWER_SERVER_ENDS
+} answer_timeout;
+
+typedef struct answer {
+    uint64_t id;
+    uint64_t conn;  /* the client's connection; 0 when gone */
+    uint64_t scope; /* the owner (access_scope) */
+    uint64_t order; /* of arrival, for lanes */
+    answer_kind kind;
+    answer_state state;
+    bool is_socket;     /* asked over a WebSocket */
+    bool cancelled;     /* by the client */
+    bool ends_thinking; /* the client ended the reasoning */
+    answer_timeout timeout;
+    bool is_accepted;                                  /* the body is valid, and opt holds what it says */
+    char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
+    prep_kind prep;
+    bytes body;         /* ANSWER_HELD */
+    ledger_hold memory; /* of the body */
+    prep_ticket *ticket;
+    reply_options opt;
+    gen_request *request; /* ANSWER_READY */
+    gen_request_info info;
+    gen_timings timings;
+    double media_ms; /* spent by the prep workers */
+
+    /* text */
+    reply_parser parser;
+    stop_filter reasoning_stream, content_stream;
+    reply_pieces pieces; /* not yet taken by the reply */
+    bytes logprobs;      /* entries of new content tokens, "{..},{..}" */
+    int32_t n_calls;     /* complete tool calls */
+    int32_t n_tokens, n_reasoning_tokens;
+    bool stop_found; /* a stop string was found: the engine was told to stop, its last event is awaited */
+    gen_finish finish;
+    err_code error;
+    char error_text[256];
+
+    /* time, milliseconds of clock_ms */
+    double created_ms, submitted_ms, first_token_ms, last_flush_ms, last_stats_ms, finished_ms;
+
+    /* transient state; the versions tell readers what they have seen */
+    gen_phase phase;
+    bool started; /* the engine has dequeued it */
+    int32_t processed, total, cached;
+    double phase_start_ms;
+    uint32_t progress_version, stats_version;
+
+    /* Chat Completions, Completions and Messages */
+    char chat_id[48];
+    int64_t created_at;
+    chat_reply_state chat;
+    messages_reply_state messages;
+    reply_pieces whole; /* not streaming */
+    bytes whole_logprobs;
+    bytes sse; /* streaming: what is kept of the text, from byte sse_base on; else the whole reply */
+    size_t sse_base;
+    bool sse_end;
+    bool sse_lost;     /* there was no memory for its last event */
+    bool has_lost;     /* nor for some text: it ends with an error */
+    size_t kept_bytes; /* that serve_kept.c counts for it; 0: none */
+
+    /* Responses */
+    responses_reply reply;
+    bool has_reply; /* reply is initialised */
+} answer;
+
+/* "chat", "completion", "message", "response", "query" or "load". */
+const char *answer_kind_name(answer_kind kind);
+
+/* NULL if out of memory. */
+MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);
+/* Releases everything; cancels a ticket and frees a request that was not submitted. */
+void answer_destroy(answer *a);
+
+/* Whether its stream begins as soon as the request is validated, before its media are read. A later
+ * failure is then an event of the stream, not a status. */
+bool answer_streams_early(const answer *a);
+/* The request was submitted to the engine. form: the model's tool-call syntax; NULL: none. */
+void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
+/* Processes an event. True for the last one; then finish and timings are set and the held-back text
+ * is released. */
+bool answer_take_event(answer *a, const engine *e, const gen_event *event);
+/* Of an answer that has ended: one that misses text for lack of memory has failed. */
+void answer_check_lost(answer *a);
+/* The memory that a finished answer takes. */
+size_t answer_bytes(const answer *a);
+/* "stop", "length" or "tool_calls". */
+const char *answer_finish_reason(const answer *a);
+reply_usage answer_usage(const answer *a);
+#endif

@@ -1,0 +1,56 @@
+/* loop_message: messages from other threads to the loop thread, with their ownership, through one
+ * mailbox.
+ *
+ *     loop_message *m = loop_message_create(LOOP_EVENT, id);  m->event = event;
+ *     post(ctx, m);                                            // the loop frees it with loop_message_free
+ */
+#ifndef PARLEY_SERVER_SERVICE_LOOP_MESSAGE_H
+#define PARLEY_SERVER_SERVICE_LOOP_MESSAGE_H
+
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "server/api_error.h"
+#include "server/history/history.h"
+#include "server/protocol/request_fields.h"
+
+typedef enum loop_message_type {
+    LOOP_EVENT,    /* from the engine: event */
+    LOOP_ACCEPTED, /* from prep: the body is valid; options */
+    LOOP_PROGRESS, /* from prep: phase, processed, total */
+    LOOP_PREPARED, /* from prep: request is ready to be submitted */
+    LOOP_REPLIED,  /* from prep: reply answers a query */
+    LOOP_FACTS,    /* from prep: reply has members of upload.completed.media; id names the preview */
+    LOOP_PREVIEW,  /* from prep: reply has media.preview, or is empty; the last of that id */
+    LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
+    LOOP_LOADING,  /* from the loader: stage, fraction */
+    LOOP_LOADED,   /* from the loader: engine, or NULL and error_code, detail */
+    LOOP_HISTORY   /* from the history: history */
+} loop_message_type;
+
+typedef struct loop_message {
+    loop_message_type type;
+    uint64_t id; /* answer */
+    gen_event *event;
+    reply_options options;
+    gen_request *request;
+    bytes reply; /* JSON */
+    double prep_ms;
+    api_error error;
+    gen_phase phase;
+    int32_t processed, total;
+    char stage[48];
+    double fraction;
+    engine *engine;
+    history_reply *history;
+    err_code code;
+    err_detail detail;
+} loop_message;
+
+/* NULL if out of memory. */
+loop_message *loop_message_create(loop_message_type type, uint64_t id);
+/* Frees the message and what it still owns (event, options, request, reply, history). NULL
+ * allowed. */
+void loop_message_free(loop_message *m);
+
+#endif

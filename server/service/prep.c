@@ -1,0 +1,504 @@
+#include "server/service/prep.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/ledger.h"
+#include "base/limits.h"
+#include "base/mailbox.h"
+#include "server/protocol/dialects/chat_request.h"
+#include "server/protocol/dialects/completion_request.h"
+#include "server/protocol/dialects/messages_request.h"
+#include "server/service/prep_turns.h"
+#include "server/media/preview.h"
+#include "server/protocol/dialects/responses_request.h"
+#include "server/service/text_queries.h"
+
+enum { PROGRESS_GAP_MS = 50 };
+
+/* What a byte of a body counts for before it was read, up to the size of a text: more for one that
+ * will take longer. */
+#define GUESS_MS_A_BYTE 1e-4
+
+struct prep_ticket {
+    atomic_int refs;
+    atomic_bool cancelled; /* set once; relaxed order is enough, nothing is published with it */
+};
+
+typedef struct prep_job {
+    prep *prep;
+    prep_order order;
+    bytes body;
+    ledger_hold memory; /* of the body, and of what is made of it */
+    prep_ticket *ticket;
+    loop_message *accepted,
+        *prepared; /* taken at the start: without memory the answer must still be told something */
+} prep_job;
+
+struct prep {
+    mailbox *jobs;
+    void (*post)(void *ctx, loop_message *m);
+    void *ctx;
+    prep_turns *turns;
+    pthread_t threads[LIMIT_PREP_JOBS];
+    int n_threads, max_threads; /* started when first needed */
+    atomic_int n_alive;
+    size_t max_bytes;
+    file_store *files;
+    response_store *response_store;
+    const remote_media *remote;
+    struct ledger *memory;
+    atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
+    atomic_size_t n_jobs;  /* that wait or run */
+    atomic_bool stopping;
+};
+
+/* What the hooks of one running job need. */
+typedef struct prep_run {
+    prep *prep;
+    prep_job *job;
+    prep_turn *turn;
+    double last_progress_ms;
+    gen_phase last_phase;
+} prep_run;
+
+/* ---- tickets ---- */
+
+prep_ticket *prep_ticket_create(void)
+{
+    prep_ticket *t = calloc(1, sizeof *t);
+    if (t) {
+        atomic_init(&t->refs, 1);
+        atomic_init(&t->cancelled, false);
+    }
+    return t;
+}
+
+void prep_ticket_cancel(prep_ticket *t)
+{
+    if (t) {
+        atomic_store_explicit(&t->cancelled, true, memory_order_relaxed);
+    }
+}
+
+void prep_ticket_release(prep_ticket *t)
+{
+    if (t && atomic_fetch_sub(&t->refs, 1) == 1) {
+        free(t);
+    }
+}
+
+/* ---- a job ---- */
+
+static void drop_body(prep_job *job)
+{
+    atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
+    ledger_give(&job->memory, job->body.len);
+    bytes_deinit(&job->body);
+}
+
+static void job_free(void *message)
+{
+    prep_job *job = message;
+    prep *p = job->prep;
+    drop_body(job);
+    ledger_give_all(&job->memory);
+    loop_message_free(job->accepted);
+    loop_message_free(job->prepared);
+    prep_ticket_release(job->ticket);
+    free(job);
+    atomic_fetch_sub(&p->n_jobs, 1);
+}
+
+static bool is_unwanted(void *ctx)
+{
+    const prep_run *run = ctx;
+    return atomic_load_explicit(&run->job->ticket->cancelled, memory_order_relaxed) ||
+           atomic_load_explicit(&run->prep->stopping, memory_order_relaxed);
+}
+
+/* The hook of everything that takes long: whether the job should end, once it has given way to
+ * others. */
+static bool is_cancelled(void *ctx)
+{
+    const prep_run *run = ctx;
+    return !prep_turns_hook(run->prep->turns, run->turn);
+}
+
+static void on_progress(void *ctx, gen_phase phase, int32_t processed, int32_t total)
+{
+    prep_run *run = ctx;
+    double now = clock_ms();
+    if (phase == run->last_phase && processed < total && now - run->last_progress_ms < PROGRESS_GAP_MS) {
+        return;
+    }
+    run->last_phase = phase;
+    run->last_progress_ms = now;
+    loop_message *m = loop_message_create(LOOP_PROGRESS, run->job->order.id);
+    if (m) {
+        m->phase = phase;
+        m->processed = processed;
+        m->total = total;
+        run->prep->post(run->prep->ctx, m);
+    }
+}
+
+/* Reserves what parsing the body takes: the document, and the copies of its texts and files in the
+ * request. */
+static err_code reserve_parsing(prep_run *run, prep_job *job, err_detail *d)
+{
+    const ledger_patience patience = {is_cancelled, run};
+    const size_t n = job->body.len;
+    return ledger_take(&job->memory, "this request", json_memory(bytes_str(&job->body), n) + n + n / 2,
+                       &patience, d);
+}
+
+static err_code parse(api_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
+{
+    const engine_info *info = engine_get_info(job->order.engine);
+    const char *text = bytes_str(&job->body);
+    switch (job->order.kind) {
+    case PREP_CHAT:
+        return chat_request_parse(r, text, job->body.len, info, d);
+    case PREP_COMPLETION:
+        return completion_request_parse(r, prompt, text, job->body.len, info, d);
+    case PREP_MESSAGES:
+        return messages_request_parse(r, text, job->body.len, true, info, d);
+    case PREP_RESPONSES:
+        return responses_request_parse(r, text, job->body.len, false, info, d);
+    default:
+        return responses_request_parse(r, text, job->body.len, true, info, d);
+    }
+}
+
+/* Moves the options out of a parsed request, so that it can be freed. */
+static void take_options(loop_message *m, api_request *r)
+{
+    m->options = r->reply;
+    reply_options_init(&r->reply);
+}
+
+static void refuse(prep_run *run, loop_message *m, err_code err, const err_detail *d)
+{
+    err = err == ERR_CANCELLED && run->turn->is_evicted ? ERR_BUSY : err;
+    m->type = LOOP_REFUSED;
+    m->code = err;
+    api_error_from(&m->error, err, d);
+    run->prep->post(run->prep->ctx, m);
+}
+
+/* Answers a query: nothing is submitted to the engine. */
+static void run_query(prep_run *run)
+{
+    prep *p = run->prep;
+    prep_job *job = run->job;
+    const prepare_hooks hooks = {.cancelled = is_cancelled, .ctx = run};
+    loop_message *m = job->prepared;
+    err_detail d = {0};
+    api_request r;
+    api_request_init(&r);
+    r.files = p->files;
+    r.response_store = p->response_store;
+    r.remote = p->remote;
+    r.form = job->order.form;
+    r.template_kwargs = job->order.template_kwargs;
+    r.scope = job->order.scope;
+    err_code err = is_cancelled(run) ? ERR_CANCELLED : reserve_parsing(run, job, &d);
+    err = err != ERR_OK ? err
+                        : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
+                                         job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
+    drop_body(job);
+    job->prepared = NULL;
+    if (err != ERR_OK) {
+        refuse(run, m, err, &d);
+    } else {
+        m->type = LOOP_REPLIED;
+        p->post(p->ctx, m);
+    }
+    api_request_deinit(&r);
+}
+
+static void on_facts(void *ctx, bytes *members)
+{
+    const prep_run *run = ctx;
+    loop_message *m = loop_message_create(LOOP_FACTS, run->job->order.id);
+    if (m) {
+        m->reply = *members;
+        bytes_init(members, 0);
+        run->prep->post(run->prep->ctx, m);
+    }
+}
+
+/* Looks at an uploaded file for the one who uploaded it. */
+static void run_preview(prep_run *run)
+{
+    prep *p = run->prep;
+    prep_job *job = run->job;
+    loop_message *m = job->prepared;
+    const preview_task task = {.engine = job->order.engine,
+                               .files = p->files,
+                               .scope = job->order.scope,
+                               .file_id = bytes_str(&job->body),
+                               .cancelled = is_cancelled,
+                               .on_facts = on_facts,
+                               .ctx = run};
+    if (!is_cancelled(run)) {
+        preview_run(&m->reply, &task);
+    }
+    drop_body(job);
+    job->prepared = NULL;
+    m->type = LOOP_PREVIEW;
+    p->post(p->ctx, m);
+}
+
+/* Images and videos of other hosts: they are waited for, so others have the turn. */
+static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks *hooks, err_detail *d)
+{
+    if (is_cancelled(run)) {
+        return ERR_CANCELLED;
+    }
+    if (!remote_media_wanted(in)) {
+        return ERR_OK;
+    }
+    if (!prep_turns_pause(run->prep->turns, run->turn, LIMIT_PREP_FETCHES)) {
+        return ERR_BUSY;
+    }
+    const err_code err = remote_media_fetch(run->prep->remote, in, hooks, d);
+    return prep_turns_resume(run->prep->turns, run->turn) || err != ERR_OK ? err : ERR_CANCELLED;
+}
+
+/* Nothing is read for a client that is gone; but what ends a response must name it, so that body is
+ * read all the same. */
+static bool must_parse(prep_run *run)
+{
+    const prep_kind kind = run->job->order.kind;
+    const bool is_named = kind == PREP_RESPONSES || kind == PREP_EVENT;
+    return is_named ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed) : !is_cancelled(run);
+}
+
+static void run_job(prep_run *run)
+{
+    prep *p = run->prep;
+    prep_job *job = run->job;
+    const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = run};
+    loop_message *accepted = job->accepted, *prepared = job->prepared;
+    double start = clock_ms();
+    err_detail d = {0};
+    completion_prompt prompt = {0};
+    api_request r;
+    api_request_init(&r);
+    r.files = p->files;
+    r.response_store = p->response_store;
+    r.remote = p->remote;
+    r.form = job->order.form;
+    r.template_kwargs = job->order.template_kwargs;
+    r.scope = job->order.scope;
+    err_code err = must_parse(run) ? reserve_parsing(run, job, &d) : ERR_CANCELLED;
+    err = err == ERR_OK ? parse(&r, &prompt, job, &d) : err;
+    if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
+        hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
+    }
+    if (err == ERR_OK && job->body.len > LIMIT_TEXT_BODY_BYTES && !chat_has_media(r.in)) {
+        err = err_set_param(&d, ERR_LIMIT, NULL, "body_too_large",
+                            "a request without images and videos may have %zu MiB",
+                            LIMIT_TEXT_BODY_BYTES >> 20);
+    }
+    drop_body(job); /* the parsed form is enough from here */
+    job->prepared = NULL;
+    if (err != ERR_OK) {
+        take_options(prepared, &r);
+        refuse(run, prepared, err, &d);
+        goto out;
+    }
+    take_options(accepted, &r);
+    job->accepted = NULL;
+    p->post(p->ctx, accepted);
+    r.in->scope = job->order.scope;
+    err = bring_remote(run, r.in, &hooks, &d);
+    if (err == ERR_OK) {
+        err = job->order.kind == PREP_COMPLETION
+                  ? completion_request_prepare(&prepared->request, &r, &prompt, job->order.engine, &d)
+                  : engine_prepare(job->order.engine, &prepared->request, r.in, &hooks, &d);
+    }
+    if (err != ERR_OK) {
+        prepared->request = NULL;
+        refuse(run, prepared, err, &d);
+        goto out;
+    }
+    prepared->prep_ms = clock_ms() - start;
+    p->post(p->ctx, prepared);
+out:
+    api_request_deinit(&r);
+}
+
+static void run_any(prep *p, prep_job *job)
+{
+    prep_run run = {.prep = p, .job = job, .last_phase = GEN_PHASE_QUEUED};
+    const size_t n = job->body.len < LIMIT_TEXT_BODY_BYTES ? job->body.len : LIMIT_TEXT_BODY_BYTES;
+    prep_turn turn = {.used_ms = GUESS_MS_A_BYTE * (double)n, .cancelled = is_unwanted, .ctx = &run};
+    run.turn = &turn;
+    (void)prep_turns_enter(p->turns, &turn); /* without a turn its first hook says so, and it is refused */
+    (job->order.kind >= PREP_QUERY     ? run_query
+     : job->order.kind == PREP_PREVIEW ? run_preview
+                                       : run_job)(&run);
+    prep_turns_leave(p->turns, &turn);
+}
+
+static void *worker(void *ctx)
+{
+    prep *p = ctx;
+    void *message;
+    while (mailbox_pop(p->jobs, &message)) {
+        run_any(p, message);
+        job_free(message);
+    }
+    atomic_fetch_sub(&p->n_alive, 1);
+    return NULL;
+}
+
+/* Every job should have a thread, so that all of them take turns. Without one it waits for
+ * another's end, which is made to come. Loop thread. */
+static void find_thread(prep *p)
+{
+    if (atomic_load(&p->n_jobs) <= (size_t)p->n_threads) {
+        return;
+    }
+    if (p->n_threads < p->max_threads) {
+        atomic_fetch_add(&p->n_alive, 1);
+        if (pthread_create(&p->threads[p->n_threads], NULL, worker, p) == 0) {
+            p->n_threads++;
+            return;
+        }
+        atomic_fetch_sub(&p->n_alive, 1);
+    }
+    prep_turns_make_room(p->turns);
+}
+
+/* ---- lifetime ---- */
+
+prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
+                  response_store *conversations, const remote_media *remote,
+                  void (*post)(void *ctx, loop_message *m), void *ctx)
+{
+    prep *p = calloc(1, sizeof *p);
+    if (!p) {
+        return NULL;
+    }
+    p->post = post;
+    p->ctx = ctx;
+    p->max_bytes = max_bytes;
+    p->files = files;
+    p->response_store = conversations;
+    p->remote = remote;
+    atomic_init(&p->n_bytes, 0);
+    atomic_init(&p->n_jobs, 0);
+    atomic_init(&p->stopping, false);
+    p->jobs = mailbox_create(n_queue);
+    p->turns = prep_turns_create(n_turns < 1 ? 1 : n_turns);
+    p->max_threads = n_threads < 1 ? 1 : n_threads > LIMIT_PREP_JOBS ? LIMIT_PREP_JOBS : n_threads;
+    atomic_init(&p->n_alive, 1);
+    if (!p->jobs || !p->turns || pthread_create(&p->threads[0], NULL, worker, p) != 0) {
+        prep_destroy(p);
+        return NULL;
+    }
+    p->n_threads = 1;
+    return p;
+}
+
+bool prep_end(prep *p, int within_ms)
+{
+    if (!p) {
+        return true;
+    }
+    atomic_store(&p->stopping, true);
+    mailbox_close(p->jobs);
+    const double until = clock_ms() + within_ms;
+    while (atomic_load(&p->n_alive) > 0 && clock_ms() < until) {
+        const struct timespec moment = {.tv_nsec = 1000000};
+        nanosleep(&moment, NULL);
+    }
+    return atomic_load(&p->n_alive) == 0;
+}
+
+void prep_get_status(const prep *p, prep_status *out)
+{
+    prep_turns_status turns;
+    prep_turns_get_status(p->turns, &turns);
+    const size_t n_jobs = atomic_load(&p->n_jobs), n_begun = (size_t)turns.n_begun;
+    *out = (prep_status){.n_begun = turns.n_begun,
+                         .n_computing = turns.n_computing,
+                         .n_waiting = n_jobs > n_begun ? (int)(n_jobs - n_begun) : 0,
+                         .oldest_ms = turns.oldest_ms,
+                         .silent_ms = turns.silent_ms};
+}
+
+void prep_destroy(prep *p)
+{
+    if (!p) {
+        return;
+    }
+    atomic_store(&p->stopping, true);
+    if (p->jobs) {
+        mailbox_close(p->jobs);
+    }
+    for (int i = 0; i < p->n_threads; i++) {
+        pthread_join(p->threads[i], NULL);
+    }
+    if (p->jobs) {
+        mailbox_destroy(p->jobs, job_free);
+    }
+    prep_turns_destroy(p->turns);
+    free(p);
+}
+
+void prep_set_memory(prep *p, struct ledger *memory)
+{
+    p->memory = memory;
+}
+
+err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t)
+{
+    /* Only this thread adds, so looking and adding need not be one step. */
+    if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
+        return ERR_BUSY;
+    }
+    prep_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        return ERR_NOMEM;
+    }
+    bytes moved = *body;
+    *job = (prep_job){.prep = p, .order = *order, .ticket = t, .memory.ledger = p->memory};
+    atomic_fetch_add(&t->refs, 1);
+    atomic_fetch_add(&p->n_jobs, 1);
+    job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
+    job->prepared = loop_message_create(LOOP_PREPARED, order->id);
+    if (!job->accepted || !job->prepared) {
+        job_free(job);
+        return ERR_NOMEM;
+    }
+    if (!ledger_try(&job->memory, moved.len)) {
+        job_free(job);
+        return ERR_BUSY;
+    }
+    job->body = moved;
+    bytes_init(body, 0); /* the job owns the memory now */
+    atomic_fetch_add(&p->n_bytes, moved.len);
+    if (!mailbox_push(p->jobs, job)) {
+        *body = moved;
+        atomic_fetch_sub(&p->n_bytes, moved.len);
+        bytes_init(&job->body, 0);
+        job_free(job); /* gives the memory back, too */
+        return ERR_BUSY;
+    }
+    find_thread(p);
+    return ERR_OK;
+}
+
+bool prep_is_idle(const prep *p)
+{
+    return atomic_load(&p->n_jobs) == 0;
+}

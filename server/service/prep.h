@@ -1,0 +1,85 @@
+/* prep: worker threads that turn request bodies into engine requests: parse, validate, decode
+ * media, render, tokenize.
+ *
+ *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, post, ctx);
+ *     prep_ticket *t = prep_ticket_create();
+ *     err = prep_submit(p, &(prep_order){.kind = PREP_CHAT, .id = id, .engine = e}, &body, t);  // ERR_BUSY: 429
+ *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
+ *     prep_ticket_cancel(t); prep_ticket_release(t);
+ *     prep_destroy(p);
+ *
+ * Threads: submit, cancel and release on the loop thread; post is called on the workers. After
+ * LOOP_PREPARED, LOOP_REPLIED, LOOP_PREVIEW or LOOP_REFUSED nothing more comes for that id.
+ */
+#ifndef PARLEY_SERVER_SERVICE_PREP_H
+#define PARLEY_SERVER_SERVICE_PREP_H
+
+#include "base/bytes.h"
+#include "engine/engine.h"
+#include "server/media/file_store.h"
+#include "server/protocol/response_store.h"
+#include "server/service/loop_message.h"
+#include "server/media/remote_media.h"
+#include "server/protocol/output/tool_scanner.h"
+
+typedef struct prep prep;
+typedef struct prep_ticket prep_ticket; /* a shared cancellation flag of one job */
+
+typedef enum prep_kind {
+    PREP_CHAT,       /* body of POST /v1/chat/completions */
+    PREP_COMPLETION, /* body of POST /v1/completions */
+    PREP_MESSAGES,   /* body of POST /v1/messages */
+    PREP_RESPONSES,  /* body of POST /v1/responses */
+    PREP_EVENT,      /* a WebSocket message that should be response.create */
+    /* the body is the id of an uploaded file (preview.h): LOOP_FACTS perhaps, then LOOP_PREVIEW */
+    PREP_PREVIEW,
+    PREP_QUERY /* PREP_QUERY + a text_query: answered by these threads */
+} prep_kind;
+
+MUST_CHECK prep_ticket *prep_ticket_create(void);
+void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
+void prep_ticket_release(prep_ticket *t); /* NULL allowed */
+
+/* n_turns jobs compute at a time, those first that have had the least time; n_threads (at most
+ * LIMIT_PREP_JOBS) are begun together. Further n_queue jobs wait, of all max_bytes of bodies. Where
+ * none can begin, the job that has taken the longest is refused with ERR_BUSY. files and
+ * conversations: where requests find uploaded files and what they go on from; remote: what they may
+ * name by its address. post takes the message over. NULL if memory or threads run out. */
+MUST_CHECK prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
+                             response_store *conversations, const remote_media *remote,
+                             void (*post)(void *ctx, loop_message *m), void *ctx);
+/* Where bodies that wait and what is made of them are reserved (base/ledger.h); before the first
+ * job. Without one there is no limit but max_bytes. */
+void prep_set_memory(prep *p, struct ledger *memory);
+/* Cancels what runs, refuses what waits; false if a thread has not ended in time. NULL allowed. */
+bool prep_end(prep *p, int within_ms);
+/* The same, then joins the threads, however long they take. NULL allowed. */
+void prep_destroy(prep *p);
+
+/* A job for a body. */
+typedef struct prep_order {
+    prep_kind kind;
+    uint64_t id, scope; /* scope: whose, see chat_input */
+    engine *engine;
+    const json *template_kwargs; /* see api_request; lives as long as prep */
+    const tool_form *form;       /* the model's tool-call syntax; NULL: none */
+    bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
+} prep_order;
+
+/* Queues a job and takes the body's memory; on ERR_BUSY (also if its memory is not free now) and
+ * ERR_NOMEM it stays with the caller. */
+MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
+/* Whether no job is queued or running: all messages were posted, and no job uses an engine. Loop
+ * thread. */
+bool prep_is_idle(const prep *p);
+
+typedef struct prep_status {
+    int n_begun, n_computing,
+        n_waiting;    /* jobs with a thread; of them those that have a turn; those without a thread */
+    double oldest_ms; /* since the oldest of the former began */
+    double silent_ms; /* for so long nothing has moved though every turn is taken: see prep_turns.h */
+} prep_status;
+/* Any thread. */
+void prep_get_status(const prep *p, prep_status *out);
+
+#endif

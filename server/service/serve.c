@@ -1,0 +1,786 @@
+#include "server/service/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/ledger.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/media/fetch.h"
+#include "server/media/remote_host.h"
+#include "server/service/serve_state.h"
+
+enum {
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_MODEL = 3,
+    EXIT_MEMORY = 4,
+    EXIT_PORT = 5,
+    INBOX_MESSAGES = 65536,
+    LINGER_MS = 3000, /* for close frames and the last replies */
+    FLUSH_MS = 100,
+    URL_BYTES = 256,
+    DRAIN_SPARE_S = 30, /* to close what is open, behind the time of the answers */
+    INFLIGHT_BODIES = 6
+};
+
+/* SIGINT or SIGTERM arrived; the loop's timer looks. Lock-free, so a handler may touch it. */
+static atomic_int signal_seen, reload_seen;
+
+void serve_options_init(serve_options *opt)
+{
+    memset(opt, 0, sizeof *opt);
+    static const char *const LOCAL[] = {"127.0.0.1"};
+    opt->hosts = LOCAL;
+    opt->n_hosts = 1;
+    opt->port = 8080;
+    opt->max_body = LIMIT_BODY_BYTES;
+    opt->max_ws_message = LIMIT_WS_MESSAGE_BYTES;
+    opt->event_log_bytes = EVENT_LOG_BYTES;
+    opt->max_upload = LIMIT_UPLOAD_BYTES;
+    opt->upload_quota = LIMIT_UPLOAD_QUOTA;
+    opt->upload_expire_s = LIMIT_UPLOAD_EXPIRE_S;
+    opt->history_quota = LIMIT_HISTORY_QUOTA;
+    opt->max_connections = LIMIT_CONNECTIONS;
+    opt->max_connections_per_address = LIMIT_CONNECTIONS_PER_ADDRESS;
+    opt->n_prep_threads = 2;
+    opt->n_queue = LIMIT_QUEUE;
+    opt->header_timeout_s = LIMIT_HEADER_TIMEOUT_S;
+    opt->body_timeout_s = LIMIT_BODY_TIMEOUT_S;
+    opt->max_header = LIMIT_HEADER_BYTES;
+    opt->queue_timeout_s = LIMIT_QUEUE_TIMEOUT_S;
+    opt->request_timeout_s = LIMIT_REQUEST_TIMEOUT_S;
+    opt->step_timeout_s = LIMIT_STEP_TIMEOUT_S;
+    opt->keepalive_s = LIMIT_KEEPALIVE_S;
+    opt->ws_ping_s = LIMIT_WS_PING_S;
+    opt->ws_pong_s = LIMIT_WS_PONG_S;
+    opt->min_body_rate = LIMIT_MIN_BODY_RATE;
+    opt->send_timeout_s = LIMIT_SEND_TIMEOUT_S;
+    opt->send_rate = LIMIT_SEND_RATE;
+    opt->max_unread = LIMIT_UNREAD_BYTES;
+    opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
+    opt->switches_model = true;
+}
+
+int64_t serve_started_at(void)
+{
+    static atomic_llong started; /* set once, by whoever asks first */
+    long long none = 0;
+    atomic_compare_exchange_strong(&started, &none, (long long)clock_unix_s());
+    return (int64_t)atomic_load(&started);
+}
+
+int serve_count_sockets(const serve *s)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        n += c && c->is_socket;
+    }
+    return n;
+}
+
+int serve_count_open_answers(const serve *s)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *a = id_table_at(&s->answers, i);
+        n += a && a->state != ANSWER_FINISHED;
+    }
+    return n;
+}
+
+void serve_schedule(serve *s, int ms)
+{
+    net_set_timer(s->net, ms);
+}
+
+/* ---- messages from other threads ---- */
+
+static void drop_message(void *message)
+{
+    loop_message *m = message;
+    if (m->type == LOOP_LOADED) {
+        engine_close(m->engine);
+    }
+    loop_message_free(m);
+}
+
+/* Any thread. The mailbox is far larger than what can be on its way; if it is full all the same the
+ * sender waits, so that nothing is lost. Once the loop is gone messages are dropped. */
+void serve_post(void *ctx, loop_message *m)
+{
+    serve *s = ctx;
+    while (!mailbox_push(s->inbox, m)) {
+        if (atomic_load(&s->closing)) {
+            drop_message(m);
+            return;
+        }
+        net_wake(s->net);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    net_wake(s->net);
+}
+
+void serve_on_engine_event(void *ctx, gen_event *event)
+{
+    loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
+    if (!m) {
+        /* Text and the end must arrive, also when there is no memory for the envelope: try again
+         * when some is free. */
+        while (event->type != GEN_PROGRESS && !m && !atomic_load(&((serve *)ctx)->closing)) {
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+            m = loop_message_create(LOOP_EVENT, event->request_id);
+        }
+        if (!m) {
+            gen_event_free(event);
+            return;
+        }
+    }
+    m->event = event;
+    serve_post(ctx, m);
+}
+
+/* Where to find the page: of the first host, in a form that a browser takes. */
+static void write_url(const serve *s, char *out, size_t cap)
+{
+    const char *host = s->opt->hosts[0];
+    const bool is_any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    const bool is_v6 = !is_any && strchr(host, ':');
+    if (net_port(s->net) == 0) {
+        snprintf(out, cap, "%s", host);
+    } else {
+        snprintf(out, cap, "http://%s%s%s:%d/", is_v6 ? "[" : "", is_any ? "127.0.0.1" : host,
+                 is_v6 ? "]" : "", net_port(s->net));
+    }
+}
+
+static void on_loaded(serve *s, loop_message *m)
+{
+    pthread_join(s->loader, NULL);
+    s->loader_started = false;
+    load_bar_end(&s->bar);
+    if (s->switching == SWITCH_LOADING) {
+        serve_finish_switch(s, m);
+        return;
+    }
+    if (!m->engine) {
+        log_error("load", "%s", m->detail.text[0] ? m->detail.text : err_name(m->code));
+        s->exit_code = m->code == ERR_NOMEM ? EXIT_MEMORY : m->code == ERR_INVALID ? EXIT_USAGE : EXIT_MODEL;
+        s->done = true;
+        return;
+    }
+    serve_take_first(s, m->engine);
+    if (s->phase == SERVE_READY) {
+        notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->model_name);
+        if (!s->opt->quiet) {
+            char url[URL_BYTES];
+            write_url(s, url, sizeof url);
+            printf("Parley is ready: %s  model %s, context %d, %s\n", url, s->model_name, s->info->n_ctx,
+                   s->info->compute);
+            fflush(stdout);
+        }
+    }
+    serve_status_changed(s);
+}
+
+/* The bar; where there is none a line for each stage, and for each tenth of the whole way. */
+static void show_loading(serve *s, const loop_message *m)
+{
+    if (s->bar.is_drawn) {
+        load_bar_show(&s->bar, m->stage, m->fraction);
+    } else if (strcmp(m->stage, s->load_stage) != 0 ||
+               (int)(m->fraction * 10.0) != (int)(s->load_fraction * 10.0)) {
+        log_info("load", "%s: %.0f %%", m->stage, m->fraction * 100.0);
+    }
+}
+
+static void on_wake(void *ctx)
+{
+    serve *s = ctx;
+    void *message;
+    /* asked before: what the workers posted is then among these */
+    const bool was_idle = prep_is_idle(s->prep);
+    while (mailbox_try_pop(s->inbox, &message)) {
+        loop_message *m = message;
+        if (m->type == LOOP_LOADING) {
+            show_loading(s, m);
+            snprintf(s->load_stage, sizeof s->load_stage, "%s", m->stage);
+            s->load_fraction = m->fraction;
+            notify_send(&s->notify, "STATUS=Loading: %s, %.0f %%", s->load_stage, s->load_fraction * 100.0);
+            serve_status_changed(s);
+        } else if (m->type == LOOP_LOADED) {
+            on_loaded(s, m);
+        } else if (m->type == LOOP_FACTS || m->type == LOOP_PREVIEW) {
+            serve_on_preview(s, m);
+        } else if (m->type == LOOP_HISTORY) {
+            serve_on_history_reply(s, m->history);
+        } else {
+            serve_handle_message(s, m);
+        }
+        loop_message_free(m);
+    }
+    if (was_idle) {
+        serve_advance_switch(s);
+    }
+}
+
+/* ---- time and the end ---- */
+
+static void begin_drain(serve *s, double now)
+{
+    log_info("srv", "shutting down: %d answers open", serve_count_open_answers(s));
+    s->phase = SERVE_DRAINING;
+    s->drain_until_ms = now + s->opt->drain_timeout_s * 1000.0;
+    notify_send(&s->notify, "STOPPING=1\nSTATUS=Ending: %d answers open\nEXTEND_TIMEOUT_USEC=%lld",
+                serve_count_open_answers(s), (s->opt->drain_timeout_s + DRAIN_SPARE_S) * 1000000LL);
+    net_stop_listening(s->net);
+    serve_refuse_held(s);
+    serve_status_changed(s);
+}
+
+static void close_sockets(serve *s)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && c->is_socket) {
+            net_close_socket(s->net, c->id, 1001, "the server is shutting down");
+        }
+    }
+}
+
+static bool has_work(const serve *s)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && (c->is_socket || c->is_streaming || c->history_ticket)) {
+            return true;
+        }
+    }
+    return net_is_sending(s->net);
+}
+
+static void drain(serve *s, double now)
+{
+    if (s->close_until_ms <= 0.0 && (serve_count_open_answers(s) == 0 || now >= s->drain_until_ms)) {
+        serve_end_answers(s, ANSWER_SERVER_ENDS);
+        close_sockets(s);
+        s->close_until_ms = now + LINGER_MS;
+    }
+    /* Idle kept-alive connections hold up nothing. Who still reads what was said may go on until
+     * the time is over. */
+    const bool is_quiet = !has_work(s) && now >= s->close_until_ms - LINGER_MS + FLUSH_MS;
+    const bool is_over = now >= s->close_until_ms && (now >= s->drain_until_ms || !net_is_sending(s->net));
+    s->done = s->close_until_ms > 0.0 && (is_over || is_quiet);
+}
+
+/* SSE comments keep proxies and clients from giving up during a long prefill. */
+static void wake_silent_streams(serve *s, double now)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && c->is_streaming && now - c->last_write_ms >= s->opt->keepalive_s * 1000.0) {
+            net_want_write(s->net, c->id);
+        }
+    }
+}
+
+static void look_at_engine(serve *s, double now)
+{
+    engine_status status;
+    if (!s->engine) {
+        return;
+    }
+    engine_get_status(s->engine, &status);
+    serve_watchdog_engine(s, &status, now);
+    bool is_busy = status.n_waiting > 0 || status.n_running >= s->info->n_parallel;
+    if (s->phase == SERVE_READY && is_busy != s->was_busy) {
+        s->was_busy = is_busy;
+        serve_status_changed(s);
+    }
+}
+
+/* SIGHUP */
+static void reload(serve *s)
+{
+    const serve_options *opt = s->opt;
+    const char *const *keys;
+    size_t n_keys;
+    access_rules rules;
+    err_detail d = {0};
+    log_reopen();
+    err_code err = opt->read_keys ? opt->read_keys(opt->read_keys_ctx, &keys, &n_keys, &d) : ERR_OK;
+    if (err == ERR_OK && opt->read_keys) {
+        if (access_init(&rules, keys, n_keys, opt->allowed_hosts, opt->n_allowed_hosts, opt->allowed_origins,
+                        opt->n_allowed_origins)) {
+            access_deinit(&s->access);
+            s->access = rules;
+        } else {
+            err = err_set(&d, ERR_NOMEM, "there is not enough memory");
+        }
+    }
+    if (err == ERR_OK) {
+        log_info("srv", "reloaded: the log file and the keys");
+    } else {
+        log_error("srv", "the keys stay as they were: %s", d.text);
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    serve *s = ctx;
+    double now = clock_ms();
+    bool stops = atomic_load(&s->stop_wanted) || (s->handles_signals && atomic_load(&signal_seen));
+    if (stops && s->phase != SERVE_DRAINING) {
+        begin_drain(s, now);
+    }
+    if (s->handles_signals && atomic_exchange(&reload_seen, 0)) {
+        reload(s);
+    }
+    if (!s->is_stalled) { /* else the service manager may decide to start anew */
+        notify_tick(&s->notify, now, s->phase == SERVE_LOADING);
+    }
+    if (s->switching == SWITCH_FINISHING) {
+        on_wake(s);
+    }
+    int wait_ms = serve_tick_answers(s, now);
+    const int switch_ms = s->phase == SERVE_DRAINING ? SERVE_TICK_MS : serve_tick_switch(s, now);
+    wait_ms = switch_ms < wait_ms ? switch_ms : wait_ms;
+    const int upload_ms = serve_tick_uploads(s);
+    wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
+    wake_silent_streams(s, now);
+    look_at_engine(s, now);
+    serve_watchdog_prep(s);
+    if (s->phase == SERVE_DRAINING) {
+        drain(s, now);
+        wait_ms = wait_ms < 20 ? wait_ms : 20;
+    }
+    serve_schedule(s, wait_ms);
+}
+
+/* ---- life ---- */
+
+static int exit_code_of(err_code err)
+{
+    switch (err) {
+    case ERR_BUSY:
+        return EXIT_PORT;
+    case ERR_INVALID:
+        return EXIT_USAGE;
+    case ERR_NOMEM:
+        return EXIT_MEMORY;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+/* The folder that uploads are written to: the one asked for, TMPDIR, or /var/tmp, which is on a
+ * disk where /tmp may be memory. A file is written on trial, so that a wrong folder is said at the
+ * start. */
+static err_code open_files(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    const char *temporary = getenv("TMPDIR");
+    const file_store_options files = {.dir = opt->upload_dir             ? opt->upload_dir
+                                             : temporary && temporary[0] ? temporary
+                                                                         : "/var/tmp",
+                                      .max_bytes = opt->max_upload < opt->upload_quota ? opt->max_upload
+                                                                                       : opt->upload_quota,
+                                      .quota = opt->upload_quota,
+                                      .expire_s = opt->upload_expire_s};
+    file_writer *trial = NULL;
+    s->files = file_store_create(&files);
+    if (!s->files) {
+        return err_set(d, ERR_NOMEM, "no memory for the server");
+    }
+    uploads_init(&s->uploads, s->files);
+    if (file_writer_create(&trial, files.dir, 1, NULL) != ERR_OK) {
+        if (!opt->upload_dir) {
+            log_warn("srv", "uploads cannot be stored in %s; name a folder with --upload-dir", files.dir);
+            return ERR_OK;
+        }
+        return err_set(d, ERR_INVALID, "uploads cannot be stored in %s; name a folder with --upload-dir",
+                       files.dir);
+    }
+    file_writer_destroy(trial);
+    return ERR_OK;
+}
+
+/* Without memory for the envelope the reply waits for some: whoever asked must hear what became of
+ * it. */
+static void on_history(void *ctx, history_reply *r)
+{
+    loop_message *m;
+    while (!(m = loop_message_create(LOOP_HISTORY, 0))) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    m->history = r;
+    serve_post(ctx, m);
+}
+
+static err_code open_history(serve *s, err_detail *d)
+{
+    const history_options opt = {.dir = s->opt->history_dir, .quota = s->opt->history_quota};
+    if (!opt.dir) {
+        return ERR_OK;
+    }
+    const err_code err = history_create(&s->history, &opt, on_history, s, d);
+    return err == ERR_BUSY ? ERR_INVALID
+                           : err; /* that another holds the folder is a wrong option, not a taken port */
+}
+
+/* Other machines may not use the server without a key, unless that is asked for. */
+static err_code check_guarded(const serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    if (net_is_local(s->net)) {
+        return ERR_OK;
+    }
+    if (opt->n_api_keys > 0) {
+        log_warn("srv", "keys and conversations travel unencrypted; a proxy with TLS protects them");
+    } else if (opt->allows_no_key) {
+        log_warn("srv", "everybody who reaches this machine can use this server");
+    } else {
+        return err_set(d, ERR_INVALID,
+                       "everybody who reaches this machine could use this server; ask for a key with "
+                       "--api-key-file FILE, or say --insecure-no-key");
+    }
+    return ERR_OK;
+}
+
+/* What requests may name by its address. A worker that waits for another host's bytes does no work
+ * of its own, so there are more of them then. */
+static err_code open_remote(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    struct stat st;
+    s->remote = (remote_media){.domains = opt->media_domains,
+                               .n_domains = opt->n_media_domains,
+                               .folder = opt->media_path,
+                               .dir = file_store_get_options(s->files)->dir,
+                               .max_video = opt->engine->videos.max_bytes > 0
+                                                ? (uint64_t)opt->engine->videos.max_bytes
+                                                : LIMIT_VIDEO_BYTES};
+    for (size_t i = 0; i < opt->n_media_domains; i++) {
+        if (!remote_rule_is_valid(opt->media_domains[i])) {
+            return err_set(d, ERR_INVALID,
+                           "--media-domains: \"%s\" is not a host; it takes hosts, *.hosts and addresses",
+                           opt->media_domains[i]);
+        }
+    }
+    if (opt->media_path && (stat(opt->media_path, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        return err_set(d, ERR_INVALID, "--media-path: there is no folder %s", opt->media_path);
+    }
+    s->fetch_started = opt->n_media_domains > 0 && fetch_start();
+    return s->fetch_started || opt->n_media_domains == 0
+               ? ERR_OK
+               : err_set(d, ERR_NOMEM, "no memory for fetching media");
+}
+
+/* --access-log */
+static void on_sent(void *ctx, const net_sent *sent)
+{
+    (void)ctx;
+    log_info("srv", "req=%s %s %s %d %.1f ms", sent->id, sent->method, sent->path, sent->status, sent->ms);
+}
+
+static err_code open_parts(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    err_code err = open_files(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (opt->models_dir) {
+        err = catalog_open(&s->catalog, opt->models_dir, d);
+        if (err != ERR_OK) {
+            return err == ERR_NOMEM ? err : ERR_INVALID;
+        }
+    }
+    s->inbox = mailbox_create(INBOX_MESSAGES);
+    s->memory = ledger_create(LIMIT_REQUEST_MEMORY - LIMIT_PROCESS_MEMORY); /* until the model is there */
+    size_t max_bytes =
+        SERVE_INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
+    err = open_remote(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    shares_init(&s->kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES);
+    s->response_store =
+        response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES, LIMIT_STORED_RESPONSE_S);
+    s->prep = s->inbox && s->memory && s->response_store
+                  ? prep_create(opt->n_prep_threads, LIMIT_PREP_JOBS, (size_t)opt->n_queue, max_bytes,
+                                s->files, s->response_store, &s->remote, serve_post, s)
+                  : NULL;
+    s->previewer = s->prep ? prep_create(1, 1, SERVE_PREVIEWS, SERVE_PREVIEWS * FILE_ID_MAX, s->files, NULL,
+                                         NULL, serve_post, s)
+                           : NULL;
+    if (!s->previewer || !access_init(&s->access, opt->api_keys, opt->n_api_keys, opt->allowed_hosts,
+                                      opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
+        return err_set(d, ERR_NOMEM, "no memory for the server");
+    }
+    prep_set_memory(s->prep, s->memory);
+    err = open_history(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const net_options net_opt = {.hosts = opt->hosts,
+                                 .n_hosts = opt->n_hosts,
+                                 .port = opt->port,
+                                 .max_body = opt->max_body,
+                                 .max_message = opt->max_ws_message,
+                                 .max_binary = LIMIT_UPLOAD_CHUNK + SERVE_CHUNK_HEADER,
+                                 .max_inflight = max_bytes,
+                                 .memory = s->memory,
+                                 .max_header = opt->max_header,
+                                 .origins = opt->allowed_origins,
+                                 .n_origins = opt->n_allowed_origins,
+                                 .max_connections = opt->max_connections,
+                                 .max_connections_per_address = opt->max_connections_per_address,
+                                 .header_timeout_s = opt->header_timeout_s,
+                                 .body_timeout_s = opt->body_timeout_s,
+                                 .min_body_rate = opt->min_body_rate,
+                                 .send_timeout_s = opt->send_timeout_s,
+                                 .send_rate = opt->send_rate,
+                                 .ws_ping_s = opt->ws_ping_s,
+                                 .ws_pong_s = opt->ws_pong_s};
+    const net_callbacks callbacks = {.ctx = s,
+                                     .on_head = serve_on_head,
+                                     .on_body = serve_on_body,
+                                     .on_request = serve_on_request,
+                                     .on_open = serve_on_open,
+                                     .on_message = serve_on_message,
+                                     .on_binary = serve_on_binary,
+                                     .on_writable = serve_on_writable,
+                                     .on_done = serve_on_done,
+                                     .on_close = serve_on_close,
+                                     .on_sent = opt->access_log ? on_sent : NULL,
+                                     .on_wake = on_wake,
+                                     .on_timer = on_timer};
+    err = net_open(&s->net, &net_opt, &callbacks, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    err = check_guarded(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    return serve_load_first(s) ? ERR_OK : err_set(d, ERR_NOMEM, "no thread to load the model");
+}
+
+static void close_parts(serve *s)
+{
+    atomic_store(&s->closing, true);
+    if (s->inbox) {
+        mailbox_close(s->inbox);
+    }
+    if (s->loader_started) {
+        /* A model that is still being loaded cannot be interrupted; its message may be in the
+         * mailbox already. */
+        pthread_join(s->loader, NULL);
+    }
+    if (!prep_end(s->prep, LIMIT_PREP_END_S * 1000) && s->handles_signals) {
+        log_error("srv", "a request is still being prepared: the program ends without it");
+        _exit(EXIT_FAILED);
+    }
+    serve_close_previews(s);
+    prep_destroy(s->prep);       /* the workers use the engine, so they end first */
+    history_destroy(s->history); /* what is on its way is written first */
+    void *message;
+    while (s->inbox && mailbox_try_pop(s->inbox, &message)) {
+        drop_message(message); /* may hold requests, which need the engine to be freed */
+    }
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (a) {
+            answer_destroy(a);
+        }
+    }
+    id_table_deinit(&s->answers);
+    shares_deinit(&s->kept);
+    if (s->is_stalled && s->handles_signals) {
+        log_error("srv", "the computation is still stalled: the program ends without it");
+        _exit(EXIT_FAILED);
+    }
+    engine_close(s->engine);
+    s->engine = NULL;
+    net_close(s->net);
+    if (s->inbox) {
+        mailbox_destroy(s->inbox, NULL);
+    }
+    id_table_deinit(&s->conns);
+    uploads_deinit(&s->uploads);
+    file_store_destroy(s->files);
+    response_store_destroy(s->response_store);
+    ledger_destroy(s->memory);
+    if (s->fetch_started) {
+        fetch_stop();
+    }
+    catalog_close(s->catalog);
+    access_deinit(&s->access);
+}
+
+static int run(serve *s, void (*started)(void *ctx, serve *s, int port), void *ctx)
+{
+    err_detail d = {0};
+    id_table_init(&s->conns);
+    id_table_init(&s->answers);
+    snprintf(s->load_stage, sizeof s->load_stage, "starting");
+    snprintf(s->model_name, sizeof s->model_name, "%s", s->opt->alias ? s->opt->alias : "");
+    serve_started_at();
+    s->started_ms = clock_ms();
+    if (!s->opt->quiet) {
+        load_bar_begin(&s->bar);
+    }
+    err_code err = open_parts(s, &d);
+    if (err != ERR_OK) {
+        log_error("srv", "%s", d.text);
+        s->exit_code = exit_code_of(err);
+    } else {
+        started(ctx, s, net_port(s->net));
+        serve_schedule(s, SERVE_TICK_MS);
+        while (!s->done) {
+            net_poll(s->net);
+        }
+    }
+    close_parts(s);
+    return s->exit_code;
+}
+
+/* ---- the program: signals ---- */
+
+/* Any thread may be interrupted, also one that a library made before main; so a handler, not
+ * sigwait. */
+static void on_signal(int sig)
+{
+    if (sig == SIGHUP) {
+        atomic_store(&reload_seen, 1);
+        return;
+    }
+    if (atomic_exchange(&signal_seen, 1)) {
+        _exit(128 + sig);
+    }
+}
+
+static void on_started(void *ctx, serve *s, int port)
+{
+    (void)s;
+    const serve_options *opt = ctx;
+    if (opt->on_listening) {
+        opt->on_listening(opt->on_listening_ctx, port);
+    }
+}
+
+int serve_run(const serve_options *opt)
+{
+    serve *s = calloc(1, sizeof *s);
+    if (!s) {
+        return EXIT_MEMORY;
+    }
+    s->opt = opt;
+    s->handles_signals = true;
+    signal(SIGPIPE, SIG_IGN);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    notify_open(&s->notify);
+    serve_options copy = *opt; /* the context of on_started is not const */
+    int code = run(s, on_started, &copy);
+    notify_close(&s->notify);
+    free(s);
+    return code;
+}
+
+/* ---- in a thread, for tests ---- */
+
+struct serve_thread {
+    serve *s;
+    serve_options opt;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int port; /* {lock}; 0: not yet, negative: failed with this exit code */
+};
+
+static void announce(serve_thread *t, int port)
+{
+    pthread_mutex_lock(&t->lock);
+    t->port = port;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void on_thread_started(void *ctx, serve *s, int port)
+{
+    (void)s;
+    announce(ctx, port);
+}
+
+static void *serve_in_thread(void *ctx)
+{
+    serve_thread *t = ctx;
+    int code = run(t->s, on_thread_started, t);
+    pthread_mutex_lock(&t->lock);
+    bool failed = t->port == 0;
+    pthread_mutex_unlock(&t->lock);
+    if (failed) {
+        announce(t, -code);
+    }
+    return NULL;
+}
+
+serve_thread *serve_thread_start(const serve_options *opt, int *port)
+{
+    serve_thread *t = calloc(1, sizeof *t);
+    serve *s = calloc(1, sizeof *s);
+    *port = -EXIT_MEMORY;
+    if (!t || !s) {
+        free(t);
+        free(s);
+        return NULL;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    t->opt = *opt;
+    t->s = s;
+    s->opt = &t->opt;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    if (pthread_create(&t->thread, NULL, serve_in_thread, t) != 0) {
+        free(s);
+        free(t);
+        return NULL;
+    }
+    pthread_mutex_lock(&t->lock);
+    while (t->port == 0) {
+        pthread_cond_wait(&t->changed, &t->lock);
+    }
+    *port = t->port;
+    pthread_mutex_unlock(&t->lock);
+    if (*port > 0) {
+        return t;
+    }
+    serve_thread_stop(t);
+    return NULL;
+}
+
+int serve_thread_stop(serve_thread *t)
+{
+    atomic_store(&t->s->stop_wanted, true);
+    pthread_join(t->thread, NULL);
+    int code = t->s->exit_code;
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    free(t->s);
+    free(t);
+    return code;
+}

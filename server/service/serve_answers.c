@@ -1,0 +1,779 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/service/serve_state.h"
+
+/* ---- who follows an answer ---- */
+
+static void wake_followers(serve *s, const answer *a)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        const conn *c = id_table_at(&s->conns, i);
+        if (c && serve_follows(c, a)) {
+            net_want_write(s->net, c->id);
+        }
+    }
+}
+
+answer *serve_find_response(serve *s, uint64_t scope, const char *response_id)
+{
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (a && a->scope == scope && a->has_reply && strcmp(a->reply.id, response_id) == 0) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+void serve_drop_answer(serve *s, answer *a)
+{
+    if (a->kept_bytes) {
+        shares_remove(&s->kept, a->scope, a->kept_bytes);
+    }
+    id_table_remove(&s->answers, a->id);
+    answer_destroy(a);
+}
+
+/* ---- starting ---- */
+
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e)
+{
+    char model[REQUEST_MODEL_MAX];
+    const model_turn turn = serve_model_turn(s, body, model, e);
+    if (turn == MODEL_REFUSED) {
+        return NULL;
+    }
+    answer_kind k = kind == PREP_CHAT         ? ANSWER_CHAT
+                    : kind == PREP_COMPLETION ? ANSWER_COMPLETION
+                    : kind == PREP_MESSAGES   ? ANSWER_MESSAGES
+                    : kind >= PREP_QUERY      ? ANSWER_QUERY
+                                              : ANSWER_RESPONSES;
+    answer *a = answer_create(k, ++s->next_answer, c->id);
+    if (!a || !id_table_put(&s->answers, a->id, a)) {
+        answer_destroy(a);
+        api_error_from(e, ERR_NOMEM, NULL);
+        return NULL;
+    }
+    a->prep = kind;
+    a->is_socket = c->is_socket;
+    a->scope = c->scope;
+    if (!c->is_socket) {
+        snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
+    }
+    const err_code err =
+        turn == MODEL_LATER ? serve_hold_answer(s, a, model, body) : serve_prepare_answer(s, a, body);
+    if (err != ERR_OK) {
+        serve_drop_answer(s, a);
+        api_error_from(e, err, NULL);
+        return NULL;
+    }
+    return a;
+}
+
+/* ---- ending ---- */
+
+static void log_answer(const answer *a, int status)
+{
+    const gen_timings *t = &a->timings;
+    const char *id = a->has_reply ? a->reply.id : a->chat_id;
+    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s", id,
+             answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
+             a->info.n_images, a->info.n_prompt_tokens, t->cache_n, a->n_tokens,
+             a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
+             t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
+}
+
+static void count_answer(serve *s, const answer *a)
+{
+    metrics_sample sample = {.finish = a->finish,
+                             .timings = a->timings,
+                             .n_generated = a->n_tokens,
+                             .e2e_ms = clock_ms() - a->created_ms,
+                             .ttft_ms = a->first_token_ms > 0.0 ? a->first_token_ms - a->created_ms : 0.0};
+    metrics_answer(&s->metrics, &sample);
+    if (a->is_socket) {
+        metrics_request(&s->metrics, "responses_ws", a->finish == GEN_FINISH_ERROR ? 500 : 200);
+    }
+    log_answer(a, a->finish == GEN_FINISH_ERROR ? 500 : 200);
+}
+
+static chat_reply_meta chat_meta(const serve *s, const answer *a)
+{
+    return (chat_reply_meta){
+        .id = a->chat_id,
+        .created = a->created_at,
+        .model = a->opt.model[0] ? a->opt.model : s->model_name,
+        .fingerprint = "parley-" PARLEY_VERSION,
+        .include_usage = a->opt.include_usage,
+        .reasoning_field = s->opt->reasoning_field,
+    };
+}
+
+static messages_reply_meta messages_meta(const serve *s, const answer *a)
+{
+    const char *stop = a->n_calls == 0 ? a->content_stream.stop : NULL;
+    return (messages_reply_meta){
+        .id = a->chat_id,
+        .model = a->opt.model[0] ? a->opt.model : s->model_name,
+        .stop_reason = a->finish == GEN_FINISH_LENGTH ? "max_tokens"
+                       : a->n_calls > 0               ? "tool_use"
+                       : stop                         ? "stop_sequence"
+                                                      : "end_turn",
+        .stop_sequence = stop,
+        .usage = answer_usage(a),
+    };
+}
+
+/* What went wrong inside the engine, for the client. */
+static void engine_error(const answer *a, api_error *e)
+{
+    err_detail d = {0};
+    if (a->timeout == ANSWER_WAITED_TOO_LONG) {
+        api_error_set(e, 503, "queue_timeout", NULL,
+                      "the request waited too long for its turn; try again later");
+        return;
+    }
+    if (a->timeout == ANSWER_TOOK_TOO_LONG) {
+        api_error_set(e, 504, "request_timeout", NULL,
+                      "the answer took longer than --request-timeout allows");
+        return;
+    }
+    if (a->timeout == ANSWER_STALLED) {
+        api_error_set(e, 504, "step_timeout", NULL,
+                      "the computation was stalled for longer than --step-timeout allows");
+        return;
+    }
+    if (a->timeout == ANSWER_SERVER_ENDS) {
+        api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
+        return;
+    }
+    snprintf(d.text, sizeof d.text, "%s", a->error_text);
+    api_error_from(e, a->error ? a->error : ERR_INTERNAL, &d);
+}
+
+static void try_lanes(serve *s, uint64_t conn_id);
+
+/* Tells everybody who waits for this reply. */
+static void send_error_to_all(serve *s, const answer *a, const api_error *e)
+{
+    size_t i = 0;
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        if (!c->is_streaming) {
+            c->answer = 0;
+            serve_send_error(s, c, e);
+        }
+    }
+}
+
+/* The answer is over without having run: refused, or the queue was full. */
+void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
+{
+    uint64_t conn_id = a->conn;
+    a->state = ANSWER_FINISHED;
+    a->finished_ms = clock_ms();
+    gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
+    a->request = NULL;
+    bytes_deinit(&a->opt.items);
+    log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
+             e->status, e->code);
+    if (a->is_socket) {
+        metrics_request(&s->metrics, "responses_ws", e->status);
+    }
+    send_error_to_all(s, a, e);
+    if (a->has_reply && (a->is_socket || answer_streams_early(a) || serve_find_follower(s, a, 0))) {
+        response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
+                                  .error = code == ERR_CANCELLED ? NULL : e};
+        responses_reply_finish(&a->reply, &result);
+        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
+        wake_followers(s, a);
+        serve_keep_answer(s, a);
+    } else {
+        conn *c = a->is_socket ? serve_conn(s, conn_id) : NULL;
+        if (c) {
+            serve_socket_error(s, c, e, a->opt.event_id, a->opt.stream_id, NULL);
+        }
+        serve_drop_answer(s, a);
+    }
+    try_lanes(s, conn_id); /* of a socket */
+}
+
+/* Once, as calls get their ids here. */
+static void write_whole(serve *s, answer *a)
+{
+    bytes *out = &a->sse;
+    const chat_reply_meta meta = chat_meta(s, a);
+    const messages_reply_meta message = messages_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    if (a->kind == ANSWER_RESPONSES) {
+        responses_reply_write(out, &a->reply);
+    } else if (a->kind == ANSWER_MESSAGES) {
+        messages_reply_whole(out, &message, &a->whole);
+    } else {
+        (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
+            out, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
+            answer_finish_reason(a), &usage, &a->timings);
+    }
+}
+
+void serve_send_whole(serve *s, conn *c, answer *a)
+{
+    if (a->sse.len == 0) {
+        write_whole(s, a);
+    }
+    c->answer = 0;
+    serve_send_json(s, c, 200, &a->sse, NULL);
+}
+
+/* Sends the reply that is not streamed to everybody who waits for it. */
+static void send_whole_to_all(serve *s, answer *a)
+{
+    size_t i = 0;
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        if (!c->is_streaming) {
+            serve_send_whole(s, c, a);
+        }
+    }
+}
+
+/* What was added to the stream behind `len` bytes is whole, or is not in it at all. */
+static bool is_added(answer *a, size_t len)
+{
+    if (!a->sse.failed) {
+        return true;
+    }
+    a->sse.len = len;
+    a->sse.failed = false;
+    return false;
+}
+
+static void finish_chat(serve *s, answer *a)
+{
+    const size_t len = a->sse.len;
+    chat_reply_meta meta = chat_meta(s, a);
+    reply_usage usage = answer_usage(a);
+    api_error e;
+    if (a->finish == GEN_FINISH_ERROR || (a->finish == GEN_FINISH_CANCELLED && !a->stop_found)) {
+        engine_error(a, &e);
+        if (a->finish == GEN_FINISH_CANCELLED) {
+            api_error_set(&e, 503, "cancelled", NULL, "the request was cancelled");
+        }
+        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
+        if (a->opt.stream) {
+            (a->kind == ANSWER_MESSAGES ? messages_reply_error : chat_reply_error)(&a->sse, &e);
+            a->sse_lost = !is_added(a, len);
+            a->sse_end = true;
+        } else {
+            send_error_to_all(s, a, &e);
+        }
+        return;
+    }
+    if (a->opt.stream) {
+        if (a->kind == ANSWER_MESSAGES) {
+            const messages_reply_meta message = messages_meta(s, a);
+            messages_reply_last(&a->sse, &message, &a->messages);
+        } else {
+            (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
+                &a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+        }
+        a->sse_lost = !is_added(a, len);
+        a->sse_end = true;
+        return;
+    }
+    send_whole_to_all(s, a);
+}
+
+/* The conversation with this answer, for a request that goes on from it. */
+static void keep_conversation(serve *s, answer *a)
+{
+    bytes *items = &a->opt.items;
+    if (items->len > 0 && a->finish != GEN_FINISH_ERROR) {
+        responses_reply_append_output(items, &a->reply);
+        if (!items->failed) {
+            response_store_put(s->response_store, a->scope, a->reply.id, items->data, items->len, clock_ms());
+        }
+    }
+    bytes_deinit(items);
+}
+
+static void finish_responses(serve *s, answer *a)
+{
+    api_error e;
+    response_result result = {.usage = answer_usage(a), .timings = a->timings};
+    switch (a->finish) {
+    case GEN_FINISH_LENGTH:
+        result.status = RESPONSE_INCOMPLETE;
+        break;
+    case GEN_FINISH_CANCELLED:
+        result.status = RESPONSE_CANCELLED;
+        break;
+    case GEN_FINISH_ERROR:
+        engine_error(a, &e);
+        result.status = RESPONSE_FAILED;
+        result.error = &e;
+        break;
+    default:
+        result.status = RESPONSE_COMPLETED;
+        break;
+    }
+    if (result.status == RESPONSE_FAILED || result.status == RESPONSE_CANCELLED) {
+        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
+    }
+    responses_reply_finish(&a->reply, &result);
+    keep_conversation(s, a); /* before anybody hears that it is finished */
+    if (!a->opt.stream) {
+        send_whole_to_all(s, a);
+    }
+}
+
+/* ---- text to replies ---- */
+
+/* Hands new text to the reply. */
+static void flush_text(serve *s, answer *a, double now)
+{
+    if (a->pieces.n == 0) {
+        return;
+    }
+    const size_t len = a->sse.len;
+    a->last_flush_ms = now;
+    if (a->kind == ANSWER_RESPONSES) {
+        responses_reply_delta(&a->reply, &a->pieces, &a->logprobs);
+    } else if (a->opt.stream) {
+        chat_reply_meta meta = chat_meta(s, a);
+        const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
+        const gen_timings *timings = a->opt.timings_per_token ? &a->timings : NULL;
+        if (a->kind == ANSWER_MESSAGES) {
+            messages_reply_delta(&a->sse, &a->messages, &a->pieces);
+        } else if (a->kind == ANSWER_COMPLETION) {
+            completion_reply_delta(&a->sse, &meta, &a->pieces, logprobs, timings);
+            bytes_clear(&a->logprobs);
+        } else if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs, timings)) {
+            bytes_clear(&a->logprobs); /* else they wait for their text */
+        }
+        a->has_lost = !is_added(a, len) || a->has_lost;
+        serve_check_stream(s, a);
+    } else {
+        for (size_t i = 0; i < a->pieces.n; i++) {
+            const reply_piece *p = &a->pieces.items[i];
+            reply_pieces_add(&a->whole, p->kind, bytes_str(&p->text), p->text.len);
+        }
+        if (a->whole_logprobs.len > 0 && a->logprobs.len > 0) {
+            bytes_append_char(&a->whole_logprobs, ',');
+        }
+        bytes_append(&a->whole_logprobs, a->logprobs.data, a->logprobs.len);
+        a->has_lost = a->has_lost || a->whole.failed || a->logprobs.failed || a->whole_logprobs.failed;
+        bytes_clear(&a->logprobs);
+    }
+    reply_pieces_clear(&a->pieces);
+    wake_followers(s, a);
+}
+
+static void on_progress(serve *s, answer *a)
+{
+    if (a->kind != ANSWER_RESPONSES) {
+        if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
+            chat_reply_meta meta = chat_meta(s, a);
+            const size_t len = a->sse.len;
+            chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
+                                clock_ms() - a->phase_start_ms);
+            a->has_lost = !is_added(a, len) || a->has_lost;
+        }
+    } else if (a->phase == GEN_PHASE_QUEUED) {
+        responses_reply_queued(&a->reply, a->processed);
+    } else {
+        responses_reply_in_progress(&a->reply);
+    }
+    wake_followers(s, a);
+}
+
+/* The engine's last event was taken. */
+static void end_answer(serve *s, answer *a)
+{
+    const uint64_t conn_id = a->conn;
+    answer_check_lost(a);
+    count_answer(s, a);
+    if (a->kind == ANSWER_RESPONSES) {
+        finish_responses(s, a);
+    } else {
+        finish_chat(s, a);
+    }
+    if (a->idempotency_key[0] && !a->opt.stream && a->sse.len == 0) {
+        write_whole(s, a); /* as long as the model that wrote it has its name */
+    }
+    wake_followers(s, a);
+    serve_keep_answer(s, a);
+    try_lanes(s, conn_id);
+}
+
+static void on_event(serve *s, const gen_event *event)
+{
+    answer *a = id_table_get(&s->answers, event->request_id);
+    if (!a || a->state != ANSWER_RUNNING) {
+        /* The client left between two events: this heals every such race. */
+        if (event->type != GEN_DONE && s->engine) {
+            engine_cancel(s->engine, event->request_id);
+        }
+        return;
+    }
+    double now = clock_ms();
+    bool had_stop = a->stop_found;
+    bool is_last = answer_take_event(a, s->engine, event);
+    if (event->type == GEN_PROGRESS) {
+        on_progress(s, a);
+        return;
+    }
+    if (is_last && a->timeout != ANSWER_IN_TIME && a->finish == GEN_FINISH_CANCELLED) {
+        a->finish = GEN_FINISH_ERROR;
+    }
+    a->cached = a->timings.cache_n;
+    if (a->kind == ANSWER_RESPONSES) {
+        responses_reply_in_progress(&a->reply);
+    }
+    if (((a->stop_found && !had_stop) || a->has_lost) && !is_last) {
+        engine_cancel(s->engine, a->id);
+    }
+    /* The first text goes out at once, later text is gathered; the timer flushes what is left. */
+    if (is_last || a->last_flush_ms <= 0.0 || now - a->last_flush_ms >= SERVE_FLUSH_MS) {
+        flush_text(s, a, now);
+    } else {
+        serve_schedule(s, SERVE_FLUSH_MS);
+    }
+    if (now - a->last_stats_ms >= SERVE_STATS_MS && a->kind == ANSWER_RESPONSES && !is_last) {
+        a->last_stats_ms = now;
+        a->stats_version++;
+        wake_followers(s, a);
+    }
+    if (!is_last) {
+        return;
+    }
+    end_answer(s, a);
+}
+
+/* ---- from prep to the engine ---- */
+
+static void begin_stream(serve *s, conn *c)
+{
+    c->is_streaming = true;
+    c->last_write_ms = clock_ms();
+    metrics_request(&s->metrics, c->route->name, 200);
+    net_begin_stream(s->net, c->id, 200, "text/event-stream",
+                     "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n");
+}
+
+void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq)
+{
+    c->answer = a->id;
+    c->follows_log = true;
+    c->n_readers = 0;
+    serve_add_reader(c, a->id, next_seq);
+    begin_stream(s, c);
+}
+
+void serve_begin_stream(serve *s, conn *c, const answer *a)
+{
+    if (a->kind == ANSWER_RESPONSES) {
+        serve_begin_follow(s, c, a, 0);
+    } else {
+        c->sse_pos = 0;
+        begin_stream(s, c);
+    }
+}
+
+/* For everybody who waits. */
+static void begin_streams(serve *s, answer *a)
+{
+    size_t i = 0;
+    if (a->kind == ANSWER_CHAT) {
+        chat_reply_meta meta = chat_meta(s, a);
+        chat_reply_first(&a->sse, &meta);
+    } else if (a->kind == ANSWER_MESSAGES) {
+        messages_reply_meta meta = messages_meta(s, a);
+        messages_reply_first(&a->sse, &meta);
+    }
+    a->has_lost = !is_added(a, 0) || a->has_lost;
+    for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
+        serve_begin_stream(s, c, a);
+    }
+}
+
+static void submit(serve *s, answer *a)
+{
+    err_detail d = {0};
+    gen_request_info info = gen_request_get_info(a->request);
+    a->info = info;
+    api_error why;
+    if (s->is_stalled && !serve_is_ready(s, &why)) {
+        serve_fail_answer(s, a, ERR_BUSY, &why);
+        return;
+    }
+    err_code err = engine_submit(s->engine, a->request, a->id, &d);
+    if (err != ERR_OK) {
+        api_error e;
+        api_error_from(&e, err, &d);
+        serve_fail_answer(s, a, err, &e);
+        return;
+    }
+    if (a->ends_thinking) {
+        engine_end_thinking(s->engine, a->id);
+    }
+    answer_begin(a, &info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
+    if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
+        begin_streams(s, a);
+    }
+    wake_followers(s, a);
+}
+
+/* Answers of one lane run one behind the other; one that is still being prepared may belong to any
+ * lane, so nothing of the same socket overtakes it. */
+static bool may_start(const serve *s, const answer *a)
+{
+    if (!a->is_socket) {
+        return true;
+    }
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *b = id_table_at(&s->answers, i);
+        if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
+            b->kind == ANSWER_QUERY) {
+            continue;
+        }
+        if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
+                                         : strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void try_lanes(serve *s, uint64_t conn_id)
+{
+    /* submit may change the table, so look for one candidate at a time. */
+    for (bool found = true; found;) {
+        found = false;
+        for (size_t i = 0; i < s->answers.cap && !found; i++) {
+            answer *a = id_table_at(&s->answers, i);
+            if (a && a->conn == conn_id && a->state == ANSWER_READY && may_start(s, a)) {
+                submit(s, a);
+                found = true;
+            }
+        }
+    }
+}
+
+static void on_accepted(serve *s, answer *a, loop_message *m)
+{
+    reply_options_deinit(&a->opt);
+    a->opt = m->options;
+    reply_options_init(&m->options);
+    const uint64_t conn_id = a->conn;
+    if (serve_refuse_model(s, a)) {
+        return;
+    }
+    if (serve_attach_replay(s, a)) {
+        try_lanes(s, conn_id);
+        return;
+    }
+    a->is_accepted = true;
+    a->opt.keep_on_disconnect = a->idempotency_key[0] != '\0';
+    if (a->kind != ANSWER_RESPONSES) {
+        return;
+    }
+    conn *c = serve_conn(s, a->conn);
+    /* A plain socket has no way to come back for its answer; with the extensions coming back is the
+     * rule. */
+    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
+    a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
+    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
+                         s->opt->event_log_bytes);
+    a->has_reply = true;
+    responses_reply_created(&a->reply);
+    if (answer_streams_early(a)) {
+        begin_streams(s, a);
+    }
+    if (c && c->is_socket) {
+        if (!serve_add_reader(c, a->id, 0)) { /* nobody would hear of it */
+            api_error e;
+            api_error_set(&e, 429, "websocket_stream_limit_reached", NULL,
+                          "this socket follows too many responses");
+            serve_socket_error(s, c, &e, a->opt.event_id, a->opt.stream_id, a->reply.id);
+            serve_cancel_answer(s, a);
+        }
+        net_want_write(s->net, c->id);
+    }
+}
+
+static void on_prepared(serve *s, answer *a, loop_message *m)
+{
+    a->request = m->request;
+    m->request = NULL;
+    a->media_ms = m->prep_ms;
+    a->state = ANSWER_READY;
+    if (a->cancelled) {
+        serve_cancel_answer(s, a);
+        return;
+    }
+    if (may_start(s, a)) {
+        submit(s, a);
+    } else if (a->has_reply) {
+        responses_reply_queued(&a->reply, 0);
+        wake_followers(s, a);
+    }
+}
+
+static void on_replied(serve *s, answer *a, const loop_message *m)
+{
+    conn *c = serve_conn(s, a->conn);
+    if (c && c->is_socket) {
+        serve_socket_count(s, c, a->opt.event_id, &m->reply);
+    } else if (c) {
+        c->answer = 0;
+        serve_send_json(s, c, 200, &m->reply, NULL);
+    }
+    serve_drop_answer(s, a);
+}
+
+void serve_handle_message(serve *s, loop_message *m)
+{
+    if (m->type == LOOP_EVENT) {
+        on_event(s, m->event);
+        return;
+    }
+    answer *a = id_table_get(&s->answers, m->id);
+    if (!a || a->state == ANSWER_FINISHED) {
+        return; /* ended meanwhile; what the message holds is freed with it */
+    }
+    switch (m->type) {
+    case LOOP_ACCEPTED:
+        on_accepted(s, a, m);
+        break;
+    case LOOP_PROGRESS:
+        a->phase_start_ms = a->phase != m->phase || a->phase_start_ms <= 0.0 ? clock_ms() : a->phase_start_ms;
+        a->phase = m->phase;
+        a->processed = m->processed;
+        a->total = m->total;
+        a->progress_version++;
+        wake_followers(s, a);
+        break;
+    case LOOP_PREPARED:
+        on_prepared(s, a, m);
+        break;
+    case LOOP_REPLIED:
+        on_replied(s, a, m);
+        break;
+    case LOOP_REFUSED:
+        if (!a->has_reply && a->kind != ANSWER_QUERY) {
+            reply_options_deinit(&a->opt);
+            a->opt = m->options;
+            reply_options_init(&m->options);
+        }
+        serve_fail_answer(s, a, m->code, &m->error);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- cancelling ---- */
+
+void serve_cancel_answer(serve *s, answer *a)
+{
+    a->cancelled = true;
+    switch (a->state) {
+    case ANSWER_PREPARING:
+        prep_ticket_cancel(a->ticket); /* LOOP_REFUSED with ERR_CANCELLED follows */
+        break;
+    case ANSWER_HELD:
+    case ANSWER_READY: {
+        api_error e;
+        api_error_from(&e, ERR_CANCELLED, NULL);
+        serve_fail_answer(s, a, ERR_CANCELLED, &e);
+        break;
+    }
+    case ANSWER_RUNNING:
+        engine_cancel(s->engine, a->id);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --on-disconnect finish: nobody may ever read it, but its prompt is remembered. */
+static bool goes_on(const serve *s, const answer *a)
+{
+    return s->opt->finish_on_disconnect && a->kind != ANSWER_QUERY && a->state != ANSWER_FINISHED &&
+           !a->cancelled && !a->opt.cancel_on_disconnect;
+}
+
+void serve_abandon_answers(serve *s, uint64_t conn_id)
+{
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (!a || a->conn != conn_id) {
+            continue;
+        }
+        bool can_be_read = a->has_reply || (a->is_accepted && a->idempotency_key[0]);
+        bool keep = can_be_read && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
+        keep = keep || goes_on(s, a);
+        const conn *other = keep ? NULL : serve_find_follower(s, a, conn_id);
+        a->conn = keep ? a->conn : other ? other->id : 0; /* kept ones still share their lanes */
+        if (keep || (other && !a->opt.cancel_on_disconnect)) {
+            continue;
+        }
+        if (other) { /* it ends, and that is said */
+            serve_cancel_answer(s, a);
+            i = (size_t)-1;
+            continue;
+        }
+        if (a->state == ANSWER_RUNNING) {
+            engine_cancel(s->engine, a->id);
+            a->finish = GEN_FINISH_CANCELLED;
+            count_answer(s, a);
+        }
+        serve_drop_answer(s, a);
+        i = (size_t)-1; /* the table moved: start again */
+    }
+}
+
+/* ---- time ---- */
+
+/* Stops an answer that waits or takes too long; the engine's last event brings the error. */
+static void check_time(serve *s, answer *a, double now)
+{
+    const bool is_waiting = !a->started && a->first_token_ms <= 0.0;
+    if (a->timeout != ANSWER_IN_TIME) {
+        return;
+    }
+    if (is_waiting && now - a->submitted_ms > s->opt->queue_timeout_s * 1000.0) {
+        a->timeout = ANSWER_WAITED_TOO_LONG;
+    } else if (now - a->created_ms > s->opt->request_timeout_s * 1000.0) {
+        a->timeout = ANSWER_TOOK_TOO_LONG;
+    }
+    if (a->timeout != ANSWER_IN_TIME) {
+        engine_cancel(s->engine, a->id);
+    }
+}
+
+int serve_tick_answers(serve *s, double now)
+{
+    int wait_ms = SERVE_TICK_MS;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (!a || a->state != ANSWER_RUNNING) {
+            continue;
+        }
+        check_time(s, a, now);
+        if (a->pieces.n == 0) {
+            continue;
+        }
+        double left = a->last_flush_ms + SERVE_FLUSH_MS - now;
+        if (left <= 0.5) {
+            flush_text(s, a, now);
+        } else if (left < wait_ms) {
+            wait_ms = (int)left + 1;
+        }
+    }
+    serve_expire_answers(s, now);
+    return wait_ms;
+}

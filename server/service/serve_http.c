@@ -1,0 +1,722 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/service/assets.h"
+#include "server/service/serve_state.h"
+#include "server/service/text_queries.h"
+
+enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120 };
+
+conn *serve_conn(serve *s, uint64_t id)
+{
+    return id_table_get(&s->conns, id);
+}
+
+/* ---- replies ---- */
+
+void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers)
+{
+    if (body->failed) {
+        static const char text[] =
+            "{\"error\":{\"message\":\"no memory for the reply\",\"type\":\"unavailable_error\","
+            "\"param\":null,\"code\":\"out_of_memory\"}}";
+        net_reply reply = {
+            .status = 503, .content_type = "application/json", .body = text, .body_bytes = sizeof text - 1};
+        net_send_reply(s->net, c->id, &reply);
+        return;
+    }
+    if (c->route) {
+        metrics_request(&s->metrics, c->route->name, status);
+    }
+    net_reply reply = {.status = status,
+                       .content_type = "application/json",
+                       .headers = headers,
+                       .body = body->data,
+                       .body_bytes = body->len,
+                       .head_only = c->method == NET_HEAD};
+    net_send_reply(s->net, c->id, &reply);
+}
+
+static void error_headers(char *out, size_t cap, const api_error *e, const char *allow)
+{
+    out[0] = '\0';
+    if (e->retry_after_s) {
+        snprintf(out, cap, "Retry-After: %d\r\n", e->retry_after_s);
+    } else if (e->status == 401) {
+        snprintf(out, cap, "WWW-Authenticate: Bearer\r\n");
+    } else if (allow) {
+        snprintf(out, cap, "Allow: %s\r\n", allow);
+    }
+}
+
+static void write_error(bytes *out, const api_error *e, const route *to)
+{
+    (router_is_messages(to) ? messages_reply_error_body : api_error_write_body)(out, e);
+}
+
+void serve_send_error(serve *s, conn *c, const api_error *e)
+{
+    char headers[128];
+    bytes body;
+    bytes_init(&body, 16384);
+    error_headers(headers, sizeof headers, e, NULL);
+    write_error(&body, e, c->route);
+    /* 499 is our word for a client that left; one that is still there gets a plain failure. */
+    serve_send_json(s, c, e->status == 499 ? 503 : e->status, &body, headers);
+    bytes_deinit(&body);
+}
+
+/* ---- the head of a request ---- */
+
+/* A refusal must outlive on_head's frame: the loop thread has one. */
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to)
+{
+    static _Thread_local char headers[256];
+    static _Thread_local char text[2048];
+    bytes body;
+    bytes_init(&body, sizeof text - 1);
+    write_error(&body, e, to);
+    snprintf(text, sizeof text, "%s", bytes_str(&body));
+    bytes_deinit(&body);
+    error_headers(headers, sizeof headers, e, allow);
+    metrics_request(&s->metrics, to ? to->name : "unknown", e->status);
+    *out = (net_reply){.status = e->status,
+                       .content_type = "application/json",
+                       .headers = headers,
+                       .body = text,
+                       .body_bytes = strlen(text)};
+    return false;
+}
+
+static bool is_json(const char *content_type)
+{
+    static const char wanted[] = "application/json";
+    size_t n = sizeof wanted - 1;
+    return strncasecmp(content_type, wanted, n) == 0 &&
+           (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
+}
+
+/* libwebsockets drops an upgrade whose sub-protocols it does not know, or whose list is long,
+ * without a word. */
+static bool protocols_ok(const char *list)
+{
+    if (!list[0]) {
+        return true;
+    }
+    for (const char *p = list; *p;) {
+        p += strspn(p, " ,\t");
+        size_t n = strcspn(p, " ,\t");
+        if (n == 9 && strncmp(p, "parley.v1", 9) == 0) {
+            return strlen(list) < PROTOCOL_LIST_MAX;
+        }
+        p += n;
+    }
+    return false;
+}
+
+/* A path as the routes know it: without --api-prefix. "" if it is not below that. */
+static const char *own_path(const serve *s, const char *path)
+{
+    const char *prefix = s->opt->path_prefix;
+    const size_t n = prefix ? strlen(prefix) : 0;
+    return strncmp(path, prefix ? prefix : "", n) == 0 ? path + n : "";
+}
+
+/* The prefix alone: the page asks for its files relative to the slash behind it. */
+static bool redirect(serve *s, net_reply *refusal)
+{
+    snprintf(s->redirect, sizeof s->redirect, "Location: %s/\r\n", s->opt->path_prefix);
+    *refusal = (net_reply){.status = 308, .headers = s->redirect};
+    return false;
+}
+
+/* What a browser asks before a page of an allowed origin may send more than a form could. There is
+ * no key in it, and it is answered alike for every path: what is wrong with the request is said to
+ * the request. */
+static bool answer_preflight(const net_head *head, net_reply *reply)
+{
+    static _Thread_local char headers[1024 + NET_HEADER_MAX];
+    const bool has_more = head->cors_headers[0] && strcmp(head->cors_headers, "?") != 0;
+    snprintf(
+        headers, sizeof headers,
+        "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, "
+        "x-api-key, anthropic-version, anthropic-beta, anthropic-dangerous-direct-browser-access, "
+        "OpenAI-Beta, "
+        "OpenAI-Organization, OpenAI-Project%s%s\r\n"
+        "Access-Control-Max-Age: 7200\r\n%s"
+        "Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n",
+        has_more ? ", " : "", has_more ? head->cors_headers : "",
+        head->cors_private ? "Access-Control-Allow-Private-Network: true\r\n" : "");
+    *reply = (net_reply){.status = 204, .headers = headers};
+    return false;
+}
+
+static bool is_hidden(const serve *s, const route *r)
+{
+    return r &&
+           ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots));
+}
+
+static bool check_head(serve *s, const net_head *head, router_match *m, net_reply *refusal)
+{
+    api_error e;
+    const char *why = "";
+    *m = router_find(head->method, own_path(s, head->path), head->is_upgrade);
+    if (is_hidden(s, m->route)) {
+        *m = (router_match){.status = 404};
+    }
+    bool is_public = (m->route && m->route->is_public) || head->method == NET_OPTIONS;
+    int status = access_check(&s->access, head, is_public, &why);
+    if (status != 200) {
+        const char *code = status == 401   ? "invalid_api_key"
+                           : status == 421 ? "host_not_allowed"
+                                           : "origin_not_allowed";
+        api_error_set(&e, status, code, NULL, "%s", why);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    if (head->is_preflight && access_origin_listed(&s->access, head->origin)) {
+        return answer_preflight(head, refusal);
+    }
+    if (m->status == 405) {
+        char allow[64];
+        router_allow(allow, sizeof allow, m->allow);
+        api_error_set(&e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
+        return serve_refuse(s, refusal, &e, allow, m->route);
+    }
+    if (s->opt->path_prefix && strcmp(head->path, s->opt->path_prefix) == 0) {
+        return redirect(s, refusal);
+    }
+    if (m->status != 200) {
+        api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    if (m->route->takes_json && (head->method == NET_POST || head->method == NET_PUT) &&
+        !is_json(head->content_type)) {
+        api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    if (strcmp(head->idempotency_key, "?") == 0) {
+        api_error_set(&e, 400, "invalid_value", "Idempotency-Key", "Idempotency-Key may have %d bytes",
+                      NET_IDEMPOTENCY_KEY_MAX);
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
+        api_error_set(&e, 400, "unsupported_protocol", NULL,
+                      "the sub-protocol offered must be parley.v1, or none");
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    if (head->is_upgrade && s->phase == SERVE_DRAINING) {
+        api_error_set(&e, 503, "server_draining", NULL, "the server is shutting down");
+        return serve_refuse(s, refusal, &e, NULL, m->route);
+    }
+    return true;
+}
+
+static conn *conn_of(serve *s, uint64_t id)
+{
+    conn *c = serve_conn(s, id);
+    if (c) {
+        return c;
+    }
+    c = calloc(1, sizeof *c);
+    if (!c || !id_table_put(&s->conns, id, c)) {
+        free(c);
+        return NULL;
+    }
+    c->id = id;
+    bytes_init(&c->frames, SIZE_MAX / 2);
+    return c;
+}
+
+bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refusal)
+{
+    serve *s = ctx;
+    router_match m;
+    if (!check_head(s, head, &m, refusal)) {
+        return false;
+    }
+    const bool is_first = !serve_conn(s, id);
+    conn *c = conn_of(s, id);
+    if (!c) {
+        api_error e;
+        api_error_from(&e, ERR_NOMEM, NULL);
+        return serve_refuse(s, refusal, &e, NULL, m.route);
+    }
+    c->scope = access_scope(&s->access, head);
+    c->route = m.route;
+    c->method = head->method;
+    c->answer = 0;
+    c->is_streaming = c->follows_log = c->is_cut = false;
+    c->started_ms = clock_ms();
+    memcpy(c->param, m.param, sizeof c->param);
+    snprintf(c->path, sizeof c->path, "%s", own_path(s, head->path));
+    memcpy(c->query_string, head->query_string, sizeof c->query_string);
+    memcpy(c->accept_encoding, head->accept_encoding, sizeof c->accept_encoding);
+    memcpy(c->idempotency_key, head->idempotency_key, sizeof c->idempotency_key);
+    memcpy(c->if_none_match, head->if_none_match, sizeof c->if_none_match);
+    api_error e;
+    if (m.route->takes_form && head->method == NET_POST && !serve_begin_form(s, c, head, &e)) {
+        /* A connection whose first head is refused was never announced: nobody else will close
+         * it. */
+        if (is_first) {
+            serve_on_close(s, id);
+        }
+        return serve_refuse(s, refusal, &e, NULL, m.route);
+    }
+    return true;
+}
+
+/* ---- one function a route ---- */
+
+static void on_options(serve *s, conn *c)
+{
+    char allow[64], headers[128];
+    router_allow(allow, sizeof allow, c->route->methods);
+    snprintf(headers, sizeof headers, "Allow: %s\r\n", allow);
+    net_reply reply = {.status = 204, .headers = headers};
+    net_send_reply(s->net, c->id, &reply);
+}
+
+static void on_asset(serve *s, conn *c)
+{
+    asset_reply r;
+    if (s->opt->no_ui) {
+        api_error e;
+        api_error_set(&e, 404, "not_found", NULL, "the page is switched off");
+        serve_send_error(s, c, &e);
+        return;
+    }
+    assets_find(&r, s->opt->ui_dir, c->path, c->accept_encoding, c->if_none_match);
+    if (r.reply.status == 404) {
+        api_error e;
+        api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
+        serve_send_error(s, c, &e);
+    } else {
+        metrics_request(&s->metrics, c->route->name, r.reply.status);
+        r.reply.head_only = c->method == NET_HEAD;
+        net_send_reply(s->net, c->id, &r.reply);
+    }
+    asset_reply_deinit(&r);
+}
+
+static void on_health(serve *s, conn *c)
+{
+    bytes body;
+    bytes_init(&body, 4096);
+    if (s->phase == SERVE_READY && !s->is_stalled && !s->is_prep_stalled) {
+        bytes_append_str(&body, "{\"status\":\"ok\"}");
+        serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
+    } else {
+        const char *text = s->phase == SERVE_LOADING ? "Loading model"
+                           : s->phase == SERVE_EMPTY ? "No model is loaded"
+                           : s->is_stalled           ? "A computation is stalled"
+                           : s->is_prep_stalled      ? "The preparation of requests stalls"
+                                                     : "Shutting down";
+        bytes_printf(
+            &body,
+            "{\"error\":{\"code\":503,\"message\":\"%s\",\"type\":\"unavailable_error\"},\"progress\":%.3f}",
+            text, s->load_fraction);
+        serve_send_json(s, c, 503, &body, "Cache-Control: no-store\r\nRetry-After: 1\r\n");
+    }
+    bytes_deinit(&body);
+}
+
+static void on_metrics(serve *s, conn *c)
+{
+    engine_status status;
+    bytes body;
+    bytes_init(&body, 1 << 20);
+    if (s->engine) {
+        engine_get_status(s->engine, &status);
+    }
+    metrics_gauges g = {.connections = net_connections(s->net),
+                        .sockets = serve_count_sockets(s),
+                        .answers = serve_count_open_answers(s),
+                        .engine = s->engine ? &status : NULL,
+                        .compute = s->info ? s->info->compute : NULL};
+    size_t n_files = 0;
+    file_store_usage(s->files, &g.stored_bytes, &n_files);
+    g.n_files = n_files;
+    metrics_write(&body, &s->metrics, &g);
+    net_reply reply = {.status = 200,
+                       .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                       .body = body.data,
+                       .body_bytes = body.len,
+                       .head_only = c->method == NET_HEAD};
+    net_send_reply(s->net, c->id, &reply);
+    bytes_deinit(&body);
+}
+
+static void write_float(bytes *out, const char *name, float value)
+{
+    if (isfinite(value)) {
+        bytes_printf(out, "\"%s\":%g,", name, (double)value);
+    }
+}
+
+static void on_props(serve *s, conn *c)
+{
+    const engine_info *info = s->info;
+    api_error e;
+    bytes body;
+    if (!info) {
+        serve_is_ready(s, &e);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    bytes_init(&body, 65536);
+    bytes_printf(&body, "{\"default_generation_settings\":{\"n_ctx\":%d,\"params\":{", info->n_ctx);
+    write_float(&body, "temperature", info->defaults.temperature);
+    write_float(&body, "top_p", info->defaults.top_p);
+    write_float(&body, "min_p", info->defaults.min_p);
+    write_float(&body, "repetition_penalty", info->defaults.repetition_penalty);
+    write_float(&body, "presence_penalty", info->defaults.presence_penalty);
+    write_float(&body, "frequency_penalty", info->defaults.frequency_penalty);
+    bytes_printf(&body,
+                 "\"top_k\":%d,\"max_tokens\":%d}},\"total_slots\":%d,\"model_alias\":", info->defaults.top_k,
+                 info->defaults.max_tokens, info->n_parallel);
+    bytes_append_json(&body, s->model_name, strlen(s->model_name));
+    bytes_printf(
+        &body,
+        ",\"modalities\":{\"vision\":%s,\"video\":%s,\"audio\":false},\"thinking\":%s,\"build_info\":"
+        "\"parley " PARLEY_VERSION "\"",
+        info->has_vision ? "true" : "false", info->has_video ? "true" : "false",
+        info->has_thinking ? "true" : "false");
+    if (info->has_video) {
+        serve_write_video(&body, info);
+    }
+    bytes_append_str(&body, s->history ? ",\"history\":true}" : ",\"history\":false}");
+    serve_send_json(s, c, 200, &body, NULL);
+    bytes_deinit(&body);
+}
+
+static void on_generate(serve *s, conn *c, prep_kind kind, bytes *body)
+{
+    api_error e;
+    answer *a = serve_start_answer(s, c, kind, body, &e);
+    if (a) {
+        c->answer = a->id;
+    } else {
+        serve_send_error(s, c, &e);
+    }
+}
+
+static void on_embeddings(serve *s, conn *c)
+{
+    api_error e;
+    api_error_set(&e, 501, "not_supported", NULL, "this model writes text; it makes no embeddings");
+    serve_send_error(s, c, &e);
+}
+
+/* GET with ?stream=true: the events from starting_after on, as they were and as they come. False
+ * for another query. */
+static bool follow_response(serve *s, conn *c, const answer *a)
+{
+    if (c->route->id != ROUTE_RESPONSE || !strstr(c->query_string, "stream=true")) {
+        return false;
+    }
+    int64_t seen = -1;
+    if (!serve_query_string_int(c, "starting_after", -1, INT32_MAX, &seen)) {
+        api_error e;
+        api_error_set(&e, 400, "invalid_value", "starting_after",
+                      "starting_after must be the number of an event, or -1 for all");
+        serve_send_error(s, c, &e);
+        return true;
+    }
+    serve_begin_follow(s, c, a, seen + 1);
+    return true;
+}
+
+static void on_response(serve *s, conn *c)
+{
+    answer *a = serve_find_response(s, c->scope, c->param);
+    if (!a) {
+        api_error e;
+        serve_no_response(s, c->scope, c->param, &e);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    if (c->route->id == ROUTE_RESPONSE_CANCEL) {
+        serve_cancel_answer(s, a);
+    }
+    if (follow_response(s, c, a)) {
+        return;
+    }
+    bytes body;
+    bytes_init(&body, SIZE_MAX / 2);
+    responses_reply_write(&body, &a->reply);
+    serve_send_json(s, c, 200, &body, NULL);
+    bytes_deinit(&body);
+}
+
+void serve_on_request(void *ctx, uint64_t id, bytes *body)
+{
+    serve *s = ctx;
+    conn *c = serve_conn(s, id);
+    if (!c || !c->route) {
+        net_abort(s->net, id);
+        return;
+    }
+    if (c->method == NET_OPTIONS) {
+        on_options(s, c);
+        return;
+    }
+    switch (c->route->id) {
+    case ROUTE_CHAT_COMPLETIONS:
+        on_generate(s, c, PREP_CHAT, body);
+        break;
+    case ROUTE_COMPLETIONS:
+        on_generate(s, c, PREP_COMPLETION, body);
+        break;
+    case ROUTE_MESSAGES:
+        on_generate(s, c, PREP_MESSAGES, body);
+        break;
+    case ROUTE_COUNT_MESSAGES:
+        on_generate(s, c, PREP_QUERY + QUERY_COUNT_MESSAGES, body);
+        break;
+    case ROUTE_RESPONSES:
+        on_generate(s, c, PREP_RESPONSES, body);
+        break;
+    case ROUTE_TOKENIZE:
+        on_generate(s, c, PREP_QUERY + QUERY_TOKENIZE, body);
+        break;
+    case ROUTE_DETOKENIZE:
+        on_generate(s, c, PREP_QUERY + QUERY_DETOKENIZE, body);
+        break;
+    case ROUTE_APPLY_TEMPLATE:
+        on_generate(s, c, PREP_QUERY + QUERY_TEMPLATE, body);
+        break;
+    case ROUTE_COUNT_CHAT:
+        on_generate(s, c, PREP_QUERY + QUERY_COUNT_CHAT, body);
+        break;
+    case ROUTE_COUNT_RESPONSES:
+        on_generate(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, body);
+        break;
+    case ROUTE_EMBEDDINGS:
+        on_embeddings(s, c);
+        break;
+    case ROUTE_SLOTS:
+        serve_on_slots(s, c);
+        break;
+    case ROUTE_RESPONSE:
+    case ROUTE_RESPONSE_CANCEL:
+        on_response(s, c);
+        break;
+    case ROUTE_MODELS:
+    case ROUTE_MODEL:
+        serve_on_models(s, c);
+        break;
+    case ROUTE_MODEL_LOAD:
+        serve_on_load_model(s, c, body);
+        break;
+    case ROUTE_HEALTH:
+        on_health(s, c);
+        break;
+    case ROUTE_METRICS:
+        on_metrics(s, c);
+        break;
+    case ROUTE_STATUS:
+        serve_on_status(s, c);
+        break;
+    case ROUTE_REQUEST_CANCEL:
+        serve_on_cancel(s, c);
+        break;
+    case ROUTE_CHAT_CONTROL:
+        serve_on_control(s, c, body);
+        break;
+    case ROUTE_CACHE:
+        serve_on_clear_cache(s, c);
+        break;
+    case ROUTE_PROPS:
+        on_props(s, c);
+        break;
+    case ROUTE_FILE_CREATE:
+    case ROUTE_UPLOAD_PART:
+        serve_finish_form(s, c);
+        break;
+    case ROUTE_FILES:
+    case ROUTE_FILE:
+    case ROUTE_FILE_DELETE:
+    case ROUTE_FILE_CONTENT:
+        serve_on_files(s, c);
+        break;
+    case ROUTE_HISTORY:
+    case ROUTE_HISTORY_CHATS:
+    case ROUTE_HISTORY_CHAT:
+    case ROUTE_HISTORY_SEARCH:
+    case ROUTE_HISTORY_KEEP:
+    case ROUTE_HISTORY_FILE:
+    case ROUTE_HISTORY_EXPORT:
+    case ROUTE_HISTORY_IMPORT:
+        serve_on_history(s, c, body);
+        break;
+    case ROUTE_UPLOADS:
+    case ROUTE_UPLOAD_COMPLETE:
+    case ROUTE_UPLOAD_CANCEL:
+        serve_on_uploads(s, c, body);
+        break;
+    default:
+        on_asset(s, c);
+        break;
+    }
+}
+
+/* ---- streams ---- */
+
+static bool keepalive_due(const serve *s, const conn *c)
+{
+    return clock_ms() - c->last_write_ms >= s->opt->keepalive_s * 1000.0;
+}
+
+/* The last event of a stream that cannot go on: it never ends in silence, and without memory with
+ * the shortest. */
+static net_pull end_stream(conn *c, bytes *out, const char *code, const char *message)
+{
+    api_error e;
+    api_error_set(&e, 503, code, NULL, "%s", message);
+    if (router_is_messages(c->route)) {
+        messages_reply_error(out, &e);
+    } else if (c->follows_log) {
+        bytes_append_str(out, "event: error\ndata: {\"type\":\"error\",\"error\":");
+        api_error_write(out, &e, NULL);
+        bytes_append_str(out, "}\n\n");
+    } else {
+        chat_reply_error(out, &e);
+    }
+    return NET_PULL_END;
+}
+
+static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
+{
+    const size_t left = serve_take_stream(s, c, a, out, PULL_BYTES);
+    if (out->len == 0 && !a->sse_end && keepalive_due(s, c)) {
+        bytes_append_str(out, a->kind == ANSWER_MESSAGES ? MESSAGES_REPLY_PING : ":\n\n");
+    }
+    if (left == 0 && a->sse_lost) {
+        return end_stream(c, out, "out_of_memory", "there was no memory for the rest of this answer");
+    }
+    return left > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
+}
+
+/* What a WebSocket is told between the numbered events, for a client that asked for it. */
+static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
+{
+    bytes event;
+    bytes_init(&event, SIZE_MAX / 2);
+    const char *type = serve_take_news(s, r, a, &event);
+    if (type) {
+        bytes_printf(out, "event: %s\ndata: ", type);
+        bytes_append(out, event.data, event.len);
+        bytes_append_str(out, "\n\n");
+    }
+    bytes_deinit(&event);
+    return type != NULL;
+}
+
+/* In place of events that are gone. */
+static void append_lost(bytes *out, const responses_reply *reply, int64_t *next)
+{
+    bytes event;
+    bytes_init(&event, SIZE_MAX / 2);
+    const char *type = responses_reply_catch_up(&event, reply, next);
+    bytes_printf(out, "event: %s\ndata: ", type);
+    bytes_append(out, event.data, event.len);
+    bytes_append_str(out, "\n\n");
+    out->failed = out->failed || event.failed;
+    bytes_deinit(&event);
+}
+
+static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
+{
+    reader *r = &c->readers[0];
+    while (out->len < PULL_BYTES) {
+        event_view event;
+        switch (event_log_read(&a->reply.log, r->next_seq, &event)) {
+        case EVENT_LOG_EVENT:
+            bytes_printf(out, "event: %s\ndata: ", event.type);
+            bytes_append(out, event.text, event.len);
+            bytes_append_str(out, "\n\n");
+            r->next_seq++;
+            break;
+        case EVENT_LOG_TRIMMED:
+            append_lost(out, &a->reply, &r->next_seq);
+            break;
+        case EVENT_LOG_END:
+            return NET_PULL_END;
+        default:
+            if (a->opt.return_progress && append_news(s, r, a, out)) {
+                break;
+            }
+            if (out->len == 0 && keepalive_due(s, c)) {
+                bytes_append_str(out, ":\n\n");
+            }
+            return NET_PULL_IDLE;
+        }
+    }
+    return NET_PULL_MORE;
+}
+
+net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
+{
+    serve *s = ctx;
+    conn *c = serve_conn(s, id);
+    if (!c) {
+        return NET_PULL_END;
+    }
+    if (c->is_socket) {
+        return serve_socket_pull(s, c, out);
+    }
+    if (c->download.fd > 0) {
+        return serve_pull_download(s, c, out);
+    }
+    answer *a = id_table_get(&s->answers, c->answer);
+    if (!a) {
+        return end_stream(c, out, "answer_gone", "this answer is no longer there");
+    }
+    if (c->is_cut) {
+        return end_stream(c, out, "stream_not_read", "more waited to be read than --max-ws-queue allows");
+    }
+    net_pull pull = c->follows_log ? pull_log(s, c, a, out) : pull_chat(s, c, a, out);
+    if (out->len > 0) {
+        c->last_write_ms = clock_ms();
+    }
+    return pull;
+}
+
+/* ---- the end of a request ---- */
+
+static void leave_answer(serve *s, conn *c)
+{
+    serve_abandon_answers(s, c->id);
+    serve_drop_previews(s, c->id);
+    serve_drop_form(c);
+    serve_end_download(c);
+    c->answer = c->history_ticket = 0;
+    c->n_readers = 0;
+    c->is_streaming = c->follows_log = c->is_cut = false;
+}
+
+void serve_on_done(void *ctx, uint64_t id)
+{
+    conn *c = serve_conn(ctx, id);
+    if (c) {
+        leave_answer(ctx, c);
+    }
+}
+
+void serve_on_close(void *ctx, uint64_t id)
+{
+    serve *s = ctx;
+    conn *c = id_table_remove(&s->conns, id);
+    if (c) {
+        leave_answer(s, c);
+        bytes_deinit(&c->frames);
+        free(c);
+    }
+}

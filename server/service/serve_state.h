@@ -1,0 +1,408 @@
+/* serve_state: the server's state, shared by the serve_*.c files and owned by the loop thread.
+ * Private.
+ *
+ * serve.c          life cycle, mailbox, timer
+ * serve_http.c     requests and replies, one function a route
+ * serve_socket.c   WebSocket sessions
+ * serve_models.c   the list of models
+ * serve_switch.c   loading and switching models
+ * serve_answers.c  an answer from its body to its last event
+ * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
+ * serve_kept.c     finished answers, for readers that come back
+ * serve_files.c    uploaded files over HTTP, forms
+ * serve_uploads.c  uploads in parts over HTTP
+ * serve_socket_uploads.c  uploads over a WebSocket
+ * serve_previews.c  previews of uploaded images and videos
+ * serve_history.c  stored chats
+ * serve_watchdog.c    watchdog: whether the engine is ready or stalled
+ * serve_status.c   /v1/status, cancelling by id, clearing the cache
+ */
+#ifndef PARLEY_SERVER_SERVICE_SERVE_STATE_H
+#define PARLEY_SERVER_SERVICE_SERVE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/hash.h"
+#include "base/mailbox.h"
+#include "engine/catalog.h"
+#include "server/service/access.h"
+#include "server/service/answer.h"
+#include "server/protocol/dialects/chat_reply.h"
+#include "server/protocol/dialects/completion_reply.h"
+#include "server/id_table.h"
+#include "server/service/load_bar.h"
+#include "server/service/metrics.h"
+#include "server/net/net.h"
+#include "server/service/notify.h"
+#include "server/service/prep.h"
+#include "server/service/router.h"
+#include "server/service/serve.h"
+#include "server/shares.h"
+#include "server/media/uploads.h"
+
+enum {
+    SERVE_MAX_READERS = 32,            /* responses one socket follows */
+    SERVE_MAX_UNFINISHED = 8,          /* unfinished responses of one socket */
+    SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
+    SERVE_FLUSH_MS = 33,
+    SERVE_STATS_MS = 500,
+    SERVE_TICK_MS = 250,
+    SERVE_KEPT_ANSWERS = 2048,
+    SERVE_KEPT_BYTES = 64 << 20,
+    /* a repeated event_id or Idempotency-Key replays the same answer for so long */
+    SERVE_IDEMPOTENCY_S = 600,
+    SERVE_PREVIEWS = 16,       /* files being previewed or queued for it; further ones get no preview */
+    SERVE_CHUNK_HEADER = 16,   /* of a binary frame */
+    SERVE_INFLIGHT_BODIES = 6, /* limit of queued bodies, in bodies of the largest size */
+    SERVE_PATH_MAX = 4096,
+};
+
+/* One follower of one response. */
+typedef struct reader {
+    uint64_t answer;
+    int64_t next_seq;
+    uint32_t progress_seen, stats_seen;
+} reader;
+
+typedef struct form_reader form_reader; /* serve_files.c */
+
+/* What the server knows of a connection. */
+typedef struct conn {
+    uint64_t id;
+    /* HTTP, of the current request */
+    const route *route;
+    net_method method;
+    char param[NET_HEADER_MAX];
+    char path[NET_PATH_MAX];
+    char query_string[NET_HEADER_MAX];
+    char accept_encoding[128], if_none_match[128];
+    uint64_t scope;  /* of the key it came with (access_scope) */
+    uint64_t answer; /* the answer it waits for, 0: none */
+    size_t sse_pos;  /* how much of its stream was taken */
+    char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1];
+    bool is_streaming;
+    bool follows_log; /* a Responses stream: read[0] is its place */
+    bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
+    double started_ms, last_write_ms;
+    form_reader *form;    /* a form that is being read */
+    file_handle download; /* a file that is being sent; fd 0: none */
+    uint64_t downloaded;
+    uint64_t history_ticket; /* the job of the history it waits for; 0: none */
+    /* WebSocket */
+    bool is_socket, is_extended;
+    bytes frames; /* direct messages: u32 length, text, ... */
+    size_t frames_pos;
+    uint32_t status_seen, session_seen;
+    uint32_t unknown_handle; /* of the last upload that was reported as unknown */
+    reader readers[SERVE_MAX_READERS];
+    int n_readers, next_reader;
+} conn;
+
+/* An uploaded file whose preview is being made. */
+typedef struct preview_wait {
+    uint64_t id;   /* 0: free */
+    uint64_t conn; /* 0: gone */
+    prep_ticket *ticket;
+    bytes completed; /* upload.completed, up to its media */
+    const char *mime;
+    double until_ms; /* then upload.completed is sent without the missing facts */
+    bool told;
+} preview_wait;
+
+/* EMPTY: no model is loaded: neither the requested one nor the previous one could be loaded. */
+typedef enum serve_phase { SERVE_LOADING, SERVE_READY, SERVE_DRAINING, SERVE_EMPTY } serve_phase;
+
+typedef struct model_ref {
+    char name[REQUEST_MODEL_MAX]; /* as clients see it */
+    char path[SERVE_PATH_MAX];
+} model_ref;
+
+typedef enum switch_state {
+    SWITCH_NONE,
+    SWITCH_FINISHING, /* answers of the loaded model finish; new requests wait */
+    SWITCH_LOADING    /* the loader thread closes it and opens the new one */
+} switch_state;
+
+/* The job of the loader thread. The loop does not touch it until LOOP_LOADED arrives. */
+typedef struct load_job {
+    engine *old; /* closed first; NULL: there is none */
+    engine_options wanted, previous;
+    bool has_previous; /* opened again if `wanted` cannot be */
+} load_job;
+
+typedef struct serve {
+    const serve_options *opt;
+    net *net;
+    access_rules access;
+    struct ledger *memory; /* what requests reserve (base/ledger.h) */
+    prep *prep;
+    mailbox *inbox; /* of loop_message */
+    engine *engine; /* NULL while loading */
+    const engine_info *info;
+    load_job load;
+    const tool_form *tool_form; /* the model's tool-call syntax; NULL: none */
+    pthread_t loader;
+    bool loader_started;
+    char model_name[REQUEST_MODEL_MAX];
+    catalog *catalog; /* NULL: no other model can be loaded */
+    double catalog_read_ms;
+    model_ref home, current, wanted; /* the command line's, the loaded one, the next one */
+    switch_state switching;
+    file_store *files;
+    uploads uploads;
+    prep *previewer; /* its own worker, so that no request waits for a preview */
+    preview_wait previews[SERVE_PREVIEWS];
+    uint64_t preview_id; /* given out last */
+    remote_media remote;
+    bool fetch_started;
+    response_store *response_store;
+    history *history;        /* NULL: chats are not kept */
+    uint64_t history_ticket; /* given out last */
+    int64_t files_checked_s;
+    id_table conns;
+    id_table answers;
+    shares kept; /* of the finished ones, by scope */
+    double expired_ms;
+    uint64_t next_answer;
+    metrics metrics;
+    double started_ms;
+    serve_phase phase;
+    load_bar bar; /* of the first model */
+    char load_stage[48];
+    double load_fraction;
+    bool was_busy;
+    uint64_t progress_counter;              /* of the engine, as last read */
+    double progress_counter_ms, stalled_ms; /* when that was, and for how long it has not changed */
+    bool is_stalled;                        /* for longer than --step-timeout */
+    bool is_prep_stalled;                   /* no request could be prepared for as long */
+    char redirect[NET_PATH_MAX];            /* headers of a refusal that is being made */
+    uint32_t status_version;                /* sockets that have seen less get a server.status */
+    uint32_t session_version;               /* the same, of another model: session.updated */
+    double drain_until_ms;
+    double close_until_ms; /* after the drain: until sockets had time for their close frame */
+    bool done;
+    int exit_code;
+    bool handles_signals;
+    notify notify;
+    atomic_bool stop_wanted; /* set by serve_thread_stop */
+    atomic_bool closing;     /* the loop reads its mailbox no more */
+} serve;
+
+/* serve.c */
+void serve_schedule(serve *s, int ms);
+/* Any thread: hands a message to the loop. */
+void serve_post(void *ctx, loop_message *m);
+/* engine_options.on_event */
+void serve_on_engine_event(void *ctx, gen_event *event);
+int serve_count_sockets(const serve *s);
+int serve_count_open_answers(const serve *s);
+int64_t serve_started_at(void);
+
+/* serve_http.c */
+conn *serve_conn(serve *s, uint64_t id);
+bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refusal);
+void serve_on_request(void *ctx, uint64_t id, bytes *body);
+net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out);
+void serve_on_done(void *ctx, uint64_t id);
+void serve_on_close(void *ctx, uint64_t id);
+void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
+void serve_send_error(serve *s, conn *c, const api_error *e);
+
+/* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL
+ * if unknown. */
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to);
+
+/* serve_models.c */
+void serve_on_models(serve *s, conn *c);
+/* The model that clients call so; false if there is none. */
+bool serve_find_model(serve *s, const char *name, model_ref *out);
+/* What the list says of the model at this path, and its name there; NULL if it is in no list. */
+const catalog_model *serve_catalog_entry(const serve *s, const char *path);
+const char *serve_name_of(const serve *s, const char *path);
+
+/* serve_switch.c */
+typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
+
+/* Starts the loader thread for the command line's model; false without one. */
+bool serve_load_first(serve *s);
+/* The model is loaded. */
+void serve_take_first(serve *s, engine *e);
+/* Whether a request may be prepared now, waits for a model, or is refused with *e. name: which it
+ * asks for; "": any. */
+model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e);
+/* Hands the body to the prep workers; on an error it stays with the caller. */
+MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
+/* Refuses a request for another model, if the server is told to; then the answer is gone. */
+bool serve_refuse_model(serve *s, answer *a);
+/* Takes the body and holds the answer until that model is loaded. ERR_BUSY if there is no memory
+ * for the body now; then it stays with the caller. */
+MUST_CHECK err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
+/* POST /models/load */
+void serve_on_load_model(serve *s, conn *c, bytes *body);
+/* No worker uses the engine, and all messages were handled: starts loading if a switch waits for
+ * that. */
+void serve_advance_switch(serve *s);
+/* LOOP_LOADED of a switch. */
+void serve_finish_switch(serve *s, loop_message *m);
+/* Returns milliseconds until it wants to be called again. */
+int serve_tick_switch(serve *s, double now);
+/* Shutdown: fails all requests that wait for a model. */
+void serve_refuse_held(serve *s);
+
+/* serve_files.c */
+/* on_head of a route that takes a form; false and *e if it is refused. */
+bool serve_begin_form(serve *s, conn *c, const net_head *head, api_error *e);
+bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply *refusal);
+/* The whole form has arrived: stores its file and replies. */
+void serve_finish_form(serve *s, conn *c);
+/* Discards what has arrived; does nothing without a form. */
+void serve_drop_form(conn *c);
+void serve_on_files(serve *s, conn *c);
+void serve_write_file(bytes *out, const stored_file *f);
+bool serve_valid_purpose(const char *text);
+net_pull serve_pull_download(serve *s, conn *c, bytes *out);
+void serve_end_download(conn *c);
+
+/* serve_uploads.c */
+void serve_on_uploads(serve *s, conn *c, const bytes *body);
+void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *part);
+/* Begins an upload as described by a client. If the content is already stored, it becomes a file at
+ * once: then *out is NULL and *known is that file. */
+MUST_CHECK err_code serve_begin_upload(serve *s, uint64_t scope, const json *root, upload_kind kind,
+                                       upload **out, stored_file *known, err_detail *d);
+/* Expires files, acknowledges chunks, puts parts together; returns milliseconds until it wants to
+ * be called again. */
+int serve_tick_uploads(serve *s);
+
+/* serve_socket.c */
+void serve_on_open(void *ctx, uint64_t id, bool extended);
+void serve_on_message(void *ctx, uint64_t id, bytes *message);
+net_pull serve_socket_pull(serve *s, conn *c, bytes *out);
+/* Queues a message; a socket that does not read is closed. */
+void serve_queue_frame(serve *s, conn *c, const bytes *text);
+/* Queues an error event. answer may be NULL. */
+void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event_id, const char *stream_id,
+                        const char *response_id);
+/* Sends the reply to input_tokens.count. */
+void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *reply);
+bool serve_add_reader(conn *c, uint64_t answer_id, int64_t next_seq);
+/* Appends one transient event that this reader has not seen, only the latest of each kind. Returns
+ * its type, or NULL if there is none. */
+const char *serve_take_news(const serve *s, reader *r, const answer *a, bytes *out);
+/* The server's state changed: notifies every extended socket. */
+void serve_status_changed(serve *s);
+/* Appends ,"video":{...}: how videos are sampled and sized, from which a client can tell their
+ * tokens. */
+void serve_write_video(bytes *out, const engine_info *info);
+
+/* serve_socket_uploads.c */
+/* A message whose type begins with "upload."; false if it is not understood. */
+bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, const char *event_id);
+void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n);
+/* Writes an acknowledgement that is due on this socket; false if none is. */
+bool serve_take_ack(serve *s, conn *c, bytes *out);
+/* Acknowledges what arrived since the last time. */
+void serve_ack_all(serve *s);
+
+/* serve_previews.c */
+/* Ends the message upload.completed with what the file is, as soon as that is known, and sends it;
+ * a preview may follow. text is the message up to its member media, and is moved from. */
+void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f);
+void serve_on_preview(serve *s, const loop_message *m);
+void serve_tick_previews(serve *s);
+/* The connection is gone. */
+void serve_drop_previews(serve *s, uint64_t conn_id);
+/* Gives up all previews; true while one still uses the engine. */
+bool serve_end_previews(serve *s);
+/* Ends the worker, which uses the engine. */
+void serve_close_previews(serve *s);
+
+/* serve_answers.c */
+/* Streams the events of a response to an HTTP connection, from number next_seq on. */
+void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq);
+
+/* Begins the stream of an answer that runs or has ended, with its first event. */
+void serve_begin_stream(serve *s, conn *c, const answer *a);
+/* Sends the reply of a finished answer that is not streamed. */
+void serve_send_whole(serve *s, conn *c, answer *a);
+
+/* serve_idempotency.c */
+/* For a valid request: if it was sent before, attaches the client to the earlier answer and frees
+ * `a`. */
+bool serve_attach_replay(serve *s, answer *a);
+/* The HTTP connections that wait for the answer, one a call; *i begins with 0. NULL behind the
+ * last. */
+conn *serve_next_waiting(const serve *s, const answer *a, size_t *i);
+/* Whether this connection reads the answer, or waits for it. */
+bool serve_follows(const conn *c, const answer *a);
+/* Somebody who does, but for the connection `but`; NULL: nobody. */
+conn *serve_find_follower(const serve *s, const answer *a, uint64_t but);
+/* Something was added to a->sse: ends the streams of those who do not read it. */
+void serve_check_stream(serve *s, answer *a);
+/* Appends whole events of a->sse that this connection has not had, about max bytes; returns how
+ * many are left for it. */
+size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t max);
+
+/* serve_kept.c */
+/* The answer has ended: it stays for a while if it may be asked for again, and others may have to
+ * go for it. It may be gone when this returns. */
+void serve_keep_answer(serve *s, answer *a);
+/* Drops those whose time is over. */
+void serve_expire_answers(serve *s, double now);
+/* What a request that is sent again is known by; "" if it is not to be. */
+enum { SERVE_REPEAT_NAME = 2 * HASH_BYTES + NET_IDEMPOTENCY_KEY_MAX + 4 };
+void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME]);
+/* Why there is no such response: it had to go early, or is not known. */
+void serve_no_response(const serve *s, uint64_t scope, const char *response_id, api_error *e);
+/* Whether the answer to this repeated request had to go early; then *e says so. */
+bool serve_is_repeat_gone(const serve *s, const answer *a, api_error *e);
+
+/* serve_files.c: the value of a parameter of the query; false if it is absent. */
+bool serve_query_string_value(const conn *c, const char *name, char *out, size_t cap);
+/* The same for a whole number; *out stays as it is if it is absent. False if it is none, or outside
+ * min and max. */
+bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);
+
+/* serve_watchdog.c */
+/* Whether requests can be started now; otherwise fills *e with the reason and returns false. */
+bool serve_is_ready(const serve *s, api_error *e);
+/* Ends every answer that the engine has, as if it had failed; why: in what way. */
+void serve_end_answers(serve *s, answer_timeout why);
+/* Ends all answers once the engine has been stalled for too long. */
+void serve_watchdog_engine(serve *s, const engine_status *status, double now);
+void serve_watchdog_prep(serve *s);
+
+/* serve_history.c */
+void serve_on_history(serve *s, conn *c, bytes *body);
+void serve_on_history_reply(serve *s, history_reply *r);
+
+/* serve_status.c */
+void serve_on_slots(serve *s, conn *c);
+void serve_on_status(serve *s, conn *c);
+void serve_on_cancel(serve *s, conn *c);
+void serve_on_control(serve *s, conn *c, const bytes *body);
+/* Does to an answer what a control message asks for ("reasoning_end"); ERR_INVALID for another
+ * action. Nothing happens to an answer that is past its thoughts. */
+MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action, err_detail *d);
+void serve_on_clear_cache(serve *s, conn *c);
+
+/* serve_answers.c */
+/* Takes the body. On failure *e is filled and nothing was started. */
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e);
+void serve_handle_message(serve *s, loop_message *m);
+void serve_cancel_answer(serve *s, answer *a);
+/* The connection is gone. */
+void serve_abandon_answers(serve *s, uint64_t conn_id);
+/* The answer known to its owner by this id: a response's or a chat's, or "req_N" as /v1/status
+ * lists it. */
+answer *serve_find_answer(serve *s, uint64_t scope, const char *id);
+answer *serve_find_response(serve *s, uint64_t scope, const char *response_id);
+/* Flushes gathered text, expires old answers; returns milliseconds until it wants to be called
+ * again. */
+int serve_tick_answers(serve *s, double now);
+void serve_drop_answer(serve *s, answer *a);
+/* The answer is over without having run; it may be freed. */
+void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e);
+
+#endif

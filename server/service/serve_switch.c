@@ -1,0 +1,508 @@
+/* Loading a model, and another in its place. Requests for a model that is not loaded are held in
+ * the order of their arrival. While one of them waits at the front, what comes later waits behind
+ * it, so that nothing overtakes it for ever; the answers that run end, the loader thread closes the
+ * engine and opens the other, and then all that asked for that model go on before the next switch
+ * begins. The memory of the old model is given back before the new one is read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/protocol/body_field.h"
+#include "server/service/serve_state.h"
+
+enum { SWITCH_TICK_MS = 20 };
+
+/* ---- the loader thread ---- */
+
+static void on_load(void *ctx, const char *stage, double fraction)
+{
+    serve *s = ctx;
+    loop_message *m = loop_message_create(LOOP_LOADING, 0);
+    if (m) {
+        snprintf(m->stage, sizeof m->stage, "%s", stage);
+        m->fraction = fraction < 0.0 ? 0.0 : fraction > 1.0 ? 1.0 : fraction;
+        serve_post(s, m);
+    }
+}
+
+static void *loader(void *ctx)
+{
+    serve *s = ctx;
+    load_job *job = &s->load;
+    loop_message *m = NULL;
+    while (!m) {
+        m = loop_message_create(LOOP_LOADED, 0);
+    }
+    engine_close(job->old);
+    m->code = engine_open(&m->engine, &job->wanted, &m->detail);
+    if (m->code != ERR_OK) {
+        err_detail again = {0};
+        m->engine = NULL;
+        if (job->has_previous && engine_open(&m->engine, &job->previous, &again) != ERR_OK) {
+            log_error("load", "the model before cannot be loaded either: %s", again.text);
+            m->engine = NULL;
+        }
+    }
+    serve_post(s, m);
+    return NULL;
+}
+
+static bool is_home(const serve *s, const model_ref *ref)
+{
+    return strcmp(ref->path, s->home.path) == 0;
+}
+
+/* The options of the command line; those that mean one model alone hold for the one it named. */
+static engine_options options_of(const serve *s, const model_ref *ref)
+{
+    engine_options o = *s->opt->engine;
+    o.on_event = serve_on_engine_event;
+    o.on_event_ctx = (void *)(uintptr_t)s;
+    o.memory = s->memory;
+    o.on_load = on_load;
+    o.on_load_ctx = (void *)(uintptr_t)s;
+    if (!is_home(s, ref)) {
+        o.model_dir = ref->path;
+        o.mmproj = o.template_file = NULL;
+    }
+    return o;
+}
+
+static bool start_loader(serve *s)
+{
+    s->loader_started = pthread_create(&s->loader, NULL, loader, s) == 0;
+    return s->loader_started;
+}
+
+bool serve_load_first(serve *s)
+{
+    const char *dir = s->opt->engine->model_dir;
+    char *full = dir ? realpath(dir, NULL) : NULL;
+    snprintf(s->home.path, sizeof s->home.path, "%s", dir ? dir : "");
+    if (full && !serve_name_of(s, s->home.path) &&
+        serve_name_of(s, full)) { /* the list has it by another path */
+        snprintf(s->home.path, sizeof s->home.path, "%s", full);
+    }
+    free(full);
+    s->load = (load_job){.wanted = options_of(s, &s->home)};
+    return start_loader(s);
+}
+
+/* ---- the loaded model ---- */
+
+/* How the model writes tool calls. */
+static const tool_form *choose_tool_form(const serve *s)
+{
+    const char *wanted = s->opt->tool_scanner;
+    const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
+    const tool_form *form = is_auto ? tool_form_of_template(s->info->template_text)
+                                    : tool_form_find(wanted); /* "none" is no form */
+    log_info("srv", "tool calls: %s", form ? form->name : "none");
+    return form;
+}
+
+static void take_engine(serve *s, engine *e)
+{
+    s->engine = e;
+    s->info = engine_get_info(e);
+    s->tool_form = choose_tool_form(s);
+    snprintf(s->model_name, sizeof s->model_name, "%s", s->current.name);
+    s->load_fraction = 1.0;
+    snprintf(s->load_stage, sizeof s->load_stage, "ready");
+    s->was_busy = s->is_stalled = false;
+    s->stalled_ms = 0.0;
+    s->session_version++;
+    if (s->phase != SERVE_DRAINING) {
+        s->phase = SERVE_READY;
+    }
+}
+
+void serve_take_first(serve *s, engine *e)
+{
+    const char *name = s->opt->alias ? s->opt->alias : serve_name_of(s, s->home.path);
+    snprintf(s->home.name, sizeof s->home.name, "%s", name ? name : engine_get_info(e)->model_name);
+    s->current = s->home;
+    take_engine(s, e);
+}
+
+err_code serve_prepare_answer(serve *s, answer *a, bytes *body)
+{
+    const prep_order order = {.kind = a->prep,
+                              .id = a->id,
+                              .scope = a->scope,
+                              .engine = s->engine,
+                              .form = s->tool_form,
+                              .template_kwargs = s->opt->template_kwargs,
+                              .hash_body = a->idempotency_key[0] != '\0'};
+    const err_code err = prep_submit(s->prep, &order, body, a->ticket);
+    a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
+    return err;
+}
+
+bool serve_refuse_model(serve *s, answer *a)
+{
+    model_ref ref;
+    if (!s->opt->strict_model || !a->opt.model[0] ||
+        (serve_find_model(s, a->opt.model, &ref) && strcmp(ref.path, s->current.path) == 0)) {
+        return false;
+    }
+    api_error e;
+    api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
+    serve_fail_answer(s, a, ERR_NOT_FOUND, &e);
+    return true;
+}
+
+/* ---- who waits ---- */
+
+static answer *first_held(const serve *s, uint64_t behind)
+{
+    answer *first = NULL;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        answer *a = id_table_at(&s->answers, i);
+        if (a && a->state == ANSWER_HELD && a->id > behind && (!first || a->id < first->id)) {
+            first = a;
+        }
+    }
+    return first;
+}
+
+static void count_held(const serve *s, size_t *n, size_t *n_bytes)
+{
+    *n = *n_bytes = 0;
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *a = id_table_at(&s->answers, i);
+        if (a && a->state == ANSWER_HELD) {
+            ++*n;
+            *n_bytes += a->body.len;
+        }
+    }
+}
+
+/* Ends those that wait for this model; NULL: all of them. */
+static void fail_held(serve *s, const char *model, const api_error *e)
+{
+    answer *next = NULL;
+    for (answer *a = first_held(s, 0); a; a = next) {
+        next = first_held(s, a->id);
+        if (!model || strcmp(a->opt.model, model) == 0) {
+            serve_fail_answer(s, a, ERR_NOMEM, e);
+        }
+    }
+}
+
+/* Whether the loaded model may answer it. */
+static bool fits(serve *s, const answer *a)
+{
+    model_ref ref;
+    return s->engine && (!a->opt.model[0] ||
+                         (serve_find_model(s, a->opt.model, &ref) && strcmp(ref.path, s->current.path) == 0));
+}
+
+/* A plain socket tells its answers apart by their order. */
+static bool is_behind(const serve *s, const answer *a)
+{
+    for (const answer *b = first_held(s, 0); b && b->id < a->id && a->is_socket; b = first_held(s, b->id)) {
+        if (b->conn == a->conn) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void reply_loaded(serve *s, answer *a)
+{
+    conn *c = serve_conn(s, a->conn);
+    if (c) {
+        bytes body;
+        bytes_init(&body, 4096);
+        bytes_append_str(&body, "{\"success\":true,\"model\":");
+        bytes_append_json(&body, s->model_name, strlen(s->model_name));
+        bytes_append_char(&body, '}');
+        c->answer = 0;
+        serve_send_json(s, c, 200, &body, NULL);
+        bytes_deinit(&body);
+    }
+    serve_drop_answer(s, a);
+}
+
+static void start_held(serve *s, answer *a)
+{
+    if (a->kind == ANSWER_LOAD) {
+        reply_loaded(s, a);
+        return;
+    }
+    bytes body = a->body;
+    bytes_init(&a->body, 0);
+    ledger_give_all(&a->memory); /* prep reserves it again */
+    const err_code err = serve_prepare_answer(s, a, &body);
+    if (err != ERR_OK) {
+        api_error e;
+        bytes_deinit(&body);
+        api_error_from(&e, err, NULL);
+        serve_fail_answer(s, a, err, &e);
+    }
+}
+
+/* ---- the switch ---- */
+
+/* Lets go on who fits the loaded model; whoever is in front then gets the next switch. */
+static void pump(serve *s)
+{
+    answer *next = NULL;
+    for (answer *a = first_held(s, 0); a; a = next) {
+        next = first_held(s, a->id);
+        if (fits(s, a) && !is_behind(s, a)) {
+            start_held(s, a);
+        } else if (!s->engine && !a->opt.model[0]) {
+            api_error e;
+            serve_is_ready(s, &e);
+            serve_fail_answer(s, a, ERR_NOT_FOUND, &e);
+        }
+    }
+    const answer *first = first_held(s, 0);
+    if (first && serve_find_model(s, first->opt.model, &s->wanted)) {
+        log_info("load", "%s is wanted; the answers of %s end first", s->wanted.name,
+                 s->engine ? s->model_name : "no model");
+        s->switching = SWITCH_FINISHING;
+        serve_status_changed(s);
+    } else if (first) {
+        api_error e;
+        char name[REQUEST_MODEL_MAX];
+        snprintf(name, sizeof name, "%s", first->opt.model);
+        api_error_set(&e, 404, "model_not_found", "model", "the model is no longer there; see /v1/models");
+        fail_held(s, name, &e);
+    }
+}
+
+/* Whether somebody waits for an answer of the loaded model, or its thread is at one that nobody
+ * waits for. */
+static bool has_answers(const serve *s)
+{
+    engine_status status = {0};
+    if (s->engine) {
+        engine_get_status(s->engine, &status);
+    }
+    if (status.n_running + status.n_waiting > 0) {
+        return true;
+    }
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *a = id_table_at(&s->answers, i);
+        if (a && a->state != ANSWER_HELD && a->state != ANSWER_FINISHED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void serve_advance_switch(serve *s)
+{
+    if (s->switching != SWITCH_FINISHING || s->is_stalled || has_answers(s) || serve_end_previews(s)) {
+        return;
+    }
+    s->load = (load_job){.old = s->engine,
+                         .wanted = options_of(s, &s->wanted),
+                         .previous = options_of(s, &s->current),
+                         .has_previous = s->engine != NULL};
+    if (!start_loader(s)) {
+        api_error e;
+        api_error_from(&e, ERR_NOMEM, NULL);
+        s->switching = SWITCH_NONE;
+        fail_held(s, s->wanted.name, &e);
+        return;
+    }
+    s->switching = SWITCH_LOADING;
+    s->phase = SERVE_LOADING;
+    s->engine = NULL; /* the loader closes it */
+    s->info = NULL;
+    s->tool_form = NULL;
+    s->load_fraction = 0.0;
+    snprintf(s->load_stage, sizeof s->load_stage, "closing");
+    serve_status_changed(s);
+}
+
+/* Whether trying again would bring the same, as long as the files do. */
+static bool is_lasting(err_code err)
+{
+    return err == ERR_CORRUPT || err == ERR_UNSUPPORTED || err == ERR_NOT_FOUND || err == ERR_INVALID;
+}
+
+static void on_failed_load(serve *s, loop_message *m)
+{
+    api_error e;
+    char reason[ERR_TEXT_MAX], name[REQUEST_MODEL_MAX];
+    snprintf(name, sizeof name, "%s", s->wanted.name);
+    log_error("load", "%s: %s", name, m->detail.text[0] ? m->detail.text : err_name(m->code));
+    catalog_hide_folder(s->catalog, reason, sizeof reason, m->detail.text);
+    if (is_lasting(m->code)) {
+        catalog_set_error(s->catalog, name, m->code, m->detail.text);
+    }
+    if (m->engine) {
+        take_engine(s, m->engine);
+    } else {
+        s->phase = s->phase == SERVE_DRAINING ? s->phase : SERVE_EMPTY;
+        s->current = (model_ref){0};
+    }
+    api_error_set(&e, 503, "model_load_failed", "model", "%s cannot be loaded: %.300s", name, reason);
+    fail_held(s, name, &e);
+}
+
+void serve_finish_switch(serve *s, loop_message *m)
+{
+    s->switching = SWITCH_NONE;
+    if (m->code == ERR_OK) {
+        s->current = s->wanted;
+        take_engine(s, m->engine);
+        log_info("load", "%s is loaded", s->model_name);
+        notify_send(&s->notify, "STATUS=Ready: %s", s->model_name);
+    } else {
+        on_failed_load(s, m);
+    }
+    serve_status_changed(s);
+    if (s->phase != SERVE_DRAINING) {
+        pump(s);
+    }
+}
+
+int serve_tick_switch(serve *s, double now)
+{
+    size_t n, n_bytes;
+    answer *next = NULL;
+    for (answer *a = first_held(s, 0); a; a = next) {
+        next = first_held(s, a->id);
+        if (now - a->created_ms > s->opt->queue_timeout_s * 1000.0) {
+            api_error e;
+            api_error_set(&e, 503, "queue_timeout", NULL,
+                          "the request waited too long for its model; try again later");
+            serve_fail_answer(s, a, ERR_TIMEOUT, &e);
+        }
+    }
+    count_held(s, &n, &n_bytes);
+    if (s->switching == SWITCH_NONE && n > 0) {
+        pump(s);
+    }
+    return s->switching == SWITCH_FINISHING ? SWITCH_TICK_MS : SERVE_TICK_MS;
+}
+
+void serve_refuse_held(serve *s)
+{
+    api_error e;
+    serve_is_ready(s, &e);
+    fail_held(s, NULL, &e);
+    if (s->switching == SWITCH_FINISHING) {
+        s->switching = SWITCH_NONE;
+    }
+}
+
+/* ---- a request arrives ---- */
+
+/* NULL, or why the model that was named cannot be had. */
+static const char *refusal(const serve *s, const model_ref *ref, api_error *e)
+{
+    const catalog_model *m = serve_catalog_entry(s, ref->path);
+    if (!s->opt->switches_model) {
+        api_error_set(e, 404, "model_not_loaded", "model",
+                      "%s is not loaded, and this server does not switch", ref->name);
+        return e->message;
+    }
+    if (m && m->error) {
+        api_error_set(e, 503, "model_load_failed", "model", "%s cannot be loaded: %.300s", ref->name,
+                      m->reason);
+        return e->message;
+    }
+    return NULL;
+}
+
+/* Whether one more may wait. */
+static bool has_room(const serve *s, size_t n_body, api_error *e)
+{
+    size_t n, n_bytes;
+    count_held(s, &n, &n_bytes);
+    if (n < (size_t)s->opt->n_queue && n_bytes + n_body <= SERVE_INFLIGHT_BODIES * s->opt->max_body) {
+        return true;
+    }
+    api_error_from(e, ERR_BUSY, NULL);
+    return false;
+}
+
+model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e)
+{
+    model_ref ref;
+    name[0] = '\0';
+    if (!s->catalog || s->phase == SERVE_DRAINING || s->is_stalled ||
+        (!s->engine && s->phase == SERVE_LOADING && !s->switching)) {
+        return serve_is_ready(s, e) ? MODEL_NOW : MODEL_REFUSED;
+    }
+    body_field(name, REQUEST_MODEL_MAX, "model", bytes_str(body), body->len);
+    if (!name[0] || !serve_find_model(s, name, &ref)) {
+        name[0] = '\0'; /* whichever is loaded */
+    } else {
+        snprintf(name, REQUEST_MODEL_MAX, "%s", ref.name);
+        const bool is_current = strcmp(ref.path, s->current.path) == 0;
+        if (!is_current && refusal(s, &ref, e)) {
+            return MODEL_REFUSED;
+        }
+    }
+    if (s->switching == SWITCH_NONE && !first_held(s, 0)) {
+        if (s->engine && (!name[0] || strcmp(ref.path, s->current.path) == 0)) {
+            return MODEL_NOW;
+        }
+        if (!s->engine && !name[0]) {
+            serve_is_ready(s, e);
+            return MODEL_REFUSED;
+        }
+    }
+    return has_room(s, body->len, e) ? MODEL_LATER : MODEL_REFUSED;
+}
+
+err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body)
+{
+    a->memory.ledger = s->memory;
+    if (!ledger_try(&a->memory, body->len)) {
+        return ERR_BUSY;
+    }
+    snprintf(a->opt.model, sizeof a->opt.model, "%s", model);
+    if (a->is_socket) { /* so that its sender knows what an error belongs to */
+        body_field(a->opt.event_id, sizeof a->opt.event_id, "event_id", bytes_str(body), body->len);
+        body_field(a->opt.stream_id, sizeof a->opt.stream_id, "stream_id", bytes_str(body), body->len);
+    }
+    a->state = ANSWER_HELD;
+    a->body = *body;
+    bytes_init(body, 0); /* the answer owns the memory now */
+    serve_schedule(s, 1);
+    return ERR_OK;
+}
+
+void serve_on_load_model(serve *s, conn *c, bytes *body)
+{
+    api_error e;
+    model_ref ref;
+    char name[REQUEST_MODEL_MAX];
+    body_field(name, sizeof name, "model", bytes_str(body), body->len);
+    if (!s->switching && s->phase != SERVE_EMPTY && !serve_is_ready(s, &e)) {
+        serve_send_error(s, c, &e);
+        return;
+    }
+    if (!name[0]) {
+        api_error_set(&e, 400, "missing_field", "model", "model is missing: the name of one of /v1/models");
+    } else if (!serve_find_model(s, name, &ref)) {
+        api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
+    } else if ((strcmp(ref.path, s->current.path) == 0 || !refusal(s, &ref, &e)) && has_room(s, 0, &e)) {
+        answer *a = answer_create(ANSWER_LOAD, ++s->next_answer, c->id);
+        if (a && id_table_put(&s->answers, a->id, a)) {
+            a->scope = c->scope;
+            c->answer = a->id;
+            bytes_clear(body);
+            if (serve_hold_answer(s, a, ref.name, body) == ERR_OK) { /* nothing to reserve */
+                return;
+            }
+            serve_drop_answer(s, a);
+            c->answer = 0;
+            a = NULL;
+        }
+        answer_destroy(a);
+        api_error_from(&e, ERR_NOMEM, NULL);
+    }
+    serve_send_error(s, c, &e);
+}

@@ -1,0 +1,622 @@
+/* Every kernel table against the generic one: random, extreme, tail and misaligned input, guards
+ * around outputs. The vector tables must also agree with each other bit for bit. */
+#include "compute/kernels/ops.h"
+
+#include "compute/formats/half.h"
+#include "compute/kernels/cpu.h"
+#include "base/compiler.h"
+#include "tests/check.h"
+#include "tests/compute/rng.h"
+
+static const ops *gen, *vec;
+
+enum { GUARD = 32, MAX_N = 300 };
+#define GUARD_VALUE 123.25f
+
+/* An output of n floats that starts one float off any alignment, between guards. */
+typedef struct guarded {
+    float all[GUARD + 1 + 64 * MAX_N + GUARD];
+    size_t n;
+} guarded;
+
+static guarded out_a, out_b;
+
+static float *guard(guarded *g, size_t n)
+{
+    CHECK(n <= 64 * MAX_N);
+    g->n = n;
+    for (size_t i = 0; i < GUARD + 1 + n + GUARD; i++) {
+        g->all[i] = GUARD_VALUE;
+    }
+    return g->all + GUARD + 1;
+}
+
+static void check_guard(const guarded *g)
+{
+    for (size_t i = 0; i < GUARD; i++) {
+        CHECK(g->all[i + 1] == GUARD_VALUE);
+        CHECK(g->all[GUARD + 1 + g->n + i] == GUARD_VALUE);
+    }
+}
+
+/* Equal, or within rel of the value, or within abs. */
+static void check_close(const char *what, const float *a, const float *b, size_t n, double rel, double abs)
+{
+    for (size_t i = 0; i < n; i++) {
+        double x = (double)a[i], y = (double)b[i];
+        if (!(x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= rel * fabs(y) + abs)) {
+            fprintf(stderr, "  %s %s[%zu of %zu] is %.9g, generic %.9g\n", vec->name, what, i, n, x, y);
+            check_failures++;
+            return;
+        }
+    }
+}
+
+static const size_t lengths[] = {0, 1, 2, 7, 8, 15, 16, 17, 24, 31, 33, 63, 64, 65, 76, 128, 131, 300};
+
+static void check_widen(void)
+{
+    static uint16_t half[65536 + 16];
+    static float a[65536 + 16], b[65536 + 16];
+    for (size_t i = 0; i < 65536; i++) {
+        half[i] = (uint16_t)i;
+    }
+    for (dtype type = DTYPE_BF16; type <= DTYPE_F16; type++) {
+        for (size_t off = 0; off < 3; off++) { /* every bit pattern, then tails off alignment */
+            size_t n = 65536 - off * 1001;
+            vec->widen[type](a, half + off, n);
+            gen->widen[type](b, half + off, n);
+            CHECK(memcmp(a, b, n * sizeof *a) == 0);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        float *to = guard(&out_a, lengths[i]);
+        vec->widen[DTYPE_BF16](to, half + 0x3f80, lengths[i]);
+        check_guard(&out_a);
+        to = guard(&out_a, lengths[i]);
+        vec->widen[DTYPE_F16](to, half + 0x3c00, lengths[i]);
+        check_guard(&out_a);
+    }
+}
+
+/* T x N outputs of K terms. Tolerance: K roundings of the largest possible sum. */
+static void dot_case(dtype type, size_t T, size_t N, size_t K, size_t slack)
+{
+    size_t x_stride = K + slack, w_stride = K + 2 * slack, out_stride = N + slack;
+    float *x = rng_floats(T * x_stride + 1, 1), *w = rng_floats(N * w_stride + 1, 1);
+    uint16_t *half = calloc(N * w_stride + 2, sizeof *half);
+    for (size_t i = 0; i < N * w_stride + 1; i++) {
+        half[i] = bf16_cut(type == DTYPE_F16 ? 0.0f : w[i]);
+        half[i] = type == DTYPE_F16 ? (uint16_t)(rng_u32() & 0xbbff) : half[i];
+    }
+    /* What lies between the rows must not reach the result. */
+    for (size_t n = 0; slack && n < N; n++) {
+        half[1 + n * w_stride + K] = 0x7fff;
+        w[1 + n * w_stride + K] = NAN;
+    }
+    for (size_t t = 0; slack && t < T; t++) {
+        x[1 + t * x_stride + K] = NAN;
+    }
+    const void *weights = type == DTYPE_F32 ? (const void *)(w + 1) : (const void *)(half + 1);
+    float *a = guard(&out_a, T * out_stride), *b = guard(&out_b, T * out_stride);
+    vec->dot_rows[type](a, out_stride, x + 1, x_stride, T, weights, w_stride, N, K);
+    gen->dot_rows[type](b, out_stride, x + 1, x_stride, T, weights, w_stride, N, K);
+    check_close("dot_rows", a, b, T * out_stride, 0, 1.2e-7 * (double)(K + 1) * 2);
+    check_guard(&out_a);
+
+    float one = GUARD_VALUE; /* a single element alone: the same bits */
+    for (size_t i = 0; i < 4; i++) {
+        size_t t = rng_u32() % T, n = rng_u32() % N;
+        const unsigned char *row = (const unsigned char *)weights + n * w_stride * dtype_bytes(type);
+        vec->dot_rows[type](&one, 1, x + 1 + t * x_stride, K, 1, row, K, 1, K);
+        CHECK(memcmp(&one, &a[t * out_stride + n], sizeof one) == 0);
+    }
+    free(x), free(w), free(half);
+}
+
+static void check_dot(void)
+{
+    for (dtype type = DTYPE_F32; type < DTYPE_OTHER; type++) {
+        for (size_t i = 1; i < ARRAY_LEN(lengths); i++) {
+            for (size_t T = 1; T <= 9; T += T < 5 ? 1 : 4) {
+                dot_case(type, T, 1 + rng_u32() % 40, lengths[i], i % 2 ? 3 : 0);
+            }
+        }
+        dot_case(type, 32, 64, 256, 0);
+    }
+}
+
+/* A panel of T rows against N weight rows. What lies beyond T is of no use, but must not be a
+ * fault. */
+static void tile_case(size_t T, size_t N, size_t K, size_t slack)
+{
+    size_t lanes = (T + 15) / 16 * 16, w_stride = K + slack;
+    float *x = rng_floats(K * TILE_ROWS, 1), *w = rng_floats(N * w_stride + 1, 1);
+    float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
+    rng_fill(a, N * TILE_ROWS, 1);
+    memcpy(b, a, N * TILE_ROWS * sizeof *a);
+    float kept = a[TILE_ROWS - 1];
+    vec->tile_f32(a, x, w + 1, w_stride, T, N, K);
+    gen->tile_f32(b, x, w + 1, w_stride, T, N, K);
+    for (size_t n = 0; n < N; n++) {
+        check_close("tile_f32", a + n * TILE_ROWS, b + n * TILE_ROWS, T, 0, 1.2e-7 * (double)(K + 1) * 2);
+    }
+    CHECK(lanes == TILE_ROWS || a[TILE_ROWS - 1] == kept);
+    check_guard(&out_a);
+    free(x), free(w);
+}
+
+/* The same in bf16, packed from rows. The order inside a pair is free, so one rounding more a
+ * pair. */
+static void tile_case_bf16(size_t T, size_t N, size_t K, size_t slack)
+{
+    size_t x_stride = K + slack, w_stride = K + 2 * slack, n_packed = K / 2 * TILE_ROWS;
+    float *x = rng_floats(T * x_stride, 1), *w = rng_floats(N * w_stride, 1);
+    uint32_t *p = calloc(n_packed + 1, sizeof *p), *q = calloc(n_packed + 1, sizeof *q);
+    uint16_t *half = malloc((N * w_stride + 1) * sizeof *half);
+    for (size_t i = 0; i < N * w_stride; i++) {
+        half[i + 1] = bf16_cut(w[i]);
+    }
+    x[0] = 3.4e38f, x[T * x_stride - 1 - slack] = K % 4 ? -0.0f : 1.00390625f; /* infinite; a tie */
+    vec->pack_bf16(p, x, x_stride, T, K);
+    gen->pack_bf16(q, x, x_stride, T, K);
+    CHECK(memcmp(p, q, (n_packed + 1) * sizeof *p) == 0);
+    x[0] = 1;
+    vec->pack_bf16(p, x, x_stride, T, K);
+    float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
+    rng_fill(a, N * TILE_ROWS, 1);
+    memcpy(b, a, N * TILE_ROWS * sizeof *a);
+    vec->tile_bf16(a, p, half + 1, w_stride, T, N, K);
+    gen->tile_bf16(b, p, half + 1, w_stride, T, N, K);
+    for (size_t n = 0; n < N; n++) {
+        check_close("tile_bf16", a + n * TILE_ROWS, b + n * TILE_ROWS, T, 0, 1.2e-7 * (double)(K + 1) * 3);
+    }
+    check_guard(&out_a);
+    free(x), free(w), free(p), free(q), free(half);
+}
+
+/* A panel in 8 bits, full of any bytes, against rows of weights: the same bits in every table.
+ * other: with minima, any bytes; without, two scales a block. */
+static void tile_case_q(bool minima, bool other, size_t T, size_t N, size_t n_blocks)
+{
+    const size_t columns = n_blocks * QUANT_BLOCK, slack = 5;
+    tile_q_block *x = malloc(n_blocks * sizeof *x);
+    uint8_t *u = malloc(N * (columns + slack));
+    float *scale = rng_floats(N * (2 * n_blocks + 2), 1), *minimum = rng_floats(N * (n_blocks + 1), 1);
+    for (size_t b = 0; b < n_blocks; b++) {
+        rng_fill(x[b].scale, TILE_ROWS, 1);
+        rng_fill(x[b].sum, TILE_ROWS, 1);
+        for (size_t t = 0; t < TILE_ROWS; t++) {
+            int32_t sum = 0;
+            for (size_t i = 0; i < QUANT_BLOCK; i++) {
+                int q = t == 1 ? 127 : t == 2 ? -127 : (int)(rng_u32() % 255) - 127;
+                uint32_t byte = (uint32_t)(uint8_t)q << (i % 4 * 8);
+                x[b].q[i / 4][t] = i % 4 ? x[b].q[i / 4][t] | byte : byte;
+                sum += q;
+                x[b].offset_first[t] = i < QUANT_BLOCK / 2 ? -128 * sum : x[b].offset_first[t];
+            }
+            x[b].offset[t] = -128 * sum;
+        }
+    }
+    for (size_t i = 0; i < N * (columns + slack); i++) {
+        const bool small = minima && !other;
+        u[i] = (uint8_t)(i < columns ? (small ? 15 : 255) : small ? rng_u32() % 16 : 1 + rng_u32() % 255);
+    }
+    const tile_q_rows w = {.u = u,
+                           .u_stride = columns + slack,
+                           .scale = scale,
+                           .minimum = minima ? minimum : NULL,
+                           .stride = n_blocks + 1 + (other && !minima ? n_blocks : 0),
+                           .wide = minima && other,
+                           .halves = !minima && other};
+    float *a = guard(&out_a, N * TILE_ROWS), *b = guard(&out_b, N * TILE_ROWS);
+    rng_fill(a, N * TILE_ROWS, 1);
+    memcpy(b, a, N * TILE_ROWS * sizeof *a);
+    vec->tile_q(a, x, &w, T, N, n_blocks);
+    gen->tile_q(b, x, &w, T, N, n_blocks);
+    for (size_t n = 0; n < N; n++) {
+        CHECK(memcmp(a + n * TILE_ROWS, b + n * TILE_ROWS, T * sizeof *a) == 0);
+    }
+    check_guard(&out_a);
+    free(x), free(u), free(scale), free(minimum);
+}
+
+static void check_tiles(void)
+{
+    static const size_t rows[] = {1, 15, 16, 17, 48, 63, 64};
+    for (size_t i = 0; i < 40; i++) {
+        size_t T = rows[i % ARRAY_LEN(rows)], N = 1 + rng_u32() % 20, K = lengths[i % ARRAY_LEN(lengths)];
+        tile_case(T, N, K, i % 3);
+        if (vec->tile_bf16 && K > 0) {
+            tile_case_bf16(T, N, (K + 1) / 2 * 2, i % 3);
+        }
+        tile_case_q(i % 2, i / 2 % 2, T, N, i % 12);
+    }
+}
+
+/* A row of weights as floats (quant.h). */
+static void widen_blocks(float *out, dtype type, const unsigned char *row, size_t K)
+{
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    const unsigned char *scales = row + (type == DTYPE_Q8 ? Kp : Kp / 2), *minima = scales + 2 * n_blocks;
+    for (size_t k = 0; k < K; k++) {
+        const size_t at = k / QUANT_BLOCK * 2;
+        if (type == DTYPE_Q8) {
+            out[k] = bf16_at(scales + at) * (float)(row[k] - 128);
+        } else {
+            const unsigned both = row[k / 64 * 32 + k % 32];
+            out[k] = fmaf(bf16_at(scales + at), (float)(k % 64 < 32 ? both & 15u : both >> 4),
+                          bf16_at(minima + at));
+        }
+    }
+}
+
+/* T rows of x against N rows of weights in blocks: the same bits in every table, and near the
+ * product of the floats. */
+static void quant_case(dtype type, size_t T, size_t N, size_t K)
+{
+    const size_t at = type - DTYPE_Q8, w_bytes = quant_row_bytes(type, K), x_bytes = quant_x_bytes(K);
+    float *x = rng_floats(T * K, 2), *w = rng_floats(N * K, 0.05f), *wide = malloc((K + 1) * sizeof *wide);
+    unsigned char *rows = malloc(N * w_bytes), *p = calloc(T, x_bytes), *q = calloc(T, x_bytes);
+    memset(x, 0, (K < 40 ? K : 40) * sizeof *x); /* a block of zeros */
+    for (size_t n = 0; n < N; n++) {
+        quant_weights(rows + n * w_bytes, type, w + n * K, K);
+        widen_blocks(wide, type, rows + n * w_bytes, K);
+        for (size_t k = 0; k < K; k++) {
+            CHECK_NEAR(wide[k], w[n * K + k], type == DTYPE_Q8 ? 0.05 / 250 : 0.1 / 29);
+        }
+    }
+    for (size_t t = 0; t < T; t++) {
+        quant_x a = quant_x_at(p, K, t), b = quant_x_at(q, K, t);
+        vec->quantize_x(&a, x + t * K, K);
+        gen->quantize_x(&b, x + t * K, K);
+    }
+    CHECK(memcmp(p, q, T * x_bytes) == 0);
+    if (type == DTYPE_Q4) {
+        const size_t columns = quant_columns(K);
+        uint8_t *numbers = malloc(2 * columns);
+        vec->unpack_q4(numbers, rows, K);
+        gen->unpack_q4(numbers + columns, rows, K);
+        CHECK(memcmp(numbers, numbers + columns, columns) == 0);
+        free(numbers);
+    }
+    float *a = guard(&out_a, T * (N + 1)), *b = guard(&out_b, T * (N + 1));
+    vec->dot_q[at](a, N + 1, p, T, rows, N, K);
+    gen->dot_q[at](b, N + 1, q, T, rows, N, K);
+    CHECK(memcmp(a, b, T * (N + 1) * sizeof *a) == 0);
+    check_guard(&out_a);
+    for (size_t t = 0; t < T; t++) {
+        widen_blocks(wide, type, rows, K);
+        double sum = 0;
+        for (size_t k = 0; k < K; k++) {
+            sum += (double)wide[k] * (double)x[t * K + k];
+        }
+        CHECK_NEAR(a[t * (N + 1)], sum, 0.05 * 2.0 / 254 * sqrt((double)K) * 3); /* x is rounded too */
+    }
+    free(x), free(w), free(wide), free(rows), free(p), free(q);
+}
+
+static void check_quant(void)
+{
+    for (size_t i = 1; i < ARRAY_LEN(lengths); i++) {
+        quant_case(DTYPE_Q8, 1 + i % 8, 1 + rng_u32() % 10, lengths[i]);
+        quant_case(DTYPE_Q4, 1 + i % 8, 1 + rng_u32() % 10, lengths[i]);
+    }
+    quant_case(DTYPE_Q8, 3, 5, 1088);
+    quant_case(DTYPE_Q4, 5, 6, 1088);
+    /* Every number of a block is kept that can be: zeros, one outlier, numbers that are none. */
+    float w[64] = {NAN, INFINITY, 1e-30f, -3, 0, 2}, wide[64];
+    unsigned char row[80];
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+        quant_weights(row, type, w, 64);
+        widen_blocks(wide, type, row, 64);
+        CHECK_NEAR(wide[0], 0, 0.2);
+        CHECK_NEAR(wide[1], 0, 0.2);
+        CHECK_NEAR(wide[3], -3, 0.02);
+        CHECK(type == DTYPE_Q4 || (wide[4] == 0 && wide[40] == 0));
+    }
+}
+
+static void mul_case(size_t M, size_t K, size_t N, size_t slack)
+{
+    size_t as = K + slack, bs = N + slack, cs = N + 2 * slack;
+    float *a = rng_floats(M * as + 1, 1), *b = rng_floats(K * bs + 1, 1), *c = rng_floats(M * cs + 1, 1);
+    float *ca = guard(&out_a, M * cs), *cb = guard(&out_b, M * cs);
+    memcpy(ca, c, M * cs * sizeof *c);
+    memcpy(cb, c, M * cs * sizeof *c);
+    vec->mul_add(ca, cs, a, as, b, bs, M, K, N);
+    gen->mul_add(cb, cs, a, as, b, bs, M, K, N);
+    check_close("mul_add", ca, cb, M * cs, 0, 1.2e-7 * (double)(K + 1) * 2);
+    check_guard(&out_a);
+    float *alone = malloc(N * sizeof *alone); /* a row alone: the same bits */
+    size_t m = rng_u32() % M;
+    float *from_zero =
+        calloc(M * cs, sizeof *from_zero); /* and the product without c is that from zeros on */
+    vec->mul_add(from_zero, cs, a, as, b, bs, M, K, N);
+    vec->mul(alone, N, a + m * as, as, b, bs, 1, K, N);
+    CHECK(memcmp(alone, from_zero + m * cs, N * sizeof *alone) == 0);
+    gen->mul(cb, cs, a, as, b, bs, M, K, N);
+    check_close("mul", from_zero + m * cs, cb + m * cs, N, 0, 1.2e-7 * (double)(K + 1) * 2);
+    memcpy(cb, from_zero, M * cs * sizeof *cb); /* which touches nothing between the rows */
+    vec->mul(cb, cs, a, as, b, bs, M, K, N);
+    CHECK(memcmp(cb, from_zero, M * cs * sizeof *cb) == 0);
+    free(from_zero);
+    memcpy(alone, c + m * cs, N * sizeof *alone);
+    vec->mul_add(alone, N, a + m * as, as, b, bs, 1, K, N);
+    CHECK(memcmp(alone, ca + m * cs, N * sizeof *alone) == 0);
+    free(a), free(b), free(c), free(alone);
+
+    float *in = rng_floats(M * bs, 1);
+    ca = guard(&out_a, N * (M + slack)), cb = guard(&out_b, N * (M + slack));
+    vec->transpose(ca, M + slack, in, bs, M, N);
+    gen->transpose(cb, M + slack, in, bs, M, N);
+    CHECK(memcmp(ca, cb, N * (M + slack) * sizeof *ca) == 0);
+    check_guard(&out_a);
+    free(in);
+}
+
+static void check_mul(void)
+{
+    for (size_t i = 1; i < ARRAY_LEN(lengths); i++) {
+        mul_case(1 + rng_u32() % 13, lengths[ARRAY_LEN(lengths) - i] % 70, lengths[i] % 128 + 1, i % 3);
+    }
+}
+
+/* Fills with values of every size, and now and then one that hurts. */
+static void fill_extreme(float *x, size_t n)
+{
+    static const float hurting[] = {0.0f,   -0.0f, INFINITY, -INFINITY, NAN,     1e-40f,  -1e-40f, 3e38f,
+                                    -3e38f, 88.7f, -88.7f,   89.5f,     -103.9f, -104.5f, 20.0f,   1e-8f};
+    for (size_t i = 0; i < n; i++) {
+        x[i] = i % 5 == 4 ? hurting[rng_u32() % ARRAY_LEN(hurting)] : rng_f32() * powf(10, 4 * rng_f32());
+    }
+}
+
+typedef void unary_fn(float *x, size_t n);
+typedef void binary_fn(float *y, const float *x, size_t n);
+
+/* Tolerances of the smooth functions: 4 ulp, and what lies below the smallest normal number. */
+static void check_unary(const char *what, unary_fn *v, unary_fn *g, double abs)
+{
+    for (size_t round = 0; round < 200; round++) {
+        size_t n = lengths[round % ARRAY_LEN(lengths)];
+        float x[MAX_N];
+        fill_extreme(x, n);
+        float *a = guard(&out_a, n), *b = guard(&out_b, n);
+        memcpy(a, x, n * sizeof *x);
+        memcpy(b, x, n * sizeof *x);
+        v(a, n);
+        g(b, n);
+        check_close(what, a, b, n, 4 * 1.2e-7, abs);
+        check_guard(&out_a);
+    }
+}
+
+static void check_binary(const char *what, binary_fn *v, binary_fn *g, double rel)
+{
+    for (size_t round = 0; round < 200; round++) {
+        size_t n = lengths[round % ARRAY_LEN(lengths)];
+        float x[MAX_N], y[MAX_N];
+        fill_extreme(x, n);
+        rng_fill(y, n, 2);
+        float *a = guard(&out_a, n), *b = guard(&out_b, n);
+        memcpy(a, x, n * sizeof *x);
+        memcpy(b, x, n * sizeof *x);
+        v(a, y, n);
+        g(b, y, n);
+        check_close(what, a, b, n, rel, 1e-37);
+        check_guard(&out_a);
+    }
+}
+
+/* As check_binary with the extreme values in the second place (a gate). */
+static void check_gate(void)
+{
+    for (size_t round = 0; round < 200; round++) {
+        size_t n = lengths[round % ARRAY_LEN(lengths)];
+        float x[MAX_N];
+        fill_extreme(x, n);
+        float *a = guard(&out_a, n), *b = guard(&out_b, n);
+        rng_fill(a, n, 2);
+        memcpy(b, a, n * sizeof *a);
+        vec->sigmoid_mul(a, x, n);
+        gen->sigmoid_mul(b, x, n);
+        check_close("sigmoid_mul", a, b, n, 4 * 1.2e-7, 1e-37);
+        check_guard(&out_a);
+    }
+}
+
+static void check_norms(void)
+{
+    for (size_t i = 1; i < ARRAY_LEN(lengths); i++) {
+        size_t n = lengths[i];
+        for (int exponent = -12; exponent <= 12; exponent += 6) {
+            float size = powf(10, (float)exponent);
+            float *x = rng_floats(n, size), *z = rng_floats(n, 20), *w = rng_floats(n, 2),
+                  *bias = rng_floats(n, 1);
+            float *a = guard(&out_a, n), *b = guard(&out_b, n);
+            vec->rmsnorm(a, x, w, 1e-6f, n), gen->rmsnorm(b, x, w, 1e-6f, n);
+            check_close("rmsnorm", a, b, n, 2e-6, 0);
+            vec->rmsnorm_gated(a, x, z, w, 1e-6f, n), gen->rmsnorm_gated(b, x, z, w, 1e-6f, n);
+            check_close("rmsnorm_gated", a, b, n, 2e-6, 1e-37);
+            vec->l2norm(a, x, 0.125f, n), gen->l2norm(b, x, 0.125f, n);
+            check_close("l2norm", a, b, n, 2e-6, 0);
+            vec->layernorm(a, x, w, bias, 1e-6f, n), gen->layernorm(b, x, w, bias, 1e-6f, n);
+            check_close("layernorm", a, b, n, 2e-6, n == 1 ? 1e-3 : 1e-5);
+            check_guard(&out_a);
+            memcpy(a, x, n * sizeof *x); /* in place: the same bits */
+            vec->rmsnorm(b, x, w, 1e-6f, n), vec->rmsnorm(a, a, w, 1e-6f, n);
+            CHECK(memcmp(a, b, n * sizeof *a) == 0);
+            free(x), free(z), free(w), free(bias);
+        }
+    }
+}
+
+static void check_scale_and_rope(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        size_t n = lengths[i];
+        float *x = rng_floats(2 * n, 3), *c = rng_floats(n, 1), *s = rng_floats(n, 1);
+        float *a = guard(&out_a, n), *b = guard(&out_b, n);
+        memcpy(a, x, n * sizeof *x), memcpy(b, x, n * sizeof *x);
+        vec->scale(a, 0.3f, n), gen->scale(b, 0.3f, n);
+        CHECK(memcmp(a, b, n * sizeof *a) == 0);
+        check_guard(&out_a);
+        a = guard(&out_a, 2 * n), b = guard(&out_b, 2 * n);
+        memcpy(a, x, 2 * n * sizeof *x), memcpy(b, x, 2 * n * sizeof *x);
+        vec->rope(a, c, s, n), gen->rope(b, c, s, n);
+        check_close("rope", a, b, 2 * n, 0, 1e-6);
+        check_guard(&out_a);
+        free(x), free(c), free(s);
+    }
+}
+
+static void check_softmax(void)
+{
+    for (size_t round = 0; round < 100; round++) {
+        size_t n = lengths[1 + round % (ARRAY_LEN(lengths) - 1)];
+        float *s = rng_floats(n, 40), max_a = round % 2 ? -INFINITY : 10 * rng_f32(), max_b = max_a;
+        float sum_a = round % 2 ? 0 : 1.5f, sum_b = sum_a;
+        float *a = guard(&out_a, n), *b = guard(&out_b, n);
+        memcpy(a, s, n * sizeof *s), memcpy(b, s, n * sizeof *s);
+        float factor_a = vec->softmax_tile(a, n, &max_a, &sum_a);
+        float factor_b = gen->softmax_tile(b, n, &max_b, &sum_b);
+        CHECK(max_a == max_b);
+        CHECK_NEAR(factor_a, factor_b, 1e-7);
+        CHECK_NEAR(sum_a, sum_b, 1e-6 * (double)sum_b);
+        check_close("softmax_tile", a, b, n, 3e-7, 1e-37);
+        check_guard(&out_a);
+        free(s);
+    }
+}
+
+static void check_conv(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        size_t n = lengths[i], T = 1 + i % 6, stride = n + 5;
+        float *u = rng_floats(T * stride, 3), *tail = rng_floats(3 * stride, 3), *w = rng_floats(4 * n, 1);
+        float *a = guard(&out_a, T * n), *b = guard(&out_b, T * n);
+        vec->conv_silu(a, n, u, stride, tail, stride, w, T, n);
+        gen->conv_silu(b, n, u, stride, tail, stride, w, T, n);
+        check_close("conv_silu", a, b, T * n, 2e-6, 2e-6);
+        check_guard(&out_a);
+        free(u), free(tail), free(w);
+    }
+}
+
+static void check_delta(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        size_t n = lengths[i], dk = 1 + i * 3, stride = n + i % 2;
+        float *S = rng_floats(dk * stride, 1), *q = rng_floats(dk, 0.3f), *k = rng_floats(dk, 0.3f),
+              *v = rng_floats(n, 1);
+        float *a = guard(&out_a, n + dk * stride), *b = guard(&out_b, n + dk * stride);
+        memcpy(a + n, S, dk * stride * sizeof *S), memcpy(b + n, S, dk * stride * sizeof *S);
+        vec->delta_step(a, a + n, a + n, stride, q, k, v, 0.7f, 0.9f, dk, n);
+        gen->delta_step(b, b + n, b + n, stride, q, k, v, 0.7f, 0.9f, dk, n);
+        check_close("delta_step", a, b, n + dk * stride, 2e-6, 1e-5);
+        check_guard(&out_a);
+        float *other = guard(&out_b, n + dk * stride); /* into another state: the same bits */
+        memcpy(other + n, S, dk * stride * sizeof *S);
+        vec->delta_step(other, other + n, S, stride, q, k, v, 0.7f, 0.9f, dk, n);
+        CHECK(memcmp(a, other, (n + dk * stride) * sizeof *a) == 0);
+        check_guard(&out_b);
+        free(S), free(q), free(k), free(v);
+    }
+}
+
+static void check_peaks(void)
+{
+    CHECK_NEAR(vec->peak_f32(100), 2.0 * PEAK_VECTORS * 16, 1e-3);
+    if (vec->peak_q) {
+        CHECK_INT(vec->peak_q(100), 100 * PEAK_Q_OPS / 2);
+    }
+}
+
+/* Sums of small whole numbers: the same in any order. */
+static void check_read(void)
+{
+    static const size_t streams[] = {1, 2, 4};
+    enum { N = 5 * READ_GRAIN };
+    float *x = malloc(N * sizeof *x), sum = 0;
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)(i % 7);
+        sum += x[i];
+    }
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        CHECK(vec->read(x, N, streams[i]) == sum);
+    }
+    free(x);
+}
+
+static void check_table(void)
+{
+    check_peaks();
+    check_read();
+    check_widen();
+    check_dot();
+    check_mul();
+    check_tiles();
+    check_quant();
+    check_unary("exp", vec->exp, gen->exp, 1e-44);
+    check_unary("gelu_tanh", vec->gelu_tanh, gen->gelu_tanh, 2e-8);
+    check_unary("gelu_erf", vec->gelu_erf, gen->gelu_erf, 1e-37);
+    check_binary("add", vec->add, gen->add, 0);
+    check_binary("silu_mul", vec->silu_mul, gen->silu_mul, 4 * 1.2e-7);
+    check_gate();
+    check_norms();
+    check_scale_and_rope();
+    check_softmax();
+    check_conv();
+    check_delta();
+}
+
+/* AVX2 and AVX-512 are the same text over the same 16 lanes. */
+static void check_same_bits(const ops *x, const ops *y)
+{
+    enum { K = 203, N = 13, T = 5 };
+    float *a = rng_floats(T * K, 30), *w = rng_floats(N * K, 1), p[T * N], q[T * N],
+          *b = malloc(T * K * sizeof *b);
+    x->dot_rows[DTYPE_F32](p, N, a, K, T, w, K, N, K);
+    y->dot_rows[DTYPE_F32](q, N, a, K, T, w, K, N, K);
+    CHECK(memcmp(p, q, sizeof p) == 0);
+    memcpy(b, a, T * K * sizeof *b);
+    x->gelu_erf(a, T * K), y->gelu_erf(b, T * K);
+    CHECK(memcmp(a, b, T * K * sizeof *b) == 0);
+    x->silu_mul(a, w, T * K), y->silu_mul(b, w, T * K);
+    CHECK(memcmp(a, b, T * K * sizeof *b) == 0);
+    x->rmsnorm(a, a, w, 1e-6f, K), y->rmsnorm(b, b, w, 1e-6f, K);
+    CHECK(memcmp(a, b, T * K * sizeof *b) == 0);
+    free(a), free(w), free(b);
+}
+
+int main(void)
+{
+    bool has_avx2 = (cpu_flags() & CPU_AVX2) && ops_avx2(),
+         has_avx512 = (cpu_flags() & CPU_AVX512) && ops_avx512();
+    gen = ops_generic();
+    CHECK(ops_select(0) == gen);
+    vec = gen; /* guards and single elements */
+    check_table();
+    if (has_avx2) {
+        CHECK(ops_select(CPU_AVX2) == ops_avx2());
+        vec = ops_avx2();
+        check_table();
+    }
+    if (has_avx512) {
+        CHECK(ops_select(CPU_AVX2 | CPU_AVX512) == ops_avx512());
+        vec = ops_avx512();
+        check_table();
+        check_same_bits(ops_avx2(), ops_avx512());
+    }
+    if (has_avx512 && (cpu_flags() & CPU_AVX512_BF16) && ops_avx512_bf16()) {
+        vec = ops_avx512_vnni();
+        check_quant();
+        check_tiles();
+        vec = ops_avx512_bf16();
+        CHECK(vec->tile_bf16 != NULL);
+        check_tiles();
+        check_same_bits(ops_avx512(), vec);
+    }
+    CHECK_DONE();
+}

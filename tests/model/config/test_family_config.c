@@ -1,0 +1,130 @@
+/* families: what each config reader makes of a config, its defaults, and the faults of fields that
+ * only some families have. */
+#include "tests/check.h"
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "model/config/config_load.h"
+#include "model/config/family.h"
+#include "tests/model/random_families.h"
+#include "tests/folder.h"
+
+static char folder[FOLDER_NAME];
+
+static err_code load(model_config *cfg, const char *text, err_detail *d)
+{
+    random_text(folder, "config.json", text);
+    return model_config_load(cfg, json_folder(folder), d);
+}
+
+/* The config of a family with fields placed last in the object that holds its sizes: a repeated
+ * name overrides. */
+static err_code load_with(model_config *cfg, const char *name, const char *extra, err_detail *d)
+{
+    bytes text;
+    bytes_init(&text, 1 << 16);
+    for (size_t i = 0; i < ARRAY_LEN(RANDOM_FAMILIES); i++) {
+        const char *config = RANDOM_FAMILIES[i].config;
+        if (strcmp(RANDOM_FAMILIES[i].name, name) == 0) {
+            const size_t n = strlen(config) - (strstr(config, "text_config") ? 2 : 1);
+            bytes_printf(&text, "%.*s%s%s", (int)n, config, extra, config + n);
+        }
+    }
+    CHECK(text.len > 0);
+    err_code err = load(cfg, bytes_str(&text), d);
+    bytes_deinit(&text);
+    return err;
+}
+
+static void test_qwen3_5(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "qwen3_5_moe", "", &d), d);
+    CHECK(cfg.attention_gate && cfg.zero_centred_norms && cfg.norm_expert_weights);
+    CHECK_INT(cfg.n_experts, 6);
+    CHECK_INT(cfg.n_experts_used, 2);
+    CHECK_INT(cfg.expert_size, 24);
+    CHECK_INT(cfg.shared_expert_size, 40);
+    CHECK(cfg.has_experts[0] && cfg.has_experts[3]);
+    CHECK_INT(cfg.n_deltanet_layers, 2);
+    CHECK_INT(cfg.rope_pairs, 2); /* a quarter of 16 dimensions */
+    /* what configs of 3.6 and 3.8 add */
+    CHECK_OK(load_with(&cfg, "qwen3_5_moe_text",
+                       ",\"output_gate_type\":\"swish\",\"mamba_ssm_dtype\":\"float32\"", &d),
+             d);
+    CHECK_INT(load_with(&cfg, "qwen3_5_moe", ",\"shared_expert_intermediate_size\":null", &d), ERR_INVALID);
+    CHECK(strstr(d.text, "shared_expert_intermediate_size") != NULL);
+}
+
+static void test_qwen3_next(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "qwen3_next", "", &d), d);
+    CHECK(cfg.attention_gate && cfg.zero_centred_norms && cfg.norm_expert_weights);
+    CHECK(cfg.has_experts[0] && !cfg.has_experts[1] && cfg.has_experts[2]);
+    CHECK_INT(cfg.n_mtp_layers, 1); /* no field: its tensors decide */
+    CHECK_INT(cfg.mrope_section[0], 2);
+    CHECK_INT(cfg.mrope_section[1], 0);
+    CHECK_OK(load_with(&cfg, "qwen3_next", ",\"num_nextn_predict_layers\":0,\"norm_topk_prob\":false", &d),
+             d);
+    CHECK_INT(cfg.n_mtp_layers, 0);
+    CHECK(!cfg.norm_expert_weights);
+    CHECK_OK(load_with(&cfg, "qwen3_next", ",\"layer_types\":null", &d), d);
+    CHECK_INT(cfg.n_attention_layers, 1); /* every fourth */
+    CHECK_INT(load_with(&cfg, "qwen3_next", ",\"mlp_only_layers\":[4]", &d), ERR_INVALID);
+    CHECK(strstr(d.text, "mlp_only_layers") != NULL);
+}
+
+static void test_qwen3(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "qwen3", "", &d), d);
+    CHECK(!cfg.attention_gate && !cfg.zero_centred_norms && !cfg.has_vision);
+    CHECK_INT(cfg.n_attention_layers, 4);
+    CHECK_INT(cfg.n_deltanet_layers, 0);
+    CHECK_INT(cfg.n_experts, 0);
+    CHECK_INT(cfg.rope_pairs, 8); /* the whole head */
+    CHECK_INT(load_with(&cfg, "qwen3", ",\"use_sliding_window\":true", &d), ERR_UNSUPPORTED);
+    CHECK_INT(load_with(&cfg, "qwen3", RANDOM_DELTA, &d), ERR_UNSUPPORTED);
+    CHECK_OK(load_with(&cfg, "qwen3_moe", "", &d), d);
+    CHECK(!cfg.norm_expert_weights);
+    CHECK(!cfg.has_experts[0] && cfg.has_experts[1] && !cfg.has_experts[2]); /* every second */
+    CHECK_INT(cfg.shared_expert_size, 0);
+    CHECK_INT(load_with(&cfg, "qwen3_moe", ",\"num_experts_per_tok\":7", &d), ERR_INVALID);
+    CHECK(strstr(d.text, "num_experts_per_tok") != NULL);
+    CHECK_INT(load_with(&cfg, "qwen3_moe", ",\"decoder_sparse_step\":0", &d), ERR_INVALID);
+}
+
+static void test_qwen3_vl(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "qwen3_vl_moe", "", &d), d);
+    CHECK(!cfg.attention_gate && !cfg.zero_centred_norms && cfg.has_vision);
+    CHECK_INT(cfg.n_deepstack, 2);
+    CHECK_INT(model_config_feature_width(&cfg), 3 * 64);
+    CHECK_INT(cfg.mrope_section[1], 2);
+    CHECK_INT(
+        load(&cfg,
+             "{\"model_type\":\"qwen3_vl\",\"vision_config\":{\"deepstack_visual_indexes\":[0,1,2,3,4]},"
+             "\"text_config\":{" RANDOM_SIZES
+             ",\"intermediate_size\":80" RANDOM_ROPE(",\"mrope_section\":[4,2,2]") "}}",
+             &d),
+        ERR_INVALID);
+    CHECK(strstr(d.text, "deepstack_visual_indexes") != NULL);
+}
+
+int main(void)
+{
+    folder_make(folder);
+    test_qwen3_5();
+    test_qwen3_next();
+    test_qwen3();
+    test_qwen3_vl();
+    CHECK(family_find("qwen3_5_text") == &FAMILY_QWEN3_5);
+    CHECK(family_find("") == NULL);
+    CHECK_DONE();
+}

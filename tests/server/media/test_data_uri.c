@@ -1,0 +1,126 @@
+/* data_uri: strict base64, schemes, limits before memory. */
+#include "server/media/data_uri.h"
+
+#include "tests/check.h"
+
+static void check_base64(const char *text, const char *expected)
+{
+    uint8_t out[64];
+    size_t n = 0;
+    bool ok = base64_decode(out, &n, text, strlen(text));
+    CHECK_INT(ok, expected != NULL);
+    if (ok && expected) {
+        CHECK_INT(n, strlen(expected));
+        CHECK(memcmp(out, expected, n) == 0);
+    }
+}
+
+static void test_base64(void)
+{
+    check_base64("", "");
+    check_base64("Zg==", "f");
+    check_base64("Zm8=", "fo");
+    check_base64("Zm9v", "foo");
+    check_base64("Zm9vYg==", "foob");
+    check_base64("Zm9vYmE=", "fooba");
+    check_base64("Zm9vYmFy", "foobar");
+    check_base64("+/+/", "\xfb\xff\xbf");
+    const char *const bad[] = {
+        "Z",    "Zg",   "Zg=",  "Zh==",     "Zm9=", "=m9v",  "Z=9v",       "Zm=v",     "Zm9v\n",
+        "Zm 9", "Zm-_", "====", "Zg==Zg==", "Z===", "Zm9v=", "\xC3\xA9==", "Zm9vZg==A"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        check_base64(bad[i], NULL);
+    }
+}
+
+static void test_every_length(void)
+{
+    static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t n = 0; n < 300; n++) {
+        uint8_t in[300], back[303];
+        char text[404] = "";
+        size_t len = 0, n_back = 0;
+        for (size_t i = 0; i < n; i++) {
+            in[i] = (uint8_t)(i * 37 + n);
+        }
+        for (size_t i = 0; i < n; i += 3) {
+            unsigned v = (unsigned)in[i] << 16 | (i + 1 < n ? (unsigned)in[i + 1] << 8 : 0) |
+                         (i + 2 < n ? in[i + 2] : 0);
+            text[len++] = set[v >> 18];
+            text[len++] = set[v >> 12 & 63];
+            text[len++] = i + 1 < n ? set[v >> 6 & 63] : '=';
+            text[len++] = i + 2 < n ? set[v & 63] : '=';
+        }
+        CHECK(base64_decode(back, &n_back, text, len));
+        CHECK_INT(n_back, n);
+        CHECK(memcmp(in, back, n) == 0);
+    }
+}
+
+static void test_classify(void)
+{
+    const struct {
+        const char *text;
+        data_uri_kind kind;
+    } cases[] = {{"data:image/png;base64,AAAA", DATA_URI_INLINE},
+                 {"DATA:;base64,AAAA", DATA_URI_INLINE},
+                 {"iVBORw0KGgo=", DATA_URI_INLINE},
+                 {"", DATA_URI_INLINE},
+                 {"http://x/y", DATA_URI_REMOTE},
+                 {"HTTPS://x", DATA_URI_REMOTE},
+                 {"file:///etc/passwd", DATA_URI_REMOTE},
+                 {"ftp:x", DATA_URI_REMOTE},
+                 {"javascript:1", DATA_URI_REMOTE},
+                 {"upload:file_1", DATA_URI_UPLOAD},
+                 {"//host/x", DATA_URI_INLINE},
+                 {"/9j/4AAQ", DATA_URI_INLINE}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_INT(data_uri_classify(cases[i].text, strlen(cases[i].text)), cases[i].kind);
+    }
+}
+
+static err_code decode(const char *text, size_t max, size_t *n)
+{
+    arena *a = arena_create(1 << 20);
+    const uint8_t *data = NULL;
+    err_detail d;
+    err_code err = data_uri_decode(a, &data, n, text, strlen(text), max, &d);
+    arena_destroy(a);
+    return err;
+}
+
+static void test_encode(void)
+{
+    static const uint8_t DATA[] = {0, 1, 2, 250, 251, 252, 255};
+    uint8_t back[16];
+    size_t n_back = 0;
+    for (size_t n = 0; n <= sizeof DATA; n++) {
+        bytes text;
+        bytes_init(&text, 100);
+        base64_encode(&text, DATA, n);
+        CHECK(base64_decode(back, &n_back, bytes_str(&text), text.len));
+        CHECK(n_back == n && memcmp(back, DATA, n) == 0);
+        bytes_deinit(&text);
+    }
+}
+
+int main(void)
+{
+    size_t n = 0;
+    test_base64();
+    test_every_length();
+    test_classify();
+    CHECK_INT(decode("data:image/png;base64,Zm9v", 100, &n), ERR_OK);
+    CHECK_INT(n, 3);
+    CHECK_INT(decode("data:;base64,Zm9v", 100, &n), ERR_OK);
+    CHECK_INT(decode("data:image/png;charset=x;BASE64,Zm9v", 100, &n), ERR_OK);
+    CHECK_INT(decode("Zm9v", 100, &n), ERR_OK);
+    CHECK_INT(decode("data:image/png,Zm9v", 100, &n), ERR_INVALID);
+    CHECK_INT(decode("data:image/png;base64", 100, &n), ERR_INVALID);
+    CHECK_INT(decode("data:,", 100, &n), ERR_INVALID);
+    CHECK_INT(decode("data:image/png;base64,", 100, &n), ERR_INVALID);
+    CHECK_INT(decode("", 100, &n), ERR_INVALID);
+    CHECK_INT(decode("Zm9vZm9vZm9v", 8, &n), ERR_LIMIT);
+    test_encode();
+    CHECK_DONE();
+}

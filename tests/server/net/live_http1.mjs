@@ -1,0 +1,264 @@
+/**
+ * HTTP/1.1 on the wire: the cases of h1spec (its names), with what comes behind a fragment too,
+ * bodies in chunks, and requests that follow each other on one connection.
+ */
+import assert from 'node:assert/strict';
+import { parseReply, rawSocket, runTests, sleep, startServer, test } from '../client.mjs';
+
+const server = await startServer(['--allow-host', 'example.com', '--max-body', '20000', '--header-timeout', '60']);
+await server.ready();
+
+const WAIT = 'wait';
+const PATIENCE = 60000;
+const HEAD = 'GET /health HTTP/1.1\r\nHost: example.com\r\n';
+const TOKENIZE = 'POST /tokenize HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/json\r\n';
+const BODY = '{"content":"hello"}';
+const chunk = (text) => `${text.length.toString(16)}\r\n${text}\r\n`;
+const chunked = (text) => `${chunk(text)}0\r\n\r\n`;
+
+const FRAGMENTS = [
+    ['Fragmented method', 'G'],
+    ['Fragmented URL 1', 'GET '],
+    ['Fragmented URL 2', 'GET /health'],
+    ['Fragmented URL 3', 'GET /health '],
+    ['Fragmented HTTP version', 'GET /health HTTP'],
+    ['Fragmented request line', 'GET /health HTTP/1.1'],
+    ['Fragmented request line newline 1', 'GET /health HTTP/1.1\r'],
+    ['Fragmented request line newline 2', 'GET /health HTTP/1.1\r\n'],
+    ['Fragmented field name', 'GET /health HTTP/1.1\r\nHos'],
+    ['Fragmented field value 1', 'GET /health HTTP/1.1\r\nHost:'],
+    ['Fragmented field value 2', 'GET /health HTTP/1.1\r\nHost: '],
+    ['Fragmented field value 3', 'GET /health HTTP/1.1\r\nHost: example.com'],
+    ['Fragmented field value 4', 'GET /health HTTP/1.1\r\nHost: example.com\r'],
+    ['Fragmented request', HEAD],
+    ['Fragmented request termination', `${HEAD}\r`],
+];
+
+const WHOLE = [
+    ['Request without HTTP version', 'GET /health \r\n\r\n', 400],
+    ['Request with Expect header', `${HEAD}Expect: 100-continue\r\n\r\n`, 200],
+    ['Valid GET request', `${HEAD}\r\n`, 200],
+    ['Valid GET request with edge cases', 'GET /health HTTP/1.1\r\nhoSt:\texample.com \t\r\nempty:\r\n\r\n', 200],
+    ['Invalid header characters', `${HEAD}X-Invalid[]: test\r\n\r\n`, 400],
+    ['Missing Host header', 'GET /health HTTP/1.1\r\nContent-Length: 5\r\n\r\n', 400],
+    ['Multiple Host headers', `${HEAD}Host: example.org\r\n\r\n`, 400],
+    ['Overflowing negative Content-Length header', `${HEAD}Content-Length: -123456789123456789123456789\r\n\r\n`, 400],
+    ['Negative Content-Length header', `${HEAD}Content-Length: -1234\r\n\r\n`, 400],
+    ['Non-numeric Content-Length header', `${HEAD}Content-Length: abc\r\n\r\n`, 400],
+    ['Empty header value', `${HEAD}X-Empty-Header: \r\n\r\n`, 200],
+    ['Header containing invalid control character', `${HEAD}X-Bad-Control-Char: test\x07\r\n\r\n`, 400],
+    ['Invalid HTTP version', 'GET /health HTTP/9.9\r\nHost: example.com\r\n\r\n', 505],
+    ['Invalid prefix of request', 'Extra lineGET /health HTTP/1.1\r\nHost: example.com\r\n\r\n', 400],
+    ['Invalid line ending', `${HEAD}\rSome-Header: Test\r\n\r\n`, 400],
+    ['Valid POST request with body', `${TOKENIZE}Content-Length: ${BODY.length}\r\n\r\n${BODY}`, 200],
+    ['Chunked Transfer-Encoding', `${TOKENIZE}Transfer-Encoding: chunked\r\n\r\n${chunked(BODY)}`, 200],
+    ['Conflicting Transfer-Encoding and Content-Length', `${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n`, 400],
+];
+
+/** Sends the pieces; the status of the reply, 0 if the server hangs up without one, WAIT if it says
+ * nothing. */
+async function status(pieces, ms = PATIENCE) {
+    const raw = rawSocket(server);
+    for (const piece of pieces) raw.send(Buffer.from(piece, 'latin1'));
+    await raw.until((d) => parseReply(d) !== null, ms);
+    const reply = parseReply(raw.data);
+    raw.socket.destroy();
+    return { status: reply ? reply.status : raw.closed ? 0 : WAIT, reply };
+}
+
+test('there are 33 cases', () => assert.equal(FRAGMENTS.length + WHOLE.length, 33));
+
+test('what is not whole is waited for', async () => {
+    await Promise.all(FRAGMENTS.map(async ([name, text]) => {
+        const raw = rawSocket(server);
+        raw.send(text);
+        await raw.until((d) => d.length > 0, 300);
+        assert.equal(raw.data.length, 0, name);
+        assert.ok(!raw.closed, name);
+        raw.send(`${HEAD}\r\n`.slice(text.length));
+        await raw.until((d) => parseReply(d) !== null, PATIENCE);
+        assert.equal(parseReply(raw.data)?.status, 200, name);
+        raw.socket.destroy();
+    }));
+});
+
+test('what is whole is answered', async () => {
+    for (const [name, text, expected] of WHOLE) {
+        assert.equal((await status([text])).status, expected, name);
+    }
+});
+
+test('more heads that are malformed', async () => {
+    const cases = [
+        ['GET /health HTTP/1.11\r\nHost: example.com\r\n\r\n', 505],
+        ['GET /health HTTP/2.0\r\nHost: example.com\r\n\r\n', 505],
+        ['GET /health http/1.1\r\nHost: example.com\r\n\r\n', 505],
+        [`${HEAD}User-Agent: a\x07b\r\n\r\n`, 400],
+        [`${HEAD}Cookie: a\x7fb\r\n\r\n`, 400],
+        [`${HEAD}Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: a\x01b\r\n\r\n`, 400],
+        ['GET /v1/responses HTTP/9.9\r\nHost: example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n', 505],
+        ['GET /health HTTP/1.1\nHost: example.com\n\n', 400],
+        [`${HEAD}A: b\n\r\n`, 400],
+        [`${HEAD}A: b\r\n\n`, 400],
+        [`${HEAD}A: b\r\n folded\r\n\r\n`, 400],
+        [`${HEAD}A : b\r\n\r\n`, 400],
+        [`${HEAD}: b\r\n\r\n`, 400],
+        [`${HEAD}no colon\r\n\r\n`, 400],
+        [`${HEAD}X-\xe4: b\r\n\r\n`, 400],
+        [`${HEAD}A: \0\r\n\r\n`, 400],
+        ['GET health HTTP/1.1\r\nHost: example.com\r\n\r\n', 400],
+        ['GET  /health HTTP/1.1\r\nHost: example.com\r\n\r\n', 400],
+        ['GET /health  HTTP/1.1\r\nHost: example.com\r\n\r\n', 400],
+        ['G[T /health HTTP/1.1\r\nHost: example.com\r\n\r\n', 400],
+        ['BREW /health HTTP/1.1\r\nHost: example.com\r\n\r\n', 501],
+        ['CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n', 400],
+        [`GET /health?${'x'.repeat(600)} HTTP/1.1\r\nHost: example.com\r\n\r\n`, 414],
+        [`${HEAD}Cookie: ${'x'.repeat(8192)}\r\n\r\n`, 431],
+        [`${HEAD}Cookie: ${'x'.repeat(8192)}`, 431],
+        ['\x16\x03\x01\x02\x00\x01', 400],
+        [`GET /v1/responses HTTP/1.1\r\nHost: example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n`, 400],
+        [`GET /v1/responses HTTP/1.1\r\nHost: example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`, 400],
+        [`${HEAD}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 501],
+        [`${TOKENIZE}Transfer-Encoding: gzip, chunked\r\n\r\n`, 501],
+        [`${TOKENIZE}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n`, 501],
+        [`${TOKENIZE}Transfer-Encoding: identity\r\n\r\n`, 501],
+        [`${TOKENIZE}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n${chunked(BODY)}`, 400],
+        [`${TOKENIZE.replace('1.1', '1.0')}Transfer-Encoding: chunked\r\n\r\n${chunked(BODY)}`, 400],
+        ['POST /v1/files HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n', 411],
+    ];
+    for (const [text, expected] of cases) {
+        const { status: got, reply } = await status([text]);
+        assert.equal(got, expected, text);
+        assert.ok(JSON.parse(reply.body).error.message);
+        assert.equal(reply.headers.connection, 'close');
+    }
+});
+
+/** Sends the text on one connection, in one piece or cut in two; every reply that comes until there
+ * are n. */
+async function replies(text, n, cut = 0) {
+    const raw = rawSocket(server);
+    raw.socket.setNoDelay(true);
+    const found = [];
+    const all = (data) => {
+        found.length = 0;
+        for (let rest = data, reply = parseReply(rest); reply && found.length < n; reply = parseReply(rest)) {
+            found.push(reply);
+            rest = rest.subarray(reply.used);
+        }
+        return found.length === n;
+    };
+    raw.send(Buffer.from(text.slice(0, cut), 'latin1'));
+    if (cut) await sleep(10);
+    raw.send(Buffer.from(text.slice(cut), 'latin1'));
+    await raw.until(all, PATIENCE);
+    raw.socket.destroy();
+    return found;
+}
+
+test('every head is read alike, whatever came before it', async () => {
+    const good = `${HEAD}\r\n`;
+    const first = [good, `${TOKENIZE}Content-Length: ${BODY.length}\r\n\r\n${BODY}`, `${TOKENIZE}Transfer-Encoding: chunked\r\n\r\n${chunked(BODY)}`,
+        `${HEAD}Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n`, `\r\n\r\n${good}`, 'GET http://example.com/health HTTP/1.1\r\nHost: other.example\r\n\r\n'];
+    for (const text of first) {
+        assert.deepEqual((await replies(`${text}${good}`, 2)).map((r) => r.status), [200, 200], text);
+        assert.deepEqual((await replies(`${text}${HEAD}X-Invalid[]: test\r\n\r\n`, 2)).map((r) => r.status), [200, 400], text);
+        assert.deepEqual((await replies(`${text}${HEAD}X: ${'x'.repeat(9000)}`, 2)).map((r) => r.status), [200, 431], text);
+    }
+});
+
+test('requests that follow each other, cut anywhere', async () => {
+    const text = `${TOKENIZE}Content-Length: ${BODY.length}\r\n\r\n${BODY}GET /health HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n`;
+    const cuts = Array.from({ length: text.length }, (_, i) => i);
+    const tryCut = async (cut) => assert.deepEqual((await replies(text, 2, cut)).map((r) => r.status), [200, 200], `cut at ${cut}`);
+    while (cuts.length > 0) await Promise.all(cuts.splice(0, 8).map(tryCut)); // fewer than the queue holds
+});
+
+test('much may be sent ahead, but not without end', async () => {
+    const n = 1000; // 45 KB
+    assert.deepEqual((await replies(`${HEAD}\r\n`.repeat(n), n)).map((r) => r.status), Array(n).fill(200));
+    const slow = JSON.stringify({ messages: [{ role: 'user', content: '!delay=1000 !len=1000' }] });
+    const raw = rawSocket(server);
+    raw.send(`${TOKENIZE.replace('/tokenize', '/v1/chat/completions')}Content-Length: ${slow.length}\r\n\r\n${slow}${`${HEAD}\r\n`.repeat(5000)}`);
+    assert.ok(await raw.untilClosed(PATIENCE));
+    assert.equal(raw.data.length, 0);
+});
+
+const CHUNKED = `${TOKENIZE}Transfer-Encoding: chunked\r\n`;
+
+test('a body in chunks, cut anywhere', async () => {
+    const body = `${chunk(BODY.slice(0, 7))}${chunk(BODY.slice(7)).replace('\r\n', ';name="value"\r\n')}000\r\nExpires: never\r\n\r\n`;
+    const cuts = Array.from({ length: body.length + 1 }, (_, i) => i);
+    const tryCut = async (cut) => {
+        const raw = rawSocket(server);
+        raw.socket.setNoDelay(true);
+        raw.send(`${CHUNKED}\r\n${body.slice(0, cut)}`);
+        await sleep(10);
+        raw.send(body.slice(cut));
+        await raw.until((d) => parseReply(d) !== null, PATIENCE);
+        const reply = parseReply(raw.data);
+        assert.equal(reply?.status, 200, `cut at ${cut}`);
+        assert.equal(JSON.parse(reply.body).tokens.length, 5);
+        raw.socket.destroy();
+    };
+    while (cuts.length > 0) await Promise.all(cuts.splice(0, 8).map(tryCut)); // fewer than the queue holds
+});
+
+test('chunks that are none', async () => {
+    const cases = [
+        ['x\r\n', 400], ['\r\n', 400], ['5\nhello\r\n', 400], ['-5\r\n', 400], ['+5\r\n', 400], ['0x5\r\nhello\r\n', 400], [' 5\r\n', 400],
+        ['5 \r\n', 400], ['5\r\nhelloX', 400], ['5\r\nhello\n', 400], ['ffffffffffffffff\r\n', 400], [`5;${'x'.repeat(9000)}`, 400],
+        [`0\r\n${'x: y\r\n'.repeat(3000)}`, 400], ['0\r\n\n', 400], ['0\r\n\rx', 400], ['5\r\x00', 400],
+        [chunked('x'.repeat(20001)), 413], [chunked('{'), 400], ['0\r\n\r\n', 400],
+        ['fffffffffffffff\r\n' + 'x'.repeat(30000), 413],
+    ];
+    for (const [body, expected] of cases) {
+        const { status: got, reply } = await status([`${CHUNKED}\r\n${body}`]);
+        assert.equal(got, expected, body.slice(0, 40));
+        assert.ok(JSON.parse(reply.body).error.code);
+    }
+    assert.equal((await status([`${CHUNKED}\r\n${chunked(`{"content":"${'x'.repeat(19900)}"}`)}`])).status, 200);
+});
+
+test('Expect: 100-continue before chunks', async () => {
+    const raw = rawSocket(server);
+    raw.send(`${CHUNKED}Expect: 100-continue\r\n\r\n`);
+    assert.ok(await raw.until((d) => d.includes('100 Continue\r\n\r\n')));
+    raw.data = Buffer.alloc(0);
+    raw.send(chunked(BODY));
+    await raw.until((d) => parseReply(d) !== null, PATIENCE);
+    assert.equal(parseReply(raw.data).status, 200);
+    raw.socket.destroy();
+});
+
+test('time-outs: of a head, of chunks, but not of the answer', async () => {
+    const hasty = await startServer(['--allow-host', 'example.com', '--body-timeout', '2', '--header-timeout', '2']);
+    await hasty.ready();
+    const silent = rawSocket(hasty);
+    const later = rawSocket(hasty); // a head behind a request
+    later.send(`${HEAD}\r\n${HEAD}`);
+    const head = rawSocket(hasty);
+    head.send('GET /health HTTP/1.1\r\nX: ');
+    const drip = rawSocket(hasty);
+    drip.send(`${CHUNKED}\r\n4000\r\n`);
+    const timer = setInterval(() => [head, drip].forEach((raw) => raw.send('y')), 100);
+    const slow = JSON.stringify({ messages: [{ role: 'user', content: '!delay=100 !len=120' }] }); // 3 s; between pieces of a body there may be 2
+    const answer = rawSocket(hasty);
+    answer.send(`${CHUNKED.replace('/tokenize', '/v1/chat/completions')}\r\n${chunked(slow)}`);
+    assert.ok(await silent.untilClosed(PATIENCE));
+    assert.ok(await later.untilClosed(PATIENCE));
+    assert.equal(parseReply(later.data)?.status, 200);
+    assert.ok(await head.untilClosed(PATIENCE));
+    assert.equal(head.data.length, 0);
+    await drip.until((d) => parseReply(d) !== null, PATIENCE);
+    assert.equal(parseReply(drip.data)?.status, 408);
+    clearInterval(timer);
+    drip.socket.destroy();
+    await answer.until((d) => parseReply(d) !== null, PATIENCE);
+    assert.equal(parseReply(answer.data)?.status, 200);
+    assert.equal(await hasty.stop(), 0);
+});
+
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
+await runTests();

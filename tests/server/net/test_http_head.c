@@ -1,0 +1,168 @@
+/* http_head: what is a head, wherever the text ends so far, and what is refused. */
+#include "server/net/http_head.h"
+
+#include "tests/check.h"
+
+#define GET "GET /path HTTP/1.1\r\n"
+
+static http_head_state state_of(const char *text)
+{
+    http_head h;
+    return http_head_read(&h, text, strlen(text));
+}
+
+static void check_span(http_span s, const char *expected)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%.*s", (int)s.len, s.text);
+    CHECK_STR(text, expected);
+}
+
+static void test_whole(void)
+{
+    static const char text[] =
+        "POST /a%20b?c=d&e HTTP/1.1\r\nHost: x\r\nLIST:\t1 \t\r\nempty:\r\nlist: 2\r\n\r\nbody";
+    http_head h;
+    for (size_t n = 0; n + 4 < sizeof text - 1; n++) {
+        CHECK_INT(http_head_read(&h, text, n), HTTP_HEAD_MORE);
+    }
+    CHECK_INT(http_head_read(&h, text, sizeof text - 1), HTTP_HEAD_WHOLE);
+    CHECK_INT(h.bytes, sizeof text - 1 - 4);
+    CHECK(h.is_1_1);
+    check_span(h.method, "POST");
+    check_span(h.path, "/a%20b");
+    check_span(h.query_string, "c=d&e");
+    CHECK_INT(h.authority.len, 0);
+    char value[8];
+    CHECK_INT(http_head_count(&h, "list"), 2);
+    http_head_value(&h, "list", value, sizeof value);
+    CHECK_STR(value, "1, 2");
+    http_head_value(&h, "list", value, 4);
+    CHECK_STR(value, "?");
+    http_head_value(&h, "empty", value, sizeof value);
+    CHECK_STR(value, "");
+    CHECK_INT(http_head_count(&h, "empty"), 1);
+    CHECK_INT(http_head_count(&h, "emp"), 0);
+    http_head_value(&h, "absent", value, sizeof value);
+    CHECK_STR(value, "");
+}
+
+static void test_targets(void)
+{
+    http_head h;
+    CHECK_INT(http_head_read(&h, "GET http://a:1/b?c HTTP/1.0\r\n\r\n", 31), HTTP_HEAD_WHOLE);
+    check_span(h.authority, "a:1");
+    check_span(h.path, "/b");
+    check_span(h.query_string, "c");
+    CHECK(!h.is_1_1);
+    CHECK_INT(http_head_read(&h, "GET https://a?b/c HTTP/1.1\r\n\r\n", 31), HTTP_HEAD_WHOLE);
+    check_span(h.authority, "a");
+    check_span(h.path, "");
+    check_span(h.query_string, "b/c");
+    CHECK_INT(state_of("OPTIONS * HTTP/1.1\r\n\r\n"), HTTP_HEAD_WHOLE);
+    static const char *const bad[] = {"",        "path",      "**",       "a:1",
+                                      "http://", "http:///a", "ftp://a/", "/\xc3\xa4"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n\r\n", bad[i]);
+        CHECK_INT(state_of(text), HTTP_HEAD_BAD);
+    }
+}
+
+static void test_faults(void)
+{
+    static const char *const bad[] = {"\r\n\r\n",
+                                      "GET\r\n\r\n",
+                                      "GET /\r\n\r\n",
+                                      "GET / \r\n\r\n",
+                                      " GET / HTTP/1.1\r\n\r\n",
+                                      "G(T / HTTP/1.1\r\n\r\n",
+                                      "GET / HTTP/1.1 \r\n\r\n",
+                                      "GET /  HTTP/1.1\r\n\r\n",
+                                      "GET / a HTTP/1.1\r\n\r\n",
+                                      "\n",
+                                      "GET / HTTP/1.1\n",
+                                      "GET\r/",
+                                      "\x16\x03",
+                                      "GET /\x7f",
+                                      GET "a: b\x01",
+                                      GET "a: b\r\n\n",
+                                      GET "a\r\n\r\n",
+                                      GET ": b\r\n\r\n",
+                                      GET "a : b\r\n\r\n",
+                                      GET " a: b\r\n\r\n",
+                                      GET "a: b\r\n c\r\n\r\n",
+                                      GET "\xc3: b\r\n\r\n",
+                                      GET "a[]: b\r\n\r\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (state_of(bad[i]) != HTTP_HEAD_BAD) {
+            fprintf(stderr, "  case %zu: %s\n", i, bad[i]);
+        }
+        CHECK_INT(state_of(bad[i]), HTTP_HEAD_BAD);
+    }
+    http_head h;
+    CHECK_INT(http_head_read(&h, "GET /\0 HTTP/1.1\r\n\r\n", 20), HTTP_HEAD_BAD);
+    static const char *const versions[] = {"HTTP/1.2", "HTTP/2.0", "HTTP/1.11", "HTTP/1", "http/1.1", "x"};
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "GET / %s\r\nHost: x\r\n\r\n", versions[i]);
+        CHECK_INT(state_of(text), HTTP_HEAD_VERSION);
+    }
+    CHECK_INT(state_of(GET "a: \t\xc3\xa4 b\r\n!#$%&'*+-.^_`|~09azAZ:\r\n\r\n"), HTTP_HEAD_WHOLE);
+}
+
+static void test_lists(void)
+{
+    CHECK(http_list_has("Upgrade", "upgrade"));
+    CHECK(http_list_has("keep-alive ,\tUpgrade", "upgrade"));
+    CHECK(http_list_has(",,a,", "a"));
+    CHECK(!http_list_has("", "a"));
+    CHECK(!http_list_has("ab, a b", "a"));
+}
+
+static void check_decoded(const char *text, const char *expected)
+{
+    char out[16] = "before";
+    CHECK_INT(http_decode(out, sizeof out, (http_span){text, strlen(text)}), expected != NULL);
+    CHECK_STR(out, expected ? expected : "");
+}
+
+static void check_folded(const char *path, const char *expected)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s", path);
+    http_fold_path(text);
+    CHECK_STR(text, expected);
+}
+
+static void test_paths(void)
+{
+    check_decoded("/a%20b%2Fc", "/a b/c");
+    check_decoded("%e4%C3", "\xe4\xc3");
+    check_decoded("123456789012345", "123456789012345");
+    check_decoded("1234567890123456", NULL);
+    check_decoded("%", NULL);
+    check_decoded("%4", NULL);
+    check_decoded("%4g", NULL);
+    check_decoded("%00", NULL);
+    check_decoded("%0a", NULL);
+    check_folded("/", "/");
+    check_folded("/a/b", "/a/b");
+    check_folded("//a///b/", "/a/b/");
+    check_folded("/./a/./b/.", "/a/b/");
+    check_folded("/a/../b", "/b");
+    check_folded("/a/b/..", "/a/");
+    check_folded("/../../etc", "/etc");
+    check_folded("/..", "/");
+    check_folded("/..a/.b/c..", "/..a/.b/c..");
+}
+
+int main(void)
+{
+    test_whole();
+    test_targets();
+    test_faults();
+    test_lists();
+    test_paths();
+    CHECK_DONE();
+}

@@ -1,0 +1,463 @@
+/* chat_request and responses_request: what a body becomes. (Every field's range is walked by
+ * live_guards.mjs.) */
+#include "server/protocol/dialects/chat_request.h"
+
+#include "server/protocol/dialects/responses_request.h"
+#include "tests/check.h"
+
+static err_code parse(api_request *r, const char *body, bool responses, err_detail *d)
+{
+    memset(d, 0, sizeof *d);
+    api_request_init(r);
+    return responses ? responses_request_parse(r, body, strlen(body), false, NULL, d)
+                     : chat_request_parse(r, body, strlen(body), NULL, d);
+}
+
+static const char *text_of(const chat_message *m, size_t part)
+{
+    return part < m->n_parts && m->parts[part].kind == CHAT_TEXT ? m->parts[part].text : "(none)";
+}
+
+static void test_normalisation(void)
+{
+    api_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(
+            &r,
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"developer\",\"content\":\"s1\"}"
+            ","
+            "{\"role\":\"user\",\"content\":\"b\"},{\"role\":\"assistant\",\"content\":null,\"reasoning_"
+            "content\":\"r\","
+            "\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+            "\"{\\\"x\\\": 1}\"}},{\"id\":\"c2\",\"function\":{\"name\":\"g\"}}]},"
+            "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"t1\"},"
+            "{\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"t2\"},{\"role\":\"system\",\"content\":"
+            "[{\"type\":"
+            "\"text\",\"text\":\"s2\"}]},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"c\"}]}"
+            ","
+            "{\"role\":\"user\",\"content\":\"d\"}]}",
+            false, &d),
+        d);
+    const chat_input *in = r.in;
+    CHECK_INT(in->n_messages, 7);
+    CHECK_INT(in->messages[0].role, CHAT_SYSTEM);
+    CHECK_STR(text_of(&in->messages[0], 0), "s1\n\ns2");
+    CHECK(in->messages[0].is_string);
+    CHECK_STR(text_of(&in->messages[1], 0), "a\n\nb");
+    CHECK_INT(in->messages[2].role, CHAT_ASSISTANT);
+    CHECK_STR(in->messages[2].reasoning, "r");
+    CHECK_INT(in->messages[2].n_tool_calls, 2);
+    int64_t x = 0;
+    CHECK(json_int(json_get(in->messages[2].tool_calls[0].arguments, "x"), 0, 9, &x));
+    CHECK_INT(x, 1);
+    CHECK_STR(text_of(&in->messages[3], 0), "t1"); /* results of tools stay apart */
+    CHECK_STR(in->messages[4].tool_call_id, "c2");
+    CHECK(!in->messages[5].is_string); /* lists of parts are not merged */
+    CHECK_STR(text_of(&in->messages[6], 0), "d");
+    api_request_deinit(&r);
+}
+
+static void test_parameters(void)
+{
+    api_request r;
+    err_detail d;
+    CHECK_OK(parse(&r,
+                   "{\"model\":\"m\",\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+                   "\"temperature\":0.5,"
+                   "\"top_k\":-1,\"seed\":7,\"max_completion_tokens\":9,\"stop\":[\"a\",\"b\"],\"logit_"
+                   "bias\":{\"3\":-100},"
+                   "\"logprobs\":true,\"top_logprobs\":4,\"reasoning_effort\":\"none\",\"chat_template_"
+                   "kwargs\":{\"k\":1},"
+                   "\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+                   false, &d),
+             d);
+    const gen_params *p = &r.in->params;
+    CHECK(r.reply.stream && r.reply.include_usage);
+    CHECK_STR(r.reply.model, "m");
+    CHECK_NEAR(p->temperature, 0.5, 1e-6);
+    CHECK(isnan(p->top_p));
+    CHECK_INT(p->top_k, 0);
+    CHECK(p->has_seed && p->seed == 7);
+    CHECK_INT(p->max_tokens, 9);
+    CHECK_INT(p->n_top_logprobs, 4);
+    CHECK_INT(p->n_biases, 1);
+    CHECK_INT(p->biases[0].id, 3);
+    CHECK_INT(r.reply.n_stops, 2);
+    CHECK_STR(r.reply.stops[1], "b");
+    CHECK(!json_bool(json_get(r.in->template_kwargs, "enable_thinking"), true));
+    CHECK(json_get(r.in->template_kwargs, "k") != NULL);
+    api_request_deinit(&r);
+
+    CHECK_OK(parse(&r, "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", false, &d), d);
+    CHECK_INT(r.in->params.top_k, -1);
+    CHECK_INT(r.in->params.max_tokens, -1);
+    CHECK_INT(r.in->params.n_top_logprobs, -1);
+    CHECK(r.in->template_kwargs == NULL && r.in->tools == NULL);
+    CHECK(!r.in->params.no_draft && !r.in->params.no_cache);
+    api_request_deinit(&r);
+
+    CHECK_OK(
+        parse(&r,
+              "{\"mtp\":false,\"cache_prompt\":false,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+              false, &d),
+        d);
+    CHECK(r.in->params.no_draft && r.in->params.no_cache);
+    api_request_deinit(&r);
+    CHECK_OK(parse(&r, "{\"input\":\"x\",\"parley\":{\"mtp\":false,\"cache_prompt\":null}}", true, &d), d);
+    CHECK(r.in->params.no_draft && !r.in->params.no_cache);
+    api_request_deinit(&r);
+    CHECK_INT(parse(&r, "{\"input\":\"x\",\"parley\":{\"mtp\":0}}", true, &d), ERR_INVALID);
+    CHECK_STR(d.param, "mtp");
+    api_request_deinit(&r);
+
+    CHECK_INT(parse(&r,
+                    "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_tokens\":3,\"max_completion_"
+                    "tokens\":4}",
+                    false, &d),
+              ERR_INVALID);
+    CHECK_STR(d.param, "max_completion_tokens");
+    api_request_deinit(&r);
+}
+
+static void test_media(void)
+{
+    api_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(&r,
+              "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":"
+              "\"data:image/png;base64,Zm9v\",\"detail\":\"low\"}},{\"type\":\"text\",\"text\":\"?\"},"
+              "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9vYmFy\"}}]}]}",
+              false, &d),
+        d);
+    const chat_message *m = &r.in->messages[0];
+    CHECK_INT(m->n_parts, 3);
+    CHECK_INT(m->parts[0].kind, CHAT_IMAGE);
+    CHECK_INT(m->parts[0].data_bytes, 3);
+    CHECK(memcmp(m->parts[0].data, "foo", 3) == 0);
+    CHECK_STR(m->parts[0].param, "messages[0].content[0].image_url");
+    CHECK_INT(m->parts[2].kind, CHAT_VIDEO);
+    CHECK(chat_has_media(r.in));
+    api_request_deinit(&r);
+}
+
+/* A video's settings: in the part, in its url object, for the whole request; as one file and as a
+ * list of images. */
+static void test_videos(void)
+{
+    api_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(&r,
+              "{\"mm_processor_kwargs\":{\"fps\":1,\"max_frames\":9,\"do_sample_frames\":true},\"messages\":["
+              "{\"role\":"
+              "\"user\",\"content\":[{\"type\":\"video_url\",\"video_url\":{\"url\":\"data:video/"
+              "mp4;base64,Zm9v\","
+              "\"num_frames\":6},\"fps\":0.5,\"start_ms\":1500,\"end_ms\":4000},{\"type\":\"input_video\","
+              "\"input_video\":{\"data\":\"Zm9v\"},\"min_frames\":2},{\"type\":\"video\",\"video\":\"data:;"
+              "base64,Zm9v\"},"
+              "{\"type\":\"video\",\"video\":[\"data:image/"
+              "png;base64,Zm9v\",\"data:;base64,YmFy\"],\"fps\":4}]}]}",
+              false, &d),
+        d);
+    const chat_part *parts = r.in->messages[0].parts;
+    CHECK_INT(r.in->messages[0].n_parts, 4);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_INT(parts[i].kind, CHAT_VIDEO);
+        CHECK_INT(parts[i].video.max_frames, 9);
+        CHECK_INT(parts[i].data_bytes, i < 3 ? 3 : 0);
+    }
+    CHECK_NEAR(parts[0].video.fps, 0.5, 0);
+    CHECK_INT(parts[0].video.n_frames, 6);
+    CHECK_NEAR(parts[0].video.start_s, 1.5, 1e-9);
+    CHECK_NEAR(parts[0].video.end_s, 4, 1e-9);
+    CHECK_STR(parts[0].param, "messages[0].content[0].video_url");
+    CHECK_NEAR(parts[1].video.fps, 1, 0);
+    CHECK_INT(parts[1].video.min_frames, 2);
+    CHECK_INT(parts[1].video.n_frames, 0);
+    CHECK(parts[3].data == NULL);
+    CHECK_INT(parts[3].video.n_list, 2);
+    CHECK_NEAR(parts[3].video.list_fps, 4, 0);
+    CHECK_NEAR(parts[3].video.fps, 1, 0);
+    CHECK(memcmp(parts[3].video.list[1].data, "bar", 3) == 0);
+    api_request_deinit(&r);
+
+    static const struct {
+        const char *body, *content, *param;
+    } BAD[] = {
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"fps\":0}",
+         "messages[0].content[0].fps"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\",\"num_frames\":1.5}}",
+         "messages[0].content[0].video_url.num_frames"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"num_frames\":769}",
+         "messages[0].content[0].num_frames"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"Zm9v\"},\"start_ms\":-1}",
+         "messages[0].content[0].start_ms"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"https://example.org/a.mp4\"}}",
+         "messages[0].content[0].video_url"},
+        {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"file:///etc/passwd\"}}",
+         "messages[0].content[0].video_url"},
+        {"", "{\"type\":\"video\"}", "messages[0].content[0].video"},
+        {"", "{\"type\":\"video\",\"video\":[]}", "messages[0].content[0].video"},
+        {"", "{\"type\":\"video\",\"video\":[\"Zm9v\",7]}", "messages[0].content[0].video[1]"},
+        {"\"mm_processor_kwargs\":{\"fps\":\"2\"},", "{\"type\":\"text\",\"text\":\"x\"}",
+         "mm_processor_kwargs.fps"},
+        {"\"mm_processor_kwargs\":{\"size\":{}},", "{\"type\":\"text\",\"text\":\"x\"}",
+         "mm_processor_kwargs"},
+        {"\"mm_processor_kwargs\":{\"do_sample_frames\":false},", "{\"type\":\"text\",\"text\":\"x\"}",
+         "mm_processor_kwargs.do_sample_frames"},
+        {"\"mm_processor_kwargs\":3,", "{\"type\":\"text\",\"text\":\"x\"}", "mm_processor_kwargs"},
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        char body[512];
+        snprintf(body, sizeof body, "{%s\"messages\":[{\"role\":\"user\",\"content\":[%s]}]}", BAD[i].body,
+                 BAD[i].content);
+        CHECK(parse(&r, body, false, &d) != ERR_OK);
+        CHECK_STR(d.param, BAD[i].param);
+        api_request_deinit(&r);
+    }
+}
+
+static void test_responses(void)
+{
+    api_request r;
+    err_detail d;
+    CHECK_OK(
+        parse(&r,
+              "{\"input\":\"hi\",\"instructions\":\"be kind\",\"stream_id\":\"s.1\",\"max_output_tokens\":5}",
+              true, &d),
+        d);
+    CHECK_INT(r.in->n_messages, 2);
+    CHECK_INT(r.in->messages[0].role, CHAT_SYSTEM);
+    CHECK_STR(text_of(&r.in->messages[1], 0), "hi");
+    CHECK_STR(r.reply.stream_id, "s.1");
+    CHECK_INT(r.in->params.max_tokens, 5);
+    api_request_deinit(&r);
+
+    CHECK_OK(
+        parse(&r,
+              "{\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"q\"},{"
+              "\"type\":\"input_image\","
+              "\"image_url\":\"data:;base64,Zm9v\"}]},{\"type\":\"reasoning\",\"summary\":[],\"content\":[{"
+              "\"type\":"
+              "\"reasoning_text\",\"text\":\"why\"}]},{\"type\":\"message\",\"role\":\"assistant\","
+              "\"content\":[{\"type\":"
+              "\"output_text\",\"text\":\"a\",\"annotations\":[]}]},{\"type\":\"function_call\",\"call_id\":"
+              "\"c\",\"name\":\"f\","
+              "\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"o\"},"
+              "{\"role\":\"user\",\"content\":\"next\"}],\"tools\":[{\"type\":\"function\",\"name\":\"f\","
+              "\"parameters\":{}}]}",
+              true, &d),
+        d);
+    CHECK_INT(r.in->n_messages, 4);
+    CHECK_INT(r.in->messages[0].parts[1].kind, CHAT_IMAGE);
+    CHECK_STR(r.in->messages[1].reasoning, "why");
+    CHECK_STR(text_of(&r.in->messages[1], 0), "a");
+    CHECK_STR(r.in->messages[1].tool_calls[0].name, "f");
+    CHECK_INT(r.in->messages[2].role, CHAT_TOOL);
+    CHECK_STR(json_str(json_get(json_get(json_child(r.in->tools), "function"), "name"), ""), "f");
+    api_request_deinit(&r);
+
+    CHECK_INT(parse(&r, "{\"input\":[{\"role\":\"user\",\"content\":\"x\"},{\"type\":\"web_search_call\"}]}",
+                    true, &d),
+              ERR_UNSUPPORTED);
+    CHECK_STR(d.param, "input[1].type");
+    api_request_deinit(&r);
+    api_request_init(&r);
+    const char *other = "{\"type\":\"ping\",\"event_id\":\"e\"}";
+    CHECK_INT(responses_request_parse(&r, other, strlen(other), true, NULL, &d), ERR_INVALID);
+    CHECK_STR(d.name, "invalid_event");
+    CHECK_STR(r.reply.event_id, "e");
+    api_request_deinit(&r);
+}
+
+static void test_continue(void)
+{
+    api_request r;
+    err_detail d;
+    CHECK_OK(parse(&r,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+                   "\"content\":\"a b\"}],\"continue_final_message\":true}",
+                   false, &d),
+             d);
+    CHECK(r.in->continues);
+    api_request_deinit(&r);
+    CHECK_OK(parse(&r,
+                   "{\"input\":[{\"role\":\"user\",\"content\":\"q\"},{\"type\":\"reasoning\",\"content\":["
+                   "{\"type\":\"reasoning_text\",\"text\":\"why\"}]}],\"continue_final_message\":true}",
+                   true, &d),
+             d);
+    CHECK(r.in->continues);
+    CHECK_STR(r.in->messages[1].reasoning, "why");
+    api_request_deinit(&r);
+    static const char *const BAD[] = {
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"continue_final_message\":true}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":null}],"
+        "\"continue_final_message\":true}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":\"a\","
+        "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}],"
+        "\"continue_final_message\":true}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"continue_final_message\":1}"};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        CHECK_INT(parse(&r, BAD[i], false, &d), ERR_INVALID);
+        CHECK_STR(d.param, "continue_final_message");
+        api_request_deinit(&r);
+    }
+}
+
+#define ASKED       "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
+#define MADE(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"
+#define CALL(id)                                                                                             \
+    "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
+#define GAVE(id, out) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"" out "\"}"
+
+static void check_bad_history(const char *text, bool is_responses, const char *param, const char *words)
+{
+    api_request r;
+    err_detail d = {0};
+    CHECK_INT(parse(&r, text, is_responses, &d), ERR_INVALID);
+    CHECK_STR(d.param, param);
+    CHECK(strstr(d.text, words) != NULL);
+    api_request_deinit(&r);
+}
+
+static void test_tool_history(void)
+{
+    api_request r;
+    err_detail d;
+    /* results stand in the order of their calls; ids may come again once they are answered */
+    CHECK_OK(parse(&r,
+                   ASKED MADE(CALL("a") "," CALL("b") "," CALL("c")) "," GAVE("c", "3") "," GAVE(
+                       "a", "1") "," GAVE("b", "2") "," MADE(CALL("a")) "," GAVE("a", "4") "]}",
+                   false, &d),
+             d);
+    const char *const said[] = {"1", "2", "3"};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_STR(text_of(&r.in->messages[2 + i], 0), said[i]);
+    }
+    CHECK_STR(text_of(&r.in->messages[6], 0), "4");
+    api_request_deinit(&r);
+    /* results without ids, in parts, and the old fields */
+    CHECK_OK(
+        parse(&r,
+              ASKED MADE(CALL("a") "," CALL("b")) ",{\"role\":\"tool\",\"content\":\"1\"},{\"role\":\"tool\","
+                                                  "\"content\":[{\"type\":\"text\",\"text\":\"2\"}]},{"
+                                                  "\"role\":\"assistant\",\"content\":null,"
+                                                  "\"function_call\":{\"name\":\"g\",\"arguments\":\"{"
+                                                  "\\\"x\\\":1}\"}},{\"role\":\"function\","
+                                                  "\"name\":\"g\",\"content\":\"3\"}]}",
+              false, &d),
+        d);
+    CHECK_STR(r.in->messages[4].tool_calls[0].name, "g");
+    CHECK_STR(text_of(&r.in->messages[3], 0), "2");
+    api_request_deinit(&r);
+
+    check_bad_history(ASKED GAVE("a", "1") "]}", false, "messages[1].tool_call_id", "no call comes before");
+    check_bad_history(ASKED MADE(CALL("a")) "," GAVE("b", "1") "]}", false, "messages[2].tool_call_id",
+                      "id b");
+    check_bad_history(ASKED MADE(CALL("a")) "," GAVE("a", "1") "," GAVE("a", "2") "]}", false,
+                      "messages[3].tool_call_id", "already");
+    check_bad_history(ASKED MADE(CALL("a") "," CALL("a")) "]}", false, "messages[1].tool_calls[1].function",
+                      "ids must differ");
+    check_bad_history(
+        ASKED MADE("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\"}}") "]}", false,
+        "messages[1].tool_calls[0].function", "JSON object");
+    check_bad_history("{\"input\":[{\"role\":\"user\",\"content\":\"q\"},{\"type\":\"function_call_output\","
+                      "\"call_id\":\"a\",\"output\":\"1\"}]}",
+                      true, "input[1].call_id", "no call comes before");
+}
+
+static void test_thinking(void)
+{
+    static const struct {
+        const char *fields;
+        int on;         /* 1, 0, or -1: the template is not told */
+        int32_t budget; /* -1: unset */
+    } CASES[] = {
+        {"\"x\":1", -1, -1},
+        {"\"reasoning_effort\":\"none\"", 0, -1},
+        {"\"reasoning_effort\":\"minimal\"", 1, 128},
+        {"\"reasoning_effort\":\"low\"", 1, 512},
+        {"\"reasoning_effort\":\"medium\"", 1, 1024},
+        {"\"reasoning_effort\":\"high\"", 1, -1},
+        {"\"enable_thinking\":true,\"reasoning_budget\":7", 1, 7},
+        {"\"reasoning_effort\":\"low\",\"thinking_budget\":0", 1, 0},
+        {"\"reasoning_budget\":-1", -1, INT32_MAX},
+        {"\"enable_thinking\":false,\"reasoning_effort\":\"high\"", 0, -1},
+        {"\"reasoning_effort\":\"high\",\"chat_template_kwargs\":{\"enable_thinking\":false}", 0, -1},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[512];
+        api_request r;
+        err_detail d;
+        snprintf(text, sizeof text, "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],%s}",
+                 CASES[i].fields);
+        CHECK_OK(parse(&r, text, false, &d), d);
+        const json *on = json_get(r.in->template_kwargs, "enable_thinking");
+        CHECK_INT(on ? json_is_true(on) : -1, CASES[i].on);
+        CHECK_INT(r.in->params.think_tokens, CASES[i].budget);
+        api_request_deinit(&r);
+    }
+}
+
+#define FLAT(name)   "{\"type\":\"function\",\"name\":\"" name "\"}"
+#define NESTED(name) "{\"type\":\"function\",\"function\":{\"name\":\"" name "\"}}"
+
+static void check_allowed(const char *body, bool responses, const char *want)
+{
+    api_request r;
+    err_detail d;
+    char names[32] = "";
+    CHECK_OK(parse(&r, body, responses, &d), d);
+    for (const json *t = json_child(r.in->tools); t; t = json_next(t)) {
+        strncat(names, json_str(json_get(json_get(t, "function"), "name"), "?"), 8);
+    }
+    CHECK_STR(names, want);
+    api_request_deinit(&r);
+}
+
+static void test_allowed_tools(void)
+{
+    static const char *const BAD[] = {"{\"mode\":\"auto\",\"tools\":[" NESTED("d") "]}",
+                                      "{\"mode\":\"auto\",\"tools\":[]}",
+                                      "{\"mode\":\"any\",\"tools\":[" NESTED("a") "]}",
+                                      "{\"mode\":\"auto\",\"tools\":[1]}",
+                                      "{\"mode\":\"auto\"}",
+                                      "7"};
+    check_allowed(
+        ASKED "{\"role\":\"user\",\"content\":\"b\"}],\"tools\":[" NESTED("a") "," NESTED("b") "," NESTED(
+            "c") "],\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+                 "\"tools\":[" NESTED("c") "," NESTED("a") "]}}}",
+        false, "ac");
+    check_allowed("{\"input\":\"x\",\"tools\":[" FLAT("a") "," FLAT(
+                      "b") "],\"tool_choice\":{\"type\":\"allowed_tools\","
+                           "\"mode\":\"auto\",\"tools\":[" FLAT("b") "]}}",
+                  true, "b");
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        char body[512];
+        api_request r;
+        err_detail d;
+        snprintf(body, sizeof body,
+                 ASKED "{\"role\":\"user\",\"content\":\"b\"}],\"tools\":[" NESTED(
+                     "a") "],\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":%s}}",
+                 BAD[i]);
+        CHECK_INT(parse(&r, body, false, &d), ERR_INVALID);
+        CHECK_STR(d.param, "tool_choice");
+        api_request_deinit(&r);
+    }
+}
+
+int main(void)
+{
+    test_allowed_tools();
+    test_tool_history();
+    test_thinking();
+    test_normalisation();
+    test_parameters();
+    test_media();
+    test_videos();
+    test_responses();
+    test_continue();
+    CHECK_DONE();
+}

@@ -1,0 +1,79 @@
+/* The events of a response when allocations fail, one after the other and all from one on: whoever
+ * reads comes to a last event, numbers have no gaps that are not said, and what misses text does
+ * not end as if it were whole. */
+#include "server/protocol/dialects/responses_reply.h"
+
+#include "tests/alloc_fail.h"
+#include "tests/check.h"
+
+static char room[1 << 16];
+
+/* Reads what there is; *last is the type of the last event. False if the log does not end. */
+static bool read_all(const responses_reply *r, bytes *event, const char **last)
+{
+    int64_t next = 0;
+    for (int i = 0; i < 100; i++) {
+        event_view view;
+        switch (event_log_read(&r->log, next, &view)) {
+        case EVENT_LOG_EVENT:
+            *last = view.type;
+            next++;
+            break;
+        case EVENT_LOG_TRIMMED:
+            bytes_clear(event);
+            *last = responses_reply_catch_up(event, r, &next);
+            break;
+        case EVENT_LOG_END:
+            return true;
+        case EVENT_LOG_WAIT:
+            return false;
+        }
+    }
+    return false;
+}
+
+static err_code answer(void *context)
+{
+    const reply_options *opt = context;
+    responses_reply r;
+    reply_pieces pieces;
+    bytes logprobs, event = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    response_result result = {.status = RESPONSE_COMPLETED};
+    const char *last = "";
+    reply_pieces_init(&pieces);
+    bytes_init(&logprobs, 1000);
+    responses_reply_init(&r, opt, "m", 4096);
+    responses_reply_created(&r);
+    responses_reply_in_progress(&r);
+    for (int i = 0; i < 6; i++) {
+        reply_pieces_add(&pieces, i < 2 ? REPLY_REASONING : REPLY_CONTENT, "some words ", 11);
+        const bool has_lost = pieces.failed;
+        responses_reply_delta(&r, &pieces, &logprobs);
+        r.has_lost = r.has_lost || has_lost;
+        reply_pieces_clear(&pieces);
+    }
+    const bool has_lost = r.has_lost;
+    result.status = has_lost ? RESPONSE_FAILED : RESPONSE_COMPLETED;
+    responses_reply_finish(&r, &result);
+    const bool is_read = read_all(&r, &event, &last);
+    const bool is_right = strcmp(last, has_lost ? "response.failed" : "response.completed") == 0;
+    bool is_whole = has_lost || (r.n_items == 2 && r.items[0].text.len == 22 && r.items[1].text.len == 44);
+    const bool is_lost_late = r.has_lost && !has_lost; /* an item that the end adds: there is no text in it */
+    responses_reply_deinit(&r);
+    reply_pieces_deinit(&pieces);
+    bytes_deinit(&logprobs);
+    if (!is_read || !is_right || !is_whole || event.failed) {
+        fprintf(stderr, "last event %s, read %d, right %d, whole %d\n", last, is_read, is_right, is_whole);
+        return ERR_INTERNAL;
+    }
+    return has_lost || is_lost_late ? ERR_NOMEM : ERR_OK;
+}
+
+int main(void)
+{
+    reply_options opt;
+    reply_options_init(&opt);
+    CHECK(alloc_fail_each(answer, &opt, 1000) > 10);
+    reply_options_deinit(&opt);
+    CHECK_DONE();
+}

@@ -1,0 +1,88 @@
+/* response_store: owners, bounds, age. */
+#include "server/protocol/response_store.h"
+
+#include "tests/check.h"
+
+static void put(response_store *l, const char *id, const char *items, double now_ms)
+{
+    response_store_put(l, 1, id, items, strlen(items), now_ms);
+}
+
+/* "" if it is not there. */
+static const char *get(response_store *l, uint64_t scope, const char *id, double now_ms)
+{
+    static char text[64];
+    bytes out;
+    bytes_init(&out, sizeof text - 1);
+    bool found = response_store_get(l, scope, id, now_ms, &out);
+    CHECK_INT(found, out.len > 0);
+    snprintf(text, sizeof text, "%s", bytes_str(&out));
+    bytes_deinit(&out);
+    return text;
+}
+
+static void test_owner_and_age(void)
+{
+    response_store *l = response_store_create(100, 4, 10);
+    CHECK(l);
+    put(l, "resp_a", "{1}", 0.0);
+    CHECK_STR(get(l, 1, "resp_a", 0.0), "{1}");
+    CHECK_STR(get(l, 2, "resp_a", 0.0), "");
+    CHECK_STR(get(l, 1, "resp_b", 0.0), "");
+    CHECK_STR(get(l, 1, "resp_a", 10000.0), "{1}");
+    CHECK_STR(get(l, 1, "resp_a", 10001.0), "");
+    response_store_destroy(l);
+    response_store_destroy(NULL);
+}
+
+static void test_bounds(void)
+{
+    response_store *l = response_store_create(10, 3, 10);
+    CHECK(l);
+    put(l, "a", "aaa", 0.0);
+    put(l, "b", "bbb", 0.0);
+    put(l, "c", "ccc", 0.0);
+    put(l, "d", "d", 0.0); /* one too many */
+    CHECK_STR(get(l, 1, "a", 0.0), "");
+    CHECK_STR(get(l, 1, "b", 0.0), "bbb");
+    put(l, "e", "eeeeeeeee", 0.0); /* leaves room for one byte */
+    CHECK_STR(get(l, 1, "c", 0.0), "");
+    CHECK_STR(get(l, 1, "d", 0.0), "d");
+    CHECK_STR(get(l, 1, "e", 0.0), "eeeeeeeee");
+    put(l, "f", "fffffffffff", 0.0); /* larger than everything together may be */
+    CHECK_STR(get(l, 1, "f", 0.0), "");
+    CHECK_STR(get(l, 1, "e", 0.0), "eeeeeeeee");
+    put(l, "g", "g", 10001.0); /* the others are too old */
+    CHECK_STR(get(l, 1, "e", 0.0), "");
+    CHECK_STR(get(l, 1, "g", 10001.0), "g");
+    response_store_destroy(l);
+}
+
+/* Whoever has most gives: others keep what they have. */
+static void test_shares(void)
+{
+    response_store *l = response_store_create(1000, 4, 10);
+    CHECK(l);
+    response_store_put(l, 2, "mine", "{m}", 3, 0.0);
+    for (int i = 0; i < 20; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "r%d", i);
+        put(l, id, "{r}", 1.0);
+    }
+    CHECK_STR(get(l, 2, "mine", 2.0), "{m}");
+    CHECK_STR(get(l, 1, "r19", 2.0), "{r}");
+    CHECK_STR(get(l, 1, "r17", 2.0), "{r}");
+    CHECK_STR(get(l, 1, "r16", 2.0), "");
+    CHECK(response_store_is_evicted(l, 1, "r16", 2.0));
+    CHECK(!response_store_is_evicted(l, 1, "r17", 2.0));
+    CHECK(!response_store_is_evicted(l, 2, "r16", 2.0));
+    response_store_destroy(l);
+}
+
+int main(void)
+{
+    test_shares();
+    test_owner_and_age();
+    test_bounds();
+    CHECK_DONE();
+}

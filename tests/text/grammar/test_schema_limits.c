@@ -1,0 +1,177 @@
+/* what schemas may cost: steps grow with the size of the schema, not with its square; beyond a
+ * limit its name is said; a hook ends the work. Counted, not timed.
+ */
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "tests/check.h"
+#include "text/grammar/grammar_spec.h"
+
+static err_detail d;
+
+/* Builds the schema that is written in `text`. */
+static err_code build(const bytes *text, work_count *w)
+{
+    json_doc *doc = NULL;
+    grammar *g = NULL;
+    CHECK_OK(json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, &d), d);
+    const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc), .path = "schema"};
+    d = (err_detail){0};
+    const err_code err = grammar_build(&g, &spec, w, &d);
+    grammar_destroy(g);
+    json_free(doc);
+    return err;
+}
+
+typedef void (*writer)(bytes *out, int n);
+
+/* begin, n items with commas, end; @ in an item is its number. */
+static void write_list(bytes *out, const char *begin, const char *item, const char *end, int n)
+{
+    bytes_append_str(out, begin);
+    for (int i = 0; i < n; i++) {
+        bytes_append_str(out, i ? "," : "");
+        for (const char *p = item; *p; p++) {
+            if (*p == '@') {
+                bytes_printf(out, "%d", i);
+            } else {
+                bytes_append_char(out, *p);
+            }
+        }
+    }
+    bytes_append_str(out, end);
+}
+
+static void write_enum(bytes *out, int n)
+{
+    write_list(out, "{\"enum\":[", "\"v@\"", "]}", n);
+}
+
+static void write_two_enums(bytes *out, int n)
+{
+    write_list(out, "{\"allOf\":[{\"enum\":[", "\"v@\"", "]},", n);
+    write_list(out, "{\"enum\":[", "\"v@\"", "]}]}", n);
+}
+
+static void write_enum_with_pattern(bytes *out, int n)
+{
+    write_list(out, "{\"pattern\":\"^v[0-9]+$\",\"enum\":[", "\"v@\"", "]}", n);
+}
+
+static void write_one_of_enums(bytes *out, int n)
+{
+    write_list(out, "{\"oneOf\":[", "{\"enum\":[\"a@\",\"b@\",\"c@\"]}", "]}", n);
+}
+
+static void write_one_of_objects(bytes *out, int n)
+{
+    write_list(out, "{\"oneOf\":[",
+               "{\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"k@\"}},\"required\":[\"kind\"]}",
+               "]}", n);
+}
+
+static void write_properties(bytes *out, int n)
+{
+    write_list(out, "{\"properties\":{", "\"p@\":{\"type\":\"boolean\"}", "},", n);
+    write_list(out, "\"required\":[", "\"p@\"", "]}", n);
+}
+
+static void write_references(bytes *out, int n)
+{
+    write_list(out, "{\"$defs\":{", "\"d@\":{\"type\":\"null\"}", "},\"properties\":{", n);
+    write_list(out, "", "\"p@\":{\"$ref\":\"#/$defs/d@\"}", "}}", n);
+}
+
+static void write_items(bytes *out, int n)
+{
+    write_list(out, "{\"type\":\"array\",\"prefixItems\":[", "{\"type\":\"boolean\",\"title\":\"@\"}", "]}",
+               n);
+}
+
+static void check_growth(const char *name, writer write, int n)
+{
+    uint64_t steps[2];
+    for (int i = 0; i < 2; i++) {
+        bytes text;
+        work_count w = {0};
+        bytes_init(&text, 64 << 20);
+        write(&text, n << (2 * i));
+        CHECK_OK(build(&text, &w), d);
+        steps[i] = w.done;
+        bytes_deinit(&text);
+    }
+    if (steps[1] > 6 * steps[0]) {
+        fprintf(stderr, "%s: four times the size takes %.1f times the steps\n", name,
+                (double)steps[1] / (double)steps[0]);
+        CHECK(steps[1] <= 6 * steps[0]);
+    }
+}
+
+static void test_growth(void)
+{
+    check_growth("enum", write_enum, 1000);
+    check_growth("two enums", write_two_enums, 1000);
+    check_growth("enum with a pattern", write_enum_with_pattern, 1000);
+    check_growth("oneOf of enums", write_one_of_enums, 500);
+    check_growth("oneOf of objects", write_one_of_objects, 450);
+    check_growth("properties", write_properties, 1000);
+    check_growth("references", write_references, 1000);
+    check_growth("prefixItems", write_items, 1000);
+}
+
+static void check_refused(const char *schema, err_code wanted, const char *limit)
+{
+    bytes text;
+    bytes_init(&text, 1 << 20);
+    bytes_append_str(&text, schema);
+    CHECK_INT(build(&text, NULL), wanted);
+    if (!strstr(d.text, limit)) {
+        fprintf(stderr, "%s: %s\n", limit, d.text);
+        CHECK(strstr(d.text, limit) != NULL);
+    }
+    bytes_deinit(&text);
+}
+
+static void test_limits(void)
+{
+    check_refused("{\"type\":\"string\",\"pattern\":\"^((a{50}){50}){50}$\"}", ERR_LIMIT, "20000 states");
+    check_refused("{\"type\":\"string\",\"pattern\":\"((a|b|c|d|e|f|g|h){2000}){20}\"}", ERR_LIMIT,
+                  "20000 states");
+    bytes text;
+    bytes_init(&text, 64 << 20);
+    write_enum(&text, 200000);
+    CHECK_INT(build(&text, NULL), ERR_LIMIT);
+    CHECK(strstr(d.text, "20000 states") != NULL);
+    bytes_clear(&text);
+    write_list(&text, "{\"anyOf\":[", "{\"type\":\"string\",\"pattern\":\"^@[a-z]*a{300}\"}", "]}", 1900);
+    CHECK_INT(build(&text, NULL), ERR_LIMIT);
+    CHECK(strstr(d.text, "150000000 steps") != NULL);
+    CHECK_STR(d.name, "schema_too_complex");
+    bytes_deinit(&text);
+}
+
+static bool stop_at_third(void *ctx)
+{
+    return ++*(int *)ctx == 3;
+}
+
+static void test_cancel(void)
+{
+    int asked = 0;
+    bytes text;
+    work_count w = {.cancelled = stop_at_third, .ctx = &asked};
+    bytes_init(&text, 64 << 20);
+    write_one_of_enums(&text, 2000);
+    CHECK_INT(build(&text, &w), ERR_CANCELLED);
+    CHECK_INT(asked, 3);
+    CHECK(w.done < 4 * (uint64_t)WORK_GAP);
+    bytes_deinit(&text);
+}
+
+int main(void)
+{
+    test_growth();
+    test_limits();
+    test_cancel();
+    CHECK_DONE();
+}

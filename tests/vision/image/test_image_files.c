@@ -1,0 +1,239 @@
+/* The images of tests/data/images against what another decoder shows (NAME.ppm, see
+ * make_images.sh); each file cut at every length and with every byte changed; sizes over the
+ * limits; things that are no images. */
+#include "tests/check.h"
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "vision/image/image.h"
+
+static const image_limits LIMITS = {.max_pixels = 64 << 20, .max_side = 16384};
+
+typedef struct sample {
+    const char *name;
+    image_format format;
+    int tolerance;
+    bool may_be_cut; /* some shorter files show the same image: a second frame or metadata is missing */
+} sample;
+
+static const sample SAMPLES[] = {
+    {"lossy.webp", IMAGE_WEBP, 0, false},   {"lossless.webp", IMAGE_WEBP, 0, false},
+    {"alpha.webp", IMAGE_WEBP, 0, false},   {"alpha_lossless.webp", IMAGE_WEBP, 0, false},
+    {"exif6.webp", IMAGE_WEBP, 0, false},   {"animated.webp", IMAGE_WEBP, 0, false},
+    {"plain.gif", IMAGE_GIF, 0, true},      {"transparent.gif", IMAGE_GIF, 0, true},
+    {"animated.gif", IMAGE_GIF, 0, true},   {"rgb.bmp", IMAGE_BMP, 0, false},
+    {"palette.bmp", IMAGE_BMP, 0, false},   {"grey.bmp", IMAGE_BMP, 0, false},
+    {"bilevel.bmp", IMAGE_BMP, 0, false},   {"raw.tif", IMAGE_TIFF, 0, true},
+    {"lzw.tif", IMAGE_TIFF, 0, true},       {"deflate.tif", IMAGE_TIFF, 0, true},
+    {"packbits.tif", IMAGE_TIFF, 0, true},  {"grey.tif", IMAGE_TIFF, 0, true},
+    {"alpha.tif", IMAGE_TIFF, 0, true},     {"fax.tif", IMAGE_TIFF, 0, true},
+    {"exif6.tif", IMAGE_TIFF, 0, true},     {"photo420.jpg", IMAGE_JPEG, 1, false},
+    {"photo444.jpg", IMAGE_JPEG, 1, false}, {"progressive.jpg", IMAGE_JPEG, 1, false},
+    {"cmyk.jpg", IMAGE_JPEG, 1, false},     {"exif6.jpg", IMAGE_JPEG, 1, false},
+    {"ffmpeg.jpg", IMAGE_JPEG, 4, false},   {"still.avif", IMAGE_AVIF, 1, false},
+};
+
+static void open_sample(file_map *m, const char *name, const char *suffix)
+{
+    char relative[256];
+    err_detail d = {0};
+    snprintf(relative, sizeof relative, "images/%s%s", name, suffix);
+    CHECK_OK(file_map_open(m, check_data(relative), &d), d);
+}
+
+/* Compares with a binary PPM of the same size; returns the largest difference, 256 if the sizes
+ * differ. */
+static int compare_ppm(const image *img, const char *name)
+{
+    file_map m = {0};
+    int w = 0, h = 0, begin = 0, worst = 256;
+    open_sample(&m, name, ".ppm");
+    char head[64] = {0};
+    memcpy(head, m.data, m.bytes < 63 ? m.bytes : 63);
+    CHECK_INT(sscanf(head, "P6 %d %d 255%n", &w, &h, &begin), 2);
+    size_t n = (size_t)w * (size_t)h * 3;
+    if (w == img->width && h == img->height && m.bytes == (size_t)begin + 1 + n) {
+        worst = 0;
+        for (size_t i = 0; i < n; i++) {
+            int diff = abs(img->rgb[i] - m.data[(size_t)begin + 1 + i]);
+            worst = diff > worst ? diff : worst;
+        }
+    }
+    file_map_close(&m);
+    return worst;
+}
+
+static bool same_image(const image *a, const image *b)
+{
+    return a->width == b->width && a->height == b->height &&
+           memcmp(a->rgb, b->rgb, (size_t)a->width * (size_t)a->height * 3) == 0;
+}
+
+/* Never a crash, never half an image. */
+static void check_cut(const sample *s, const file_map *m, const image *whole)
+{
+    size_t n_accepted = 0, n_different = 0;
+    for (size_t n = 0; n < m->bytes; n++) {
+        uint8_t *cut = malloc(n + 1); /* its own block, so that a sanitizer sees a read beyond the end */
+        image img = {0};
+        err_detail d = {0};
+        memcpy(cut, m->data, n);
+        if (!image_decode(&img, cut, n, &LIMITS, &d)) {
+            n_accepted++;
+            n_different += !same_image(&img, whole);
+            image_deinit(&img);
+        } else {
+            CHECK(img.rgb == NULL && d.text[0] && d.name[0]);
+        }
+        free(cut);
+    }
+    if (n_different || (n_accepted && !s->may_be_cut)) {
+        fprintf(stderr, "  %s: %zu shorter files accepted, %zu of them show another image\n", s->name,
+                n_accepted, n_different);
+    }
+    CHECK_INT(n_different, 0);
+    CHECK(n_accepted == 0 || s->may_be_cut);
+}
+
+/* Any answer is right but a crash, a hang or an image over the limits. */
+static void check_changed(const file_map *m)
+{
+    static const image_limits small = {.max_pixels = 1 << 16, .max_side = 1024};
+    enum { DENSE_BYTES = 400, STRIDE = 23 }; /* headers byte by byte, pixels here and there */
+    static const uint8_t MASKS[] = {0xff, 0x01, 0x80};
+    uint8_t *copy = malloc(m->bytes);
+    memcpy(copy, m->data, m->bytes);
+    for (size_t i = 0; i < m->bytes; i += i < DENSE_BYTES ? 1 : STRIDE) {
+        for (size_t k = 0; k < sizeof MASKS; k++) {
+            image img = {0};
+            err_detail d = {0};
+            copy[i] ^= MASKS[k];
+            if (!image_decode(&img, copy, m->bytes, &small, &d)) {
+                CHECK((size_t)img.width * (size_t)img.height <= small.max_pixels);
+                image_deinit(&img);
+            }
+            copy[i] ^= MASKS[k];
+        }
+    }
+    free(copy);
+}
+
+static void test_samples(void)
+{
+    for (size_t i = 0; i < sizeof SAMPLES / sizeof SAMPLES[0]; i++) {
+        const sample *s = &SAMPLES[i];
+        file_map m = {0};
+        image img = {0};
+        err_detail d = {0};
+        int32_t w = 0, h = 0;
+        open_sample(&m, s->name, "");
+        CHECK_INT(image_sniff(m.data, m.bytes), s->format);
+        CHECK_OK(image_probe(m.data, m.bytes, &w, &h, &d), d);
+        CHECK_OK(image_decode(&img, m.data, m.bytes, &LIMITS, &d), d);
+        CHECK_INT((size_t)w * (size_t)h, (size_t)img.width * (size_t)img.height);
+        if (img.rgb) {
+            int worst = compare_ppm(&img, s->name);
+            printf("%s: %d x %d, worst difference %d\n", s->name, img.width, img.height, worst);
+            CHECK(worst <= s->tolerance);
+            check_cut(s, &m, &img);
+            check_changed(&m);
+        }
+        image_deinit(&img);
+        file_map_close(&m);
+    }
+}
+
+static void check_refused(const void *data, size_t n, err_code expected, const char *name)
+{
+    image img = {0};
+    err_detail d = {0};
+    uint8_t *copy = malloc(n + 1);
+    memcpy(copy, data, n);
+    CHECK_INT(image_decode(&img, copy, n, &LIMITS, &d), expected);
+    CHECK_STR(d.name, name);
+    CHECK(img.rgb == NULL);
+    CHECK(strstr(d.text, "0x") == NULL && strstr(d.text, "lib") == NULL);
+    free(copy);
+}
+
+static void test_not_images(void)
+{
+    static const char *const TEXTS[] = {"",
+                                        "P",
+                                        "hello, world: a text file called cat.png\n",
+                                        "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n",
+                                        "<svg xmlns='http://www.w3.org/2000/svg'/>",
+                                        "ffconcat version 1.0\nfile x.png\n",
+                                        "BMX is a kind of bicycle, and no bitmap",
+                                        "RIFF....WAVEfmt ",
+                                        "GIF88a......................"};
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        check_refused(TEXTS[i], strlen(TEXTS[i]), ERR_UNSUPPORTED, "unsupported_image_media_type");
+    }
+    check_refused("\x89PNG\r\n\x1a\n", 8, ERR_CORRUPT, "image_parse_error");
+    check_refused("\xff\xd8\xff", 3, ERR_CORRUPT, "image_parse_error");
+    check_refused("II*\0", 4, ERR_CORRUPT, "image_parse_error");
+    check_refused("\0\0\0\x18"
+                  "ftypheic\0\0\0\0",
+                  16, ERR_UNSUPPORTED, "unsupported_image_media_type");
+}
+
+static void put_u32(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)(v >> 24);
+    p[1] = (uint8_t)(v >> 16);
+    p[2] = (uint8_t)(v >> 8);
+    p[3] = (uint8_t)v;
+}
+
+/* A PNG header and a few bytes of pixels. The checksum of IHDR is wrong, which nobody should come
+ * to see. */
+static size_t png_bomb(uint8_t out[64], uint32_t w, uint32_t h)
+{
+    memcpy(out, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", 16);
+    put_u32(out + 16, w);
+    put_u32(out + 20, h);
+    memcpy(out + 24, "\x08\x02\0\0\0....\0\0\0\x04IDATxxxxyyyy", 25);
+    return 49;
+}
+
+static long peak_kib(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+
+static void test_bombs(void)
+{
+    static const uint32_t SIZES[][2] = {{40000, 40000},           {16385, 1},      {1, 16385}, {10000, 7000},
+                                        {0x7fffffff, 0x7fffffff}, {0xffffffff, 2}, {201, 1},   {3, 601}};
+    uint8_t file[64];
+    long before = peak_kib();
+    double begin = clock_ms();
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        size_t n = png_bomb(file, SIZES[i][0], SIZES[i][1]);
+        check_refused(file, n, ERR_LIMIT, "image_too_large");
+    }
+    check_refused(file, png_bomb(file, 0, 5), ERR_CORRUPT, "image_parse_error");
+    /* Inside the limits, but nothing behind the header. */
+    check_refused(file, png_bomb(file, 8192, 8192), ERR_CORRUPT, "image_parse_error");
+    static const uint8_t JPEG_BOMB[] = {0xff, 0xd8, 0xff, 0xc2, 0,    17, 8, 0xff, 0xff, 0xff, 0xff, 3,
+                                        1,    0x11, 0,    2,    0x11, 0,  3, 0x11, 0,    0xff, 0xd9};
+    check_refused(JPEG_BOMB, sizeof JPEG_BOMB, ERR_LIMIT, "image_too_large");
+    static const uint8_t GIF_BOMB[] = {'G', 'I', 'F', '8', '9', 'a', 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x3b};
+    check_refused(GIF_BOMB, sizeof GIF_BOMB, ERR_LIMIT, "image_too_large");
+    printf("bombs: %.1f ms, peak memory +%ld KiB\n", clock_ms() - begin, peak_kib() - before);
+    CHECK(peak_kib() - before < 8 << 10);
+}
+
+int main(void)
+{
+    test_bombs(); /* first: it looks at the peak memory of the process */
+    test_not_images();
+    test_samples();
+    CHECK_DONE();
+}

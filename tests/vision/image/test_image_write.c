@@ -1,0 +1,61 @@
+/* image_write: an image becomes a small JPEG that shows the same. */
+#include "vision/image/image_write.h"
+
+#include <stdlib.h>
+
+#include "tests/check.h"
+
+/* Red above, blue below. */
+static image make_image(int32_t width, int32_t height)
+{
+    image img = {.width = width, .height = height, .rgb = calloc((size_t)width * (size_t)height, 3)};
+    for (int32_t y = 0; y < height; y++) {
+        for (int32_t x = 0; x < width; x++) {
+            img.rgb[3 * (y * width + x) + (y < height / 2 ? 0 : 2)] = 200;
+        }
+    }
+    return img;
+}
+
+static void check_size(int32_t width, int32_t height, int32_t side, int32_t small_width, int32_t small_height)
+{
+    err_detail d = {0};
+    image_size size;
+    image img = make_image(width, height), back = {0};
+    const image_limits limits = {.max_pixels = 1 << 20, .max_side = 1000};
+    bytes jpeg;
+    bytes_init(&jpeg, 1 << 16);
+    CHECK_OK(image_write_jpeg(&jpeg, &img, side, 80, &size, &d), d);
+    CHECK_INT(size.width, small_width);
+    CHECK_INT(size.height, small_height);
+    CHECK_OK(image_decode(&back, (const uint8_t *)jpeg.data, jpeg.len, &limits, &d), d);
+    CHECK_INT(back.format, IMAGE_JPEG);
+    CHECK_INT(back.width, small_width);
+    CHECK_INT(back.height, small_height);
+    if (small_height > 8) {
+        const uint8_t *last = back.rgb + 3 * ((size_t)small_width * (size_t)small_height - 1);
+        CHECK(back.rgb[0] > 150 && back.rgb[2] < 60);
+        CHECK(last[0] < 60 && last[2] > 150);
+    }
+    bytes_deinit(&jpeg);
+    image_deinit(&back);
+    free(img.rgb);
+}
+
+int main(void)
+{
+    check_size(320, 200, 160, 160, 100);
+    check_size(200, 320, 160, 100, 160);
+    check_size(40, 30, 160, 40, 30);
+    check_size(1, 1, 160, 1, 1);
+    check_size(900, 2, 160, 160, 1);
+    err_detail d = {0};
+    image_size size;
+    image img = make_image(320, 200);
+    bytes small;
+    bytes_init(&small, 100);
+    CHECK_INT(image_write_jpeg(&small, &img, 160, 80, &size, &d), ERR_LIMIT);
+    bytes_deinit(&small);
+    free(img.rgb);
+    CHECK_DONE();
+}

@@ -1,0 +1,136 @@
+/* Images that are decoded in the confined process: the same pixels as here, and an error that names
+ * the limit when its memory does not suffice. The process is this program.
+ */
+#include "vision/video/image_reader.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "tests/check.h"
+#include "vision/video/video_worker.h"
+#include "vision/image/resize.h"
+
+static const image_limits LIMITS = {.max_pixels = LIMIT_IMAGE_PIXELS, .max_side = LIMIT_IMAGE_SIDE};
+
+/* A lossless WebP of one colour: five codes of one symbol each. */
+static size_t make_webp(uint8_t out[64], uint32_t width, uint32_t height)
+{
+    const uint64_t head = (uint64_t)(width - 1) | (uint64_t)(height - 1) << 14;
+    uint8_t *data = out + 20;
+    memset(out, 0, 64);
+    memcpy(out, "RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f", 21);
+    for (int i = 0; i < 4; i++) {
+        data[1 + i] = (uint8_t)(head >> 8 * i);
+    }
+    /* From bit 43 on: no transform, cache or meta codes are seven zeros from bit 32; then a one and
+     * three zeros, five times. */
+    for (int code = 0, bit = 8 + 28 + 4 + 3; code < 5; code++, bit += 4) {
+        data[bit / 8] |= (uint8_t)(1 << bit % 8);
+    }
+    return 40;
+}
+
+static void test_same_pixels(void)
+{
+    uint8_t file[64];
+    err_detail d = {0};
+    image here = {0}, there = {0};
+    image_plan plan;
+    image_read_job job = {.data = file,
+                          .bytes = make_webp(file, 320, 200),
+                          .limits = LIMITS,
+                          .max_memory = (size_t)128 << 20,
+                          .max_wall_s = 30};
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+    CHECK_INT(plan.width, 320);
+    CHECK_INT(plan.height, 200);
+    const size_t bytes_here = plan.bytes;
+    CHECK_OK(image_reader_read(&here, &job, &plan, 64, 32, &d), d);
+    CHECK_INT(here.width, 320); /* in its own size */
+    job.program = "/proc/self/exe";
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+    CHECK(plan.bytes > bytes_here); /* the process, too */
+    CHECK_OK(image_reader_read(&there, &job, &plan, 64, 32, &d), d);
+    CHECK_INT(there.width, 64);
+    CHECK_INT(there.height, 32);
+    uint8_t *resized = malloc((size_t)64 * 32 * 3);
+    if (here.rgb && there.rgb && resized) {
+        CHECK_OK(resize_bicubic(resized, 64, 32, here.rgb, 320, 200, &d), d);
+        CHECK(memcmp(resized, there.rgb, (size_t)64 * 32 * 3) == 0);
+    }
+    free(resized);
+    image_deinit(&here);
+    image_deinit(&there);
+}
+
+/* A file of every format and kind: decoded there as here. */
+static void test_files(void)
+{
+    static const char *const NAMES[] = {"lossy.webp",   "alpha_lossless.webp", "exif6.webp", "animated.webp",
+                                        "animated.gif", "alpha.tif",           "exif6.tif",  "palette.bmp"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        char path[512];
+        bytes file;
+        err_detail d = {0};
+        image here = {0}, there = {0};
+        image_plan plan;
+        snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/tests/data/images/%s", NAMES[i]);
+        bytes_init(&file, 1 << 20);
+        CHECK_OK(file_read(&file, path, &d), d);
+        const image_read_job job = {.data = (const uint8_t *)file.data,
+                                    .bytes = file.len,
+                                    .limits = LIMITS,
+                                    .max_memory = (size_t)128 << 20,
+                                    .max_wall_s = 30,
+                                    .program = "/proc/self/exe"};
+        CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+        CHECK_OK(image_decode(&here, job.data, job.bytes, &LIMITS, &d), d);
+        CHECK_OK(image_reader_read(&there, &job, &plan, plan.width, plan.height, &d), d);
+        CHECK_INT(here.width, plan.width);
+        CHECK_INT(here.height, plan.height);
+        if (here.rgb && there.rgb) {
+            CHECK(memcmp(here.rgb, there.rgb, (size_t)here.width * (size_t)here.height * 3) == 0);
+        }
+        image_deinit(&here);
+        image_deinit(&there);
+        bytes_deinit(&file);
+    }
+}
+
+static void test_errors(void)
+{
+    uint8_t file[64];
+    err_detail d = {0};
+    image img = {0};
+    image_plan plan;
+    image_read_job job = {.data = file,
+                          .bytes = make_webp(file, 8000, 8000),
+                          .limits = LIMITS,
+                          .max_memory = (size_t)64 << 20,
+                          .max_wall_s = 30,
+                          .program = "/proc/self/exe"};
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+    CHECK(plan.bytes <= (size_t)128 << 20);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    CHECK_INT(image_reader_read(&img, &job, &plan, 64, 64, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "image_too_large");
+    CHECK(strstr(d.text, "40 bytes") && strstr(d.text, "8000 x 8000") && strstr(d.text, "64 MiB"));
+    CHECK(!img.rgb);
+#endif
+    job.bytes = make_webp(file, 320, 200);
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+    file[25] |= 0xff; /* no such transform */
+    CHECK_INT(image_reader_read(&img, &job, &plan, 64, 64, &d), ERR_CORRUPT);
+    CHECK_STR(d.name, "image_parse_error");
+    CHECK(strstr(d.text, "WebP") != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], VIDEO_WORKER_COMMAND) == 0) {
+        return video_worker_main();
+    }
+    test_same_pixels();
+    test_files();
+    test_errors();
+    CHECK_DONE();
+}

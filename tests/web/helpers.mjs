@@ -1,0 +1,137 @@
+/** What the browser tests share: Chromium, a page that notes every fault, and the ways a person
+ * acts on it. */
+import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const here = dirname(fileURLToPath(import.meta.url));
+export const SAMPLES = join(here, 'fixtures');
+/** How long a test waits for anything: nobody waits that long unless it is broken or the machine is
+ * very busy. */
+const PATIENCE_MS = Number(process.env.PARLEY_PATIENCE_MS ?? 120_000);
+export const DESKTOP = { width: 1280, height: 800 };
+export const PHONE = { width: 390, height: 844 };
+
+export function launch() {
+    return chromium.launch({
+        executablePath: process.env.PARLEY_CHROMIUM ?? '/usr/bin/chromium',
+        args: [
+            '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+            '--disable-component-update', '--disable-sync',
+        ],
+    });
+}
+
+/**
+ * A fresh browser profile with the chat open. Faults are gathered in `faults`: script errors,
+ * policy violations and requests to anywhere but the server; `done()` asserts that there are none
+ * and closes it.
+ *
+ * @param {import('playwright-core').Browser} browser @param {string} url
+ * @param {import('playwright-core').BrowserContextOptions & {phone?: boolean}} [options]
+ */
+export async function openChat(browser, url, { phone = false, ...options } = {}) {
+    const context = await browser.newContext({
+        viewport: phone ? PHONE : DESKTOP,
+        hasTouch: phone,
+        isMobile: phone,
+        reducedMotion: 'reduce',
+        ...options,
+    });
+    context.setDefaultTimeout(PATIENCE_MS);
+    const faults = [];
+    await context.addInitScript(() => {
+        document.addEventListener('securitypolicyviolation', (event) =>
+            console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`),
+        );
+    });
+    const page = await context.newPage();
+    watch(page, url, faults);
+    await page.goto(url);
+    await page.locator('chat-composer textarea').waitFor();
+    const done = async () => {
+        assert.deepEqual(faults, []);
+        await context.close();
+    };
+    return { page, context, faults, done };
+}
+
+/** @param {import('playwright-core').Page} page @param {string} url @param {string[]} faults */
+export function watch(page, url, faults) {
+    page.on('pageerror', (error) => faults.push(`script error: ${error.stack}`));
+    page.on('console', (message) => {
+        const text = message.text();
+        if (message.type() !== 'error' || /Failed to load resource|WebSocket connection|net::ERR_/.test(text)) return;
+        faults.push(`console: ${text}`);
+    });
+    page.on('request', (request) => {
+        const target = request.url();
+        if (!target.startsWith(url) && !/^(data|blob):/.test(target)) faults.push(`request left the page: ${target}`);
+    });
+    page.on('popup', () => faults.push('a window was opened'));
+    page.on('dialog', (dialog) => {
+        faults.push(`a dialog was opened: ${dialog.message()}`);
+        dialog.dismiss();
+    });
+}
+
+/** @param {import('playwright-core').Page} page @param {string} text */
+export async function send(page, text) {
+    await page.getByLabel('Your message').fill(text);
+    await page.getByRole('button', { name: 'Send' }).click();
+}
+
+/** The last answer's text, once it is finished. @param {import('playwright-core').Page} page */
+export async function lastAnswer(page) {
+    const answer = page.locator('chat-message .answer').last();
+    await page.waitForFunction(() => {
+        const all = document.querySelectorAll('chat-message .answer');
+        return all.length > 0 && all[all.length - 1].getAttribute('aria-busy') === 'false';
+    });
+    return (await answer.locator('> .prose').innerText()).trim();
+}
+
+/** Waits until the server's state satisfies a condition. @param {() => any} condition */
+export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
+    const end = Date.now() + ms;
+    while (!(await condition())) {
+        if (Date.now() > end) throw new Error(`timed out waiting for ${what}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+}
+
+/** Drops or pastes files: builds a DataTransfer in the page, as a real drop cannot be made from
+ * outside. */
+export async function transfer(page, selector, type, files) {
+    await page.evaluate(
+        ({ selector, type, files }) => {
+            const data = new DataTransfer();
+            for (const { name, mime, base64 } of files) {
+                const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+                data.items.add(new File([bytes], name, { type: mime }));
+            }
+            const target = document.querySelector(selector);
+            const event =
+                type === 'paste'
+                    ? new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+                    : new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
+            target.dispatchEvent(event);
+        },
+        { selector, type, files },
+    );
+}
+
+/** Runs in the page: puts a conversation of 2,000 messages into the history. */
+export async function keepLong() {
+    const base = document.baseURI;
+    const { History } = await import(new URL('js/state/history.js', base).href);
+    const { addMessage, newConversation } = await import(new URL('js/state/store.js', base).href);
+    const conversation = newConversation();
+    for (let i = 0; i < 1000; i += 1) {
+        addMessage(conversation, { role: 'user', parent: conversation.head, text: `Question ${i}` });
+        addMessage(conversation, { role: 'assistant', parent: conversation.head, text: `Answer **${i}**\n\n- one\n- two\n\n\`\`\`js\nlet x = ${i};\n\`\`\`` });
+    }
+    await (await History.open()).save(conversation);
+    return conversation.id;
+}

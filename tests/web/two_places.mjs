@@ -1,0 +1,383 @@
+/**
+ * The same chats in two places at once: two tabs of one browser, or two browsers whose chats the
+ * server keeps. Random operations in either and in both at the same moment; a model says what must
+ * be there, and in the end both show the same.
+ *
+ *     node tests/web/two_places.mjs [operations] [seed] [tabs|browsers]     1000, 1, both
+ *
+ * The sample that two_places.test.mjs plays is the same with fewer operations. Needs parley_fake
+ * beside PARLEY_BIN.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { launch, openChat, until, watch } from './helpers.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const program = join(dirname(process.env.PARLEY_BIN ?? join(root, 'build/parley')), 'parley_fake');
+export const skip = existsSync(program) ? false : `there is no ${program}`;
+const CHECK_EVERY = 50;
+const MAX_CHATS = 8;
+
+/** Numbers that a seed decides: below `n`. */
+function dice(seed) {
+    let a = seed >>> 0;
+    return (n) => {
+        a = (a + 0x6d2b79f5) >>> 0;
+        let t = Math.imul(a ^ (a >>> 15), a | 1);
+        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+        return ((t ^ (t >>> 14)) >>> 0) % n;
+    };
+}
+
+// ---- in the page ----
+
+/** One operation as a person does it; resolves with what it made, null where the page offers
+ * nothing to do it with. */
+async function act({ kind, pick, text, here }) {
+    const { chat } = document.querySelector('parley-app');
+    const { current, list } = chat;
+    const shown = [];
+    for (let m = current.messages[current.head]; m; m = current.messages[m.parent]) shown.unshift(m);
+    const any = (all) => all[pick % all.length];
+    const entry = here ? list.find(({ id }) => id === here) : list.length ? any(list) : null;
+    const made = (before) => Object.values(current.messages).filter(({ id }) => !before.has(id)).map(({ id, parent, role, text: words }) => ({ id, parent, role, text: words }));
+    const before = new Set(Object.keys(current.messages));
+    const questions = shown.filter(({ role }) => role === 'user');
+    const answers = shown.filter(({ role, status }) => role === 'assistant' && status !== 'streaming');
+    switch (kind) {
+        case 'ask':
+            if (chat.busy) {
+                chat.enqueue(text, []);
+                return { chat: current.id, waits: [text] };
+            }
+            chat.send(text, []);
+            break;
+        case 'edit':
+            if (chat.busy || !questions.length) return null;
+            chat.editQuestion(any(questions).id, text, []);
+            break;
+        case 'again':
+            if (chat.busy || !answers.length) return null;
+            chat.regenerate(any(answers).id);
+            break;
+        case 'words':
+            if (chat.busy || !answers.length) return null;
+            chat.editAnswer(any(answers).id, text);
+            break;
+        case 'branch': {
+            const others = Object.values(current.messages).filter((m) => shown.some((one) => one !== m && one.parent === m.parent && one.role === m.role));
+            if (!others.length) return null;
+            chat.show(any(others));
+            return { chat: current.id };
+        }
+        case 'rename':
+            if (!entry) return null;
+            await chat.rename(entry.id, text);
+            return { chat: entry.id, title: text };
+        case 'delete':
+            if (!entry) return null;
+            {
+                // What is seen is deleted knowingly; a chat that is not in memory is read first.
+                const live = chat.live.get(entry.id);
+                const saw = live ? [...Object.keys(live.messages), ...(live.queue ?? []).map((one) => one.text)] : null;
+                const hear = ({ detail }) => {
+                    if (detail.undo) window.undo = { chat: entry.id, run: detail.undo };
+                };
+                chat.addEventListener('notice', hear);
+                await chat.remove(entry.id);
+                chat.removeEventListener('notice', hear);
+                return { chat: entry.id, deleted: true, saw };
+            }
+        case 'undo': {
+            const { undo } = window;
+            if (!undo) return null;
+            delete window.undo;
+            await undo.run();
+            return { chat: undo.chat, restored: true };
+        }
+        case 'switch':
+            if (!entry) return null;
+            location.hash = `#/c/${entry.id}`;
+            return { chat: entry.id };
+        case 'new':
+            chat.newChat();
+            return null;
+        case 'stop':
+            if (chat.busy) chat.stop();
+            return null;
+    }
+    return { chat: current.id, made: made(before) };
+}
+
+/** All that this place has kept, and what it shows. */
+async function look() {
+    const app = document.querySelector('parley-app');
+    const { chat } = app;
+    const whole = ({ id, title, head, messages, queue }) => ({
+        id, title, head, queue: (queue ?? []).map(({ text }) => text),
+        messages: Object.fromEntries(Object.values(messages).map(({ id: name, parent, role, text, status }) => [name, { parent, role, text, status }]).sort(([a], [b]) => (a < b ? -1 : 1))),
+    });
+    const kept = {};
+    for (const { id } of await chat.history.list()) {
+        const one = await chat.history.load(id);
+        if (one) kept[id] = whole(one);
+    }
+    await app.updateComplete;
+    return {
+        kept,
+        list: Object.fromEntries(chat.list.map(({ id, title }) => [id, title])),
+        rows: [...document.querySelectorAll('.chat-list .entry-title')].map((one) => one.textContent).sort(),
+        current: chat.current.head ? whole(chat.current) : null,
+        questions: [...document.querySelectorAll('chat-message .question .bubble')].map((one) => one.textContent),
+        running: chat.runs.size + [...(chat.history.writes?.keys() ?? [])].length,
+    };
+}
+
+/** The exported file, as text. */
+async function exported() {
+    const { toJson } = await import(new URL('js/state/transfer.js', document.baseURI).href);
+    return toJson(await document.querySelector('parley-app').chat.all());
+}
+
+// ---- outside ----
+
+/** Whether one of the operations deleted this knowingly. */
+const isErased = (results, chat, what) => results.some((one) => one.deleted && one.chat === chat && (!one.saw || one.saw.includes(what)));
+
+/** What must be there. */
+class Model {
+    constructor() {
+        /** @type {Map<string, {titles: Set<string>, messages: Map<string, any>}>} */
+        this.chats = new Map();
+        /** Deleted chats as they were, by the place that can take them back. */
+        this.gone = new Map();
+        this.stayed = 0;
+        this.anew = 0;
+    }
+
+    chat(id) {
+        if (!this.chats.has(id)) this.chats.set(id, { titles: new Set(), messages: new Map() });
+        return this.chats.get(id);
+    }
+
+    /** @param {any[]} results of operations at one moment @param {Record<string, any>} kept */
+    note(results, kept) {
+        for (const { chat, made = [] } of results) for (const message of made) this.chat(chat).messages.set(message.id, message);
+        for (const { chat, deleted, place } of results) {
+            if (!deleted || !this.chats.has(chat)) continue;
+            const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]).filter((one) => !isErased(results, chat, one.id ?? one));
+            if (!(chat in kept)) {
+                assert.deepEqual(fresh, [], `a chat was deleted with what was written to it at the same moment: ${chat}`);
+                this.gone.set(`${place} ${chat}`, this.chats.get(chat));
+                this.chats.delete(chat);
+            } else if (results.some((other) => other.chat === chat && (other.made || other.waits || other.restored))) {
+                // Kept or made anew by who wrote to it: that and what it stands on must be there.
+                this.anew += 1;
+                const { messages } = kept[chat];
+                for (const { id } of fresh.filter((one) => one.id)) for (let at = id; at; at = messages[at].parent) assert.ok(messages[at], `lost: ${at} of ${chat}`);
+                for (const id of this.chats.get(chat).messages.keys()) if (!messages[id]) this.chats.get(chat).messages.delete(id);
+            } else this.stayed += 1;
+        }
+        for (const { chat, restored, place } of results) {
+            // Taken back and deleted again at the same moment: either may have been the last.
+            if (!(chat in kept) && results.some((one) => one.deleted && one.chat === chat)) continue;
+            const gone = restored && this.gone.get(`${place} ${chat}`);
+            for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
+            if (restored && chat in kept) this.chat(chat).titles = new Set(); // as it was named there
+        }
+        const renamed = results.filter(({ title }) => title);
+        for (const { chat } of renamed) if (chat in kept) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
+    }
+
+    /** @param {Record<string, any>} kept */
+    check(kept) {
+        for (const [id, { titles, messages }] of this.chats) {
+            const chat = kept[id];
+            assert.ok(chat, `the chat ${id} is lost`);
+            assert.ok(!titles.size || titles.has(chat.title), `${id} is named ${chat.title}, not ${[...titles]}`);
+            for (const { id: name, parent, role, text } of messages.values()) {
+                const message = chat.messages[name];
+                assert.ok(message, `the message ${name} (${role}: ${text}) of ${id} is lost`);
+                assert.deepEqual([message.parent, message.role], [parent, role]);
+                if (role === 'user' || text.startsWith('words ')) assert.equal(message.text, text);
+            }
+            for (const message of Object.values(chat.messages)) {
+                assert.ok(message.parent === null || chat.messages[message.parent], `${id} has a message without its parent`);
+                assert.match(message.status, /^(done|stopped)$/);
+            }
+            assert.deepEqual(chat.queue, []);
+        }
+        assert.deepEqual(Object.keys(kept).sort(), [...this.chats.keys()].sort());
+    }
+}
+
+async function startServer(history) {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-places-'));
+    const child = spawn(program, ['--ui-dir', join(root, 'web'), ...(history ? ['--history', join(folder, 'chats')] : [])]);
+    let out = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (out += data));
+    await until(() => /port (\d+)/.test(out), 'the server to listen');
+    const stop = async () => {
+        const exited = new Promise((resolve) => child.on('exit', resolve));
+        child.kill();
+        await exited;
+        rmSync(folder, { recursive: true, force: true });
+    };
+    return { url: `http://127.0.0.1:${/port (\d+)/.exec(out)[1]}/`, stop };
+}
+
+/**
+ * @param {{history: boolean, operations: number, seed: number, log?: (text: string) => void}} options
+ *   history: the server keeps the chats, and the places are two browsers; otherwise they are tabs
+ */
+export async function play({ history, operations, seed, log = () => {} }) {
+    const server = await startServer(history);
+    const browser = await launch();
+    const first = await openChat(browser, server.url);
+    const { faults } = first;
+    const second = history ? await openChat(browser, server.url) : { page: await first.context.newPage(), faults };
+    if (!history) {
+        watch(second.page, server.url, faults);
+        await second.page.goto(server.url);
+    }
+    const pages = [first.page, second.page];
+    for (const page of pages) await page.locator('chat-composer textarea').waitFor();
+    const model = new Model();
+    const roll = dice(seed);
+    const waiting = new Map();
+    const waited = new Set();
+    const done = {};
+    let last = [];
+
+    /** Until both places show the same, and nothing is under way; then what is kept is held against
+     * the model. */
+    const check = async () => {
+        let a, b;
+        const equal = async () => {
+            [a, b] = await Promise.all(pages.map((page) => page.evaluate(look)));
+            const isShown = ({ current, kept, list, rows, questions }) => {
+                const names = Object.fromEntries(Object.entries(kept).map(([id, { title }]) => [id, title]));
+                const path = [];
+                for (let m = current?.messages[current.head]; m; m = current.messages[m.parent]) if (m.role === 'user') path.unshift(m.text);
+                return same(list, names) && same(rows, Object.values(names).sort()) && same(questions, path) && (!current || same(current, kept[current.id]));
+            };
+            return !a.running && !b.running && same(a.kept, b.kept) && isShown(a) && isShown(b);
+        };
+        await until(equal, 'both places to show the same', 30_000).catch((error) => {
+            log(JSON.stringify([a, b], null, 1));
+            throw error;
+        });
+        for (const [text, chat] of waiting) {
+            const asked = Object.entries(a.kept[chat]?.messages ?? {}).filter(([, message]) => message.text === text);
+            const isStill = a.kept[chat]?.queue.includes(text);
+            if (isStill || !a.kept[chat]) continue;
+            assert.equal(asked.length, 1, `asked ${asked.length} times: ${text}`);
+            waiting.delete(text);
+        }
+        for (const [id, { messages }] of Object.entries(a.kept)) if (Object.values(messages).some(({ text }) => waited.has(text))) model.chat(id); // a waiting question brings its chat back
+        model.check(a.kept);
+        return a;
+    };
+    const kept = async () => (await pages[0].evaluate(look)).kept;
+
+    const operate = async (place, here = '') => {
+        const kinds = here ? ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'delete', 'delete'] : ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
+        let kind = kinds[roll(kinds.length)];
+        if (kind === 'new' && model.chats.size >= MAX_CHATS) kind = 'delete';
+        const number = Object.values(done).reduce((sum, n) => sum + n, 0);
+        const long = roll(3) === 0 ? '!len=40 !delay=25 ' : '';
+        done[kind] = (done[kind] ?? 0) + 1;
+        const action = { kind, pick: roll(1 << 20), text: `${kind === 'ask' || kind === 'edit' ? long : ''}${kind} ${number} of ${seed}`, here };
+        const page = pages[place];
+        last = [...last.slice(-12), [place, action]];
+        if (kind !== 'reload') {
+            const result = await page.evaluate(act, action);
+            return result && { ...result, place };
+        }
+        await page.reload();
+        await page.locator('chat-composer textarea').waitFor();
+        return null;
+    };
+
+    try {
+        for (let n = 0, checked = 0; n < operations; ) {
+            const both = roll(3) === 0 && n + 1 < operations;
+            const places = both ? [0, 1] : [roll(2)];
+            const meet = both && model.chats.size && roll(2) === 0 ? [...model.chats.keys()][roll(model.chats.size)] : '';
+            if (meet) await Promise.all(pages.map((page) => page.evaluate((id) => document.querySelector('parley-app').chat.open(id), meet)));
+            const results = (await Promise.all(places.map((place) => operate(place, meet)))).filter(Boolean);
+            n += places.length;
+            for (const { waits = [], chat } of results) for (const text of waits) waiting.set(text, chat), waited.add(text);
+            let now = {};
+            if (results.some(({ made, deleted, restored, title }) => made || deleted || restored || title)) {
+                // What was acknowledged is kept: seen from the other place too.
+                const isKept = async () => {
+                    now = await kept();
+                    return results.every(({ chat, made = [] }) => made.every(({ id }) => now[chat]?.messages[id] || (!(chat in now) && isErased(results, chat, id))));
+                };
+                await until(isKept, `${JSON.stringify(results)} to be kept`, 30_000);
+                model.note(results, now);
+            }
+            if (n - checked >= CHECK_EVERY || n >= operations) {
+                // What waits behind a stopped answer is the user's to send: here it is taken away.
+                await settle(pages);
+                for (const [id, one] of Object.entries((await check()).kept)) for (const [name, message] of Object.entries(one.messages)) model.chat(id).messages.set(name, { id: name, ...message });
+                checked = n;
+                log(`${n} operations, ${model.chats.size} chats`);
+            }
+        }
+        const file = (await Promise.all(pages.map((page) => page.evaluate(exported)))).map((text) => JSON.parse(text).chats);
+        for (const chats of file) {
+            assert.deepEqual(chats.map(({ id }) => id).sort(), [...model.chats.keys()].sort());
+            for (const { id, messages } of chats) for (const name of model.chats.get(id).messages.keys()) assert.ok(messages.some((one) => one.id === name), `${name} is not in the export`);
+        }
+        assert.deepEqual(faults, []);
+        const messages = [...model.chats.values()].reduce((sum, one) => sum + one.messages.size, 0);
+        return { operations, done, chats: model.chats.size, messages, stayed: model.stayed, anew: model.anew };
+    } catch (error) {
+        log(`seed ${seed}, the last operations: ${JSON.stringify(last)}`);
+        throw error;
+    } finally {
+        await browser.close();
+        await server.stop();
+    }
+}
+
+/** Waits for every answer, and sends no more: a question behind a stopped answer waits for the
+ * user. */
+async function settle(pages) {
+    const quiet = async () => {
+        const busy = await Promise.all(pages.map((page) => page.evaluate(() => {
+            const { chat } = document.querySelector('parley-app');
+            for (const entry of chat.busy ? [] : chat.queue) chat.sendQueued(entry);
+            return chat.runs.size > 0 || chat.busy;
+        })));
+        return !busy.some(Boolean);
+    };
+    await until(quiet, 'the answers to end', 60_000);
+    // An answer of a chat that nobody shows goes on when it is shown.
+    for (const { id } of await pages[0].evaluate(() => document.querySelector('parley-app').chat.list)) {
+        const [page] = pages;
+        const isOpen = await page.evaluate(async (name) => {
+            location.hash = `#/c/${name}`;
+            return document.querySelector('parley-app').chat.open(name);
+        }, id);
+        if (isOpen) await until(quiet, 'the answers of a chat to end', 60_000);
+    }
+}
+
+const same = (a, b) => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
+const sorted = (one) => (one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => [key, sorted(value)])) : one);
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+    const [operations = '1000', seed = '1', form = ''] = process.argv.slice(2);
+    for (const history of form ? [form === 'browsers'] : [false, true]) {
+        const begun = Date.now();
+        const result = await play({ history, operations: Number(operations), seed: Number(seed), log: console.log });
+        console.log(history ? 'two browsers:' : 'two tabs:', JSON.stringify(result), `${Math.round((Date.now() - begun) / 1000)} s`);
+    }
+}

@@ -1,0 +1,587 @@
+#include "text/grammar/grammar.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "text/grammar/grammar_private.h"
+
+err_code grammar_create(grammar **out, work_count *work, err_detail *detail)
+{
+    grammar *g = calloc(1, sizeof *g);
+    *out = NULL;
+    if (!g || !(g->arena = arena_create(LIMIT_GRAMMAR_BYTES))) {
+        free(g);
+        return err_set(detail, ERR_NOMEM, "no memory for a grammar");
+    }
+    g->work = work;
+    (void)grammar_choice(g, NULL, 0);   /* GRAMMAR_NEVER */
+    (void)grammar_sequence(g, NULL, 0); /* GRAMMAR_EMPTY */
+    *out = g;
+    return ERR_OK;
+}
+
+void grammar_destroy(grammar *g)
+{
+    if (!g) {
+        return;
+    }
+    for (size_t i = 0; i < g->n_automata; i++) {
+        dfa_free(g->automata[i]);
+        free(g->automata[i]);
+    }
+    free(g->automata);
+    free(g->nodes);
+    arena_destroy(g->arena);
+    free(g);
+}
+
+arena *grammar_arena(grammar *g)
+{
+    return g->arena;
+}
+
+work_count *grammar_work(grammar *g)
+{
+    return g->work;
+}
+
+/* ---- building ---- */
+
+enum { NODE_STEPS = 10 };
+
+static int32_t add_node(grammar *g, grammar_node node)
+{
+    if (g->n_nodes == LIMIT_GRAMMAR_NODES || !work_do(g->work, NODE_STEPS)) {
+        g->too_big = true;
+        return GRAMMAR_NEVER;
+    }
+    if (g->n_nodes == g->cap) {
+        const int32_t cap = g->cap ? g->cap * 2 : 64;
+        grammar_node *nodes = realloc(g->nodes, (size_t)cap * sizeof *nodes);
+        if (!nodes) {
+            g->failed = true;
+            return GRAMMAR_NEVER;
+        }
+        g->nodes = nodes;
+        g->cap = cap;
+    }
+    g->nodes[g->n_nodes] = node;
+    return g->n_nodes++;
+}
+
+static int32_t add_text(grammar *g, const char *text, size_t len, bool marker)
+{
+    const char *copy = len ? arena_strdup(g->arena, text, len) : NULL;
+    if (len && !copy) {
+        g->too_big = true;
+        return GRAMMAR_NEVER;
+    }
+    return len ? add_node(
+                     g, (grammar_node){.kind = NODE_TEXT, .marker = marker, .n = (int32_t)len, .text = copy})
+               : GRAMMAR_EMPTY;
+}
+
+int32_t grammar_text(grammar *g, const char *text, size_t len)
+{
+    return add_text(g, text, len, false);
+}
+
+int32_t grammar_marker(grammar *g, const char *text, size_t len)
+{
+    return add_text(g, text, len, true);
+}
+
+int32_t grammar_automaton(grammar *g, dfa *d)
+{
+    dfa *owned = malloc(sizeof *owned);
+    if (owned && g->n_automata == g->cap_automata) {
+        const size_t cap = g->cap_automata ? g->cap_automata * 2 : 16;
+        dfa **automata = realloc(g->automata, cap * sizeof(*automata));
+        g->automata = automata ? automata : g->automata;
+        g->cap_automata = automata ? cap : g->cap_automata;
+    }
+    if (!owned || g->n_automata == g->cap_automata) {
+        free(owned);
+        dfa_free(d);
+        g->failed = true;
+        return GRAMMAR_NEVER;
+    }
+    *owned = *d;
+    *d = (dfa){0};
+    g->automata[g->n_automata++] = owned;
+    g->automata_bytes += (size_t)owned->n_states * (size_t)owned->n_classes * sizeof *owned->next;
+    g->too_big = g->too_big || g->automata_bytes > LIMIT_GRAMMAR_BYTES;
+    return owned->n_states ? add_node(g, (grammar_node){.kind = NODE_DFA, .automaton = owned})
+                           : GRAMMAR_NEVER;
+}
+
+int32_t grammar_string(grammar *g, int32_t min_chars, int32_t max_chars)
+{
+    return min_chars > max_chars
+               ? GRAMMAR_NEVER
+               : add_node(g, (grammar_node){.kind = NODE_STRING, .min = min_chars, .max = max_chars});
+}
+
+static int32_t add_list(grammar *g, node_kind kind, const int32_t *items, size_t n)
+{
+    int32_t *copy = n ? arena_alloc(g->arena, n * sizeof *copy) : NULL;
+    if (n && !copy) {
+        g->too_big = true;
+        return GRAMMAR_NEVER;
+    }
+    if (n) {
+        memcpy(copy, items, n * sizeof *copy);
+    }
+    return add_node(g, (grammar_node){.kind = kind, .n = (int32_t)n, .items = copy});
+}
+
+int32_t grammar_sequence(grammar *g, const int32_t *items, size_t n)
+{
+    return n == 1 ? items[0] : add_list(g, NODE_SEQUENCE, items, n);
+}
+
+int32_t grammar_choice(grammar *g, const int32_t *items, size_t n)
+{
+    return n == 1 ? items[0] : add_list(g, NODE_CHOICE, items, n);
+}
+
+int32_t grammar_repeat(grammar *g, int32_t first, int32_t again, int32_t min, int32_t max)
+{
+    if (max == 0 || min > max) {
+        return min > max ? GRAMMAR_NEVER : GRAMMAR_EMPTY;
+    }
+    const int32_t items[] = {first, again};
+    const int32_t node = add_list(g, NODE_REPEAT, items, 2);
+    if (node != GRAMMAR_NEVER) {
+        g->nodes[node].min = min;
+        g->nodes[node].max = max;
+    }
+    return node;
+}
+
+/* Runs n, whose end is NFA_END, into a node; a failure sticks. */
+static int32_t add_nfa(grammar *g, nfa *n)
+{
+    dfa d;
+    const err_code err = nfa_determinize(n, &d, "a part", NULL);
+    g->too_big = g->too_big || err == ERR_LIMIT;
+    g->failed = g->failed || (err != ERR_OK && err != ERR_LIMIT);
+    return err == ERR_OK ? grammar_automaton(g, &d) : GRAMMAR_NEVER;
+}
+
+int32_t grammar_space(grammar *g)
+{
+    enum { SPACES = 32, TABS = 12 };
+    if (g->space) {
+        return g->space;
+    }
+    nfa n;
+    nfa_init(&n, g->work);
+    nfa_link(&n, NFA_START, NFA_END, NFA_SKIP);
+    nfa_add_char(&n, NFA_START, NFA_END, ' ', ' ', CHARS_RAW);
+    const int32_t line = nfa_state(&n);
+    nfa_add_char(&n, NFA_START, line, '\n', '\n', CHARS_RAW);
+    nfa_link(&n, line, NFA_END, NFA_SKIP);
+    for (int32_t kind = 0; kind < 2; kind++) {
+        const uint32_t c = kind ? '\t' : ' ';
+        for (int32_t i = 0, from = line; i < (kind ? TABS : SPACES); i++) {
+            const int32_t to = nfa_state(&n);
+            nfa_add_char(&n, from, to, c, c, CHARS_RAW);
+            nfa_link(&n, to, NFA_END, NFA_SKIP);
+            from = to;
+        }
+    }
+    g->space = add_nfa(g, &n);
+    return g->space;
+}
+
+/* The states are how much of `end` the last characters spell, as in Knuth, Morris and Pratt's
+ * search. */
+int32_t grammar_until(grammar *g, const char *end)
+{
+    const int32_t len = (int32_t)strlen(end);
+    if (g->until && strcmp(g->until, end) == 0) {
+        return g->until_node;
+    }
+    int32_t *states = malloc(((size_t)len + 1) * sizeof *states);
+    if (!states) {
+        g->failed = true;
+        return GRAMMAR_NEVER;
+    }
+    nfa n;
+    nfa_init(&n, g->work);
+    for (int32_t i = 0; i <= len; i++) {
+        states[i] = i == 0 ? NFA_START : i == len ? NFA_END : nfa_state(&n);
+    }
+    for (int32_t i = 0; i < len; i++) {
+        nfa_add_char(&n, states[i], NFA_START, 0x80, 0x10ffff, CHARS_RAW);
+        for (int32_t c = 1; c < 0x80; c++) {
+            int32_t k = i + 1; /* the longest beginning of `end` that end[0..i) and c end with */
+            while (k > 0 && (end[k - 1] != (char)c || memcmp(end, end + i + 1 - k, (size_t)k - 1) != 0)) {
+                k--;
+            }
+            nfa_add_char(&n, states[i], states[k], (uint32_t)c, (uint32_t)c, CHARS_RAW);
+        }
+    }
+    free(states);
+    const int32_t node = add_nfa(g, &n);
+    if (node != GRAMMAR_NEVER) {
+        g->nodes[node].marker = true;
+        g->until = arena_strdup(g->arena, end, (size_t)len);
+        g->until_node = node;
+    }
+    return node;
+}
+
+int32_t grammar_hole(grammar *g)
+{
+    return add_list(g, NODE_CHOICE, NULL, 0);
+}
+
+void grammar_fill(grammar *g, int32_t hole, int32_t node)
+{
+    int32_t *item = arena_alloc(g->arena, sizeof *item);
+    if (!item) {
+        g->too_big = true;
+        return;
+    }
+    *item = node;
+    if (hole > GRAMMAR_EMPTY) { /* else the hole itself had no room */
+        g->nodes[hole].items = item;
+        g->nodes[hole].n = 1;
+    }
+}
+
+/* ---- JSON strings ---- */
+
+enum {
+    ESCAPE = 2, /* behind a backslash */
+    HEX1,       /* behind \u */
+    HEX2_ZERO,  /* behind \u0 */
+    HEX3_ZERO,
+    HEX4_ZERO,
+    HEX2, /* two digits behind are known not to be a surrogate */
+    HEX3,
+    HEX4,
+    HEX2_D, /* behind \ud */
+    HIGH3,  /* behind \ud8, the first half of a pair */
+    HIGH4,
+    LOW_BACKSLASH,
+    LOW_U,
+    LOW1,
+    LOW2,
+    LAST1, /* bytes of a character still to come */
+    LAST2,
+    LAST3,
+    AFTER_E0,
+    AFTER_ED,
+    AFTER_F0,
+    AFTER_F4,
+};
+static_assert(AFTER_F4 + 1 == STRING_N_STATES, "every state of a string has a number below STRING_CLOSED");
+
+static bool is_hex(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+static int32_t begin_char(uint8_t c)
+{
+    if (c == '"') {
+        return STRING_CLOSED;
+    }
+    if (c == '\\') {
+        return ESCAPE;
+    }
+    if (c < 0x80) {
+        return c >= 0x20 ? STRING_INSIDE : STRING_REFUSED;
+    }
+    switch (c) {
+    case 0xe0:
+        return AFTER_E0;
+    case 0xed:
+        return AFTER_ED;
+    case 0xf0:
+        return AFTER_F0;
+    case 0xf4:
+        return AFTER_F4;
+    default:
+        return c < 0xc2 || c > 0xf4 ? STRING_REFUSED : c < 0xe0 ? LAST1 : c < 0xf0 ? LAST2 : LAST3;
+    }
+}
+
+static int32_t step_hex(int32_t state, uint8_t c)
+{
+    if (!is_hex(c)) {
+        return STRING_REFUSED;
+    }
+    const uint8_t low = c | 0x20;
+    switch (state) {
+    case HEX1:
+        return c == '0' ? HEX2_ZERO : low == 'd' ? HEX2_D : HEX2;
+    case HEX2_ZERO:
+        return c == '0' ? HEX3_ZERO : HEX3;
+    case HEX3_ZERO:
+        return c == '0' ? HEX4_ZERO : HEX4;
+    case HEX4_ZERO:
+        return c == '0' ? STRING_REFUSED : STRING_INSIDE;
+    case HEX2:
+        return HEX3;
+    case HEX3:
+        return HEX4;
+    case HEX2_D:
+        return c < '8' ? HEX3 : low > 'b' ? STRING_REFUSED : HIGH3; /* a second half alone is refused */
+    case HIGH3:
+        return HIGH4;
+    case HIGH4:
+        return LOW_BACKSLASH;
+    case LOW1:
+        return low == 'd' ? LOW2 : STRING_REFUSED;
+    case LOW2:
+        return low >= 'c' && low <= 'f' ? HEX3 : STRING_REFUSED;
+    default:
+        return STRING_INSIDE; /* HEX4 */
+    }
+}
+
+int32_t grammar_string_step(int32_t state, uint8_t c)
+{
+    const bool tail = c >= 0x80 && c <= 0xbf;
+    switch (state) {
+    case STRING_BEFORE:
+        return c == '"' ? STRING_INSIDE : STRING_REFUSED;
+    case STRING_INSIDE:
+        return begin_char(c);
+    case ESCAPE:
+        return c == 'u' ? HEX1 : c != 0 && strchr("\"\\/bfnrt", c) ? STRING_INSIDE : STRING_REFUSED;
+    case LOW_BACKSLASH:
+        return c == '\\' ? LOW_U : STRING_REFUSED;
+    case LOW_U:
+        return c == 'u' ? LOW1 : STRING_REFUSED;
+    case LAST1:
+        return tail ? STRING_INSIDE : STRING_REFUSED;
+    case LAST2:
+        return tail ? LAST1 : STRING_REFUSED;
+    case LAST3:
+        return tail ? LAST2 : STRING_REFUSED;
+    case AFTER_E0:
+        return tail && c >= 0xa0 ? LAST1 : STRING_REFUSED;
+    case AFTER_ED:
+        return tail && c < 0xa0 ? LAST1 : STRING_REFUSED;
+    case AFTER_F0:
+        return tail && c >= 0x90 ? LAST2 : STRING_REFUSED;
+    case AFTER_F4:
+        return tail && c < 0x90 ? LAST2 : STRING_REFUSED;
+    default:
+        return step_hex(state, c);
+    }
+}
+
+/* ---- finishing ---- */
+
+/* The parts of a node that its shallowest text needs. */
+static int32_t n_needed(const grammar_node *node)
+{
+    switch (node->kind) {
+    case NODE_SEQUENCE:
+    case NODE_CHOICE:
+        return node->n;
+    case NODE_REPEAT:
+        return node->min < 2 ? node->min : 2;
+    default:
+        return 0;
+    }
+}
+
+/* Nodes whose height becomes known, the lower ones first, so that each is looked at once. */
+typedef struct height_search {
+    grammar *g;
+    int32_t *first,
+        *users;       /* users[first[i]..first[i + 1]): the nodes that need node i, once for each place */
+    int32_t *missing; /* parts of a sequence or repetition whose height is not known */
+    int32_t *next;    /* the next node of the same height, -1 at the end */
+    int32_t head[LIMIT_GRAMMAR_DEPTH + 1];
+} height_search;
+
+static void found_height(height_search *h, int32_t node, int32_t height)
+{
+    if (height <= LIMIT_GRAMMAR_DEPTH && height < h->g->nodes[node].height) {
+        h->g->nodes[node].height = height;
+        h->next[node] = h->head[height];
+        h->head[height] = node;
+    }
+}
+
+/* Frames that a sequence or repetition needs whose parts are known; the last part of a sequence
+ * takes its place. */
+static int32_t height_of(const grammar *g, const grammar_node *node)
+{
+    int32_t height = 0;
+    for (int32_t i = 0; i < n_needed(node); i++) {
+        const bool stays = node->kind == NODE_REPEAT || i + 1 < node->n;
+        const int32_t h = g->nodes[node->items[i]].height + stays;
+        height = h > height ? h : height;
+    }
+    return height;
+}
+
+/* A part of `user` has become known. */
+static void told_height(height_search *h, int32_t user, int32_t part)
+{
+    const grammar_node *node = &h->g->nodes[user];
+    if (node->kind != NODE_CHOICE) {
+        if (--h->missing[user] == 0) {
+            found_height(h, user, height_of(h->g, node));
+        }
+    } else if (node->height == HEIGHT_NEVER) {
+        found_height(h, user, h->g->nodes[part].height); /* the first one known is the lowest */
+    }
+}
+
+static void list_users(height_search *h)
+{
+    const grammar *g = h->g;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        for (int32_t k = 0; k < n_needed(&g->nodes[i]); k++) {
+            h->first[g->nodes[i].items[k] + 2]++;
+        }
+    }
+    for (int32_t i = 1; i <= g->n_nodes; i++) {
+        h->first[i + 1] += h->first[i];
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        for (int32_t k = 0; k < n_needed(&g->nodes[i]); k++) {
+            h->users[h->first[g->nodes[i].items[k] + 1]++] = i;
+        }
+    }
+}
+
+/* Gives every node the frames that its shallowest text needs; false if out of memory. */
+static bool find_heights(grammar *g)
+{
+    height_search h = {.g = g};
+    size_t n_places = 0;
+    const size_t n = (size_t)g->n_nodes;
+    for (size_t i = 0; i < n; i++) {
+        n_places += (size_t)n_needed(&g->nodes[i]);
+    }
+    h.first = calloc(n + 2, sizeof *h.first);
+    h.users = malloc((n_places + 1) * sizeof *h.users);
+    h.missing = malloc(n * sizeof *h.missing);
+    h.next = malloc(n * sizeof *h.next);
+    const bool ok = h.first && h.users && h.missing && h.next;
+    if (ok) {
+        memset(h.head, 0xff, sizeof h.head);
+        list_users(&h);
+    }
+    for (int32_t i = 0; ok && i < g->n_nodes; i++) {
+        const grammar_node *node = &g->nodes[i];
+        const bool is_leaf = node->kind == NODE_TEXT || node->kind == NODE_DFA || node->kind == NODE_STRING;
+        h.missing[i] = n_needed(node);
+        g->nodes[i].height = HEIGHT_NEVER;
+        if (h.missing[i] == 0 && node->kind != NODE_CHOICE) {
+            found_height(&h, i, is_leaf);
+        }
+    }
+    for (int32_t height = 0; ok && height <= LIMIT_GRAMMAR_DEPTH; height++) {
+        while (h.head[height] >= 0) { /* more of the same height may come */
+            const int32_t part = h.head[height];
+            h.head[height] = h.next[part];
+            for (int32_t k = h.first[part]; k < h.first[part + 1]; k++) {
+                told_height(&h, h.users[k], part);
+            }
+        }
+    }
+    free(h.first);
+    free(h.users);
+    free(h.missing);
+    free(h.next);
+    return ok;
+}
+
+/* Splits the classes by a property of bytes: equal keys stay together. */
+static void split_classes(grammar *g, const uint8_t key[256])
+{
+    enum { N_KEYS = 256 };
+    int16_t number[N_KEYS * N_KEYS]; /* of each class and key that there is */
+    int32_t n = 0;
+    for (int32_t byte = 0; byte < 256; byte++) {
+        number[g->classes[byte] * N_KEYS + key[byte]] = -1;
+    }
+    for (int32_t byte = 0; byte < 256; byte++) {
+        int16_t *known = &number[g->classes[byte] * N_KEYS + key[byte]];
+        *known = *known < 0 ? (int16_t)n++ : *known;
+        g->classes[byte] = (uint8_t)*known;
+    }
+    g->n_classes = n;
+}
+
+static void find_classes(grammar *g)
+{
+    uint8_t key[256] = {0};
+    memset(g->classes, 0, sizeof g->classes);
+    g->n_classes = 1;
+    for (int32_t state = 0; state < STRING_N_STATES; state++) {
+        for (int32_t byte = 0; byte < 256; byte++) {
+            key[byte] = (uint8_t)grammar_string_step(state, (uint8_t)byte);
+        }
+        split_classes(g, key);
+    }
+    for (size_t i = 0; i < g->n_automata && g->n_classes < 256; i++) {
+        split_classes(g, g->automata[i]->classes);
+    }
+    memset(key, 0, sizeof key);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        for (int32_t k = 0; g->nodes[i].kind == NODE_TEXT && k < g->nodes[i].n; k++) {
+            key[(uint8_t)g->nodes[i].text[k]] = 1;
+        }
+    }
+    for (int32_t byte = 0, n = 0; byte < 256; byte++) { /* each byte of a text alone */
+        n += key[byte];
+        key[byte] = key[byte] ? (uint8_t)n : 0;
+    }
+    split_classes(g, key);
+}
+
+/* What follows the prompt of an answer that begins inside a think block. */
+static int32_t add_thinking(grammar *g, int32_t root)
+{
+    nfa lines;
+    nfa_init(&lines, g->work);
+    const int32_t one = nfa_state(&lines);
+    nfa_link(&lines, NFA_START, NFA_END, NFA_SKIP);
+    nfa_add_char(&lines, NFA_START, one, '\n', '\n', CHARS_RAW);
+    nfa_link(&lines, one, NFA_END, NFA_SKIP);
+    nfa_add_char(&lines, one, NFA_END, '\n', '\n', CHARS_RAW);
+    const int32_t parts[] = {grammar_until(g, "</think>"), add_nfa(g, &lines), root};
+    return grammar_sequence(g, parts, 3);
+}
+
+err_code grammar_finish(grammar *g, int32_t root, err_detail *detail)
+{
+    g->root = root;
+    g->thinking_root = add_thinking(g, root);
+    if (g->failed) {
+        return err_set(detail, ERR_NOMEM, "no memory for a grammar");
+    }
+    if (work_error(g->work) != ERR_OK) {
+        return err_set(detail, work_error(g->work), "building the grammar was ended");
+    }
+    if (g->too_big) {
+        return err_set(detail, ERR_LIMIT,
+                       "the schema is too large: its grammar would take more than %zu MiB or %d nodes",
+                       LIMIT_GRAMMAR_BYTES >> 20, LIMIT_GRAMMAR_NODES);
+    }
+    if (!find_heights(g)) {
+        return err_set(detail, ERR_NOMEM, "no memory for a grammar");
+    }
+    if (g->nodes[g->thinking_root].height > LIMIT_GRAMMAR_DEPTH) {
+        return err_set(
+            detail, ERR_INVALID,
+            "nothing can satisfy the schema: its parts contradict each other, or demand endless nesting");
+    }
+    find_classes(g);
+    return ERR_OK;
+}

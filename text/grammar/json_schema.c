@@ -1,0 +1,800 @@
+#include "text/grammar/json_schema.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "text/grammar/json_schema_private.h"
+
+/* ---- places and errors ---- */
+
+static void append_path(bytes *out, const place *at)
+{
+    if (at->up && !at->reference) {
+        append_path(out, at->up);
+    }
+    if (at->up) {
+        bytes_append_char(out, '.');
+        bytes_append_str(out, at->step);
+    }
+}
+
+err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword, err_code code,
+                       const char *format, ...)
+{
+    char why[ERR_TEXT_MAX];
+    bytes path;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    bytes_init(&path, LIMIT_VALUE_BYTES);
+    bytes_append_str(&path, c->path);
+    append_path(&path, at);
+    if (keyword) {
+        bytes_append_char(&path, '.');
+        bytes_append_str(&path, keyword);
+    }
+    code = err_set_param(c->detail, code, bytes_str(&path),
+                         code == ERR_UNSUPPORTED ? "not_supported" : "invalid_schema", "%s: %s",
+                         bytes_str(&path), why);
+    bytes_deinit(&path);
+    return code;
+}
+
+enum { PLACE_STEPS = 50 };
+
+const place *schema_place(schema_compiler *c, const place *up, const json *schema, bool same_value,
+                          const char *format, ...)
+{
+    char step[ERR_PARAM_MAX];
+    va_list args;
+    (void)work_do(c->work, PLACE_STEPS);
+    va_start(args, format);
+    const int n = vsnprintf(step, sizeof step, format, args);
+    va_end(args);
+    const size_t len = n < (int)sizeof step ? (size_t)n : sizeof step - 1;
+    place *made = arena_calloc(grammar_arena(c->g), 1, sizeof *made);
+    char *copy = made ? arena_strdup(grammar_arena(c->g), step, len) : NULL;
+    if (!copy) {
+        return NULL;
+    }
+    *made = (place){.schema = schema, .up = up, .step = copy, .same_value = same_value};
+    return made;
+}
+
+static err_code too_large(schema_compiler *c)
+{
+    return err_set_param(c->detail, ERR_LIMIT, c->path, "invalid_schema",
+                         "%s: the schema is too large: its grammar would take more than %zu MiB", c->path,
+                         LIMIT_GRAMMAR_BYTES >> 20);
+}
+
+/* One step of a JSON pointer, `~0`, `~1` and percent escapes undone; a list is indexed. */
+static const json *follow_step(const json *at, const char *step, size_t len, work_count *work)
+{
+    char name[1024];
+    size_t n = 0;
+    (void)work_do(work, len + PLACE_STEPS);
+    for (size_t i = 0; i < len && n + 1 < sizeof name; i++) {
+        unsigned byte;
+        if (step[i] == '~' && i + 1 < len) {
+            name[n++] = step[++i] == '1' ? '/' : '~';
+        } else if (step[i] == '%' && i + 2 < len && sscanf(step + i + 1, "%2x", &byte) == 1) {
+            name[n++] = (char)byte;
+            i += 2;
+        } else {
+            name[n++] = step[i];
+        }
+    }
+    name[n] = '\0';
+    if (!json_is(at, JSON_ARRAY)) {
+        return json_get(at, name);
+    }
+    char *end;
+    long index = strtol(name, &end, 10);
+    const json *item = *name && !*end ? json_child(at) : NULL;
+    while (item && index-- > 0 && work_do(work, 1)) {
+        item = json_next(item);
+    }
+    return item;
+}
+
+const json *schema_resolve(const json *root, const char *reference, work_count *work)
+{
+    const json *at = *reference == '#' ? root : NULL;
+    const char *p = reference + (*reference == '#');
+    while (at && *p == '/') {
+        const size_t len = strcspn(++p, "/");
+        at = follow_step(at, p, len, work);
+        p += len;
+    }
+    return *p ? NULL : at;
+}
+
+/* ---- conjunctions ---- */
+
+static int compare_members(const void *a, const void *b)
+{
+    const member *x = a, *y = b;
+    const uintptr_t p = (uintptr_t)x->at->schema, q = (uintptr_t)y->at->schema;
+    return p != q ? (p > q) - (p < q) : (x->done > y->done) - (x->done < y->done);
+}
+
+static bool same_members(const conjunction *a, const member *members, size_t n, bool raw)
+{
+    bool same = a->n == n && a->raw == raw;
+    for (size_t i = 0; i < n && same; i++) {
+        same = a->key[i].at->schema == members[i].at->schema && a->key[i].done == members[i].done;
+    }
+    return same;
+}
+
+/* The node of what satisfies all members, at most SCHEMA_MERGED_MAX; one that is not known yet is
+ * queued. The order of the members is that of their properties, but does not tell conjunctions
+ * apart. */
+static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool raw)
+{
+    arena *a = grammar_arena(c->g);
+    uint64_t hash = raw;
+    (void)work_do(c->work, PLACE_STEPS + 8 * n);
+    member key[SCHEMA_MERGED_MAX];
+    memcpy(key, members, n * sizeof *key);
+    qsort(key, n, sizeof *key, compare_members);
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ (uintptr_t)key[i].at->schema ^ key[i].done) * 0x100000001b3u;
+        hash ^= hash >> 31;
+    }
+    conjunction **bucket = &c->buckets[hash % (sizeof c->buckets / sizeof c->buckets[0])];
+    for (conjunction *k = *bucket; k && work_do(c->work, 2); k = k->bucket_next) {
+        if (k->hash == hash && same_members(k, key, n, raw)) {
+            return k->node;
+        }
+    }
+    conjunction *made = arena_calloc(a, 1, sizeof *made);
+    member *copy = arena_calloc(a, 2 * n + 1, sizeof *copy);
+    if (!made || !copy) {
+        return GRAMMAR_NEVER; /* the grammar is too large: its builder knows */
+    }
+    memcpy(copy, members, n * sizeof *copy);
+    memcpy(copy + n, key, n * sizeof *copy);
+    *made = (conjunction){.members = copy,
+                          .key = copy + n,
+                          .n = n,
+                          .raw = raw,
+                          .node = grammar_hole(c->g),
+                          .hash = hash,
+                          .bucket_next = *bucket};
+    *bucket = made;
+    *(c->first ? &c->last->next : &c->first) = made;
+    c->last = made;
+    return made->node;
+}
+
+/* Whether the reference of `at` to `target` begins anew with the same value: such a schema demands
+ * itself. */
+static bool is_circular(const place *at, const json *target)
+{
+    for (;; at = at->up) {
+        if (at->schema == target) {
+            return true;
+        }
+        if (!at->up || !at->same_value) {
+            return false;
+        }
+    }
+}
+
+typedef struct flat {
+    member members[SCHEMA_MERGED_MAX];
+    size_t n;
+    bool never;
+} flat;
+
+static err_code add_member(schema_compiler *c, flat *f, const place *at)
+{
+    if (!at) {
+        return too_large(c);
+    }
+    if (json_is(at->schema, JSON_BOOL)) {
+        f->never = f->never || !json_is_true(at->schema);
+        return ERR_OK;
+    }
+    if (!json_is(at->schema, JSON_OBJECT)) {
+        return schema_refuse(c, at, NULL, ERR_INVALID, "a schema must be an object, true or false");
+    }
+    (void)work_do(c->work, f->n);
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->members[i].at->schema == at->schema) {
+            return ERR_OK;
+        }
+    }
+    if (f->n == SCHEMA_MERGED_MAX) {
+        return schema_refuse(c, at, NULL, ERR_LIMIT, "more than %d schemas hold for one value",
+                             SCHEMA_MERGED_MAX);
+    }
+    f->members[f->n++] = (member){at, 0};
+    return ERR_OK;
+}
+
+static err_code add_reference(schema_compiler *c, flat *f, const place *at, const json *value)
+{
+    const char *text = json_str(value, "");
+    const json *target = schema_resolve(c->root, text, c->work);
+    if (!target) {
+        return schema_refuse(
+            c, at, "$ref", ERR_INVALID,
+            "$ref \"%.100s\" leads nowhere; it must be \"#/...\", a place in the same schema", text);
+    }
+    if (is_circular(at, target)) {
+        f->never = true;
+        return ERR_OK;
+    }
+    place *to = (place *)schema_place(c, at, target, true, "%s", text[1] ? text + 2 : "");
+    if (!to) {
+        return too_large(c);
+    }
+    for (char *p = (char *)to->step; *p; p++) {
+        *p = *p == '/' ? '.' : *p;
+    }
+    to->reference = true;
+    return add_member(c, f, to);
+}
+
+/* Adds what $ref and allOf of the members mean, until nothing is left to add. */
+static err_code flatten(schema_compiler *c, flat *f, const conjunction *from)
+{
+    f->never = false;
+    f->n = 0;
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < from->n && err == ERR_OK; i++) {
+        err = add_member(c, f, from->members[i].at);
+        if (err == ERR_OK && f->n && f->members[f->n - 1].at == from->members[i].at) {
+            f->members[f->n - 1].done = from->members[i].done;
+        }
+    }
+    for (size_t i = 0; i < f->n && err == ERR_OK; i++) {
+        const place *at = f->members[i].at;
+        const json *reference = json_get(at->schema, "$ref"), *all = json_get(at->schema, "allOf");
+        if (f->members[i].done & DONE_LINKS) {
+            continue;
+        }
+        f->members[i].done |= DONE_LINKS;
+        if (reference) {
+            err = add_reference(c, f, at, reference);
+        }
+        if (err == ERR_OK && all && (!json_is(all, JSON_ARRAY) || !json_child(all))) {
+            return schema_refuse(c, at, "allOf", ERR_INVALID, "allOf must be a list that is not empty");
+        }
+        int k = 0;
+        for (const json *v = json_child(all); v && err == ERR_OK; v = json_next(v)) {
+            err = add_member(c, f, schema_place(c, at, v, true, "allOf[%d]", k++));
+        }
+    }
+    return err;
+}
+
+/* ---- choices ---- */
+
+static err_code check_one_of(schema_compiler *c, const place *at, const json *list)
+{
+    size_t i, k;
+    if (!schema_find_overlap(&i, &k, c->root, list, c->work)) {
+        return work_error(c->work);
+    }
+    return schema_refuse(c, at, "oneOf", ERR_UNSUPPORTED,
+                         "a value could satisfy alternatives %zu and %zu of oneOf: use anyOf, or give them "
+                         "different types or different values of a required property",
+                         i, k);
+}
+
+/* Replaces a member's anyOf or oneOf by a choice of conjunctions, each with one branch more. */
+static err_code choose(schema_compiler *c, int32_t *node, const flat *f, size_t chosen, unsigned which,
+                       bool raw)
+{
+    const char *keyword = which == DONE_ANY_OF ? "anyOf" : "oneOf";
+    const place *at = f->members[chosen].at;
+    const json *list = json_get(at->schema, keyword);
+    const size_t n = json_is(list, JSON_ARRAY) ? json_len(list) : 0;
+    if (n == 0) {
+        return schema_refuse(c, at, keyword, ERR_INVALID, "%s must be a list that is not empty", keyword);
+    }
+    c->n_branches += n < LIMIT_SCHEMA_BRANCHES ? (int32_t)n : LIMIT_SCHEMA_BRANCHES;
+    if (c->n_branches > LIMIT_SCHEMA_BRANCHES || f->n == SCHEMA_MERGED_MAX) {
+        return schema_refuse(c, at, keyword, ERR_LIMIT, "all alternatives multiplied out are more than %d",
+                             LIMIT_SCHEMA_BRANCHES);
+    }
+    err_code err = which == DONE_ONE_OF ? check_one_of(c, at, list) : ERR_OK;
+    int32_t *nodes = arena_calloc(grammar_arena(c->g), n, sizeof *nodes);
+    member members[SCHEMA_MERGED_MAX];
+    size_t i = 0;
+    for (const json *v = json_child(list); v && err == ERR_OK && nodes; v = json_next(v), i++) {
+        memcpy(members, f->members, f->n * sizeof *members);
+        members[chosen].done |= which;
+        members[f->n] = (member){schema_place(c, at, v, true, "%s[%zu]", keyword, i), 0};
+        nodes[i] = members[f->n].at ? node_of(c, members, f->n + 1, raw) : GRAMMAR_NEVER;
+    }
+    *node = nodes && err == ERR_OK ? grammar_choice(c->g, nodes, n) : GRAMMAR_NEVER;
+    return err;
+}
+
+/* ---- arrays ---- */
+
+/* What one member says of a list's items. */
+typedef struct item_rules {
+    const json **prefix; /* [n] of the first ones */
+    size_t n;
+    const json *others; /* or NULL */
+    const char *name;   /* of the keyword that says it */
+} item_rules;
+
+static err_code read_item_rules(schema_compiler *c, item_rules *r, const json *schema)
+{
+    const json *items = json_get(schema, "items"), *prefix = json_get(schema, "prefixItems");
+    *r = (item_rules){.others = items, .name = "items"};
+    if (!prefix && json_is(items, JSON_ARRAY)) { /* as before draft 2020-12 */
+        prefix = items;
+        *r = (item_rules){.others = json_get(schema, "additionalItems"), .name = "additionalItems"};
+    }
+    const size_t n = json_len(prefix);
+    r->prefix = arena_calloc(grammar_arena(c->g), n + 1, sizeof *r->prefix);
+    for (const json *v = json_child(prefix); v && r->prefix; v = json_next(v)) {
+        r->prefix[r->n++] = v;
+    }
+    return work_do(c->work, n) && r->prefix ? ERR_OK : too_large(c);
+}
+
+/* The item at `index` must satisfy what every member says of it. */
+static err_code item_node(schema_compiler *c, int32_t *node, const conjunction *all, const item_rules *rules,
+                          size_t index)
+{
+    flat f = {.n = 0};
+    *node = GRAMMAR_NEVER;
+    for (size_t i = 0; i < all->n; i++) {
+        const place *at = all->members[i].at;
+        const item_rules *r = &rules[i];
+        err_code err = ERR_OK;
+        if (index < r->n) {
+            err = add_member(c, &f, schema_place(c, at, r->prefix[index], false, "prefixItems[%zu]", index));
+        } else if (r->others) {
+            err = add_member(c, &f, schema_place(c, at, r->others, false, "%s", r->name));
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    *node = f.never ? GRAMMAR_NEVER : node_of(c, f.members, f.n, false); /* no member: anything */
+    return ERR_OK;
+}
+
+static int32_t pair(schema_compiler *c, int32_t a, int32_t b)
+{
+    const int32_t parts[] = {a, b};
+    return grammar_sequence(c->g, parts, 2);
+}
+
+static int32_t either(schema_compiler *c, int32_t a, int32_t b)
+{
+    const int32_t parts[] = {a, b};
+    return a == GRAMMAR_NEVER ? b : b == GRAMMAR_NEVER ? a : grammar_choice(c->g, parts, 2);
+}
+
+/* open space inside space close, or open close if `inside` may be left out. */
+static int32_t enclose(schema_compiler *c, const char *marks, int32_t inside, bool may_be_empty)
+{
+    const int32_t space = grammar_space(c->g), close = grammar_text(c->g, marks + 1, 1);
+    const int32_t full[] = {space, inside, space, close};
+    const int32_t body = grammar_sequence(c->g, full, 4);
+    return pair(c, grammar_text(c->g, marks, 1), may_be_empty ? either(c, body, close) : body);
+}
+
+static err_code array_node(schema_compiler *c, int32_t *node, const merged *m, const conjunction *all)
+{
+    size_t n_all = 0;
+    item_rules *rules = arena_calloc(grammar_arena(c->g), all->n + 1, sizeof *rules);
+    err_code err = rules ? ERR_OK : too_large(c);
+    for (size_t i = 0; i < all->n && err == ERR_OK; i++) {
+        err = read_item_rules(c, &rules[i], all->members[i].at->schema);
+        n_all = rules[i].n > n_all ? rules[i].n : n_all;
+    }
+    const int32_t max = m->max_items, n = n_all < (size_t)max ? (int32_t)n_all : max;
+    int32_t item = GRAMMAR_NEVER;
+    if (err == ERR_OK) {
+        err = item_node(c, &item, all, rules, (size_t)n);
+    }
+    if (err != ERR_OK || m->min_items > max) {
+        *node = GRAMMAR_NEVER;
+        return err;
+    }
+    const int32_t more = pair(c, schema_comma(c), item), left = max == GRAMMAR_MANY ? max : max - n;
+    const int32_t missing = m->min_items > n ? m->min_items - n : 0;
+    int32_t rest;
+    if (n == 0) {
+        rest = grammar_repeat(c->g, item, more, missing > 1 ? missing : 1, left > 1 ? left : 1);
+    } else {
+        rest = grammar_repeat(c->g, more, more, missing, left);
+    }
+    /* rest: what may stand behind i + 1 items */
+    for (int32_t i = n - 1; i >= 0 && err == ERR_OK; i--) {
+        err = item_node(c, &item, all, rules, (size_t)i);
+        const int32_t parts[] = {i > 0 ? schema_comma(c) : GRAMMAR_EMPTY, item, rest};
+        rest = grammar_sequence(c->g, parts, 3);
+        rest = i > 0 && i >= m->min_items ? either(c, rest, GRAMMAR_EMPTY) : rest;
+    }
+    *node = max == 0 ? grammar_text(c->g, "[]", 2) : enclose(c, "[]", rest, m->min_items == 0);
+    return err;
+}
+
+/* ---- objects ---- */
+
+typedef struct property {
+    const char *name;
+    bool required;
+    int32_t node;
+} property;
+
+typedef struct property_list {
+    property *items;
+    size_t n;
+    const char **names;
+} property_list;
+
+/* One mention of a name, the `order`-th of all. */
+typedef struct mention {
+    const char *name;
+    size_t order;
+    bool required;
+} mention;
+
+static int compare_mentions(const void *a, const void *b)
+{
+    const mention *x = a, *y = b;
+    const int names = strcmp(x->name, y->name);
+    return names ? names : (x->order > y->order) - (x->order < y->order);
+}
+
+static int compare_orders(const void *a, const void *b)
+{
+    const mention *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Joins the mentions of each name to the first; the others are left out. */
+static size_t join_mentions(mention *mentions, size_t n)
+{
+    size_t n_names = 0;
+    qsort(mentions, n, sizeof *mentions, compare_mentions);
+    for (size_t i = 0; i < n; i++) {
+        if (n_names && strcmp(mentions[n_names - 1].name, mentions[i].name) == 0) {
+            mentions[n_names - 1].required = mentions[n_names - 1].required || mentions[i].required;
+        } else {
+            mentions[n_names++] = mentions[i];
+        }
+    }
+    qsort(mentions, n_names, sizeof *mentions, compare_orders);
+    return n_names;
+}
+
+static err_code too_many_properties(schema_compiler *c, const conjunction *all)
+{
+    return schema_refuse(c, all->members[0].at, "properties", ERR_LIMIT,
+                         "an object has more than %d properties", LIMIT_SCHEMA_PROPERTIES);
+}
+
+enum { MENTION_STEPS = 30 };
+
+/* The names in the members' properties and required, in the order of their first mention. */
+static err_code list_properties(schema_compiler *c, property_list *l, const conjunction *all)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < all->n; i++) {
+        const place *at = all->members[i].at;
+        const json *properties = json_get(at->schema, "properties"),
+                   *required = json_get(at->schema, "required");
+        if (properties && !json_is(properties, JSON_OBJECT)) {
+            return schema_refuse(c, at, "properties", ERR_INVALID, "properties must be an object");
+        }
+        if (required && !json_is(required, JSON_ARRAY)) {
+            return schema_refuse(c, at, "required", ERR_INVALID, "required must be a list of names");
+        }
+        most += json_len(properties) + json_len(required);
+    }
+    if (most > 2 * (size_t)LIMIT_SCHEMA_PROPERTIES * (all->n ? all->n : 1)) {
+        return too_many_properties(c, all);
+    }
+    mention *mentions = arena_calloc(grammar_arena(c->g), most, sizeof *mentions);
+    if (!mentions || !work_do(c->work, MENTION_STEPS * most)) {
+        return too_large(c);
+    }
+    size_t n = 0;
+    for (int required = 0; required < 2; required++) {
+        for (size_t i = 0; i < all->n; i++) {
+            const json *list = json_get(all->members[i].at->schema, required ? "required" : "properties");
+            for (const json *v = json_child(list); v; v = json_next(v), n++) {
+                mentions[n] = (mention){required ? json_str(v, "") : json_key(v), n, required};
+            }
+        }
+    }
+    l->n = join_mentions(mentions, n);
+    if (l->n > LIMIT_SCHEMA_PROPERTIES) {
+        return too_many_properties(c, all);
+    }
+    l->items = arena_calloc(grammar_arena(c->g), l->n + 1, sizeof *l->items);
+    l->names = arena_calloc(grammar_arena(c->g), l->n + 1, sizeof *l->names);
+    if (!l->items || !l->names) {
+        return too_large(c);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        l->names[i] = mentions[i].name;
+        l->items[i] = (property){.name = mentions[i].name, .required = mentions[i].required};
+    }
+    return ERR_OK;
+}
+
+/* The value of the property must satisfy what every member says of it; name NULL: of those that no
+ * one names. */
+static err_code property_node(schema_compiler *c, int32_t *node, const conjunction *all, const char *name,
+                              bool raw)
+{
+    flat f = {.n = 0};
+    for (size_t i = 0; i < all->n; i++) {
+        const place *at = all->members[i].at;
+        const json *own = name ? json_get(json_get(at->schema, "properties"), name) : NULL;
+        const json *others = json_get(at->schema, "additionalProperties");
+        err_code err = ERR_OK;
+        if (own) {
+            err = add_member(c, &f, schema_place(c, at, own, false, "properties.%s", name));
+        } else if (others) {
+            err = add_member(c, &f, schema_place(c, at, others, false, "additionalProperties"));
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    *node = f.never ? GRAMMAR_NEVER : node_of(c, f.members, f.n, raw); /* no member: anything */
+    return ERR_OK;
+}
+
+/* Whether properties may be written that no member names: only if one says so, or none names
+ * any. */
+static bool is_open(const conjunction *all)
+{
+    bool named = false, asked = false;
+    for (size_t i = 0; i < all->n; i++) {
+        const json *schema = all->members[i].at->schema, *others = json_get(schema, "additionalProperties");
+        if (json_get(schema, "unevaluatedProperties") ||
+            (json_is(others, JSON_BOOL) && !json_is_true(others))) {
+            return false;
+        }
+        named = named || json_get(schema, "properties");
+        asked = asked || others;
+    }
+    return asked || !named;
+}
+
+/* The properties behind those that are named: `first` if nothing was written yet, `after`
+ * otherwise. */
+static err_code other_properties(schema_compiler *c, int32_t *first, int32_t *after, const property_list *l,
+                                 const conjunction *all)
+{
+    int32_t key, value;
+    *first = GRAMMAR_NEVER;
+    *after = GRAMMAR_EMPTY;
+    if (!is_open(all)) {
+        return ERR_OK;
+    }
+    err_code err = property_node(c, &value, all, NULL, false);
+    if (err == ERR_OK && value != GRAMMAR_NEVER) {
+        err = schema_other_key(c, &key, l->names, l->n);
+    }
+    if (err != ERR_OK || value == GRAMMAR_NEVER) {
+        return err;
+    }
+    const int32_t parts[] = {key, schema_colon(c), value};
+    const int32_t entry = grammar_sequence(c->g, parts, 3);
+    const int32_t more = pair(c, schema_comma(c), entry);
+    *after = grammar_repeat(c->g, more, more, 0, GRAMMAR_MANY);
+    *first = pair(c, entry, *after);
+    return ERR_OK;
+}
+
+static err_code check_counts(schema_compiler *c, const merged *m, const property_list *l,
+                             const conjunction *all, size_t n_required)
+{
+    const bool open = is_open(all);
+    if ((size_t)m->min_properties > (n_required ? n_required : 1) ||
+        (m->max_properties != GRAMMAR_MANY && (open || (size_t)m->max_properties < l->n))) {
+        return schema_refuse(
+            c, all->members[0].at, m->max_properties != GRAMMAR_MANY ? "maxProperties" : "minProperties",
+            ERR_UNSUPPORTED,
+            "minProperties and maxProperties are supported only where `required` and `properties` "
+            "say the same");
+    }
+    return ERR_OK;
+}
+
+static err_code object_node(schema_compiler *c, int32_t *node, const merged *m, const conjunction *all)
+{
+    property_list l = {0};
+    int32_t first, after;
+    size_t n_required = 0;
+    *node = GRAMMAR_NEVER;
+    err_code err = list_properties(c, &l, all);
+    for (size_t i = 0; i < l.n && err == ERR_OK; i++) {
+        (void)work_do(c->work, MENTION_STEPS * all->n);
+        n_required += l.items[i].required;
+        err = property_node(c, &l.items[i].node, all, l.items[i].name, false);
+    }
+    if (err == ERR_OK) {
+        err = check_counts(c, m, &l, all, n_required);
+    }
+    if (err == ERR_OK) {
+        err = other_properties(c, &first, &after, &l, all);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    for (size_t i = l.n; i-- > 0;) {
+        const property *p = &l.items[i];
+        if (p->node == GRAMMAR_NEVER && !p->required) {
+            continue;
+        }
+        const int32_t parts[] = {schema_quoted(c, p->name), schema_colon(c), p->node, after};
+        const int32_t entry = grammar_sequence(c->g, parts, 4), more = pair(c, schema_comma(c), entry);
+        first = p->required ? entry : either(c, entry, first);
+        after = p->required ? more : either(c, more, after);
+    }
+    const bool may_be_empty = n_required == 0 && m->min_properties == 0;
+    if (first == GRAMMAR_NEVER) {
+        *node = may_be_empty ? grammar_text(c->g, "{}", 2) : GRAMMAR_NEVER;
+    } else {
+        *node = enclose(c, "{}", first, may_be_empty);
+    }
+    return ERR_OK;
+}
+
+/* ---- all kinds ---- */
+
+static int32_t raw_json(schema_compiler *c, int32_t node, bool raw)
+{
+    return raw ? pair(c, node, grammar_text(c->g, c->close, strlen(c->close))) : node;
+}
+
+/* A conjunction without choices. */
+static err_code value_node_of(schema_compiler *c, int32_t *node, const conjunction *all)
+{
+    merged m;
+    int32_t choices[8] = {0};
+    size_t n = 0;
+    err_code err = schema_merge(c, &m, all);
+    if (err != ERR_OK || m.has_values) {
+        return err != ERR_OK ? err : schema_values(c, node, &m, all->raw);
+    }
+    if (m.types & TYPE_STRING) {
+        err = schema_string(c, &choices[n++], &m, all->raw);
+    }
+    if (err == ERR_OK && (m.types & TYPE_NUMBER)) {
+        err = schema_number(c, &choices[n], &m);
+        choices[n] = raw_json(c, choices[n], all->raw);
+        n++;
+    }
+    if (err == ERR_OK && (m.types & TYPE_ARRAY)) {
+        err = array_node(c, &choices[n], &m, all);
+        choices[n] = raw_json(c, choices[n], all->raw);
+        n++;
+    }
+    if (err == ERR_OK && (m.types & TYPE_OBJECT)) {
+        err = object_node(c, &choices[n], &m, all);
+        choices[n] = raw_json(c, choices[n], all->raw);
+        n++;
+    }
+    if (m.types & TYPE_BOOL) {
+        choices[n++] =
+            raw_json(c, either(c, grammar_text(c->g, "true", 4), grammar_text(c->g, "false", 5)), all->raw);
+    }
+    if (m.types & TYPE_NULL) {
+        choices[n++] = raw_json(c, grammar_text(c->g, "null", 4), all->raw);
+    }
+    *node = grammar_choice(c->g, choices, n);
+    return err;
+}
+
+static err_code build(schema_compiler *c, const conjunction *from)
+{
+    flat f;
+    int32_t node = GRAMMAR_NEVER;
+    err_code err = flatten(c, &f, from);
+    size_t chosen = f.n;
+    unsigned which = 0;
+    for (size_t i = 0; i < f.n && !which && err == ERR_OK && !f.never; i++) {
+        const json *schema = f.members[i].at->schema;
+        which = json_get(schema, "anyOf") && !(f.members[i].done & DONE_ANY_OF)   ? DONE_ANY_OF
+                : json_get(schema, "oneOf") && !(f.members[i].done & DONE_ONE_OF) ? DONE_ONE_OF
+                                                                                  : 0;
+        chosen = i;
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (which) {
+        err = choose(c, &node, &f, chosen, which, from->raw);
+    } else if (!f.never) {
+        const conjunction all = {.members = f.members, .n = f.n, .raw = from->raw};
+        err = value_node_of(c, &node, &all);
+    }
+    grammar_fill(c->g, from->node, node);
+    return err;
+}
+
+static err_code build_all(schema_compiler *c)
+{
+    err_code err = ERR_OK;
+    for (conjunction *k = c->first; k && err == ERR_OK; k = k->next) {
+        err = work_do(c->work, PLACE_STEPS) ? build(c, k) : work_error(c->work);
+        if (err != ERR_OK && c->detail && !c->detail->param[0] && k->n) {
+            char why[ERR_TEXT_MAX];
+            snprintf(why, sizeof why, "%s", c->detail->text);
+            err = schema_refuse(c, k->members[0].at, NULL, err, "%s", why);
+        }
+    }
+    return err;
+}
+
+static void open_compiler(schema_compiler *c, const schema_target *target, const json *schema,
+                          err_detail *detail)
+{
+    *c = (schema_compiler){.g = target->g,
+                           .root = target->root ? target->root : schema,
+                           .path = target->path,
+                           .close = target->close,
+                           .work = grammar_work(target->g),
+                           .detail = detail};
+    c->root_place = (place){.schema = schema, .step = ""};
+    if (detail) {
+        *detail = (err_detail){0};
+    }
+}
+
+err_code json_schema_compile(int32_t *node, const schema_target *target, const json *schema,
+                             err_detail *detail)
+{
+    schema_compiler c;
+    open_compiler(&c, target, schema, detail);
+    member one = {&c.root_place, 0};
+    *node = node_of(&c, &one, 1, target->close != NULL);
+    return build_all(&c);
+}
+
+err_code json_schema_compile_parameters(int32_t *node, const schema_target *target, const json *schema,
+                                        const schema_parameters *form, err_detail *detail)
+{
+    schema_compiler c;
+    property_list l = {0};
+    flat f;
+    open_compiler(&c, target, schema, detail);
+    c.close = form->close;
+    member one = {&c.root_place, 0};
+    const conjunction root = {.members = &one, .n = 1};
+    err_code err = flatten(&c, &f, &root);
+    const conjunction all = {.members = f.members, .n = f.n};
+    if (err == ERR_OK) {
+        err = list_properties(&c, &l, &all);
+    }
+    int32_t rest = f.never ? GRAMMAR_NEVER : GRAMMAR_EMPTY;
+    for (size_t i = l.n; i-- > 0 && err == ERR_OK;) {
+        bytes open;
+        int32_t value;
+        bytes_init(&open, LIMIT_VALUE_BYTES);
+        bytes_printf(&open, "%s%s%s", form->begin, l.items[i].name, form->name_end);
+        err = property_node(&c, &value, &all, l.items[i].name, true);
+        const int32_t parts[] = {grammar_text(c.g, bytes_str(&open), open.len), value,
+                                 grammar_text(c.g, form->after, strlen(form->after)), rest};
+        const int32_t entry = grammar_sequence(c.g, parts, 4);
+        rest = l.items[i].required ? entry : either(&c, entry, rest);
+        bytes_deinit(&open);
+    }
+    *node = rest;
+    return err == ERR_OK ? build_all(&c) : err;
+}

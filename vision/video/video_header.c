@@ -1,0 +1,206 @@
+/* What the first bytes of a video say, and whether all of it is there: a demuxer would show the
+ * readable part of a truncated file without a word. */
+#include "vision/video/video_header.h"
+
+#include <string.h>
+#include <unistd.h>
+
+bool video_read_at(const video_source *source, size_t at, uint8_t *to, size_t n)
+{
+    if (at > source->bytes || n > source->bytes - at) {
+        return false;
+    }
+    if (source->data) {
+        memcpy(to, source->data + at, n);
+        return true;
+    }
+    return pread(source->fd, to, n, (off_t)at) == (ssize_t)n;
+}
+
+static uint64_t be_uint(const uint8_t *p, int n)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < n; i++) {
+        v = v << 8 | p[i];
+    }
+    return v;
+}
+
+video_format video_sniff(const uint8_t *data, size_t bytes)
+{
+    static const char *const MP4_BOXES[] = {"ftyp", "moov", "mdat", "wide", "free", "skip"};
+    if (bytes < 12) {
+        return VIDEO_UNKNOWN;
+    }
+    if (memcmp(data, "\x1a\x45\xdf\xa3", 4) == 0) {
+        return VIDEO_MATROSKA;
+    }
+    if (memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "AVI ", 4) == 0) {
+        return VIDEO_AVI;
+    }
+    if (memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0) {
+        return VIDEO_WEBP;
+    }
+    if (memcmp(data, "GIF87a", 6) == 0 || memcmp(data, "GIF89a", 6) == 0) {
+        return VIDEO_GIF;
+    }
+    if (memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0) {
+        return VIDEO_APNG;
+    }
+    for (size_t i = 0; i < sizeof MP4_BOXES / sizeof MP4_BOXES[0]; i++) {
+        if (memcmp(data + 4, MP4_BOXES[i], 4) == 0) {
+            return VIDEO_MP4;
+        }
+    }
+    return VIDEO_UNKNOWN;
+}
+
+const char *video_format_name(video_format f)
+{
+    static const char *const NAMES[] = {"unknown", "MP4", "WebM", "AVI", "GIF", "APNG", "WebP"};
+    return (size_t)f < sizeof NAMES / sizeof NAMES[0] ? NAMES[f] : NAMES[0];
+}
+
+/* All top-level boxes end inside the file. */
+static bool mp4_is_complete(const video_source *source)
+{
+    uint8_t head[16];
+    for (size_t at = 0; at < source->bytes;) {
+        if (!video_read_at(source, at, head, 8)) {
+            return false;
+        }
+        uint64_t n = be_uint(head, 4);
+        if (n == 0) { /* up to the end of the file */
+            return true;
+        }
+        if (n == 1) {
+            if (!video_read_at(source, at, head, 16)) {
+                return false;
+            }
+            n = be_uint(head + 8, 8);
+        }
+        if (n < 8 || n > source->bytes - at) {
+            return false;
+        }
+        at += (size_t)n;
+    }
+    return true;
+}
+
+/* An EBML number with its length marker removed; 0 bytes used if it is damaged. */
+static size_t ebml_size(const uint8_t *p, size_t n, uint64_t *value, bool *unknown)
+{
+    size_t len = 1;
+    while (len <= 8 && !(p[0] & (0x80 >> (len - 1)))) {
+        len++;
+    }
+    if (len > 8 || len > n) {
+        return 0;
+    }
+    uint64_t mask = ((uint64_t)1 << (7 * len)) - 1;
+    *value = be_uint(p, (int)len) & mask;
+    *unknown = *value == mask;
+    return len;
+}
+
+/* The Segment behind the EBML header ends inside the file; a live recording does not say where it
+ * ends. */
+static bool matroska_is_complete(const video_source *source)
+{
+    uint8_t head[12] = {0};
+    uint64_t n = 0;
+    bool unknown = false;
+    size_t used;
+    if (!video_read_at(source, 0, head, 12) || !(used = ebml_size(head + 4, 8, &n, &unknown)) || unknown ||
+        n > source->bytes) {
+        return false;
+    }
+    size_t at = 4 + used + (size_t)n;
+    if (!video_read_at(source, at, head, 12) || memcmp(head, "\x18\x53\x80\x67", 4) != 0 ||
+        !(used = ebml_size(head + 4, 8, &n, &unknown))) {
+        return false;
+    }
+    return unknown || n <= source->bytes - at - 4 - used;
+}
+
+static bool riff_is_complete(const video_source *source)
+{
+    uint8_t head[8];
+    if (!video_read_at(source, 0, head, 8)) {
+        return false;
+    }
+    uint64_t n = head[4] | (uint64_t)head[5] << 8 | (uint64_t)head[6] << 16 | (uint64_t)head[7] << 24;
+    return n <= source->bytes - 8;
+}
+
+/* Moves *at past a list of sub-blocks; false at the end of the file. */
+static bool skip_sub_blocks(const video_source *source, size_t *at)
+{
+    uint8_t n = 0;
+    do {
+        if (!video_read_at(source, *at, &n, 1)) {
+            return false;
+        }
+        *at += (size_t)n + 1;
+    } while (n > 0);
+    return true;
+}
+
+/* The trailer behind the last block is there. */
+static bool gif_is_complete(const video_source *source)
+{
+    uint8_t b[10];
+    if (!video_read_at(source, 0, b, 10) || !video_read_at(source, 10, b, 1)) {
+        return false;
+    }
+    size_t at = 13 + (b[0] & 0x80 ? (size_t)3 << ((b[0] & 7) + 1) : 0);
+    while (video_read_at(source, at, b, 1) && b[0] != 0x3b) {
+        if (b[0] == 0x2c && video_read_at(source, at, b, 10)) {
+            at += 11 + (b[9] & 0x80 ? (size_t)3 << ((b[9] & 7) + 1) : 0);
+        } else if (b[0] == 0x21) {
+            at += 2;
+        } else {
+            return false;
+        }
+        if (!skip_sub_blocks(source, &at)) {
+            return false;
+        }
+    }
+    return video_read_at(source, at, b, 1);
+}
+
+static bool png_is_complete(const video_source *source)
+{
+    uint8_t head[8];
+    for (size_t at = 8; video_read_at(source, at, head, 8);) {
+        uint64_t n = be_uint(head, 4) + 12;
+        if (n > source->bytes - at) {
+            return false;
+        }
+        if (memcmp(head + 4, "IEND", 4) == 0) {
+            return true;
+        }
+        at += (size_t)n;
+    }
+    return false;
+}
+
+bool video_is_complete(const video_source *source, video_format format)
+{
+    switch (format) {
+    case VIDEO_MP4:
+        return mp4_is_complete(source);
+    case VIDEO_MATROSKA:
+        return matroska_is_complete(source);
+    case VIDEO_AVI:
+    case VIDEO_WEBP:
+        return riff_is_complete(source);
+    case VIDEO_GIF:
+        return gif_is_complete(source);
+    case VIDEO_APNG:
+        return png_is_complete(source);
+    case VIDEO_UNKNOWN:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,709 @@
+/**
+ * The controller: joins the conversation tree, the history and the connection. Views listen to it
+ * and call its verbs.
+ *
+ * Events: `conversation` (another one is shown, or its structure changed), `message` (detail:
+ * message id; its text or state changed), `list` (the history changed), `connection`, `notice`
+ * (detail: {text, action?, undo?}), `finished` (detail: message), `options` (those of the shown
+ * chat changed), `news` (others wrote to the shown chat, or it has a new name).
+ */
+import { Connection } from '../protocol/connection.js';
+import { History } from './history.js';
+import { addMessage, canContinue, newConversation, noteTool, optionFields, pathTo, shownPath, showBranch, toInput } from './store.js';
+import { Uploads } from '../protocol/upload.js';
+import { newId, throttleFrames } from '../util.js';
+
+/**
+ * @typedef {import('./store.js').Conversation} Conversation
+ * @typedef {import('./store.js').Message} Message
+ * @typedef {import('./store.js').Attachment} Attachment
+ */
+
+const SAVE_MS = 1_000;
+const SHOW_MS = 66; // at most 15 renderings a second
+const ASK_AGAIN_MS = 10 * 60_000; // as long as the server knows a question again by its id
+const UNDO_MS = 8_000;
+const SAVE_NOTICE_MS = 60_000;
+
+const DRAFTS_KEY = 'parley.drafts';
+const DRAFT_MAX = 20_000;
+
+/** @returns {Record<string, string>} */
+function readDrafts() {
+    try {
+        const drafts = JSON.parse(localStorage.getItem(DRAFTS_KEY) ?? '{}');
+        return Object.fromEntries(Object.entries(drafts).filter(([, text]) => typeof text === 'string'));
+    } catch {
+        return {};
+    }
+}
+
+/** Images of a draft last as long as the page; its words survive a reload. Other tabs have drafts
+ * of their own. */
+function writeDraft(id, text) {
+    const { [id]: before, ...others } = readDrafts();
+    const texts = [...Object.entries(others), ...(text ? [[id, text.slice(0, DRAFT_MAX)]] : [])];
+    try {
+        localStorage.setItem(DRAFTS_KEY, JSON.stringify(Object.fromEntries(texts.slice(-50))));
+    } catch {
+        // No storage: the drafts last as long as the page.
+    }
+}
+
+const lockOf = (id) => `parley.ask.${id}`;
+
+/** Keeps other tabs from asking for the same answer; returns what ends that. Over plain HTTP there
+ * are no locks: the server knows the question again. */
+function holdAsking(id) {
+    let end = () => {};
+    const held = new Promise((resolve) => (end = () => resolve(undefined)));
+    navigator.locks?.request(lockOf(id), () => held);
+    return end;
+}
+
+/** Waits while another tab is about to ask for an answer; false if none is. @param {string} id */
+async function waitForAsking(id) {
+    const { locks } = navigator;
+    if (!locks || (await locks.request(lockOf(id), { ifAvailable: true }, (lock) => !!lock))) return false;
+    await locks.request(lockOf(id), () => {});
+    return true;
+}
+
+export class Chat extends EventTarget {
+    /**
+     * @param {{connection?: Connection, settings: import('./settings.js').Settings, openHistory?: (chat: Chat) => Promise<any>}} options
+     *   openHistory: where chats are kept; anything with History's verbs and available does
+     */
+    constructor({ connection, settings, openHistory = () => History.open() }) {
+        super();
+        this.settings = settings;
+        this.openHistory = openHistory;
+        this.connection = connection ?? new Connection({ key: settings.get('apiKey') });
+        /** @type {any} a History, or what openHistory gives */
+        this.history = new History(null);
+        /** Where chats are kept is asked for first: what is written before waits.
+         * @type {Promise<void>|undefined} */
+        this.opened = undefined;
+        /** @type {import('./history.js').Summary[]} */
+        this.list = [];
+        /** @type {Conversation} */
+        this.current = newConversation(settings.get('newChat'));
+        /** Conversations that are shown or have a running answer.
+         * @type {Map<string, Conversation>} */
+        this.live = new Map();
+        /** What is being written, by conversation id; 'new' for a chat without messages.
+         * @type {Map<string, any>} */
+        this.drafts = new Map(Object.entries(readDrafts()).map(([id, text]) => [id, { text, attachments: [] }]));
+        /** Running answers by message id. */
+        this.runs = new Map();
+        /** Answers that are about to be asked for, each with what gives up its lock.
+         * @type {Map<string, () => void>} */
+        this.asking = new Map();
+        /** The last progress event of a running answer, by message id. @type {Map<string, any>} */
+        this.progress = new Map();
+        /** Deleted chats, which are not saved again unless they are taken back.
+         * @type {WeakSet<Conversation>} */
+        this.removed = new WeakSet();
+        /** Chats that other tabs or devices changed, not looked at yet; undefined: whichever.
+         * @type {Set<string|undefined>} */
+        this.news = new Set();
+        /** While they are looked at. @type {Promise<void>|null} */
+        this.refreshing = null;
+        /** Chats whose answer came while another one was shown. @type {Set<string>} */
+        this.unread = new Set();
+        this.uploads = new Uploads(this.connection);
+        this.connection.addEventListener('state', () => {
+            // Whether the server keeps chats could not be asked before.
+            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.opened = this.#openHistory();
+            this.#tell('connection');
+        });
+    }
+
+    async start() {
+        this.connection.start();
+        this.opened = this.#openHistory();
+        await this.opened;
+    }
+
+    async #openHistory() {
+        this.history.unsure = false;
+        this.history = await this.openHistory(this);
+        this.list = await this.history.list();
+        this.#tell('list');
+    }
+
+    /** Shows what other tabs and devices changed. @param {string[]} [ids] of chats; without,
+     * whatever it was */
+    refresh(ids) {
+        for (const id of ids ?? [undefined]) this.news.add(id);
+        this.refreshing ??= this.#takeNews().finally(() => (this.refreshing = null));
+        return this.refreshing;
+    }
+
+    async #takeNews() {
+        while (this.news.size) {
+            const news = [...this.news];
+            this.news.clear();
+            const known = news.includes(undefined) ? undefined : /** @type {string[]} */ (news);
+            const shown = this.current.head ? [this.current] : [];
+            const live = [...new Set([...shown, ...this.live.values()])];
+            try {
+                for (const one of live) if (!known || known.includes(one.id)) this.#took(one, await this.history.refresh(one));
+                const before = this.list;
+                const list = await this.history.list(before, known);
+                if (this.list === before) this.list = list;
+                else for (const id of news) this.news.add(id); // changed here meanwhile: read again
+            } catch {
+                // What could not be read is read with the next news.
+            }
+            this.#tell('list');
+        }
+    }
+
+    /** Others wrote to a chat that is in memory. @param {Conversation} conversation
+     * @param {string[]|null} changed null: it was deleted */
+    #took(conversation, changed) {
+        if (this.removed.has(conversation)) return;
+        if (changed) {
+            for (const id of changed) {
+                this.#follow(conversation, conversation.messages[id]);
+                this.#tell('message', id);
+            }
+            if (conversation === this.current) this.#tell('news');
+            return;
+        }
+        if (this.history.isAhead(conversation)) return; // written to since: it is made anew
+        this.#drop(conversation);
+        if (conversation === this.current) this.#tell('notice', { text: 'This chat was deleted elsewhere.' });
+        this.#close(conversation);
+    }
+
+    /** Ends what a deleted chat still does. @param {Conversation} conversation */
+    #drop(conversation) {
+        this.removed.add(conversation);
+        for (const id of Object.keys(conversation.messages)) this.runs.get(id)?.cancel();
+        if (this.live.get(conversation.id) === conversation) this.live.delete(conversation.id);
+    }
+
+    /** @param {Conversation} conversation that is deleted */
+    #close(conversation) {
+        if (conversation !== this.current) return;
+        this.current = newConversation(this.settings.get('newChat'));
+        this.#tell('conversation');
+    }
+
+    /** Shows an answer that another tab or device asked for, as it comes.
+     * @param {Conversation} conversation @param {Message} message */
+    #follow(conversation, message) {
+        const isComing = message.status === 'streaming' && !!message.responseId;
+        if (isComing && conversation === this.current && !this.runs.has(message.id)) this.#pickUp(conversation, message);
+    }
+
+    /** @param {string} type @param {any} [detail] */
+    #tell(type, detail) {
+        this.dispatchEvent(new CustomEvent(type, { detail }));
+    }
+
+    // ---- conversations ----
+
+    newChat() {
+        if (!this.current.head) return;
+        this.#leave();
+        this.current = newConversation(this.settings.get('newChat'));
+        this.#tell('conversation');
+    }
+
+    /** @param {string} id @returns {Promise<boolean>} */
+    async open(id) {
+        if (id === this.current.id) return true;
+        const loaded = this.live.get(id) ?? (await this.history.load(id));
+        const conversation = this.live.get(id) ?? loaded; // it may have been opened meanwhile
+        if (!conversation) return false;
+        this.#leave();
+        this.current = conversation;
+        this.live.set(id, conversation);
+        this.unread.delete(id);
+        this.#tell('conversation');
+        // What was written while it was being read.
+        this.history.refresh(conversation).then((changed) => this.#took(conversation, changed), () => {});
+        for (const message of Object.values(conversation.messages)) {
+            if (message.status === 'streaming' && !this.runs.has(message.id)) this.#pickUp(conversation, message);
+        }
+        return true;
+    }
+
+    #leave() {
+        const { id, messages } = this.current;
+        if (!Object.keys(messages).some((messageId) => this.runs.has(messageId))) this.live.delete(id);
+    }
+
+    /**
+     * Deletes a chat; it can be taken back for a few seconds. If somebody wrote to it meanwhile it
+     * stays.
+     * @param {string} id
+     */
+    async remove(id) {
+        const summary = this.list.find((entry) => entry.id === id);
+        if (!summary) return;
+        // What the server keeps can be deleted while it is away.
+        const conversation = this.live.get(id) ?? (await this.history.load(id)) ?? { ...newConversation(), id };
+        this.#drop(conversation);
+        this.list = this.list.filter((entry) => entry.id !== id);
+        this.#close(conversation);
+        this.#tell('list');
+        const done = this.history.remove(conversation);
+        this.#tell('notice', {
+            text: `“${summary.title}” deleted.`,
+            action: 'Undo',
+            undo: async () => {
+                await done.catch(() => {});
+                this.removed.delete(conversation);
+                await this.#save(conversation);
+            },
+            lastsMs: UNDO_MS,
+        });
+        if (await done.catch(() => false)) return;
+        this.removed.delete(conversation);
+        this.#tell('notice', { text: `“${summary.title}” stays: it was written to elsewhere.` });
+        await this.refresh([id]);
+    }
+
+    /** @param {string} id @param {string} title */
+    async rename(id, title) {
+        const conversation =
+            this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
+        if (!conversation || !title.trim()) return;
+        conversation.title = title.trim();
+        await this.#save(conversation);
+        if (conversation === this.current) this.#tell('news');
+    }
+
+    /** Every kept chat, whole, as all tabs wrote it. @returns {Promise<Conversation[]>} */
+    async all() {
+        await this.refresh();
+        const list = await Promise.all(this.list.map(({ id }) => this.live.get(id) ?? this.history.load(id)));
+        return list.filter((conversation) => conversation !== null);
+    }
+
+    /** @param {Conversation[]} conversations */
+    async add(conversations) {
+        for (const conversation of conversations) await this.#save(conversation);
+    }
+
+    /** @param {Conversation} conversation */
+    async #save(conversation) {
+        try {
+            await this.opened;
+            if (this.removed.has(conversation)) return;
+            const { summary, changed } = await this.history.save(conversation);
+            this.saveFailed = false;
+            this.#took(conversation, summary && changed);
+            const isKept = summary && !this.removed.has(conversation);
+            this.list = [...(isKept ? [summary] : []), ...this.list.filter((entry) => entry.id !== conversation.id)].sort(
+                (a, b) => b.updated - a.updated,
+            );
+            this.#tell('list');
+        } catch (error) {
+            if (this.saveFailed) return;
+            this.saveFailed = true;
+            const full = error?.name === 'QuotaExceededError';
+            this.#tell('notice', {
+                text: full
+                    ? 'The browser has no more room: this chat is not being kept. Export what matters, then delete old chats.'
+                    : 'This chat could not be kept in the browser. Export it if it matters.',
+                lastsMs: SAVE_NOTICE_MS,
+            });
+        }
+    }
+
+    // ---- messages ----
+
+    /** Whether an answer of the shown conversation is on its way. */
+    get busy() {
+        return shownPath(this.current).some((message) => message.status === 'streaming');
+    }
+
+    /** Whether any answer of a conversation is on its way. @param {string} id */
+    isRunning(id) {
+        const conversation = this.live.get(id);
+        return !!conversation && Object.keys(conversation.messages).some((message) => this.runs.has(message));
+    }
+
+    /**
+     * Sends a user message and asks for the answer.
+     * @param {string} text @param {Attachment[]} attachments @param {{thinking?: boolean}} [options]
+     * @param {Conversation} [conversation]
+     */
+    send(text, attachments, options = {}, conversation = this.current) {
+        if (conversation === this.current) this.keepDraft('', []);
+        const message = addMessage(conversation, {
+            role: 'user',
+            parent: conversation.head,
+            text,
+            ...(attachments.length ? { attachments } : {}),
+        });
+        this.live.set(conversation.id, conversation);
+        this.#answer(conversation, message, options);
+    }
+
+    /** Sends a message once the running answer is there. @param {string} text
+     * @param {Attachment[]} attachments */
+    enqueue(text, attachments) {
+        this.keepDraft('', []);
+        this.#setQueue(this.current, [...this.queue, { id: newId('q_'), text, attachments }]);
+    }
+
+    /** What waits in the shown conversation. It is kept with it. */
+    get queue() {
+        return this.current.queue ?? [];
+    }
+
+    /** @param {import('./store.js').Queued} entry */
+    unqueue(entry) {
+        this.#setQueue(this.current, this.queue.filter(({ id }) => id !== entry.id));
+    }
+
+    /** Sends what was left waiting behind an answer that did not end well.
+     * @param {import('./store.js').Queued} entry */
+    sendQueued(entry) {
+        this.#askQueued(this.current, entry);
+    }
+
+    /** @param {Conversation} conversation @param {import('./store.js').Queued[]} queue */
+    #setQueue(conversation, queue) {
+        if (queue.length) conversation.queue = queue;
+        else delete conversation.queue;
+        this.#save(conversation);
+        this.#tell('list');
+    }
+
+    get #draftKey() {
+        return this.current.head ? this.current.id : 'new';
+    }
+
+    get draft() {
+        return this.drafts.get(this.#draftKey);
+    }
+
+    /** @param {string} text @param {Attachment[]} attachments */
+    keepDraft(text, attachments) {
+        if (text || attachments.length) this.drafts.set(this.#draftKey, { text, attachments });
+        else if (!this.drafts.delete(this.#draftKey)) return;
+        writeDraft(this.#draftKey, text);
+    }
+
+    /** The answer in the user's words, as another version of it. @param {string} id
+     * @param {string} text */
+    editAnswer(id, text) {
+        const old = this.current.messages[id];
+        if (!old || old.role !== 'assistant') return;
+        addMessage(this.current, { role: 'assistant', parent: old.parent, text, model: old.model });
+        this.#save(this.current);
+        this.#tell('conversation');
+    }
+
+    /** Another answer to the same question, beside the old one. @param {string} id of the assistant
+     * message */
+    regenerate(id) {
+        const message = this.current.messages[id];
+        const question = message?.parent ? this.current.messages[message.parent] : null;
+        if (question) this.#answer(this.current, question);
+    }
+
+    /**
+     * The question again with other words or fewer files, as a new branch.
+     * @param {string} id @param {string} text @param {Attachment[]} attachments
+     */
+    editQuestion(id, text, attachments) {
+        const old = this.current.messages[id];
+        if (!old || old.role !== 'user') return;
+        const message = addMessage(this.current, {
+            role: 'user',
+            parent: old.parent,
+            text,
+            ...(attachments.length ? { attachments } : {}),
+        });
+        this.#answer(this.current, message);
+    }
+
+    /** @param {Message} message */
+    show(message) {
+        showBranch(this.current, message);
+        this.#save(this.current);
+        this.#tell('conversation');
+    }
+
+    /** Stops what is being answered in the shown conversation. */
+    stop() {
+        for (const message of shownPath(this.current)) {
+            const run = this.runs.get(message.id);
+            if (run) run.cancel();
+            // Its images are still being packed: nothing was asked for yet.
+            else if (message.status === 'streaming') this.#end(this.current, message, { status: 'cancelled' });
+        }
+    }
+
+    /** Goes on with an answer that was stopped, cut or lost, in place. @param {string} id of the
+     * assistant message */
+    continueAnswer(id) {
+        const message = this.current.messages[id];
+        if (!message || !canContinue(message)) return;
+        message.before = { text: message.text, reasoning: message.reasoning ?? '' };
+        message.status = 'streaming';
+        delete message.responseId;
+        delete message.askId;
+        delete message.modelId;
+        delete message.error;
+        delete message.reason;
+        this.#ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
+    }
+
+    /**
+     * @param {Conversation} conversation @param {Message} question
+     * @param {{thinking?: boolean}} [options]
+     */
+    #answer(conversation, question, options = {}) {
+        const thinking = options.thinking ?? this.settings.get('thinking');
+        const answer = addMessage(conversation, {
+            role: 'assistant',
+            parent: question.id,
+            status: 'streaming',
+            thinking,
+            model: this.modelName,
+        });
+        this.#ask(conversation, answer, pathTo(conversation, question.id));
+    }
+
+    /**
+     * Sends a branch and writes what comes back into `answer`.
+     * @param {Conversation} conversation @param {Message} answer @param {Message[]} path @param {object} [more] fields
+     */
+    async #ask(conversation, answer, path, more = {}) {
+        this.live.set(conversation.id, conversation);
+        answer.askId ??= newId();
+        answer.modelId ??= this.modelId;
+        this.progress.set(answer.id, { kind: 'waiting' });
+        this.#tell('conversation');
+        this.#save(conversation);
+        this.#stopAsking(answer.id);
+        this.asking.set(answer.id, holdAsking(answer.id));
+        let input;
+        try {
+            input = await toInput(path, (attachment) => this.#urlOf(answer, attachment));
+        } catch (error) {
+            if (answer.status !== 'streaming') return;
+            this.#end(conversation, answer, { status: 'failed', error: { code: error.code ?? 'server_error', message: error.message } });
+            return;
+        }
+        if (answer.status !== 'streaming') return;
+        // The whole branch goes along each time: the server need not keep the conversation.
+        const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
+        if (answer.modelId) body.model = answer.modelId;
+        this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink, answer.askId));
+    }
+
+    /** Lets other tabs look at an answer that was about to be asked for. @param {string} id */
+    #stopAsking(id) {
+        this.asking.get(id)?.();
+        this.asking.delete(id);
+    }
+
+    /** One option of the shown chat; undefined: as the model likes it. @param {string} name
+     * @param {any} value */
+    setOption(name, value) {
+        const options = { ...this.current.options, [name]: value };
+        if (value === undefined || value === '') delete options[name];
+        this.current.options = options;
+        if (this.current.head) this.#save(this.current);
+        this.#tell('options');
+    }
+
+    /** New chats begin as the shown one. */
+    keepOptions() {
+        this.settings.set('newChat', this.current.options ?? {});
+    }
+
+    get modelId() {
+        return this.connection.server?.next_model ?? this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
+    }
+
+    get modelName() {
+        const id = this.modelId;
+        return id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model';
+    }
+
+    /** Where the model finds an image or a video, once it is there; stopping the answer stops the
+     * way. */
+    async #urlOf(answer, attachment) {
+        const show = () => {
+            if (answer.status !== 'streaming') return this.uploads.cancel(attachment);
+            const way = this.uploads.progressOf(attachment);
+            if (!way) return;
+            this.progress.set(answer.id, { kind: 'progress', phase: `upload_${way.phase}`, processed: way.done, total: way.total });
+            this.#tell('message', answer.id);
+        };
+        this.uploads.addEventListener('change', show);
+        try {
+            return await this.uploads.urlOf(attachment);
+        } finally {
+            this.uploads.removeEventListener('change', show);
+            this.progress.set(answer.id, { kind: 'waiting' });
+        }
+    }
+
+    /**
+     * After a reload: attaches to an answer that was running (the server says if it no longer has
+     * it), asks again what was not heard of, or says that the answer is cut. What another tab is
+     * about to ask is left to it.
+     */
+    async #pickUp(conversation, message) {
+        if (!message.responseId && (await waitForAsking(message.id))) {
+            this.#took(conversation, await this.history.refresh(conversation).catch(() => []));
+        }
+        if (message.status !== 'streaming' || this.runs.has(message.id)) return;
+        if (message.responseId) {
+            this.progress.set(message.id, { kind: 'lost' });
+            this.#listen(
+                conversation,
+                message,
+                (sink) => this.connection.resume(/** @type {string} */ (message.responseId), sink),
+                true,
+            );
+            return;
+        }
+        if (!message.text && !message.reasoning && Date.now() - message.created < ASK_AGAIN_MS) {
+            this.#ask(conversation, message, pathTo(conversation, message.parent));
+            return;
+        }
+        this.#end(conversation, message, { status: 'failed', error: { code: 'connection_lost', message: '' } });
+    }
+
+    /**
+     * Writes the events of a run into its message.
+     * @param {Conversation} conversation @param {Message} message
+     * @param {(sink: (event: any) => void) => import('../protocol/connection.js').Run} begin
+     * @param {boolean} [replay] the text comes again from its start
+     */
+    #listen(conversation, message, begin, replay = false) {
+        const show = throttleFrames(() => this.#tell('message', message.id), SHOW_MS);
+        const before = message.before ?? { text: '', reasoning: '' };
+        let thinkingSince = 0;
+        let saveTimer = 0;
+        const saveSoon = () => {
+            saveTimer ||= setTimeout(() => {
+                saveTimer = 0;
+                if (message.status === 'streaming') this.#save(conversation);
+            }, SAVE_MS);
+        };
+        const restart = () => {
+            if (!replay) return;
+            replay = false;
+            message.text = before.text;
+            message.reasoning = before.reasoning;
+            delete message.tools;
+        };
+        const run = begin((event) => {
+            switch (event.kind) {
+                case 'started':
+                    message.responseId = event.responseId;
+                    this.progress.set(message.id, event);
+                    this.#save(conversation); // other tabs follow it by this
+                    this.#stopAsking(message.id);
+                    break;
+                case 'waiting':
+                case 'queued':
+                case 'progress':
+                case 'lost':
+                    this.progress.set(message.id, event);
+                    break;
+                case 'resumed':
+                    this.progress.set(message.id, { kind: 'started' });
+                    break;
+                case 'reasoning':
+                    restart();
+                    thinkingSince ||= performance.now();
+                    message.reasoning = (message.reasoning ?? '') + event.delta;
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'text':
+                    restart();
+                    if (thinkingSince && message.reasoningMs === undefined) {
+                        message.reasoningMs = performance.now() - thinkingSince;
+                    }
+                    message.text += event.delta;
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'reset':
+                    replay = false;
+                    message.text = before.text + event.text;
+                    message.reasoning = before.reasoning + event.reasoning;
+                    message.tools = event.tools;
+                    break;
+                case 'tool':
+                case 'tool-arguments':
+                case 'tool-output':
+                    restart();
+                    noteTool(message, event);
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'stats':
+                    message.timings = { ...message.timings, ...event.timings };
+                    if (event.context) message.context = event.context;
+                    break;
+                case 'end':
+                    clearTimeout(saveTimer);
+                    if (thinkingSince && message.reasoningMs === undefined) {
+                        message.reasoningMs = performance.now() - thinkingSince;
+                    }
+                    this.#end(conversation, message, event);
+                    return;
+            }
+            show();
+        });
+        if (!run.done) this.runs.set(message.id, run);
+        this.#tell('message', message.id);
+        this.#tell('list');
+    }
+
+    /** @param {Conversation} conversation @param {Message} message @param {any} event */
+    #end(conversation, message, event) {
+        this.runs.delete(message.id);
+        this.progress.delete(message.id);
+        this.#stopAsking(message.id);
+        delete message.before;
+        if (event.timings) message.timings = { ...message.timings, ...event.timings };
+        if (event.usage) message.usage = event.usage;
+        if (event.status === 'completed') message.status = 'done';
+        else if (event.status === 'cancelled') message.status = 'stopped';
+        else if (event.status === 'incomplete') {
+            message.status = 'cut';
+            message.reason = event.reason;
+        } else {
+            message.status = 'failed';
+            message.error = event.error ?? { code: 'server_error', message: '' };
+        }
+        conversation.updated = Date.now();
+        if (conversation !== this.current && !this.removed.has(conversation)) {
+            this.live.delete(conversation.id);
+            this.unread.add(conversation.id);
+        }
+        this.#save(conversation);
+        this.#tell('message', message.id);
+        this.#tell('finished', message);
+        this.#tell('list');
+        // A stopped or failed answer leaves the queue to the user.
+        const [next] = conversation.queue ?? [];
+        if (next && (message.status === 'done' || message.status === 'cut')) this.#askQueued(conversation, next);
+    }
+
+    /** Asks what waited, unless another tab was faster. @param {Conversation} conversation
+     * @param {import('./store.js').Queued} entry */
+    async #askQueued(conversation, entry) {
+        if (!(await this.history.takeQueued(conversation, entry.id))) return;
+        this.#setQueue(conversation, (conversation.queue ?? []).filter(({ id }) => id !== entry.id));
+        this.send(entry.text, entry.attachments, {}, conversation);
+    }
+}

@@ -1,0 +1,254 @@
+/**
+ * The conversation tree: messages with parent ids, and one leaf (`head`) that says which branch is
+ * shown. Pure data and pure functions; no DOM, no storage, so that tests run it under Node.
+ *
+ * @typedef {{id: string, kind: 'image'|'video'|'text', name: string, mime: string, width: number, height: number, bytes: number,
+ *            seconds?: number, blob?: Blob, missing?: boolean, note?: string}} Attachment
+ * @typedef {{code: string, message: string, status?: number}} MessageError
+ * @typedef {'done'|'streaming'|'stopped'|'cut'|'failed'} MessageStatus
+ *   cut: the token limit or the context ended it.
+ * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
+ *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
+ *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
+ *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string,
+ *            modelId?: string}} Message
+ *   before: what an answer held that is being continued; askId: by which the server knows the
+ *   question again, if it asks modelId in the same words.
+ * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
+ *            at: number}} ToolCall   at: how much of the text came before it
+ * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
+ *            messages: Record<string, Message>, options?: ChatOptions, queue?: Queued[]}} Conversation
+ * @typedef {{id: string, text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
+ * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
+ *            repeatPenalty?: number, presencePenalty?: number, maxTokens?: number, seed?: number}} ChatOptions
+ *   what is missing is as the model likes it
+ */
+import { newId } from '../util.js';
+
+const TITLE_LENGTH = 60;
+
+let lastCreated = 0;
+
+/** Now, but never the same twice and behind the parent, whatever clock that has: the order of
+ * siblings hangs on it. @param {number} parent */
+function creationTime(parent) {
+    lastCreated = Math.max(Date.now(), lastCreated + 1, parent + 1);
+    return lastCreated;
+}
+
+/** @param {ChatOptions} [options] @returns {Conversation} */
+export function newConversation(options) {
+    const now = Date.now();
+    const conversation = { id: newId('c_'), title: '', created: now, updated: now, head: null, messages: {} };
+    return options && Object.keys(options).length ? { ...conversation, options: { ...options } } : conversation;
+}
+
+/** Each option: its name in a request and its range.
+ * @type {Record<keyof ChatOptions, {field: string, min?: number, max?: number, step?: number}>} */
+export const OPTIONS = {
+    systemPrompt: { field: 'instructions' },
+    temperature: { field: 'temperature', min: 0, max: 2, step: 0.1 },
+    maxTokens: { field: 'max_output_tokens', min: 1, max: 1048576, step: 1 },
+    topP: { field: 'top_p', min: 0, max: 1, step: 0.05 },
+    topK: { field: 'top_k', min: 0, max: 100000, step: 1 },
+    minP: { field: 'min_p', min: 0, max: 1, step: 0.01 },
+    repeatPenalty: { field: 'repetition_penalty', min: 0.01, max: 2, step: 0.05 },
+    presencePenalty: { field: 'presence_penalty', min: -2, max: 2, step: 0.1 },
+    seed: { field: 'seed', min: 0, max: 4294967295, step: 1 },
+};
+
+/** Options as the fields of a request; what is out of range is left out.
+ * @param {ChatOptions} [options] */
+export function optionFields(options = {}) {
+    return Object.fromEntries(Object.entries(readOptions(options)).map(([name, value]) => [OPTIONS[name].field, value]));
+}
+
+/** What of `given` are options that may be. @param {any} given @returns {ChatOptions} */
+export function readOptions(given) {
+    const options = {};
+    for (const [name, { min = 0, max = 0 }] of Object.entries(OPTIONS)) {
+        const value = given?.[name];
+        if (name === 'systemPrompt' ? typeof value === 'string' && value.trim() : Number.isFinite(value) && value >= min && value <= max) {
+            options[name] = value;
+        }
+    }
+    return options;
+}
+
+/**
+ * Adds a message under `parent` and makes it the shown leaf.
+ * @param {Conversation} conversation
+ * @param {Partial<Message> & {role: 'user'|'assistant', parent: string|null}} fields
+ * @returns {Message}
+ */
+export function addMessage(conversation, fields) {
+    /** @type {Message} */
+    const message = { id: newId('m_'), text: '', status: 'done', created: creationTime(conversation.messages[fields.parent ?? '']?.created ?? 0), ...fields };
+    conversation.messages[message.id] = message;
+    conversation.head = message.id;
+    conversation.updated = Date.now();
+    if (!conversation.title && message.role === 'user') conversation.title = titleOf(message);
+    return message;
+}
+
+/** Every file of a conversation, those of questions that wait too.
+ * @param {Conversation} conversation @returns {Attachment[]} */
+export function attachmentsOf({ messages, queue = [] }) {
+    return [...Object.values(messages), ...queue].flatMap((one) => one.attachments ?? []);
+}
+
+/** The shown branch, first message first. @param {Conversation} conversation @returns {Message[]} */
+export function shownPath(conversation) {
+    return pathTo(conversation, conversation.head);
+}
+
+/** @param {Conversation} conversation @param {string|null} leaf @returns {Message[]} */
+export function pathTo(conversation, leaf) {
+    const path = [];
+    const seen = new Set();
+    for (let id = leaf; id && !seen.has(id); id = conversation.messages[id]?.parent ?? null) {
+        seen.add(id); // a damaged import must not loop
+        const message = conversation.messages[id];
+        if (!message) break;
+        path.push(message);
+    }
+    return path.reverse();
+}
+
+/** Messages with the same parent, oldest first. @param {Conversation} conversation
+ * @param {Message} message */
+export function siblings(conversation, message) {
+    return Object.values(conversation.messages)
+        .filter((other) => other.parent === message.parent && other.role === message.role)
+        .sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1));
+}
+
+/**
+ * Every message's siblings at once: a map from parent id (or '') to messages, oldest first.
+ * @param {Conversation} conversation
+ */
+export function childrenByParent(conversation) {
+    /** @type {Map<string, Message[]>} */
+    const map = new Map();
+    for (const message of Object.values(conversation.messages)) {
+        const key = message.parent ?? '';
+        const list = map.get(key);
+        if (list) list.push(message);
+        else map.set(key, [message]);
+    }
+    for (const list of map.values()) list.sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1));
+    return map;
+}
+
+/** Shows the branch through `message`, down to its newest leaf. @param {Conversation} conversation
+ * @param {Message} message */
+export function showBranch(conversation, message) {
+    const children = childrenByParent(conversation);
+    let leaf = message;
+    for (let list; (list = children.get(leaf.id))?.length; ) leaf = list[list.length - 1];
+    conversation.head = leaf.id;
+}
+
+/** Whether an answer ended before its end and has something to go on from.
+ * @param {Message} message */
+export function canContinue(message) {
+    const full = message.reason === 'context' || message.reason === 'context_length';
+    const ended = message.status === 'stopped' || message.status === 'failed' || (message.status === 'cut' && !full);
+    return ended && !message.tools?.length && !!(message.text || message.reasoning);
+}
+
+/** Writes what was heard of a tool call into its message. @param {Message} message
+ * @param {any} event a RunEvent */
+export function noteTool(message, event) {
+    const tools = (message.tools ??= []);
+    if (event.kind === 'tool-output') {
+        const call = tools.find((one) => one.callId === event.callId);
+        if (call) Object.assign(call, { output: event.output, failed: event.failed });
+        return;
+    }
+    const known = tools.find((one) => one.id === event.id);
+    if (event.kind === 'tool-arguments') {
+        if (known) known.arguments += event.delta;
+    } else if (known) Object.assign(known, { callId: event.callId, name: event.name, arguments: event.arguments });
+    else {
+        const { id, callId, name } = event;
+        tools.push({ id, callId, name, arguments: event.arguments, at: message.text.length });
+    }
+}
+
+/** @param {Message} message */
+export function titleOf(message) {
+    const line = message.text.trim().split('\n')[0].replace(/\s+/g, ' ');
+    if (!line) return message.attachments?.length ? message.attachments[0].name : 'New chat';
+    return line.length > TITLE_LENGTH ? `${line.slice(0, TITLE_LENGTH - 1).trimEnd()}…` : line;
+}
+
+/**
+ * The `input` items of a Responses request for a branch. Failed answers without text are left out,
+ * and the question before them stays. Two user messages in a row are joined, as chat templates
+ * expect turns to alternate. Tool calls go along where their results are known. If the last message
+ * is an answer, it is one to be continued: its thoughts belong to it.
+ * @param {Message[]} path
+ * @param {(attachment: Attachment) => Promise<string>} toDataUri
+ */
+export async function toInput(path, toDataUri) {
+    const items = [];
+    for (const message of path) {
+        if (message.role === 'assistant') {
+            if (message === path.at(-1) && message.reasoning) {
+                items.push({ type: 'reasoning', content: [{ type: 'reasoning_text', text: message.reasoning }] });
+            }
+            for (const tool of message.tools ?? []) {
+                if (tool.output === undefined || !tool.callId) continue;
+                items.push({ type: 'function_call', call_id: tool.callId, name: tool.name, arguments: tool.arguments });
+                items.push({ type: 'function_call_output', call_id: tool.callId, output: tool.output });
+            }
+            if (!message.text) continue;
+            items.push({
+                type: 'message',
+                role: 'assistant',
+                content: [{ type: 'output_text', text: message.text }],
+            });
+            continue;
+        }
+        const content = [];
+        for (const attachment of message.attachments ?? []) {
+            if (attachment.missing) continue;
+            if (attachment.kind === 'text') {
+                content.push({ type: 'input_text', text: await fileText(attachment) });
+                continue;
+            }
+            const uri = await toDataUri(attachment);
+            content.push(
+                attachment.kind === 'video'
+                    ? { type: 'input_video', video_url: uri, ...attachment.video }
+                    : { type: 'input_image', image_url: uri },
+            );
+        }
+        if (message.text || !content.length) content.push({ type: 'input_text', text: message.text });
+        const last = items[items.length - 1];
+        if (last?.role === 'user') last.content.push(...content);
+        else items.push({ type: 'message', role: 'user', content });
+    }
+    return items;
+}
+
+/** A text file as the model reads it: its name and its text in a fence that the text cannot
+ * close. */
+async function fileText(attachment) {
+    const text = await attachment.blob.text();
+    const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));
+    return `File ${attachment.name}:\n${fence}\n${text}\n${fence}`;
+}
+
+/** One conversation as Markdown. @param {Conversation} conversation */
+export function toMarkdown(conversation) {
+    const parts = [`# ${conversation.title || 'Chat'}`];
+    for (const message of shownPath(conversation)) {
+        parts.push(`## ${message.role === 'user' ? 'You' : message.model || 'Answer'}`);
+        for (const attachment of message.attachments ?? []) parts.push(`*${{ video: 'Video', text: 'File' }[attachment.kind] ?? 'Image'}: ${attachment.name}*`);
+        for (const tool of message.tools ?? []) parts.push(`*Tool: ${tool.name} ${tool.arguments}*`);
+        if (message.text) parts.push(message.text);
+    }
+    return `${parts.join('\n\n')}\n`;
+}

@@ -1,0 +1,112 @@
+/**
+ * Chats to files and back. JSON holds everything, images included; Markdown is for reading. What
+ * comes in is checked field by field: a file from elsewhere must not be able to break the page or
+ * overwrite a chat.
+ */
+import { newConversation, readOptions } from './store.js';
+import { blobToDataUri, newId } from '../util.js';
+
+/** @typedef {import('./store.js').Conversation} Conversation */
+
+const FORMAT = 'parley-chats';
+const MAX_MESSAGES = 20_000;
+const MAX_CHATS = 10_000;
+const MAX_TOOLS = 1_000;
+const STATUSES = new Set(['done', 'stopped', 'cut', 'failed']);
+
+/** @param {Conversation[]} conversations @returns {Promise<string>} */
+export async function toJson(conversations) {
+    const chats = [];
+    for (const conversation of conversations) {
+        const messages = [];
+        for (const message of Object.values(conversation.messages)) {
+            const attachments = [];
+            for (const { blob, ...rest } of message.attachments ?? []) {
+                attachments.push(blob ? { ...rest, data: await blobToDataUri(blob) } : rest);
+            }
+            messages.push(attachments.length ? { ...message, attachments } : message);
+        }
+        chats.push({ ...conversation, messages });
+    }
+    return JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
+}
+
+/**
+ * @param {string} text @returns {Conversation[]} with new ids
+ * @throws {Error} with a sentence for the user
+ */
+export function fromJson(text) {
+    let file;
+    try {
+        file = JSON.parse(text);
+    } catch {
+        throw new Error('This file is not JSON.');
+    }
+    if (file?.format !== FORMAT || !Array.isArray(file.chats)) throw new Error('This file holds no exported chats.');
+    return file.chats.slice(0, MAX_CHATS).map(readChat).filter((chat) => chat.head);
+}
+
+/** @returns {Conversation} */
+function readChat(given) {
+    const conversation = newConversation(readOptions(given?.options));
+    conversation.title = string(given?.title).slice(0, 200);
+    conversation.created = time(given?.created);
+    conversation.updated = time(given?.updated);
+    const list = Array.isArray(given?.messages) ? given.messages.slice(0, MAX_MESSAGES) : [];
+    const ids = new Map(list.map((message) => [message?.id, newId('m_')]));
+    for (const message of list) {
+        const id = ids.get(message?.id);
+        if (!id || (message.role !== 'user' && message.role !== 'assistant')) continue;
+        const attachments = (Array.isArray(message.attachments) ? message.attachments : []).map(readAttachment);
+        conversation.messages[id] = {
+            id,
+            parent: ids.get(message.parent) ?? null,
+            role: message.role,
+            text: string(message.text),
+            status: STATUSES.has(message.status) ? message.status : 'stopped',
+            created: time(message.created),
+            ...(message.reasoning ? { reasoning: string(message.reasoning) } : {}),
+            ...(Number.isFinite(message.reasoningMs) ? { reasoningMs: message.reasoningMs } : {}),
+            ...(message.model ? { model: string(message.model).slice(0, 100) } : {}),
+            ...(attachments.length ? { attachments } : {}),
+            ...(Array.isArray(message.tools) ? { tools: message.tools.slice(0, MAX_TOOLS).map(readTool) } : {}),
+        };
+    }
+    const last = Object.values(conversation.messages).at(-1);
+    conversation.head = ids.get(given?.head) ?? last?.id ?? null;
+    if (conversation.head && !conversation.messages[conversation.head]) conversation.head = last?.id ?? null;
+    return conversation;
+}
+
+/** @returns {import('./store.js').ToolCall} */
+function readTool(given) {
+    return {
+        id: string(given?.id),
+        callId: string(given?.callId),
+        name: string(given?.name).slice(0, 200),
+        arguments: string(given?.arguments),
+        ...(typeof given?.output === 'string' ? { output: given.output, failed: given.failed === true } : {}),
+        at: number(given?.at),
+    };
+}
+
+function readAttachment(given) {
+    const kind = given?.kind === 'video' || given?.kind === 'text' ? given.kind : 'image';
+    const attachment = {
+        id: newId('a_'),
+        kind,
+        name: string(given?.name).slice(0, 200) || 'file',
+        mime: string(given?.mime).slice(0, 100),
+        width: number(given?.width),
+        height: number(given?.height),
+        bytes: number(given?.bytes),
+    };
+    const match = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)$/i.exec(string(given?.data));
+    if (!match) return { ...attachment, missing: true };
+    const bytes = Uint8Array.from(atob(match[2]), (c) => c.charCodeAt(0));
+    return { ...attachment, blob: new Blob([bytes], { type: match[1] }) };
+}
+
+const string = (value) => (typeof value === 'string' ? value : '');
+const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
+const time = (value) => (Number.isFinite(value) && value > 0 ? value : Date.now());

@@ -1,0 +1,557 @@
+/** <parley-app>: the page. Header, list of chats, transcript, composer, dialogs, and what joins
+ * them. */
+import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
+import { readFiles } from '../state/attachments.js';
+import { Chat } from '../state/chat.js';
+import { backdrop, head, keysDialog, modelDialog, openDialog, imageDialog } from './dialogs.js';
+import { openHistory } from '../state/history.js';
+import { icon } from './icons.js';
+import { Announcer } from './live.js';
+import { Follower } from './scroll.js';
+import { Settings, applyAppearance } from '../state/settings.js';
+import { settingsDialog } from './settings-dialog.js';
+import { childrenByParent, shownPath, toMarkdown } from '../state/store.js';
+import { download, formatCount } from '../util.js';
+import { connectionWords } from '../words.js';
+import './composer.js';
+import './message.js';
+import './sidebar.js';
+import './welcome.js';
+
+const DEFAULT_MAX_IMAGES = 16;
+/** How videos are sampled, where the server does not say it. */
+const DEFAULT_RATES = { fps: 2, min_frames: 4, max_frames: 256 };
+/** Messages in the document at first; so many earlier ones are added when the reader comes near
+ * them. */
+const WINDOW = 80;
+const EARLIER = 24;
+/** From this part of the context on the page says so. */
+const NEARLY_FULL = 0.8;
+const NOTICE_MS = 6_000;
+const NARROW = matchMedia('(max-width: 760px)');
+
+class ParleyApp extends LitElement {
+    static properties = {
+        pinned: { state: true },
+        dragging: { state: true },
+        image: { state: true },
+        notice: { state: true },
+        drawer: { state: true },
+        shown: { state: true },
+    };
+
+    constructor() {
+        super();
+        this.settings = new Settings();
+        this.chat = new Chat({ settings: this.settings, openHistory });
+        this.pinned = true;
+        this.dragging = false;
+        /** @type {import('../state/store.js').Attachment|null} */
+        this.image = null;
+        /** @type {{text: string, action?: string, undo?: () => void}|null} */
+        this.notice = null;
+        this.drawer = false;
+        this.shown = WINDOW;
+        /** @type {any} what /v1/models says */
+        this.httpModel = null;
+        /** @type {any} the model's own sampling values, as /props says them */
+        this.defaults = null;
+        applyAppearance(this.settings);
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    firstUpdated() {
+        const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
+        this.follower = new Follower(scroller, (pinned) => (this.pinned = pinned), () => this.settings.get('follow'));
+        this.nearEarlier = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#showEarlier(), {
+            root: scroller,
+            rootMargin: '1500px 0px 0px',
+        });
+        new Announcer(this.chat);
+        this.shownId = this.chat.current.id;
+        this.settings.addEventListener('change', () => {
+            applyAppearance(this.settings);
+            this.requestUpdate();
+            this.#composer?.requestUpdate();
+        });
+        this.chat.addEventListener('conversation', () => this.#conversationChanged());
+        this.chat.addEventListener('news', () => this.#newsCame());
+        this.chat.addEventListener('connection', () => this.#connectionChanged());
+        this.chat.addEventListener('list', () => this.requestUpdate());
+        this.chat.addEventListener('finished', () => this.requestUpdate());
+        this.chat.addEventListener('options', () => this.requestUpdate());
+        this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
+        addEventListener('hashchange', () => this.#route());
+        addEventListener('keydown', (event) => this.#key(event));
+        this.#acceptDrops();
+        this.#composer?.updateComplete.then(() => this.#composer.restore(this.chat.draft));
+        this.chat.start().then(() => this.#route());
+        this.#askModel();
+        if (!NARROW.matches) this.#composer?.focusField();
+    }
+
+    get #composer() {
+        return /** @type {any} */ (this.querySelector('chat-composer'));
+    }
+
+    /** What the loaded model is and can do, from the greeting or from /v1/models. */
+    get model() {
+        const { session } = this.chat.connection;
+        const capabilities = session?.capabilities;
+        const listed = this.httpModel;
+        const modalities = capabilities?.modalities ?? listed?.architecture?.input_modalities;
+        return {
+            name: this.chat.modelId ? this.chat.modelName : 'Parley',
+            vision: modalities ? modalities.includes('image') : true,
+            video: !!modalities?.includes('video'),
+            rates: capabilities?.video ?? DEFAULT_RATES,
+            maxBytes: session?.limits?.max_upload_bytes,
+            thinking: capabilities?.thinking ?? true,
+            thinkingKnown: capabilities?.thinking !== undefined,
+            modalities: modalities?.map((name) => ({ text: 'text', image: 'images', video: 'videos' })[name] ?? name),
+            maxImages: session?.limits?.max_images ?? DEFAULT_MAX_IMAGES,
+            context: session?.limits?.n_ctx ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
+            parameters: listed?.meta?.n_params,
+            bytes: listed?.meta?.size,
+            server: session?.server ? `${session.server.name ?? 'parley'} ${session.server.version ?? ''}` : '',
+        };
+    }
+
+    async #askModel() {
+        try {
+            const reply = await this.chat.connection.fetch('v1/models');
+            if (!reply.ok) return;
+            this.httpModel = (await reply.json()).data?.find((one) => one.id === (this.chat.modelId || one.id)) ?? null;
+            this.chat.httpModel = this.httpModel;
+            this.requestUpdate();
+            const props = await this.chat.connection.fetch('props');
+            this.defaults = props.ok ? ((await props.json()).default_generation_settings?.params ?? null) : null;
+            this.requestUpdate();
+        } catch {
+            // The connection's own state says so already.
+        }
+    }
+
+    #connectionChanged() {
+        const { state } = this.chat.connection;
+        if ((state === 'open' || state === 'fallback') && this.httpModel?.id !== this.chat.modelId) this.#askModel();
+        const version = this.chat.connection.session?.server?.version;
+        if (version && this.version && version !== this.version) {
+            this.#notify({ text: 'The server was updated.', action: 'Reload', undo: () => location.reload(), lastsMs: 60_000 });
+        }
+        this.version = version ?? this.version;
+        clearInterval(this.countdown);
+        if (state === 'retrying') this.countdown = setInterval(() => this.requestUpdate(), 1_000);
+        if (this.wasAway && state === 'open') {
+            this.wasAway = false;
+            /** @type {HTMLElement} */ (document.getElementById('live-status')).textContent = 'Connected again.';
+        } else if (connectionWords(this.chat.connection).tone === 'bad') this.wasAway = true;
+        this.requestUpdate();
+    }
+
+    render() {
+        const path = shownPath(this.chat.current);
+        const open = NARROW.matches ? this.drawer : this.settings.get('sidebar');
+        const model = this.model;
+        return html`
+            <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
+            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar}>
+                <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
+                    <chat-sidebar .chat=${this.chat}></chat-sidebar>
+                </aside>
+                <div class="scrim" @click=${() => (this.drawer = false)}></div>
+                <div class="main" ?inert=${this.drawer && NARROW.matches}>
+                    ${this.#header(open, model)}
+                    <main
+                        class="transcript"
+                        @show-image=${this.#showImage}
+                        @send-sample=${this.#sendSample}
+                        @notice=${(event) => this.#notify(event.detail)}
+                    >
+                        <div class="column">
+                            ${path.length
+                                ? this.#messages(path)
+                                : html`<chat-welcome .chat=${this.chat} .model=${model} .open=${!this.settings.get('introduced')}></chat-welcome>`}
+                        </div>
+                    </main>
+                    <footer class="dock" id="composer">
+                        ${this.pinned || !path.length
+                            ? nothing
+                            : html`<button type="button" class="jump" @click=${() => this.follower?.jump()}>
+                                  ${icon('toBottom')}Latest
+                              </button>`}
+                        ${this.#notice()}
+                        ${this.#trouble()}
+                        <chat-composer
+                            .chat=${this.chat}
+                            .settings=${this.settings}
+                            .busy=${this.chat.busy}
+                            .queue=${this.chat.queue}
+                            @edit-last=${this.#editLast}
+                            .model=${model}
+                        ></chat-composer>
+                        <p class="small-print">
+                            <span class="doubt">${model.name} can be wrong. Check what matters.</span>
+                            ${this.#context(path, model)}
+                        </p>
+                    </footer>
+                </div>
+            </div>
+            ${this.dragging
+                ? html`<div class="drop-overlay"><div>${icon('image')}<p>Drop ${model.video ? 'images and videos' : 'images'} anywhere</p></div></div>`
+                : nothing}
+            ${settingsDialog(this.chat, this.defaults, {
+                onKey: (key) => {
+                    this.settings.set('apiKey', key);
+                    this.chat.connection.setKey(key);
+                },
+                onExport: () => this.#exportAll(),
+                onMarkdown: path.length ? () => this.#exportMarkdown() : null,
+                onImport: (event) => this.#import(event),
+                onIntroduction: () => this.#introduce(),
+            })}
+            ${modelDialog(model, this.chat.connection, () => this.#showStatus())} ${keysDialog()} ${imageDialog(this.image)}
+            <dialog id="status" class="wide" aria-label="What the server does" @click=${backdrop}>
+                ${head('What the server does')}
+                <server-status .connection=${this.chat.connection}></server-status>
+            </dialog>
+        `;
+    }
+
+    #header(open, model) {
+        const words = connectionWords(this.chat.connection);
+        return html`<header class="top">
+            <button type="button" class="quiet icon-only ${open ? 'sidebar-is-open' : ''}" title="Chats (Ctrl B)"
+                aria-label="Show the list of chats" aria-expanded=${open} @click=${this.#toggleSidebar}>
+                ${icon('menu')}
+            </button>
+            <h1>
+                <button type="button" class="quiet model-button" @click=${this.#showModel}
+                    title="About the model">
+                    <span class="dot ${words.tone}"></span>
+                    <span class="model-name">${model.name}</span>
+                    <span class="model-state">${words.tone === 'good' ? '' : words.label}</span>
+                    ${icon('down')}
+                </button>
+            </h1>
+            <span class="spacer"></span>
+            <a class="button quiet icon-only phone-only" href="#/" aria-label="New chat" @click=${() => this.chat.newChat()}>
+                ${icon('plus')}
+            </a>
+            <button type="button" class="quiet icon-only wide-only" aria-label="Keyboard" title="Keyboard (Ctrl /)"
+                @click=${() => openDialog('keys')}>${icon('keyboard')}</button>
+            <button type="button" class="quiet icon-only" aria-label="Settings" title="Settings"
+                @click=${() => openDialog('settings')}>${icon('sliders')}</button>
+        </header>`;
+    }
+
+    #messages(path) {
+        const children = childrenByParent(this.chat.current);
+        const { busy } = this.chat;
+        const from = Math.max(0, path.length - this.shown);
+        return html`<section role="log" aria-live="off" aria-label="Conversation" class="messages">
+            ${from > 0
+                ? html`<button type="button" class="plain earlier" @click=${() => this.#showEarlier()}>
+                      Show ${Math.min(EARLIER, from)} earlier messages
+                  </button>`
+                : nothing}
+            ${repeat(
+                path.slice(from),
+                (message) => message.id,
+                (message, i) => html`<chat-message
+                    data-id=${message.id}
+                    .chat=${this.chat}
+                    .message=${message}
+                    .siblings=${(children.get(message.parent ?? '') ?? []).filter(
+                        (other) => other.role === message.role,
+                    )}
+                    .last=${from + i === path.length - 1}
+                    .busy=${busy}
+                ></chat-message>`,
+            )}
+        </section>`;
+    }
+
+    /** Puts earlier messages above what is being read, without moving it. */
+    async #showEarlier() {
+        const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
+        const first = this.querySelector('chat-message');
+        const top = first?.getBoundingClientRect().top ?? 0;
+        this.shown += EARLIER;
+        await this.updateComplete;
+        if (first?.isConnected) scroller.scrollTop += first.getBoundingClientRect().top - top;
+    }
+
+    updated() {
+        const button = this.querySelector('.earlier');
+        if (button === this.watched) return;
+        this.watched = button;
+        this.nearEarlier?.disconnect();
+        if (button) this.nearEarlier?.observe(button);
+    }
+
+    #notice() {
+        if (!this.notice) return nothing;
+        return html`<div class="notice" role="status">
+            <span>${this.notice.text}</span>
+            ${this.notice.action
+                ? html`<button type="button" class="quiet" @click=${this.#undo}>${this.notice.action}</button>`
+                : nothing}
+            <button type="button" class="quiet icon-only" aria-label="Close this message"
+                @click=${() => (this.notice = null)}>${icon('close')}</button>
+        </div>`;
+    }
+
+    #trouble() {
+        const { connection } = this.chat;
+        const { tone, detail, value } = connectionWords(connection);
+        if (!detail || tone === 'good') return nothing;
+        return html`<div class="trouble ${tone}">
+            ${icon(tone === 'bad' ? 'warning' : 'info')}
+            <span role="status">${detail}${this.#untilRetry()}</span>
+            ${value === undefined ? nothing : html`<progress max="1" .value=${value} aria-label="Loading"></progress>`}
+            ${connection.state === 'unauthorised'
+                ? html`<button type="button" class="plain" @click=${() => this.#enterKey()}>Enter it</button>`
+                : tone === 'bad'
+                  ? html`<button type="button" class="plain" @click=${() => connection.retryNow()}>Try now</button>`
+                  : nothing}
+        </div>`;
+    }
+
+    /** Counted down for the eye; a screen reader is not told every second. */
+    #untilRetry() {
+        const { connection } = this.chat;
+        const seconds = Math.ceil((connection.retryAt - performance.now()) / 1000);
+        if (connection.state !== 'retrying' || seconds < 1 || !navigator.onLine) return nothing;
+        return html`<span aria-hidden="true"> Next try in ${seconds} s.</span>`;
+    }
+
+    async #enterKey() {
+        openDialog('settings');
+        await this.updateComplete;
+        /** @type {HTMLElement|null} */ (this.querySelector('#api-key'))?.focus();
+    }
+
+    #context(path, model) {
+        const used = path.findLast?.((message) => message.context?.used)?.context?.used;
+        if (!used || !model.context) return nothing;
+        const part = Math.min(1, used / model.context);
+        const words = `${formatCount(used)} of ${formatCount(model.context)} tokens`;
+        return html`<span class="context ${part > NEARLY_FULL ? 'full' : ''}" title="${words} of the context are used">
+            Context <progress max="1" .value=${part} aria-hidden="true"></progress>
+            ${Math.round(part * 100)} %${part > NEARLY_FULL ? ', nearly full: a new chat has room' : ''}
+        </span>`;
+    }
+
+    /** The shown chat has another name, or messages from elsewhere: nothing moves but what follows
+     * the end. */
+    #newsCame() {
+        const { title } = this.chat.current;
+        document.title = title ? `${title} · Parley` : 'Parley';
+        this.requestUpdate();
+    }
+
+    async #conversationChanged() {
+        const { current } = this.chat;
+        if (this.shownId !== current.id) {
+            this.shownId = current.id;
+            this.shown = WINDOW;
+            this.#composer?.restore(this.chat.draft);
+        }
+        const hash = current.head ? `#/c/${current.id}` : '#/';
+        if (location.hash !== hash && !(hash === '#/' && location.hash === '')) history.replaceState(null, '', hash);
+        this.#newsCame();
+        await this.updateComplete;
+        // Every message now renders by itself; a question or another branch shows its end.
+        for (const element of this.querySelectorAll('chat-message')) /** @type {any} */ (element).requestUpdate();
+        this.follower?.jump();
+        if (!NARROW.matches) this.#composer?.focusField();
+    }
+
+    async #route() {
+        const id = /^#\/c\/([\w-]+)$/.exec(location.hash)?.[1];
+        if (!id) {
+            this.chat.newChat();
+            return;
+        }
+        if (!(await this.chat.open(id))) {
+            this.#notify({ text: `This chat is not kept ${this.chat.history.remote ? 'on the server' : 'in this browser'}.` });
+            history.replaceState(null, '', '#/');
+        }
+    }
+
+    // ---- events ----
+
+    /** Up in an empty field edits the last question. */
+    #editLast() {
+        const questions = this.querySelectorAll('chat-message .question button[aria-label="Edit the question"]');
+        /** @type {HTMLElement|undefined} */ (questions[questions.length - 1])?.click();
+    }
+
+    /** A part of the page that is fetched when it is first needed; null where it cannot be had.
+     * @param {() => Promise<any>} load */
+    async #part(load) {
+        try {
+            return await load();
+        } catch {
+            this.#notify({ text: 'The server cannot be reached for this part of the page. Try again when it is back.' });
+            return null;
+        }
+    }
+
+    #showModel() {
+        this.#part(() => import('./model-list.js')); // the facts show without it
+        openDialog('model');
+    }
+
+    async #showStatus() {
+        /** @type {HTMLDialogElement} */ (document.getElementById('model')).close();
+        if (await this.#part(() => import('./server-status.js'))) openDialog('status');
+    }
+
+    async #exportAll() {
+        const transfer = await this.#part(() => import('../state/transfer.js'));
+        if (!transfer) return;
+        const text = await transfer.toJson(await this.chat.all());
+        download('parley-chats.json', new Blob([text], { type: 'application/json' }));
+    }
+
+    #exportMarkdown() {
+        const { current } = this.chat;
+        const name = current.title.replace(/[^\p{L}\p{N} -]+/gu, '').trim() || 'chat';
+        download(`${name}.md`, new Blob([toMarkdown(current)], { type: 'text/markdown' }));
+    }
+
+    /** @param {Event} event */
+    async #import(event) {
+        const input = /** @type {HTMLInputElement} */ (event.target);
+        const file = input.files?.[0];
+        input.value = '';
+        const transfer = file && (await this.#part(() => import('../state/transfer.js')));
+        if (!transfer) return;
+        try {
+            const chats = transfer.fromJson(await file.text());
+            await this.chat.add(chats);
+            this.#notify({ text: `${chats.length} ${chats.length === 1 ? 'chat' : 'chats'} imported.` });
+        } catch (error) {
+            this.#notify({ text: `Nothing was imported. ${error.message}` });
+        }
+    }
+
+    /** Shows the introduction of the empty state again. */
+    #introduce() {
+        this.settings.set('introduced', false);
+        /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close();
+        this.chat.newChat();
+    }
+
+    async #search() {
+        if (NARROW.matches) this.drawer = true;
+        else this.settings.set('sidebar', true);
+        await this.updateComplete;
+        /** @type {HTMLElement|null} */ (this.querySelector('.search input'))?.focus();
+    }
+
+    #toggleSidebar() {
+        if (NARROW.matches) this.drawer = !this.drawer;
+        else this.settings.set('sidebar', !this.settings.get('sidebar'));
+    }
+
+    /** @param {Event} event */
+    #skip(event) {
+        event.preventDefault();
+        this.#composer?.focusField();
+    }
+
+    /** @param {KeyboardEvent} event */
+    #key(event) {
+        const control = event.ctrlKey || event.metaKey;
+        const key = event.key.toLowerCase();
+        if (control && document.querySelector('dialog[open]')) return;
+        if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
+            if (this.drawer) this.drawer = false;
+            else if (this.chat.busy) this.chat.stop();
+        } else if (control && event.shiftKey && key === 'o') {
+            event.preventDefault();
+            this.chat.newChat();
+            this.#composer?.focusField();
+        } else if (control && !event.shiftKey && key === 'b') {
+            event.preventDefault();
+            this.#toggleSidebar();
+        } else if (control && key === '/') {
+            event.preventDefault();
+            openDialog('keys');
+        } else if (control && key === ',') {
+            event.preventDefault();
+            openDialog('settings');
+        } else if (control && !event.shiftKey && key === 'k') {
+            event.preventDefault();
+            this.#search();
+        } else if (control && event.shiftKey && key === 'backspace') {
+            event.preventDefault();
+            this.chat.remove(this.chat.current.id);
+        }
+    }
+
+    #acceptDrops() {
+        let depth = 0;
+        const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes('Files');
+        addEventListener('dragenter', (event) => {
+            if (!hasFiles(event)) return;
+            event.preventDefault();
+            depth += 1;
+            this.dragging = true;
+        });
+        addEventListener('dragover', (event) => {
+            if (hasFiles(event)) event.preventDefault();
+        });
+        addEventListener('dragleave', () => {
+            depth = Math.max(0, depth - 1);
+            if (depth === 0) this.dragging = false;
+        });
+        addEventListener('drop', (event) => {
+            depth = 0;
+            this.dragging = false;
+            if (!hasFiles(event)) return;
+            event.preventDefault();
+            this.#composer?.add(event.dataTransfer?.files ?? []);
+        });
+    }
+
+    /** @param {CustomEvent} event */
+    async #showImage(event) {
+        this.image = event.detail;
+        await this.updateComplete;
+        openDialog('image');
+    }
+
+    /** @param {CustomEvent} event */
+    async #sendSample(event) {
+        const { files, text, thinking } = event.detail;
+        const { attachments, refused } = await readFiles(files, {
+            vision: this.model.vision,
+            video: this.model.video,
+            maxImages: this.model.maxImages,
+            already: 0,
+            modelName: this.model.name,
+        });
+        if (refused.length) this.#notify({ text: refused[0] });
+        else this.chat.send(text, attachments, { thinking: thinking ?? this.settings.get('thinking') });
+    }
+
+    /** @param {{text: string, action?: string, undo?: () => void, lastsMs?: number}} notice */
+    #notify(notice) {
+        clearTimeout(this.noticeTimer);
+        this.notice = notice;
+        this.noticeTimer = setTimeout(() => (this.notice = null), notice.lastsMs ?? NOTICE_MS);
+    }
+
+    #undo() {
+        this.notice?.undo?.();
+        this.notice = null;
+    }
+}
+customElements.define('parley-app', ParleyApp);

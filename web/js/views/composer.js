@@ -1,0 +1,312 @@
+/** <chat-composer>: the text field with its images, the send button that becomes a stop button, and
+ * the switches. */
+import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from '../state/attachments.js';
+import { icon } from './icons.js';
+import { formatBytes, formatDuration, isTouchDevice } from '../util.js';
+
+/** @typedef {import('../state/store.js').Attachment} Attachment */
+
+/** Longer pasted text becomes a file, so that the field stays usable. */
+const LONG_PASTE = 8_000;
+
+class ChatComposer extends LitElement {
+    static properties = {
+        chat: { attribute: false },
+        settings: { attribute: false },
+        busy: { attribute: false },
+        model: { attribute: false },
+        queue: { attribute: false },
+        attachments: { state: true },
+        reading: { state: true },
+        refused: { state: true },
+        empty: { state: true },
+    };
+
+    constructor() {
+        super();
+        /** @type {import('../state/chat.js').Chat} */
+        this.chat = /** @type {any} */ (null);
+        /** @type {import('../state/settings.js').Settings} */
+        this.settings = /** @type {any} */ (null);
+        this.busy = false;
+        /** @type {{name: string, vision: boolean, video: boolean, thinking: boolean, maxImages: number, maxBytes?: number, rates: any}} */
+        this.model = { name: 'Model', vision: true, video: false, thinking: true, maxImages: 16, rates: undefined };
+        /** @type {Attachment[]} */
+        this.attachments = [];
+        /** Messages that wait for the running answer.
+         * @type {{text: string, attachments: Attachment[]}[]} */
+        this.queue = [];
+        this.reading = 0;
+        /** @type {string[]} */
+        this.refused = [];
+        this.empty = true;
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    firstUpdated() {
+        this.chat.uploads.addEventListener('change', () => this.requestUpdate());
+    }
+
+    willUpdate() {
+        if (this.attachments.some(({ kind }) => kind === 'video')) import('./video-strip.js').catch(() => {}); // without it the video goes whole
+    }
+
+    get field() {
+        return /** @type {HTMLTextAreaElement} */ (this.querySelector('textarea'));
+    }
+
+    async focusField() {
+        await this.updateComplete;
+        this.field?.focus();
+    }
+
+    /** Shows what was being written in another chat.
+     * @param {{text: string, attachments: Attachment[]}} [draft] */
+    restore({ text, attachments } = { text: '', attachments: [] }) {
+        if (this.field) this.field.value = text;
+        this.attachments = attachments;
+        this.refused = [];
+        this.empty = !text.trim();
+        this.#grow();
+    }
+
+    updated(changed) {
+        if (changed.get('attachments') !== undefined) this.#keepDraft();
+    }
+
+    #keepDraft() {
+        this.chat.keepDraft(this.field.value, this.attachments);
+    }
+
+    /** @param {Iterable<File>} files */
+    async add(files) {
+        const list = [...files];
+        if (!list.length) return;
+        this.reading += list.length;
+        this.refused = [];
+        try {
+            const { attachments, refused } = await readFiles(list, this.#limits(this.attachments.length));
+            const fps = this.settings.get('videoRate');
+            for (const one of attachments) if (fps && one.kind === 'video') one.video = { fps };
+            this.attachments = [...this.attachments, ...attachments];
+            for (const one of attachments) this.chat.uploads.start(one);
+            this.refused = refused;
+            if (attachments.length) this.focusField();
+        } finally {
+            this.reading -= list.length;
+        }
+    }
+
+    /** @param {number} already how many files there are */
+    #limits(already) {
+        const { vision, video, maxImages, maxBytes, name } = this.model;
+        return { vision, video, maxImages, maxBytes, already, modelName: name, maxPixels: this.settings.get('imageSize') };
+    }
+
+    /** Sends a document's pages instead of its text. @param {Attachment} text */
+    async #asImages(text) {
+        const others = this.attachments.filter((one) => one !== text);
+        /** @type {string[]} */
+        const refused = [];
+        this.reading += 1;
+        try {
+            const limits = this.#limits(others.length);
+            const pages = await readPdf(/** @type {File} */ (documentOf(text)), limits, limits.maxImages - others.length, refused, true);
+            this.attachments = [...others, ...pages];
+        } catch (error) {
+            refused.push(error.message);
+        } finally {
+            this.reading -= 1;
+            this.refused = refused;
+        }
+    }
+
+    render() {
+        const thinking = this.settings.get('thinking');
+        const adding = !this.model.vision ? 'Add text files' : this.model.video ? 'Add images, videos or text' : 'Add images or text';
+        const nothingToSend = this.empty && !this.attachments.length;
+        return html`<form class="composer" @submit=${this.#submit} @paste=${this.#paste}>
+            ${this.refused.length
+                ? html`<div class="refused" role="alert">
+                      ${icon('warning')}
+                      <ul>${this.refused.map((text) => html`<li>${text}</li>`)}</ul>
+                      <button type="button" class="quiet icon-only" aria-label="Close this message"
+                          @click=${() => (this.refused = [])}>${icon('close')}</button>
+                  </div>`
+                : nothing}
+            ${this.queue.length
+                ? html`<ol class="queue" aria-label=${this.busy ? 'Sent after this answer' : 'Not sent yet'}>
+                      ${this.queue.map(
+                          (entry) => html`<li>
+                              <span>${entry.text || entry.attachments[0]?.name}</span>
+                              ${this.busy
+                                  ? nothing
+                                  : html`<button type="button" class="quiet small" @click=${() => this.chat.sendQueued(entry)}>Send</button>`}
+                              <button type="button" class="quiet small" @click=${() => this.#takeBack(entry)}>Edit</button>
+                              <button type="button" class="quiet icon-only small" aria-label="Do not send this"
+                                  @click=${() => this.chat.unqueue(entry)}>${icon('close')}</button>
+                          </li>`,
+                      )}
+                  </ol>`
+                : nothing}
+            ${this.attachments.length || this.reading
+                ? html`<ul class="tray" aria-label="Files to send">
+                      ${this.attachments.map((image) => this.#thumbnail(image))}
+                      ${this.reading ? html`<li class="thumb loading" aria-label="Opening a file"></li>` : nothing}
+                  </ul>`
+                : nothing}
+            ${this.model.vision
+                ? this.attachments.filter(documentOf).map(
+                      (one) => html`<button type="button" class="quiet small document" ?disabled=${this.reading > 0}
+                          @click=${() => this.#asImages(one)}>
+                          ${icon('image')}<span>${one.name}: ${one.note}. Show its pages as images instead</span>
+                      </button>`,
+                  )
+                : nothing}
+            ${this.attachments
+                .filter((one) => one.kind === 'video' && one.seconds)
+                .map((one) => html`<video-strip .attachment=${one} .rates=${this.model.rates} @video-chosen=${() => this.#keepDraft()}></video-strip>`)}
+            <textarea
+                rows="1"
+                dir="auto"
+                aria-label="Your message"
+                placeholder=${this.model.vision ? this.model.video ? 'Ask something, or add an image or a video' : 'Ask something, or add an image' : 'Ask something'}
+                enterkeyhint=${isTouchDevice() ? 'enter' : 'send'}
+                @input=${this.#input}
+                @keydown=${this.#key}
+            ></textarea>
+            <div class="composer-row">
+                <label class="button quiet icon-only" title=${adding}>
+                    ${icon('image')}
+                    <input
+                        type="file"
+                        class="offscreen"
+                        accept=${accepted(this.model)}
+                        multiple
+                        aria-label=${adding}
+                        @change=${this.#chosen}
+                    />
+                </label>
+                ${this.model.vision && isTouchDevice()
+                    ? html`<label class="button quiet icon-only" title="Take a photo">
+                          ${icon('camera')}
+                          <input type="file" class="offscreen" accept="image/*" capture="environment" aria-label="Take a photo" @change=${this.#chosen} />
+                      </label>`
+                    : nothing}
+                ${this.model.thinking
+                    ? html`<button type="button" class="switch" aria-pressed=${thinking}
+                          title="Let the model think before it answers"
+                          @click=${() => this.settings.set('thinking', !thinking)}>
+                          ${icon('thought')}Think
+                      </button>`
+                    : nothing}
+                <span class="spacer"></span>
+                ${this.busy
+                    ? html`<button type="button" class="send stop" aria-label="Stop the answer" title="Stop (Esc)"
+                          @click=${() => this.chat.stop()}>${icon('stop')}</button>`
+                    : nothing}
+                ${this.busy && nothingToSend
+                    ? nothing
+                    : html`<button type="submit" class="send" aria-label=${this.busy ? 'Send after this answer' : 'Send'} title=${this.busy ? 'Send after this answer' : 'Send (Enter)'}
+                          ?disabled=${nothingToSend || this.reading > 0}>${icon('send')}</button>`}
+            </div>
+        </form>`;
+    }
+
+    /** @param {Attachment} image */
+    #thumbnail(image) {
+        const way = this.chat.uploads.progressOf(image);
+        const pixels = image.width ? `${image.width} × ${image.height}, ` : '';
+        const size = `${pixels}${formatBytes(image.bytes)}`;
+        const title = `${image.name} · ${size}${image.note ? ` · ${image.note}` : ''}`;
+        return html`<li class="thumb" title=${title}>
+            ${image.kind === 'text'
+                ? html`<span class="file-thumb">${icon('file')}<span>${image.name}</span></span>`
+                : image.kind === 'video'
+                ? html`<video src=${urlOf(/** @type {Blob} */ (image.blob))} muted preload="metadata" aria-label=${image.name}></video>
+                      <span class="video">${image.seconds ? formatDuration(image.seconds * 1000) : 'video'}</span>`
+                : html`<img src=${urlOf(/** @type {Blob} */ (image.blob))} alt=${image.name} />`}
+            ${way && way.phase !== 'done'
+                ? html`<progress max=${way.total} .value=${way.done} aria-label="Sending ${image.name}"></progress>`
+                : nothing}
+            <button type="button" aria-label="Remove ${image.name}" title="Remove"
+                @click=${() => this.#remove(image)}>${icon('close')}</button>
+        </li>`;
+    }
+
+    /** @param {Attachment} image */
+    #remove(image) {
+        this.chat.uploads.cancel(image);
+        this.attachments = this.attachments.filter((other) => other !== image);
+        this.focusField();
+    }
+
+    /** Takes a queued message back into the field. */
+    #takeBack(entry) {
+        this.chat.unqueue(entry);
+        this.restore({ text: entry.text, attachments: entry.attachments });
+        this.focusField();
+    }
+
+    /** @param {Event} event */
+    #chosen(event) {
+        const input = /** @type {HTMLInputElement} */ (event.target);
+        this.add(input.files ?? []);
+        input.value = '';
+    }
+
+    /** @param {ClipboardEvent} event */
+    #paste(event) {
+        const files = filesOf(event.clipboardData);
+        const text = event.clipboardData?.getData('text/plain') ?? '';
+        if (!files.length && text.length > LONG_PASTE) files.push(new File([text], 'pasted.txt', { type: 'text/plain' }));
+        if (!files.length) return;
+        event.preventDefault();
+        this.add(files);
+    }
+
+    #input() {
+        this.empty = !this.field.value.trim();
+        this.#keepDraft();
+        this.#grow();
+    }
+
+    #grow() {
+        const field = this.field;
+        if (!field || CSS.supports('field-sizing', 'content')) return;
+        field.style.height = 'auto';
+        field.style.height = `${field.scrollHeight}px`;
+    }
+
+    /** @param {KeyboardEvent} event */
+    #key(event) {
+        if (event.key === 'ArrowUp' && !this.field.value && !this.attachments.length) {
+            event.preventDefault();
+            this.dispatchEvent(new CustomEvent('edit-last', { bubbles: true }));
+            return;
+        }
+        // An input method uses Enter to take a suggestion.
+        if (event.key !== 'Enter' || event.isComposing || event.keyCode === 229) return;
+        const sends = this.settings.get('enterSends') && !isTouchDevice();
+        const withControl = event.ctrlKey || event.metaKey;
+        if (event.shiftKey || (!sends && !withControl)) return;
+        event.preventDefault();
+        this.#submit(event);
+    }
+
+    /** @param {Event} event */
+    #submit(event) {
+        event.preventDefault();
+        const text = this.field.value.trim();
+        if ((!text && !this.attachments.length) || this.reading) return;
+        const attachments = this.attachments;
+        this.restore();
+        if (this.busy) this.chat.enqueue(text, attachments);
+        else this.chat.send(text, attachments);
+    }
+}
+customElements.define('chat-composer', ChatComposer);

@@ -1,0 +1,95 @@
+/** The dialogs: what is known about the model, the image viewer, keyboard shortcuts. All native
+ * <dialog>. */
+import { html, nothing } from '../../vendor/lit.js';
+import { urlOf } from '../state/attachments.js';
+import { icon } from './icons.js';
+import { formatBytes, formatCount } from '../util.js';
+import { connectionWords } from '../words.js';
+
+/** Closes a dialog when its backdrop is clicked. @param {MouseEvent} event */
+export function backdrop(event) {
+    if (event.target === event.currentTarget) /** @type {HTMLDialogElement} */ (event.currentTarget).close();
+}
+
+export function head(title) {
+    return html`<header>
+        <h2>${title}</h2>
+        <form method="dialog">
+            <button class="quiet icon-only" aria-label="Close" title="Close (Esc)">${icon('close')}</button>
+        </form>
+    </header>`;
+}
+
+/** @param {string} id */
+export function openDialog(id) {
+    const dialog = /** @type {HTMLDialogElement|null} */ (document.getElementById(id));
+    if (dialog && !dialog.open) dialog.showModal();
+}
+
+/** @param {any} model @param {import('../protocol/connection.js').Connection} connection @param {() => void} onStatus */
+export function modelDialog(model, connection, onStatus) {
+    const words = connectionWords(connection);
+    const bits = model.parameters ? (8 * model.bytes) / model.parameters : 0;
+    const rows = [
+        ['Model', model.name],
+        ['Context', model.context ? `${formatCount(model.context)} tokens` : ''],
+        ['Parameters', model.parameters ? formatCount(model.parameters) : ''],
+        ['Size', model.bytes ? `${formatBytes(model.bytes)}${bits ? `, ${Number(bits.toFixed(1))} bits a weight` : ''}` : ''],
+        ['Reads', model.modalities?.join(', ') ?? ''],
+        ['Thinks', model.thinkingKnown ? (model.thinking ? 'on request' : 'no') : ''],
+        ['Server', model.server],
+        ['Connection', `${words.label}${connection.state === 'open' ? ' by WebSocket' : ''}`],
+    ].filter(([, value]) => value);
+    return html`<dialog id="model" aria-label="About the model" @click=${backdrop}>
+        ${head('About the model')}
+        <div class="dialog-body">
+            <dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+            ${words.detail ? html`<p class="note">${words.detail}</p>` : nothing}
+            <model-list .connection=${connection}></model-list>
+            <p class="row">
+                <button type="button" class="plain" @click=${onStatus}>${icon('pulse')}What the server does</button>
+            </p>
+        </div>
+    </dialog>`;
+}
+
+const KEYS = [
+    ['Enter', 'Send'],
+    ['Shift Enter', 'New line'],
+    ['Ctrl Enter', 'Send, whatever Enter does'],
+    ['Esc', 'Stop the answer, close a dialog'],
+    ['↑', 'Edit the last question (in an empty field)'],
+    ['Ctrl Shift O', 'New chat'],
+    ['Ctrl K', 'Search the chats'],
+    ['Ctrl B', 'Show or hide the list of chats'],
+    ['Ctrl Shift ⌫', 'Delete this chat'],
+    ['Ctrl ,', 'Settings'],
+    ['Ctrl /', 'This list'],
+];
+
+export function keysDialog() {
+    return html`<dialog id="keys" aria-label="Keyboard" @click=${backdrop}>
+        ${head('Keyboard')}
+        <div class="dialog-body">
+            <dl class="facts keys">
+                ${KEYS.map(
+                    ([keys, what]) => html`<div>
+                        <dt>${keys.split(' ').map((key) => html`<kbd>${key}</kbd>`)}</dt>
+                        <dd>${what}</dd>
+                    </div>`,
+                )}
+            </dl>
+        </div>
+    </dialog>`;
+}
+
+/** @param {import('../state/store.js').Attachment|null} image */
+export function imageDialog(image) {
+    return html`<dialog id="image" class="viewer" aria-label=${image?.name ?? 'Image'} @click=${backdrop}>
+        ${head(image?.name ?? '')}
+        ${image?.blob
+            ? html`<img src=${urlOf(image.blob)} alt=${image.name} />
+                  <p>${image.width} × ${image.height} · ${formatBytes(image.bytes)}${image.note ? ` · ${image.note}` : ''}</p>`
+            : nothing}
+    </dialog>`;
+}

@@ -1,0 +1,351 @@
+/** <chat-message>: one question or answer, with its images, thinking, progress, figures and
+ * actions. */
+import { LitElement, guard, html, nothing, repeat } from '../../vendor/lit.js';
+import { icon } from './icons.js';
+import { MarkdownState, renderBlock } from './markdown.js';
+import { urlOf } from '../state/attachments.js';
+import { seekVideo } from '../state/times.js';
+import { copyText, formatBytes, formatDuration, formatRate } from '../util.js';
+import { canContinue } from '../state/store.js';
+import { toolView } from './tool-view.js';
+import { errorWords, figures, progressWords } from '../words.js';
+
+/** @typedef {import('../state/store.js').Message} Message */
+
+class ChatMessage extends LitElement {
+    static properties = {
+        message: { attribute: false },
+        chat: { attribute: false },
+        siblings: { attribute: false, hasChanged: (now, old) => now.length !== old?.length || now.some((one, i) => one !== old[i]) },
+        last: { attribute: false },
+        busy: { attribute: false },
+        copied: { state: true },
+        editing: { state: true },
+    };
+
+    constructor() {
+        super();
+        /** @type {Message} */
+        this.message = /** @type {any} */ (null);
+        /** @type {import('../state/chat.js').Chat} */
+        this.chat = /** @type {any} */ (null);
+        /** @type {Message[]} */
+        this.siblings = [];
+        this.last = false;
+        /** Whether an answer of the conversation is on its way. */
+        this.busy = false;
+        this.copied = '';
+        this.editing = false;
+        /** Images that the browser cannot show. @type {Set<string>} */
+        this.broken = new Set();
+        /** One for each stretch of text between tool calls. @type {MarkdownState[]} */
+        this.answers = [];
+        this.thought = new MarkdownState();
+        this.onMessage = (event) => {
+            if (event.detail === this.message?.id) this.requestUpdate();
+        };
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    connectedCallback() {
+        super.connectedCallback();
+        this.chat.addEventListener('message', this.onMessage);
+    }
+
+    disconnectedCallback() {
+        super.disconnectedCallback();
+        this.chat.removeEventListener('message', this.onMessage);
+    }
+
+    render() {
+        return this.message.role === 'user' ? this.#question() : this.#answer();
+    }
+
+    // ---- a question ----
+
+    #question() {
+        const { id, text, attachments } = this.message;
+        return html`<article class="question" aria-labelledby="who-${id}">
+            <h2 class="offscreen" id="who-${id}">You</h2>
+            ${attachments?.length
+                ? html`<div class="images">${attachments.map((image) => this.#image(image))}</div>`
+                : nothing}
+            ${this.editing ? this.#editor() : text ? html`<div class="bubble" dir="auto">${text}</div>` : nothing}
+            ${this.editing
+                ? nothing
+                : html`<div class="actions">
+                      ${this.#branches()}
+                      ${text ? this.#copyButton('Copy the question') : nothing}
+                      <button type="button" class="quiet icon-only" @click=${() => this.#edit()}
+                          aria-label="Edit the question" title="Edit and ask again" ?disabled=${this.busy}>
+                          ${icon('edit')}
+                      </button>
+                  </div>`}
+        </article>`;
+    }
+
+    #image(image) {
+        if (!image.blob || this.broken.has(image.id)) {
+            const why = image.blob ? 'cannot be shown: the file is damaged' : 'is no longer kept';
+            return html`<div class="image missing">${icon('image')}<span>${image.name} ${why}</span></div>`;
+        }
+        if (image.kind === 'text') {
+            return html`<div class="image file" title=${formatBytes(image.bytes)}>${icon('file')}<span>${image.name}</span></div>`;
+        }
+        if (image.kind === 'video') {
+            return html`<video class="image" src=${urlOf(image.blob)} controls muted preload="metadata"
+                aria-label=${image.name}></video>`;
+        }
+        return html`<button type="button" class="image" aria-label="Show ${image.name} large"
+            @click=${() => this.#tell('show-image', image)}>
+            <img src=${urlOf(image.blob)} alt=${image.name} width=${image.width} height=${image.height}
+                @error=${() => this.#cannotShow(image)} />
+        </button>`;
+    }
+
+    #cannotShow(image) {
+        this.broken.add(image.id);
+        this.requestUpdate();
+    }
+
+    #editor() {
+        const asked = this.message.role === 'user';
+        return html`<form class="editor" @submit=${this.#saveEdit} @keydown=${this.#editorKey}>
+            ${asked && this.message.attachments?.length
+                ? html`<fieldset class="editor-files">
+                      <legend>Files to ask with</legend>
+                      ${this.message.attachments.map(
+                          (one) => html`<label><input type="checkbox" name="file" value=${one.id} checked /> ${one.name}</label>`,
+                      )}
+                  </fieldset>`
+                : nothing}
+            <textarea name="text" rows="3" aria-label=${asked ? 'The question' : 'The answer'} .value=${this.message.text}></textarea>
+            <div class="editor-buttons">
+                <button type="button" class="plain" @click=${() => (this.editing = false)}>Cancel</button>
+                <button type="submit" class="primary">${asked ? 'Ask again' : 'Keep'}</button>
+            </div>
+        </form>`;
+    }
+
+    async #edit() {
+        this.editing = true;
+        await this.updateComplete;
+        const area = this.querySelector('textarea');
+        area?.focus();
+        area?.setSelectionRange(area.value.length, area.value.length);
+    }
+
+    /** @param {KeyboardEvent} event */
+    #editorKey(event) {
+        if (event.key === 'Escape') {
+            event.stopPropagation();
+            this.editing = false;
+        } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+            /** @type {HTMLFormElement} */ (event.currentTarget).requestSubmit();
+        }
+    }
+
+    /** @param {SubmitEvent} event */
+    #saveEdit(event) {
+        event.preventDefault();
+        const text = /** @type {HTMLTextAreaElement} */ (this.querySelector('textarea')).value.trim();
+        const chosen = new FormData(/** @type {HTMLFormElement} */ (event.target)).getAll('file');
+        const attachments = (this.message.attachments ?? []).filter((one) => chosen.includes(one.id));
+        if (!text && !attachments.length) return;
+        this.editing = false;
+        if (this.message.role === 'user') this.chat.editQuestion(this.message.id, text, attachments);
+        else this.chat.editAnswer(this.message.id, text);
+    }
+
+    // ---- an answer ----
+
+    #answer() {
+        const m = this.message;
+        const streaming = m.status === 'streaming';
+        return html`<article class="answer" aria-labelledby="who-${m.id}" aria-busy=${streaming} @click=${this.#answerClicked}>
+            <h2 class="who" id="who-${m.id}">${m.model ?? 'Answer'}</h2>
+            ${m.reasoning ? this.#thinking(streaming) : nothing}
+            ${this.editing
+                ? this.#editor()
+                : this.#parts(streaming)}
+            ${streaming ? this.#working() : this.editing ? nothing : this.#ending()}
+        </article>`;
+    }
+
+    #thinking(streaming) {
+        const m = this.message;
+        const now = streaming && !m.text;
+        const label = now
+            ? 'Thinking…'
+            : m.reasoningMs !== undefined
+              ? `Thought for ${formatDuration(m.reasoningMs)}`
+              : 'Thoughts';
+        return html`<details class="thinking">
+            <summary>${icon('thought')}<span>${label}</span>${icon('down')}</summary>
+            <div class="prose thought" aria-live="off">
+                ${this.thought.update(m.reasoning ?? '', !now).map((token) => renderBlock(token))}
+            </div>
+        </details>`;
+    }
+
+    /** The words, with the tool calls between them where they came. */
+    #parts(streaming) {
+        const { text, tools = [] } = this.message;
+        const cuts = [...new Set(tools.map((tool) => Math.min(tool.at, text.length)))].sort((a, b) => a - b);
+        const ends = cuts.at(-1) === text.length && text ? cuts : [...cuts, text.length];
+        return ends.map((end, i) => {
+            const words = text.slice(ends[i - 1] ?? 0, end);
+            const open = streaming && i === ends.length - 1;
+            const state = (this.answers[i] ??= new MarkdownState(!!this.#videoQuestion()));
+            return html`${words || !tools.length
+                    ? html`<div class="prose" aria-live="off">
+                          ${repeat(
+                              state.update(words, !open),
+                              (_, at) => at,
+                              (token) => guard([token, token.open], () => renderBlock(token)),
+                          )}
+                      </div>`
+                    : nothing}
+                ${tools.filter((tool) => Math.min(tool.at, text.length) === end && cuts.includes(end)).map((tool) => toolView(tool, streaming))}`;
+        });
+    }
+
+    /** The question at or before this answer that a video was sent with, if any.
+     * @returns {Message|undefined} */
+    #videoQuestion() {
+        const { messages } = this.chat.current;
+        for (let m = messages[this.message.parent ?? '']; m; m = messages[m.parent ?? '']) {
+            if (m.attachments?.some((one) => one.kind === 'video' && one.blob)) return m;
+        }
+        return undefined;
+    }
+
+    /** A click on a time shows the video there. @param {MouseEvent} event */
+    #answerClicked(event) {
+        const time = /** @type {HTMLElement} */ (event.target).closest?.('button.time');
+        const question = time && this.#videoQuestion();
+        if (!question) return;
+        const shown = document.getElementById(`who-${question.id}`)?.closest('article');
+        const videos = /** @type {HTMLVideoElement[]} */ ([...(shown?.querySelectorAll('video.image') ?? [])]);
+        const seconds = Number(/** @type {HTMLElement} */ (time).dataset.seconds);
+        const video = videos.find((one) => one.duration >= seconds) ?? videos[0];
+        if (video) seekVideo(video, seconds);
+    }
+
+    #working() {
+        const progress = this.chat.progress.get(this.message.id);
+        if (!progress) {
+            const rate = this.message.timings?.predicted_per_second;
+            return html`<div class="working">
+                <span class="dots ${this.message.text ? 'steady' : ''}" aria-hidden="true"><i></i><i></i><i></i></span>
+                ${rate > 0 ? html`<span class="working-text">${formatRate(rate)} tokens/s</span>` : nothing}
+            </div>`;
+        }
+        const sent = this.chat.current.messages[this.message.parent ?? '']?.attachments ?? [];
+        const kind = sent.some((one) => one.kind === 'video') ? 'video' : 'image';
+        const { text, value } = progressWords(progress, `the ${kind}${sent.length > 1 ? 's' : ''}`);
+        return html`<div class="working">
+            ${value === null
+                ? html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>`
+                : html`<progress max="1" .value=${value} aria-label=${text}></progress>`}
+            <span class="working-text">${text}</span>
+        </div>`;
+    }
+
+    #ending() {
+        const m = this.message;
+        return html`${m.status === 'failed' ? this.#failure() : nothing}
+            ${m.status === 'stopped' ? html`<p class="note">You stopped this answer.</p>` : nothing}
+            ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
+            <div class="actions">
+                ${this.last && canContinue(m)
+                    ? html`<button type="button" class="plain small continue" ?disabled=${this.busy}
+                          @click=${() => this.chat.continueAnswer(m.id)}>${icon('play')}Continue</button>`
+                    : nothing}
+                ${this.#branches()}
+                ${m.text ? this.#copyButton('Copy the answer') : nothing}
+                ${m.status === 'failed'
+                    ? nothing
+                    : html`<button type="button" class="quiet icon-only" aria-label="Answer again" title="Answer again"
+                          ?disabled=${this.busy} @click=${() => this.chat.regenerate(m.id)}>
+                          ${icon('again')}
+                      </button>`}
+                ${m.text
+                    ? html`<button type="button" class="quiet icon-only" aria-label="Edit the answer"
+                          title="Edit the answer" ?disabled=${this.busy} @click=${() => this.#edit()}>
+                          ${icon('edit')}
+                      </button>`
+                    : nothing}
+                <ul class="figures" aria-label="Figures of this answer">
+                    ${figures(m).map((figure) => html`<li title=${figure.title}>${figure.text}</li>`)}
+                </ul>
+            </div>`;
+    }
+
+    #failure() {
+        const error = this.message.error ?? { code: 'server_error', message: '' };
+        const { what, next, detail } = errorWords(error);
+        return html`<div class="failure">
+            ${icon('warning')}
+            <div>
+                <p><strong>${what}</strong> ${next}</p>
+                ${detail && detail !== what ? html`<p class="detail">${detail}</p>` : nothing}
+                <p class="failure-buttons">
+                    <button type="button" class="plain" ?disabled=${this.busy}
+                        @click=${() => this.chat.regenerate(this.message.id)}>
+                        ${icon('again')}Try again
+                    </button>
+                    ${error.code === 'context_length_exceeded'
+                        ? html`<button type="button" class="plain" @click=${() => this.chat.newChat()}>
+                              ${icon('plus')}New chat
+                          </button>`
+                        : nothing}
+                </p>
+            </div>
+        </div>`;
+    }
+
+    // ---- shared ----
+
+    #branches() {
+        const all = this.siblings;
+        if (all.length < 2) return nothing;
+        const at = all.findIndex((message) => message.id === this.message.id);
+        const what = this.message.role === 'user' ? 'question' : 'answer';
+        const go = (step) => this.chat.show(all[at + step]);
+        return html`<span class="branches" role="group" aria-label="Versions of this ${what}">
+            <button type="button" class="quiet icon-only" ?disabled=${at === 0} @click=${() => go(-1)}
+                aria-label="Earlier ${what}">${icon('left')}</button>
+            <span aria-label="${what} ${at + 1} of ${all.length}">${at + 1}/${all.length}</span>
+            <button type="button" class="quiet icon-only" ?disabled=${at === all.length - 1} @click=${() => go(1)}
+                aria-label="Later ${what}">${icon('right')}</button>
+        </span>`;
+    }
+
+    #copyButton(label) {
+        return html`<button type="button" class="quiet icon-only" aria-label=${this.copied || label}
+            title=${this.copied || 'Copy'} @click=${this.#copy}>
+            ${icon(this.copied === 'Copied' ? 'check' : 'copy')}
+        </button>`;
+    }
+
+    async #copy() {
+        this.copied = (await copyText(this.message.text)) ? 'Copied' : 'Copying is not allowed here';
+        setTimeout(() => (this.copied = ''), 2_000);
+    }
+
+    #tell(type, detail) {
+        this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true }));
+    }
+}
+customElements.define('chat-message', ChatMessage);
+
+/** @param {string} [reason] */
+function cutWords(reason) {
+    if (reason === 'max_output_tokens') return 'The answer reached its length limit. Settings can raise it.';
+    if (reason === 'context' || reason === 'context_length') return 'The context is full. Start a new chat to go on.';
+    return 'The answer ended early.';
+}

@@ -1,0 +1,142 @@
+/** The settings: what holds for the shown chat, and what holds for this browser. */
+import { html, live, nothing } from '../../vendor/lit.js';
+import { backdrop, head } from './dialogs.js';
+import { icon } from './icons.js';
+import { OPTIONS } from '../state/store.js';
+
+/** Options with a number: label, and the model's own value by its name in /props. */
+const NUMBERS = {
+    temperature: ['Temperature', 'temperature'],
+    maxTokens: ['Longest answer', 'max_tokens'],
+    topP: ['Top p', 'top_p'],
+    topK: ['Top k', 'top_k'],
+    minP: ['Min p', 'min_p'],
+    repeatPenalty: ['Repetition penalty', 'repetition_penalty'],
+    presencePenalty: ['Presence penalty', 'presence_penalty'],
+    seed: ['Seed', ''],
+};
+const FIRST = ['temperature', 'maxTokens'];
+
+/** The model's own value, as the field shows it while it is empty. */
+function ownValue(defaults, name) {
+    const value = defaults?.[name];
+    if (!name) return 'random';
+    // A server without a limit of its own says so by a number without meaning.
+    return value === undefined || value < 0 || (name === 'max_tokens' && value > 1e9) ? "model's own" : `${Number(value.toFixed?.(4) ?? value)} (model)`;
+}
+
+/**
+ * @param {import('../state/chat.js').Chat} chat @param {any} defaults the model's own values, or null
+ * @param {any} actions
+ */
+export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, onImport, onIntroduction }) {
+    const { settings } = chat;
+    const options = chat.current.options ?? {};
+    const choice = (name, label, list) => html`<fieldset>
+        <legend>${label}</legend>
+        <div class="segments">
+            ${list.map(
+                ([value, text, image]) => html`<label>
+                    <input type="radio" name=${name} .checked=${live(settings.get(name) === value)}
+                        @change=${() => settings.set(name, value)} />
+                    <span>${image ? icon(image) : nothing}${text}</span>
+                </label>`,
+            )}
+        </div>
+    </fieldset>`;
+    const setNumber = (name) => (event) => {
+        const { min = 0, max = 0 } = OPTIONS[name];
+        const value = event.target.value.trim();
+        const number = Number(value);
+        const chosen = value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number));
+        // TRAP: a field that is bound with live() would lose what is being typed whenever the page
+        // renders.
+        event.target.value = chosen ?? '';
+        chat.setOption(name, chosen);
+    };
+    const number = (name) => html`<label class="field">
+        <span>${NUMBERS[name][0]}</span>
+        <input type="number" inputmode="decimal" min=${OPTIONS[name].min} max=${OPTIONS[name].max} step=${OPTIONS[name].step}
+            placeholder=${ownValue(defaults, NUMBERS[name][1])}
+            .value=${options[name] ?? ''} @change=${setNumber(name)} />
+    </label>`;
+    const rest = Object.keys(NUMBERS).filter((name) => !FIRST.includes(name));
+    return html`<dialog id="settings" aria-label="Settings" @click=${backdrop}>
+        ${head('Settings')}
+        <div class="dialog-body">
+            <section aria-labelledby="settings-chat">
+                <h3 id="settings-chat">This chat</h3>
+                <label class="field tall">
+                    <span>System prompt</span>
+                    <textarea rows="3" dir="auto" placeholder="What the model should know about its task"
+                        .value=${options.systemPrompt ?? ''}
+                        @change=${(event) => chat.setOption('systemPrompt', event.target.value.trim())}></textarea>
+                </label>
+                <div class="fields">${FIRST.map(number)}</div>
+                <details ?open=${rest.some((name) => options[name] !== undefined)}>
+                    <summary>More sampling</summary>
+                    <div class="fields">${rest.map(number)}</div>
+                </details>
+                <div class="row">
+                    <button type="button" class="plain" @click=${() => chat.keepOptions()}
+                        ?disabled=${JSON.stringify(settings.get('newChat')) === JSON.stringify(options)}>
+                        New chats begin like this one
+                    </button>
+                    ${onMarkdown
+                        ? html`<button type="button" class="plain" @click=${onMarkdown}>${icon('file')}This one as Markdown</button>`
+                        : nothing}
+                </div>
+            </section>
+            <section aria-labelledby="settings-browser">
+                <h3 id="settings-browser">This browser</h3>
+                ${choice('theme', 'Colours', [
+                    ['system', 'System', 'screen'],
+                    ['light', 'Light', 'sun'],
+                    ['dark', 'Dark', 'moon'],
+                ])}
+                ${choice('textSize', 'Text size', [
+                    ['small', 'Small'],
+                    ['normal', 'Normal'],
+                    ['large', 'Large'],
+                    ['larger', 'Larger'],
+                ])}
+                ${choice('enterSends', 'Enter key', [
+                    [true, 'Sends'],
+                    [false, 'New line'],
+                ])}
+                ${choice('follow', 'While an answer is written', [
+                    [true, 'Scroll along'],
+                    [false, 'Stay'],
+                ])}
+                ${choice('imageSize', 'Images are sent with at most', [
+                    [1 << 18, '¼ MP'],
+                    [1 << 20, '1 MP'],
+                    [1 << 22, '4 MP'],
+                    [1 << 24, '16 MP'],
+                ])}
+                ${choice('videoRate', 'Frames a second of videos', [
+                    [0, 'Auto'],
+                    [1, '1'],
+                    [2, '2'],
+                    [4, '4'],
+                ])}
+                <fieldset>
+                    <legend>Chats</legend>
+                    <div class="row">
+                        <button type="button" class="plain" @click=${onExport}>${icon('download')}Export all</button>
+                        <label class="button plain">
+                            Import
+                            <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
+                        </label>
+                        <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
+                    </div>
+                </fieldset>
+                <label class="field">
+                    <span>API key</span>
+                    <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
+                        .value=${settings.get('apiKey')} @change=${(event) => onKey(event.target.value.trim())} />
+                </label>
+            </section>
+        </div>
+    </dialog>`;
+}

@@ -1,0 +1,146 @@
+/**
+ * <video-strip>: the frames of an attached video that the model will see, with their times; what
+ * can be chosen is how many a second, how many at most, and which part. The choice is kept in
+ * `attachment.video` and sent with the video.
+ */
+import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { urlOf } from '../state/attachments.js';
+import { videoTokens, frameTimes } from '../state/video-plan.js';
+
+const RATES = [0.5, 1, 2, 4, 8];
+const COUNTS = [4, 8, 16, 32, 64, 128];
+/** More frames than these are counted but not drawn. */
+const DRAWN_MAX = 48;
+const SEEK_WAIT_MS = 2_000;
+const HEIGHT = 54;
+
+class VideoStrip extends LitElement {
+    static properties = {
+        attachment: { attribute: false },
+        rates: { attribute: false },
+        times: { state: true },
+    };
+
+    constructor() {
+        super();
+        /** @type {import('../state/store.js').Attachment} */
+        this.attachment = /** @type {any} */ (null);
+        this.rates = { fps: 2, min_frames: 4, max_frames: 768 };
+        /** @type {number[]} */
+        this.times = [];
+        this.round = 0;
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    get chosen() {
+        return this.attachment.video ?? {};
+    }
+
+    willUpdate(changed) {
+        if (changed.has('attachment') || changed.has('rates')) this.#plan();
+    }
+
+    updated(changed) {
+        if (changed.has('times')) this.#draw();
+    }
+
+    disconnectedCallback() {
+        super.disconnectedCallback();
+        this.round++;
+    }
+
+    #plan() {
+        this.times = frameTimes(this.attachment.seconds ?? 0, this.chosen, this.rates);
+    }
+
+    /** Draws the frames one after the other; a newer choice ends it. */
+    async #draw() {
+        const round = ++this.round;
+        const video = document.createElement('video');
+        video.muted = true;
+        video.preload = 'auto';
+        const next = (name) =>
+            new Promise((resolve) => {
+                video.addEventListener(name, resolve, { once: true });
+                video.addEventListener('error', resolve, { once: true });
+                setTimeout(resolve, SEEK_WAIT_MS);
+            });
+        // TRAP: `seeked` may come while the frame before it is still the one that would be drawn.
+        const presented = () =>
+            new Promise((resolve) => {
+                video.requestVideoFrameCallback?.(resolve) ?? resolve(undefined);
+                setTimeout(resolve, SEEK_WAIT_MS);
+            });
+        // What was drawn for another choice would stand over the wrong time.
+        for (const canvas of this.querySelectorAll('canvas')) canvas.width = canvas.height;
+        const loaded = next('loadeddata');
+        video.src = urlOf(/** @type {Blob} */ (this.attachment.blob));
+        await loaded;
+        for (const canvas of this.querySelectorAll('canvas')) {
+            if (round !== this.round || !video.videoWidth) break;
+            const seeked = Promise.all([next('seeked'), presented()]);
+            video.currentTime = Number(canvas.dataset.time);
+            await seeked;
+            canvas.height = HEIGHT * 2;
+            canvas.width = Math.round((canvas.height * video.videoWidth) / video.videoHeight);
+            canvas.getContext('2d')?.drawImage(video, 0, 0, canvas.width, canvas.height);
+        }
+        video.removeAttribute('src');
+        video.load();
+    }
+
+    /** @param {Record<string, number|undefined>} change */
+    #choose(change) {
+        const video = { ...this.chosen, ...change };
+        for (const key of Object.keys(video)) if (video[key] === undefined) delete video[key];
+        this.attachment.video = video;
+        this.#plan();
+        this.dispatchEvent(new CustomEvent('video-chosen', { bubbles: true }));
+    }
+
+    /** @param {Event} event @param {boolean} isStart */
+    #trim(event, isStart) {
+        const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
+        const whole = Math.floor((this.attachment.seconds ?? 0) * 10) * 100;
+        const { start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        if (isStart) this.#choose({ start_ms: value > 0 ? Math.min(value, end - 100) : undefined });
+        else this.#choose({ end_ms: value < whole ? Math.max(value, start + 100) : undefined });
+    }
+
+    render() {
+        const { seconds, name, width, height } = this.attachment;
+        if (!seconds) return nothing;
+        const whole = Math.floor(seconds * 10) * 100;
+        const { fps, max_frames: most, start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        const tokens = videoTokens(width, height, this.times.length, this.rates);
+        const step = Math.max(1, Math.ceil(this.times.length / DRAWN_MAX));
+        const shown = this.times.filter((_, i) => i % step === 0);
+        const handle = (label, value, isStart) => html`<label>${label}
+            <input type="range" min="0" max=${whole} step="100" .value=${String(value)}
+                aria-valuetext="${(value / 1000).toFixed(1)} seconds" @change=${(event) => this.#trim(event, isStart)} />
+            <output>${(value / 1000).toFixed(1)} s</output></label>`;
+        const choice = (label, name, value, usual, options) => html`<label>${label}
+            <select @change=${(event) => this.#choose({ [name]: Number(event.target.value) || undefined })}>
+                <option value="" ?selected=${!value}>as the model likes (${usual})</option>
+                ${options.map((option) => html`<option value=${option} ?selected=${value === option}>${option}</option>`)}
+            </select></label>`;
+        return html`<section class="video-strip" aria-label="What is shown of ${name}">
+            <ol aria-label="${this.times.length} frames" tabindex="0">
+                ${shown.map(
+                    (time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas><span>${time.toFixed(1)} s</span></li>`,
+                )}
+            </ol>
+            <div class="video-choice">
+                ${choice('Frames a second', 'fps', fps, this.rates.fps, RATES)}
+                ${choice('At most', 'max_frames', most, this.rates.max_frames, COUNTS.filter((n) => n < this.rates.max_frames))}
+                ${handle('From', start, true)} ${handle('To', end, false)}
+                <span class="estimate">The model sees about ${this.times.length} frames${tokens ? `, ${tokens.toLocaleString('en')} tokens` : ''}.</span>
+            </div>
+        </section>`;
+    }
+}
+
+customElements.define('video-strip', VideoStrip);
