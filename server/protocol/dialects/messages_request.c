@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "server/protocol/dialects/chat_request.h"
 enum { PATH_BYTES = ERR_PARAM_MAX };
 
 /* The chat's body is a little longer than the one it is made from. */
