@@ -31,14 +31,15 @@ test('the fields of the file are those that the code reads', () => {
         const found = [...source.matchAll(/\b(?:json_get|present|request_\w+|read_\w+)\([^;]*?\broot,\s*"(\w+)"/g)].map((m) => m[1]);
         return new Set(found);
     };
-    const shared = ['request_fields.c', 'tool_fields.c', 'chat_request.c'];
+    const protocol = ['protocol/request_fields.c', 'protocol/tool_fields.c'];
+    const shared = [...protocol, 'protocol/api_request.c', 'protocol/dialects/chat_request.c'];
     const bodies = {
         ChatRequest: shared,
-        CompletionRequest: ['completion_request.c'],
-        ResponsesRequest: ['request_fields.c', 'tool_fields.c', 'responses_request.c'],
-        MessagesRequest: ['messages_request.c'],
+        CompletionRequest: ['protocol/dialects/completion_request.c'],
+        ResponsesRequest: [...protocol, 'protocol/dialects/responses_request.c'],
+        MessagesRequest: ['protocol/dialects/messages_request.c'],
         TokenizeRequest: [],
-        UploadRequest: ['serve_uploads.c'],
+        UploadRequest: ['service/serve_uploads.c'],
     };
     const elsewhere = {
         ChatRequest: [],
@@ -53,7 +54,7 @@ test('the fields of the file are those that the code reads', () => {
             for (const field of fieldsOf(file)) assert.ok(elsewhere[body].includes(field) || names(body).includes(field), `${body} lacks ${field} of ${file}`);
         }
     }
-    assert.ok(fieldsOf('request_fields.c').size > 8 && fieldsOf('chat_request.c').size > 8, 'the fields were found');
+    assert.ok(fieldsOf('protocol/request_fields.c').size > 8 && fieldsOf('protocol/dialects/chat_request.c').size > 3, 'the fields were found');
     const others = [...read('server/protocol/other_fields.c').matchAll(/^ {4}\{"(\w+)", ([^,]+),/gm)];
     assert.ok(others.length > 10, 'the table was found');
     for (const [, field, protocols] of others) {
