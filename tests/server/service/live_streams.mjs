@@ -121,7 +121,7 @@ async function flood(server, n, key, path = '/v1/chat/completions') {
 }
 
 test('what is being read stays, whatever else is asked for', async () => {
-    const server = await startServer(['--key', KEYS[0], '--key', KEYS[1], '--event-log', '100000000']);
+    const server = await startServer(['--key', KEYS[0], '--key', KEYS[1], '--event-log', '100000000', '--send-timeout', '600']);
     await server.ready();
     const raw = rawSocket(server);
     raw.send(httpHead(server, '/v1/responses', JSON.stringify(LARGE), `Authorization: Bearer ${KEYS[0]}\r\n`));
