@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/grammar_spec.h"
 #include "model/sampler.h"
-#include "text/grammar/grammar_spec.h"
 
 enum { STEPS_MAX = 400, N_SCHEMAS = 6 };
 

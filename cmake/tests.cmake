@@ -48,7 +48,7 @@ endforeach()
 
 # tests/text/grammar/schemas: what grammars let through against a validator of another make.
 add_executable(schema_walks ${CMAKE_SOURCE_DIR}/tests/text/grammar/schema_walks.c)
-target_link_libraries(schema_walks PRIVATE parley_text)
+target_link_libraries(schema_walks PRIVATE parley_engine)
 add_test(NAME text/schemas COMMAND ${CMAKE_SOURCE_DIR}/tests/text/grammar/schemas/run $<TARGET_FILE:schema_walks>)
 set_tests_properties(text/schemas PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS text)
 

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "engine/gen.h"
-#include "text/grammar/grammar_spec.h"
+#include "engine/grammar_spec.h"
 
 typedef enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL } chat_role;
 typedef enum chat_part_kind { CHAT_TEXT, CHAT_IMAGE, CHAT_VIDEO } chat_part_kind;

@@ -566,7 +566,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
     }
     media_plan media = {.progress = {.hooks = hooks}};
-    size_t extra = 0, text_memory = 0, n_tokens = 0;
+    size_t extra = 0, text_memory = 0, n_tokens = 0, history = 0;
     r->memory.ledger = e->memory;
     r->scope = e->share_cache ? 0 : in->scope;
     r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
@@ -583,7 +583,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         err = reserve_text(r, in, &media, &text_memory, detail);
     }
     if (err == ERR_OK) {
-        err = prompt_render(&text, tok, e->template, in, detail);
+        err = prompt_render(&text, &history, tok, e->template, in, detail);
     }
     if (err == ERR_OK) {
         err = check_wanted(hooks, detail);
@@ -638,8 +638,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         err = check_wanted(hooks, detail);
     }
     if (err == ERR_OK && e->cache && !r->params.no_cache) {
-        size_t history = prompt_history_len(bytes_str(&text), text.len, tok, e->template, in);
-        err = history ? find_boundaries(e, r, &text, history, detail) : keep_all_but_one(r, detail);
+        err = history > 0 && history < text.len ? find_boundaries(e, r, &text, history, detail) : keep_all_but_one(r, detail);
     }
 out:
     bytes_deinit(&text);
@@ -714,7 +713,7 @@ err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_de
         return err_set(detail, ERR_UNSUPPORTED, "%s has no chat template; give one with --chat-template-file",
                        e->info.model_name);
     }
-    return prompt_render(out, model_tokenizer(e->model), e->template, in, detail);
+    return prompt_render(out, NULL, model_tokenizer(e->model), e->template, in, detail);
 }
 
 /* ---- vocabulary services ---- */

@@ -161,7 +161,7 @@ static jinja_value *message_value(builder *b, const chat_message *m)
 }
 
 /* The template's variables, or NULL if out of memory. */
-static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
+static jinja_value *template_vars(builder *b, const chat_input *in)
 {
     jinja_value *vars = jinja_dict(b->a), *messages = jinja_list(b->a);
     bool ok = vars && messages;
@@ -170,7 +170,7 @@ static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
         ok = jinja_list_push(b->a, messages, message_value(b, &in->messages[i]));
     }
     ok = ok && jinja_dict_set(b->a, vars, "messages", messages) &&
-         jinja_dict_set(b->a, vars, "add_generation_prompt", jinja_bool(b->a, invite));
+         jinja_dict_set(b->a, vars, "add_generation_prompt", jinja_bool(b->a, true));
     if (ok && in->tools && json_len(in->tools) > 0) {
         ok = jinja_dict_set(b->a, vars, "tools", user_json(b, in->tools));
     }
@@ -179,27 +179,6 @@ static jinja_value *template_vars(builder *b, const chat_input *in, bool invite)
         ok = jinja_dict_set(b->a, vars, json_key(kwargs), user_json(b, kwargs));
     }
     return ok ? vars : NULL;
-}
-
-/* invite: with the generation prompt at the end. */
-static err_code render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
-                       bool invite, err_detail *detail)
-{
-    builder b = {.guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
-                 .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
-    bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
-    const char *source = chat_template_text(template);
-    b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
-    err_code err = ERR_OK;
-    jinja_value *vars = b.a ? template_vars(&b, in, invite) : NULL;
-    if (!vars) {
-        err = err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
-    } else {
-        err = chat_template_render_guarded(template, &b.guard, out, vars, b.a, detail);
-    }
-    bytes_deinit(&b.guarded);
-    arena_destroy(b.a);
-    return err;
 }
 
 /* Appends what an answer that was cut had said already, behind the words that invited it. */
@@ -218,29 +197,25 @@ static void append_answer(bytes *out, const tokenizer *tok, const chat_message *
     }
 }
 
-err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template, const chat_input *in,
-                       err_detail *detail)
+err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, const chat_template *template,
+                       const chat_input *in, err_detail *detail)
 {
-    err_code err = render(out, tok, template, in, true, detail);
+    builder b = {.guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
+                 .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
+    bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
+    const char *source = chat_template_text(template);
+    b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
+    jinja_value *vars = b.a ? template_vars(&b, in) : NULL;
+    err_code err = vars
+                       ? chat_template_render(template, out, history_len, vars, &b.guard, b.a, detail)
+                       : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
     if (err == ERR_OK && in->continues) {
         append_answer(out, tok, &in->messages[in->n_messages - 1]);
         err = out->failed ? err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt") : ERR_OK;
     }
+    bytes_deinit(&b.guarded);
+    arena_destroy(b.a);
     return err;
-}
-
-size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
-                          const chat_input *in)
-{
-    bytes history;
-    bytes_init(&history, LIMIT_RENDERED_BYTES);
-    size_t n = 0;
-    if (render(&history, tok, template, in, false, NULL) == ERR_OK && history.len < len &&
-        memcmp(bytes_str(&history), text, history.len) == 0) {
-        n = history.len;
-    }
-    bytes_deinit(&history);
-    return n;
 }
 
 bool prompt_starts_in_thinking(const char *text, size_t len)

@@ -1,7 +1,7 @@
 /* prompt: a chat rendered by the checkpoint's template, with user text escaped so that it never
  * becomes a special token. Prep threads; private to engine/.
  *
- *     prompt_render(&text, model, template, chat, &detail);
+ *     prompt_render(&text, &history_len, tok, template, chat, &detail);
  */
 #ifndef PARLEY_ENGINE_PROMPT_H
 #define PARLEY_ENGINE_PROMPT_H
@@ -11,15 +11,11 @@
 #include "model/model.h"
 
 /* Appends the rendered prompt to out. An assistant prefill of `in` follows the generation prompt
- * unchanged. ERR_INVALID with the template's own message. */
-MUST_CHECK err_code prompt_render(bytes *out, const tokenizer *tok, const chat_template *template,
-                                  const chat_input *in, err_detail *detail);
-
-/* Length in bytes of the part of `text` (which prompt_render gave for `in`) that comes before the
- * generation prompt, or 0 if the template does not end that way. That much of the prompt comes back
- * in the next turn. */
-size_t prompt_history_len(const char *text, size_t len, const tokenizer *tok, const chat_template *template,
-                          const chat_input *in);
+ * unchanged. *history_len (may be NULL): bytes before the generation prompt, which come back in the
+ * next turn; 0 or all if that cannot be told. ERR_INVALID with the template's own message. ERR_LIMIT,
+ * ERR_NOMEM. */
+MUST_CHECK err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok,
+                                  const chat_template *template, const chat_input *in, err_detail *detail);
 
 /* True if the prompt ends inside an open think block: the answer then begins as reasoning. For a
  * prompt with an assistant prefill use prompt_continues_thinking instead: the prefill may contain

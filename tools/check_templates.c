@@ -4,8 +4,10 @@
  *
  * TEMPLATES_JSON: {"conversations": {NAME: {"messages", "options"}}, "eos_token", "pad_token",
  * "expected": {FILE: {NAME: {"text"} or {"error"}}}}; FILE lies in TEMPLATE_DIR. Where the
- * reference has an error, any error agrees: its wording is not compared. Prints a row per failure
- * and the totals. Exit code 0: all agree, 1: some do not, 2: wrong use or unreadable files.
+ * reference has an error, any error agrees: its wording is not compared. Where the text without the
+ * generation prompt begins the text with it, the history that the rendering found must end there.
+ * Prints a row per failure and the totals. Exit code 0: all agree, 1: some do not, 2: wrong use or
+ * unreadable files.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@
 enum { EXIT_USE = 2, PATH_LEN = 4096, CONTEXT_BYTES = 40 };
 
 typedef struct totals {
-    size_t n, n_failed, n_errors;
+    size_t n, n_failed, n_errors, n_histories;
 } totals;
 
 /* The day on which the references were rendered, at noon here. */
@@ -33,8 +35,8 @@ static int64_t reference_time(void)
 }
 
 /* What the reference gave to every template, overlaid with the conversation's options; NULL if
- * out of memory. */
-static jinja_value *make_vars(arena *a, const json *root, const json *conversation)
+ * out of memory. invite: with the generation prompt, unless the options say no. */
+static jinja_value *make_vars(arena *a, const json *root, const json *conversation, bool invite)
 {
     jinja_value *vars = jinja_dict(a);
     bool ok = jinja_dict_set(a, vars, "messages", jinja_from_json(a, json_get(conversation, "messages"))) &&
@@ -48,12 +50,13 @@ static jinja_value *make_vars(arena *a, const json *root, const json *conversati
     for (const json *o = json_child(options); ok && o; o = json_next(o)) {
         ok = jinja_dict_set(a, vars, json_key(o), jinja_from_json(a, o));
     }
+    ok = ok && (invite || jinja_dict_set(a, vars, "add_generation_prompt", jinja_bool(a, false)));
     return ok ? vars : NULL;
 }
 
 /* Renders one conversation. The reference refuses an empty one before the template sees it. */
-static err_code render(const chat_template *t, bytes *out, const json *root, const json *conversation,
-                       err_detail *detail)
+static err_code render(const chat_template *t, bytes *out, size_t *history_len, const json *root,
+                       const json *conversation, bool invite, err_detail *detail)
 {
     if (json_len(json_get(conversation, "messages")) == 0) {
         return err_set(detail, ERR_INVALID, "the conversation is empty");
@@ -62,7 +65,8 @@ static err_code render(const chat_template *t, bytes *out, const json *root, con
     if (!a) {
         return err_set(detail, ERR_NOMEM, "no memory");
     }
-    err_code err = chat_template_render(t, out, make_vars(a, root, conversation), a, detail);
+    err_code err =
+        chat_template_render(t, out, history_len, make_vars(a, root, conversation, invite), NULL, a, detail);
     arena_destroy(a);
     return err;
 }
@@ -105,6 +109,26 @@ static void check_pair(totals *n, const char *file, const json *want, err_code e
     }
 }
 
+/* Whether the history of a text ends where the rendering found it; prints a row if not. A second
+ * rendering without the generation prompt shows it, where the text only grows by that. */
+static void check_history(totals *n, const char *file, const chat_template *t, const bytes *text,
+                          size_t history_len, const json *root, const json *conversation)
+{
+    bytes history;
+    err_detail detail;
+    bytes_init(&history, LIMIT_RENDERED_BYTES);
+    if (render(t, &history, NULL, root, conversation, false, &detail) == ERR_OK && history.len < text->len &&
+        memcmp(bytes_str(&history), bytes_str(text), history.len) == 0) {
+        n->n_histories++;
+        if (history.len != history_len) {
+            n->n_failed++;
+            printf("%s, %s: the history ends at byte %zu, not %zu\n", file, json_key(conversation),
+                   history.len, history_len);
+        }
+    }
+    bytes_deinit(&history);
+}
+
 /* All conversations of one template file; a file that does not compile fails each of them. */
 static err_code check_file(totals *n, const char *dir, const json *cases, const json *root,
                            err_detail *detail)
@@ -126,8 +150,12 @@ static err_code check_file(totals *n, const char *dir, const json *cases, const 
         bytes got;
         bytes_init(&got, LIMIT_RENDERED_BYTES);
         const json *conversation = json_get(json_get(root, "conversations"), json_key(want));
-        err = compiled ? compiled : render(t, &got, root, conversation, detail);
+        size_t history_len = 0;
+        err = compiled ? compiled : render(t, &got, &history_len, root, conversation, true, detail);
         check_pair(n, json_key(cases), want, err, &got, detail);
+        if (err == ERR_OK) {
+            check_history(n, json_key(cases), t, &got, history_len, root, conversation);
+        }
         bytes_deinit(&got);
     }
     chat_template_close(t);
@@ -155,7 +183,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "check_templates: %s\n", detail.text);
         return EXIT_USE;
     }
-    printf("%zu templates, %zu conversations (%zu of them errors), %zu agree, %zu fail\n", n_files, n.n,
-           n.n_errors, n.n - n.n_failed, n.n_failed);
-    return n.n_failed || n.n == 0 ? 1 : 0;
+    printf("%zu templates, %zu conversations (%zu of them errors, %zu with a history), %zu failures\n",
+           n_files, n.n, n.n_errors, n.n_histories, n.n_failed);
+    return n.n_failed || n.n_histories == 0 ? 1 : 0;
 }

@@ -58,8 +58,7 @@ static bool allow_calls(api_request *r, grammar_spec *spec)
     calls[0] = (grammar_spec){.kind = SPEC_SEQUENCE, .items = parts + 1, .n_items = 2};
     calls[1] = (grammar_spec){.kind = SPEC_SEQUENCE, .items = parts, .n_items = 3};
     both[0] = *spec;
-    both[1] =
-        (grammar_spec){.kind = SPEC_REPEAT, .items = calls, .n_items = 2, .min = 1, .max = GRAMMAR_MANY};
+    both[1] = (grammar_spec){.kind = SPEC_REPEAT, .items = calls, .n_items = 2, .min = 1, .max = SPEC_MANY};
     *spec = (grammar_spec){.kind = SPEC_CHOICE, .items = both, .n_items = 2, .path = spec->path};
     return true;
 }

@@ -164,8 +164,8 @@ static err_code force_calls(api_request *r, const char *only, const json *sent, 
     if (!r->reply.one_call && !only) {
         const grammar_spec parts[] = {{.kind = SPEC_TEXT, .text = "\n"}, form[1]};
         ok = tool_spec_sequence(a, &form[2], parts, 2);
-        form[0] = (grammar_spec){
-            .kind = SPEC_REPEAT, .items = &form[1], .n_items = 2, .min = 1, .max = GRAMMAR_MANY};
+        form[0] =
+            (grammar_spec){.kind = SPEC_REPEAT, .items = &form[1], .n_items = 2, .min = 1, .max = SPEC_MANY};
     }
     r->in->form = &form[0];
     return ok ? ERR_OK : no_memory(d);

@@ -35,7 +35,9 @@ static void on_event(void *ctx, gen_event *ev)
     }
 }
 
-static engine *open_engine(const char *dir, bool outer_pair, const char *video_program)
+/* as_reference: the way in which the reference outputs were made. Only exact rows give their tokens
+ * on every processor: in fast mode prompts are rounded where the hardware does so. */
+static engine *open_engine(const char *dir, bool as_reference, const char *video_program)
 {
     engine_options opt = {.model_dir = dir,
                           .n_ctx = 2048,
@@ -44,7 +46,8 @@ static engine *open_engine(const char *dir, bool outer_pair, const char *video_p
                           .cpu_mask = ~0u,
                           .on_event = on_event,
                           .cache_mib = 64,
-                          .video_outer_pair = outer_pair,
+                          .video_outer_pair = as_reference,
+                          .exact = as_reference,
                           .video_program = video_program};
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = 0.0f;

@@ -5,8 +5,8 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "engine/grammar_spec.h"
 #include "tests/text/grammar/grammar_walk.h"
-#include "text/grammar/grammar_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

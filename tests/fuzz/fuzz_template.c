@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bytes_init(&out, 1u << 20);
     const jinja_value *vars = jinja_from_json(a, json_root(doc));
     if (vars && json_is(json_root(doc), JSON_OBJECT)) {
-        err = chat_template_render(t, &out, vars, a, &detail);
+        err = chat_template_render(t, &out, NULL, vars, NULL, a, &detail);
         must(err == ERR_OK || detail.text[0] != '\0');
         if (err == ERR_OK && utf8_valid(text, len)) {
             must(utf8_valid(bytes_str(&out), out.len));

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "model/sampler.h"
-#include "text/grammar/grammar_spec.h"
+#include "engine/grammar_spec.h"
 
 static const sampler_params PLAIN = {.temperature = 1, .top_p = 1, .repetition_penalty = 1, .seed = 7};
 

@@ -13,8 +13,8 @@
  * grammar_hole makes a node that grammar_fill completes later, when the nodes that mention it
  * exist.
  *
- * json_schema.h builds the grammar of a JSON Schema; grammar_spec.h that of a whole answer from
- * parts.
+ * json_schema.h builds the grammar of a JSON Schema, the engine's grammar_spec.h that of a whole
+ * answer from parts.
  */
 #ifndef PARLEY_TEXT_GRAMMAR_GRAMMAR_H
 #define PARLEY_TEXT_GRAMMAR_GRAMMAR_H

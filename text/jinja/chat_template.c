@@ -91,6 +91,9 @@ static bool fill_root(jinja_render *r, const jinja_value *vars)
     r->root = jinja_alloc(&r->m, p->n_symbols * sizeof *r->root);
     r->root_set = jinja_alloc(&r->m, p->n_symbols * sizeof *r->root_set);
     for (size_t i = 0; i < p->n_symbols && !r->m.failed; i++) {
+        if (strcmp(p->symbols[i].name, "add_generation_prompt") == 0) {
+            r->invite = (int32_t)i;
+        }
         const jinja_value *v = jinja_map_get_text(vars->as.map, p->symbols[i].name, p->symbols[i].len);
         const jinja_callable *f = v ? NULL : jinja_find_global(p->symbols[i].name, p->symbols[i].len);
         r->root_set[i] = v || f;
@@ -107,14 +110,8 @@ static bool fill_root(jinja_render *r, const jinja_value *vars)
     return jinja_check_memory(r);
 }
 
-err_code chat_template_render(const chat_template *t, bytes *out, const jinja_value *vars, arena *a,
-                              err_detail *detail)
-{
-    return chat_template_render_guarded(t, NULL, out, vars, a, detail);
-}
-
-err_code chat_template_render_guarded(const chat_template *t, const guard *g, bytes *out,
-                                      const jinja_value *vars, arena *a, err_detail *detail)
+err_code chat_template_render(const chat_template *t, bytes *out, size_t *history_len,
+                              const jinja_value *vars, const guard *g, arena *a, err_detail *detail)
 {
     if (!vars || vars->type != JINJA_DICT) {
         return err_set(detail, ERR_NOMEM, "no memory for the chat template's variables");
@@ -125,6 +122,8 @@ err_code chat_template_render_guarded(const chat_template *t, const guard *g, by
                       .guard = g,
                       .begin = out->len,
                       .own_from = out->len,
+                      .invite = -1,
+                      .history_end = out->len,
                       .line = 1,
                       .detail = detail};
     size_t before = out->len;
@@ -137,6 +136,9 @@ err_code chat_template_render_guarded(const chat_template *t, const guard *g, by
     if (r.err && out->data) {
         out->len = before;
         out->data[before] = '\0';
+    }
+    if (history_len) {
+        *history_len = r.err ? 0 : r.history_end - before;
     }
     return r.err;
 }

@@ -4,7 +4,7 @@
  *
  *     chat_template *t; chat_template_compile(&t, text, len, &detail);
  *     jinja_value *vars = jinja_dict(a);     // and its members: jinja_build.h
- *     chat_template_render(t, &out, vars, a, &detail);
+ *     chat_template_render(t, &out, NULL, vars, NULL, a, &detail);
  *
  * Semantics are those of Jinja2's sandbox as Hugging Face transformers sets it up (trim_blocks,
  * lstrip_blocks, loop controls, tojson, raise_exception, strftime_now, the generation block). Cost
@@ -49,14 +49,17 @@ bool chat_template_has_variable(const chat_template *t, const char *name);
 /* Renders with `vars` (a dict: messages, tools, add_generation_prompt, bos_token, eos_token, ...)
  * and appends the text to out. ERR_INVALID: raise_exception, with the template's message; a type
  * error or an undefined variable, with the template's line. ERR_LIMIT: the bounds above or
- * out->max. ERR_NOMEM: the arena is full. */
-MUST_CHECK err_code chat_template_render(const chat_template *t, bytes *out, const jinja_value *vars,
-                                         arena *a, err_detail *detail);
-
-/* The same, for variables whose strings were guarded with `g` (guard_text): what the template makes
- * of them spells no marker either, be it out of pieces ("<" ~ name ~ ">") or by a filter. Markers
- * that it writes itself stand whole. */
-MUST_CHECK err_code chat_template_render_guarded(const chat_template *t, const guard *g, bytes *out,
-                                                 const jinja_value *vars, arena *a, err_detail *detail);
+ * out->max. ERR_NOMEM: the arena is full.
+ *
+ * *history_len (may be NULL): bytes of the text before the place where the template last asked for
+ * add_generation_prompt, so that what follows is the generation prompt; 0 if it never asks. It is a
+ * guess: macros and set blocks that ask do not count, and a template may write more behind it.
+ *
+ * g: NULL, or what the variables' strings were guarded with (guard_text). Then what the template
+ * makes of them spells no marker either, be it out of pieces ("<" ~ name ~ ">") or by a filter.
+ * Markers that it writes itself stand whole. */
+MUST_CHECK err_code chat_template_render(const chat_template *t, bytes *out, size_t *history_len,
+                                         const jinja_value *vars, const guard *g, arena *a,
+                                         err_detail *detail);
 
 #endif

@@ -105,6 +105,9 @@ bool jinja_to_list(jinja_render *r, const jinja_value *v, jinja_value *out)
 
 static bool eval_name(jinja_render *r, const jinja_node *n, jinja_value *out)
 {
+    if (n->symbol == r->invite && r->n_captures == 0) {
+        r->history_end = r->out->len;
+    }
     for (const jinja_scope *s = r->scope; s; s = s->parent) {
         for (size_t i = s->len; i-- > 0;) {
             if (s->vars[i].symbol == n->symbol) {

@@ -63,7 +63,9 @@ typedef struct jinja_render {
     size_t own_from;    /* from here on the template wrote all of the current output itself */
     bytes capture;      /* what macros and set blocks write: nested captures one behind another */
     int n_captures;
-    jinja_value *root; /* [n_symbols] values of the outermost scope */
+    int32_t invite;     /* symbol of add_generation_prompt, or -1 */
+    size_t history_end; /* where the output stood when it was last read outside of captures */
+    jinja_value *root;  /* [n_symbols] values of the outermost scope */
     bool *root_set;
     jinja_scope *scope;
     int depth;

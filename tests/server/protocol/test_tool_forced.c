@@ -4,7 +4,7 @@
 #include "tests/check.h"
 #include "tests/server/protocol/transcript.h"
 #include "tests/text/grammar/grammar_walk.h"
-#include "text/grammar/grammar_spec.h"
+#include "engine/grammar_spec.h"
 
 enum { N_WALKS = 24, MAX_TOKENS = 600 };
 

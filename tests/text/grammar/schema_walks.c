@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "engine/grammar_spec.h"
 #include "tests/text/grammar/grammar_walk.h"
-#include "text/grammar/grammar_spec.h"
 
 enum { TOKENS_MAX = 4000 };
 

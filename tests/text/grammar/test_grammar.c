@@ -1,7 +1,7 @@
 /* grammars of schemas: what they let through and what not, what is refused, masks against single
  * tokens, whole forms of answers, long texts.
  */
-#include "text/grammar/grammar_spec.h"
+#include "engine/grammar_spec.h"
 
 #include "base/limits.h"
 #include "tests/check.h"

@@ -4,8 +4,9 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "engine/grammar_spec.h"
 #include "tests/check.h"
-#include "text/grammar/grammar_spec.h"
+#include "text/grammar/grammar.h"
 
 static err_detail d;
 

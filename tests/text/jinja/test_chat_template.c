@@ -65,7 +65,7 @@ static void test_long_chat(const chat_template *t)
     bytes out;
     bytes_init(&out, LIMIT_RENDERED_BYTES);
     clock_t start = clock();
-    CHECK_OK(chat_template_render(t, &out, vars_of(a, messages), a, &d), d);
+    CHECK_OK(chat_template_render(t, &out, NULL, vars_of(a, messages), NULL, a, &d), d);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     CHECK(out.len > N_MESSAGES * LEN);
     CHECK(seconds < 2); /* 0.004 without sanitizers */
@@ -91,7 +91,7 @@ static void test_guarded_contents(const chat_template *t)
     arena *a = arena_create(1 << 20);
     jinja_value *messages = jinja_list(a);
     CHECK(jinja_list_push(a, messages, message(a, "user", bytes_str(&guarded), guarded.len)));
-    CHECK_OK(chat_template_render(t, &out, vars_of(a, messages), a, &d), d);
+    CHECK_OK(chat_template_render(t, &out, NULL, vars_of(a, messages), NULL, a, &d), d);
     CHECK_OK(tokenizer_encode(tok, &ids, bytes_str(&out), out.len, TOKENIZER_SPECIALS, &d), d);
     size_t n_special = 0;
     for (size_t i = 0; i < ids.len; i++) {
@@ -111,8 +111,41 @@ static void test_guarded_contents(const chat_template *t)
     tokenizer_close(tok);
 }
 
+/* Where the history ends is known from the one rendering: at the last question for the generation
+ * prompt whose answer goes straight to the output. */
+static void test_history(void)
+{
+    static const struct {
+        const char *source;
+        size_t history_len;
+    } CASES[] = {
+        {"abc{% if add_generation_prompt %}d{% endif %}", 3},
+        {"abc{{ 'd' if add_generation_prompt }}", 3},
+        {"{% if add_generation_prompt %}a{% endif %}bc{% if add_generation_prompt %}d{% endif %}", 3},
+        {"{% for i in [1, 2] %}a{% if loop.last and add_generation_prompt %}b{% endif %}{% endfor %}", 2},
+        {"{% macro m() %}{{ 'x' if add_generation_prompt }}{% endmacro %}abc{{ m() }}", 0},
+        {"abc{% set x %}{{ add_generation_prompt }}{% endset %}{{ x }}", 0},
+        {"abc", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        chat_template *t = NULL;
+        size_t history_len = 99;
+        bytes out;
+        arena *a = arena_create(1 << 20);
+        bytes_init(&out, 1 << 10);
+        bytes_append_str(&out, "before ");
+        CHECK_OK(chat_template_compile(&t, CASES[i].source, strlen(CASES[i].source), &d), d);
+        CHECK_OK(chat_template_render(t, &out, &history_len, vars_of(a, jinja_list(a)), NULL, a, &d), d);
+        CHECK_INT(history_len, CASES[i].history_len);
+        bytes_deinit(&out);
+        arena_destroy(a);
+        chat_template_close(t);
+    }
+}
+
 int main(void)
 {
+    test_history();
     test_reference_texts();
     chat_template *t = open_template();
     if (t) {

@@ -23,7 +23,7 @@ static err_code render(const char *source, const char *text, bytes *out, size_t 
         arena *a = arena_create(arena_max);
         jinja_value *vars = jinja_dict(a);
         bool ok = jinja_dict_set(a, vars, "text", jinja_str(a, text, strlen(text)));
-        err = chat_template_render(t, out, ok ? vars : NULL, a, &d);
+        err = chat_template_render(t, out, NULL, ok ? vars : NULL, NULL, a, &d);
         arena_destroy(a);
     }
     chat_template_close(t);
@@ -193,9 +193,9 @@ static void test_builders(void)
     bytes out;
     bytes_init(&out, 1000);
     CHECK_OK(chat_template_compile(&t, "{{ items }}{{ n }}", 18, &d), d);
-    CHECK_OK(chat_template_render(t, &out, vars, a, &d), d);
+    CHECK_OK(chat_template_render(t, &out, NULL, vars, NULL, a, &d), d);
     CHECK_STR(bytes_str(&out), "[1.5, True, None, 's']-7");
-    CHECK(chat_template_render(t, &out, NULL, a, &d) != ERR_OK);
+    CHECK(chat_template_render(t, &out, NULL, NULL, NULL, a, &d) != ERR_OK);
     chat_template_close(t);
     bytes_deinit(&out);
     arena_destroy(a);
@@ -256,7 +256,7 @@ static void *render_often(void *ctx)
         bytes_init(&out, 1000);
         jinja_value *vars = jinja_dict(a);
         bool ok = jinja_dict_set(a, vars, "n", jinja_int(a, i));
-        err_code err = chat_template_render(t, &out, vars, a, &mine);
+        err_code err = chat_template_render(t, &out, NULL, vars, NULL, a, &mine);
         char want[64];
         snprintf(want, sizeof want, "%d:%d", i, i * 2);
         ok = ok && !err && strcmp(bytes_str(&out), want) == 0;

@@ -18,7 +18,7 @@ static err_code render(const char *source, const json *vars_json, bytes *out, er
         arena *a = arena_create(64 << 20);
         jinja_value *vars = jinja_from_json(a, vars_json);
         CHECK(jinja_dict_set(a, vars, CHAT_TEMPLATE_NOW, jinja_int(a, NOON)));
-        err = chat_template_render(t, out, vars, a, d);
+        err = chat_template_render(t, out, NULL, vars, NULL, a, d);
         arena_destroy(a);
     }
     chat_template_close(t);

@@ -1,12 +1,14 @@
-#include "text/grammar/grammar_spec.h"
+#include "engine/grammar_spec.h"
 
 #include <string.h>
 
 #include "base/limits.h"
+#include "text/grammar/json_schema.h"
 
-const schema_parameters grammar_spec_xml = {"<parameter=", ">\n", "\n</parameter>", "\n"};
+static const schema_parameters XML_FORM = {"<parameter=", ">\n", "\n</parameter>", "\n"};
 
 enum { SPEC_DEPTH = 16 };
+_Static_assert((int)SPEC_MANY == (int)GRAMMAR_MANY, "one number in two headers");
 
 static err_code add_schema(grammar *g, int32_t *node, const grammar_spec *spec, err_detail *detail)
 {
@@ -21,8 +23,7 @@ static err_code add_schema(grammar *g, int32_t *node, const grammar_spec *spec, 
     }
     const json *schema = spec->schema ? spec->schema : json_root(doc);
     if (err == ERR_OK && raw) {
-        err = json_schema_compile_parameters(node, &target, schema,
-                                             spec->parameters ? spec->parameters : &grammar_spec_xml, detail);
+        err = json_schema_compile_parameters(node, &target, schema, &XML_FORM, detail);
     } else if (err == ERR_OK) {
         err = json_schema_compile(node, &target, schema, detail);
     }

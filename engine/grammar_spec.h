@@ -18,45 +18,44 @@
  *       { SPEC_TEXT "</function>\n" } { SPEC_MARKER "</tool_call>" }
  *
  * In SPEC_PARAMETERS each property of the schema is `<parameter=NAME>\nVALUE\n</parameter>\n`
- * (grammar_spec_xml; other marks may be given), in the schema's order; a string stands there as it
- * is, up to the closing mark, every other value is JSON.
+ * in the schema's order; a string stands there as it is, up to the closing mark, every other value
+ * is JSON.
  */
-#ifndef PARLEY_TEXT_GRAMMAR_GRAMMAR_SPEC_H
-#define PARLEY_TEXT_GRAMMAR_GRAMMAR_SPEC_H
+#ifndef PARLEY_ENGINE_GRAMMAR_SPEC_H
+#define PARLEY_ENGINE_GRAMMAR_SPEC_H
 
 #include "base/json.h"
-#include "text/grammar/grammar.h"
-#include "text/grammar/json_schema.h"
+#include "base/work.h"
 
 typedef enum grammar_spec_kind {
     SPEC_SCHEMA,     /* JSON that satisfies `schema`; NULL: any object */
     SPEC_TEXT,       /* `text` */
     SPEC_MARKER,     /* `text`, as the one token that the vocabulary has for it, if it has */
     SPEC_UNTIL,      /* any text up to and with `text` */
-    SPEC_PARAMETERS, /* the properties of `schema` (NULL: none), each in the form `parameters` */
+    SPEC_PARAMETERS, /* the properties of `schema` (NULL: none), each in the XML form */
     SPEC_SEQUENCE,   /* items one after the other */
     SPEC_CHOICE,     /* one of the items */
     SPEC_REPEAT      /* items[0], then items[1] for each further one; min..max in all, not empty texts */
 } grammar_spec_kind;
 
+enum { SPEC_MANY = INT32_MAX }; /* max without a bound */
+
 typedef struct grammar_spec {
     grammar_spec_kind kind;
     const char *text;
     const json *schema;
-    const char *path;                    /* of the schema in the request, for errors; NULL: "" */
-    const schema_parameters *parameters; /* NULL: grammar_spec_xml */
+    const char *path; /* of the schema in the request, for errors; NULL: "" */
     const struct grammar_spec *items;
     size_t n_items;
     int32_t min, max;
 } grammar_spec;
 
-/* <parameter=NAME>\nVALUE\n</parameter>\n */
-extern const schema_parameters grammar_spec_xml;
+struct grammar; /* text/grammar/grammar.h */
 
 /* work: counts the steps and may end it, NULL allowed; its limit is set here where it has none.
  * ERR_INVALID, ERR_UNSUPPORTED (a schema: detail->param says where), ERR_LIMIT, ERR_NOMEM,
- * ERR_CANCELLED. The caller destroys *out. */
-MUST_CHECK err_code grammar_build(grammar **out, const grammar_spec *spec, work_count *work,
+ * ERR_CANCELLED. The caller destroys *out with grammar_destroy. */
+MUST_CHECK err_code grammar_build(struct grammar **out, const grammar_spec *spec, work_count *work,
                                   err_detail *detail);
 
 #endif
