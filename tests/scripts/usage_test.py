@@ -14,9 +14,10 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(sys.argv[1])
-COMPILER = [sys.argv[2], "-std=gnu17", "-fsyntax-only", "-Werror=implicit-function-declaration",
+COMPILER = [sys.argv[2], "-std=gnu17", "-fsyntax-only", "-DPARLEY_SOURCE_DIR=\"\"",
+            "-Werror=implicit-function-declaration",
             "-Werror=incompatible-pointer-types", "-Werror=int-conversion"]
-FOLDERS = ("base", "compute", "model", "text")
+FOLDERS = ("base", "bench", "compute", "engine", "model", "server", "tests", "text", "tools", "vision")
 
 # What a caller has that no parameter tells, and (#) what it includes beside the header.
 CALLER = {
@@ -27,7 +28,6 @@ CALLER = {
     "base/memory.h": "uint64_t wanted",
     "base/unicode.h": "size_t limit",
     "base/work.h": "bool (*is_cancelled)(void *); void *ctx",
-    "compute/context.h": "int args",
     "compute/formats/ggml_blocks.h": "size_t K",
     "compute/formats/quant.h": "size_t K",
     "compute/gemm.h": "size_t N; size_t K; size_t T",
@@ -39,6 +39,7 @@ CALLER = {
                                 "size_t R; const uint8_t *page; const float *scales; size_t n; "
                                 "size_t row_bytes; size_t hd",
     "compute/tensor.h": "tensor_source source",
+    "engine/prefix_cache.h": "size_t n_key",
     "model/checkpoint/checkpoint_form.h": "arena *memory",
     "model/checkpoint/gguf_config.h": "const gguf_set *set; const gguf_file *mmproj",
     "model/checkpoint/tensor_table.h": "const char *name; tensor view",
@@ -47,6 +48,35 @@ CALLER = {
     "model/cost.h": "double read_limit",
     "model/layers.h": "const model_config *cfg; const layer_weights *w; const layer_run *runs; size_t n_runs",
     "model/weights.h": "#compute/nn.h; compute *c; float *q; const float *x; size_t n_rows",
+    "server/history/history.h": "const char *dir; uint64_t quota",
+    "server/history/history_store.h": "json_doc *doc",
+    "server/media/preview.h": "const engine *e; file_store *files; uint64_t scope",
+    "server/net/net.h": "bool running",
+    "server/protocol/api_request.h": "#server/protocol/dialects/chat_request.h; const char *text; "
+                                     "size_t len; const engine_info *info",
+    "server/protocol/body_field.h": "#server/protocol/request_fields.h",
+    "server/protocol/content_parts.h": "chat_input *in; const engine_info *info; const json *m",
+    "server/protocol/dialects/chat_reply.h": "int64_t t",
+    "server/protocol/dialects/chat_request.h": "engine *e",
+    "server/protocol/dialects/messages_reply.h": "reply_usage usage",
+    "server/protocol/dialects/messages_request.h": "engine *e",
+    "server/protocol/dialects/responses_request.h": "engine *e",
+    "server/protocol/output/reply_parser.h": "const tool_form *form; const tool_set *tools",
+    "server/protocol/output/tool_value.h": "#server/protocol/output/tool_set.h",
+    "server/protocol/response_format.h": "const json *root",
+    "server/service/answer.h": "gen_event event",
+    "server/service/load_bar.h": "#engine/engine.h; engine_options eo",
+    "server/service/loop_message.h": "gen_event *event",
+    "server/service/notify.h": "int port",
+    "server/service/prep.h": "uint64_t id; engine *e",
+    "server/service/prep_turns.h": "double guess; bool (*is_cancelled)(void *); void *ctx",
+    "server/service/serve.h": "engine_options options",
+    "tests/alloc_fail.h": "#stdbool.h; err_code (*parse)(void *)",
+    "tests/check.h": "const char *name",
+    "tests/compute/formats/ggml_pack.h": "size_t K",
+    "tests/compute/naive.h": "#tests/check.h; const float *out; size_t n",
+    "tests/fuzz/memory_file.h": "#text/tokenizer/tokenizer.h; tokenizer *tok",
+    "tests/text/grammar/grammar_walk.h": "int max",
     "text/grammar/dfa.h": "dfa d",
     "text/grammar/dfa_private.h": "int32_t n",
     "text/grammar/grammar_spec.h": "const json *schema",
@@ -57,6 +87,14 @@ CALLER = {
     "text/tokenizer/guard.h": "#text/tokenizer/tokenizer.h; #text/jinja/chat_template.h; "
                               "const tokenizer *tok; const chat_template *t",
     "text/tokenizer/tokenizer_file.h": "json_doc *doc",
+    "vision/image/media_av.h": "const uint8_t *data; size_t n",
+    "vision/image/resize_kernels.h": "#compute/kernels/cpu.h; uint8_t *out; const uint8_t *in; "
+                                     "resize_taps taps; const uint8_t *const *rows; const int16_t *weights; size_t n_out; "
+                                     "size_t n_in; size_t n_rows; size_t n; int fraction_bits",
+    "vision/video/image_reader.h": "const uint8_t *data; size_t n; image_limits l; size_t m",
+    "vision/video/video.h": "const uint8_t *data; size_t bytes; int32_t n",
+    "vision/video/video_worker.h": "video_source s; processor_config pc; video_consumer consumer",
+    "vision/vit.h": "const float *rows",
 }
 COMMON = {"err": "err_code err", "detail": "err_detail detail"}
 
@@ -109,6 +147,7 @@ def declared_as(parameter, argument):
         before, stars = re.subn(r"\*(\s*)$", r"\1", before)
         if stars == 0:
             return None
+        before = before if "*" in before else before.replace("void", "int")
     return f"{before}{passed.group(2)}{after}"
 
 
@@ -133,10 +172,11 @@ def compile_error(path, text):
     variables = dict(COMMON)
     variables.update(caller_variables(text, bare))
     known = [item.strip() for item in CALLER.get(path, "").split(";") if item]
-    includes = ["base/err.h", "base/limits.h", path, *(item[1:] for item in known if item[0] == "#")]
+    includes = ["stdio.h", "stdlib.h", "string.h", "base/clock.h", "base/err.h", "base/limits.h", path,
+                *(item[1:] for item in known if item[0] == "#")]
     for declaration in (item for item in known if item[0] != "#"):
         variables[re.search(r"(\w+)\)?(\[.*|\(.*)?$", declaration).group(1)] = declaration
-    source = ("#include <stdlib.h>\n" + "".join(f'#include "{include}"\n' for include in includes) +
+    source = ("".join(f'#include "{include}"\n' for include in includes) +
               f"long usage({', '.join(variables.values())})\n{{\n{{\n"
               f'#line 1 "{path}: usage"\n{code}\n}}\nreturn 0;\n}}\n')
     done = subprocess.run([*COMPILER, f"-I{ROOT}", "-xc", "-"], input=source, capture_output=True,
