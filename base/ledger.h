@@ -2,8 +2,8 @@
  *
  *     ledger *l = ledger_create(512 << 20);
  *     ledger_hold hold = {.ledger = l};
- *     err = ledger_take(&hold, "the image", n, NULL, &detail);   ... malloc(n) ...
- *     ledger_give(&hold, n);   or   ledger_give_all(&hold);
+ *     err = ledger_take(&hold, "the image", n, NULL, &detail);     // then malloc(n)
+ *     ledger_give(&hold, n);                                      // or ledger_give_all(&hold)
  *
  * Bytes are reserved before they are taken from the machine, as an upper bound of what a piece of
  * work needs. Who must not wait (the loop thread) asks with ledger_try and refuses the client; who

@@ -1,7 +1,9 @@
 /* log: one line per event to stderr or a file. Any thread; lines never mix.
  *
  *     log_info("srv", "req=%s 200 prompt=%d gen=%d", id, n_prompt, n_gen);
- *     2026-11-20T12:07:01.123Z INFO srv req=r_8f 200 prompt=12 gen=40
+ *
+ * writes
+ *   2026-11-20T12:07:01.123Z INFO srv req=r_8f 200 prompt=12 gen=40
  *
  * Control characters in the finished line are written as \xNN, so no input can forge a line. As
  * JSON the same line is {"time":"...","level":"info","area":"srv","message":"req=r_8f ..."}; in the

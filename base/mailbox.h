@@ -2,7 +2,7 @@
  *
  *     mailbox *mb = mailbox_create(64);
  *     if (!mailbox_push(mb, job)) { return ERR_BUSY; }       // the job stays ours
- *     while (mailbox_pop(mb, &job)) { handle(job); }
+ *     while (mailbox_pop(mb, &job)) { free(job); }
  *
  * Ownership: a successful push transfers the pointer; a failed push leaves it with the sender.
  * Threads: every function but create and destroy may be called from any thread. Lock: one mutex

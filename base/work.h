@@ -3,7 +3,7 @@
  * not. One thread.
  *
  *     work_count w = {.limit = LIMIT_SCHEMA_WORK, .cancelled = is_cancelled, .ctx = ctx};
- *     while (...) { if (!work_do(&w, 1)) { break; } ... }
+ *     while (work_do(&w, 1)) { break; }       // one step of the task a round; false: it has to stop
  *     return work_error(&w);                  // ERR_OK, ERR_LIMIT or ERR_CANCELLED
  *
  * Long loops count their rounds, and calls that take a time in proportion to bytes count those.

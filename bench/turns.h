@@ -4,7 +4,7 @@
  *
  *     for (size_t i = 0; i < TURN_CASES; i++) {
  *         turns_chat(&in, &turn_cases[i], 0, long_text, &detail);      // the first turn; 1: the second
- *         ... engine_prepare(e, &r, in, &hooks, &detail); chat_input_destroy(in);
+ *         chat_input_destroy(in);
  *     }
  */
 #ifndef PARLEY_BENCH_TURNS_H

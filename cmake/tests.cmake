@@ -3,7 +3,10 @@ find_program(PYTHON3 python3)
 if(PYTHON3)
     add_test(NAME lint COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tools/lint.py)
     add_test(NAME lint_self_test COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tools/lint.py --self-test)
+    add_test(NAME usage COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/scripts/usage_test.py ${CMAKE_SOURCE_DIR}
+        ${CMAKE_C_COMPILER})
     set_tests_properties(lint lint_self_test PROPERTIES LABELS lint TIMEOUT 60)
+    set_tests_properties(usage PROPERTIES LABELS lint TIMEOUT 300)
 endif()
 
 add_test(NAME scripts/install_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/install_test)

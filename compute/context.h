@@ -1,7 +1,7 @@
 /* context: what the nn_*.c files share: the compute struct, its scratch, and cutting rows into
  * tasks. Internal to compute/.
  *
- *     nn_run_rows(c, add_rows, &job, n, 1);
+ *     nn_run_rows(c, fn, &args, n_rows, row_floats);
  */
 #ifndef PARLEY_COMPUTE_CONTEXT_H
 #define PARLEY_COMPUTE_CONTEXT_H

@@ -14,8 +14,7 @@
  * Guarantees, checked by tests:
  *   - results do not depend on the number of threads (bitwise);
  *   - with T <= NN_ROWS_EXACT a row's result does not depend on T or on the other rows (bitwise),
- *     so that a
- *     sequence decodes to the same tokens alone, in a batch, and inside a verify block.
+ *   so that a sequence decodes to the same tokens alone, in a batch, and inside a verify block.
  */
 #ifndef PARLEY_COMPUTE_NN_H
 #define PARLEY_COMPUTE_NN_H

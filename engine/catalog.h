@@ -2,7 +2,8 @@
  *
  *     catalog *c; catalog_open(&c, "/models", &detail);
  *     const catalog_model *m = catalog_find(c, "Qwen/Qwen3.5-0.8B");   // m->path is what engine_options.model_dir takes
- *     catalog_refresh(c); ... catalog_close(c);
+ *     catalog_refresh(c);
+ *     catalog_close(c);
  *
  * Models are folders with config.json, and GGUF files, in the folder itself or one folder deeper
  * (NAME, ORG/NAME). A split model counts once; files that hold only a vision tower or draft head

@@ -1,7 +1,7 @@
 /* chat: a validated chat, the same for every protocol: messages of typed parts, media bytes, tools.
  * Everything lives in the chat's arena; strings are valid UTF-8 and NUL-terminated.
  *
- *     chat_input *in = chat_input_create(LIMIT);  ...fill...  engine_prepare(e, &req, in, &hooks, &detail);
+ *     chat_input *in = chat_input_create(1 << 20);      // filled, then handed to engine_prepare
  *     chat_input_destroy(in);
  */
 #ifndef PARLEY_ENGINE_CHAT_H

@@ -2,7 +2,7 @@
  * Private to engine/.
  *
  *     err = constrain_request(e, r, in, &work, &detail);   // prep threads
- *     err = constrain_start(e, &s->cursor, r, &detail);    // engine thread; the sampler then uses it
+ *     err = constrain_start(e, &cursor, r, &detail);       // engine thread; the sampler then uses it
  *
  * The vocabulary trie is built for the first answer that needs it and lives as long as the engine.
  */

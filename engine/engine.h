@@ -5,7 +5,7 @@
  *     engine *e; engine_open(&e, &options, &detail);
  *     gen_request *r; engine_prepare(e, &r, chat, &hooks, &detail);      // prep threads, several at once
  *     engine_submit(e, r, id, &detail);                                  // hands r over
- *     ... options.on_event(ctx, event) is called on the engine thread; the receiver frees the event ...
+ *     // options.on_event(ctx, event) is called on the engine thread; the receiver frees the event
  *     engine_cancel(e, id); engine_close(e);
  */
 #ifndef PARLEY_ENGINE_ENGINE_H

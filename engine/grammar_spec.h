@@ -10,12 +10,12 @@
  * arguments by the tool's schema. Several tools are a choice of such sequences, several calls a
  * repetition:
  *
- *     JSON form, as Hermes and Qwen3 write it:
- *       { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n{\"name\": \"add\", \"arguments\": " }
- *       { SPEC_SCHEMA parameters } { SPEC_TEXT "}\n" } { SPEC_MARKER "</tool_call>" }
- *     XML form, as Qwen3-Coder and Qwen3.5 write it:
- *       { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n<function=add>\n" } { SPEC_PARAMETERS parameters }
- *       { SPEC_TEXT "</function>\n" } { SPEC_MARKER "</tool_call>" }
+ *   JSON form, as Hermes and Qwen3 write it:
+ *   { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n{\"name\": \"add\", \"arguments\": " }
+ *   { SPEC_SCHEMA parameters } { SPEC_TEXT "}\n" } { SPEC_MARKER "</tool_call>" }
+ *   XML form, as Qwen3-Coder and Qwen3.5 write it:
+ *   { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n<function=add>\n" } { SPEC_PARAMETERS parameters }
+ *   { SPEC_TEXT "</function>\n" } { SPEC_MARKER "</tool_call>" }
  *
  * In SPEC_PARAMETERS each property of the schema is `<parameter=NAME>\nVALUE\n</parameter>\n`
  * in the schema's order; a string stands there as it is, up to the closing mark, every other value

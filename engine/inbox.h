@@ -2,8 +2,6 @@
  * cancellations by id. Lock: one mutex inside; all functions may be called from any thread unless
  * they say "engine thread".
  *
- *     inbox_submit(in, r)  ->  inbox_take(in, &r) ... inbox_is_cancelled(in, id) ... inbox_finish(in, id)
- *
  * A request is live from submit to finish. A cancel of an id that is not live does nothing, so late
  * and repeated cancels are harmless.
  */

@@ -1,7 +1,7 @@
 /* prefix_cache: states of earlier prompts, found by the longest stored prefix. Engine thread.
  *
  *     const prefix_entry *hit = prefix_cache_find(pc, key, n_key - 1);
- *     if (hit) { seq_state_restore(seq, prefix_entry_snapshot(hit), &d); ... continue at prefix_entry_len(hit) }
+ *     if (hit) { seq_state_restore(seq, prefix_entry_snapshot(hit), &detail); }      // continue at prefix_entry_len(hit)
  *     prefix_cache_store(pc, key, len, seq, hidden);     // at a boundary, while seq stands exactly there
  *
  * The delta state of a hybrid model cannot be truncated, so an entry is usable only if its whole

@@ -1,7 +1,8 @@
 /* request: gen_request, a prompt ready to run: ids, positions, patch rows, complete parameters.
  * Made on a prep thread, then owned by whoever holds the pointer; private to engine/.
  *
- *     gen_request *r = gen_request_create(); ... gen_request_free(r);
+ *     gen_request *r = gen_request_create();
+ *     gen_request_free(r);
  */
 #ifndef PARLEY_ENGINE_REQUEST_H
 #define PARLEY_ENGINE_REQUEST_H

@@ -2,7 +2,7 @@
  * the model would end its answer inside it. Engine thread; embedded by value.
  *
  *     think_init(&w, starts_in_thinking, may_think, budget, close_ids, n_close);
- *     id = think_choose(&w, drawn, is_stop);       // the token to emit: the drawn one, or the next of the closing text
+ *     int32_t id = think_choose(&w, drawn, is_stop);       // the token to emit: the drawn one, or the next of the closing text
  *     think_accept(&w, token_bytes, len);          // what was said
  *
  * Closing tokens are emitted like drawn ones: they enter the sequence, the cache and the client's

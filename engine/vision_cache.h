@@ -2,7 +2,7 @@
  *
  *     uint8_t key[HASH_BYTES]; vision_cache_key(key, scope, file_hash, is_video, &processor);
  *     const vision_features *f = vision_cache_find(vc, key);      // held: not freed before it is released
- *     if (f) { ... f->rows ... vision_cache_release(f); } else { encode; vision_cache_store(vc, key, ...); }
+ *     if (f) { vision_cache_release(f); }                         // else: encode, vision_cache_store
  *
  * The key covers everything the rows depend on: the sharing scope (an API key), the file and how it
  * is sampled, and the processor's settings. The cache belongs to one engine, so the weights are not

@@ -1,7 +1,7 @@
 /* layers: the parts a decoder layer is made of, each a function over all rows of a batch. Engine
  * thread.
  *
- *     layer_ctx lc = {cfg, compute, runs, n_runs, spans, n_spans, n_rows, cos, sin, work};
+ *     layer_ctx lc = {.cfg = cfg, .runs = runs, .n_runs = n_runs};      // and the rest
  *     attention_forward(&lc, out, x, &w->attention, kv_layer);
  *
  * Linear layers see all rows at once; attention and delta rule go run by run, as each run is one

@@ -2,7 +2,7 @@
  * status. Any thread.
  *
  *     api_error e; api_error_from(&e, err, &detail);
- *     bytes_append_str(&out, "{\"error\":"); api_error_write(&out, &e); ...
+ *     bytes_append_str(&out, "{\"error\":"); api_error_write(&out, &e, NULL);
  */
 #ifndef PARLEY_SERVER_API_ERROR_H
 #define PARLEY_SERVER_API_ERROR_H

@@ -1,8 +1,8 @@
 /* id_table: a map from non-zero 64-bit ids to pointers, for connections and answers. Loop thread.
  *
  *     id_table t; id_table_init(&t);
- *     if (!id_table_put(&t, id, conn)) { no memory }
- *     conn *c = id_table_get(&t, id);
+ *     if (!id_table_put(&t, id, conn)) { return ERR_NOMEM; }
+ *     void *found = id_table_get(&t, id);
  *     id_table_deinit(&t);
  *
  * The table never owns what the pointers point to.

@@ -2,9 +2,10 @@
  * what had to go before its time. One thread at a time; embedded by value.
  *
  *     shares s; shares_init(&s, 2048, 64 << 20);
- *     if (!shares_add(&s, owner, n_bytes)) { no memory }
- *     while (shares_is_over(&s, 0, 0, &owner)) { ... drop the oldest of this owner; shares_remove(&s, owner, its bytes); }
- *     shares_note_gone(&s, owner, "resp_1", until_ms);    ... if (shares_is_gone(&s, owner, "resp_1", now_ms)) { say so } ...
+ *     if (!shares_add(&s, owner, n_bytes)) { return ERR_NOMEM; }
+ *     while (shares_is_over(&s, 0, 0, &owner)) { shares_remove(&s, owner, n_bytes); }     // the oldest of it
+ *     shares_note_gone(&s, owner, "resp_1", until_ms);
+ *     bool gone = shares_is_gone(&s, owner, "resp_1", now_ms);
  *     shares_deinit(&s);
  *
  * It is always the owner with most that gives, so nobody loses anything to another who has more:

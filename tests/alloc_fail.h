@@ -1,8 +1,7 @@
 /* alloc_fail: makes allocations of the calling thread fail, one after the other, to walk every path
  * that a lack of memory can take. Link tests/alloc_fail.c (cmake/tests.cmake lists the programs).
  *
- *     static err_code parse(void *context) { ... return err; }
- *     CHECK(alloc_fail_each(parse, &input, 100000) > 3);
+ *     bool tried = alloc_fail_each(parse, &context, 100000) > 3;     // err_code parse(void *context)
  */
 #ifndef PARLEY_TESTS_ALLOC_FAIL_H
 #define PARLEY_TESTS_ALLOC_FAIL_H

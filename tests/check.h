@@ -2,7 +2,9 @@
  * with CHECK_DONE(), which exits 0 or 1. Exit code 77 means skipped, with the reason on standard
  * output.
  *
- *     int main(void) { CHECK_INT(1 + 1, 2); CHECK_STR(name, "x"); CHECK_DONE(); }
+ *     CHECK_INT(1 + 1, 2);
+ *     CHECK_STR(name, "x");
+ *     CHECK_DONE();                // the end of main
  */
 #ifndef PARLEY_TESTS_CHECK_H
 #define PARLEY_TESTS_CHECK_H

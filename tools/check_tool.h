@@ -1,8 +1,5 @@
 /* check_tool: what the check programs share: they end with exit code 2 where they cannot go on.
- * Main thread.
- *
- *     #define CHECK_TOOL_NAME "check_reference"   // before the include: begins every message
- *     require(model_open(&m, dir, &opt, &d), &d);  int32_t *ids = must(calloc(n, sizeof *ids));
+ * CHECK_TOOL_NAME, defined before the include, begins every message. Main thread.
  */
 #ifndef PARLEY_TOOLS_CHECK_TOOL_H
 #define PARLEY_TOOLS_CHECK_TOOL_H

@@ -7,7 +7,7 @@
  *
  * In steps, so that the size is known before anything is decoded and the memory before it is taken:
  *
- *     processor_image_plan(&p, &pc, height, width, &detail);   ... p.n_tokens, patches_bytes(&p) ...
+ *     processor_image_plan(&p, &pc, height, width, &detail);     // p.n_tokens, patches_bytes(&p)
  *     patches_alloc(&p, &detail);   processor_image_fill(&p, &pc, &img, &detail);
  *
  * Patches stay 8-bit values until the encoder reads them: processor_rows makes the floats of a few

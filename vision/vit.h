@@ -1,7 +1,7 @@
 /* vit: the vision encoder: patch rows to embedding rows of the language model. Weights are
  * immutable; a call runs on the engine thread.
  *
- *     vit *v; vit_open(&v, json_folder("DIR"), tensors, compute, &detail);
+ *     vit *v; vit_open(&v, json_folder("DIR"), tensors, c, &detail);
  *     vit_encode(v, c, out, NULL, &(vit_rows){.rows = rows}, t, h, w, &detail);
  *
  * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may

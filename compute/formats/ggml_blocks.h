@@ -7,28 +7,28 @@
  * A row is blocks one behind the other: of 32 columns with a scale each, or of 256 columns that
  * share a scale for the scales of their sixteenths or eighths. In each of them, column i is
  *
- *     w = scale * (u - zero) + minimum      in float32, fused
+ *   w = scale * (u - zero) + minimum      in float32, fused
  *
  * with a scale and a minimum (0 in most types) for 16 or 32 columns and a zero that belongs to the
  * type. Numbers of more than a byte are little-endian and lie anywhere. h is a byte's high half, l
  * its low one:
  *
- *     type    block                                                      u, zero; scale; minimum
- *     q8_0    f16 d, i8 q[32]                                            q + 128, 128; d
- *     q4_0    f16 d, 16 bytes: column j is l of byte j, j + 16 its h     u, 8; d
- *     q4_1    f16 d, f16 m, nibbles as q4_0                              u, 0; d; m
- *     q5_0    f16 d, u32 bits, nibbles                                   nibble + 16 * bit j, 16; d
- *     q5_1    f16 d, f16 m, u32 bits, nibbles                            the same, 0; d; m
- *     iq4_nl  f16 d, nibbles                                             a table of 16 numbers + 128, 128; d
- *     mxfp4   u8 e, nibbles                                              a table of 16 numbers + 16, 16; 2^(e - 128)
- *     q2_k    16 bytes s, u2 q[256], f16 d, f16 m                        q, 0; d * l(s); -m * h(s)     (16 columns)
- *     q3_k    u1 b[256], u2 q[256], i6 s[16], f16 d                      q + 4 * b, 4; d * (s - 32)    (16 columns)
- *     q4_k    f16 d, f16 m, u6 s[8], u6 t[8], u4 q[256]                  q, 0; d * s; -m * t
- *     q5_k    f16 d, f16 m, u6 s[8], u6 t[8], u1 b[256], u4 q[256]       q + 16 * b, 0; d * s; -m * t
- *     q6_k    u4 q[256], u2 b[256], i8 s[16], f16 d                      q + 16 * b, 32; d * s         (16 columns)
- *     iq4_xs  f16 d, u2 t[8], u4 s[8], u4 q[256]                         as iq4_nl; d * (s + 16 * t - 32)
- *     af4     bf16 d, bf16 m, nibbles as q4_0                            u, 0; d; m
- *     af8     f32 d, f32 m, u8 q[32]                                     q, 0; d; m
+ *   type    block                                                      u, zero; scale; minimum
+ *   q8_0    f16 d, i8 q[32]                                            q + 128, 128; d
+ *   q4_0    f16 d, 16 bytes: column j is l of byte j, j + 16 its h     u, 8; d
+ *   q4_1    f16 d, f16 m, nibbles as q4_0                              u, 0; d; m
+ *   q5_0    f16 d, u32 bits, nibbles                                   nibble + 16 * bit j, 16; d
+ *   q5_1    f16 d, f16 m, u32 bits, nibbles                            the same, 0; d; m
+ *   iq4_nl  f16 d, nibbles                                             a table of 16 numbers + 128, 128; d
+ *   mxfp4   u8 e, nibbles                                              a table of 16 numbers + 16, 16; 2^(e - 128)
+ *   q2_k    16 bytes s, u2 q[256], f16 d, f16 m                        q, 0; d * l(s); -m * h(s)     (16 columns)
+ *   q3_k    u1 b[256], u2 q[256], i6 s[16], f16 d                      q + 4 * b, 4; d * (s - 32)    (16 columns)
+ *   q4_k    f16 d, f16 m, u6 s[8], u6 t[8], u4 q[256]                  q, 0; d * s; -m * t
+ *   q5_k    f16 d, f16 m, u6 s[8], u6 t[8], u1 b[256], u4 q[256]       q + 16 * b, 0; d * s; -m * t
+ *   q6_k    u4 q[256], u2 b[256], i8 s[16], f16 d                      q + 16 * b, 32; d * s         (16 columns)
+ *   iq4_xs  f16 d, u2 t[8], u4 s[8], u4 q[256]                         as iq4_nl; d * (s + 16 * t - 32)
+ *   af4     bf16 d, bf16 m, nibbles as q4_0                            u, 0; d; m
+ *   af8     f32 d, f32 m, u8 q[32]                                     q, 0; d; m
  */
 #ifndef PARLEY_COMPUTE_FORMATS_GGML_BLOCKS_H
 #define PARLEY_COMPUTE_FORMATS_GGML_BLOCKS_H

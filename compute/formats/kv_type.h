@@ -5,8 +5,8 @@
  * A packed row is one head of one token, hd numbers; rows of a page lie behind one another, behind
  * the scales of all of them (nn.h):
  *   f32, bf16, f16   hd numbers one after another; bf16 and f16 rounded to the nearest, ties to even, f16 kept finite
- *   q8               hd signed bytes, zeros up to a multiple of 4; number i is byte i * scale, scale = largest magnitude / 127.
- *                    The scale is a float elsewhere, so that rows keep to the lines of the cache
+ *   q8               hd signed bytes, zeros up to a multiple of 4; number i is byte i * scale, scale = largest magnitude / 127
+ * The scale is a float elsewhere, so that rows keep to the lines of the cache.
  */
 #ifndef PARLEY_COMPUTE_FORMATS_KV_TYPE_H
 #define PARLEY_COMPUTE_FORMATS_KV_TYPE_H

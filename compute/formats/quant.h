@@ -2,14 +2,14 @@
  *
  *     size_t bytes = quant_row_bytes(DTYPE_Q8, K);
  *     quant_weights(row, DTYPE_Q8, w, K);                 // one row of a matrix
- *     quant_x x = quant_x_at(memory, K, t);               // views of activation row t, to be filled by ops.quantize_x
+ *     quant_x x = quant_x_at(memory, K, t);               // views of activation row t; ops.quantize_x fills them
  *
  * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the
  * padding counts as zeros.
  *   q8: bytes u [Kp], then bf16 scales s [Kp/32]:             w = s * (u - 128), 1 <= u <= 255
- *   q4: nibbles u [Kp/2], then scales s, then bf16 minima m:  w = s * u + m; byte j of a group's 32 holds columns j (low
- *       half) and 32 + j
- * Numbers are chosen for the scale as it is stored, so its few bits cost nothing.
+ *   q4: nibbles u [Kp/2], then scales s, then bf16 minima m:  w = s * u + m
+ * Byte j of a group's 32 holds columns j (low half) and 32 + j of q4. Numbers
+ * are chosen for the scale as it is stored, so its few bits cost nothing.
  */
 #ifndef PARLEY_COMPUTE_FORMATS_QUANT_H
 #define PARLEY_COMPUTE_FORMATS_QUANT_H

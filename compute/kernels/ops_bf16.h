@@ -1,7 +1,5 @@
 /* ops_bf16: the kernels written with the dot instruction of AVX-512 BF16, for the table in
  * ops_avx512.c alone. Any thread. Signatures and meaning: ops.h.
- *
- *     static const ops table = {.tile_bf16 = tile_avx512_bf16};
  */
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_BF16_H
 #define PARLEY_COMPUTE_KERNELS_OPS_BF16_H

@@ -2,19 +2,15 @@
  * once over vectors. Included by one file an instruction set; integer sums are exact, so every
  * table gives the same bits.
  *
- *     enum { KV_Q8_R = 4, KV_Q8_N = 4, KV_Q8_GROUPS = 2 };
- *     #include "compute/kernels/ops_kv_q8_simd.h"
- *
  * Wanted of the including file: KV_Q8_R queries against KV_Q8_N keys, or KV_Q8_GROUPS groups of 32
  * numbers of a value; and beside v_set1, v_load_n, v_store_n, v_sub, v_mul, v_min, v_max, v_fma and
  * v_top of ops_simd.h:
  *   wvec, 32 whole numbers of 16 bits: w_bytes (32 signed bytes widened), w_bytes_n (the first n,
- *   then zeros; reads nothing
- *     beyond), w_load, w_pair (2 numbers all over), w_low and w_high (numbers of two vectors in turns, together all of them);
+ *   then zeros; reads nothing beyond), w_load, w_pair (2 numbers all over), w_low and w_high
+ *   (numbers of two vectors in turns, together all of them);
  *   svec, 16 of 32 bits: s_zero, s_load, s_store, s_madd (products of pairs added), s_totals (of 1
  *   or KV_Q8_N vectors); v_of_sums (as floats), v_of_pairs (what w_low and w_high led to, as 32
- *   floats in the order of the numbers),
- *     v_narrow_i16 (16 rounded numbers stored).
+ *   floats in the order of the numbers), v_narrow_i16 (16 rounded numbers stored).
  */
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_KV_Q8_SIMD_H
 #define PARLEY_COMPUTE_KERNELS_OPS_KV_Q8_SIMD_H

@@ -1,9 +1,6 @@
 /* ops_kv_simd: the kernels on packed keys and values, written once over vectors of 16 floats.
  * Included after ops_simd.h by one file an instruction set; every vector table gives the same bits.
  *
- *     enum { KV_R = 4, KV_N = 4, KV_V = 4 };
- *     #include "compute/kernels/ops_kv_simd.h"
- *
  * Wanted of the including file, beside what ops_simd.h wants: v_widen_i8 (16 signed bytes),
  * v_narrow_bf16, v_narrow_f16, v_narrow_i8 (16 numbers stored, rounded to the nearest, ties to
  * even; a NaN stays one in 16 bits); KV_R queries (4) against KV_N keys (1 or 4), or KV_V vectors

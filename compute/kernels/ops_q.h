@@ -1,7 +1,5 @@
 /* ops_q: the vector kernels for blocks of 8 and 4 bits, for the tables in ops_avx2.c and
  * ops_avx512.c alone. Any thread. Signatures and meaning: ops.h.
- *
- *     static const ops table = {.dot_q = {dot_q8_vnni, dot_q4_vnni}};
  */
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_Q_H
 #define PARLEY_COMPUTE_KERNELS_OPS_Q_H

@@ -1,7 +1,5 @@
 /* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included
- * by the files that define the block:
- *
- *     #include "compute/kernels/ops_q_tile.h"
+ * by the files that define the block.
  *
  * Wanted of the including file: TILE_N rows of weights, TILE_V vectors of TILE_SIDE rows of x;
  * tile_block(), the sums of rows n0 .. n0+nn-1 of w and of nv vectors from row t of x on.

@@ -1,9 +1,6 @@
 /* ops_simd: the kernels written once over vectors of 16 floats. Included by one file an instruction
- * set, which first defines `vec` and its functions and the block sizes; so every vector table gives
+ * set, which first defines `vec` and its functions and the block sizes (ops_avx2.c); so every vector table gives
  * the same bits.
- *
- *     enum { DOT_T = 4, DOT_N = 4, DOT_T_FEW = 2, MUL_M = 6, MUL_V = 4, TILE_N = 6, TILE_V = 4, DELTA_V = 8 };
- *     #include "compute/kernels/ops_simd.h"
  *
  * Wanted of the including file:
  *   v_set1, v_load, v_store, v_add, v_sub, v_mul, v_div, v_fma (a*b+c), v_min, v_max (second

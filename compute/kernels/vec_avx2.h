@@ -1,8 +1,6 @@
 /* vec_avx2: a vector of 16 floats in two AVX2 registers (with FMA and F16C): what ops_simd.h and
- * ops_kv_simd.h ask for, and the whole numbers of ops_kv_q8_simd.h. Any thread.
- *
- *     #include "compute/kernels/vec_avx2.h"
- *     #include "compute/kernels/ops_simd.h"
+ * ops_kv_simd.h ask for, and the whole numbers of ops_kv_q8_simd.h. Included
+ * before those. Any thread.
  */
 #ifndef PARLEY_COMPUTE_KERNELS_VEC_AVX2_H
 #define PARLEY_COMPUTE_KERNELS_VEC_AVX2_H

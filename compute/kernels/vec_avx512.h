@@ -1,8 +1,6 @@
 /* vec_avx512: a vector of 16 floats in one AVX-512 register (F, BW, DQ, VL): what ops_simd.h and
- * ops_kv_simd.h ask for, and the whole numbers of ops_kv_q8_simd.h. Any thread.
- *
- *     #include "compute/kernels/vec_avx512.h"
- *     #include "compute/kernels/ops_simd.h"
+ * ops_kv_simd.h ask for, and the whole numbers of ops_kv_q8_simd.h. Included
+ * before those. Any thread.
  */
 #ifndef PARLEY_COMPUTE_KERNELS_VEC_AVX512_H
 #define PARLEY_COMPUTE_KERNELS_VEC_AVX512_H

@@ -6,12 +6,12 @@
  *     checkpoint_close(ck);
  *
  * Canonical names are the published ones without what precedes them in this or that export:
- *     embed_tokens.weight, norm.weight, layers.N.PART    the decoder
- *     lm_head.weight                                     the logits head; none if the embedding table serves
- *     mtp.PART                                           the draft head
- *     visual.PART                                        the vision tower
- *     layers.N.mlp.experts.gate_up_proj, .down_proj      experts in one tensor; or .gate_proj and .up_proj [E, MI, H];
- *     layers.N.mlp.experts.E.gate_proj.weight ...        or each by itself
+ *   embed_tokens.weight, norm.weight, layers.N.PART    the decoder
+ *   lm_head.weight                                     the logits head; none if the embedding table serves
+ *   mtp.PART                                           the draft head
+ *   visual.PART                                        the vision tower
+ *   layers.N.mlp.experts.gate_up_proj, .down_proj      experts in one tensor; or .gate_proj and .up_proj [E, MI, H];
+ *   layers.N.mlp.experts.E.gate_proj.weight ...        or each by itself
  * Documents have the names and fields of Hugging Face's files (config.json, generation_config.json,
  * ...): a form that keeps them in another way writes what it knows as such a document.
  */

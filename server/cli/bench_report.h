@@ -1,6 +1,6 @@
 /* bench_report: the results of `parley bench` as a table, CSV or JSON. One thread.
  *
- *     bench_report r = {...};  r.rows[r.n_rows++] = (bench_row){.what = "prompt", ...};
+ *     bench_report r = {0};  r.rows[r.n_rows++] = (bench_row){.what = "prompt"};
  *     bench_print(&r, BENCH_TABLE);
  */
 #ifndef PARLEY_SERVER_CLI_BENCH_REPORT_H

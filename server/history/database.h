@@ -5,7 +5,7 @@
  *     database_begin(db);
  *     query *q = database_query(db, "SELECT id FROM chats WHERE scope = ?1");   // a constant: prepared once
  *     query_bind_int(q, 1, scope);
- *     while (query_step(q)) { ... query_text(q, 0, &len) ... }
+ *     while (query_step(q)) { puts(query_text(q, 0, &len)); }
  *     err = database_end(db, err, &detail);                                    // commits, or rolls back
  *
  * Errors are sticky, as in bytes: after a failed statement every later one of the transaction does

@@ -2,9 +2,9 @@
  * the disk.
  *
  *     history *h; err = history_create(&h, &(history_options){.dir = dir, .quota = quota}, post, ctx, &detail);
- *     history_job *job = history_job_create(HISTORY_PUT);  ... job->body, job->id ...
+ *     history_job *job = history_job_create(HISTORY_PUT);     // and job->body, job->id
  *     err = history_submit(h, job);            // ERR_BUSY: answer 429; the job stays ours
- *     ... post(ctx, reply) is called on the thread; the loop frees it with history_reply_free ...
+ *     // post(ctx, reply) is called on the thread; the loop frees it with history_reply_free
  *     history_destroy(h);                      // finishes what was submitted
  *
  * Threads: create, submit and destroy on the loop thread. One job after the other, in the order of

@@ -2,8 +2,8 @@
  * several at once.
  *
  *     fetch_start();                                          // once, before other threads
- *     fetch_target t; if (!fetch_parse(&t, url)) { refuse }   // t.host: the host to ask
- *     fetch_reply reply; fetch_end how = fetch_get(&reply, &(fetch_order){.url = url, ...});
+ *     fetch_target t; if (!fetch_parse(&t, url)) { return ERR_INVALID; }   // t.host: the host to ask
+ *     fetch_reply reply; fetch_end how = fetch_get(&reply, &(fetch_order){.url = url});
  *     fetch_stop();
  *
  * It follows no redirect (reply.redirect says where one leads), uses no proxy, cookie, credential

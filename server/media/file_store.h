@@ -1,12 +1,6 @@
 /* file_store: the files that clients uploaded: who owns each, its hash, how long it stays, how much
  * disk each owner may take. Loop thread; file_store_open from any thread (one lock inside).
  *
- *     file_store *fs = file_store_create(&(file_store_options){.dir = "/var/tmp", .max_bytes = ..., ...});
- *     file_writer *w; file_store_begin(fs, scope, &w, n_bytes, &detail);   // n_bytes of the quota are set aside
- *     ... file_writer_add ...
- *     file_store_add(fs, w, n_bytes, &(file_facts){...}, &file, &detail);   // or file_store_abort(fs, scope, w, n_bytes)
- *     file_handle h; file_store_open(fs, scope, "file_...", &h);  ... close(h.fd);
- *
  * A file is seen by its owner only (scope: a hash of the API key). Equal contents of one owner are
  * kept once, under as many ids as were given out. The files have no names on disk (file_writer.h)
  * and end with the process.

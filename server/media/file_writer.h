@@ -2,7 +2,7 @@
  *
  *     file_writer *w; file_writer_create(&w, "/var/tmp", n_bytes, &detail);
  *     file_writer_add(w, data, n, &detail);                  // as the bytes arrive
- *     int fd = file_writer_finish(w, hash); ... close(fd);   // or file_writer_destroy(w)
+ *     int fd = file_writer_finish(w, hash);                   // or file_writer_destroy(w)
  *
  * The file is created without a name, so nothing is left behind however the process ends.
  */

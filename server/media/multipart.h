@@ -3,7 +3,7 @@
  *
  *     multipart m; multipart_init(&m, content_type, &sink);      // false: no boundary
  *     err = multipart_feed(&m, data, n, &detail);                // for every piece of the body
- *     if (!multipart_is_complete(&m)) { the body ended too early }
+ *     if (!multipart_is_complete(&m)) { return ERR_INVALID; }    // the body ended too early
  *     multipart_deinit(&m);
  */
 #ifndef PARLEY_SERVER_MEDIA_MULTIPART_H

@@ -1,7 +1,7 @@
 /* preview: describes an uploaded image or video as JSON: its properties, a few thumbnails, and
  * about how many tokens it takes. Prep threads.
  *
- *     preview_run(&text, &(preview_task){.engine = e, .files = files, .scope = scope, .file_id = "file_...", ...});
+ *     preview_run(&text, &(preview_task){.engine = e, .files = files, .scope = scope, .file_id = "file_..."});
  */
 #ifndef PARLEY_SERVER_MEDIA_PREVIEW_H
 #define PARLEY_SERVER_MEDIA_PREVIEW_H

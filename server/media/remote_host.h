@@ -2,8 +2,8 @@
  * Any thread; no state.
  *
  *     remote_reach reach = remote_host_reach(rules, n_rules, "example.org");
- *     if (reach == REMOTE_NOWHERE) { refuse the host }
- *     if (!remote_may_connect(reach, address)) { refuse the resolved address }
+ *     if (reach == REMOTE_NOWHERE) { return ERR_INVALID; }
+ *     if (!remote_may_connect(reach, address)) { return ERR_INVALID; }      // the resolved one
  *
  * A rule is a host ("example.org"), the hosts below one ("*.example.org"), or an address. Only
  * public addresses of a host are connected to, whatever its name resolves to; an address in the

@@ -2,7 +2,6 @@
  * Prep threads; constant settings.
  *
  *     err = remote_media_check(rm, url, true, "messages[0].content[1].image_url", &detail);   // while the request is parsed
- *     part->url = url;
  *     err = remote_media_fetch(rm, in, &hooks, &detail);     // later: fetches the file of every part with a url
  *
  * Fetched data is stored in unnamed files and then treated like an uploaded file: its first bytes

@@ -2,7 +2,8 @@
  * file. Loop thread.
  *
  *     upload *up; uploads_begin(&us, &up, &facts, n_bytes, UPLOAD_BY_CHUNKS, &detail);
- *     upload_chunk(up, offset, data, n, &detail);  ...  uploads_finish(&us, up, &detail);   // up->file
+ *     upload_chunk(up, offset, data, n, &detail);
+ *     uploads_finish(&us, up, &detail);   // up->file
  *
  * Two kinds: by chunks in order (WebSocket), or by parts, each a file of its own until the client
  * names their order (POST /v1/uploads); those are then put together slice by slice, so that the

@@ -2,7 +2,7 @@
  * thread; owns nothing: a head points into the text it was parsed from.
  *
  *     http_head h;
- *     if (http_head_read(&h, text, n) == HTTP_HEAD_WHOLE) { http_head_value(&h, "host", out, sizeof out); ... }
+ *     if (http_head_read(&h, text, n) == HTTP_HEAD_WHOLE) { http_head_value(&h, "host", out, sizeof out); }
  *
  * Every line ends in CRLF, names are tokens, values hold no control character but the tab, and line
  * folding is refused.

@@ -2,7 +2,7 @@
  * by the service manager. Loop thread; plain descriptors, from which net accepts.
  *
  *     listeners l; err = listeners_open(&l, hosts, n_hosts, port, &detail);
- *     fd = listeners_accept(&l, 0, peer);
+ *     int fd = listeners_accept(&l, 0, peer);
  *     listeners_close(&l);      // also after an error, and again: nothing happens then
  */
 #ifndef PARLEY_SERVER_NET_LISTEN_H

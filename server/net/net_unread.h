@@ -3,7 +3,7 @@
  * ours count as read. Embedded by value.
  *
  *     net_unread u = {0};
- *     ... every half second: if (net_unread_look(&u, fd, sent, has_more, clock_ns(), 30, 4096)) { hang up } ...
+ *     bool stalled = net_unread_look(&u, fd, sent, has_more, clock_ns(), 30, 4096);     // every half second
  *
  * A client with nothing on its way is never at fault. As long as something is, every timeout_s
  * seconds it must have taken what was on its way when they began, or rate bytes for each of them.

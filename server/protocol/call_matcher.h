@@ -1,9 +1,9 @@
 /* call_matcher: matches tool results with the tool calls of the conversation in a request. Prep
  * threads.
  *
- *     call_matcher l; call_matcher_init(&l, r->in);
+ *     call_matcher l; err = call_matcher_init(&l, in, n_messages, &detail);
  *     err = call_matcher_call(&l, "call_1", "messages[1].tool_calls[0]", &detail);
- *     err = call_matcher_result(&l, "call_1", "messages[2].tool_call_id", &detail);   // behind adding the message
+ *     err = call_matcher_result(&l, "call_1", 2, "messages[2].tool_call_id", &detail);   // behind adding the message
  *     call_matcher_sort(&l);                                                           // before chat_normalize
  *
  * Templates show results without ids, so consecutive results must be in the order of their calls:

@@ -2,7 +2,7 @@
  *
  *     event_log log; event_log_init(&log, EVENT_LOG_BYTES);
  *     event_log_append(&log, "response.created", json, len);     // gets number event_log_next(&log)
- *     switch (event_log_read(&log, seq, &event)) { ... }
+ *     bool more = event_log_read(&log, seq, &event);
  *
  * Readers hold the number of their next event, so any number of sockets may follow, leave and
  * resume. When the limit is reached the oldest events are dropped; a reader that needs one of them

@@ -1,7 +1,7 @@
 /* request_fields: reads the fields that all generating protocols share and checks their ranges.
  * Prep threads.
  *
- *     err = request_read_sampling(&in->params, root, info, &detail);
+ *     err = request_read_sampling(in, root, info, &detail);
  *     err = request_read_stop(&reply, root, &detail);
  *
  * A missing or null field leaves the value as it was; a wrong type or range is ERR_INVALID naming

@@ -3,7 +3,7 @@
  *
  *     response_store *l = response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES, LIMIT_STORED_RESPONSE_S);
  *     response_store_put(l, scope, "resp_...", "{item},{item}", len, clock_ms());
- *     if (response_store_get(l, scope, "resp_...", clock_ms(), &items)) { ... }
+ *     if (response_store_get(l, scope, "resp_...", clock_ms(), &items)) { bytes_deinit(&items); }
  *     response_store_destroy(l);
  *
  * A conversation is the JSON text of its items, what was sent and what was answered, with commas

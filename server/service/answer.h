@@ -2,9 +2,9 @@
  * thread.
  *
  *     answer *a = answer_create(ANSWER_CHAT, id, conn);
- *     answer_begin(a, &info, e);                 // prepared and submitted
- *     answer_take_event(a, e, event);            // tokens to text, until a->done
- *     ... a->pieces holds what is new; the protocol's reply takes it ...
+ *     answer_begin(a, &info, form);              // prepared and submitted
+ *     answer_take_event(a, e, &event);           // tokens to text, until a->done
+ *     // a->pieces holds what is new; the protocol's reply takes it
  *     answer_destroy(a);
  */
 #ifndef PARLEY_SERVER_SERVICE_ANSWER_H

@@ -1,9 +1,6 @@
 /* assets: the files of the page, embedded in the program or read from a folder while developing.
  * Loop thread.
  *
- *     asset_reply r; assets_find(&r, ui_dir, "/", head.accept_encoding, head.if_none_match);
- *     if (r.status == 404) { ... }   net_send_reply(n, conn, &r.reply);   asset_reply_deinit(&r);
- *
  * Embedded files are stored gzipped and sent so; the rare client that refuses gzip gets them
  * inflated. Only names in the table exist, so no path can leave it. A folder is served with checked
  * names: no "..", no hidden files.

@@ -1,7 +1,8 @@
 /* load_bar: progress bar of model loading on the terminal; nothing is drawn if standard error is
  * not a terminal. One thread.
  *
- *     load_bar bar; load_bar_begin(&bar); eo.on_load = load_bar_on_load; eo.on_load_ctx = &bar; ... load_bar_end(&bar);
+ *     load_bar bar; load_bar_begin(&bar); eo.on_load = load_bar_on_load; eo.on_load_ctx = &bar;
+ *     load_bar_end(&bar);
  */
 #ifndef PARLEY_SERVER_SERVICE_LOAD_BAR_H
 #define PARLEY_SERVER_SERVICE_LOAD_BAR_H

@@ -2,7 +2,7 @@
  * mailbox.
  *
  *     loop_message *m = loop_message_create(LOOP_EVENT, id);  m->event = event;
- *     post(ctx, m);                                            // the loop frees it with loop_message_free
+ *     // given to post(ctx, m); the loop frees it with loop_message_free
  */
 #ifndef PARLEY_SERVER_SERVICE_LOOP_MESSAGE_H
 #define PARLEY_SERVER_SERVICE_LOOP_MESSAGE_H

@@ -1,10 +1,10 @@
 /* prep: worker threads that turn request bodies into engine requests: parse, validate, decode
  * media, render, tokenize.
  *
- *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, post, ctx);
+ *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, NULL, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
  *     err = prep_submit(p, &(prep_order){.kind = PREP_CHAT, .id = id, .engine = e}, &body, t);  // ERR_BUSY: 429
- *     ... post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED ...
+ *     // post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
  *

@@ -4,7 +4,7 @@
  * by their number.
  *
  *     prep_turn turn = {.used_ms = guess, .cancelled = is_cancelled, .ctx = ctx};
- *     if (prep_turns_enter(t, &turn)) { while (...) { if (!prep_turns_hook(t, &turn)) { break; } ... } }
+ *     if (prep_turns_enter(t, &turn)) { while (prep_turns_hook(t, &turn)) { break; } }      // one step a round
  *     prep_turns_leave(t, &turn);
  *
  * Threads: any; a turn belongs to one. cancelled is called on that thread, with no lock held.

@@ -1,7 +1,7 @@
 /* router: maps method and path to a route. What is not in the table is 404. Any thread; constant.
  *
  *     router_match m = router_find(NET_GET, "/v1/models/seedling", false);
- *     if (m.status != 200) { answer m.status, with m.allow for 405 }
+ *     if (m.status != 200) { return m.status; }      // with m.allow for 405
  */
 #ifndef PARLEY_SERVER_SERVICE_ROUTER_H
 #define PARLEY_SERVER_SERVICE_ROUTER_H

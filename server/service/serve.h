@@ -1,6 +1,6 @@
 /* serve: the whole server: listens, loads the model, answers until it is told to stop.
  *
- *     serve_options opt; serve_options_init(&opt);  opt.engine = &engine_options;
+ *     serve_options opt; serve_options_init(&opt);  opt.engine = &options;
  *     return serve_run(&opt);                       // blocks; the return value is the exit code
  *
  * Threads: the caller's thread becomes the loop thread (sockets, all server state). A loader thread

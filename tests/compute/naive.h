@@ -1,6 +1,7 @@
 /* naive: what tests of compute/ compare with formulas in double.
  *
- *     double *want = doubles(n); ... CHECK_NEAR(rel_error(out, want, n), 0, 1e-6); free(want);
+ *     double *want = doubles(n);
+ *     CHECK_NEAR(rel_error(out, want, n), 0, 1e-6); free(want);
  */
 #ifndef PARLEY_TESTS_COMPUTE_NAIVE_H
 #define PARLEY_TESTS_COMPUTE_NAIVE_H

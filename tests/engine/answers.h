@@ -1,8 +1,9 @@
 /* answers: an engine for a test, and what its requests say. The engine thread puts events into a
  * mailbox, the test's thread collects them.
  *
- *     answers_begin(); engine *e = answers_open(&(engine_options){.model_dir = ..., .n_ctx = 2048});
- *     answers_submit(e, r, 7); answer a = {0}; answers_collect(&a, 7, 1); ... engine_close(e); answers_end();
+ *     answers_begin(); engine *e = answers_open(&(engine_options){.model_dir = "DIR", .n_ctx = 2048});
+ *     answers_submit(e, r, 7); answer a = {0}; answers_collect(&a, 7, 1);
+ *     engine_close(e); answers_end();
  */
 #ifndef PARLEY_TESTS_ENGINE_ANSWERS_H
 #define PARLEY_TESTS_ENGINE_ANSWERS_H

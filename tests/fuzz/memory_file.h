@@ -1,7 +1,8 @@
 /* memory_file: gives bytes a path, for code that opens files. One thread; one file, overwritten by
  * each call.
  *
- *     const char *path = memory_file(data, size);   ... tokenizer_open(&tok, path, &detail) ...
+ *     const char *path = memory_file(data, size);
+ *     err = tokenizer_open(&tok, path, &detail);
  */
 #ifndef PARLEY_TESTS_FUZZ_MEMORY_FILE_H
 #define PARLEY_TESTS_FUZZ_MEMORY_FILE_H

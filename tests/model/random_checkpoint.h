@@ -1,7 +1,7 @@
 /* random_checkpoint: small checkpoints of any family with random weights, written by the test
  * itself.
  *
- *     char dir[64]; random_checkpoint_make(dir, CONFIG_TEXT, RANDOM_PER_EXPERT);
+ *     char dir[64]; random_checkpoint_make(dir, config_text, RANDOM_PER_EXPERT);
  *
  * The numbers follow from the canonical name of the smallest part (one expert's gate_proj, one
  * head's rows), so that the same config written in two forms is the same model.

@@ -1,7 +1,8 @@
 /* tiny: the checkpoint of tests/data/tiny, opened, and a few ways to run it. For tests of the
  * decoder.
  *
- *     tiny t = tiny_open(2, ~0u, KV_F32); tiny_run(&t, seq, ids, n, false, false); ... tiny_close(&t);
+ *     tiny t = tiny_open(2, ~0u, KV_F32); tiny_run(&t, seq, ids, n, false, false);
+ *     tiny_close(&t);
  */
 #ifndef PARLEY_TESTS_MODEL_TINY_H
 #define PARLEY_TESTS_MODEL_TINY_H

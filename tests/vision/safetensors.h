@@ -2,7 +2,7 @@
  * no checks beyond what a test needs. (The engine's checked reader is model/'s; vision/ must not
  * know it.)
  *
- *     safetensors f;   if (!safetensors_open(&f, path)) { ... }   tensor t;   safetensors_find(&f, "name", &t);
+ *     safetensors f;   if (!safetensors_open(&f, path)) { return 1; }   tensor t;   safetensors_find(&f, "name", &t);
  */
 #ifndef PARLEY_TESTS_VISION_SAFETENSORS_H
 #define PARLEY_TESTS_VISION_SAFETENSORS_H

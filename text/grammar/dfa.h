@@ -4,7 +4,7 @@
  *     nfa n; nfa_init(&n, NULL);                          // states 0 (start) and 1 (the end) exist
  *     nfa_add_char(&n, NFA_START, NFA_END, 'a', 'f', CHARS_JSON);
  *     err = nfa_determinize(&n, &d, "pattern", &detail);  // frees n
- *     int32_t q = 0; q = dfa_step(&d, q, byte); ... d.accept[q] ...
+ *     int32_t q = 0; q = dfa_step(&d, q, byte);           // DFA_DEAD, or d.accept[q]: the text may end here
  *     dfa_free(&d);
  *
  * From every state of a dfa an accepting one can be reached: what can never be completed is cut

@@ -1,6 +1,6 @@
 /* dfa_private: a dfa while its states are found one by one, shared by dfa.c and nfa.c. One thread.
  *
- *     dfa_builder b = {.n_classes = n, ...}; dfa_builder_init(&b);
+ *     dfa_builder b = {.n_classes = n}; dfa_builder_init(&b);
  *     int32_t q = dfa_builder_add(&b, hash); dfa_builder_link(&b, q, class, to);
  *     err = dfa_builder_finish(&b, &out, "pattern", &detail);
  */

@@ -5,7 +5,7 @@
  *     grammar *g; grammar_create(&g, NULL, &detail);
  *     int32_t word = grammar_text(g, "true", 4);
  *     err = grammar_finish(g, word, &detail);            // checks it; ERR_LIMIT if building ran out of room
- *     ... grammar_cursor walks it (text/grammar/grammar_cursor.h) ...
+ *     // grammar_cursor walks it (text/grammar/grammar_cursor.h)
  *     grammar_destroy(g);
  *
  * Nodes are numbers. A builder call that fails (no memory, too large) gives GRAMMAR_NEVER and is

@@ -3,8 +3,7 @@
  *
  *     grammar_cursor *c; grammar_cursor_create(&c, g, trie, false, &detail);
  *     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));   // bit set: the token may come
- *     ... choose id ...
- *     grammar_cursor_accept(c, id);
+ *     grammar_cursor_accept(c, id);                                             // the one chosen
  *     // looking ahead (drafts): states are plain numbers, valid until the next accept
  *     int32_t s = grammar_cursor_next(c, grammar_cursor_state(c), id); mask = grammar_cursor_mask(c, s);
  *     grammar_cursor_destroy(c);

@@ -1,7 +1,7 @@
 /* jinja_render: one rendering in progress, shared by the evaluator (jinja_eval.c), the statements
  * (jinja_exec.c) and the library of filters, tests, functions and methods. One thread.
  *
- *     jinja_render r = {.program = program, .m = {.arena = a}, .out = out, .detail = detail};
+ *     jinja_render r = {.program = program, .m = {.arena = a}, .out = out, .detail = &detail};
  *     if (!jinja_eval(&r, node, &value)) { return false; }       // r.err and the detail are set
  *
  * Functions that return bool return false after an error, which is then in r->err.

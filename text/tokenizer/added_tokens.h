@@ -2,7 +2,7 @@
  * place. Immutable once sorted: any thread may search.
  *
  *     added_tokens set = {0};
- *     added_tokens_add(&set, "<|im_end|>", 10, id);  added_tokens_sort(&set);
+ *     added_tokens_add(&set, "<|im_end|>", 10, id, &detail);  added_tokens_sort(&set);
  *     size_t len = added_tokens_match(&set, text, n, &id);      // 0 = none starts here
  *     added_tokens_deinit(&set);
  */

@@ -1,6 +1,6 @@
 /* exif: reads the EXIF orientation of an image. Any thread; allocates nothing.
  *
- *     orientation = exif_orientation(tiff, tiff_bytes);
+ *     int orientation = exif_orientation(tiff, tiff_bytes);
  */
 #ifndef PARLEY_VISION_IMAGE_EXIF_H
 #define PARLEY_VISION_IMAGE_EXIF_H

@@ -1,8 +1,9 @@
 /* image: a decoded still image, sniffed by its magic bytes and refused from its header when too
  * large. Prep worker threads; the result is owned by the caller.
  *
- *     image_plan plan; image_measure(&plan, data, n, &limits, &detail);   ... plan.bytes ...
- *     image img; image_decode(&img, data, n, &limits, &detail);   ... img.rgb ...   image_deinit(&img);
+ *     image_plan plan; image_measure(&plan, data, n, &limits, &detail);     // plan.bytes
+ *     image img; image_decode(&img, data, n, &limits, &detail);       // img.rgb
+ *     image_deinit(&img);
  *
  * PNG goes through libpng's row interface, JPEG through libjpeg-turbo, every other still format
  * through libavcodec. EXIF orientation is applied; an alpha channel is composited over white;

@@ -1,7 +1,7 @@
 /* image_codec: what image.c and the decoders behind it share; nothing outside vision/ includes it.
  * Prep worker threads; no state between calls.
  *
- *     image_header h;   if (image_header_read(&h, data, bytes)) { ... h.width, h.orientation ... }
+ *     image_header h;   if (image_header_read(&h, data, bytes)) { return h.width; }
  *     image_sink sink;  image_sink_init(&sink, out, &h, &detail);
  *     image_sink_put(&sink, y, 0, 1, width, row, 3);
  *

@@ -3,7 +3,8 @@
  * the libraries' log is silenced and that one of their allocations is bounded.
  *
  *     media_file file = {.data = data, .bytes = n, .fd = -1};
- *     AVFormatContext *format = media_av_open(&file, "mov", "h264", NULL, NULL);   ...   media_av_close(&format);
+ *     AVFormatContext *format = media_av_open(&file, "mov", "h264", NULL, NULL);
+ *     media_av_close(&format);
  *
  * A demuxer is named by the caller, never probed; it reads only the bytes it is given: opening
  * anything else is refused, whatever a file says.

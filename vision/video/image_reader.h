@@ -3,8 +3,8 @@
  * worker threads.
  *
  *     image_read_job job = {.data = data, .bytes = n, .limits = l, .max_memory = m, .program = "/proc/self/exe"};
- *     image_plan plan; image_reader_measure(&plan, &job, &detail);    ... reserve plan.bytes ...
- *     image img; image_reader_read(&img, &job, &plan, width, height, &detail);   ...   image_deinit(&img);
+ *     image_plan plan; image_reader_measure(&plan, &job, &detail);     // then reserve plan.bytes
+ *     image img; image_reader_read(&img, &job, &plan, width, height, &detail);   image_deinit(&img);
  */
 #ifndef PARLEY_VISION_VIDEO_IMAGE_READER_H
 #define PARLEY_VISION_VIDEO_IMAGE_READER_H

@@ -1,7 +1,7 @@
 /* video: decodes a video: its properties, which frames are shown to the model, and those frames as
  * images. Prep worker threads or a worker process; no state outside the video.
  *
- *     video *f; video_open(&f, &(video_source){.data = data, .bytes = n}, &limits, &detail);
+ *     video *f; video_open(&f, &(video_source){.data = data, .bytes = bytes}, &limits, &detail);
  *     video_plan(video_get_info(f), &pc, &(video_request){0}, indices, times, cap, &n, &detail);
  *     video_read(f, indices, n, on_frame, ctx, &detail);   video_close(f);
  *

@@ -1,8 +1,8 @@
 /* video_webp: the frames of an animated WebP, which libavformat cannot demux; for video.c, and the
  * only file that uses libwebpdemux. Any thread; no state outside the object.
  *
- *     video_webp *w; video_webp_open(&w, &source);   video_webp_size(w, &width, &height); ... check the limits ...
- *     while (video_webp_next(w, &rgba)) { ... }     video_webp_close(w);
+ *     video_webp *w; video_webp_open(&w, &source);   video_webp_size(w, &width, &height);
+ *     while (video_webp_next(w, &rgba)) { height--; }     video_webp_close(w);
  */
 #ifndef PARLEY_VISION_VIDEO_VIDEO_WEBP_H
 #define PARLEY_VISION_VIDEO_VIDEO_WEBP_H

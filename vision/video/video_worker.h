@@ -4,7 +4,7 @@
  *
  *     video_job job = {.source = s, .limits = video_limits_default(), .processor = &pc, .max_shown = 256,
  *                     .program = "/proc/self/exe"};
- *     err = video_worker_read(&job, &(video_consumer){begin, frame, ctx}, &detail);
+ *     err = video_worker_read(&job, &consumer, &detail);
  *
  * The program is started as `PROGRAM video-worker` and must call video_worker_main then. It gets
  * the video as descriptor 0 and a socket as 1: the job goes in; out come the plan, the frames,

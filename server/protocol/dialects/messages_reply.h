@@ -1,10 +1,10 @@
 /* messages_reply: the reply of Anthropic's POST /v1/messages: one message of blocks, or events.
  * Loop thread; plain text building. The counterpart of chat_reply, from the same pieces.
  *
- *     messages_reply_meta m = {.id = "msg_..", .model = "seedling", .usage = answer_usage(a)};
+ *     messages_reply_meta m = {.id = "msg_..", .model = "seedling", .usage = usage};
  *     messages_reply_first(&sse, &m);
  *     messages_reply_delta(&sse, &state, &pieces);
- *     m.stop_reason = "end_turn"; m.usage = ..;
+ *     m.stop_reason = "end_turn";
  *     messages_reply_last(&sse, &m, &state);
  *
  * Thoughts carry an empty signature. A call cut off by the end of the answer has the input {} in a

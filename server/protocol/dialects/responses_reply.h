@@ -3,9 +3,9 @@
  *
  *     responses_reply r; responses_reply_init(&r, &options, "seedling", EVENT_LOG_BYTES);
  *     responses_reply_created(&r);  responses_reply_in_progress(&r);
- *     responses_reply_delta(&r, &pieces, &logprobs);  ...
+ *     responses_reply_delta(&r, &pieces, &logprobs);
  *     responses_reply_finish(&r, &result);
- *     ... readers follow r.log ...   responses_reply_deinit(&r);
+ *     responses_reply_deinit(&r);
  *
  * Serves HTTP and WebSocket alike. Exactly one terminal event is written, and nothing after it.
  */

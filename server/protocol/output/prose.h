@@ -3,7 +3,7 @@
  * embedded by value; allocates nothing.
  *
  *     prose p; prose_init(&p);
- *     if (prose_may_begin_call(&p)) { ... }
+ *     if (prose_may_begin_call(&p)) { return true; }
  *     prose_add(&p, c);      // every byte, in order
  */
 #ifndef PARLEY_SERVER_PROTOCOL_OUTPUT_PROSE_H

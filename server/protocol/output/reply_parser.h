@@ -2,7 +2,7 @@
  * thread.
  *
  *     reply_parser p; reply_parser_init(&p, &(reply_rules){.starts_in_thinking = true, .form = form, .tools = tools});
- *     reply_parser_push(&p, bytes, n);      ... take what p.pieces has, then reply_pieces_clear(&p.pieces) ...
+ *     reply_parser_push(&p, bytes, n);      // take what p.pieces has, then reply_pieces_clear(&p.pieces)
  *     reply_parser_finish(&p, false); reply_parser_deinit(&p);
  *
  * An answer can think only at its start: it begins inside a think block (the prompt ends in one),

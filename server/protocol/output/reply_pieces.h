@@ -3,7 +3,7 @@
  *
  *     reply_pieces p; reply_pieces_init(&p);
  *     reply_pieces_add(&p, REPLY_CONTENT, "Hello", 5);
- *     for (size_t i = 0; i < p.n; i++) { use(p.items[i].kind, &p.items[i].text); }
+ *     for (size_t i = 0; i < p.n; i++) { puts(bytes_str(&p.items[i].text)); }
  *     reply_pieces_clear(&p);  reply_pieces_deinit(&p);
  *
  * Text is appended to the last piece if that is of the same kind, so a list does not depend on how

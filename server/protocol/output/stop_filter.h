@@ -2,7 +2,7 @@
  * characters only, stop strings removed. One channel of one answer; loop thread.
  *
  *     stop_filter s; stop_filter_init(&s, stops, n_stops);
- *     stop_filter_push(&s, &out, data, len);   if (s.stopped) { cancel the request }
+ *     stop_filter_push(&s, &out, data, len);   // s.stopped: cancel the request
  *     stop_filter_finish(&s, &out); stop_filter_deinit(&s);
  *
  * Bytes that may still become a stop string or a character are held back, so the text does not

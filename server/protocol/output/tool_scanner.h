@@ -4,8 +4,8 @@
  *
  *     const tool_form *form = tool_form_of_template(template_text);     // or tool_form_find("hermes")
  *     tool_reader r; tool_reader_init(&r, form, tools, &pieces);
- *     ... at a marker: form->head(&r, text, len, is_end, &used) says whether a call begins here ...
- *     ... then form->body(&r, &held, end) until TOOL_DONE; arguments come out as pieces ...
+ *     // at a marker: form->head(&r, text, len, is_end, &used) says whether a call begins here
+ *     // then form->body(&r, &held, end) until TOOL_DONE; arguments come out as pieces
  *     tool_reader_deinit(&r);
  *
  * The form of a checkpoint is detected from its chat template, never from its name.

@@ -1,7 +1,7 @@
 /* transcript: the pieces of an answer as one readable line, so that tests compare texts:
  *
- *     R{reasoning}C{content}[name {"a":1}]      a call that is whole
- *     [name {"a":1!]                            a call that was cut
+ *   R{reasoning}C{content}[name {"a":1}]      a call that is whole
+ *   [name {"a":1!]                            a call that was cut
  *
  * White space in front of a call is left out.
  */

@@ -1,7 +1,7 @@
 /* grammar_walk: random walks through a grammar, as a model that knows nothing would answer. One
  * thread.
  *
- *     walk_text(&out, cursor, trie, seed, "\"}", MAX_TOKENS)
+ *     walk_text(&out, cursor, trie, seed, "\"}", max);
  */
 #ifndef PARLEY_TESTS_TEXT_GRAMMAR_GRAMMAR_WALK_H
 #define PARLEY_TESTS_TEXT_GRAMMAR_GRAMMAR_WALK_H
