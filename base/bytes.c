@@ -147,6 +147,52 @@ void bytes_append_json(bytes *b, const char *text, size_t len)
     bytes_append_char(b, '"');
 }
 
+/* Appends the string of a %s, %-s or %.*s. */
+static void append_string(bytes *b, const char *conversion, const char *text, size_t len)
+{
+    if (conversion[1] == '-') {
+        bytes_append(b, text, len);
+    } else if (text) {
+        bytes_append_json(b, text, len);
+    } else {
+        bytes_append_str(b, "null");
+    }
+}
+
+void bytes_json(bytes *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    for (const char *p = format; *p;) {
+        const size_t plain = strcspn(p, "%");
+        bytes_append(b, p, plain);
+        p += plain;
+        if (!*p) {
+            break;
+        }
+        char conversion[16];
+        const size_t n = strcspn(p, "sdufg") + 1;
+        assert(n < sizeof conversion && n <= strlen(p));
+        memcpy(conversion, p, n);
+        conversion[n] = '\0';
+        p += n;
+        if (conversion[n - 1] == 's') {
+            const int given = strchr(conversion, '*') ? va_arg(args, int) : -1;
+            const char *text = va_arg(args, const char *);
+            append_string(b, conversion, text, given >= 0 ? (size_t)given : text ? strlen(text) : 0);
+        } else if (strcmp(conversion, "%hhd") == 0) {
+            bytes_append_str(b, va_arg(args, int) ? "true" : "false");
+        } else if (strpbrk(conversion, "fg")) {
+            bytes_printf(b, conversion, va_arg(args, double));
+        } else if (strpbrk(conversion, "lz")) {
+            bytes_printf(b, conversion, va_arg(args, long long));
+        } else {
+            bytes_printf(b, conversion, va_arg(args, int));
+        }
+    }
+    va_end(args);
+}
+
 void bytes_consume(bytes *b, size_t n)
 {
     assert(n <= b->len);

@@ -49,6 +49,16 @@ void bytes_printf(bytes *b, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Appends text[0..len) as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
 void bytes_append_json(bytes *b, const char *text, size_t len);
 
+/* Appends JSON as bytes_printf appends text, with these differences: %s becomes a JSON string with
+ * quotes (NULL: null), %.*s one of so many bytes, %hhd true or false, and %-s the text as it is.
+ * Numbers are %d, %u, %f, %g, and the first two with l, ll or z; there is no %%.
+ *
+ *     bytes_json(&b, "{\"id\":%s,\"n\":%zu,\"done\":%hhd}", id, n, is_done);
+ */
+void bytes_json(bytes *b, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The contents of a buffer for %.*s. */
+#define BYTES_ARG(b) (int)(b)->len, bytes_str(b)
+
 /* Removes the first n bytes (n <= len). */
 void bytes_consume(bytes *b, size_t n);
 

@@ -57,19 +57,15 @@ static void print_bash_value(const option_row *r)
 /* What completes a command's values, and its options. */
 static void print_bash_command(unsigned bit)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
     printf("        case $prev in\n");
-    for (size_t k = 0; k < n; k++) {
-        if (rows[k].metavar && (rows[k].commands & bit)) {
-            print_bash_value(&rows[k]);
+    for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, bit));) {
+        if (r->metavar) {
+            print_bash_value(r);
         }
     }
     printf("        esac\n        options=\"");
-    for (size_t k = 0; k < n; k++) {
-        if (rows[k].commands & bit) {
-            printf(can_be_negated(&rows[k]) ? "--%s --no-%s " : "--%s ", rows[k].name, rows[k].name);
-        }
+    for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, bit));) {
+        printf(can_be_negated(r) ? "--%s --no-%s " : "--%s ", r->name, r->name);
     }
     printf("\"\n");
 }
@@ -124,8 +120,7 @@ static void print_zsh_spec(const option_row *r, const char *prefix)
 
 static void print_zsh(void)
 {
-    size_t n, n_commands;
-    const option_row *rows = option_rows(&n);
+    size_t n_commands;
     const command_row *commands = option_commands(&n_commands);
     printf("#compdef parley\n# made by `parley --completion zsh`\n\n_parley() {\n    local command=serve\n"
            "    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then\n        local -a commands=(\n");
@@ -139,12 +134,8 @@ static void print_zsh(void)
            "        ((CURRENT--))\n    fi\n    case $command in\n");
     for (size_t i = 0; i < n_commands; i++) {
         printf("    %s)\n        _arguments \\\n", commands[i].name);
-        for (size_t k = 0; k < n; k++) {
-            const option_row *r = &rows[k];
+        for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, commands[i].bit));) {
             char prefix[128];
-            if (!(r->commands & commands[i].bit)) {
-                continue;
-            }
             snprintf(prefix, sizeof prefix, r->metavar ? "--%s=" : "--%s", r->name);
             print_zsh_spec(r, prefix);
             if (r->letters) {
@@ -188,8 +179,7 @@ static void print_fish_option(const command_row *c, const option_row *r)
 
 static void print_fish(void)
 {
-    size_t n, n_commands;
-    const option_row *rows = option_rows(&n);
+    size_t n_commands;
     const command_row *commands = option_commands(&n_commands);
     printf("# fish completion for parley; made by `parley --completion fish`\n"
            "function __parley_does\n"
@@ -209,10 +199,8 @@ static void print_fish(void)
         printf("'\n");
     }
     for (size_t i = 0; i < n_commands; i++) {
-        for (size_t k = 0; k < n; k++) {
-            if (rows[k].commands & commands[i].bit) {
-                print_fish_option(&commands[i], &rows[k]);
-            }
+        for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, commands[i].bit));) {
+            print_fish_option(&commands[i], r);
         }
     }
 }

@@ -76,11 +76,11 @@ static void print_option(const option_row *r, bool has_flags)
     }
 }
 
+/* "serve, run" */
 static void print_commands_of(const option_row *r)
 {
     size_t n;
     const command_row *commands = option_commands(&n);
-    printf("For: ");
     const char *separator = "";
     for (size_t i = 0; i < n; i++) {
         if (commands[i].bit & r->commands) {
@@ -88,26 +88,23 @@ static void print_commands_of(const option_row *r)
             separator = ", ";
         }
     }
-    printf(".\n");
 }
 
 static void print_options(bool has_flags)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
-    for (int group = 0; group < OPTION_GROUPS; group++) {
+    for (option_group group = 0; group < OPTION_GROUPS; group++) {
         bool is_first = true;
-        for (size_t i = 0; i < n; i++) {
-            if (rows[i].group != (option_group)group || (!has_flags && rows[i].place != PLACE_ANY)) {
+        for (const option_row *r = NULL; (r = option_next(r, group, IN_EVERY));) {
+            if (!has_flags && r->place != PLACE_ANY) {
                 continue;
             }
-            if (is_first) {
-                printf(".SS %s\n", option_group_name((option_group)group));
-                is_first = false;
-            }
-            print_option(&rows[i], has_flags);
-            if (rows[i].commands != IN_EVERY) {
-                print_commands_of(&rows[i]);
+            printf(is_first ? ".SS %s\n" : "", option_group_name(group));
+            is_first = false;
+            print_option(r, has_flags);
+            if (r->commands != IN_EVERY) {
+                printf("For: ");
+                print_commands_of(r);
+                printf(".\n");
             }
         }
     }
@@ -226,22 +223,16 @@ static void print_markdown_row(const option_row *r)
     printf(" | ");
     print_cell(standard);
     printf(" | ");
-    size_t n;
-    const command_row *commands = option_commands(&n);
-    const char *separator = "";
-    for (size_t i = 0; i < n && r->commands != IN_EVERY; i++) {
-        if (commands[i].bit & r->commands) {
-            printf("%s%s", separator, commands[i].name);
-            separator = ", ";
-        }
+    if (r->commands == IN_EVERY) {
+        printf("every command");
+    } else {
+        print_commands_of(r);
     }
-    printf("%s |\n", r->commands == IN_EVERY ? "every command" : "");
+    printf(" |\n");
 }
 
 static void print_markdown(void)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
     printf("# Options\n\n"
            "Made by `parley manual options > docs/options.md`; a test compares. `--some-flag` is "
            "`PARLEY_SOME_FLAG` in\n"
@@ -250,13 +241,11 @@ static void print_markdown(void)
            "the environment, the environment before config files, these before the model's own defaults. "
            "Switches are\n"
            "turned off by `--no-some-flag`, or by `off`.\n");
-    for (int group = 0; group < OPTION_GROUPS; group++) {
+    for (option_group group = 0; group < OPTION_GROUPS; group++) {
         printf("\n## %s\n\n| option | what it does | default | for |\n|---|---|---|---|\n",
-               option_group_name((option_group)group));
-        for (size_t i = 0; i < n; i++) {
-            if (rows[i].group == (option_group)group) {
-                print_markdown_row(&rows[i]);
-            }
+               option_group_name(group));
+        for (const option_row *r = NULL; (r = option_next(r, group, IN_EVERY));) {
+            print_markdown_row(r);
         }
     }
 }

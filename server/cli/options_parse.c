@@ -22,11 +22,8 @@ static bool read_variable(options *o, const option_row *r, const char *row_name)
 
 static bool read_environment(options *o, const command_row *c)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
-    for (size_t i = 0; i < n; i++) {
-        const option_row *r = &rows[i];
-        if ((r->commands & c->bit) && r->place != PLACE_LINE &&
+    for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, c->bit));) {
+        if (r->place != PLACE_LINE &&
             ((r->also && !read_variable(o, r, r->also)) || !read_variable(o, r, r->name))) {
             return false;
         }

@@ -123,26 +123,24 @@ bool options_store(options *o, const option_row *r, const char *text, option_sou
 
 void options_set_standards(options *o, const command_row *c)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
     *o = (options){.command = c->id, .memory = o->memory};
-    for (size_t i = 0; i < n; i++) {
-        void *field = (char *)o + rows[i].at;
-        switch (rows[i].kind) {
+    for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, IN_EVERY));) {
+        void *field = (char *)o + r->at;
+        switch (r->kind) {
         case OPTION_INT:
         case OPTION_SEED:
-            *(int64_t *)field = (int64_t)rows[i].standard;
+            *(int64_t *)field = (int64_t)r->standard;
             break;
         case OPTION_NUMBER:
-            *(double *)field = rows[i].standard;
+            *(double *)field = r->standard;
             break;
         case OPTION_SWITCH:
-            *(bool *)field = rows[i].standard != 0.0;
+            *(bool *)field = r->standard != 0.0;
             break;
         case OPTION_TEXT:
         case OPTION_LIST:
         case OPTION_CHOICE:
-            *(const char **)field = rows[i].standard_text;
+            *(const char **)field = r->standard_text;
             break;
         default: /* images and videos share one list, which is empty */
             break;

@@ -19,6 +19,18 @@ const command_row *option_find_command(const char *name)
     return NULL;
 }
 
+const option_row *option_next(const option_row *after, option_group group, unsigned commands)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (const option_row *r = after ? after + 1 : rows; r < rows + n; r++) {
+        if ((r->commands & commands) && (group == OPTION_GROUPS || r->group == group)) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
 static bool is_name(const char *row_name, const char *name, size_t len)
 {
     return row_name && strlen(row_name) == len && memcmp(row_name, name, len) == 0;
@@ -26,41 +38,31 @@ static bool is_name(const char *row_name, const char *name, size_t len)
 
 const option_row *option_find(const char *name, size_t len, unsigned commands)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
-    for (size_t i = 0; i < n; i++) {
-        if ((rows[i].commands & commands) &&
-            (is_name(rows[i].name, name, len) || is_name(rows[i].also, name, len))) {
-            return &rows[i];
-        }
+    const option_row *r = NULL;
+    while ((r = option_next(r, OPTION_GROUPS, commands)) && !is_name(r->name, name, len) &&
+           !is_name(r->also, name, len)) {
     }
-    return NULL;
+    return r;
 }
 
 const option_row *option_find_letters(const char *letters, unsigned commands)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
-    for (size_t i = 0; i < n; i++) {
-        if ((rows[i].commands & commands) && rows[i].letters && strcmp(rows[i].letters, letters) == 0) {
-            return &rows[i];
-        }
+    const option_row *r = NULL;
+    while ((r = option_next(r, OPTION_GROUPS, commands)) && !is_name(r->letters, letters, strlen(letters))) {
     }
-    return NULL;
+    return r;
 }
 
 const option_row *option_nearest(const char *name, unsigned commands)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n), *best = NULL;
+    const option_row *best = NULL;
     int best_distance = 4;
-    for (size_t i = 0; i < n; i++) {
-        const int d = edit_distance_between(name, rows[i].name),
-                  e = edit_distance_between(name, rows[i].also);
+    for (const option_row *r = NULL; (r = option_next(r, OPTION_GROUPS, commands));) {
+        const int d = edit_distance_between(name, r->name), e = edit_distance_between(name, r->also);
         const int nearest = d < e ? d : e;
-        if ((rows[i].commands & commands) && nearest < best_distance) {
+        if (nearest < best_distance) {
             best_distance = nearest;
-            best = &rows[i];
+            best = r;
         }
     }
     return best;

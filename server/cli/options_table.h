@@ -97,6 +97,13 @@ typedef struct command_row {
 const option_row *option_rows(size_t *n);
 const command_row *option_commands(size_t *n);
 
+/* Walks the options of a group (OPTION_GROUPS: of all) that any of `commands` takes: the one behind
+ * `after`, the first if that is NULL; NULL at the end.
+ *
+ *     for (const option_row *r = NULL; (r = option_next(r, GROUP_SERVER, IN_SERVE));) { ... }
+ */
+const option_row *option_next(const option_row *after, option_group group, unsigned commands);
+
 /* A command by its name; NULL if there is none. */
 const command_row *option_find_command(const char *name);
 

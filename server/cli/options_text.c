@@ -63,17 +63,12 @@ static void print_row(const option_row *r)
 
 void options_print_help(const command_row *c)
 {
-    size_t n;
-    const option_row *rows = option_rows(&n);
     printf("%s\n%s\n", c->usage, c->help);
-    for (int group = 0; group < OPTION_GROUPS; group++) {
-        bool is_first = true;
-        for (size_t i = 0; i < n; i++) {
-            if (rows[i].group == (option_group)group && (rows[i].commands & c->bit)) {
-                printf(is_first ? "\n%s:\n" : "", option_group_name((option_group)group));
-                is_first = false;
-                print_row(&rows[i]);
-            }
+    for (option_group group = 0; group < OPTION_GROUPS; group++) {
+        const option_row *r = option_next(NULL, group, c->bit);
+        printf(r ? "\n%s:\n" : "", option_group_name(group));
+        for (; r; r = option_next(r, group, c->bit)) {
+            print_row(r);
         }
     }
     printf("\nIn brackets: the default. The environment variable of --some-flag is\n"

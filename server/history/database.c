@@ -1,6 +1,7 @@
 #include "server/history/database.h"
 
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,7 @@ static void reset_queries(database *db)
 
 static bool is_whole(database *db)
 {
-    query *q = database_query(db, "PRAGMA quick_check(1)");
+    query *q = database_query(db, "PRAGMA quick_check(1)", "");
     size_t len;
     return query_step(q) && strcmp(query_text(q, 0, &len), "ok") == 0;
 }
@@ -131,7 +132,7 @@ void database_close(database *db)
 
 static int64_t pragma(database *db, const char *sql)
 {
-    query *q = database_query(db, sql);
+    query *q = database_query(db, sql, "");
     const int64_t value = query_step(q) ? query_int(q, 0) : 0;
     sqlite3_reset(q->statement);
     return value;
@@ -239,7 +240,8 @@ void database_run(database *db, const char *sql)
 
 /* ---- statements ---- */
 
-query *database_query(database *db, const char *sql)
+/* The statement, prepared and without values. */
+static query *find_query(database *db, const char *sql)
 {
     for (int i = 0; i < db->n_queries; i++) {
         query *q = &db->queries[i];
@@ -264,20 +266,30 @@ query *database_query(database *db, const char *sql)
     return q;
 }
 
-void query_bind_int(query *q, int at, int64_t value)
-{
-    note(q->db, q->statement ? sqlite3_bind_int64(q->statement, at, value) : SQLITE_OK);
-}
-
 void query_bind_text(query *q, int at, const char *text, size_t len)
 {
     note(q->db, q->statement ? sqlite3_bind_text64(q->statement, at, text, len, SQLITE_TRANSIENT, SQLITE_UTF8)
                              : SQLITE_OK);
 }
 
-void query_bind_blob(query *q, int at, const void *data, size_t n)
+query *database_query(database *db, const char *sql, const char *kinds, ...)
 {
-    note(q->db, q->statement ? sqlite3_bind_blob64(q->statement, at, data, n, SQLITE_TRANSIENT) : SQLITE_OK);
+    query *q = find_query(db, sql);
+    va_list args;
+    va_start(args, kinds);
+    for (int at = 1; q->statement && kinds[at - 1]; at++) {
+        if (kinds[at - 1] == 'i') {
+            note(db, sqlite3_bind_int64(q->statement, at, va_arg(args, int64_t)));
+        } else if (kinds[at - 1] == 't') {
+            const char *text = va_arg(args, const char *);
+            query_bind_text(q, at, text, text ? strlen(text) : 0);
+        } else {
+            const void *data = va_arg(args, const void *);
+            note(db, sqlite3_bind_blob64(q->statement, at, data, va_arg(args, size_t), SQLITE_TRANSIENT));
+        }
+    }
+    va_end(args);
+    return q;
 }
 
 bool query_step(query *q)
@@ -288,12 +300,6 @@ bool query_step(query *q)
     const int rc = sqlite3_step(q->statement);
     note(q->db, rc);
     return rc == SQLITE_ROW;
-}
-
-int query_run(query *q)
-{
-    query_step(q);
-    return q->db->failed == SQLITE_OK ? sqlite3_changes(q->db->handle) : 0;
 }
 
 int64_t query_returned(query *q)

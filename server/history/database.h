@@ -3,8 +3,7 @@
  *
  *     database *db; err = database_open(&db, "/srv/chats.db", &detail);
  *     database_begin(db);
- *     query *q = database_query(db, "SELECT id FROM chats WHERE scope = ?1");   // a constant: prepared once
- *     query_bind_int(q, 1, scope);
+ *     query *q = database_query(db, "SELECT id FROM chats WHERE scope = ?1", "i", scope);
  *     while (query_step(q)) { puts(query_text(q, 0, &len)); }
  *     err = database_end(db, err, &detail);                                    // commits, or rolls back
  *
@@ -58,17 +57,17 @@ bool database_failed(const database *db);
 /* Several statements without parameters. */
 void database_run(database *db, const char *sql);
 
-/* The statement of this constant text, ready to be bound from the beginning. One use at a time.
- * Never NULL: what cannot be prepared has no rows and makes database_end fail. */
-query *database_query(database *db, const char *sql);
-/* Parameters count from 1. Texts and blobs are copied. */
-void query_bind_int(query *q, int at, int64_t value);
+/* The statement of this constant text, which is prepared once, with its parameters ?1, ?2, ... bound
+ * to the values that follow, a letter each in `kinds`: 'i' an int64_t (TRAP: nothing narrower), 't' a
+ * const char * (NULL: SQL's NULL), 'b' a const void * and the size_t of its bytes. Texts and bytes
+ * are copied. One use at a time. Never NULL: what cannot be prepared has no rows and makes
+ * database_end fail. */
+query *database_query(database *db, const char *sql, const char *kinds, ...);
+/* Binds one more parameter, counted from 1. */
 void query_bind_text(query *q, int at, const char *text, size_t len); /* NULL text: SQL's NULL */
-void query_bind_blob(query *q, int at, const void *data, size_t n);
-/* True: there is a row. False: no more rows, or a failure. */
+/* True: there is a row. False: no more rows, or a failure. A statement without rows is run by one
+ * step. */
 bool query_step(query *q);
-/* For statements without rows: binds nothing, steps once; returns how many rows it changed. */
-int query_run(query *q);
 /* For a statement with RETURNING one number: steps to the end; returns that of the first row, or
  * 0. */
 int64_t query_returned(query *q);

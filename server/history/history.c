@@ -104,14 +104,12 @@ static void write_error(history_reply *r, err_code code, const err_detail *d)
 
 static void write_change(history_reply *r)
 {
-    bytes_append_str(&r->body, "{\"id\":");
-    bytes_append_json(&r->body, r->change.id, strlen(r->change.id));
-    bytes_append_str(&r->body, ",\"object\":\"chat\"");
+    bytes_json(&r->body, "{\"id\":%s,\"object\":\"chat\"", r->change.id);
     if (r->is_deleted) {
         bytes_append_str(&r->body, ",\"deleted\":true}");
     } else {
-        bytes_printf(&r->body, ",\"revision\":%lld,\"updated\":%lld}", (long long)r->change.revision,
-                     (long long)r->change.updated);
+        bytes_json(&r->body, ",\"revision\":%lld,\"updated\":%lld}", (long long)r->change.revision,
+                   (long long)r->change.updated);
     }
 }
 

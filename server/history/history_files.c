@@ -109,13 +109,11 @@ err_code history_keep_file(history_store *st, uint64_t scope, const void *data, 
     if (err != ERR_OK) {
         return err;
     }
-    query *q = database_query(st->db, "INSERT INTO files(scope, hash, n_bytes, added) VALUES(?1, ?2, ?3, ?4)"
-                                      " ON CONFLICT DO UPDATE SET added = excluded.added");
-    query_bind_int(q, 1, (int64_t)scope);
-    query_bind_blob(q, 2, file->hash, HASH_BYTES);
-    query_bind_int(q, 3, (int64_t)file->bytes);
-    query_bind_int(q, 4, history_now_ms());
-    query_run(q);
+    query_step(database_query(st->db,
+                              "INSERT INTO files(scope, hash, n_bytes, added) VALUES(?1, ?2, ?3, ?4)"
+                              " ON CONFLICT DO UPDATE SET added = excluded.added",
+                              "ibii", (int64_t)scope, file->hash, (size_t)HASH_BYTES, (int64_t)file->bytes,
+                              history_now_ms()));
     return ERR_OK;
 }
 
@@ -133,9 +131,8 @@ err_code history_store_open_file(history_store *st, uint64_t scope, const char *
     bool known = hash_parse_hex(out->hash, text);
     database_begin(st->db);
     if (known) {
-        query *q = database_query(st->db, "SELECT n_bytes FROM files WHERE scope = ?1 AND hash = ?2");
-        query_bind_int(q, 1, (int64_t)scope);
-        query_bind_blob(q, 2, out->hash, HASH_BYTES);
+        query *q = database_query(st->db, "SELECT n_bytes FROM files WHERE scope = ?1 AND hash = ?2", "ib",
+                                  (int64_t)scope, out->hash, (size_t)HASH_BYTES);
         known = query_step(q);
         out->bytes = known ? (uint64_t)query_int(q, 0) : 0;
     }
@@ -158,8 +155,7 @@ err_code history_store_open_file(history_store *st, uint64_t scope, const char *
 
 static bool is_in_table(history_store *st, const uint8_t hash[HASH_BYTES])
 {
-    query *q = database_query(st->db, "SELECT 1 FROM files WHERE hash = ?1");
-    query_bind_blob(q, 1, hash, HASH_BYTES);
+    query *q = database_query(st->db, "SELECT 1 FROM files WHERE hash = ?1", "b", hash, (size_t)HASH_BYTES);
     return query_step(q);
 }
 
@@ -174,8 +170,7 @@ void history_sweep_files(history_store *st)
     uint8_t(*unused)[HASH_BYTES] = NULL;
     size_t n = 0, cap = 0;
     database_begin(st->db);
-    query *q = database_query(st->db, "DELETE" UNUSED " RETURNING hash");
-    query_bind_int(q, 1, before);
+    query *q = database_query(st->db, "DELETE" UNUSED " RETURNING hash", "i", before);
     while (query_step(q)) {
         size_t len;
         const void *hash = query_blob(q, 0, &len);

@@ -63,9 +63,8 @@ static err_code import_file(chat_writer *w, const char *data, uint8_t hash[HASH_
 
 static bool has_file(chat_writer *w, const uint8_t hash[HASH_BYTES])
 {
-    query *q = database_query(w->st->db, "SELECT 1 FROM files WHERE scope = ?1 AND hash = ?2");
-    query_bind_int(q, 1, (int64_t)w->scope);
-    query_bind_blob(q, 2, hash, HASH_BYTES);
+    query *q = database_query(w->st->db, "SELECT 1 FROM files WHERE scope = ?1 AND hash = ?2", "ib",
+                              (int64_t)w->scope, hash, (size_t)HASH_BYTES);
     return query_step(q);
 }
 
@@ -92,11 +91,9 @@ static err_code find_file(chat_writer *w, const json *attachment, uint8_t hash[H
     return ERR_OK;
 }
 
-static void append_member(bytes *out, const char *key, bool is_first)
+void history_begin_member(bytes *out, const char *key, bool is_first)
 {
-    bytes_append_str(out, is_first ? "" : ",");
-    bytes_append_json(out, key, strlen(key));
-    bytes_append_char(out, ':');
+    bytes_json(out, "%-s%s:", is_first ? "" : ",", key);
 }
 
 /* Writes an attachment as it is kept: its bytes are replaced by their hash. */
@@ -121,14 +118,14 @@ static err_code write_attachment(chat_writer *w, bytes *out, const json *attachm
         if (strcmp(json_key(m), "sha256") == 0 || strcmp(json_key(m), "data") == 0) {
             continue;
         }
-        append_member(out, json_key(m), is_first);
+        history_begin_member(out, json_key(m), is_first);
         json_write(out, m);
         is_first = false;
     }
     if (named) {
         memcpy(files->hashes[files->n++], hash, HASH_BYTES);
         hash_hex(hex, hash, HASH_BYTES);
-        append_member(out, "sha256", is_first);
+        history_begin_member(out, "sha256", is_first);
         bytes_append_json(out, hex, strlen(hex));
     }
     bytes_append_char(out, '}');
@@ -163,7 +160,7 @@ static err_code write_rest(chat_writer *w, bytes *out, const json *message, file
         if (strcmp(json_key(m), "text") == 0) {
             continue;
         }
-        append_member(out, json_key(m), is_first);
+        history_begin_member(out, json_key(m), is_first);
         is_first = false;
         if (strcmp(json_key(m), "attachments") == 0 && !json_is(m, JSON_NULL)) {
             err = write_attachments(w, out, m, files, d);
@@ -177,9 +174,8 @@ static err_code write_rest(chat_writer *w, bytes *out, const json *message, file
 
 static bool is_parent_there(chat_writer *w, const char *parent)
 {
-    query *q = database_query(w->st->db, "SELECT 1 FROM messages WHERE chat = ?1 AND id = ?2");
-    query_bind_int(q, 1, w->num);
-    query_bind_text(q, 2, parent, strlen(parent));
+    query *q =
+        database_query(w->st->db, "SELECT 1 FROM messages WHERE chat = ?1 AND id = ?2", "it", w->num, parent);
     return query_step(q);
 }
 
@@ -206,47 +202,35 @@ static err_code check_message(chat_writer *w, const json *m, err_detail *d)
     return ERR_OK;
 }
 
-static void bind_message(chat_writer *w, query *q, const json *m, const bytes *rest)
-{
-    const char *text = json_str(json_get(m, "text"), "");
-    query_bind_int(q, 3, w->revision);
-    query_bind_int(q, 4, strcmp(json_str(json_get(m, "status"), ""), "streaming") != 0);
-    query_bind_text(q, 5, text, strlen(text));
-    query_bind_text(q, 6, bytes_str(rest), rest->len);
-}
-
 static err_code store_message(chat_writer *w, const json *m, const bytes *rest, int64_t *num, err_detail *d)
 {
     const char *id = json_str(json_get(m, "id"), "");
     const char *parent = json_str(json_get(m, "parent"), NULL);
+    const char *text = json_str(json_get(m, "text"), "");
+    const int64_t is_settled = strcmp(json_str(json_get(m, "status"), ""), "streaming") != 0;
     database *db = w->st->db;
     query *q =
-        database_query(db, "SELECT num, parent IS ?3, length(CAST(text AS BLOB)) + length(CAST(rest AS BLOB))"
-                           " FROM messages WHERE chat = ?1 AND id = ?2");
-    query_bind_int(q, 1, w->num);
-    query_bind_text(q, 2, id, strlen(id));
-    query_bind_text(q, 3, parent, parent ? strlen(parent) : 0);
-    w->n_bytes += (int64_t)(strlen(json_str(json_get(m, "text"), "")) + rest->len);
+        database_query(db,
+                       "SELECT num, parent IS ?3, length(CAST(text AS BLOB)) + length(CAST(rest AS BLOB))"
+                       " FROM messages WHERE chat = ?1 AND id = ?2",
+                       "itt", w->num, id, parent);
+    w->n_bytes += (int64_t)(strlen(text) + rest->len);
     if (query_step(q)) {
         *num = query_int(q, 0);
         if (!query_int(q, 1)) {
             return invalid_message(w, d, ".parent", "must stay what it is");
         }
         w->n_bytes -= query_int(q, 2);
-        q = database_query(
-            db, "UPDATE messages SET revision = ?3, settled = ?4, text = ?5, rest = ?6 WHERE num = ?1");
-        query_bind_int(q, 1, *num);
-        bind_message(w, q, m, rest);
-        query_run(q);
+        query_step(database_query(
+            db, "UPDATE messages SET revision = ?2, settled = ?3, text = ?4, rest = ?5 WHERE num = ?1",
+            "iiitt", *num, w->revision, is_settled, text, bytes_str(rest)));
     } else {
         w->n_messages++;
-        q = database_query(db, "INSERT INTO messages(chat, id, revision, settled, text, rest, parent)"
-                               " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING num");
-        query_bind_int(q, 1, w->num);
-        query_bind_text(q, 2, id, strlen(id));
-        bind_message(w, q, m, rest);
-        query_bind_text(q, 7, parent, parent ? strlen(parent) : 0);
-        *num = query_returned(q);
+        *num = query_returned(
+            database_query(db,
+                           "INSERT INTO messages(chat, id, revision, settled, text, rest, parent)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING num",
+                           "itiittt", w->num, id, w->revision, is_settled, text, bytes_str(rest), parent));
     }
     return ERR_OK;
 }
@@ -254,14 +238,11 @@ static err_code store_message(chat_writer *w, const json *m, const bytes *rest, 
 /* The files that a message names keep it company: what nobody names is swept. */
 static void store_files(chat_writer *w, int64_t message, const file_names *files)
 {
-    query *q = database_query(w->st->db, "DELETE FROM message_files WHERE message = ?1");
-    query_bind_int(q, 1, message);
-    query_run(q);
+    query_step(database_query(w->st->db, "DELETE FROM message_files WHERE message = ?1", "i", message));
     for (int i = 0; i < files->n; i++) {
-        q = database_query(w->st->db, "INSERT OR IGNORE INTO message_files(message, hash) VALUES(?1, ?2)");
-        query_bind_int(q, 1, message);
-        query_bind_blob(q, 2, files->hashes[i], HASH_BYTES);
-        query_run(q);
+        query_step(database_query(w->st->db,
+                                  "INSERT OR IGNORE INTO message_files(message, hash) VALUES(?1, ?2)", "ib",
+                                  message, files->hashes[i], (size_t)HASH_BYTES));
     }
 }
 
@@ -317,9 +298,8 @@ static err_code open_chat(chat_writer *w, const char *id, const json *given, cha
     int64_t expected = 0;
     database *db = w->st->db;
     query *q = database_query(
-        db, "SELECT num, revision, n_messages, n_bytes FROM chats WHERE scope = ?1 AND id = ?2");
-    query_bind_int(q, 1, (int64_t)w->scope);
-    query_bind_text(q, 2, id, strlen(id));
+        db, "SELECT num, revision, n_messages, n_bytes FROM chats WHERE scope = ?1 AND id = ?2", "it",
+        (int64_t)w->scope, id);
     const bool exists = query_step(q);
     if (!w->is_import && !json_int(json_get(given, "revision"), 0, MAX_TIME, &expected)) {
         return err_set_param(d, ERR_INVALID, "revision", "missing_field",
@@ -335,9 +315,8 @@ static err_code open_chat(chat_writer *w, const char *id, const json *given, cha
     if (expected != 0) {
         return history_no_chat(d);
     }
-    q = database_query(db, "SELECT count(*) FROM chats WHERE scope = ?1");
-    query_bind_int(q, 1, (int64_t)w->scope);
-    if (query_step(q) && query_int(q, 0) >= LIMIT_HISTORY_CHATS) {
+    q = database_query(db, "SELECT count(*) FROM chats WHERE scope = ?1", "i", (int64_t)w->scope);
+    if (query_returned(q) >= LIMIT_HISTORY_CHATS) {
         return err_set_param(d, ERR_LIMIT, NULL, "too_many_chats",
                              "%d chats are kept already; delete some you no longer need",
                              LIMIT_HISTORY_CHATS);
@@ -347,11 +326,8 @@ static err_code open_chat(chat_writer *w, const char *id, const json *given, cha
     const err_code err = read_time(given, "created", now, &created, d);
     q = database_query(db,
                        "INSERT INTO chats(scope, id, revision, title, created, updated, options, n_messages,"
-                       " n_bytes) VALUES(?1, ?2, 0, '', ?3, ?4, '{}', 0, 0) RETURNING num");
-    query_bind_int(q, 1, (int64_t)w->scope);
-    query_bind_text(q, 2, id, strlen(id));
-    query_bind_int(q, 3, created);
-    query_bind_int(q, 4, now);
+                       " n_bytes) VALUES(?1, ?2, 0, '', ?3, ?4, '{}', 0, 0) RETURNING num",
+                       "itii", (int64_t)w->scope, id, created, now);
     w->num = query_returned(q);
     return err;
 }
@@ -367,10 +343,8 @@ static err_code write_options(chat_writer *w, const json *given, err_detail *d)
     json_write(&text, options);
     const bool ok = json_is(options, JSON_OBJECT) && !text.failed;
     if (ok) {
-        query *q = database_query(w->st->db, "UPDATE chats SET options = ?2 WHERE num = ?1");
-        query_bind_int(q, 1, w->num);
-        query_bind_text(q, 2, bytes_str(&text), text.len);
-        query_run(q);
+        query_step(database_query(w->st->db, "UPDATE chats SET options = ?2 WHERE num = ?1", "it", w->num,
+                                  bytes_str(&text)));
     }
     bytes_deinit(&text);
     return ok ? ERR_OK : invalid(d, "options", "must be an object of at most 1 MiB");
@@ -385,10 +359,8 @@ static err_code write_head(chat_writer *w, const json *given, err_detail *d)
     if (!is_parent_there(w, json_str(head, ""))) {
         return invalid(d, "head", "must be the id of a message of the chat");
     }
-    query *q = database_query(w->st->db, "UPDATE chats SET head = ?2 WHERE num = ?1");
-    query_bind_int(q, 1, w->num);
-    query_bind_text(q, 2, json_str(head, ""), strlen(json_str(head, "")));
-    query_run(q);
+    query_step(database_query(w->st->db, "UPDATE chats SET head = ?2 WHERE num = ?1", "it", w->num,
+                              json_str(head, "")));
     return ERR_OK;
 }
 
@@ -423,27 +395,20 @@ err_code history_write_chat(history_store *st, uint64_t scope, const char *id, c
     if (err != ERR_OK) {
         return err;
     }
-    query *q = database_query(db, "UPDATE counter SET revision = revision + 1 RETURNING revision");
-    w.revision = change->revision = query_returned(q);
+    w.revision = change->revision = query_returned(
+        database_query(db, "UPDATE counter SET revision = revision + 1 RETURNING revision", ""));
     err = write_messages(&w, json_get(given, "messages"), d);
     err = err == ERR_OK ? write_head(&w, given, d) : err;
     err = err == ERR_OK ? write_options(&w, given, d) : err;
     if (err != ERR_OK) {
         return err;
     }
-    q = database_query(
-        db, "UPDATE chats SET revision = ?2, updated = ?3, n_messages = ?4, n_bytes = ?5 WHERE num = ?1");
-    query_bind_int(q, 1, w.num);
-    query_bind_int(q, 2, w.revision);
-    query_bind_int(q, 3, change->updated);
-    query_bind_int(q, 4, w.n_messages);
-    query_bind_int(q, 5, w.n_bytes);
-    query_run(q);
+    query_step(database_query(
+        db, "UPDATE chats SET revision = ?2, updated = ?3, n_messages = ?4, n_bytes = ?5 WHERE num = ?1",
+        "iiiii", w.num, w.revision, change->updated, w.n_messages, w.n_bytes));
     if (title) {
-        q = database_query(db, "UPDATE chats SET title = ?2 WHERE num = ?1 AND title <> ?2");
-        query_bind_int(q, 1, w.num);
-        query_bind_text(q, 2, title, strlen(title));
-        query_run(q);
+        query_step(database_query(db, "UPDATE chats SET title = ?2 WHERE num = ?1 AND title <> ?2", "it",
+                                  w.num, title));
     }
     return ERR_OK;
 }
@@ -470,9 +435,8 @@ static err_code delete_chat(history_store *st, uint64_t scope, const char *id, i
                             chat_change *change, err_detail *d)
 {
     database_begin(st->db);
-    query *q = database_query(st->db, "SELECT num, revision FROM chats WHERE scope = ?1 AND id = ?2");
-    query_bind_int(q, 1, (int64_t)scope);
-    query_bind_text(q, 2, id, strlen(id));
+    query *q = database_query(st->db, "SELECT num, revision FROM chats WHERE scope = ?1 AND id = ?2", "it",
+                              (int64_t)scope, id);
     err_code err = query_step(q) ? ERR_OK : history_no_chat(d);
     if (err == ERR_OK) {
         const int64_t num = query_int(q, 0);
@@ -480,9 +444,7 @@ static err_code delete_chat(history_store *st, uint64_t scope, const char *id, i
         if (revision != ANY_REVISION && revision != change->revision) {
             err = changed_elsewhere(d);
         } else {
-            q = database_query(st->db, "DELETE FROM chats WHERE num = ?1");
-            query_bind_int(q, 1, num);
-            query_run(q);
+            query_step(database_query(st->db, "DELETE FROM chats WHERE num = ?1", "i", num));
         }
     }
     return history_end(st, err, d);

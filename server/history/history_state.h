@@ -55,6 +55,9 @@ int64_t history_now_ms(void);
 MUST_CHECK err_code history_write_chat(history_store *st, uint64_t scope, const char *id, const json *given,
                                        bool is_import, chat_change *change, err_detail *d);
 
+/* Begins a member of an object that is being written: its name and the colon. */
+void history_begin_member(bytes *out, const char *key, bool is_first);
+
 /* history_files.c */
 /* Puts bytes that lie in memory, or (data NULL) in a file, into the folder and into the table; in a
  * transaction. */

@@ -59,8 +59,7 @@ int64_t history_now_ms(void)
 
 static uint64_t file_bytes(history_store *st)
 {
-    query *q = database_query(st->db, "SELECT total(n_bytes) FROM files");
-    return query_step(q) ? (uint64_t)query_int(q, 0) : 0;
+    return (uint64_t)query_returned(database_query(st->db, "SELECT total(n_bytes) FROM files", ""));
 }
 
 err_code history_check_room(history_store *st, uint64_t n_bytes, err_detail *d)
@@ -85,9 +84,8 @@ err_code history_check_room(history_store *st, uint64_t n_bytes, err_detail *d)
 err_code history_store_info(history_store *st, bytes *out, uint64_t scope, err_detail *d)
 {
     database_begin(st->db);
-    query *q = database_query(st->db, "SELECT count(*) FROM chats WHERE scope = ?1");
-    query_bind_int(q, 1, (int64_t)scope);
-    const int64_t n_chats = query_step(q) ? query_int(q, 0) : 0;
+    query *q = database_query(st->db, "SELECT count(*) FROM chats WHERE scope = ?1", "i", (int64_t)scope);
+    const int64_t n_chats = query_returned(q);
     const uint64_t used = database_used_bytes(st->db) + file_bytes(st);
     bytes_printf(out,
                  "{\"object\":\"history\",\"enabled\":true,\"chats\":%lld,\"bytes\":%llu,\"quota\":%llu}",
@@ -225,11 +223,9 @@ err_code history_store_list(history_store *st, bytes *out, uint64_t scope, int l
         return err;
     }
     database_begin(st->db);
-    query *q = database_query(st->db, words ? SEARCH_SQL : LIST_SQL);
-    query_bind_int(q, 1, (int64_t)scope);
-    query_bind_int(q, 2, updated);
-    query_bind_int(q, 3, num);
-    query_bind_int(q, 4, (int64_t)limit + 1); /* the one more says whether there are more */
+    /* one more than is shown says whether there are more */
+    query *q = database_query(st->db, words ? SEARCH_SQL : LIST_SQL, "iiii", (int64_t)scope, updated, num,
+                              (int64_t)limit + 1);
     if (words) {
         bind_words(q, words);
     }
@@ -261,10 +257,10 @@ err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const 
                            err_detail *d)
 {
     database_begin(st->db);
-    query *q = database_query(st->db, "SELECT " SUMMARY_COLUMNS ", c.head, c.options FROM chats c"
-                                      " WHERE c.scope = ?1 AND c.id = ?2");
-    query_bind_int(q, 1, (int64_t)scope);
-    query_bind_text(q, 2, id, strlen(id));
+    query *q = database_query(st->db,
+                              "SELECT " SUMMARY_COLUMNS ", c.head, c.options FROM chats c"
+                              " WHERE c.scope = ?1 AND c.id = ?2",
+                              "it", (int64_t)scope, id);
     if (!query_step(q)) {
         return history_end(st, history_no_chat(d), d);
     }
@@ -282,9 +278,8 @@ err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const 
     bytes_append(out, options, len);
     bytes_append_str(out, ",\"messages\":[");
     q = database_query(st->db,
-                       "SELECT text, rest FROM messages WHERE chat = ?1 AND revision > ?2 ORDER BY num");
-    query_bind_int(q, 1, num);
-    query_bind_int(q, 2, since);
+                       "SELECT text, rest FROM messages WHERE chat = ?1 AND revision > ?2 ORDER BY num", "ii",
+                       num, since);
     for (int n = 0; query_step(q); n++) {
         bytes_append_str(out, n ? ",{\"text\":" : "{\"text\":");
         append_text(out, q, 0);

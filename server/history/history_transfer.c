@@ -73,20 +73,13 @@ static void export_file(exporter *e, const json *attachment)
     close(file.fd);
 }
 
-static void begin_member(exporter *e, const json *m, bool is_first)
-{
-    bytes_append_str(&e->text, is_first ? "" : ",");
-    bytes_append_json(&e->text, json_key(m), strlen(json_key(m)));
-    bytes_append_char(&e->text, ':');
-}
-
 static void export_attachments(exporter *e, const json *list)
 {
     bytes_append_char(&e->text, '[');
     for (const json *a = json_child(list); a; a = json_next(a)) {
         bytes_append_str(&e->text, a == json_child(list) ? "{" : ",{");
         for (const json *m = json_child(a); m; m = json_next(m)) {
-            begin_member(e, m, m == json_child(a));
+            history_begin_member(&e->text, json_key(m), m == json_child(a));
             json_write(&e->text, m);
         }
         if (json_is(json_get(a, "sha256"), JSON_STRING)) {
@@ -101,7 +94,7 @@ static void export_message(exporter *e, const json *message)
 {
     bytes_append_char(&e->text, '{');
     for (const json *m = json_child(message); m; m = json_next(m)) {
-        begin_member(e, m, m == json_child(message));
+        history_begin_member(&e->text, json_key(m), m == json_child(message));
         if (strcmp(json_key(m), "attachments") == 0) {
             export_attachments(e, m);
         } else {
@@ -148,9 +141,8 @@ static err_code export_chat(exporter *e, const char *id, err_detail *d)
 static err_code list_ids(history_store *st, uint64_t scope, bytes *out, err_detail *d)
 {
     database_begin(st->db);
-    query *q =
-        database_query(st->db, "SELECT id FROM chats WHERE scope = ?1 ORDER BY updated DESC, num DESC");
-    query_bind_int(q, 1, (int64_t)scope);
+    query *q = database_query(st->db, "SELECT id FROM chats WHERE scope = ?1 ORDER BY updated DESC, num DESC",
+                              "i", (int64_t)scope);
     while (query_step(q)) {
         size_t len;
         const char *id = query_text(q, 0, &len);

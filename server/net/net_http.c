@@ -26,62 +26,34 @@ enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, PIPELINED_MAX = 65536, WS_KEY_LEN
 
 static const char *status_text(int status)
 {
-    switch (status) {
-    case 200:
-        return "OK";
-    case 204:
-        return "No Content";
-    case 304:
-        return "Not Modified";
-    case 308:
-        return "Permanent Redirect";
-    case 400:
-        return "Bad Request";
-    case 401:
-        return "Unauthorized";
-    case 403:
-        return "Forbidden";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 408:
-        return "Request Timeout";
-    case 409:
-        return "Conflict";
-    case 411:
-        return "Length Required";
-    case 413:
-        return "Content Too Large";
-    case 414:
-        return "URI Too Long";
-    case 415:
-        return "Unsupported Media Type";
-    case 421:
-        return "Misdirected Request";
-    case 422:
-        return "Unprocessable Content";
-    case 426:
-        return "Upgrade Required";
-    case 431:
-        return "Request Header Fields Too Large";
-    case 429:
-        return "Too Many Requests";
-    case 500:
-        return "Internal Server Error";
-    case 501:
-        return "Not Implemented";
-    case 503:
-        return "Service Unavailable";
-    case 504:
-        return "Gateway Timeout";
-    case 505:
-        return "HTTP Version Not Supported";
-    case 507:
-        return "Insufficient Storage";
-    default:
-        return "Status";
-    }
+    static const char *const TEXTS[] = {[200] = "OK",
+                                        [204] = "No Content",
+                                        [304] = "Not Modified",
+                                        [308] = "Permanent Redirect",
+                                        [400] = "Bad Request",
+                                        [401] = "Unauthorized",
+                                        [403] = "Forbidden",
+                                        [404] = "Not Found",
+                                        [405] = "Method Not Allowed",
+                                        [408] = "Request Timeout",
+                                        [409] = "Conflict",
+                                        [411] = "Length Required",
+                                        [413] = "Content Too Large",
+                                        [414] = "URI Too Long",
+                                        [415] = "Unsupported Media Type",
+                                        [421] = "Misdirected Request",
+                                        [422] = "Unprocessable Content",
+                                        [426] = "Upgrade Required",
+                                        [429] = "Too Many Requests",
+                                        [431] = "Request Header Fields Too Large",
+                                        [500] = "Internal Server Error",
+                                        [501] = "Not Implemented",
+                                        [503] = "Service Unavailable",
+                                        [504] = "Gateway Timeout",
+                                        [505] = "HTTP Version Not Supported",
+                                        [507] = "Insufficient Storage"};
+    const char *text = (size_t)status < ARRAY_LEN(TEXTS) ? TEXTS[status] : NULL;
+    return text ? text : "Status";
 }
 
 /* Lets the pages of allowed origins read this reply. Without credentials: what lets a page in is
@@ -125,12 +97,17 @@ static void write_head(net_conn *c, int status, const char *content_type, const 
     bytes_printf(&c->out, "Connection: %s\r\n", c->close_after ? "close" : "keep-alive");
 }
 
-static void start_reply(net_conn *c, const net_reply *r)
+/* Forgets what was to be written. */
+static void clear_output(net_conn *c)
 {
     bytes_clear(&c->out);
-    c->out_pos = 0;
     c->body = NULL;
-    c->body_bytes = c->body_pos = 0;
+    c->out_pos = c->body_bytes = c->body_pos = 0;
+}
+
+static void start_reply(net_conn *c, const net_reply *r)
+{
+    clear_output(c);
     write_head(c, r->status, r->content_type, r->headers);
     if (r->status != 204 && r->status != 304) {
         bytes_printf(&c->out, "Content-Length: %zu\r\n", r->body_bytes);
@@ -162,10 +139,7 @@ void net_begin_stream(net *n, uint64_t conn, int status, const char *content_typ
     if (!c || c->phase != CONN_WAIT) {
         return;
     }
-    bytes_clear(&c->out);
-    c->out_pos = 0;
-    c->body = NULL;
-    c->body_bytes = c->body_pos = 0;
+    clear_output(c);
     c->close_after = c->close_after || !c->http11;
     write_head(c, status, content_type, headers);
     if (c->http11) {
@@ -215,10 +189,8 @@ static int finish(net_conn *c)
         c->in_request = false;
         c->net->cb.on_done(c->net->cb.ctx, c->id);
     }
+    clear_output(c);
     bytes_deinit(&c->out);
-    c->out_pos = 0;
-    c->body = NULL;
-    c->body_bytes = c->body_pos = 0;
     if (c->close_after && c->body_unread) {
         /* Closing with unread bytes would send RST, and the client would lose our answer. */
         shutdown(lws_get_socket_fd(c->wsi), SHUT_WR);
@@ -310,7 +282,7 @@ static const struct {
 
 static net_method method_of(http_span name)
 {
-    for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0]; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(METHODS); i++) {
         if (strlen(METHODS[i].name) == name.len && memcmp(METHODS[i].name, name.text, name.len) == 0) {
             return METHODS[i].method;
         }
@@ -367,8 +339,7 @@ static void begin_request(net_conn *c, const http_head *h)
     char connection[128];
     http_head_value(h, "connection", connection, sizeof connection);
     net_conn_drop_input(c);
-    bytes_clear(&c->out);
-    c->out_pos = 0;
+    clear_output(c);
     c->http11 = h->is_1_1;
     c->head_only = method_of(h->method) == NET_HEAD;
     c->close_after =
@@ -425,39 +396,46 @@ static int hand_up(net_conn *c)
     return 0;
 }
 
+/* Why a request is refused, by the status that says so. */
+typedef struct refuse_row {
+    int status;
+    const char *code, *message;
+} refuse_row;
+
+/* Refuses with the row of this status, or else the last. Whatever follows is no request. */
+static int refuse_by(net_conn *c, const refuse_row *rows, size_t n, int status)
+{
+    size_t i = 0;
+    while (i + 1 < n && rows[i].status != status) {
+        i++;
+    }
+    c->body_unread = true;
+    return refuse(c, rows[i].status, rows[i].code, rows[i].message);
+}
+
 static int refuse_head(net_conn *c, int status)
 {
-    c->body_unread = true; /* whatever follows is no request */
-    switch (status) {
-    case 414:
-        return refuse(c, 414, "uri_too_long", "what stands behind the question mark is too long");
-    case 431:
-        return refuse(c, 431, "header_too_large",
-                      "the head of the request is larger than --max-header allows");
-    case 501:
-        return refuse(c, 501, "method_not_supported", "this method is not supported");
-    case 505:
-        return refuse(c, 505, "version_not_supported", "HTTP/1.1 and HTTP/1.0 are understood");
-    default:
-        return refuse(c, 400, "invalid_header", "the head of the request is malformed");
-    }
+    static const refuse_row ROWS[] = {
+        {414, "uri_too_long", "what stands behind the question mark is too long"},
+        {431, "header_too_large", "the head of the request is larger than --max-header allows"},
+        {501, "method_not_supported", "this method is not supported"},
+        {505, "version_not_supported", "HTTP/1.1 and HTTP/1.0 are understood"},
+        {400, "invalid_header", "the head of the request is malformed"},
+    };
+    return refuse_by(c, ROWS, ARRAY_LEN(ROWS), status);
 }
 
 static int refuse_body(net_conn *c, int status)
 {
-    c->body_unread = true;
-    switch (status) {
-    case 501:
-        return refuse(c, 501, "transfer_encoding_not_supported",
-                      "the only Transfer-Encoding understood is chunked, of POST, PUT and PATCH");
-    case 411:
-        return refuse(c, 411, "length_required", "send Content-Length");
-    case 413:
-        return refuse(c, 413, "body_too_large", "the body is larger than --max-body allows");
-    default:
-        return refuse(c, 400, "invalid_content_length",
-                      "Content-Length must be one number of digits, without Transfer-Encoding");
-    }
+    static const refuse_row ROWS[] = {
+        {501, "transfer_encoding_not_supported",
+         "the only Transfer-Encoding understood is chunked, of POST, PUT and PATCH"},
+        {411, "length_required", "send Content-Length"},
+        {413, "body_too_large", "the body is larger than --max-body allows"},
+        {400, "invalid_content_length",
+         "Content-Length must be one number of digits, without Transfer-Encoding"},
+    };
+    return refuse_by(c, ROWS, ARRAY_LEN(ROWS), status);
 }
 
 void net_stream_body(net *n, uint64_t conn)

@@ -5,7 +5,7 @@
 void reply_json_usage(bytes *out, const reply_usage *u)
 {
     bytes_printf(out,
-                 "{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
+                 ",\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
                  "\"prompt_tokens_details\":{\"cached_tokens\":%d},"
                  "\"completion_tokens_details\":{\"reasoning_tokens\":%d}}",
                  u->prompt_tokens, u->completion_tokens, u->prompt_tokens + u->completion_tokens,
@@ -15,7 +15,8 @@ void reply_json_usage(bytes *out, const reply_usage *u)
 void reply_json_responses_usage(bytes *out, const reply_usage *u)
 {
     bytes_printf(out,
-                 "{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},\"output_tokens\":%d,"
+                 ",\"usage\":{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},\"output_"
+                 "tokens\":%d,"
                  "\"output_tokens_details\":{\"reasoning_tokens\":%d},\"total_tokens\":%d}",
                  u->prompt_tokens, u->cached_tokens, u->completion_tokens, u->reasoning_tokens,
                  u->prompt_tokens + u->completion_tokens);
@@ -28,7 +29,10 @@ static double ratio(double a, double b)
 
 void reply_json_timings(bytes *out, const gen_timings *t)
 {
-    bytes_printf(out, "{\"route\":\"%s\",\"cache_n\":%d,\"prompt_n\":%d,\"prompt_ms\":%.3f,",
+    if (!t) {
+        return;
+    }
+    bytes_printf(out, ",\"timings\":{\"route\":\"%s\",\"cache_n\":%d,\"prompt_n\":%d,\"prompt_ms\":%.3f,",
                  t->route == GEN_ROUTE_MEDIA ? "media" : "text", t->cache_n, t->prompt_n, t->prompt_ms);
     bytes_printf(out, "\"prompt_per_token_ms\":%.3f,\"prompt_per_second\":%.3f,\"predicted_n\":%d,",
                  ratio(t->prompt_ms, t->prompt_n), ratio(1000.0 * t->prompt_n, t->prompt_ms), t->predicted_n);
@@ -46,9 +50,7 @@ void reply_json_logprob_head(bytes *out, const char *token, size_t len, double l
 {
     /* JSON has no -infinity; OpenAI writes -9999 for a token that could not be drawn. */
     double value = isfinite(logprob) ? logprob : -9999.0;
-    bytes_append_str(out, "{\"token\":");
-    bytes_append_json(out, token, len);
-    bytes_printf(out, ",\"logprob\":%.6f,\"bytes\":[", value);
+    bytes_json(out, "{\"token\":%.*s,\"logprob\":%.6f,\"bytes\":[", (int)len, token, value);
     for (size_t i = 0; i < len; i++) {
         bytes_printf(out, "%s%u", i ? "," : "", (unsigned)(unsigned char)token[i]);
     }

@@ -12,11 +12,11 @@ typedef struct reply_usage {
     int32_t prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens;
 } reply_usage;
 
-/* {"prompt_tokens":..} of Chat Completions. */
+/* ,"usage":{"prompt_tokens":..} of Chat Completions. */
 void reply_json_usage(bytes *out, const reply_usage *u);
-/* {"input_tokens":..} of Responses. */
+/* ,"usage":{"input_tokens":..} of Responses. */
 void reply_json_responses_usage(bytes *out, const reply_usage *u);
-/* {"cache_n":..,"route":"text"|"media"}. */
+/* ,"timings":{"route":"text"|"media","cache_n":..}; nothing if t is NULL. */
 void reply_json_timings(bytes *out, const gen_timings *t);
 /* One entry of logprobs.content for a token with these bytes. */
 void reply_json_logprob_head(bytes *out, const char *token, size_t len, double logprob);

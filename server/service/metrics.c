@@ -66,12 +66,6 @@ static void write_head(bytes *out, const char *name, const char *type, const cha
     bytes_printf(out, "# HELP parley_%s %s\n# TYPE parley_%s %s\n", name, help, name, type);
 }
 
-static void write_value(bytes *out, const char *name, const char *type, const char *help, double value)
-{
-    write_head(out, name, type, help);
-    bytes_printf(out, "parley_%s %.17g\n", name, value);
-}
-
 static void write_histogram(bytes *out, const char *name, const char *help, const histogram *h)
 {
     uint64_t sum = 0;
@@ -109,31 +103,39 @@ static void write_process(bytes *out)
                  (unsigned long long)metrics_resident_bytes());
 }
 
+/* A number among others: its name without the prefix (a counter's ends with "_total"). */
+typedef struct value_row {
+    const char *name, *help;
+    double value;
+} value_row;
+
+static void write_values(bytes *out, const value_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        write_head(out, rows[i].name, strstr(rows[i].name, "_total") ? "counter" : "gauge", rows[i].help);
+        bytes_printf(out, "parley_%s %.17g\n", rows[i].name, rows[i].value);
+    }
+}
+
 static void write_engine(bytes *out, const engine_status *e)
 {
-    write_value(out, "engine_steps_total", "counter", "Engine steps.", (double)e->n_steps);
-    write_value(out, "vision_encodes_total", "counter", "Images and videos encoded.",
-                (double)e->n_vision_encodes);
-    write_value(out, "vision_cache_hits_total", "counter", "Images and videos that needed no encoding.",
-                (double)e->n_vision_hits);
-    write_value(out, "vision_cache_entries", "gauge", "Encoded images and videos kept.",
-                (double)e->n_vision_entries);
-    write_value(out, "vision_cache_bytes", "gauge", "Memory of the encoded images and videos kept.",
-                (double)e->vision_cache_bytes);
-    write_value(out, "prefix_cache_queries_total", "counter", "Prompts looked up in the prefix cache.",
-                (double)e->n_cache_queries);
-    write_value(out, "prefix_cache_hits_total", "counter", "Prompts of which it held a beginning.",
-                (double)e->n_cache_hits);
-    write_value(out, "prefix_cache_entries", "gauge", "States in the prefix cache.",
-                (double)e->n_cache_entries);
-    write_value(out, "prefix_cache_bytes", "gauge", "Memory of the states in the prefix cache.",
-                (double)e->cache_bytes);
-    write_value(out, "draft_tokens_total", "counter", "Tokens guessed by the draft head.",
-                (double)e->n_drafted);
-    write_value(out, "draft_tokens_accepted_total", "counter", "Guessed tokens that were right.",
-                (double)e->n_draft_accepted);
-    write_value(out, "draft_parked_steps_total", "counter", "Decode steps in which drafting did not pay.",
-                (double)e->n_parked_steps);
+    const value_row rows[] = {
+        {"engine_steps_total", "Engine steps.", (double)e->n_steps},
+        {"vision_encodes_total", "Images and videos encoded.", (double)e->n_vision_encodes},
+        {"vision_cache_hits_total", "Images and videos that needed no encoding.", (double)e->n_vision_hits},
+        {"vision_cache_entries", "Encoded images and videos kept.", (double)e->n_vision_entries},
+        {"vision_cache_bytes", "Memory of the encoded images and videos kept.",
+         (double)e->vision_cache_bytes},
+        {"prefix_cache_queries_total", "Prompts looked up in the prefix cache.", (double)e->n_cache_queries},
+        {"prefix_cache_hits_total", "Prompts of which it held a beginning.", (double)e->n_cache_hits},
+        {"prefix_cache_entries", "States in the prefix cache.", (double)e->n_cache_entries},
+        {"prefix_cache_bytes", "Memory of the states in the prefix cache.", (double)e->cache_bytes},
+        {"draft_tokens_total", "Tokens guessed by the draft head.", (double)e->n_drafted},
+        {"draft_tokens_accepted_total", "Guessed tokens that were right.", (double)e->n_draft_accepted},
+        {"draft_parked_steps_total", "Decode steps in which drafting did not pay.",
+         (double)e->n_parked_steps},
+    };
+    write_values(out, rows, ARRAY_LEN(rows));
 }
 
 static void write_counters(bytes *out, const metrics *m)
@@ -156,34 +158,32 @@ static void write_counters(bytes *out, const metrics *m)
         bytes_printf(out, "parley_requests_routed_total{route=\"%s\"} %llu\n", ROUTE[i],
                      (unsigned long long)m->routed[i]);
     }
-    write_value(out, "prompt_tokens_total", "counter", "Prompt tokens, cached ones included.",
-                (double)m->prompt_tokens);
-    write_value(out, "prompt_tokens_cached_total", "counter", "Prompt tokens taken from the prefix cache.",
-                (double)m->cached_tokens);
-    write_value(out, "generation_tokens_total", "counter", "Generated tokens.", (double)m->generated_tokens);
-    write_value(out, "ws_resumes_total", "counter", "Responses followed again after a lost socket.",
-                (double)m->ws_resumes);
-    write_value(out, "upload_bytes_total", "counter", "Bytes of uploads that arrived.",
-                (double)m->upload_bytes);
+    const value_row rows[] = {
+        {"prompt_tokens_total", "Prompt tokens, cached ones included.", (double)m->prompt_tokens},
+        {"prompt_tokens_cached_total", "Prompt tokens taken from the prefix cache.",
+         (double)m->cached_tokens},
+        {"generation_tokens_total", "Generated tokens.", (double)m->generated_tokens},
+        {"ws_resumes_total", "Responses followed again after a lost socket.", (double)m->ws_resumes},
+        {"upload_bytes_total", "Bytes of uploads that arrived.", (double)m->upload_bytes},
+    };
+    write_values(out, rows, ARRAY_LEN(rows));
 }
 
 void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
 {
+    const value_row rows[] = {
+        {"requests_running", "Sequences in the batch.", g->engine ? g->engine->n_running : 0},
+        {"requests_waiting", "Requests in the engine's queue.", g->engine ? g->engine->n_waiting : 0},
+        {"connections", "Open connections.", g->connections},
+        {"ws_connections", "Open WebSockets.", g->sockets},
+        {"files", "Uploaded files that are kept.", (double)g->n_files},
+        {"files_bytes", "Disk that uploads take or have set aside.", (double)g->stored_bytes},
+        {"answers_open", "Answers that are not finished.", g->answers},
+    };
     write_head(out, "build_info", "gauge", "Version and instruction sets.");
-    bytes_append_str(out, "parley_build_info{version=\"" PARLEY_VERSION "\",simd=");
-    const char *compute = g->compute ? g->compute : "";
-    bytes_append_json(out, compute, strlen(compute));
-    bytes_append_str(out, "} 1\n");
-    write_value(out, "requests_running", "gauge", "Sequences in the batch.",
-                g->engine ? g->engine->n_running : 0);
-    write_value(out, "requests_waiting", "gauge", "Requests in the engine's queue.",
-                g->engine ? g->engine->n_waiting : 0);
-    write_value(out, "connections", "gauge", "Open connections.", g->connections);
-    write_value(out, "ws_connections", "gauge", "Open WebSockets.", g->sockets);
-    write_value(out, "files", "gauge", "Uploaded files that are kept.", (double)g->n_files);
-    write_value(out, "files_bytes", "gauge", "Disk that uploads take or have set aside.",
-                (double)g->stored_bytes);
-    write_value(out, "answers_open", "gauge", "Answers that are not finished.", g->answers);
+    bytes_json(out, "parley_build_info{version=\"" PARLEY_VERSION "\",simd=%s} 1\n",
+               g->compute ? g->compute : "");
+    write_values(out, rows, ARRAY_LEN(rows));
     if (g->engine) {
         write_engine(out, g->engine);
     }

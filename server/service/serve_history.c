@@ -6,13 +6,6 @@
 #include "base/limits.h"
 #include "server/service/serve_state.h"
 
-static void refuse(serve *s, conn *c, int status, const char *code, const char *param, const char *text)
-{
-    api_error e;
-    api_error_set(&e, status, code, param, "%s", text);
-    serve_send_error(s, c, &e);
-}
-
 static history_verb verb_of(const conn *c)
 {
     switch (c->route->id) {
@@ -40,15 +33,16 @@ static bool read_query(serve *s, conn *c, history_job *job)
     int64_t limit = LIMIT_HISTORY_PAGE;
     serve_query_string_value(c, "after", job->after, sizeof job->after);
     if (!serve_query_string_int(c, "limit", 1, LIMIT_HISTORY_PAGE, &limit)) {
-        refuse(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 500");
+        serve_send_fault(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 500");
         return false;
     }
     if (!serve_query_string_int(c, "since", 0, INT64_MAX, &job->since)) {
-        refuse(s, c, 400, "invalid_value", "since", "since must be a revision");
+        serve_send_fault(s, c, 400, "invalid_value", "since", "since must be a revision");
         return false;
     }
     if (!serve_query_string_int(c, "revision", 0, INT64_MAX, &job->revision)) {
-        refuse(s, c, 400, "invalid_value", "revision", "revision must be the one of the chat as you know it");
+        serve_send_fault(s, c, 400, "invalid_value", "revision",
+                         "revision must be the one of the chat as you know it");
         return false;
     }
     job->limit = (int)limit;
@@ -90,13 +84,13 @@ void serve_on_history(serve *s, conn *c, bytes *body)
         return;
     }
     if (!s->history) {
-        refuse(s, c, 404, "history_off", NULL,
-               "this server keeps no chats; it was started without --history");
+        serve_send_fault(s, c, 404, "history_off", NULL,
+                         "this server keeps no chats; it was started without --history");
         return;
     }
     history_job *job = history_job_create(verb_of(c));
     if (!job) {
-        refuse(s, c, 503, "out_of_memory", NULL, "no memory for this request");
+        serve_send_fault(s, c, 503, "out_of_memory", NULL, "no memory for this request");
         return;
     }
     job->conn = c->id;
@@ -112,8 +106,8 @@ void serve_on_history(serve *s, conn *c, bytes *body)
     if (history_submit(s->history, job) != ERR_OK) {
         c->history_ticket = 0;
         history_job_free(job);
-        refuse(s, c, 429, "queue_full", NULL,
-               "too many requests for the history wait; try again in a moment");
+        serve_send_fault(s, c, 429, "queue_full", NULL,
+                         "too many requests for the history wait; try again in a moment");
     }
 }
 
@@ -124,14 +118,8 @@ static void tell_sockets(serve *s, const history_reply *r)
 {
     bytes text;
     bytes_init(&text, 512);
-    bytes_append_str(&text, "{\"type\":\"history.changed\",\"id\":");
-    if (r->is_import) {
-        bytes_append_str(&text, "null");
-    } else {
-        bytes_append_json(&text, r->change.id, strlen(r->change.id));
-    }
-    bytes_printf(&text, ",\"revision\":%lld,\"deleted\":%s}", (long long)r->change.revision,
-                 r->is_deleted ? "true" : "false");
+    bytes_json(&text, "{\"type\":\"history.changed\",\"id\":%s,\"revision\":%lld,\"deleted\":%hhd}",
+               r->is_import ? NULL : r->change.id, (long long)r->change.revision, r->is_deleted);
     for (size_t i = 0; i < s->conns.cap; i++) {
         conn *c = id_table_at(&s->conns, i);
         if (c && c->is_socket && c->is_extended && c->scope == r->scope) {

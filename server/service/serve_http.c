@@ -71,6 +71,13 @@ void serve_send_error(serve *s, conn *c, const api_error *e)
     bytes_deinit(&body);
 }
 
+void serve_send_fault(serve *s, conn *c, int status, const char *code, const char *param, const char *text)
+{
+    api_error e;
+    api_error_set(&e, status, code, param, "%s", text);
+    serve_send_error(s, c, &e);
+}
+
 /* ---- the head of a request ---- */
 
 /* A refusal must outlive on_head's frame: the loop thread has one. */
@@ -163,9 +170,36 @@ static bool is_hidden(const serve *s, const route *r)
            ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots));
 }
 
+/* What is wrong with a request that access_check let pass: fills *e and returns true. */
+static bool has_fault(const serve *s, const net_head *head, const router_match *m, api_error *e,
+                      char allow[64])
+{
+    if (m->status == 405) {
+        router_allow(allow, 64, m->allow);
+        api_error_set(e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
+    } else if (m->status != 200) {
+        api_error_set(e, 404, "not_found", NULL, "there is nothing at this path");
+    } else if (m->route->takes_json && (head->method == NET_POST || head->method == NET_PUT) &&
+               !is_json(head->content_type)) {
+        api_error_set(e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
+    } else if (strcmp(head->idempotency_key, "?") == 0) {
+        api_error_set(e, 400, "invalid_value", "Idempotency-Key", "Idempotency-Key may have %d bytes",
+                      NET_IDEMPOTENCY_KEY_MAX);
+    } else if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
+        api_error_set(e, 400, "unsupported_protocol", NULL,
+                      "the sub-protocol offered must be parley.v1, or none");
+    } else if (head->is_upgrade && s->phase == SERVE_DRAINING) {
+        api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool check_head(serve *s, const net_head *head, router_match *m, net_reply *refusal)
 {
     api_error e;
+    char allow[64] = "";
     const char *why = "";
     *m = router_find(head->method, own_path(s, head->path), head->is_upgrade);
     if (is_hidden(s, m->route)) {
@@ -183,37 +217,11 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
     if (head->is_preflight && access_origin_listed(&s->access, head->origin)) {
         return answer_preflight(head, refusal);
     }
-    if (m->status == 405) {
-        char allow[64];
-        router_allow(allow, sizeof allow, m->allow);
-        api_error_set(&e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
-        return serve_refuse(s, refusal, &e, allow, m->route);
-    }
-    if (s->opt->path_prefix && strcmp(head->path, s->opt->path_prefix) == 0) {
+    if (m->status != 405 && s->opt->path_prefix && strcmp(head->path, s->opt->path_prefix) == 0) {
         return redirect(s, refusal);
     }
-    if (m->status != 200) {
-        api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
-        return serve_refuse(s, refusal, &e, NULL, m->route);
-    }
-    if (m->route->takes_json && (head->method == NET_POST || head->method == NET_PUT) &&
-        !is_json(head->content_type)) {
-        api_error_set(&e, 415, "unsupported_media_type", NULL, "send Content-Type: application/json");
-        return serve_refuse(s, refusal, &e, NULL, m->route);
-    }
-    if (strcmp(head->idempotency_key, "?") == 0) {
-        api_error_set(&e, 400, "invalid_value", "Idempotency-Key", "Idempotency-Key may have %d bytes",
-                      NET_IDEMPOTENCY_KEY_MAX);
-        return serve_refuse(s, refusal, &e, NULL, m->route);
-    }
-    if (head->is_upgrade && !protocols_ok(head->ws_protocols)) {
-        api_error_set(&e, 400, "unsupported_protocol", NULL,
-                      "the sub-protocol offered must be parley.v1, or none");
-        return serve_refuse(s, refusal, &e, NULL, m->route);
-    }
-    if (head->is_upgrade && s->phase == SERVE_DRAINING) {
-        api_error_set(&e, 503, "server_draining", NULL, "the server is shutting down");
-        return serve_refuse(s, refusal, &e, NULL, m->route);
+    if (has_fault(s, head, m, &e, allow)) {
+        return serve_refuse(s, refusal, &e, allow[0] ? allow : NULL, m->route);
     }
     return true;
 }
@@ -287,16 +295,12 @@ static void on_asset(serve *s, conn *c)
 {
     asset_reply r;
     if (s->opt->no_ui) {
-        api_error e;
-        api_error_set(&e, 404, "not_found", NULL, "the page is switched off");
-        serve_send_error(s, c, &e);
+        serve_send_fault(s, c, 404, "not_found", NULL, "the page is switched off");
         return;
     }
     assets_find(&r, s->opt->ui_dir, c->path, c->accept_encoding, c->if_none_match);
     if (r.reply.status == 404) {
-        api_error e;
-        api_error_set(&e, 404, "not_found", NULL, "there is nothing at this path");
-        serve_send_error(s, c, &e);
+        serve_send_fault(s, c, 404, "not_found", NULL, "there is nothing at this path");
     } else {
         metrics_request(&s->metrics, c->route->name, r.reply.status);
         r.reply.head_only = c->method == NET_HEAD;
@@ -356,7 +360,7 @@ static void on_metrics(serve *s, conn *c)
 static void write_float(bytes *out, const char *name, float value)
 {
     if (isfinite(value)) {
-        bytes_printf(out, "\"%s\":%g,", name, (double)value);
+        bytes_json(out, "%s:%g,", name, (double)value);
     }
 }
 
@@ -378,20 +382,15 @@ static void on_props(serve *s, conn *c)
     write_float(&body, "repetition_penalty", info->defaults.repetition_penalty);
     write_float(&body, "presence_penalty", info->defaults.presence_penalty);
     write_float(&body, "frequency_penalty", info->defaults.frequency_penalty);
-    bytes_printf(&body,
-                 "\"top_k\":%d,\"max_tokens\":%d}},\"total_slots\":%d,\"model_alias\":", info->defaults.top_k,
-                 info->defaults.max_tokens, info->n_parallel);
-    bytes_append_json(&body, s->model_name, strlen(s->model_name));
-    bytes_printf(
-        &body,
-        ",\"modalities\":{\"vision\":%s,\"video\":%s,\"audio\":false},\"thinking\":%s,\"build_info\":"
-        "\"parley " PARLEY_VERSION "\"",
-        info->has_vision ? "true" : "false", info->has_video ? "true" : "false",
-        info->has_thinking ? "true" : "false");
+    bytes_json(&body,
+               "\"top_k\":%d,\"max_tokens\":%d}},\"total_slots\":%d,\"model_alias\":%s,\"modalities\":"
+               "{\"vision\":%hhd,\"video\":%hhd,\"audio\":false},\"thinking\":%hhd,\"build_info\":%s",
+               info->defaults.top_k, info->defaults.max_tokens, info->n_parallel, s->model_name,
+               info->has_vision, info->has_video, info->has_thinking, "parley " PARLEY_VERSION);
     if (info->has_video) {
         serve_write_video(&body, info);
     }
-    bytes_append_str(&body, s->history ? ",\"history\":true}" : ",\"history\":false}");
+    bytes_json(&body, ",\"history\":%hhd}", s->history != NULL);
     serve_send_json(s, c, 200, &body, NULL);
     bytes_deinit(&body);
 }
@@ -409,9 +408,7 @@ static void on_generate(serve *s, conn *c, prep_kind kind, bytes *body)
 
 static void on_embeddings(serve *s, conn *c)
 {
-    api_error e;
-    api_error_set(&e, 501, "not_supported", NULL, "this model writes text; it makes no embeddings");
-    serve_send_error(s, c, &e);
+    serve_send_fault(s, c, 501, "not_supported", NULL, "this model writes text; it makes no embeddings");
 }
 
 /* GET with ?stream=true: the events from starting_after on, as they were and as they come. False
@@ -423,10 +420,8 @@ static bool follow_response(serve *s, conn *c, const answer *a)
     }
     int64_t seen = -1;
     if (!serve_query_string_int(c, "starting_after", -1, INT32_MAX, &seen)) {
-        api_error e;
-        api_error_set(&e, 400, "invalid_value", "starting_after",
-                      "starting_after must be the number of an event, or -1 for all");
-        serve_send_error(s, c, &e);
+        serve_send_fault(s, c, 400, "invalid_value", "starting_after",
+                         "starting_after must be the number of an event, or -1 for all");
         return true;
     }
     serve_begin_follow(s, c, a, seen + 1);
@@ -455,6 +450,46 @@ static void on_response(serve *s, conn *c)
     bytes_deinit(&body);
 }
 
+/* The routes that take a body and make an answer of it. */
+static const struct {
+    route_id route;
+    prep_kind kind;
+} GENERATES[] = {
+    {ROUTE_CHAT_COMPLETIONS, PREP_CHAT},
+    {ROUTE_COMPLETIONS, PREP_COMPLETION},
+    {ROUTE_MESSAGES, PREP_MESSAGES},
+    {ROUTE_COUNT_MESSAGES, PREP_QUERY + QUERY_COUNT_MESSAGES},
+    {ROUTE_RESPONSES, PREP_RESPONSES},
+    {ROUTE_TOKENIZE, PREP_QUERY + QUERY_TOKENIZE},
+    {ROUTE_DETOKENIZE, PREP_QUERY + QUERY_DETOKENIZE},
+    {ROUTE_APPLY_TEMPLATE, PREP_QUERY + QUERY_TEMPLATE},
+    {ROUTE_COUNT_CHAT, PREP_QUERY + QUERY_COUNT_CHAT},
+    {ROUTE_COUNT_RESPONSES, PREP_QUERY + QUERY_COUNT_RESPONSES},
+};
+
+/* The routes that look at no body, or have read it as it came. */
+static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
+    [ROUTE_ASSET] = on_asset,
+    [ROUTE_EMBEDDINGS] = on_embeddings,
+    [ROUTE_SLOTS] = serve_on_slots,
+    [ROUTE_RESPONSE] = on_response,
+    [ROUTE_RESPONSE_CANCEL] = on_response,
+    [ROUTE_MODELS] = serve_on_models,
+    [ROUTE_MODEL] = serve_on_models,
+    [ROUTE_HEALTH] = on_health,
+    [ROUTE_METRICS] = on_metrics,
+    [ROUTE_STATUS] = serve_on_status,
+    [ROUTE_REQUEST_CANCEL] = serve_on_cancel,
+    [ROUTE_CACHE] = serve_on_clear_cache,
+    [ROUTE_PROPS] = on_props,
+    [ROUTE_FILE_CREATE] = serve_finish_form,
+    [ROUTE_UPLOAD_PART] = serve_finish_form,
+    [ROUTE_FILES] = serve_on_files,
+    [ROUTE_FILE] = serve_on_files,
+    [ROUTE_FILE_DELETE] = serve_on_files,
+    [ROUTE_FILE_CONTENT] = serve_on_files,
+};
+
 void serve_on_request(void *ctx, uint64_t id, bytes *body)
 {
     serve *s = ctx;
@@ -467,102 +502,31 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         on_options(s, c);
         return;
     }
-    switch (c->route->id) {
-    case ROUTE_CHAT_COMPLETIONS:
-        on_generate(s, c, PREP_CHAT, body);
-        break;
-    case ROUTE_COMPLETIONS:
-        on_generate(s, c, PREP_COMPLETION, body);
-        break;
-    case ROUTE_MESSAGES:
-        on_generate(s, c, PREP_MESSAGES, body);
-        break;
-    case ROUTE_COUNT_MESSAGES:
-        on_generate(s, c, PREP_QUERY + QUERY_COUNT_MESSAGES, body);
-        break;
-    case ROUTE_RESPONSES:
-        on_generate(s, c, PREP_RESPONSES, body);
-        break;
-    case ROUTE_TOKENIZE:
-        on_generate(s, c, PREP_QUERY + QUERY_TOKENIZE, body);
-        break;
-    case ROUTE_DETOKENIZE:
-        on_generate(s, c, PREP_QUERY + QUERY_DETOKENIZE, body);
-        break;
-    case ROUTE_APPLY_TEMPLATE:
-        on_generate(s, c, PREP_QUERY + QUERY_TEMPLATE, body);
-        break;
-    case ROUTE_COUNT_CHAT:
-        on_generate(s, c, PREP_QUERY + QUERY_COUNT_CHAT, body);
-        break;
-    case ROUTE_COUNT_RESPONSES:
-        on_generate(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, body);
-        break;
-    case ROUTE_EMBEDDINGS:
-        on_embeddings(s, c);
-        break;
-    case ROUTE_SLOTS:
-        serve_on_slots(s, c);
-        break;
-    case ROUTE_RESPONSE:
-    case ROUTE_RESPONSE_CANCEL:
-        on_response(s, c);
-        break;
-    case ROUTE_MODELS:
-    case ROUTE_MODEL:
-        serve_on_models(s, c);
-        break;
+    const route_id to = c->route->id;
+    if (to < ARRAY_LEN(WITHOUT_BODY) && WITHOUT_BODY[to]) {
+        WITHOUT_BODY[to](s, c);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(GENERATES); i++) {
+        if (GENERATES[i].route == to) {
+            on_generate(s, c, GENERATES[i].kind, body);
+            return;
+        }
+    }
+    switch (to) {
     case ROUTE_MODEL_LOAD:
         serve_on_load_model(s, c, body);
         break;
-    case ROUTE_HEALTH:
-        on_health(s, c);
-        break;
-    case ROUTE_METRICS:
-        on_metrics(s, c);
-        break;
-    case ROUTE_STATUS:
-        serve_on_status(s, c);
-        break;
-    case ROUTE_REQUEST_CANCEL:
-        serve_on_cancel(s, c);
-        break;
     case ROUTE_CHAT_CONTROL:
         serve_on_control(s, c, body);
-        break;
-    case ROUTE_CACHE:
-        serve_on_clear_cache(s, c);
-        break;
-    case ROUTE_PROPS:
-        on_props(s, c);
-        break;
-    case ROUTE_FILE_CREATE:
-    case ROUTE_UPLOAD_PART:
-        serve_finish_form(s, c);
-        break;
-    case ROUTE_FILES:
-    case ROUTE_FILE:
-    case ROUTE_FILE_DELETE:
-    case ROUTE_FILE_CONTENT:
-        serve_on_files(s, c);
-        break;
-    case ROUTE_HISTORY:
-    case ROUTE_HISTORY_CHATS:
-    case ROUTE_HISTORY_CHAT:
-    case ROUTE_HISTORY_SEARCH:
-    case ROUTE_HISTORY_KEEP:
-    case ROUTE_HISTORY_FILE:
-    case ROUTE_HISTORY_EXPORT:
-    case ROUTE_HISTORY_IMPORT:
-        serve_on_history(s, c, body);
         break;
     case ROUTE_UPLOADS:
     case ROUTE_UPLOAD_COMPLETE:
     case ROUTE_UPLOAD_CANCEL:
         serve_on_uploads(s, c, body);
         break;
-    default:
-        on_asset(s, c);
+    default: /* ROUTE_HISTORY and the others below it */
+        serve_on_history(s, c, body);
         break;
     }
 }
@@ -604,6 +568,13 @@ static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
     return left > 0 ? NET_PULL_MORE : a->sse_end ? NET_PULL_END : NET_PULL_IDLE;
 }
 
+static void append_event(bytes *out, const char *type, const char *text, size_t len)
+{
+    bytes_printf(out, "event: %s\ndata: ", type);
+    bytes_append(out, text, len);
+    bytes_append_str(out, "\n\n");
+}
+
 /* What a WebSocket is told between the numbered events, for a client that asked for it. */
 static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
 {
@@ -611,9 +582,7 @@ static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
     bytes_init(&event, SIZE_MAX / 2);
     const char *type = serve_take_news(s, r, a, &event);
     if (type) {
-        bytes_printf(out, "event: %s\ndata: ", type);
-        bytes_append(out, event.data, event.len);
-        bytes_append_str(out, "\n\n");
+        append_event(out, type, event.data, event.len);
     }
     bytes_deinit(&event);
     return type != NULL;
@@ -625,9 +594,7 @@ static void append_lost(bytes *out, const responses_reply *reply, int64_t *next)
     bytes event;
     bytes_init(&event, SIZE_MAX / 2);
     const char *type = responses_reply_catch_up(&event, reply, next);
-    bytes_printf(out, "event: %s\ndata: ", type);
-    bytes_append(out, event.data, event.len);
-    bytes_append_str(out, "\n\n");
+    append_event(out, type, event.data, event.len);
     out->failed = out->failed || event.failed;
     bytes_deinit(&event);
 }
@@ -639,9 +606,7 @@ static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
         event_view event;
         switch (event_log_read(&a->reply.log, r->next_seq, &event)) {
         case EVENT_LOG_EVENT:
-            bytes_printf(out, "event: %s\ndata: ", event.type);
-            bytes_append(out, event.text, event.len);
-            bytes_append_str(out, "\n\n");
+            append_event(out, event.type, event.text, event.len);
             r->next_seq++;
             break;
         case EVENT_LOG_TRIMMED:

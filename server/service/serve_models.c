@@ -62,28 +62,18 @@ bool serve_find_model(serve *s, const char *name, model_ref *out)
 
 /* ---- the list ---- */
 
-static void write_modalities(bytes *out, bool has_vision, bool has_video)
-{
-    bytes_append_str(out, "[\"text\"");
-    bytes_append_str(out, has_vision ? ",\"image\"" : "");
-    bytes_append_str(out, has_video ? ",\"video\"]" : "]");
-}
-
 static void write_head(bytes *out, const char *name)
 {
-    bytes_append_str(out, "{\"id\":");
-    bytes_append_json(out, name, strlen(name));
-    bytes_printf(out, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"parley\"",
-                 (long long)serve_started_at());
+    bytes_json(out, "{\"id\":%s,\"object\":\"model\",\"created\":%lld,\"owned_by\":\"parley\"", name,
+               (long long)serve_started_at());
 }
 
 static void write_architecture(bytes *out, const char *family, bool has_vision, bool has_video)
 {
-    bytes_append_str(out, ",\"architecture\":{\"family\":");
-    bytes_append_json(out, family, strlen(family));
-    bytes_append_str(out, ",\"input_modalities\":");
-    write_modalities(out, has_vision, has_video);
-    bytes_append_str(out, ",\"output_modalities\":[\"text\"]}");
+    bytes_json(out,
+               ",\"architecture\":{\"family\":%s,\"input_modalities\":[\"text\"%-s%-s],"
+               "\"output_modalities\":[\"text\"]}",
+               family, has_vision ? ",\"image\"" : "", has_video ? ",\"video\"" : "");
 }
 
 static void write_loaded(bytes *out, const serve *s)
@@ -122,8 +112,7 @@ static void write_other(bytes *out, const serve *s, const char *name, const char
                  : is_loading ? "loading"
                               : "unloaded");
     if (is_wrong) {
-        bytes_append_str(out, ",\"error\":");
-        bytes_append_json(out, m->reason, strlen(m->reason));
+        bytes_json(out, ",\"error\":%s", m->reason);
     } else if (is_loading) {
         bytes_printf(out, ",\"progress\":%.3f", s->load_fraction);
     }
@@ -177,8 +166,7 @@ void serve_on_models(serve *s, conn *c)
         }
         serve_send_json(s, c, 200, &body, NULL);
     } else {
-        api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
-        serve_send_error(s, c, &e);
+        serve_send_fault(s, c, 404, "model_not_found", "model", "there is no such model; see /v1/models");
     }
     bytes_deinit(&body);
 }

@@ -53,8 +53,7 @@ static bool take_frame(conn *c, bytes *out)
 static void append_member(bytes *out, const char *name, const char *value)
 {
     if (value && value[0]) {
-        bytes_printf(out, ",\"%s\":", name);
-        bytes_append_json(out, value, strlen(value));
+        bytes_json(out, ",%s:%s", name, value);
     }
 }
 
@@ -97,10 +96,8 @@ static void write_status(bytes *out, serve *s)
     if (s->engine) {
         engine_get_status(s->engine, &status);
     }
-    bytes_printf(out,
-                 "{\"type\":\"server.status\",\"state\":\"%s\",\"progress\":%.3f,\"stage\":", state_name(s),
-                 s->load_fraction);
-    bytes_append_json(out, s->load_stage, strlen(s->load_stage));
+    bytes_json(out, "{\"type\":\"server.status\",\"state\":%s,\"progress\":%.3f,\"stage\":%s", state_name(s),
+               s->load_fraction, s->load_stage);
     append_member(out, "model", s->info ? s->model_name : NULL);
     append_member(out, "next_model", s->switching ? s->wanted.name : NULL);
     bytes_printf(out, ",\"queue\":{\"running\":%d,\"waiting\":%d,\"slots\":%d}}", status.n_running,
@@ -132,23 +129,18 @@ static void write_capabilities(bytes *out, const serve *s)
 {
     const engine_info *info = s->info;
     bool vision = info ? info->has_vision : true, video = info ? info->has_video : true;
-    bytes_printf(out, "\"capabilities\":{\"modalities\":[\"text\"%s%s],\"image_types\":[",
-                 vision ? ",\"image\"" : "", video ? ",\"video\"" : "");
-    bytes_append_str(
-        out, vision
-                 ? "\"image/png\",\"image/jpeg\",\"image/webp\",\"image/gif\",\"image/bmp\",\"image/tiff\","
-                   "\"image/avif\""
-                 : "");
-    bytes_append_str(out, "],\"video_types\":[");
-    bytes_append_str(out, video ? "\"video/mp4\",\"video/webm\",\"video/x-matroska\",\"video/quicktime\","
-                                  "\"video/x-msvideo\",\"image/gif\",\"image/apng\",\"image/webp\""
-                                : "");
-    bytes_append_str(out, "]");
+    static const char IMAGES[] = "\"image/png\",\"image/jpeg\",\"image/webp\",\"image/gif\",\"image/bmp\","
+                                 "\"image/tiff\",\"image/avif\"";
+    static const char VIDEOS[] = "\"video/mp4\",\"video/webm\",\"video/x-matroska\",\"video/quicktime\","
+                                 "\"video/x-msvideo\",\"image/gif\",\"image/apng\",\"image/webp\"";
+    bytes_json(
+        out, "\"capabilities\":{\"modalities\":[\"text\"%-s%-s],\"image_types\":[%-s],\"video_types\":[%-s]",
+        vision ? ",\"image\"" : "", video ? ",\"video\"" : "", vision ? IMAGES : "", video ? VIDEOS : "");
     if (video && info && info->video_fps > 0) {
         serve_write_video(out, info);
     }
-    bytes_printf(out, ",\"tools\":%s,\"thinking\":%s,\"history\":%s}", s->tool_form ? "true" : "false",
-                 info && info->has_thinking ? "true" : "false", s->history ? "true" : "false");
+    bytes_json(out, ",\"tools\":%hhd,\"thinking\":%hhd,\"history\":%hhd}", s->tool_form != NULL,
+               info && info->has_thinking, s->history != NULL);
 }
 
 /* type: "session.created", or "session.updated" when another model was loaded. */
@@ -157,21 +149,17 @@ static void write_session(bytes *out, const serve *s, const char *type)
     char session[64], event[64];
     hash_random_id(session, sizeof session, "sess_");
     hash_random_id(event, sizeof event, "event_");
-    bytes_printf(out,
-                 "{\"type\":\"%s\",\"event_id\":\"%s\",\"session\":{\"id\":\"%s\",\"protocol\":"
-                 "\"parley.v1\",\"model\":",
-                 type, event, session);
-    bytes_append_json(out, s->model_name, strlen(s->model_name));
-    bytes_printf(out,
-                 ",\"created_at\":%lld},\"server\":{\"name\":\"parley\",\"version\":\"" PARLEY_VERSION
-                 "\",\"state\":"
-                 "\"%s\",\"progress\":%.3f},",
-                 (long long)clock_unix_s(), state_name(s), s->load_fraction);
+    bytes_json(out,
+               "{\"type\":%s,\"event_id\":%s,\"session\":{\"id\":%s,\"protocol\":\"parley.v1\",\"model\":%s,"
+               "\"created_at\":%lld},\"server\":{\"name\":\"parley\",\"version\":%s,\"state\":%s,"
+               "\"progress\":%.3f},",
+               type, event, session, s->model_name, (long long)clock_unix_s(), PARLEY_VERSION, state_name(s),
+               s->load_fraction);
     write_capabilities(out, s);
     bytes_printf(out,
-                 ",\"limits\":{\"max_text_frame\":%zu,\"max_inline_bytes\":%zu,\"max_uploads\":%d,\"max_"
-                 "upload_bytes\":%llu,"
-                 "\"chunk_size\":%d,\"upload_window\":%d,\"max_streams\":%d,\"max_images\":%d,\"n_ctx\":%d,"
+                 ",\"limits\":{\"max_text_frame\":%zu,\"max_inline_bytes\":%zu,\"max_uploads\":%d,"
+                 "\"max_upload_bytes\":%llu,\"chunk_size\":%d,\"upload_window\":%d,\"max_streams\":%d,\"max_"
+                 "images\":%d,\"n_ctx\":%d,"
                  "\"log_ttl_s\":%d,\"ping_ms\":20000}}",
                  s->opt->max_ws_message, s->opt->max_body / 4 * 3, LIMIT_UPLOADS_PER_KEY,
                  (unsigned long long)file_store_get_options(s->files)->max_bytes, LIMIT_UPLOAD_CHUNK,

@@ -208,6 +208,8 @@ void serve_on_done(void *ctx, uint64_t id);
 void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
 void serve_send_error(serve *s, conn *c, const api_error *e);
+/* The same for an error that the server itself has found; code and param as in api_error_set. */
+void serve_send_fault(serve *s, conn *c, int status, const char *code, const char *param, const char *text);
 
 /* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL
  * if unknown. */

@@ -29,17 +29,13 @@ void serve_on_cancel(serve *s, conn *c)
 {
     answer *a = serve_find_answer(s, c->scope, c->param);
     if (!a || a->state == ANSWER_FINISHED) {
-        api_error e;
-        api_error_set(&e, 404, "request_not_found", NULL, "no such request runs or waits");
-        serve_send_error(s, c, &e);
+        serve_send_fault(s, c, 404, "request_not_found", NULL, "no such request runs or waits");
         return;
     }
     serve_cancel_answer(s, a); /* may free it */
     bytes body;
     bytes_init(&body, 16384);
-    bytes_append_str(&body, "{\"id\":");
-    bytes_append_json(&body, c->param, strlen(c->param));
-    bytes_append_str(&body, ",\"object\":\"request\",\"cancelled\":true}");
+    bytes_json(&body, "{\"id\":%s,\"object\":\"request\",\"cancelled\":true}", c->param);
     serve_send_json(s, c, 200, &body, NULL);
     bytes_deinit(&body);
 }
@@ -81,10 +77,9 @@ void serve_on_control(serve *s, conn *c, const bytes *body)
     } else {
         bytes reply;
         bytes_init(&reply, 16384);
-        bytes_append_str(&reply, "{\"id\":");
-        bytes_append_json(&reply, id, strlen(id));
-        bytes_append_str(&reply,
-                         ",\"object\":\"request.control\",\"action\":\"reasoning_end\",\"success\":true}");
+        bytes_json(&reply,
+                   "{\"id\":%s,\"object\":\"request.control\",\"action\":\"reasoning_end\",\"success\":true}",
+                   id);
         serve_send_json(s, c, 200, &reply, NULL);
         bytes_deinit(&reply);
     }
@@ -138,19 +133,14 @@ static void write_request(bytes *out, const answer *a)
 {
     const gen_timings *t = &a->timings;
     const bool prepared = a->state > ANSWER_PREPARING;
-    bytes_printf(out, "{\"id\":\"%s%" PRIu64 "\",\"kind\":\"%s\",\"phase\":\"%s\",", REQUEST_PREFIX, a->id,
-                 answer_kind_name(a->kind), phase_of(a));
-    bytes_append_str(out, "\"route\":");
-    if (prepared) {
-        bytes_printf(out, "\"%s\"", gen_route_name(a->info.route));
-    } else {
-        bytes_append_str(out, "null");
-    }
-    bytes_printf(out, ",\"processed\":%d,\"total\":%d,\"prompt_tokens\":%d,\"cached_tokens\":%d,",
-                 a->processed, a->total, prepared ? a->info.n_prompt_tokens : 0, t->cache_n);
-    bytes_printf(out, "\"tokens\":%d,\"max_tokens\":%d,\"tokens_per_second\":%.3f,", a->n_tokens,
-                 prepared ? a->info.max_tokens : 0, rate(t->predicted_n, t->predicted_ms));
-    bytes_printf(out, "\"elapsed_ms\":%.0f}", clock_ms() - a->created_ms);
+    bytes_json(out, "{\"id\":\"%-s%" PRIu64 "\",\"kind\":%s,\"phase\":%s,\"route\":%s,", REQUEST_PREFIX,
+               a->id, answer_kind_name(a->kind), phase_of(a),
+               prepared ? gen_route_name(a->info.route) : NULL);
+    bytes_json(out, "\"processed\":%d,\"total\":%d,\"prompt_tokens\":%d,\"cached_tokens\":%d,", a->processed,
+               a->total, prepared ? a->info.n_prompt_tokens : 0, t->cache_n);
+    bytes_json(out, "\"tokens\":%d,\"max_tokens\":%d,\"tokens_per_second\":%.3f,\"elapsed_ms\":%.0f}",
+               a->n_tokens, prepared ? a->info.max_tokens : 0, rate(t->predicted_n, t->predicted_ms),
+               clock_ms() - a->created_ms);
 }
 
 /* The open answers of this key, those that run or those that wait. */
@@ -204,11 +194,8 @@ static void write_model(bytes *out, const serve *s)
 {
     const engine_info *info = s->info;
     if (info) {
-        bytes_append_str(out, ",\"model\":{\"id\":");
-        bytes_append_json(out, s->model_name, strlen(s->model_name));
-        bytes_append_str(out, ",\"compute\":");
-        bytes_append_json(out, info->compute, strlen(info->compute));
-        bytes_printf(out, ",\"n_ctx\":%d,\"n_params\":%" PRIu64 "}", info->n_ctx, info->n_params);
+        bytes_json(out, ",\"model\":{\"id\":%s,\"compute\":%s,\"n_ctx\":%d,\"n_params\":%" PRIu64 "}",
+                   s->model_name, info->compute, info->n_ctx, info->n_params);
     } else {
         bytes_append_str(out, ",\"model\":null");
     }
@@ -245,8 +232,7 @@ void serve_on_slots(serve *s, conn *c)
     }
     engine_get_status(s->engine, &status);
     if (strstr(c->query_string, "fail_on_no_slot=1") && status.n_running >= s->info->n_parallel) {
-        api_error_set(&e, 503, "no_slot_available", NULL, "every slot is taken");
-        serve_send_error(s, c, &e);
+        serve_send_fault(s, c, 503, "no_slot_available", NULL, "every slot is taken");
         return;
     }
     bytes body;

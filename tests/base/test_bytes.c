@@ -94,10 +94,31 @@ static void test_json(void)
     check_json("x\xC3", 2, "\"x\xEF\xBF\xBD\"");
 }
 
+static void test_json_format(void)
+{
+    const bool yes = true;
+    const char *volatile none = NULL;
+    bytes b;
+    bytes_init(&b, 4096);
+    bytes_json(&b, "{\"a\":%s,\"b\":%s,\"c\":%hhd,\"d\":%hhd", "x\"y", none, yes, !yes);
+    bytes_json(&b, ",\"e\":%.*s,\"f\":%-s,\"g\":%-s}", 3, "a\0b", "[1]", "");
+    CHECK_STR(bytes_str(&b), "{\"a\":\"x\\\"y\",\"b\":null,\"c\":true,\"d\":false,"
+                             "\"e\":\"a\\u0000b\",\"f\":[1],\"g\":}");
+    bytes_clear(&b);
+    bytes_json(&b, "%d %u %lld %llu %zu %lu %.3f %g", -1, 2u, -3LL, 1ULL << 63, (size_t)5, 6UL, 0.5, 1e9);
+    CHECK_STR(bytes_str(&b), "-1 2 -3 9223372036854775808 5 6 0.500 1e+09");
+    bytes_deinit(&b);
+    bytes_init(&b, 4);
+    bytes_json(&b, "%s", "longer");
+    CHECK(b.failed);
+    bytes_deinit(&b);
+}
+
 int main(void)
 {
     test_append();
     test_maximum();
     test_json();
+    test_json_format();
     CHECK_DONE();
 }

@@ -4,12 +4,24 @@
 
 #include "base/hash.h"
 
-static void write_identity(bytes *out, const chat_reply_meta *m, const char *object)
+static const char CHUNK[] = "chat.completion.chunk";
+
+void chat_reply_identity(bytes *out, const chat_reply_meta *m, const char *object)
 {
-    bytes_printf(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%lld,\"model\":", m->id, object,
-                 (long long)m->created);
-    bytes_append_json(out, m->model, strlen(m->model));
-    bytes_printf(out, ",\"system_fingerprint\":\"%s\"", m->fingerprint);
+    bytes_json(out, "{\"id\":%s,\"object\":%s,\"created\":%lld,\"model\":%s,\"system_fingerprint\":%s", m->id,
+               object, (long long)m->created, m->model, m->fingerprint);
+}
+
+void chat_reply_end(bytes *out, const chat_reply_meta *m, const char *object, const reply_usage *usage)
+{
+    if (m->include_usage) {
+        bytes_append_str(out, "data: ");
+        chat_reply_identity(out, m, object);
+        bytes_append_str(out, ",\"choices\":[]");
+        reply_json_usage(out, usage);
+        bytes_append_str(out, "}\n\n");
+    }
+    bytes_append_str(out, "data: [DONE]\n\n");
 }
 
 static void write_logprobs(bytes *out, const char *entries)
@@ -27,12 +39,10 @@ static void write_reasoning(bytes *out, const chat_reply_meta *m, const bytes *t
     const char *field = m->reasoning_field ? m->reasoning_field : "content";
     const bool both = strcmp(field, "both") == 0;
     if (both || strcmp(field, "content") == 0) {
-        bytes_append_str(out, "\"reasoning_content\":");
-        bytes_append_json(out, bytes_str(text), text->len);
+        bytes_json(out, "\"reasoning_content\":%.*s", BYTES_ARG(text));
     }
     if (both || strcmp(field, "reasoning") == 0) {
-        bytes_append_str(out, both ? ",\"reasoning\":" : "\"reasoning\":");
-        bytes_append_json(out, bytes_str(text), text->len);
+        bytes_json(out, "%-s\"reasoning\":%.*s", both ? "," : "", BYTES_ARG(text));
     }
 }
 
@@ -41,9 +51,8 @@ static void write_call_head(bytes *out, const bytes *name)
 {
     char id[48];
     hash_random_id(id, sizeof id, "call_");
-    bytes_printf(out, "\"id\":\"%s\",\"type\":\"function\",\"function\":{\"name\":", id);
-    bytes_append_json(out, bytes_str(name), name->len);
-    bytes_append_str(out, ",\"arguments\":");
+    bytes_json(out, "\"id\":%s,\"type\":\"function\",\"function\":{\"name\":%.*s,\"arguments\":", id,
+               BYTES_ARG(name));
 }
 
 /* Appends the text of a content piece; a paragraph of its own if a call stood before it. */
@@ -93,7 +102,7 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
             state.needs_gap = state.has_content;
         }
     }
-    write_identity(out, m, "chat.completion");
+    chat_reply_identity(out, m, "chat.completion");
     bytes_append_str(out, ",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":");
     if (content.len == 0 && state.n_calls > 0) {
         bytes_append_str(out, "null");
@@ -110,9 +119,8 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
     write_calls(out, pieces);
     bytes_append_str(out, ",\"refusal\":null}");
     write_logprobs(out, logprobs);
-    bytes_printf(out, ",\"finish_reason\":\"%s\"}],\"usage\":", finish);
+    bytes_json(out, ",\"finish_reason\":%s}]", finish);
     reply_json_usage(out, usage);
-    bytes_append_str(out, ",\"timings\":");
     reply_json_timings(out, t);
     bytes_append_char(out, '}');
 }
@@ -120,10 +128,8 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
 static void begin_chunk(bytes *out, const chat_reply_meta *m)
 {
     bytes_append_str(out, "data: ");
-    write_identity(out, m, "chat.completion.chunk");
-    if (m->include_usage) {
-        bytes_append_str(out, ",\"usage\":null");
-    }
+    chat_reply_identity(out, m, CHUNK);
+    bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
 }
 
 static void end_chunk(bytes *out)
@@ -143,15 +149,10 @@ static void write_delta(bytes *out, const chat_reply_meta *m, const bytes *delta
                         const gen_timings *t)
 {
     begin_chunk(out, m);
-    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"delta\":{");
-    bytes_append(out, delta->data, delta->len);
-    bytes_append_char(out, '}');
+    bytes_json(out, ",\"choices\":[{\"index\":0,\"delta\":{%-s}", bytes_str(delta));
     write_logprobs(out, logprobs);
     bytes_append_str(out, ",\"finish_reason\":null}]");
-    if (t) {
-        bytes_append_str(out, ",\"timings\":");
-        reply_json_timings(out, t);
-    }
+    reply_json_timings(out, t);
     end_chunk(out);
 }
 
@@ -166,8 +167,7 @@ static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state
     case REPLY_CONTENT:
         bytes_init(&text, SIZE_MAX / 2);
         add_content(&text, state, &p->text);
-        bytes_append_str(delta, "\"content\":");
-        bytes_append_json(delta, bytes_str(&text), text.len);
+        bytes_json(delta, "\"content\":%.*s", BYTES_ARG(&text));
         bytes_deinit(&text);
         break;
     case REPLY_CALL:
@@ -177,9 +177,8 @@ static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state
         state->needs_gap = state->has_content;
         break;
     case REPLY_ARGUMENTS:
-        bytes_printf(delta, "\"tool_calls\":[{\"index\":%d,\"function\":{\"arguments\":", state->n_calls - 1);
-        bytes_append_json(delta, bytes_str(&p->text), p->text.len);
-        bytes_append_str(delta, "}}]");
+        bytes_json(delta, "\"tool_calls\":[{\"index\":%d,\"function\":{\"arguments\":%.*s}}]",
+                   state->n_calls - 1, BYTES_ARG(&p->text));
         break;
     default:
         break;
@@ -221,19 +220,11 @@ void chat_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, c
                      const gen_timings *t)
 {
     begin_chunk(out, m);
-    bytes_printf(out, ",\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,\"finish_reason\":\"%s\"}]",
-                 finish);
-    bytes_append_str(out, ",\"timings\":");
+    bytes_json(out, ",\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,\"finish_reason\":%s}]",
+               finish);
     reply_json_timings(out, t);
     end_chunk(out);
-    if (m->include_usage) {
-        bytes_append_str(out, "data: ");
-        write_identity(out, m, "chat.completion.chunk");
-        bytes_append_str(out, ",\"choices\":[],\"usage\":");
-        reply_json_usage(out, usage);
-        end_chunk(out);
-    }
-    bytes_append_str(out, "data: [DONE]\n\n");
+    chat_reply_end(out, m, CHUNK, usage);
 }
 
 void chat_reply_error(bytes *out, const api_error *e)

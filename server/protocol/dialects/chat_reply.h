@@ -33,6 +33,12 @@ typedef struct chat_reply_state {
     bool needs_gap;   /* ... and a call behind it: more text begins a paragraph of its own */
 } chat_reply_state;
 
+/* The members that every reply and chunk begins with, of a completion too:
+ * {"id":..,"object":..,"created":..,"model":..,"system_fingerprint":.. */
+void chat_reply_identity(bytes *out, const chat_reply_meta *m, const char *object);
+/* The chunk that ends a stream with its usage, if it was asked for, and [DONE]. */
+void chat_reply_end(bytes *out, const chat_reply_meta *m, const char *object, const reply_usage *usage);
+
 /* The whole reply. logprobs is the text of the entries ("{..},{..}") or NULL. Empty reasoning is
  * left out; content is null if there are calls and no text. */
 void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces, const char *logprobs,

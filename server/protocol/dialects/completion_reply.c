@@ -1,18 +1,10 @@
 #include "server/protocol/dialects/completion_reply.h"
 
-#include <string.h>
-
 #include "base/json.h"
 
 enum { ENTRY_DEPTH = 8 };
 
-static void begin(bytes *out, const chat_reply_meta *m)
-{
-    bytes_printf(out, "{\"id\":\"%s\",\"object\":\"text_completion\",\"created\":%lld,\"model\":", m->id,
-                 (long long)m->created);
-    bytes_append_json(out, m->model, strlen(m->model));
-    bytes_printf(out, ",\"system_fingerprint\":\"%s\",\"choices\":[", m->fingerprint);
-}
+static const char OBJECT[] = "text_completion";
 
 /* {"token": logprob, ..} of the alternatives of one token. */
 static void write_top(bytes *out, const json *entry)
@@ -72,37 +64,21 @@ static void write_choice(bytes *out, const reply_pieces *pieces, const char *log
     for (size_t i = 0; pieces && i < pieces->n; i++) {
         bytes_append(&text, pieces->items[i].text.data, pieces->items[i].text.len);
     }
-    bytes_append_str(out, "{\"index\":0,\"text\":");
-    bytes_append_json(out, bytes_str(&text), text.len);
-    bytes_append_str(out, ",\"logprobs\":");
+    bytes_json(out, ",\"choices\":[{\"index\":0,\"text\":%.*s,\"logprobs\":", BYTES_ARG(&text));
     write_logprobs(out, logprobs);
-    bytes_append_str(out, ",\"finish_reason\":");
-    if (finish) {
-        bytes_printf(out, "\"%s\"}]", finish);
-    } else {
-        bytes_append_str(out, "null}]");
-    }
+    bytes_json(out, ",\"finish_reason\":%s}]", finish);
     out->failed = out->failed || text.failed;
     bytes_deinit(&text);
-}
-
-static void write_timings(bytes *out, const gen_timings *t)
-{
-    if (t) {
-        bytes_append_str(out, ",\"timings\":");
-        reply_json_timings(out, t);
-    }
 }
 
 void completion_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
                             const char *logprobs, const char *finish, const reply_usage *usage,
                             const gen_timings *t)
 {
-    begin(out, m);
+    chat_reply_identity(out, m, OBJECT);
     write_choice(out, pieces, logprobs, finish);
-    bytes_append_str(out, ",\"usage\":");
     reply_json_usage(out, usage);
-    write_timings(out, t);
+    reply_json_timings(out, t);
     bytes_append_char(out, '}');
 }
 
@@ -110,10 +86,10 @@ static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces
                         const char *logprobs, const char *finish, const gen_timings *t)
 {
     bytes_append_str(out, "data: ");
-    begin(out, m);
+    chat_reply_identity(out, m, OBJECT);
     write_choice(out, pieces, logprobs, finish);
     bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
-    write_timings(out, t);
+    reply_json_timings(out, t);
     bytes_append_str(out, "}\n\n");
 }
 
@@ -127,12 +103,5 @@ void completion_reply_last(bytes *out, const chat_reply_meta *m, const char *fin
                            const gen_timings *t)
 {
     write_chunk(out, m, NULL, NULL, finish, t);
-    if (m->include_usage) {
-        bytes_append_str(out, "data: ");
-        begin(out, m);
-        bytes_append_str(out, "],\"usage\":");
-        reply_json_usage(out, usage);
-        bytes_append_str(out, "}\n\n");
-    }
-    bytes_append_str(out, "data: [DONE]\n\n");
+    chat_reply_end(out, m, OBJECT, usage);
 }

@@ -1,7 +1,5 @@
 #include "server/protocol/dialects/messages_reply.h"
 
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -9,34 +7,22 @@
 /* What is in the cache is not counted among input_tokens. */
 static void write_usage(bytes *out, const reply_usage *u)
 {
-    bytes_printf(out,
-                 "{\"input_tokens\":%d,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%d,"
-                 "\"output_tokens\":%d}",
-                 u->prompt_tokens - u->cached_tokens, u->cached_tokens, u->completion_tokens);
-}
-
-static void write_string(bytes *out, const char *text)
-{
-    if (text) {
-        bytes_append_json(out, text, strlen(text));
-    } else {
-        bytes_append_str(out, "null");
-    }
+    bytes_printf(
+        out,
+        ",\"usage\":{\"input_tokens\":%d,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%d,"
+        "\"output_tokens\":%d}",
+        u->prompt_tokens - u->cached_tokens, u->cached_tokens, u->completion_tokens);
 }
 
 static void write_head(bytes *out, const messages_reply_meta *m)
 {
-    bytes_printf(out, "{\"id\":\"%s\",\"type\":\"message\",\"role\":\"assistant\",\"model\":", m->id);
-    write_string(out, m->model);
-    bytes_append_str(out, ",\"content\":[");
+    bytes_json(out, "{\"id\":%s,\"type\":\"message\",\"role\":\"assistant\",\"model\":%s,\"content\":[",
+               m->id, m->model);
 }
 
 static void write_stop(bytes *out, const messages_reply_meta *m)
 {
-    bytes_append_str(out, "\"stop_reason\":");
-    write_string(out, m->stop_reason);
-    bytes_append_str(out, ",\"stop_sequence\":");
-    write_string(out, m->stop_sequence);
+    bytes_json(out, "\"stop_reason\":%s,\"stop_sequence\":%s", m->stop_reason, m->stop_sequence);
 }
 
 /* A block without its closing brace; text: of a thought or of words, the name of a call. */
@@ -98,7 +84,6 @@ void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_
     }
     bytes_append_str(out, "],");
     write_stop(out, m);
-    bytes_append_str(out, ",\"usage\":");
     write_usage(out, &m->usage);
     bytes_append_char(out, '}');
 }
@@ -120,7 +105,7 @@ void messages_reply_first(bytes *out, const messages_reply_meta *m)
     begin_event(out, "message_start");
     bytes_append_str(out, ",\"message\":");
     write_head(out, m);
-    bytes_append_str(out, "],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":");
+    bytes_append_str(out, "],\"stop_reason\":null,\"stop_sequence\":null");
     write_usage(out, &m->usage);
     bytes_append_char(out, '}');
     end_event(out);
@@ -156,9 +141,8 @@ static void write_delta(bytes *out, const messages_reply_state *state, const cha
                         const bytes *text)
 {
     begin_event(out, "content_block_delta");
-    bytes_printf(out, ",\"index\":%d,\"delta\":{\"type\":\"%s\",\"%s\":", state->n_blocks - 1, type, field);
-    bytes_append_json(out, bytes_str(text), text->len);
-    bytes_append_char(out, '}');
+    bytes_json(out, ",\"index\":%d,\"delta\":{\"type\":%s,%s:%.*s}", state->n_blocks - 1, type, field,
+               BYTES_ARG(text));
     end_event(out);
 }
 
@@ -195,7 +179,7 @@ void messages_reply_last(bytes *out, const messages_reply_meta *m, messages_repl
     begin_event(out, "message_delta");
     bytes_append_str(out, ",\"delta\":{");
     write_stop(out, m);
-    bytes_append_str(out, "},\"usage\":");
+    bytes_append_char(out, '}');
     write_usage(out, &m->usage);
     end_event(out);
     begin_event(out, "message_stop");
@@ -224,9 +208,7 @@ static const char *error_type(const api_error *e)
 
 static void write_error(bytes *out, const api_error *e)
 {
-    bytes_printf(out, ",\"error\":{\"type\":\"%s\",\"message\":", error_type(e));
-    write_string(out, e->message);
-    bytes_append_char(out, '}');
+    bytes_json(out, ",\"error\":{\"type\":%s,\"message\":%s}", error_type(e), e->message);
 }
 
 void messages_reply_error_body(bytes *out, const api_error *e)

@@ -41,24 +41,11 @@ void responses_reply_deinit(responses_reply *r)
     bytes_deinit(&r->line);
 }
 
-bool responses_reply_is_finished(const responses_reply *r)
-{
-    return r->log.closed;
-}
-
 /* ---- the response object ---- */
-
-static void write_text(bytes *out, const char *name, const bytes *text)
-{
-    bytes_printf(out, ",\"%s\":", name);
-    bytes_append_json(out, bytes_str(text), text->len);
-}
 
 static void write_logprobs(bytes *out, const bytes *entries)
 {
-    bytes_append_str(out, ",\"logprobs\":[");
-    bytes_append(out, entries->data, entries->len);
-    bytes_append_char(out, ']');
+    bytes_json(out, ",\"logprobs\":[%-s]", bytes_str(entries));
 }
 
 /* How the text of an item is named. Reasoning stands in the item's content, or, if the request
@@ -98,8 +85,7 @@ static const text_names *names_of(const responses_reply *r, reply_kind kind)
 
 static void write_part(bytes *out, const responses_reply *r, const reply_item *item)
 {
-    bytes_printf(out, "{\"type\":\"%s\"", names_of(r, item->kind)->part);
-    write_text(out, "text", &item->text);
+    bytes_json(out, "{\"type\":%s,\"text\":%.*s", names_of(r, item->kind)->part, BYTES_ARG(&item->text));
     if (item->kind != REPLY_REASONING) {
         bytes_append_str(out, ",\"annotations\":[]");
         write_logprobs(out, &item->logprobs);
@@ -122,13 +108,11 @@ static void write_item(bytes *out, const responses_reply *r, const reply_item *i
 {
     static const char *const TYPES[] = {
         [REPLY_REASONING] = "reasoning", [REPLY_CONTENT] = "message", [REPLY_CALL] = "function_call"};
-    bytes_printf(out, "{\"id\":\"%s\",\"type\":\"%s\",\"status\":\"%s\"", item->id, TYPES[item->kind],
-                 status);
+    bytes_json(out, "{\"id\":%s,\"type\":%s,\"status\":%s", item->id, TYPES[item->kind], status);
     switch (item->kind) {
     case REPLY_CALL:
-        bytes_printf(out, ",\"call_id\":\"%s\"", item->call_id);
-        write_text(out, "name", &item->name);
-        write_text(out, "arguments", &item->text);
+        bytes_json(out, ",\"call_id\":%s,\"name\":%.*s,\"arguments\":%.*s", item->call_id,
+                   BYTES_ARG(&item->name), BYTES_ARG(&item->text));
         break;
     case REPLY_REASONING:
         write_parts(out, r, item, "summary", with_content && r->opt->summary[0]);
@@ -154,72 +138,62 @@ static const char *item_status(const responses_reply *r, const reply_item *item)
     return is_short ? "incomplete" : "completed";
 }
 
-static void write_number_or(bytes *out, const char *name, double value, const char *otherwise)
+/* NAN is written as null. */
+static void write_number(bytes *out, const char *name, double value)
 {
-    if (isfinite(value)) {
-        bytes_printf(out, ",\"%s\":%g", name, value);
-    } else {
-        bytes_printf(out, ",\"%s\":%s", name, otherwise);
-    }
+    bytes_json(out, ",%s:", name);
+    isfinite(value) ? bytes_printf(out, "%g", value) : bytes_append_str(out, "null");
 }
 
 static void write_end(bytes *out, const responses_reply *r)
 {
     static const char NO_MEMORY[] = "{\"code\":\"out_of_memory\",\"message\":\"there is not enough memory\","
                                     "\"type\":\"server_error\"}";
-    bytes_append_str(out, ",\"error\":");
-    bytes_append_str(out, r->error_json.failed ? NO_MEMORY
-                          : r->error_json.len  ? bytes_str(&r->error_json)
-                                               : "null");
-    bytes_append_str(out, ",\"incomplete_details\":");
-    bytes_append_str(out, r->status == RESPONSE_INCOMPLETE  ? "{\"reason\":\"max_output_tokens\"}"
-                          : r->status == RESPONSE_CANCELLED ? "{\"reason\":\"cancelled\"}"
-                                                            : "null");
+    bytes_json(out, ",\"error\":%-s,\"incomplete_details\":%-s",
+               r->error_json.failed ? NO_MEMORY
+               : r->error_json.len  ? bytes_str(&r->error_json)
+                                    : "null",
+               r->status == RESPONSE_INCOMPLETE  ? "{\"reason\":\"max_output_tokens\"}"
+               : r->status == RESPONSE_CANCELLED ? "{\"reason\":\"cancelled\"}"
+                                                 : "null");
     if (!r->completed_at) {
         bytes_append_str(out, ",\"usage\":null");
         return;
     }
-    bytes_printf(out, ",\"completed_at\":%lld,\"usage\":", (long long)r->completed_at);
+    bytes_json(out, ",\"completed_at\":%lld", (long long)r->completed_at);
     reply_json_responses_usage(out, &r->result.usage);
-    bytes_append_str(out, ",\"timings\":");
     reply_json_timings(out, &r->result.timings);
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] ? text : NULL;
 }
 
 void responses_reply_write(bytes *out, const responses_reply *r)
 {
-    bytes_printf(
-        out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%lld,\"status\":\"%s\",\"model\":", r->id,
-        (long long)r->created_at, status_name(r->status));
-    bytes_append_json(out, r->model, strlen(r->model));
-    bytes_append_str(out, ",\"output\":[");
+    const reply_options *opt = r->opt;
+    bytes_json(
+        out, "{\"id\":%s,\"object\":\"response\",\"created_at\":%lld,\"status\":%s,\"model\":%s,\"output\":[",
+        r->id, (long long)r->created_at, status_name(r->status), r->model);
     for (int i = 0; i < r->n_items; i++) {
         bytes_append_str(out, i ? "," : "");
         write_item(out, r, &r->items[i], true, item_status(r, &r->items[i]));
     }
     bytes_append_char(out, ']');
     write_end(out, r);
-    write_number_or(out, "temperature", r->opt->temperature, "null");
-    write_number_or(out, "top_p", r->opt->top_p, "null");
-    write_number_or(out, "max_output_tokens",
-                    r->opt->max_tokens > 0 ? (double)r->opt->max_tokens : (double)NAN, "null");
-    bytes_printf(out, ",\"instructions\":null,\"metadata\":%s", r->opt->metadata ? r->opt->metadata : "{}");
-    const char *quote = r->opt->previous_id[0] ? "\"" : "";
-    bytes_printf(out,
-                 ",\"parallel_tool_calls\":%s,\"previous_response_id\":%s%s%s,\"store\":%s,\"tool_choice\":%"
-                 "s,\"tools\":",
-                 r->opt->one_call ? "false" : "true", quote,
-                 r->opt->previous_id[0] ? r->opt->previous_id : "null", quote,
-                 r->opt->store ? "true" : "false",
-                 r->opt->tool_choice_text ? r->opt->tool_choice_text : "\"auto\"");
-    bytes_append_str(out, r->opt->tools_text ? r->opt->tools_text : "[]");
-    bytes_append_str(out, ",\"text\":");
-    bytes_append_str(out, r->opt->text_options ? r->opt->text_options : "{\"format\":{\"type\":\"text\"}}");
-    quote = r->opt->effort[0] ? "\"" : "";
-    bytes_printf(out, ",\"reasoning\":{\"effort\":%s%s%s,", quote,
-                 r->opt->effort[0] ? r->opt->effort : "null", quote);
-    quote = r->opt->summary[0] ? "\"" : "";
-    bytes_printf(out, "\"summary\":%s%s%s}", quote, r->opt->summary[0] ? r->opt->summary : "null", quote);
-    bytes_append_str(out, ",\"truncation\":\"disabled\"}");
+    write_number(out, "temperature", opt->temperature);
+    write_number(out, "top_p", opt->top_p);
+    write_number(out, "max_output_tokens", opt->max_tokens > 0 ? (double)opt->max_tokens : (double)NAN);
+    bytes_json(
+        out,
+        ",\"instructions\":null,\"metadata\":%-s,\"parallel_tool_calls\":%hhd,\"previous_response_id\":%s,"
+        "\"store\":%hhd,\"tool_choice\":%-s,\"tools\":%-s,\"text\":%-s,"
+        "\"reasoning\":{\"effort\":%s,\"summary\":%s},\"truncation\":\"disabled\"}",
+        opt->metadata ? opt->metadata : "{}", !opt->one_call, or_null(opt->previous_id), opt->store,
+        opt->tool_choice_text ? opt->tool_choice_text : "\"auto\"", opt->tools_text ? opt->tools_text : "[]",
+        opt->text_options ? opt->text_options : "{\"format\":{\"type\":\"text\"}}", or_null(opt->effort),
+        or_null(opt->summary));
 }
 
 void responses_reply_append_output(bytes *out, const responses_reply *r)
@@ -237,15 +211,15 @@ void responses_reply_append_output(bytes *out, const responses_reply *r)
 
 static void write_identity(bytes *out, const responses_reply *r)
 {
-    bytes_printf(out, ",\"response_id\":\"%s\"", r->id);
+    bytes_json(out, ",\"response_id\":%s", r->id);
     if (r->opt->stream_id[0]) {
-        bytes_printf(out, ",\"stream_id\":\"%s\"", r->opt->stream_id); /* the alphabet needs no escape */
+        bytes_json(out, ",\"stream_id\":%s", r->opt->stream_id);
     }
 }
 
 static void write_head(bytes *out, const responses_reply *r, const char *type, int64_t number)
 {
-    bytes_printf(out, "{\"type\":\"%s\",\"sequence_number\":%lld", type, (long long)number);
+    bytes_json(out, "{\"type\":%s,\"sequence_number\":%lld", type, (long long)number);
     write_identity(out, r);
 }
 
@@ -333,9 +307,9 @@ static int index_of(const responses_reply *r, const reply_item *item)
 
 static void write_place(const responses_reply *r, bytes *line, const reply_item *item)
 {
-    bytes_printf(line, ",\"item_id\":\"%s\",\"output_index\":%d", item->id, index_of(r, item));
+    bytes_json(line, ",\"item_id\":%s,\"output_index\":%d", item->id, index_of(r, item));
     if (names_of(r, item->kind)->index) {
-        bytes_printf(line, ",\"%s\":0", names_of(r, item->kind)->index);
+        bytes_json(line, ",%s:0", names_of(r, item->kind)->index);
     }
 }
 
@@ -409,9 +383,9 @@ static void close_item(responses_reply *r, const char *status)
     bytes *line = begin_event(r, names->done);
     write_place(r, line, item);
     if (item->kind == REPLY_CALL) {
-        write_text(line, "name", &item->name);
+        bytes_json(line, ",\"name\":%.*s", BYTES_ARG(&item->name));
     }
-    write_text(line, item->kind == REPLY_CALL ? "arguments" : "text", &item->text);
+    bytes_json(line, ",%s:%.*s", item->kind == REPLY_CALL ? "arguments" : "text", BYTES_ARG(&item->text));
     if (item->kind == REPLY_CONTENT) {
         write_logprobs(line, &item->logprobs);
     }
@@ -438,7 +412,7 @@ static void add_text(responses_reply *r, reply_kind kind, const bytes *text, byt
     const char *type = names_of(r, kind)->delta;
     bytes *line = begin_event(r, type);
     write_place(r, line, item);
-    write_text(line, "delta", text);
+    bytes_json(line, ",\"delta\":%.*s", BYTES_ARG(text));
     if (kind == REPLY_CONTENT) {
         write_logprobs(line, logprobs);
         bytes_append_str(&item->logprobs, item->logprobs.len > 0 && logprobs->len > 0 ? "," : "");
@@ -481,15 +455,10 @@ void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes
 
 static void set_error(responses_reply *r, const api_error *e)
 {
-    bytes_append_str(&r->error_json, "{\"code\":");
-    const char *code = e->code[0] ? e->code : "server_error";
-    bytes_append_json(&r->error_json, code, strlen(code));
-    bytes_append_str(&r->error_json, ",\"message\":");
-    bytes_append_json(&r->error_json, e->message, strlen(e->message));
-    bytes_printf(&r->error_json, ",\"type\":\"%s\"", e->type);
+    bytes_json(&r->error_json, "{\"code\":%s,\"message\":%s,\"type\":%s",
+               e->code[0] ? e->code : "server_error", e->message, e->type);
     if (e->param[0]) {
-        bytes_append_str(&r->error_json, ",\"param\":");
-        bytes_append_json(&r->error_json, e->param, strlen(e->param));
+        bytes_json(&r->error_json, ",\"param\":%s", e->param);
     }
     bytes_append_char(&r->error_json, '}');
 }
@@ -547,7 +516,7 @@ void responses_reply_progress(bytes *out, const responses_reply *r, gen_phase ph
         out,
         ",\"phase\":\"%s\",\"processed\":%d,\"total\":%d,\"cached\":%d,\"unit\":\"%s\",\"elapsed_ms\":%.0f",
         gen_phase_name(phase), processed, total, cached, unit, elapsed_ms);
-    write_number_or(out, "eta_ms", eta_ms, "null");
+    write_number(out, "eta_ms", eta_ms);
     bytes_append_char(out, '}');
 }
 
@@ -555,7 +524,6 @@ void responses_reply_stats(bytes *out, const responses_reply *r, const gen_timin
 {
     bytes_append_str(out, "{\"type\":\"response.stats\"");
     write_identity(out, r);
-    bytes_append_str(out, ",\"timings\":");
     reply_json_timings(out, t);
     bytes_printf(out, ",\"context\":{\"n_ctx\":%d,\"used\":%d}}", n_ctx,
                  t->cache_n + t->prompt_n + t->predicted_n);

@@ -79,7 +79,6 @@ void responses_reply_in_progress(responses_reply *r);
 void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs);
 /* Closes the open items and writes the terminal event. */
 void responses_reply_finish(responses_reply *r, const response_result *result);
-bool responses_reply_is_finished(const responses_reply *r);
 
 /* The response object as it stands. */
 void responses_reply_write(bytes *out, const responses_reply *r);

@@ -6,7 +6,6 @@
 
 /* The first whose signs a template shows is taken. */
 static const tool_form *const FORMS[] = {&TOOL_FORM_XML, &TOOL_FORM_HERMES};
-enum { N_FORMS = sizeof FORMS / sizeof FORMS[0] };
 
 static bool shows_all(const char *text, const char *const *signs)
 {
@@ -20,7 +19,7 @@ static bool shows_all(const char *text, const char *const *signs)
 
 const tool_form *tool_form_of_template(const char *template_text)
 {
-    for (size_t i = 0; template_text && i < N_FORMS; i++) {
+    for (size_t i = 0; template_text && i < ARRAY_LEN(FORMS); i++) {
         if (shows_all(template_text, FORMS[i]->signs)) {
             return FORMS[i];
         }
@@ -30,7 +29,7 @@ const tool_form *tool_form_of_template(const char *template_text)
 
 const tool_form *tool_form_find(const char *name)
 {
-    for (size_t i = 0; i < N_FORMS; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
         if (strcmp(FORMS[i]->name, name) == 0) {
             return FORMS[i];
         }
@@ -66,6 +65,16 @@ bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, 
     memcpy(copy, parts, n * sizeof *copy);
     *out = (grammar_spec){.kind = SPEC_SEQUENCE, .items = copy, .n_items = n};
     return true;
+}
+
+bool tool_spec_call(arena *a, grammar_spec *out, const char *begin, grammar_spec arguments, const char *end)
+{
+    const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = TOOL_CALL},
+                                  {.kind = SPEC_TEXT, .text = begin},
+                                  arguments,
+                                  {.kind = SPEC_TEXT, .text = end},
+                                  {.kind = SPEC_MARKER, .text = TOOL_CALL_CLOSE}};
+    return begin && tool_spec_sequence(a, out, parts, ARRAY_LEN(parts));
 }
 
 tool_step tool_match(const char *text, size_t len, const char *marker)
@@ -114,6 +123,28 @@ void tool_begin(tool_reader *r, const char *name, size_t len)
 void tool_arguments(tool_reader *r, const char *text, size_t len)
 {
     reply_pieces_add(r->out, REPLY_ARGUMENTS, text, len);
+}
+
+void tool_arguments_of(tool_reader *r, bytes *text)
+{
+    tool_arguments(r, bytes_str(text), text->len);
+    bytes_deinit(text);
+}
+
+tool_step tool_read_close(bytes *held, tool_end end, const char *blank)
+{
+    size_t at = 0;
+    while (at < held->len && held->data[at] && strchr(blank, held->data[at])) {
+        at++;
+    }
+    const tool_step step = tool_match(bytes_str(held) + at, held->len - at, TOOL_CALL_CLOSE);
+    if (step == TOOL_MORE && end == TOOL_GOES_ON) {
+        return TOOL_MORE;
+    }
+    if (step != TOOL_NO) {
+        bytes_consume(held, step == TOOL_DONE ? at + sizeof TOOL_CALL_CLOSE - 1 : held->len);
+    }
+    return TOOL_DONE;
 }
 
 bool tool_is_name(const char *text, size_t len)

@@ -89,6 +89,13 @@ void tool_reader_deinit(tool_reader *r);
 
 /* A sequence of n parts, copied to the arena; false if out of memory. */
 bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, size_t n);
+/* The markers that stand around a call in every form. */
+#define TOOL_CALL       "<tool_call>"
+#define TOOL_CALL_CLOSE "</tool_call>"
+
+/* write_spec's sequence: the marker of a call, `begin`, the arguments, `end`, the closing marker.
+ * False if out of memory; begin NULL counts as that. */
+bool tool_spec_call(arena *a, grammar_spec *out, const char *begin, grammar_spec arguments, const char *end);
 
 /* Compares text[0..len) with a marker: TOOL_DONE if it starts with it, TOOL_MORE if it may,
  * TOOL_NO. */
@@ -100,6 +107,11 @@ size_t tool_blank(const char *text, size_t len);
 /* Begins a call of this name, behind the white space in front of it, and looks up its tool. */
 void tool_begin(tool_reader *r, const char *name, size_t len);
 void tool_arguments(tool_reader *r, const char *text, size_t len);
+/* Hands on what was gathered in `text`, and frees it. */
+void tool_arguments_of(tool_reader *r, bytes *text);
+/* Behind a call: takes the closing marker, and what stands in front of it of `blank`. TOOL_MORE:
+ * undecided. */
+tool_step tool_read_close(bytes *held, tool_end end, const char *blank);
 /* Whether text can be the name of a function. */
 bool tool_is_name(const char *text, size_t len);
 

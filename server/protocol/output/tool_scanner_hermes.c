@@ -16,9 +16,6 @@
 #include "server/protocol/output/tool_scanner.h"
 #include "server/protocol/output/tool_value.h"
 
-static const char CALL[] = "<tool_call>";
-static const char CALL_CLOSE[] = "</tool_call>";
-
 enum { IN_CALL, IN_ARGUMENTS, BEHIND_CALL };
 
 /* ---- looking ahead ---- */
@@ -120,11 +117,8 @@ static tool_step read_key(const char *text, size_t len, size_t *at, const char *
 /* Ends a word outside of strings: a number, true, or what Python says instead. */
 static void end_word(tool_reader *r)
 {
-    static const char *const WORDS[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
-    const char *word = bytes_str(&r->value);
-    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
-        word = strcmp(word, WORDS[i][0]) == 0 ? WORDS[i][1] : word;
-    }
+    const char *word = tool_value_of_python(bytes_str(&r->value), r->value.len);
+    word = word ? word : bytes_str(&r->value);
     tool_arguments(r, word, strlen(word));
     bytes_clear(&r->value);
 }
@@ -186,8 +180,7 @@ static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
             closed = other_byte(r, &out, held->data[i]);
         }
     }
-    tool_arguments(r, bytes_str(&out), out.len);
-    bytes_deinit(&out);
+    tool_arguments_of(r, &out);
     bytes_consume(held, i);
     return closed;
 }
@@ -217,7 +210,7 @@ static void whole_arguments(tool_reader *r, const char *text, size_t len)
 static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end, size_t *used)
 {
     const char *arguments = NULL;
-    size_t at = sizeof CALL - 1, n_arguments = 0;
+    size_t at = sizeof TOOL_CALL - 1, n_arguments = 0;
     tool_step step = TOOL_MORE;
     at += tool_blank(text + at, len - at);
     if (at < len && text[at] != '{') {
@@ -303,23 +296,6 @@ static tool_step read_member(tool_reader *r, bytes *held)
     return end_call(r, REPLY_CALL_END);
 }
 
-/* Behind the object: the closing marker, and braces too many. */
-static tool_step read_behind(bytes *held, tool_end end)
-{
-    size_t at = 0;
-    while (at < held->len && (strchr(" \n\r\t}", held->data[at]) && held->data[at])) {
-        at++;
-    }
-    tool_step step = tool_match(bytes_str(held) + at, held->len - at, CALL_CLOSE);
-    if (step == TOOL_MORE && end == TOOL_GOES_ON) {
-        return TOOL_MORE;
-    }
-    if (step != TOOL_NO) {
-        bytes_consume(held, step == TOOL_DONE ? at + sizeof CALL_CLOSE - 1 : held->len);
-    }
-    return TOOL_DONE;
-}
-
 /* The model ended its answer inside the arguments: closes what is open. */
 static void close_arguments(tool_reader *r)
 {
@@ -353,7 +329,7 @@ static tool_step body(tool_reader *r, bytes *held, tool_end end)
             }
             break;
         case BEHIND_CALL:
-            return read_behind(held, end);
+            return tool_read_close(held, end, " \n\r\t}"); /* models write braces too many */
         default:
             step = read_member(r, held);
             break;
@@ -373,17 +349,11 @@ static tool_step body(tool_reader *r, bytes *held, tool_end end)
 static bool write_spec(arena *a, grammar_spec *out, const char *name, const json *parameters,
                        const char *path)
 {
-    bytes text;
-    bytes_init(&text, TOOL_NAME_BYTES * 2);
-    bytes_printf(&text, "\n{\"name\": \"%s\", \"arguments\": ", name);
-    const char *begin = text.failed ? NULL : arena_strdup(a, bytes_str(&text), text.len);
-    bytes_deinit(&text);
-    const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = CALL},
-                                  {.kind = SPEC_TEXT, .text = begin},
-                                  {.kind = SPEC_SCHEMA, .schema = parameters, .path = path},
-                                  {.kind = SPEC_TEXT, .text = "}\n"},
-                                  {.kind = SPEC_MARKER, .text = CALL_CLOSE}};
-    return begin && tool_spec_sequence(a, out, parts, sizeof parts / sizeof parts[0]);
+    char begin[TOOL_NAME_BYTES * 2];
+    const int n = snprintf(begin, sizeof begin, "\n{\"name\": \"%s\", \"arguments\": ", name);
+    return n < (int)sizeof begin &&
+           tool_spec_call(a, out, arena_strdup(a, begin, (size_t)n),
+                          (grammar_spec){.kind = SPEC_SCHEMA, .schema = parameters, .path = path}, "}\n");
 }
 
 static const char *const SIGNS[] = {"<tool_call>", "{\"name\":", "arguments", NULL};
@@ -391,7 +361,7 @@ static const char *const SIGNS[] = {"<tool_call>", "{\"name\":", "arguments", NU
 const tool_form TOOL_FORM_HERMES = {
     .name = "hermes",
     .signs = SIGNS,
-    .markers = {CALL},
+    .markers = {TOOL_CALL},
     .head = head,
     .body = body,
     .write_spec = write_spec,

@@ -13,14 +13,13 @@
  * follows. Models forget markers: the outer pair, and the </parameter> in front of the end, may be
  * missing.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "server/protocol/output/tool_scanner.h"
 #include "server/protocol/output/tool_value.h"
 
-static const char CALL[] = "<tool_call>";
-static const char CALL_CLOSE[] = "</tool_call>";
 static const char FUNCTION[] = "<function=";
 static const char FUNCTION_CLOSE[] = "</function>";
 static const char PARAMETER[] = "<parameter=";
@@ -51,9 +50,9 @@ static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end,
 {
     size_t at = 0, n = 0, name_bytes = 0;
     const char *name = NULL;
-    bool is_bare = tool_match(text, len, CALL) != TOOL_DONE;
+    bool is_bare = tool_match(text, len, TOOL_CALL) != TOOL_DONE;
     if (!is_bare) {
-        at = sizeof CALL - 1;
+        at = sizeof TOOL_CALL - 1;
         at += tool_blank(text + at, len - at);
     }
     tool_step step = tool_match(text + at, len - at, FUNCTION);
@@ -85,11 +84,8 @@ static void begin_value(tool_reader *r, const char *key, size_t len)
     bytes text;
     bytes_init(&text, SIZE_MAX / 2);
     r->kinds = tool_def_kinds(r->tool, key, len);
-    bytes_append_str(&text, r->n_members++ ? "," : "");
-    bytes_append_json(&text, key, len);
-    bytes_append_str(&text, is_streamed(r) ? ":\"" : ":");
-    tool_arguments(r, bytes_str(&text), text.len);
-    bytes_deinit(&text);
+    bytes_json(&text, "%-s%.*s:%-s", r->n_members++ ? "," : "", (int)len, key, is_streamed(r) ? "\"" : "");
+    tool_arguments_of(r, &text);
     bytes_clear(&r->value);
     r->state = IN_VALUE;
     r->at_begin = true;
@@ -102,8 +98,7 @@ static void take_value(tool_reader *r, bytes *held, size_t n)
         bytes text;
         bytes_init(&text, SIZE_MAX / 2);
         tool_value_escape(&text, held->data, n);
-        tool_arguments(r, bytes_str(&text), text.len);
-        bytes_deinit(&text);
+        tool_arguments_of(r, &text);
     } else {
         bytes_append(&r->value, held->data, n);
     }
@@ -128,8 +123,7 @@ static void end_value(tool_reader *r, bytes *held, size_t n, size_t total)
         bytes text;
         bytes_init(&text, SIZE_MAX / 2);
         tool_value_write(&text, bytes_str(&r->value), r->value.len, r->kinds);
-        tool_arguments(r, bytes_str(&text), text.len);
-        bytes_deinit(&text);
+        tool_arguments_of(r, &text);
     }
     r->state = IN_FUNCTION;
 }
@@ -137,7 +131,7 @@ static void end_value(tool_reader *r, bytes *held, size_t n, size_t total)
 /* Is this the marker that ends the value? It depends on what comes behind it. */
 static tool_step ends_value(const char *text, size_t len, size_t *marker_len)
 {
-    static const char *const BEHIND[] = {PARAMETER, FUNCTION_CLOSE, CALL_CLOSE};
+    static const char *const BEHIND[] = {PARAMETER, FUNCTION_CLOSE, TOOL_CALL_CLOSE};
     bool is_function = false;
     tool_step step = tool_match(text, len, PARAMETER_CLOSE);
     if (step == TOOL_NO) {
@@ -240,9 +234,10 @@ static tool_step read_function(tool_reader *r, bytes *held)
         end_call(r, REPLY_CALL_END);
         return TOOL_NO;
     }
-    tool_step call_closed = tool_match(text, held->len, CALL_CLOSE), next = tool_match(text, held->len, CALL);
+    tool_step call_closed = tool_match(text, held->len, TOOL_CALL_CLOSE),
+              next = tool_match(text, held->len, TOOL_CALL);
     if (call_closed == TOOL_DONE || next == TOOL_DONE) {
-        bytes_consume(held, call_closed == TOOL_DONE ? sizeof CALL_CLOSE - 1 : 0);
+        bytes_consume(held, call_closed == TOOL_DONE ? sizeof TOOL_CALL_CLOSE - 1 : 0);
         return end_call(r, REPLY_CALL_END);
     }
     if (parameter == TOOL_MORE || closed == TOOL_MORE || call_closed == TOOL_MORE || next == TOOL_MORE) {
@@ -254,19 +249,6 @@ static tool_step read_function(tool_reader *r, bytes *held)
     return TOOL_NO;
 }
 
-static tool_step read_behind(bytes *held, tool_end end)
-{
-    size_t blank = tool_blank(bytes_str(held), held->len);
-    tool_step step = tool_match(bytes_str(held) + blank, held->len - blank, CALL_CLOSE);
-    if (step == TOOL_MORE && end == TOOL_GOES_ON) {
-        return TOOL_MORE;
-    }
-    if (step != TOOL_NO) {
-        bytes_consume(held, step == TOOL_DONE ? blank + sizeof CALL_CLOSE - 1 : held->len);
-    }
-    return TOOL_DONE;
-}
-
 static tool_step body(tool_reader *r, bytes *held, tool_end end)
 {
     tool_step step = TOOL_NO;
@@ -276,7 +258,7 @@ static tool_step body(tool_reader *r, bytes *held, tool_end end)
             step = read_value(r, held, end) ? TOOL_NO : TOOL_MORE;
             break;
         case BEHIND_FUNCTION:
-            return read_behind(held, end);
+            return tool_read_close(held, end, " \n\r\t");
         default:
             step = read_function(r, held);
             break;
@@ -292,17 +274,12 @@ static tool_step body(tool_reader *r, bytes *held, tool_end end)
 static bool write_spec(arena *a, grammar_spec *out, const char *name, const json *parameters,
                        const char *path)
 {
-    bytes text;
-    bytes_init(&text, TOOL_NAME_BYTES * 2);
-    bytes_printf(&text, "\n%s%s>\n", FUNCTION, name);
-    const char *begin = text.failed ? NULL : arena_strdup(a, bytes_str(&text), text.len);
-    bytes_deinit(&text);
-    const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = CALL},
-                                  {.kind = SPEC_TEXT, .text = begin},
-                                  {.kind = SPEC_PARAMETERS, .schema = parameters, .path = path},
-                                  {.kind = SPEC_TEXT, .text = "</function>\n"},
-                                  {.kind = SPEC_MARKER, .text = CALL_CLOSE}};
-    return begin && tool_spec_sequence(a, out, parts, sizeof parts / sizeof parts[0]);
+    char begin[TOOL_NAME_BYTES * 2];
+    const int n = snprintf(begin, sizeof begin, "\n%s%s>\n", FUNCTION, name);
+    return n < (int)sizeof begin &&
+           tool_spec_call(a, out, arena_strdup(a, begin, (size_t)n),
+                          (grammar_spec){.kind = SPEC_PARAMETERS, .schema = parameters, .path = path},
+                          "</function>\n");
 }
 
 static const char *const SIGNS[] = {"<tool_call>", "<function=", "<parameter=", NULL};
@@ -310,7 +287,7 @@ static const char *const SIGNS[] = {"<tool_call>", "<function=", "<parameter=", 
 const tool_form TOOL_FORM_XML = {
     .name = "qwen3_xml",
     .signs = SIGNS,
-    .markers = {CALL, FUNCTION},
+    .markers = {TOOL_CALL, FUNCTION},
     .head = head,
     .body = body,
     .write_spec = write_spec,

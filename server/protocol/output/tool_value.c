@@ -89,54 +89,52 @@ static bool write_number(bytes *out, const char *text, size_t len, unsigned kind
 
 /* ---- objects and lists ---- */
 
+const char *tool_value_of_python(const char *word, size_t len)
+{
+    static const char *const WORDS[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+        if (len == strlen(WORDS[i][0]) && memcmp(word, WORDS[i][0], len) == 0) {
+            return WORDS[i][1];
+        }
+    }
+    return NULL;
+}
+
+/* The string of a Python literal, whose quote stands at text[at], as one of JSON; returns where it
+ * ends. */
+static size_t python_string(bytes *out, const char *text, size_t len, size_t at)
+{
+    const char quote = text[at];
+    bytes_append_char(out, '"');
+    for (at++; at < len && text[at] != quote; at++) {
+        if (text[at] == '\\' && at + 1 < len) {
+            bytes_append(out, text + at, text[at + 1] != '\''); /* JSON has no \' */
+            at++;
+        } else if (text[at] == '"') {
+            bytes_append_char(out, '\\');
+        }
+        bytes_append_char(out, text[at]);
+    }
+    bytes_append_char(out, '"');
+    return at + 1;
+}
+
 /* A Python literal as JSON: single quotes, True, False, None. What is neither stays and fails to
  * parse. */
 static void python_to_json(bytes *out, const char *text, size_t len)
 {
-    static const struct {
-        const char *python, *json;
-    } WORDS[] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
     for (size_t i = 0; i < len;) {
-        char quote = text[i];
-        if (quote == '\'' || quote == '"') {
-            bytes inside;
-            bytes_init(&inside, SIZE_MAX / 2);
-            for (i++; i < len && text[i] != quote; i++) {
-                if (text[i] == '\\' && i + 1 < len && text[i + 1] == '\'') {
-                    i++;
-                    bytes_append_char(&inside, '\'');
-                } else if (text[i] == '\\' && i + 1 < len) {
-                    bytes_append(&inside, &text[i++], 1);
-                    bytes_append(&inside, &text[i], 1);
-                } else if (text[i] == '"') {
-                    bytes_append_str(&inside, "\\\"");
-                } else {
-                    bytes_append_char(&inside, text[i]);
-                }
-            }
-            i++;
-            bytes_append_char(out, '"');
-            bytes_append(out, bytes_str(&inside), inside.len);
-            bytes_append_char(out, '"');
-            bytes_deinit(&inside);
+        if (text[i] == '\'' || text[i] == '"') {
+            i = python_string(out, text, len, i);
             continue;
         }
         size_t n = 0;
         while (i + n < len && isalpha((unsigned char)text[i + n])) {
             n++;
         }
-        const char *word = NULL;
-        for (size_t k = 0; k < sizeof WORDS / sizeof WORDS[0]; k++) {
-            if (n == strlen(WORDS[k].python) && memcmp(text + i, WORDS[k].python, n) == 0) {
-                word = WORDS[k].json;
-            }
-        }
+        const char *word = tool_value_of_python(text + i, n);
         n = n ? n : 1;
-        if (word) {
-            bytes_append_str(out, word);
-        } else {
-            bytes_append(out, text + i, n);
-        }
+        bytes_append(out, word ? word : text + i, word ? strlen(word) : n);
         i += n;
     }
 }

@@ -17,6 +17,9 @@
  * wrong with it. */
 void tool_value_write(bytes *out, const char *text, size_t len, unsigned kinds);
 
+/* What JSON says for Python's True, False and None; NULL for any other word. */
+const char *tool_value_of_python(const char *word, size_t len);
+
 /* Appends text[0..len) as the inside of a JSON string, without quotes. */
 void tool_value_escape(bytes *out, const char *text, size_t len);
 
