@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules that a compiler does not: rooms and circles, wrappers, budgets, banned calls, header comments.
+"""Checks the rules that a compiler does not: rooms, circles and READMEs, wrappers, budgets, banned calls, header comments.
 
     tools/lint.py            checks the whole checkout; one line a finding, exit code 1 if there is any
     tools/lint.py --self-test
@@ -44,6 +44,7 @@ ROOMS = {
     "server/cli": ["base", "engine", "server", "server/protocol/output", "server/service"],
 }
 ROOM_FILES = 40
+README_LINES = 15
 
 # A third-party header may be included only by these files (exact names, or a prefix with *).
 WRAPPERS = {
@@ -183,6 +184,26 @@ def check_rooms(files):
             yield group[0], 1, f"these include each other in a circle: {', '.join(group)}"
 
 
+def check_readmes(read):
+    """(path, line, message) for rooms without a short README. read: path to text, or None where there is no file."""
+    for room in ROOMS:
+        path = f"{room}/README.md"
+        text = read(path)
+        if text is None:
+            yield path, 1, "a room has a README: its purpose, what it may include, which file to read first"
+        elif text.count("\n") > README_LINES:
+            yield path, 1, f"{text.count(chr(10))} lines; at most {README_LINES}"
+
+
+def read_text(path):
+    """A file of the checkout as text; None where there is none."""
+    try:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
 def check_functions(code):
     """Functions over the budget. A function begins at a '{' in column 0 and ends at a '}' there."""
     start = None
@@ -292,6 +313,10 @@ def self_test():
         ({f"base/f{i}.c": "int x;\n" for i in range(ROOM_FILES + 1)}, "source files; at most"),
     ]
     failures = 0
+    for text, n_expected in (("one\n" * README_LINES, 0), ("one\n" * (README_LINES + 1), len(ROOMS)), (None, len(ROOMS))):
+        if len(list(check_readmes(lambda path, text=text: text))) != n_expected:
+            print(f"self-test: READMEs {str(text)[:20]!r}: expected {n_expected} findings")
+            failures += 1
     for files, expected in circle_cases:
         findings = [message for _, _, message in check_rooms(files)]
         if findings != [] if expected is None else not any(expected in message for message in findings):
@@ -312,8 +337,7 @@ def main(arguments):
     n_findings, c_files = 0, {}
     for path in our_files():
         try:
-            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-                text = file.read()
+            text = read_text(path)
         except UnicodeDecodeError:
             print(f"{path}:1: not UTF-8")
             n_findings += 1
@@ -323,7 +347,7 @@ def main(arguments):
         for number, message in check_file(path, text):
             print(f"{path}:{number}: {message}")
             n_findings += 1
-    for path, number, message in check_rooms(c_files):
+    for path, number, message in [*check_rooms(c_files), *check_readmes(read_text)]:
         print(f"{path}:{number}: {message}")
         n_findings += 1
     return 1 if n_findings else 0

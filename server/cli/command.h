@@ -15,14 +15,14 @@ enum { EXIT_MODEL = 3, EXIT_MEMORY = 4 };
 bool command_formats(const options *o, int *layer_bits, int *head_bits);
 
 /* Fills engine options from the command line; the event callback stays the caller's. False if the
- * engine does not know one of their words. */
+ * engine does not know one of the values. */
 bool command_engine_options(engine_options *out, const options *o);
 
-/* engine_open with a bar on the terminal. */
+/* engine_open with a progress bar on the terminal. */
 MUST_CHECK err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail);
 
-/* Makes a path of the name of a model below --models-dir; what is none stays as it is. *model NULL:
- * the first of them that can be loaded, if there is one. ERR_NOT_FOUND if it is neither a name nor
+/* Replaces the name of a model below --models-dir by its path; a path is left as it is. *model NULL:
+ * the first model there that can be loaded, if any. ERR_NOT_FOUND if it is neither a name nor
  * a path. */
 MUST_CHECK err_code command_find_model(const options *o, const char **model, err_detail *detail);
 

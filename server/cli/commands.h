@@ -1,4 +1,4 @@
-/* commands: what `parley COMMAND` does, a file each: cmd_NAME.c. Each returns the program's exit
+/* commands: the commands of the program, one file each: cmd_NAME.c. Each returns the program's exit
  * code: 0 done, 1 failed, 2 usage, 5 the address is in use, or one of command.h. Main thread.
  */
 #ifndef PARLEY_SERVER_CLI_COMMANDS_H

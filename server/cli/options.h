@@ -1,4 +1,4 @@
-/* options: what the command line, the environment and config files say, as one struct. Main thread.
+/* options: the values of command line, environment and config files as one struct. Main thread.
  * Plain data; options_parse.h fills it.
  *
  * Precedence: command line, then environment (PARLEY_<FLAG>), then config files, then the model's
@@ -32,11 +32,11 @@ typedef struct option_file {
     bool is_video;
 } option_file;
 
-/* Who said a value last. */
+/* Where a value came from. */
 typedef enum option_source { SOURCE_STANDARD, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE } option_source;
 
-/* Strings point into argv, the environment or `memory`. 0, -1, NAN or NULL, as the table says: not
- * given. */
+/* Strings point into argv, the environment or `memory`. 0, -1, NAN or NULL (the table says
+ * which): not given. */
 typedef struct options {
     command command;
     /* model */
@@ -92,7 +92,7 @@ typedef struct options {
     int n_files;
     const char *system;
     bool thinking;
-    const char *prompt; /* the first word that is not a flag */
+    const char *prompt; /* the first word that is not an option */
     /* convert */
     const char *convert_from, *convert_to;
     /* bench */
@@ -108,7 +108,7 @@ typedef struct options {
     const char *config;
     const char *completion;
     bool check, print_config, licenses, help, version;
-    /* how it came about */
+    /* where the values came from */
     arena *memory;
     uint8_t sources[OPTIONS_MAX_ROWS]; /* option_source of each row of the table */
 } options;

@@ -7,8 +7,8 @@
 
 #include "server/cli/options_table.h"
 
-/* Reads the file that --config names, or those of the standard places. False after printing what is
- * wrong. */
+/* Reads the file that --config names, or those in the standard places. False after printing
+ * what is wrong. */
 bool options_read_config(options *o, const command_row *c);
 
 #endif

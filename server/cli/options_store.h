@@ -8,12 +8,12 @@
 
 #include "server/cli/options_table.h"
 
-/* Every field to its default; keeps o->memory. */
+/* Sets every field to its default; keeps o->memory. */
 void options_set_standards(options *o, const command_row *c);
 
-/* Stores a value that `source` says; a lower source never overwrites a higher one, as they are read
- * in that order. On a wrong value prints what is allowed and returns false. origin: how the value's
- * place is named in that sentence. */
+/* Stores a value from `source`. Sources are read from the lowest precedence up, so a later one
+ * overwrites. On a wrong value prints what is allowed and returns false. origin: how that sentence
+ * names the place of the value. */
 bool options_store(options *o, const option_row *r, const char *text, option_source source,
                    const char *origin);
 

@@ -69,7 +69,7 @@ typedef struct option_row {
     const char *name;          /* without dashes */
     const char *also;          /* a second name, known from other servers; NULL: none */
     const char *letters;       /* after one dash; NULL: none */
-    const char *metavar;       /* what the value is; NULL for switches */
+    const char *metavar;       /* name of the value in help; NULL for switches */
     const char *help;          /* a line or two, without a full stop */
     const char *more;          /* further sentences for the manual, or NULL */
     const char *note;          /* where the default comes from, if `standard` does not say it; else NULL */
@@ -88,7 +88,7 @@ typedef struct option_row {
 typedef struct command_row {
     const char *name;
     const char *usage, *help;
-    size_t words[2]; /* offsets into options: where words that are no options go */
+    size_t words[2]; /* offsets into options: where words that are not options go */
     int n_words;
     unsigned bit; /* IN_* */
     command id;
@@ -107,12 +107,12 @@ const option_row *option_next(const option_row *after, option_group group, unsig
 /* A command by its name; NULL if there is none. */
 const command_row *option_find_command(const char *name);
 
-/* The option that name[0..len) means, by either of its names, for any of `commands`; NULL if there
+/* The option called name[0..len), by either of its names, for any of `commands`; NULL if there
  * is none. */
 const option_row *option_find(const char *name, size_t len, unsigned commands);
-/* The one behind a single dash. */
+/* The one with this letter after a single dash. */
 const option_row *option_find_letters(const char *letters, unsigned commands);
-/* The likely meaning of a misspelt name; NULL if none is close. */
+/* The closest known name to a misspelt one; NULL if none is close. */
 const option_row *option_nearest(const char *name, unsigned commands);
 
 /* "PARLEY_CTX_SIZE" for "ctx-size". */

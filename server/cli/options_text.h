@@ -1,4 +1,4 @@
-/* options_text: what the program prints about its options, all of it made from the table: help, the
+/* options_text: what the program prints about its options, generated from the table: help, the
  * configuration in force, completions, manual pages. Standard output. Main thread.
  *
  *     options_print_help(option_find_command("serve"));
@@ -10,12 +10,12 @@
 
 enum { HELP_COLUMNS = 79 };
 
-/* The commands, and where to go on. */
+/* The commands, and how to get more help. */
 void options_print_overview(void);
 /* A command's options in groups, at most 80 columns wide. */
 void options_print_help(const command_row *c);
-/* The value of every option of the command as a config file; what is not from the table's defaults
- * says whence it comes. Secrets are left out. */
+/* The value of every option of the command as a config file; a value that is not a default is marked
+ * with its source. Secrets are left out. */
 void options_print_config(const options *o, const command_row *c);
 /* For bash, zsh or fish. */
 void options_print_completion(const char *shell);

@@ -34,7 +34,7 @@ enum { HISTORY_AFTER_MAX = 64, HISTORY_JOB_ID_MAX = 80 };
 
 typedef struct history_job {
     history_verb verb;
-    uint64_t ticket; /* comes back in the reply */
+    uint64_t ticket; /* returned in the reply */
     uint64_t conn;
     uint64_t scope;
     char id[HISTORY_JOB_ID_MAX]; /* of a chat, or a file's hash */

@@ -26,7 +26,7 @@ enum { CHAT_ID_MAX = 65 };
 typedef struct history_store history_store;
 
 typedef struct history_options {
-    const char *dir; /* made if it is absent; its parent must exist */
+    const char *dir; /* created if missing; its parent must exist */
     uint64_t quota;  /* bytes of the database and all files */
 } history_options;
 
@@ -38,25 +38,25 @@ typedef struct chat_change {
 } chat_change;
 
 /* ERR_INVALID (no such folder, not writable), ERR_BUSY (another server uses it), ERR_CORRUPT,
- * ERR_UNSUPPORTED (a newer Parley wrote it), ERR_IO, ERR_NOMEM: a sentence that names the folder
- * and what to do. */
+ * ERR_UNSUPPORTED (a newer Parley wrote it), ERR_IO, ERR_NOMEM; the detail names the folder
+ * and says what to do. */
 MUST_CHECK err_code history_store_open(history_store **out, const history_options *opt, err_detail *detail);
 void history_store_close(history_store *st); /* NULL allowed */
 
-/* Appends how much is kept: {"object":"history",...}. */
+/* Appends how much is stored: {"object":"history",...}. */
 MUST_CHECK err_code history_store_info(history_store *st, bytes *out, uint64_t scope, err_detail *detail);
-/* Appends up to `limit` chats, the latest first, behind the cursor `after` ("": from the first);
+/* Appends up to `limit` chats, the latest first, after the cursor `after` ("": from the first);
  * `words` NULL, or a text all of whose words must occur in a chat's title or messages. */
 MUST_CHECK err_code history_store_list(history_store *st, bytes *out, uint64_t scope, int limit,
                                        const char *after, const char *words, err_detail *detail);
 /* Appends a chat with its messages that are newer than revision `since` (0: all). */
 MUST_CHECK err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const char *id,
                                       int64_t since, err_detail *detail);
-/* Makes a chat (revision 0) or changes one: the fields and messages that `given` has. */
+/* Creates a chat (revision 0) or changes one: the fields and messages that `given` has. */
 MUST_CHECK err_code history_store_put(history_store *st, uint64_t scope, const char *id, const json *given,
                                       chat_change *change, err_detail *detail);
-/* Deletes a chat; with a revision (ANY_REVISION: none) only if it has that one: what was written to
- * it since is not lost. */
+/* Deletes a chat; with a revision (other than ANY_REVISION) only if it still has that one, so that
+ * what was written to it since is not lost. */
 enum { ANY_REVISION = -1 };
 MUST_CHECK err_code history_store_delete(history_store *st, uint64_t scope, const char *id, int64_t revision,
                                          chat_change *change, err_detail *detail);

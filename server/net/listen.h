@@ -19,7 +19,7 @@ typedef struct listener {
     int fd;                     /* -1: closed */
     bool is_unix;               /* a file: whoever may write to it may connect */
     bool is_local;              /* no other machine reaches it */
-    char path[LISTEN_PATH_MAX]; /* of a file that we made, else "" */
+    char path[LISTEN_PATH_MAX]; /* of a socket file made here, else "" */
 } listener;
 
 typedef struct listeners {
@@ -38,8 +38,8 @@ MUST_CHECK err_code listeners_open(listeners *l, const char *const *hosts, size_
                                    err_detail *detail);
 
 /* Takes over the sockets that systemd opened for this process ($LISTEN_FDS); n is 0 if there are
- * none. The variables are taken out of the environment. ERR_INVALID if one of them is no listening
- * stream socket. */
+ * none. The variables are removed from the environment. ERR_INVALID if one of them is not a
+ * listening stream socket. */
 MUST_CHECK err_code listeners_inherit(listeners *l, err_detail *detail);
 
 /* A new connection of item i, not blocking, and in peer who it is ("unix" for a file); -1 if there

@@ -23,7 +23,7 @@ typedef enum net_chunked_state {
     NET_CHUNKED_DATA,
     NET_CHUNKED_DATA_CR,
     NET_CHUNKED_DATA_LF,
-    NET_CHUNKED_TRAILER, /* at the start of a line behind the last chunk */
+    NET_CHUNKED_TRAILER, /* at the start of a line after the last chunk */
     NET_CHUNKED_TRAILER_TEXT,
     NET_CHUNKED_TRAILER_LF,
     NET_CHUNKED_END_LF,

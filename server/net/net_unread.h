@@ -21,8 +21,8 @@ typedef struct net_unread {
     uint64_t wanted;  /* what was on its way then ends there; UINT64_MAX: more waited behind it */
 } net_unread;
 
-/* sent: bytes that were ever handed to the socket; has_more: further ones wait for room in it. rate
- * 0: any. True if the client did not take its share; never for a socket that cannot be asked. */
+/* sent: bytes handed to the socket so far; has_more: more wait for room in it. rate 0: any. True if
+ * the client did not take its share; never for a socket whose state the kernel does not tell. */
 bool net_unread_look(net_unread *u, int fd, uint64_t sent, bool has_more, int64_t now_ns, int timeout_s,
                      size_t rate);
 
