@@ -49,12 +49,6 @@ static void on_frame_shown(void *ctx)
     report(p);
 }
 
-/* Where a video belongs. */
-typedef struct video_place {
-    const engine *e;
-    const gen_request *r;
-} video_place;
-
 /* Names the request field in an error of a library-free layer below. */
 static err_code at_part(err_code err, const chat_part *part, err_detail *detail)
 {
@@ -77,30 +71,38 @@ typedef struct media_plan {
     size_t pixels; /* of all images */
     image_todo images[LIMIT_IMAGES];
     size_t n_images;
-    double ms; /* spent on media */
+    double ms;    /* spent on media */
+    size_t extra; /* bytes reserved until they are decoded */
 } media_plan;
 
-static image_read_job job_of(const engine *e, const chat_part *part, const image_limits *limits,
-                             media_progress *progress)
+/* A request in the making: what its stages hand on. */
+typedef struct preparation {
+    engine *e;
+    gen_request *r;
+    const chat_input *in; /* NULL: a raw prompt, which has only the last stages */
+    const gen_params *params;
+    media_plan media;
+    size_t text_memory; /* bytes reserved for the text until it is tokens */
+    bytes text;         /* as the template wrote it */
+    size_t history_len; /* bytes of it */
+    token_ids ids;      /* of the text with the videos' frames */
+} preparation;
+
+static image_read_job job_of(preparation *p, const chat_part *part)
 {
-    image_read_job job = prepare_image_job(e, part->data, part->data_bytes, limits);
+    const image_limits limits = {.max_pixels = p->e->max_image_pixels, .max_side = LIMIT_IMAGE_SIDE};
+    image_read_job job = prepare_image_job(p->e, part->data, part->data_bytes, &limits);
     job.cancelled = is_cancelled;
-    job.ctx = progress;
+    job.ctx = &p->media.progress;
     return job;
 }
 
-static image_limits limits_of(const engine *e)
-{
-    return (image_limits){.max_pixels = e->max_image_pixels, .max_side = LIMIT_IMAGE_SIDE};
-}
-
 /* The grid of an image, from its header; it is decoded once it is known that the prompt fits. */
-static err_code plan_image(const engine *e, gen_request *r, const chat_part *part, media_plan *plan,
-                           err_detail *detail)
+static err_code plan_image(preparation *p, const chat_part *part, err_detail *detail)
 {
-    const size_t left = LIMIT_IMAGE_PIXELS_SUM - plan->pixels;
-    const image_limits limits = limits_of(e);
-    const image_read_job job = job_of(e, part, &limits, &plan->progress);
+    gen_request *r = p->r;
+    media_plan *plan = &p->media;
+    const image_read_job job = job_of(p, part);
     gen_media *m = &r->media[r->n_media];
     image_todo *todo = &plan->images[plan->n_images];
     *todo = (image_todo){.medium = r->n_media, .part = part};
@@ -109,7 +111,7 @@ static err_code plan_image(const engine *e, gen_request *r, const chat_part *par
         return err;
     }
     m->pixels = (size_t)todo->plan.width * (size_t)todo->plan.height;
-    if (m->pixels > left) {
+    if (m->pixels > LIMIT_IMAGE_PIXELS_SUM - plan->pixels) {
         return err_set_param(
             detail, ERR_LIMIT, NULL, "image_too_large",
             "the images of this request hold more than %zu megapixels together; send smaller ones",
@@ -117,16 +119,17 @@ static err_code plan_image(const engine *e, gen_request *r, const chat_part *par
     }
     plan->pixels += m->pixels;
     plan->n_images++;
-    return processor_image_plan(&m->patches, &e->processor, todo->plan.height, todo->plan.width, detail);
+    return processor_image_plan(&m->patches, &p->e->processor, todo->plan.height, todo->plan.width, detail);
 }
 
 /* Fills hash and key, and looks whether the image or video was encoded before: then m gets what the
  * prompt needs to know of it, and nothing has to be decoded. An image that the request has no
  * pixels left for is not taken. */
-static err_code find_features(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
-                              size_t *pixels, err_detail *detail)
+static err_code find_features(preparation *p, const chat_part *part, err_detail *detail)
 {
-    gen_media *m = &r->media[r->n_media];
+    gen_media *m = &p->r->media[p->r->n_media];
+    vision_cache *vc = p->params->no_cache ? NULL : p->e->vision_cache;
+    size_t *pixels = &p->media.pixels;
     m->is_video = part->kind == CHAT_VIDEO;
     if (m->is_video) {
         prepare_video_hash(m->hash, part);
@@ -138,7 +141,7 @@ static err_code find_features(engine *e, gen_request *r, const chat_part *part, 
     if (!vc) {
         return ERR_OK;
     }
-    vision_cache_key(m->key, r->scope, m->hash, m->is_video, &e->processor);
+    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &p->e->processor);
     const vision_features *f = vision_cache_find(vc, m->key);
     if (!f || f->pixels > LIMIT_IMAGE_PIXELS_SUM - *pixels) {
         vision_cache_release(f);
@@ -180,35 +183,31 @@ static err_code check_context(const engine *e, size_t n_tokens, err_detail *deta
 
 /* A video's grid is known: refuses it before memory is taken if the media alone are more than the
  * context holds. */
-static err_code video_fits(void *ctx, const patches *p, err_detail *detail)
+static err_code video_fits(void *ctx, const patches *grid, err_detail *detail)
 {
-    const video_place *place = ctx;
-    return check_context(place->e, media_rows(place->r) + (size_t)p->n_tokens, detail);
+    const preparation *p = ctx;
+    return check_context(p->e, media_rows(p->r) + (size_t)grid->n_tokens, detail);
 }
 
 /* Finds out what the prompt must know of an image or a video, into the next of r->media. A video is
  * read for it. */
-static err_code plan_part(engine *e, gen_request *r, const chat_part *part, vision_cache *vc,
-                          media_plan *plan, err_detail *detail)
+static err_code plan_part(preparation *p, const chat_part *part, err_detail *detail)
 {
+    gen_request *r = p->r;
     gen_media *m = &r->media[r->n_media];
-    media_progress *progress = &plan->progress;
+    media_progress *progress = &p->media.progress;
     if (is_cancelled(progress)) {
         return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
     }
-    err_code err = find_features(e, r, part, vc, &plan->pixels, detail);
+    err_code err = find_features(p, part, detail);
     const bool is_new = err == ERR_OK && !m->features;
     if (is_new && m->is_video) {
-        video_place place = {e, r};
-        const video_hooks hooks = {on_video_planned, on_frame_shown, is_cancelled,
-                                   progress,         video_fits,     &place};
-        err = prepare_video(e, r, m, part, &hooks, detail);
+        const video_hooks hooks = {on_video_planned, on_frame_shown, is_cancelled, progress, video_fits, p};
+        err = prepare_video(p->e, r, m, part, &hooks, detail);
     } else if (is_new) {
-        err = plan_image(e, r, part, plan, detail);
-    }
-    if (!is_new) {
-        progress->done++;
-        report(progress);
+        err = plan_image(p, part, detail);
+    } else {
+        on_frame_shown(progress);
     }
     r->n_images += err == ERR_OK && !m->is_video;
     r->n_videos += err == ERR_OK && m->is_video;
@@ -217,13 +216,16 @@ static err_code plan_part(engine *e, gen_request *r, const chat_part *part, visi
 }
 
 /* Makes r->media of all images and videos of the chat; images are measured only. */
-static err_code plan_media(engine *e, gen_request *r, const chat_input *in, media_plan *plan,
-                           err_detail *detail)
+static err_code plan_media(preparation *p, err_detail *detail)
 {
+    const engine *e = p->e;
+    gen_request *r = p->r;
+    const chat_input *in = p->in;
+    media_plan *plan = &p->media;
     size_t total = 0;
     for (size_t i = 0; i < in->n_messages; i++) {
-        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
-            total += in->messages[i].parts[p].kind != CHAT_TEXT;
+        for (size_t k = 0; k < in->messages[i].n_parts; k++) {
+            total += in->messages[i].parts[k].kind != CHAT_TEXT;
         }
     }
     if (total == 0) {
@@ -244,13 +246,12 @@ static err_code plan_media(engine *e, gen_request *r, const chat_input *in, medi
         return err_set(detail, ERR_NOMEM, "there is not enough memory for the images of this request");
     }
     const double start = clock_ms();
-    vision_cache *vc = in->params.no_cache ? NULL : e->vision_cache;
     plan->progress.total = (int32_t)total;
     report(&plan->progress);
     for (size_t i = 0; i < in->n_messages; i++) {
-        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
-            const chat_part *part = &in->messages[i].parts[p];
-            err_code err = part->kind == CHAT_TEXT ? ERR_OK : plan_part(e, r, part, vc, plan, detail);
+        for (size_t k = 0; k < in->messages[i].n_parts; k++) {
+            const chat_part *part = &in->messages[i].parts[k];
+            err_code err = part->kind == CHAT_TEXT ? ERR_OK : plan_part(p, part, detail);
             if (err != ERR_OK) {
                 return err;
             }
@@ -265,20 +266,21 @@ static err_code plan_media(engine *e, gen_request *r, const chat_input *in, medi
 /* Bytes that a byte of text takes, at most, on its way through the template and the tokenizer. */
 enum { TEXT_BYTES = 20 };
 
-/* Reserves that for all text of the chat; the caller gives it back. */
-static err_code reserve_text(gen_request *r, const chat_input *in, media_plan *plan, size_t *n,
-                             err_detail *detail)
+/* Reserves that for all text of the chat. */
+static err_code reserve_text(preparation *p, err_detail *detail)
 {
-    const ledger_patience patience = {is_cancelled, &plan->progress};
+    const chat_input *in = p->in;
+    const ledger_patience patience = {is_cancelled, &p->media.progress};
     size_t text = 0;
     for (size_t i = 0; i < in->n_messages; i++) {
-        for (size_t p = 0; p < in->messages[i].n_parts; p++) {
-            text += in->messages[i].parts[p].kind == CHAT_TEXT ? in->messages[i].parts[p].text_len : 0;
+        for (size_t k = 0; k < in->messages[i].n_parts; k++) {
+            text += in->messages[i].parts[k].kind == CHAT_TEXT ? in->messages[i].parts[k].text_len : 0;
         }
     }
-    const size_t held = r->memory.bytes;
-    err_code err = ledger_take(&r->memory, "the text of this request", TEXT_BYTES * text, &patience, detail);
-    *n = r->memory.bytes - held;
+    ledger_hold *memory = &p->r->memory;
+    const size_t held = memory->bytes;
+    err_code err = ledger_take(memory, "the text of this request", TEXT_BYTES * text, &patience, detail);
+    p->text_memory = memory->bytes - held;
     return err;
 }
 
@@ -295,12 +297,32 @@ static size_t decoding_bytes(const gen_request *r, const media_plan *plan)
     return most;
 }
 
-/* Reserves what the request needs until it is answered, and *extra for the decoding of one image
- * after another, in one step: nobody waits for memory with half of it in hand. The prompt is known
- * to fit. */
-static err_code reserve_memory(engine *e, gen_request *r, size_t n_tokens, media_plan *plan, size_t *extra,
-                               err_detail *detail)
+/* The length of the prompt whose placeholders, one for each image or frame, become as many as there
+ * are rows. */
+static size_t expanded_len(const engine *e, const gen_request *r, const token_ids *ids)
 {
+    const model_config *cfg = model_get_config(e->model);
+    size_t n = ids->len + media_rows(r);
+    for (size_t i = 0; i < ids->len && r->n_media; i++) {
+        n -= ids->ids[i] == cfg->image_token_id || ids->ids[i] == cfg->video_token_id;
+    }
+    return n;
+}
+
+/* Reserves what the request needs until it is answered, and what decoding one image after another
+ * takes, in one step: nobody waits for memory with half of it in hand. The context is checked
+ * before, and this before anything is decoded. */
+static err_code reserve_memory(preparation *p, err_detail *detail)
+{
+    const engine *e = p->e;
+    gen_request *r = p->r;
+    media_plan *plan = &p->media;
+    const size_t n_tokens = expanded_len(e, r, &p->ids);
+    err_code err = check_context(e, n_tokens, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    ledger_give(&r->memory, p->text_memory); /* what is left of it is as small as the context */
     const size_t width = model_config_feature_width(model_get_config(e->model)), n_rows = media_rows(r);
     const ledger_patience patience = {is_cancelled, &plan->progress};
     size_t frame = 0;
@@ -310,43 +332,45 @@ static err_code reserve_memory(engine *e, gen_request *r, size_t n_tokens, media
         n += patches_bytes(&r->media[plan->images[i].medium].patches);
     }
     for (size_t i = 0; i < r->n_media; i++) {
-        const patches *p = &r->media[i].patches;
-        const size_t area = r->media[i].features ? 0 : (size_t)p->h * (size_t)p->w;
+        const patches *grid = &r->media[i].patches;
+        const size_t area = r->media[i].features ? 0 : (size_t)grid->h * (size_t)grid->w;
         frame = area > frame ? area : frame;
     }
     r->scratch_bytes = frame ? vit_scratch_bytes(e->vision, frame) : 0;
-    *extra = decoding_bytes(r, plan);
+    plan->extra = decoding_bytes(r, plan);
     return ledger_take(&r->memory, n_rows ? "this request with its images and videos" : "this request",
-                       n + r->scratch_bytes + *extra, &patience, detail);
+                       n + r->scratch_bytes + plan->extra, &patience, detail);
 }
 
 /* Decodes the images, one after another. Their memory is reserved. */
-static err_code decode_images(engine *e, gen_request *r, media_plan *plan, err_detail *detail)
+static err_code decode_images(preparation *p, err_detail *detail)
 {
+    const engine *e = p->e;
+    gen_request *r = p->r;
+    media_plan *plan = &p->media;
     const double start = clock_ms();
     err_code err = ERR_OK;
     for (size_t i = 0; i < plan->n_images && err == ERR_OK; i++) {
         const image_todo *todo = &plan->images[i];
-        patches *p = &r->media[todo->medium].patches;
-        const image_limits limits = limits_of(e);
-        const image_read_job job = job_of(e, todo->part, &limits, &plan->progress);
+        patches *grid = &r->media[todo->medium].patches;
+        const image_read_job job = job_of(p, todo->part);
         image img = {0};
         if (is_cancelled(&plan->progress)) {
             return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
         }
-        err = image_reader_read(&img, &job, &todo->plan, p->w * e->processor.patch_size,
-                                p->h * e->processor.patch_size, detail);
+        err = image_reader_read(&img, &job, &todo->plan, grid->w * e->processor.patch_size,
+                                grid->h * e->processor.patch_size, detail);
         if (err == ERR_OK) {
-            err = patches_alloc(p, detail);
+            err = patches_alloc(grid, detail);
         }
         if (err == ERR_OK) {
-            err = processor_image_fill(p, &e->processor, &img, detail);
+            err = processor_image_fill(grid, &e->processor, &img, detail);
         }
         image_deinit(&img);
-        plan->progress.done++;
-        report(&plan->progress);
+        on_frame_shown(&plan->progress);
         err = at_part(err, todo->part, detail);
     }
+    ledger_give(&r->memory, plan->extra);
     r->media_ms = r->n_media ? plan->ms + clock_ms() - start : 0;
     return err;
 }
@@ -381,23 +405,13 @@ static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
     return n;
 }
 
-/* The length of the prompt whose placeholders, one for each image or frame, become as many as there
- * are rows. */
-static size_t expanded_len(const engine *e, const gen_request *r, const token_ids *ids)
-{
-    const model_config *cfg = model_get_config(e->model);
-    size_t n = ids->len + media_rows(r);
-    for (size_t i = 0; i < ids->len && r->n_media; i++) {
-        n -= ids->ids[i] == cfg->image_token_id || ids->ids[i] == cfg->video_token_id;
-    }
-    return n;
-}
-
 /* One placeholder id per image or frame in `ids` becomes as many as it has embedding rows;
  * r->prompt receives the result and r->embed_rows the indices of the placeholders. */
-static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *ids, err_detail *detail)
+static err_code expand_placeholders(preparation *p, err_detail *detail)
 {
-    const model_config *cfg = model_get_config(e->model);
+    gen_request *r = p->r;
+    const token_ids *ids = &p->ids;
+    const model_config *cfg = model_get_config(p->e->model);
     const size_t n_rows = media_rows(r);
     media_walk walk = {0};
     if (n_rows) {
@@ -438,21 +452,22 @@ static err_code expand_placeholders(engine *e, gen_request *r, const token_ids *
     return ERR_OK;
 }
 
-static err_code assign_positions(engine *e, gen_request *r, err_detail *detail)
+static err_code assign_positions(preparation *p, err_detail *detail)
 {
+    gen_request *r = p->r;
     media_grid images[LIMIT_IMAGES], videos[LIMIT_IMAGES];
     size_t n_images = 0, n_videos = 0;
     for (size_t i = 0; i < r->n_media; i++) {
-        const patches *p = &r->media[i].patches;
+        const patches *shown = &r->media[i].patches;
         media_grid *grid = r->media[i].is_video ? &videos[n_videos++] : &images[n_images++];
-        *grid = (media_grid){p->t, p->h, p->w};
+        *grid = (media_grid){shown->t, shown->h, shown->w};
     }
     r->positions = malloc((r->prompt.len + 1) * sizeof *r->positions);
     if (!r->positions) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
     }
-    return positions_assign(r->positions, &r->rope_delta, model_get_config(e->model), r->prompt.ids,
-                            r->prompt.len, images, n_images, videos, n_videos, e->processor.merge_size,
+    return positions_assign(r->positions, &r->rope_delta, model_get_config(p->e->model), r->prompt.ids,
+                            r->prompt.len, images, n_images, videos, n_videos, p->e->processor.merge_size,
                             detail);
 }
 
@@ -464,18 +479,15 @@ enum { BOUNDARY_GAP = 1024, BOUNDARY_LAST = 3 };
  * messages, and here and there in a long history. Messages are told by the token that begins the
  * invitation to answer, which also begins every message; `history_len` bytes of the text come
  * before it. */
-static err_code find_boundaries(engine *e, gen_request *r, const bytes *text, size_t history_len,
-                                err_detail *detail)
+static err_code find_boundaries(preparation *p, err_detail *detail)
 {
+    gen_request *r = p->r;
     token_ids invitation;
     token_ids_init(&invitation);
     const int32_t n = (int32_t)r->prompt.len;
-    err_code err = tokenizer_encode(model_tokenizer(e->model), &invitation, bytes_str(text) + history_len,
-                                    text->len - history_len, TOKENIZER_SPECIALS, detail);
-    r->boundaries = malloc((r->prompt.len + 1) * sizeof *r->boundaries);
-    if (err == ERR_OK && !r->boundaries) {
-        err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
-    }
+    err_code err =
+        tokenizer_encode(model_tokenizer(p->e->model), &invitation, bytes_str(&p->text) + p->history_len,
+                         p->text.len - p->history_len, TOKENIZER_SPECIALS, detail);
     if (err != ERR_OK || invitation.len == 0 || invitation.len >= r->prompt.len) {
         goto out;
     }
@@ -498,24 +510,34 @@ out:
     return err;
 }
 
-/* A raw prompt may come again as it is: all but its last token is kept. */
-static err_code keep_all_but_one(gen_request *r, err_detail *detail)
+static err_code choose_boundaries(preparation *p, err_detail *detail)
 {
-    r->boundaries = malloc(sizeof *r->boundaries);
+    gen_request *r = p->r;
+    if (!p->e->cache || r->params.no_cache) {
+        return ERR_OK;
+    }
+    r->boundaries = malloc((r->prompt.len + 1) * sizeof *r->boundaries);
     if (!r->boundaries) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
     }
+    if (p->history_len > 0 && p->history_len < p->text.len) {
+        return find_boundaries(p, detail);
+    }
+    /* A raw prompt may come again as it is: all but its last token is kept. */
     if (r->prompt.len > 1) {
         r->boundaries[r->n_boundaries++] = (int32_t)r->prompt.len - 1;
     }
     return ERR_OK;
 }
 
-/* ---- both kinds of prompt ---- */
+/* ---- stages ---- */
 
 /* Checks the context and completes the parameters. */
-static err_code finish_request(engine *e, gen_request *r, const gen_params *params, err_detail *detail)
+static err_code finish_request(preparation *p, err_detail *detail)
 {
+    const engine *e = p->e;
+    gen_request *r = p->r;
+    const gen_params *params = p->params;
     if (r->prompt.len == 0) {
         return err_set(detail, ERR_INVALID, "the prompt is empty");
     }
@@ -539,139 +561,110 @@ static err_code finish_request(engine *e, gen_request *r, const gen_params *para
     return ERR_OK;
 }
 
-/* Between stages that each take a time in proportion to the text. */
-static err_code check_wanted(const prepare_hooks *hooks, err_detail *detail)
+static err_code build_form(preparation *p, err_detail *detail)
 {
-    return hooks && hooks->cancelled && hooks->cancelled(hooks->ctx)
-               ? err_set(detail, ERR_CANCELLED, "cancelled while the prompt was made")
-               : ERR_OK;
+    const prepare_hooks *hooks = p->media.progress.hooks;
+    work_count work = {.cancelled = hooks ? hooks->cancelled : NULL, .ctx = hooks ? hooks->ctx : NULL};
+    return constrain_request(p->e, p->r, p->in, &work, detail);
+}
+
+static err_code render_prompt(preparation *p, err_detail *detail)
+{
+    return prompt_render(&p->text, &p->history_len, model_tokenizer(p->e->model), p->e->template, p->in,
+                         detail);
+}
+
+/* The text, with the videos' frames, as tokens; and what can be told of the answer's reasoning. */
+static err_code encode_prompt(preparation *p, err_detail *detail)
+{
+    gen_request *r = p->r;
+    const tokenizer *tok = model_tokenizer(p->e->model);
+    const bytes *prompt = &p->text;
+    bytes placed;
+    bytes_init(&placed, LIMIT_RENDERED_BYTES);
+    if (r->n_videos) {
+        prompt_place_videos(&placed, p->e, bytes_str(prompt), prompt->len, r->media, r->n_media);
+        prompt = &placed;
+    }
+    err_code err = placed.failed ? err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt")
+                                 : tokenizer_encode(tok, &p->ids, bytes_str(prompt), prompt->len,
+                                                    TOKENIZER_SPECIALS, detail);
+    bytes_deinit(&placed);
+    r->continues = p->in->continues;
+    r->starts_in_thinking = r->continues ? prompt_continues_thinking(p->in)
+                                         : prompt_starts_in_thinking(bytes_str(&p->text), p->text.len);
+    r->may_think = !r->continues && tokenizer_added_id(tok, "<think>") >= 0;
+    if (err == ERR_OK && (r->starts_in_thinking || r->may_think)) {
+        err = tokenizer_encode(tok, &r->think_close, THINK_CLOSING, sizeof THINK_CLOSING - 1,
+                               TOKENIZER_SPECIALS, detail);
+    }
+    return err;
+}
+
+typedef err_code (*stage)(preparation *p, err_detail *detail);
+
+/* Runs one stage after the other, each of which takes a time in proportion to the text or the media,
+ * for as long as the request is wanted. *out: the request, or NULL after an error. */
+static err_code run_stages(gen_request **out, preparation *p, const stage *stages, size_t n,
+                           err_detail *detail)
+{
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < n && err == ERR_OK; i++) {
+        err = stages[i](p, detail);
+        if (err == ERR_OK && is_cancelled(&p->media.progress)) {
+            err = err_set(detail, ERR_CANCELLED, "cancelled while the prompt was made");
+        }
+    }
+    if (err != ERR_OK) {
+        gen_request_free(p->r);
+    }
+    *out = err == ERR_OK ? p->r : NULL;
+    return err;
 }
 
 err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
                         err_detail *detail)
 {
+    static const stage STAGES[] = {build_form,     plan_media,       reserve_text,        render_prompt,
+                                   encode_prompt,  reserve_memory,   expand_placeholders, decode_images,
+                                   finish_request, assign_positions, choose_boundaries};
     *out = NULL;
     if (!e->template) {
         return err_set(detail, ERR_UNSUPPORTED,
                        "%s has no chat template; give one with --chat-template-file or use /v1/completions",
                        e->info.model_name);
     }
-    gen_request *r = gen_request_create();
-    token_ids ids;
-    bytes text, placed; /* as the template wrote it; with the videos' frames */
-    token_ids_init(&ids);
-    bytes_init(&text, LIMIT_RENDERED_BYTES);
-    bytes_init(&placed, LIMIT_RENDERED_BYTES);
-    if (!r) {
+    preparation p = {.e = e,
+                     .r = gen_request_create(),
+                     .in = in,
+                     .params = &in->params,
+                     .media = {.progress = {.hooks = hooks}}};
+    if (!p.r) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
     }
-    media_plan media = {.progress = {.hooks = hooks}};
-    size_t extra = 0, text_memory = 0, n_tokens = 0, history = 0;
-    r->memory.ledger = e->memory;
-    r->scope = e->share_cache ? 0 : in->scope;
-    r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
-    const tokenizer *tok = model_tokenizer(e->model);
-    work_count building = {.cancelled = hooks ? hooks->cancelled : NULL, .ctx = hooks ? hooks->ctx : NULL};
-    err_code err = constrain_request(e, r, in, &building, detail);
-    if (err == ERR_OK) {
-        err = plan_media(e, r, in, &media, detail);
-    }
-    if (err == ERR_OK) {
-        err = check_wanted(hooks, detail);
-    }
-    if (err == ERR_OK) {
-        err = reserve_text(r, in, &media, &text_memory, detail);
-    }
-    if (err == ERR_OK) {
-        err = prompt_render(&text, &history, tok, e->template, in, detail);
-    }
-    if (err == ERR_OK) {
-        err = check_wanted(hooks, detail);
-    }
-    if (err != ERR_OK) {
-        goto out;
-    }
-    const bytes *prompt = &text;
-    if (r->n_videos) {
-        prompt_place_videos(&placed, e, bytes_str(&text), text.len, r->media, r->n_media);
-        prompt = &placed;
-        if (placed.failed) {
-            err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
-            goto out;
-        }
-    }
-    err = tokenizer_encode(tok, &ids, bytes_str(prompt), prompt->len, TOKENIZER_SPECIALS, detail);
-    if (err != ERR_OK) {
-        goto out;
-    }
-    r->continues = in->continues;
-    r->starts_in_thinking =
-        in->continues ? prompt_continues_thinking(in) : prompt_starts_in_thinking(bytes_str(&text), text.len);
-    r->may_think = !in->continues && tokenizer_added_id(tok, "<think>") >= 0;
-    if (r->starts_in_thinking || r->may_think) {
-        err = tokenizer_encode(tok, &r->think_close, THINK_CLOSING, sizeof THINK_CLOSING - 1,
-                               TOKENIZER_SPECIALS, detail);
-    }
-    /* The context is checked before memory is reserved, and that before anything is decoded. */
-    if (err == ERR_OK) {
-        n_tokens = expanded_len(e, r, &ids);
-        err = check_context(e, n_tokens, detail);
-    }
-    ledger_give(&r->memory, text_memory); /* what is left of it is as small as the context */
-    if (err == ERR_OK) {
-        err = reserve_memory(e, r, n_tokens, &media, &extra, detail);
-    }
-    if (err == ERR_OK) {
-        err = expand_placeholders(e, r, &ids, detail);
-    }
-    if (err == ERR_OK) {
-        err = decode_images(e, r, &media, detail);
-        ledger_give(&r->memory, extra);
-    }
-    if (err == ERR_OK) {
-        err = finish_request(e, r, &in->params, detail);
-    }
-    if (err == ERR_OK) {
-        err = assign_positions(e, r, detail);
-    }
-    if (err == ERR_OK) {
-        err = check_wanted(hooks, detail);
-    }
-    if (err == ERR_OK && e->cache && !r->params.no_cache) {
-        err = history > 0 && history < text.len ? find_boundaries(e, r, &text, history, detail) : keep_all_but_one(r, detail);
-    }
-out:
-    bytes_deinit(&text);
-    bytes_deinit(&placed);
-    token_ids_deinit(&ids);
-    if (err != ERR_OK) {
-        gen_request_free(r);
-        r = NULL;
-    }
-    *out = r;
+    token_ids_init(&p.ids);
+    bytes_init(&p.text, LIMIT_RENDERED_BYTES);
+    p.r->memory.ledger = e->memory;
+    p.r->scope = e->share_cache ? 0 : in->scope;
+    p.r->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
+    err_code err = run_stages(out, &p, STAGES, ARRAY_LEN(STAGES), detail);
+    bytes_deinit(&p.text);
+    token_ids_deinit(&p.ids);
     return err;
 }
 
-/* Completes a request whose prompt stands; frees it on failure. */
+/* Completes a request whose prompt stands, unless making it failed with err; frees it then. */
 static err_code finish_raw(engine *e, gen_request **out, gen_request *r, err_code err, uint64_t scope,
                            const gen_params *params, err_detail *detail)
 {
-    r->scope = e->share_cache ? 0 : scope;
-    if (err == ERR_OK) {
-        err = finish_request(e, r, params, detail);
-    }
-    if (err == ERR_OK) {
-        err = assign_positions(e, r, detail);
-    }
-    if (err == ERR_OK && e->cache && !r->params.no_cache) {
-        err = keep_all_but_one(r, detail);
-    }
+    static const stage STAGES[] = {finish_request, assign_positions, choose_boundaries};
+    preparation p = {.e = e, .r = r, .params = params};
     if (err != ERR_OK) {
         gen_request_free(r);
-        r = NULL;
+        return err;
     }
-    *out = r;
-    return err;
+    r->scope = e->share_cache ? 0 : scope;
+    return run_stages(out, &p, STAGES, ARRAY_LEN(STAGES), detail);
 }
 
 err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, size_t len, bool parse_special,

@@ -31,9 +31,8 @@ typedef struct scheduler {
 typedef struct step_plan {
     bool decode;         /* every slot in GEN_PHASE_DECODE takes part */
     int32_t prompt_slot; /* slot whose prompt work is done, or -1 */
-    bool vision;         /* that work is a vision unit, else a prefill chunk of n_tokens */
-    bool go_on;          /* or the rest of the chunk that is under way */
-    int32_t n_tokens;
+    bool vision;         /* that work is a vision unit, else a prefill chunk */
+    int32_t n_tokens;    /* of a new chunk; 0: the rest of the one that is under way */
 } step_plan;
 
 /* chunk: most prompt tokens a step. */
