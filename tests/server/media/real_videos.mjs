@@ -14,7 +14,7 @@ if (/\/tsan\//.test(PROGRAM)) {
     process.exit(77);
 }
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 /** A server of its own with the default model: its process and address. */
 async function serve(...options) {

@@ -19,7 +19,7 @@ if (/\/[at]san\//.test(PROGRAM)) {
     process.exit(77);
 }
 const MIB = 1 << 20;
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 /* The default model makes images small, so that many fit its context and all are decoded; the same
  * with the processor's limits of a released one keeps them at 16 megapixels, which the context does
