@@ -217,6 +217,12 @@ class Model {
     }
 }
 
+/** Until the page knows where its chats are kept: before, it has none. */
+async function begun(page) {
+    await page.locator('chat-composer textarea').waitFor();
+    await page.waitForFunction(() => document.querySelector('parley-app').chat.history.available);
+}
+
 async function startServer(history) {
     const folder = mkdtempSync(join(tmpdir(), 'parley-places-'));
     const child = spawn(program, ['--ui-dir', join(root, 'web'), ...(history ? ['--history', join(folder, 'chats')] : [])]);
@@ -247,7 +253,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
         await second.page.goto(server.url);
     }
     const pages = [first.page, second.page];
-    for (const page of pages) await page.locator('chat-composer textarea').waitFor();
+    for (const page of pages) await begun(page);
     const model = new Model();
     const roll = dice(seed);
     const waiting = new Map();
@@ -320,7 +326,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
             return result && { ...result, place };
         }
         await page.reload();
-        await page.locator('chat-composer textarea').waitFor();
+        await begun(page);
         return null;
     };
 
