@@ -708,7 +708,7 @@ test('a tool call is shown with what it asked, what came of it, and goes along l
     assert.match(await tool.innerText(), /city\s+Ulm\s+days\s+2[\s\S]+degrees/);
     const again = await page.evaluate(async () => {
         const load = (name) => import(new URL(`js/${name}.js`, document.baseURI).href);
-        const [{ fromJson, toJson }, { toMarkdown }] = await Promise.all(['transfer', 'store'].map(load));
+        const [{ fromJson, toJson }, { toMarkdown }] = await Promise.all(['state/transfer', 'state/store'].map(load));
         const { current } = document.querySelector('parley-app').chat;
         const [read] = fromJson(await toJson([current]));
         return [Object.values(read.messages)[1].tools, Object.values(current.messages)[1].tools, toMarkdown(current)];

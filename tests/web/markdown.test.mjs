@@ -143,7 +143,7 @@ test('515 naughty strings: nothing runs, a question is shown, kept, exported and
     const wrong = await page.evaluate(async (strings) => {
         const base = document.baseURI;
         const load = (name) => import(new URL(`js/${name}.js`, base).href);
-        const [{ addMessage, newConversation }, { History }, { fromJson, toJson }] = await Promise.all(['store', 'history', 'transfer'].map(load));
+        const [{ addMessage, newConversation }, { History }, { fromJson, toJson }] = await Promise.all(['state/store', 'state/history', 'state/transfer'].map(load));
         const { chat } = document.querySelector('parley-app');
         const conversation = newConversation();
         for (const text of strings) {
