@@ -11,6 +11,7 @@
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !stuck    stall after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
+ *     !stallprep stall there, until that file exists
  *
  * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
  * it, and as damaged with a file "corrupt"; it goes on as long as there is a file "slow". With a
@@ -111,6 +112,14 @@ static err_code check_image(const chat_part *p, err_detail *d)
     return ERR_OK;
 }
 
+/* Says nothing and hears of nothing until a file exists. */
+static void stall(void)
+{
+    for (const char *until = getenv("FAKE_STUCK_UNTIL"); until && access(until, F_OK) != 0;) {
+        sleep_ms(5);
+    }
+}
+
 static err_code wait_in_prepare(const prepare_hooks *hooks, err_detail *d)
 {
     for (int i = 0; i < 50; i++) {
@@ -196,6 +205,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         if (err != ERR_OK) {
             return err;
         }
+    }
+    if (strstr(said, "!stallprep")) {
+        stall();
     }
     gen_request *r = calloc(1, sizeof *r);
     bytes text;
@@ -333,9 +345,9 @@ static bool step(engine *e, gen_request *r)
             send_progress(e, r, GEN_PHASE_PREFILL, 128, 128);
         }
     }
-    for (const char *until = getenv("FAKE_STUCK_UNTIL"); r->sticks && r->done > 4;) {
-        r->sticks = until && access(until, F_OK) != 0;
-        sleep_ms(5);
+    if (r->sticks && r->done > 4) {
+        stall();
+        r->sticks = false;
     }
     size_t limit = r->len < (size_t)r->info.max_tokens ? r->len : (size_t)r->info.max_tokens;
     bool failed = r->fails && r->done > 4;

@@ -122,6 +122,35 @@ test('names, deletions and their undo show in both tabs; a deleted chat comes ba
     await done();
 });
 
+test('a deletion is taken back also where another tab finished it', async () => {
+    const { a, b, done } = await twoTabs();
+    await send(a, 'say one');
+    await lastAnswer(a);
+    await until(async () => (await titles(b)).length === 1, 'the chat there');
+    await openFirst(b);
+    await a.evaluate(() => {
+        const { chat } = document.querySelector('parley-app');
+        const { history } = chat;
+        const held = new Promise((resolve) => (window.goOn = resolve));
+        history.remove = (conversation) => held.then(() => Object.getPrototypeOf(history).remove.call(history, conversation));
+        chat.addEventListener('notice', ({ detail }) => (window.undo ??= detail.undo));
+        window.removal = chat.remove(chat.current.id);
+    });
+    await send(b, 'say two');
+    await lastAnswer(b);
+    await a.evaluate(() => (window.goOn(), window.removal));
+    await a.getByText('stays: it was written to elsewhere').waitFor();
+    await b.evaluate(() => { const { chat } = document.querySelector('parley-app'); return chat.remove(chat.current.id); });
+    await until(async () => (await titles(a)).length === 0, 'the chat to go');
+    await a.evaluate(() => window.undo());
+    for (const page of [a, b]) {
+        await until(async () => (await titles(page)).join() === 'say one', 'the chat to come back');
+        await openFirst(page);
+        assert.deepEqual(await questions(page), ['say one', 'say two']);
+    }
+    await done();
+});
+
 test('drafts of one tab do not take those of another away', async () => {
     const { a, b, context, done } = await twoTabs();
     for (const words of ['say one', 'say two']) {

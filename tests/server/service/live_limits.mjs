@@ -143,6 +143,34 @@ test('a computation that stalls', async () => {
     rmSync(folder, { recursive: true });
 });
 
+test('a preparation that stalls', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-stuck-'));
+    const until = join(folder, 'goes-on');
+    const server = await startServer(['--step-timeout', '1'], { FAKE_STUCK_UNTIL: until });
+    await server.ready();
+    const watcher = await Socket.open(server, { protocols: 'parley.v1' });
+    const stuck = Array.from({ length: 4 }, (_, i) => chat(server, `!stallprep ${i}`)); // more than there are turns
+    assert.ok(await watcher.wait((m) => m.type === 'server.status' && m.state === 'stalled', 20000));
+    const health = await request(server, { path: '/health' });
+    assert.equal(health.status, 503);
+    assert.match(health.text, /The preparation of requests stalls/);
+    const { state, preparation } = (await request(server, { path: '/v1/status' })).json();
+    assert.deepEqual([state, preparation.stalled], ['stalled', true]);
+    assert.ok(preparation.silent_ms > 1000 && preparation.oldest_ms >= preparation.silent_ms, JSON.stringify(preparation));
+    const refused = await chat(server, 'ping');
+    assert.deepEqual([refused.status, refused.json().error.code], [503, 'preparation_stalled']);
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+
+    writeFileSync(until, '');
+    for (const reply of await Promise.all(stuck)) assert.equal(reply.status, 200, reply.text);
+    await eventually(async () => (await request(server, { path: '/health' })).status, 200, 30000);
+    assert.ok(await watcher.wait((m) => m.type === 'server.status' && m.state !== 'stalled', 20000));
+    assert.equal((await chat(server, 'ping')).status, 200);
+    watcher.destroy();
+    assert.equal(await server.stop(), 0);
+    rmSync(folder, { recursive: true });
+});
+
 test('how much a request may hold', async () => {
     const server = await startServer(['--max-message', '30000', '--max-images', '2']);
     await server.ready();

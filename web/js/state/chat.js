@@ -258,6 +258,7 @@ export class Chat extends EventTarget {
             undo: async () => {
                 await done.catch(() => {});
                 this.removed.delete(conversation);
+                this.history.known.delete(conversation); // whole, whoever deleted it meanwhile
                 await this.#save(conversation);
             },
             lastsMs: UNDO_MS,
