@@ -27,7 +27,7 @@ test('the routes of the file are those of the router', () => {
 
 test('the fields of the file are those that the code reads', () => {
     /* Fields by name, those of the table in request_read_sampling, and what Messages share with a chat. */
-    const READS = [/\b(?:json_get|present|request_\w+)\([^;]*?\broot,\s*"(\w+)"/g, /^\s*\{?\{&p->\w+, "(\w+)",/gm];
+    const READS = [/\b(?:json_get|present|request_\w+)\([^;]*?\broot,\s*"(\w+)"/g, /\{&p->\w+, "(\w+)",/g];
     const fieldsOf = (file) => {
         const source = read(`server/${file}`);
         const same = /\bSAME\[\] = \{([^}]*)\}/.exec(source)?.[1].match(/\w+/g) ?? [];
@@ -55,7 +55,7 @@ test('the fields of the file are those that the code reads', () => {
             for (const field of fieldsOf(file)) assert.ok(elsewhere[body].includes(field) || names(body).includes(field), `${body} lacks ${field} of ${file}`);
         }
     }
-    for (const [file, n] of [['request_fields.c', 13], ['api_request.c', 9], ['thinking_fields.c', 2], ['dialects/responses_request.c', 15], ['dialects/messages_request.c', 15]]) {
+    for (const [file, n] of [['request_fields.c', 12], ['api_request.c', 9], ['thinking_fields.c', 2], ['dialects/responses_request.c', 15], ['dialects/messages_request.c', 15]]) {
         assert.ok(fieldsOf(`protocol/${file}`).size >= n, `the fields of ${file} were found: ${[...fieldsOf(`protocol/${file}`)]}`);
     }
     const others = [...read('server/protocol/other_fields.c').matchAll(/^ {4}\{"(\w+)", ([^,]+),/gm)];
