@@ -57,6 +57,7 @@ static void set_text(err_detail *d, const char *param, const char *name, const c
     copy_text(d->param, sizeof d->param, param);
     copy_text(d->name, sizeof d->name, name);
     copy_text(d->text, sizeof d->text, text);
+    d->amount = d->limit = 0;
 }
 
 err_code err_set(err_detail *d, err_code code, const char *format, ...)
@@ -79,6 +80,15 @@ err_code err_set_param(err_detail *d, err_code code, const char *param, const ch
         set_text(d, param ? param : "", name ? name : "", format, args);
     }
     va_end(args);
+    return code;
+}
+
+err_code err_set_numbers(err_detail *d, err_code code, int64_t amount, int64_t limit)
+{
+    if (d) {
+        d->amount = amount;
+        d->limit = limit;
+    }
     return code;
 }
 

@@ -9,6 +9,8 @@
 #ifndef PARLEY_BASE_ERR_H
 #define PARLEY_BASE_ERR_H
 
+#include <stdint.h>
+
 #include "base/compiler.h"
 
 typedef enum err_code {
@@ -34,14 +36,19 @@ typedef struct err_detail {
     char text[ERR_TEXT_MAX];   /* a sentence for a person; "" when no error was set */
     char param[ERR_PARAM_MAX]; /* the request field that is wrong ("messages[0].content"), or "" */
     char name[ERR_NAME_MAX];   /* stable machine-readable name ("image_too_large"), or "" */
+    int64_t amount, limit;     /* the two numbers of an exceeded limit; 0 where they are not set */
 } err_detail;
 
-/* Fills `d` (may be NULL) with the formatted text, clears param and name, and returns `code`. */
+/* Fills `d` (may be NULL) with the formatted text, clears the rest, and returns `code`. */
 err_code err_set(err_detail *d, err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* As err_set, and also names the request field and the machine-readable error name (NULL = ""). */
 err_code err_set_param(err_detail *d, err_code code, const char *param, const char *name, const char *format,
                        ...) PRINTF_LIKE(5, 6);
+
+/* Adds how much there was, and how much there may be, to the error that `d` (may be NULL) holds;
+ * returns `code`. */
+err_code err_set_numbers(err_detail *d, err_code code, int64_t amount, int64_t limit);
 
 /* Puts "PREFIX: " in front of the text of `d` (may be NULL), cut at ERR_TEXT_MAX; returns
  * `code`. */

@@ -29,6 +29,7 @@ enum {
 
 struct json_doc {
     cJSON *root;
+    bool failed; /* while it was built: no memory */
 };
 
 /* ---- the strict pass ---- */
@@ -397,7 +398,8 @@ static err_code index_objects(cJSON *root, err_detail *detail)
     cJSON *stack[CJSON_DEPTH_MAX];
     size_t depth = 0;
     for (cJSON *v = root; v; v = next_item(v, stack, &depth)) {
-        if (cJSON_IsObject(v) && !index_object(v)) {
+        /* What is shared with another document has its index there. */
+        if (cJSON_IsObject(v) && !v->valuestring && !index_object(v)) {
             return err_set(detail, ERR_NOMEM, "no memory to read JSON");
         }
     }
@@ -514,6 +516,69 @@ void json_free(json_doc *doc)
 const json *json_root(const json_doc *doc)
 {
     return doc->root;
+}
+
+/* ---- building ---- */
+
+json_doc *json_build(json **root, json_type type)
+{
+    json_doc *doc = calloc(1, sizeof *doc);
+    *root = !doc ? NULL : type == JSON_ARRAY ? cJSON_CreateArray() : cJSON_CreateObject();
+    if (!*root) {
+        free(doc);
+        return NULL;
+    }
+    doc->root = *root;
+    return doc;
+}
+
+/* Takes over item; returns it, or NULL if there is no memory. */
+static json *add(json_doc *doc, json *to, const char *key, json *item)
+{
+    if (item && to && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item))) {
+        return item;
+    }
+    cJSON_Delete(item);
+    if (doc) {
+        doc->failed = true;
+    }
+    return NULL;
+}
+
+json *json_add_object(json_doc *doc, json *to, const char *key)
+{
+    return add(doc, to, key, cJSON_CreateObject());
+}
+
+json *json_add_array(json_doc *doc, json *to, const char *key)
+{
+    return add(doc, to, key, cJSON_CreateArray());
+}
+
+void json_add_shared(json_doc *doc, json *to, const char *key, const json *v)
+{
+    bool ok = doc && !doc->failed && to;
+    if (!v || !ok) {
+        return;
+    }
+    json *item = (json *)(uintptr_t)v; /* cJSON copies the item's head and reads its children only */
+    ok = key ? cJSON_AddItemReferenceToObject(to, key, item) : cJSON_AddItemReferenceToArray(to, item);
+    doc->failed = !ok;
+}
+
+void json_add_string(json_doc *doc, json *to, const char *key, const char *text)
+{
+    add(doc, to, key, cJSON_CreateString(text));
+}
+
+void json_add_bool(json_doc *doc, json *to, const char *key, bool value)
+{
+    add(doc, to, key, cJSON_CreateBool(value));
+}
+
+bool json_finish(json_doc *doc)
+{
+    return doc && !doc->failed && index_objects(doc->root, NULL) == ERR_OK;
 }
 
 /* ---- values ---- */

@@ -1,4 +1,5 @@
-/* json: reading JSON (cJSON behind it). One thread at a time per document.
+/* json: reading JSON and putting values together anew (cJSON behind it). One thread at a time per
+ * document.
  *
  *     json_doc *doc; err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, &detail);
  *     const json *m = json_get(json_root(doc), "messages");
@@ -57,6 +58,22 @@ bool json_int(const json *v, int64_t min, int64_t max, int64_t *out);
 /* The number as it was written in the text ("1", "1.0", "1e5"), so that 1 and 1.0 stay different
  * and large integers keep every digit; NULL if v is not a number. Owned by the document. */
 const char *json_number_text(const json *v);
+
+/* Building a document in memory, without writing its text first. The adders take an object with
+ * key, or an array with key NULL; they do nothing once memory is short, which json_finish tells. */
+
+/* An empty JSON_ARRAY or JSON_OBJECT, *root inside it; both NULL without memory. The caller frees
+ * it. */
+json_doc *json_build(json **root, json_type type);
+/* Adds an empty object or array and returns it, NULL without memory. */
+json *json_add_object(json_doc *doc, json *to, const char *key);
+json *json_add_array(json_doc *doc, json *to, const char *key);
+/* Adds v, which stays where it is and must outlive doc; NULL adds nothing. */
+void json_add_shared(json_doc *doc, json *to, const char *key, const json *v);
+void json_add_string(json_doc *doc, json *to, const char *key, const char *text);
+void json_add_bool(json_doc *doc, json *to, const char *key, bool value);
+/* Ends the building; false if memory was short (doc NULL included). */
+MUST_CHECK bool json_finish(json_doc *doc);
 
 /* Appends v as compact JSON ({"a":1,"b":[true]}). */
 void json_write(bytes *out, const json *v);

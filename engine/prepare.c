@@ -172,13 +172,14 @@ static size_t media_rows(const gen_request *r)
 
 static err_code check_context(const engine *e, size_t n_tokens, err_detail *detail)
 {
-    return n_tokens < (size_t)e->info.n_ctx
-               ? ERR_OK
-               : err_set_param(
-                     detail, ERR_CONTEXT, "messages", "context_length_exceeded",
-                     "the prompt has %zu tokens; the context holds %d (--ctx-size) and needs room for the "
-                     "answer: shorten the conversation",
-                     n_tokens, e->info.n_ctx);
+    if (n_tokens < (size_t)e->info.n_ctx) {
+        return ERR_OK;
+    }
+    err_set_param(detail, ERR_CONTEXT, "messages", "context_length_exceeded",
+                  "the prompt has %zu tokens; the context holds %d (--ctx-size) and needs room for the "
+                  "answer: shorten the conversation",
+                  n_tokens, e->info.n_ctx);
+    return err_set_numbers(detail, ERR_CONTEXT, (int64_t)n_tokens, e->info.n_ctx);
 }
 
 /* A video's grid is known: refuses it before memory is taken if the media alone are more than the

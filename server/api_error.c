@@ -1,9 +1,7 @@
 #include "server/api_error.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *type_of_status(int status)
@@ -48,23 +46,6 @@ void api_error_set(api_error *e, int status, const char *code, const char *param
     }
 }
 
-/* The engine's sentence holds the prompt's length and the context's, in this order. */
-static void read_context_numbers(api_error *e)
-{
-    int32_t *targets[2] = {&e->n_prompt_tokens, &e->n_ctx};
-    size_t n = 0;
-    for (const char *p = e->message; *p && n < 2;) {
-        if (isdigit((unsigned char)*p)) {
-            char *end;
-            long value = strtol(p, &end, 10);
-            *targets[n++] = value > 0 && value < INT32_MAX ? (int32_t)value : 0;
-            p = end;
-        } else {
-            p++;
-        }
-    }
-}
-
 /* Limits of the whole request, not of one of its fields. */
 static bool is_too_large(const char *name)
 {
@@ -89,7 +70,8 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
     case ERR_CONTEXT:
         api_error_set(e, 400, "context_length_exceeded", param, "%s", text);
         e->type = "exceed_context_size_error";
-        read_context_numbers(e);
+        e->n_prompt_tokens = d ? d->amount : 0;
+        e->n_ctx = d ? d->limit : 0;
         return;
     case ERR_BUSY:
         if (strcmp(name, "memory_busy") == 0) {
@@ -138,7 +120,8 @@ void api_error_write(bytes *out, const api_error *e, const char *extra_members)
     bytes_append_str(out, ",\"code\":");
     write_nullable(out, e->code);
     if (e->n_ctx) {
-        bytes_printf(out, ",\"n_prompt_tokens\":%d,\"n_ctx\":%d", e->n_prompt_tokens, e->n_ctx);
+        bytes_printf(out, ",\"n_prompt_tokens\":%lld,\"n_ctx\":%lld", (long long)e->n_prompt_tokens,
+                     (long long)e->n_ctx);
     }
     bytes_append_str(out, extra_members ? extra_members : "");
     bytes_append_char(out, '}');

@@ -2,7 +2,7 @@
  * status. Any thread.
  *
  *     api_error e; api_error_from(&e, err, &detail);
- *     bytes_append_str(&out, "{\"error\":"); api_error_write(&out, &e, NULL);
+ *     api_error_write_body(&out, &e);
  */
 #ifndef PARLEY_SERVER_API_ERROR_H
 #define PARLEY_SERVER_API_ERROR_H
@@ -20,7 +20,7 @@ typedef struct api_error {
     char param[ERR_PARAM_MAX]; /* "" is written as null */
     char message[ERR_TEXT_MAX];
     int retry_after_s;              /* 0: no Retry-After */
-    int32_t n_prompt_tokens, n_ctx; /* with context_length_exceeded, else 0 */
+    int64_t n_prompt_tokens, n_ctx; /* with context_length_exceeded, else 0 */
 } api_error;
 
 /* From a failed call below the server. Internal and I/O errors get a fixed text, so that nothing

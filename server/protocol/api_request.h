@@ -18,6 +18,7 @@
 #include "server/protocol/response_store.h"
 
 typedef struct api_request {
+    first_error error; /* of the body; the readers below and of the dialects do nothing behind it */
     chat_input *in;
     reply_options reply;
     file_store *files; /* set before parsing: the store of uploaded files, NULL: none; and their owner */
@@ -31,22 +32,26 @@ typedef struct api_request {
     size_t n_docs, cap_docs;
 } api_request;
 
+/* An empty request; deinit frees what it owns, also after a failed parse. */
 void api_request_init(api_request *r);
-void api_request_deinit(api_request *r); /* also after a failed parse */
+void api_request_deinit(api_request *r);
 
-/* Keeps a document alive as long as the request; false if out of memory (doc
- * is then freed). */
-MUST_CHECK bool api_request_keep(api_request *r, json_doc *doc);
-/* Parses the JSON text of a tool call's arguments to an object that lives as long as the
- * request. */
-MUST_CHECK err_code api_request_arguments(api_request *r, const json **out, const json *value,
-                                          const char *path, err_detail *d);
-/* The fields common to all generating requests: stream and its options, n, model, sampling,
- * length. */
-MUST_CHECK err_code api_request_generation(api_request *r, const json *root, const engine_info *info,
-                                           err_detail *d);
-/* Creates r->in and parses the body into it; *root is the body's object. */
+/* Creates r->in, parses the body into it and sets r->error to what this returns; *root is the
+ * body's object, NULL after an error. Parsing errors, and ERR_INVALID for another value. */
 MUST_CHECK err_code api_request_open(api_request *r, const json **root, const char *text, size_t len,
                                      err_detail *d);
+
+/* Keeps a document (NULL: no memory) as long as the request lives and returns its root; NULL after
+ * an error, doc is then freed. The second ends the building of one. */
+const json *api_request_keep(api_request *r, json_doc *doc);
+const json *api_request_keep_built(api_request *r, json_doc *doc);
+
+/* The fields common to all generating requests: stream and its options, n, model, sampling,
+ * length. */
+void api_request_generation(api_request *r, const json *root, const engine_info *info);
+/* The name of the model asked for. */
+void api_request_model(api_request *r, const json *root);
+/* top_logprobs of a request that asks for logprobs or not; the error says what it needs. */
+void api_request_top_logprobs(api_request *r, const json *root, const char *needs);
 
 #endif

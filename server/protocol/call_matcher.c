@@ -2,11 +2,10 @@
 
 #include <string.h>
 
-err_code call_matcher_init(call_matcher *l, chat_input *in, size_t n_messages, err_detail *d)
+void call_matcher_init(call_matcher *l, first_error *e, chat_input *in, size_t n_messages)
 {
-    *l = (call_matcher){.in = in, .n_order = n_messages};
-    l->order = arena_calloc(in->arena, n_messages + 1, sizeof *l->order);
-    return l->order ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for this request");
+    *l = (call_matcher){.error = e, .in = in, .n_order = n_messages};
+    l->order = request_calloc(e, in->arena, n_messages + 1, sizeof *l->order);
 }
 
 /* The call with this id that was made last; l->n if there is none. */
@@ -20,19 +19,18 @@ static size_t find(const call_matcher *l, const char *id)
     return l->n;
 }
 
-err_code call_matcher_call(call_matcher *l, const char *id, const char *path, err_detail *d)
+void call_matcher_call(call_matcher *l, const char *id, const char *path)
 {
     size_t same = id ? find(l, id) : l->n;
     if (same < l->n && !l->calls[same].answered) {
-        return err_set_param(d, ERR_INVALID, path, "invalid_value",
-                             "%s: an earlier call has the id %s and no result yet; ids must differ", path,
-                             id);
+        request_fail(l->error, ERR_INVALID, path, "invalid_value",
+                     "%s: an earlier call has the id %s and no result yet; ids must differ", path, id);
     }
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 16;
-        matched_call *calls = arena_calloc(l->in->arena, cap, sizeof *calls);
+        matched_call *calls = request_calloc(l->error, l->in->arena, cap, sizeof *calls);
         if (!calls) {
-            return err_set(d, ERR_NOMEM, "no memory for this request");
+            return;
         }
         if (l->n) {
             memcpy(calls, l->calls, l->n * sizeof *calls);
@@ -41,34 +39,32 @@ err_code call_matcher_call(call_matcher *l, const char *id, const char *path, er
         l->cap = cap;
     }
     l->calls[l->n++] = (matched_call){.id = id};
-    return ERR_OK;
 }
 
-err_code call_matcher_result(call_matcher *l, const char *id, size_t message, const char *path, err_detail *d)
+void call_matcher_result(call_matcher *l, const char *id, size_t message, const char *path)
 {
     while (l->first_open < l->n && l->calls[l->first_open].answered) {
         l->first_open++;
     }
     size_t call = id ? find(l, id) : l->first_open;
     if (l->n == 0) {
-        return err_set_param(d, ERR_INVALID, path, "invalid_value",
-                             "%s: a result of a tool, but no call comes before it", path);
+        request_fail(l->error, ERR_INVALID, path, "invalid_value",
+                     "%s: a result of a tool, but no call comes before it", path);
+    } else if (call == l->n && id) {
+        request_fail(l->error, ERR_INVALID, path, "invalid_value", "%s: no call before it has the id %s",
+                     path, id);
+    } else if (call == l->n) {
+        request_fail(l->error, ERR_INVALID, path, "invalid_value",
+                     "%s: every call before it has its result already", path);
+    } else if (l->calls[call].answered) {
+        request_fail(l->error, ERR_INVALID, path, "invalid_value", "%s: the call %s has its result already",
+                     path, id);
+    } else {
+        l->calls[call].answered = true;
+        if (message < l->n_order) {
+            l->order[message] = call;
+        }
     }
-    if (call == l->n) {
-        return err_set_param(d, ERR_INVALID, path, "invalid_value",
-                             id ? "%s: no call before it has the id %s"
-                                : "%s: every call before it has its result already%s",
-                             path, id ? id : "");
-    }
-    if (l->calls[call].answered) {
-        return err_set_param(d, ERR_INVALID, path, "invalid_value", "%s: the call %s has its result already",
-                             path, id);
-    }
-    l->calls[call].answered = true;
-    if (message < l->n_order) {
-        l->order[message] = call;
-    }
-    return ERR_OK;
 }
 
 void call_matcher_sort(call_matcher *l)

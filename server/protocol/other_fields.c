@@ -67,35 +67,26 @@ static bool has_words(const other_field *f, const json *v)
     return true;
 }
 
-static err_code check(const other_field *f, const json *v, err_detail *d)
+static void check(first_error *e, const other_field *f, const json *v)
 {
     const bool is_nothing =
         json_is(v, JSON_BOOL) ? !json_is_true(v) : json_is(v, JSON_ARRAY) && json_len(v) == 0;
     if (f->refusal && !is_nothing) {
-        return err_set_param(d, ERR_UNSUPPORTED, f->name, "not_supported", "%s is not supported: %s", f->name,
-                             f->refusal);
+        request_fail(e, ERR_UNSUPPORTED, f->name, "not_supported", "%s is not supported: %s", f->name,
+                     f->refusal);
+    } else if (!json_is(v, f->type) && !f->refusal) {
+        request_fail(e, ERR_INVALID, f->name, "invalid_type", "%s must be %s", f->name, TYPES[f->type]);
+    } else if (!has_words(f, v)) {
+        request_fail(e, ERR_INVALID, f->name, "invalid_value", "%s may be: %s", f->name, f->words);
     }
-    if (!json_is(v, f->type) && !f->refusal) {
-        return err_set_param(d, ERR_INVALID, f->name, "invalid_type", "%s must be %s", f->name,
-                             TYPES[f->type]);
-    }
-    if (!has_words(f, v)) {
-        return err_set_param(d, ERR_INVALID, f->name, "invalid_value", "%s may be: %s", f->name, f->words);
-    }
-    return ERR_OK;
 }
 
-err_code other_fields_check(const json *root, other_protocol protocol, err_detail *d)
+void other_fields_check(first_error *e, const json *root, other_protocol protocol)
 {
     for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
         const json *v = json_get(root, FIELDS[i].name);
-        if (json_typeof(v) == JSON_NULL || !(FIELDS[i].protocols & 1U << protocol)) {
-            continue;
-        }
-        err_code err = check(&FIELDS[i], v, d);
-        if (err != ERR_OK) {
-            return err;
+        if (json_typeof(v) != JSON_NULL && (FIELDS[i].protocols & 1U << protocol)) {
+            check(e, &FIELDS[i], v);
         }
     }
-    return ERR_OK;
 }

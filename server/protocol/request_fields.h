@@ -1,11 +1,11 @@
 /* request_fields: reads the fields that all generating protocols share and checks their ranges.
  * Prep threads.
  *
- *     err = request_read_sampling(in, root, info, &detail);
- *     err = request_read_stop(&reply, root, &detail);
+ *     request_read_sampling(&e, in, root, info);
+ *     request_read_stop(&e, &reply, root);
  *
  * A missing or null field leaves the value as it was; a wrong type or range is ERR_INVALID naming
- * the field.
+ * the field. After an error no field is read (see first_error).
  */
 #ifndef PARLEY_SERVER_PROTOCOL_REQUEST_FIELDS_H
 #define PARLEY_SERVER_PROTOCOL_REQUEST_FIELDS_H
@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "engine/chat.h"
 #include "engine/engine.h"
+#include "server/protocol/first_error.h"
 #include "server/protocol/output/tool_set.h"
 
 enum {
@@ -59,37 +60,24 @@ typedef struct reply_options {
     char *tools_text, *tool_choice_text; /* JSON as it was sent, owned, echoed by Responses; NULL: not sent */
 } reply_options;
 
+/* Empty options; deinit frees what they own and empties them. */
 void reply_options_init(reply_options *o);
 void reply_options_deinit(reply_options *o);
 
-/* Writes the name of a field for errors ("messages[0].content"), cut at ERR_PARAM_MAX. */
-void request_path(char out[ERR_PARAM_MAX], const char *format, ...) PRINTF_LIKE(2, 3);
-
-MUST_CHECK err_code request_number(double *out, const json *root, const char *name, double min, double max,
-                                   err_detail *d);
-MUST_CHECK err_code request_int(int64_t *out, const json *root, const char *name, int64_t min, int64_t max,
-                                err_detail *d);
-MUST_CHECK err_code request_bool(bool *out, const json *root, const char *name, err_detail *d);
+/* A number from min to max. */
+void request_number(first_error *e, double *out, const json *root, const char *name, double min, double max);
+/* A whole number from min to max. */
+void request_int(first_error *e, int64_t *out, const json *root, const char *name, int64_t min, int64_t max);
+void request_bool(first_error *e, bool *out, const json *root, const char *name);
 /* *out points into the document; NULL stays NULL when missing. At most max_bytes long. */
-MUST_CHECK err_code request_string(const char **out, const json *root, const char *name, size_t max_bytes,
-                                   err_detail *d);
+void request_string(first_error *e, const char **out, const json *root, const char *name, size_t max_bytes);
+/* The member, if it is given; NULL for null and for anything but an object, which is an error. */
+const json *request_object(first_error *e, const json *root, const char *name);
 
 /* temperature, top_p, top_k, min_p, penalties, seed, logit_bias, mtp, cache_prompt. info may be
  * NULL (no vocabulary check). */
-MUST_CHECK err_code request_read_sampling(chat_input *in, const json *root, const engine_info *info,
-                                          err_detail *d);
-MUST_CHECK err_code request_read_stop(reply_options *o, const json *root, err_detail *d);
-
-/* continue_final_message (assistant prefill), after in->messages are read: the last must then be an
- * assistant message without calls. */
-MUST_CHECK err_code request_read_continue(chat_input *in, const json *root, err_detail *d);
-
-/* chat_template_kwargs, enable_thinking, reasoning_budget and the given effort ("none" turns
- * thinking off, the others on, the lower ones with a budget; NULL: not given) into
- * in->template_kwargs and in->params. standard: defaults of the template variables, or NULL. *doc
- * is a document that the caller frees after in; NULL if none was needed. */
-MUST_CHECK err_code request_read_thinking(chat_input *in, json_doc **doc, const json *root,
-                                          const json *standard, const char *effort, const char *effort_param,
-                                          err_detail *d);
+void request_read_sampling(first_error *e, chat_input *in, const json *root, const engine_info *info);
+/* stop: a string or a list. */
+void request_read_stop(first_error *e, reply_options *o, const json *root);
 
 #endif

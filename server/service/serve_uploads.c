@@ -57,16 +57,12 @@ static err_code read_facts(const json *root, uint64_t scope, uint64_t max_bytes,
 {
     const char *name = "", *purpose = "vision", *digest = NULL;
     int64_t n = -1;
-    err_code err = request_string(&name, root, "filename", FILE_NAME_MAX - 1, d);
-    if (err == ERR_OK) {
-        err = request_string(&purpose, root, "purpose", FILE_PURPOSE_MAX - 1, d);
-    }
-    if (err == ERR_OK) {
-        err = request_string(&digest, root, "sha256", 2 * HASH_BYTES, d);
-    }
-    if (err == ERR_OK) {
-        err = request_int(&n, root, "bytes", 1, INT64_MAX / 4, d);
-    }
+    first_error e = {.detail = d};
+    request_string(&e, &name, root, "filename", FILE_NAME_MAX - 1);
+    request_string(&e, &purpose, root, "purpose", FILE_PURPOSE_MAX - 1);
+    request_string(&e, &digest, root, "sha256", 2 * HASH_BYTES);
+    request_int(&e, &n, root, "bytes", 1, INT64_MAX / 4);
+    err_code err = e.code;
     if (err == ERR_OK && n < 1) {
         err = err_set_param(d, ERR_INVALID, "bytes", "missing_field", "bytes must say how long the file is");
     }
@@ -148,7 +144,9 @@ static err_code on_complete(serve *s, conn *c, upload *up, const json *root, err
     if (json_str(json_get(root, "md5"), NULL)) {
         return err_set_param(d, ERR_UNSUPPORTED, "md5", "not_supported", "md5 is not checked; send sha256");
     }
-    err_code err = request_string(&digest, root, "sha256", 2 * HASH_BYTES, d);
+    first_error e = {.detail = d};
+    request_string(&e, &digest, root, "sha256", 2 * HASH_BYTES);
+    err_code err = e.code;
     if (err == ERR_OK && digest && !hash_parse_hex(up->hash, digest)) {
         err =
             err_set_param(d, ERR_INVALID, "sha256", "invalid_value", "sha256 must be 64 hexadecimal digits");

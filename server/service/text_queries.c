@@ -37,20 +37,17 @@ static void write_pieces(bytes *out, const engine *e, const char *ids)
     }
 }
 
-static err_code tokenize(bytes *out, const json *root, const engine *e, err_detail *d)
+static err_code tokenize(bytes *out, const json *root, api_request *r, const engine *e, err_detail *d)
 {
     const char *content = NULL;
     bool parse_special = true, with_pieces = false;
-    err_code err = request_string(&content, root, "content", LIMIT_BODY_BYTES, d);
-    if (err == ERR_OK && !content) {
-        err = err_set_param(d, ERR_INVALID, "content", "missing_field", "content is missing");
+    request_string(&r->error, &content, root, "content", LIMIT_BODY_BYTES);
+    if (!content) {
+        request_fail(&r->error, ERR_INVALID, "content", "missing_field", "content is missing");
     }
-    if (err == ERR_OK) {
-        err = request_bool(&parse_special, root, "parse_special", d);
-    }
-    if (err == ERR_OK) {
-        err = request_bool(&with_pieces, root, "with_pieces", d);
-    }
+    request_bool(&r->error, &parse_special, root, "parse_special");
+    request_bool(&r->error, &with_pieces, root, "with_pieces");
+    err_code err = r->error.code;
     if (err != ERR_OK) {
         return err;
     }
@@ -142,7 +139,7 @@ err_code text_query_run(bytes *out, text_query query, api_request *r, engine *e,
     switch (query) {
     case QUERY_TOKENIZE:
         err = api_request_open(r, &root, text, len, d);
-        return err == ERR_OK ? tokenize(out, root, e, d) : err;
+        return err == ERR_OK ? tokenize(out, root, r, e, d) : err;
     case QUERY_DETOKENIZE:
         err = api_request_open(r, &root, text, len, d);
         return err == ERR_OK ? detokenize(out, root, e, d) : err;

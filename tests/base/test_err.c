@@ -16,12 +16,19 @@ static void test_set(void)
     CHECK_STR(d.text, "no role");
     CHECK_STR(d.param, "messages[0]");
     CHECK_STR(d.name, "bad_message");
+    CHECK(d.amount == 0 && d.limit == 0);
+    CHECK_INT(err_set_numbers(&d, ERR_CONTEXT, 25000, 4096), ERR_CONTEXT);
+    CHECK(d.amount == 25000 && d.limit == 4096);
+    CHECK_INT(err_prefix(&d, ERR_CONTEXT, "p"), ERR_CONTEXT);
+    CHECK(d.amount == 25000);
     err_set_param(&d, ERR_INVALID, NULL, NULL, "x");
+    CHECK(d.amount == 0 && d.limit == 0);
     CHECK_STR(d.param, "");
     CHECK_STR(d.name, "");
     CHECK_INT(err_set(NULL, ERR_IO, "x"), ERR_IO);
     CHECK_INT(err_set_param(NULL, ERR_IO, "p", "n", "x"), ERR_IO);
     CHECK_INT(err_prefix(NULL, ERR_IO, "x"), ERR_IO);
+    CHECK_INT(err_set_numbers(NULL, ERR_IO, 1, 2), ERR_IO);
 }
 
 static void test_prefix(void)

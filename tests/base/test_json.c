@@ -519,8 +519,50 @@ static void test_file(void)
     CHECK_INT(json_parse_file(&doc, path, 4096, &d), ERR_NOT_FOUND);
 }
 
+/* A document put together of its own values and of those of another reads and writes as if it had
+ * been parsed. */
+static void test_build(void)
+{
+    static const char SOURCE[] = "{\"long\":9007199254740993,\"null\":null,\"deep\":[{\"x\":1.0}]}";
+    json_doc *source, *doc;
+    err_detail d;
+    json *root, *inner;
+    CHECK_OK(json_parse(&source, SOURCE, sizeof SOURCE - 1, 8, &d), d);
+    doc = json_build(&root, JSON_OBJECT);
+    json_add_string(doc, root, "text", "a\"b");
+    inner = json_add_object(doc, json_add_array(doc, root, "list"), NULL);
+    json_add_bool(doc, inner, "yes", true);
+    json_add_shared(doc, inner, "nothing", NULL);
+    for (const json *v = json_child(json_root(source)); v; v = json_next(v)) {
+        json_add_shared(doc, inner, json_key(v), v);
+        json_add_shared(doc, root, json_key(v), v);
+    }
+    for (int i = 0; i < 40; i++) { /* enough for an index */
+        char key[8];
+        snprintf(key, sizeof key, "k%d", i);
+        json_add_bool(doc, root, key, i % 2);
+    }
+    CHECK(json_finish(doc));
+    CHECK(json_root(doc) == root);
+    CHECK(json_is_true(json_get(root, "k31")) && !json_is_true(json_get(root, "k30")));
+    CHECK_STR(json_number_text(json_get(root, "long")), "9007199254740993");
+    bytes out;
+    bytes_init(&out, 4096);
+    json_write(&out, json_get(root, "list"));
+    CHECK_STR(bytes_str(&out),
+              "[{\"yes\":true,\"long\":9007199254740993,\"null\":null,\"deep\":[{\"x\":1.0}]}]");
+    json_free(doc);
+    out.len = 0;
+    json_write(&out, json_root(source)); /* is as it was */
+    CHECK_STR(bytes_str(&out), SOURCE);
+    bytes_deinit(&out);
+    json_free(source);
+    CHECK(!json_finish(NULL));
+}
+
 int main(void)
 {
+    test_build();
     test_accepts();
     test_refuses();
     test_nul();

@@ -517,7 +517,7 @@ static void test_bad_prompts(void)
     }
     CHECK(engine_prepare_text(e, &r, longer, strlen(longer), false, 0, &p, &d) == ERR_CONTEXT);
     CHECK_STR(d.name, "context_length_exceeded");
-    CHECK(strstr(d.text, "2048") != NULL);
+    CHECK(strstr(d.text, "2048") != NULL && d.amount > 2048 && d.limit == 2048);
     CHECK(engine_prepare_text(e, &r, "", 0, false, 0, &p, &d) == ERR_INVALID);
     CHECK(engine_prepare_text(e, &r, "\xff\xfe", 2, false, 0, &p, &d) == ERR_INVALID);
     engine_close(e);

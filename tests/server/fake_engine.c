@@ -197,8 +197,8 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         }
     }
     if (n_bytes >= N_CTX) {
-        return err_set(d, ERR_CONTEXT, "the prompt has %zu tokens and the context %d; shorten it", n_bytes,
-                       N_CTX);
+        err_set(d, ERR_CONTEXT, "the prompt is too long; shorten it");
+        return err_set_numbers(d, ERR_CONTEXT, (int64_t)n_bytes, N_CTX);
     }
     if (strstr(said, "!slowprep")) {
         err_code err = wait_in_prepare(hooks, d);

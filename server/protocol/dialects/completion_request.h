@@ -21,6 +21,8 @@ typedef struct completion_prompt {
 MUST_CHECK err_code completion_request_parse(api_request *r, completion_prompt *prompt, const char *text,
                                              size_t len, const engine_info *info, err_detail *d);
 
+/* Makes the parsed prompt a request of the engine, which the caller then owns; errors are those of
+ * engine_prepare_text and engine_prepare_tokens. */
 MUST_CHECK err_code completion_request_prepare(gen_request **out, const api_request *r,
                                                const completion_prompt *prompt, engine *e, err_detail *d);
 

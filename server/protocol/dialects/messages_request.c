@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "server/protocol/dialects/chat_request.h"
-enum { PATH_BYTES = ERR_PARAM_MAX };
+#include "server/protocol/conversation.h"
+#include "server/protocol/thinking_fields.h"
+#include "server/protocol/tool_fields.h"
 
-/* The chat's body is a little longer than the one it is made from. */
-#define CHAT_BYTES (LIMIT_BODY_BYTES * 2)
+enum { PATH_BYTES = ERR_PARAM_MAX };
 
 static bool is_null(const json *v)
 {
@@ -18,64 +18,50 @@ static bool has_type(const json *block, const char *type)
     return strcmp(json_str(json_get(block, "type"), ""), type) == 0;
 }
 
-static err_code bad(err_detail *d, const char *path, const char *what)
+static void bad(first_error *e, const char *path, const char *what)
 {
-    return err_set_param(d, ERR_INVALID, path, "invalid_value", "%s %s", path, what);
+    request_fail(e, ERR_INVALID, path, "invalid_value", "%s %s", path, what);
 }
 
-/* Appends ,"name":value unless there is none. */
-static void member(bytes *out, const char *name, const json *value)
+/* The first of a list's values; NULL for what is no list. */
+static const json *first_of(const json *list)
 {
-    if (!is_null(value)) {
-        bytes_printf(out, ",\"%s\":", name);
-        json_write(out, value);
-    }
-}
-
-static void string(bytes *out, const char *text)
-{
-    bytes_append_json(out, text, strlen(text));
+    return json_is(list, JSON_ARRAY) ? json_child(list) : NULL;
 }
 
 /* ---- content ---- */
 
-static err_code write_image(bytes *out, const json *block, const char *path, err_detail *d)
+static void read_image(conversation *c, chat_message *m, const json *block, const char *path)
 {
+    char inner[PATH_BYTES];
     const json *source = json_get(block, "source");
-    const char *field = has_type(source, "base64") ? "data"
-                        : has_type(source, "url")  ? "url"
-                        : has_type(source, "file") ? "file_id"
-                                                   : "";
-    const char *value = json_str(json_get(source, field), NULL);
-    if (!value) {
-        return bad(d, path, "needs a source of type base64 with data, url with url, or file with file_id");
+    const char *url = has_type(source, "base64") ? json_str(json_get(source, "data"), NULL)
+                      : has_type(source, "url")  ? json_str(json_get(source, "url"), NULL)
+                                                 : NULL;
+    const char *id = has_type(source, "file") ? json_str(json_get(source, "file_id"), NULL) : NULL;
+    if (!url && !id) {
+        bad(&c->r->error, path,
+            "needs a source of type base64 with data, url with url, or file with file_id");
     }
-    bytes_append_str(out, strcmp(field, "file_id") == 0 ? "{\"type\":\"input_image\",\"file_id\":"
-                                                        : "{\"type\":\"image_url\",\"image_url\":");
-    string(out, value);
-    bytes_append_char(out, '}');
-    return ERR_OK;
+    request_path(inner, "%s.%s", path, id ? "file_id" : "image_url");
+    content_add_image(&c->content, m, url, id, inner);
 }
 
-/* A text or an image as a part of a chat's message. */
-static err_code write_part(bytes *out, const json *block, const char *path, err_detail *d)
+static void read_part(conversation *c, chat_message *m, const json *block, const char *path)
 {
+    const char *text = json_str(json_get(block, "text"), NULL);
     if (has_type(block, "image")) {
-        return write_image(out, block, path, d);
+        read_image(c, m, block, path);
+        return;
     }
     if (!has_type(block, "text")) {
-        return err_set_param(d, ERR_UNSUPPORTED, path, "unsupported_content_type",
-                             "%s: a block of type \"%s\" is not understood here", path,
-                             json_str(json_get(block, "type"), ""));
+        request_fail(&c->r->error, ERR_UNSUPPORTED, path, "unsupported_content_type",
+                     "%s: a block of type \"%s\" is not understood here", path,
+                     json_str(json_get(block, "type"), ""));
+    } else if (!text) {
+        bad(&c->r->error, path, "needs a text");
     }
-    const char *text = json_str(json_get(block, "text"), NULL);
-    if (!text) {
-        return bad(d, path, "needs a text");
-    }
-    bytes_append_str(out, "{\"type\":\"text\",\"text\":");
-    string(out, text);
-    bytes_append_char(out, '}');
-    return ERR_OK;
+    content_add_text(&c->content, m, text);
 }
 
 /* Blocks that stand apart in a chat: results, calls and thoughts. */
@@ -85,248 +71,228 @@ static bool is_apart(const json *block)
            has_type(block, "redacted_thinking");
 }
 
-/* ,"content":..: a string as it is, a list without the blocks that stand apart. */
-static err_code write_content(bytes *out, const json *content, const char *path, err_detail *d)
+/* A string as it is, a list without the blocks that stand apart. Only an assistant's message may
+ * have nothing else. */
+static void read_content(conversation *c, chat_message *m, const json *content, const char *path)
 {
-    err_code err = ERR_OK;
-    size_t i = 0, n = 0;
+    first_error *e = &c->r->error;
+    size_t i = 0, n_parts = 0;
     if (json_is(content, JSON_STRING)) {
-        member(out, "content", content);
-        return ERR_OK;
+        content_read(&c->content, m, content, path);
+        return;
     }
     if (!json_is(content, JSON_ARRAY)) {
-        return bad(d, path, "must be a string or a list of blocks");
+        bad(e, path, "must be a string or a list of blocks");
     }
-    const json *first = json_child(content);
-    while (first && is_apart(first)) {
-        first = json_next(first);
-        i++;
+    for (const json *v = first_of(content); v; v = json_next(v)) {
+        n_parts += !is_apart(v);
     }
-    if (!first && i > 0) {
-        return ERR_OK; /* no words: as a chat's message of calls alone */
+    if (n_parts == 0 && json_child(content)) {
+        if (m->role != CHAT_ASSISTANT) {
+            request_fail(e, ERR_INVALID, path, "missing_field", "%s is missing", path);
+        }
+        return; /* no words: as a chat's message of calls alone */
     }
-    bytes_append_str(out, ",\"content\":[");
-    for (const json *v = first; v && err == ERR_OK; v = json_next(v), i++) {
+    content_begin(&c->content, m, n_parts, path);
+    for (const json *v = first_of(content); v && e->code == ERR_OK; v = json_next(v), i++) {
         char inner[PATH_BYTES];
         if (!is_apart(v)) {
             request_path(inner, "%s[%zu]", path, i);
-            bytes_append_str(out, n++ ? "," : "");
-            err = write_part(out, v, inner, d);
+            read_part(c, m, v, inner);
         }
     }
-    bytes_append_char(out, ']');
-    return err;
 }
 
 /* ---- messages ---- */
 
-static err_code write_result(bytes *out, const json *block, const char *path, err_detail *d)
+static void read_result(conversation *c, const json *block, const char *path)
 {
     char inner[PATH_BYTES];
     const json *content = json_get(block, "content");
     const char *id = json_str(json_get(block, "tool_use_id"), NULL);
     if (!id) {
-        return bad(d, path, "needs a tool_use_id");
+        bad(&c->r->error, path, "needs a tool_use_id");
     }
-    bytes_append_str(out, "{\"role\":\"tool\",\"tool_call_id\":");
-    string(out, id);
+    chat_message *m = conversation_add(c, CHAT_TOOL);
     request_path(inner, "%s.content", path);
-    err_code err = ERR_OK;
     if (is_null(content)) {
-        bytes_append_str(out, ",\"content\":\"\"");
+        content_begin(&c->content, m, 1, inner);
+        content_add_text(&c->content, m, "");
+        m->is_string = true;
     } else {
-        err = write_content(out, content, inner, d);
+        read_content(c, m, content, inner);
     }
-    bytes_append_str(out, "},");
-    return err;
+    request_path(inner, "%s.tool_use_id", path);
+    conversation_result(c, m, id, inner);
 }
 
 /* The results among a user's blocks as messages of their own; the rest, if there is any, as one
  * behind them. */
-static err_code write_user(bytes *out, const json *content, const char *path, err_detail *d)
+static void read_user(conversation *c, const json *content, const char *path)
 {
-    err_code err = ERR_OK;
     size_t i = 0, n_results = 0;
-    bool is_list = json_is(content, JSON_ARRAY);
-    for (const json *v = is_list ? json_child(content) : NULL; v && err == ERR_OK; v = json_next(v), i++) {
+    for (const json *v = first_of(content); v && c->r->error.code == ERR_OK; v = json_next(v), i++) {
         char inner[PATH_BYTES];
         request_path(inner, "%s[%zu]", path, i);
         if (has_type(v, "tool_result")) {
             n_results++;
-            err = write_result(out, v, inner, d);
+            read_result(c, v, inner);
         } else if (is_apart(v)) {
-            err = bad(d, inner, "may stand in an assistant's message only");
+            bad(&c->r->error, inner, "may stand in an assistant's message only");
         }
     }
-    if (err != ERR_OK || (n_results > 0 && n_results == i)) {
-        return err;
+    if (n_results == 0 || n_results < i) {
+        read_content(c, conversation_add(c, CHAT_USER), content, path);
     }
-    bytes_append_str(out, "{\"role\":\"user\"");
-    err = write_content(out, content, path, d);
-    bytes_append_str(out, "},");
-    return err;
 }
 
-static err_code write_call(bytes *out, const json *block, const char *path, err_detail *d)
+static void read_call(conversation *c, chat_message *m, const json *block, const char *path)
 {
     const char *id = json_str(json_get(block, "id"), NULL), *name = json_str(json_get(block, "name"), NULL);
     const json *input = json_get(block, "input");
     if (!id || !name || !json_is(input, JSON_OBJECT)) {
-        return bad(d, path, "needs an id, a name and an input that is an object");
+        bad(&c->r->error, path, "needs an id, a name and an input that is an object");
     }
-    bytes_append_str(out, "{\"type\":\"function\",\"id\":");
-    string(out, id);
-    bytes_append_str(out, ",\"function\":{\"name\":");
-    string(out, name);
-    member(out, "arguments", input);
-    bytes_append_str(out, "}}");
-    return ERR_OK;
+    conversation_call(c, m, id, name, input, path);
 }
 
-static err_code write_assistant(bytes *out, const json *content, const char *path, err_detail *d)
+static void read_assistant(conversation *c, const json *content, const char *path)
 {
-    bytes thoughts, calls;
-    err_code err = ERR_OK;
+    first_error *e = &c->r->error;
+    chat_message *m = conversation_add(c, CHAT_ASSISTANT);
+    bytes thoughts;
     size_t i = 0;
-    bool is_list = json_is(content, JSON_ARRAY);
-    bytes_init(&thoughts, CHAT_BYTES);
-    bytes_init(&calls, CHAT_BYTES);
-    for (const json *v = is_list ? json_child(content) : NULL; v && err == ERR_OK; v = json_next(v), i++) {
+    bytes_init(&thoughts, LIMIT_BODY_BYTES);
+    for (const json *v = first_of(content); v && e->code == ERR_OK; v = json_next(v), i++) {
         char inner[PATH_BYTES];
         request_path(inner, "%s[%zu]", path, i);
         if (has_type(v, "thinking")) {
             bytes_append_str(&thoughts, json_str(json_get(v, "thinking"), ""));
         } else if (has_type(v, "tool_use")) {
-            bytes_append_str(&calls, calls.len ? "," : "");
-            err = write_call(&calls, v, inner, d);
+            read_call(c, m, v, inner);
         } else if (has_type(v, "tool_result")) {
-            err = bad(d, inner, "may stand in a user's message only");
+            bad(e, inner, "may stand in a user's message only");
         }
     }
-    if (err == ERR_OK) {
-        bytes_append_str(out, "{\"role\":\"assistant\"");
-        err = write_content(out, content, path, d);
+    read_content(c, m, content, path);
+    if (thoughts.failed) {
+        request_no_memory(e);
+    } else if (thoughts.len > 0) {
+        m->reasoning = request_strdup(e, c->r->in->arena, bytes_str(&thoughts));
     }
-    if (thoughts.len > 0) {
-        bytes_append_str(out, ",\"reasoning_content\":");
-        bytes_append_json(out, bytes_str(&thoughts), thoughts.len);
-    }
-    if (calls.len > 0) {
-        bytes_append_str(out, ",\"tool_calls\":[");
-        bytes_append(out, calls.data, calls.len);
-        bytes_append_char(out, ']');
-    }
-    bytes_append_str(out, "},");
-    out->failed = out->failed || thoughts.failed || calls.failed;
     bytes_deinit(&thoughts);
-    bytes_deinit(&calls);
-    return err;
 }
 
-/* An answer that the client began is continued. */
-static bool is_begun_answer(const json *message)
+/* How many messages these are in a chat. */
+static size_t count_messages(const json *messages)
 {
-    bool has_calls = false;
-    const json *content = json_get(message, "content");
-    for (const json *v = json_is(content, JSON_ARRAY) ? json_child(content) : NULL; v; v = json_next(v)) {
-        has_calls = has_calls || has_type(v, "tool_use");
+    size_t n = 0;
+    for (const json *v = first_of(messages); v; v = json_next(v)) {
+        size_t n_blocks = 0, n_results = 0;
+        for (const json *block = first_of(json_get(v, "content")); block; block = json_next(block)) {
+            n_blocks++;
+            n_results += has_type(block, "tool_result");
+        }
+        n += n_results + (n_results == 0 || n_results < n_blocks);
     }
-    return strcmp(json_str(json_get(message, "role"), ""), "assistant") == 0 && !has_calls;
+    return n;
 }
 
-/* ,"messages":[..]. The system's words come last, so that the others keep their numbers in errors;
- * a chat's normaliser puts them in front. */
-static err_code write_messages(bytes *out, const json *root, err_detail *d)
+/* The system's words come last: the normaliser puts them in front. An answer that the client began
+ * is continued. */
+static void read_messages(api_request *r, const json *root, const engine_info *info)
 {
-    const json *messages = json_get(root, "messages"), *system = json_get(root, "system"), *last = NULL;
-    err_code err = ERR_OK;
+    first_error *e = &r->error;
+    const json *messages = json_get(root, "messages"), *system = json_get(root, "system");
+    const bool has_system = !is_null(system) && json_str(system, "x")[0];
+    const size_t n = count_messages(messages) + has_system;
     size_t i = 0;
-    if (!json_is(messages, JSON_ARRAY) || !json_child(messages)) {
-        return err_set_param(d, ERR_INVALID, "messages", "missing_field",
-                             "messages must be a list of at least one message");
+    if (!first_of(messages)) {
+        request_fail(e, ERR_INVALID, "messages", "missing_field",
+                     "messages must be a list of at least one message");
     }
-    bytes_append_str(out, ",\"messages\":[");
-    for (const json *v = json_child(messages); v && err == ERR_OK; v = json_next(v), i++) {
+    if (n > LIMIT_MESSAGES) {
+        request_fail(e, ERR_INVALID, "messages", "too_many_messages",
+                     "messages must be a list of 1 to %d messages", LIMIT_MESSAGES);
+    }
+    conversation c;
+    conversation_open(&c, r, NULL, info, n);
+    for (const json *v = first_of(messages); v && e->code == ERR_OK; v = json_next(v), i++) {
         char path[PATH_BYTES];
         const char *role = json_str(json_get(v, "role"), "");
-        last = v;
         if (strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0) {
             request_path(path, "messages[%zu].role", i);
-            return bad(d, path, "must be user or assistant");
+            bad(e, path, "must be user or assistant");
         }
         request_path(path, "messages[%zu].content", i);
-        err = (role[0] == 'u' ? write_user : write_assistant)(out, json_get(v, "content"), path, d);
+        (role[0] == 'u' ? read_user : read_assistant)(&c, json_get(v, "content"), path);
     }
-    if (err == ERR_OK && !is_null(system) && json_str(system, "x")[0]) {
-        bytes_append_str(out, "{\"role\":\"system\"");
-        err = write_content(out, system, "system", d);
-        bytes_append_str(out, "},");
+    const chat_message *last = conversation_last(&c);
+    r->in->continues = last && last->role == CHAT_ASSISTANT && last->n_tool_calls == 0;
+    if (has_system) {
+        read_content(&c, conversation_add(&c, CHAT_SYSTEM), system, "system");
     }
-    if (!out->failed) {
-        out->data[out->len - 1] = ']'; /* in place of the last comma */
-    }
-    bytes_append_str(out, is_begun_answer(last) ? ",\"continue_final_message\":true" : "");
-    return err;
+    conversation_close(&c, NULL);
 }
 
-/* ---- tools ---- */
+/* ---- the fields of a chat that these mean ---- */
 
-static err_code write_tools(bytes *out, const json *tools, err_detail *d)
+static void add_tools(json_doc *doc, json *chat, first_error *e, const json *tools)
 {
     size_t i = 0;
-    if (!json_is(tools, JSON_ARRAY)) {
-        return is_null(tools) ? ERR_OK : bad(d, "tools", "must be a list");
+    if (is_null(tools)) {
+        return;
     }
-    bytes_append_str(out, ",\"tools\":[");
-    for (const json *v = json_child(tools); v; v = json_next(v), i++) {
+    if (!json_is(tools, JSON_ARRAY)) {
+        bad(e, "tools", "must be a list");
+    }
+    json *list = json_add_array(doc, chat, "tools");
+    for (const json *v = first_of(tools); v; v = json_next(v), i++) {
         char path[PATH_BYTES];
         request_path(path, "tools[%zu]", i);
         if (!is_null(json_get(v, "type")) && !has_type(v, "custom")) {
-            return err_set_param(d, ERR_UNSUPPORTED, path, "not_supported",
-                                 "%s: only tools of your own (type \"custom\") are understood", path);
+            request_fail(e, ERR_UNSUPPORTED, path, "not_supported",
+                         "%s: only tools of your own (type \"custom\") are understood", path);
         }
         if (!json_is(json_get(v, "name"), JSON_STRING) ||
             !json_is(json_get(v, "input_schema"), JSON_OBJECT)) {
-            return bad(d, path, "needs a name and an input_schema that is an object");
+            bad(e, path, "needs a name and an input_schema that is an object");
         }
-        bytes_append_str(out, i ? ",{" : "{");
-        bytes_append_str(out, "\"type\":\"function\",\"function\":{\"name\":");
-        json_write(out, json_get(v, "name"));
-        member(out, "description", json_get(v, "description"));
-        member(out, "parameters", json_get(v, "input_schema"));
-        bytes_append_str(out, "}}");
+        json *tool = json_add_object(doc, list, NULL);
+        json_add_string(doc, tool, "type", "function");
+        json *function = json_add_object(doc, tool, "function");
+        json_add_shared(doc, function, "name", json_get(v, "name"));
+        if (!is_null(json_get(v, "description"))) {
+            json_add_shared(doc, function, "description", json_get(v, "description"));
+        }
+        json_add_shared(doc, function, "parameters", json_get(v, "input_schema"));
     }
-    bytes_append_char(out, ']');
-    return ERR_OK;
 }
 
-static err_code write_tool_choice(bytes *out, const json *choice, err_detail *d)
+static void add_tool_choice(json_doc *doc, json *chat, first_error *e, const json *wish)
 {
     static const char *const NAMES[][2] = {{"auto", "auto"}, {"any", "required"}, {"none", "none"}};
     bool one_call = false;
-    if (is_null(choice)) {
-        return ERR_OK;
+    if (is_null(wish)) {
+        return;
     }
-    err_code err = request_bool(&one_call, choice, "disable_parallel_tool_use", d);
-    bytes_append_str(out, one_call ? ",\"parallel_tool_calls\":false" : "");
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        if (has_type(choice, NAMES[i][0])) {
-            bytes_printf(out, ",\"tool_choice\":\"%s\"", NAMES[i][1]);
-            return err;
+    request_bool(e, &one_call, wish, "disable_parallel_tool_use");
+    json_add_bool(doc, chat, "parallel_tool_calls", !one_call);
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        if (has_type(wish, NAMES[i][0])) {
+            json_add_string(doc, chat, "tool_choice", NAMES[i][1]);
+            return;
         }
     }
-    if (!has_type(choice, "tool") || !json_is(json_get(choice, "name"), JSON_STRING)) {
-        return bad(d, "tool_choice", "must be of type auto, any or none, or of type tool with a name");
+    if (!has_type(wish, "tool") || !json_is(json_get(wish, "name"), JSON_STRING)) {
+        bad(e, "tool_choice", "must be of type auto, any or none, or of type tool with a name");
     }
-    bytes_append_str(out, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":");
-    json_write(out, json_get(choice, "name"));
-    bytes_append_str(out, "}}");
-    return err;
+    json *choice = json_add_object(doc, chat, "tool_choice");
+    json_add_string(doc, choice, "type", "function");
+    json_add_shared(doc, json_add_object(doc, choice, "function"), "name", json_get(wish, "name"));
 }
 
-/* ---- the rest ---- */
-
-static err_code write_stops(bytes *out, const json *stops, err_detail *d)
+static void check_stops(first_error *e, const json *stops)
 {
     bool ok = is_null(stops) || (json_is(stops, JSON_ARRAY) && json_len(stops) <= LIMIT_STOP_STRINGS);
     for (const json *v = ok ? json_child(stops) : NULL; v; v = json_next(v)) {
@@ -334,91 +300,63 @@ static err_code write_stops(bytes *out, const json *stops, err_detail *d)
         ok = ok && n > 0 && n <= LIMIT_STOP_BYTES;
     }
     if (!ok) {
-        return err_set_param(d, ERR_INVALID, "stop_sequences", "invalid_value",
-                             "stop_sequences must be a list of at most %d strings of 1 to %d bytes",
-                             LIMIT_STOP_STRINGS, LIMIT_STOP_BYTES);
+        request_fail(e, ERR_INVALID, "stop_sequences", "invalid_value",
+                     "stop_sequences must be a list of at most %d strings of 1 to %d bytes",
+                     LIMIT_STOP_STRINGS, LIMIT_STOP_BYTES);
     }
-    member(out, "stop", stops);
-    return ERR_OK;
 }
 
-static err_code write_thinking(bytes *out, const json *thinking, err_detail *d)
+static void read_thinking(api_request *r, const json *thinking)
 {
     int64_t budget = -1;
-    bool thinks = has_type(thinking, "enabled") || has_type(thinking, "adaptive");
+    const bool thinks = has_type(thinking, "enabled") || has_type(thinking, "adaptive");
     if (!is_null(thinking) && !thinks && !has_type(thinking, "disabled")) {
-        return bad(d, "thinking", "must be of type enabled, adaptive or disabled");
+        bad(&r->error, "thinking", "must be of type enabled, adaptive or disabled");
     }
-    err_code err = request_int(&budget, thinking, "budget_tokens", 1, INT32_MAX, d);
-    bytes_printf(out, ",\"enable_thinking\":%s", thinks ? "true" : "false");
+    request_int(&r->error, &budget, thinking, "budget_tokens", 1, INT32_MAX);
     if (thinks && budget > 0) {
-        bytes_printf(out, ",\"reasoning_budget\":%d", (int)budget);
+        r->in->params.think_tokens = (int32_t)budget;
     }
-    return err;
+    thinking_fields_set(r, NULL, &thinks, NULL);
 }
 
-static err_code write_fields(bytes *out, const json *root, bool needs_max_tokens, err_detail *d)
+/* The fields that a chat has too, under its names; what else a chat has is not known here. */
+static const json *chat_fields(api_request *r, const json *root)
 {
     static const char *const SAME[] = {"model", "stream", "max_tokens", "temperature", "top_p",
                                        "top_k", "seed",   "mtp",        "cache_prompt"};
-    const json *metadata = json_get(root, "metadata");
-    if (needs_max_tokens && is_null(json_get(root, "max_tokens"))) {
-        return err_set_param(d, ERR_INVALID, "max_tokens", "missing_field", "max_tokens is missing");
+    json *chat;
+    json_doc *doc = json_build(&chat, JSON_OBJECT);
+    for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
+        json_add_shared(doc, chat, SAME[i], json_get(root, SAME[i]));
     }
-    if (!is_null(metadata) && !json_is(metadata, JSON_OBJECT)) {
-        return bad(d, "metadata", "must be an object");
-    }
-    for (size_t i = 0; i < sizeof SAME / sizeof SAME[0]; i++) {
-        member(out, SAME[i], json_get(root, SAME[i]));
-    }
-    return ERR_OK;
-}
-
-static err_code write_chat(bytes *out, const json *root, bool needs_max_tokens, err_detail *d)
-{
-    if (!json_is(root, JSON_OBJECT)) {
-        return err_set_param(d, ERR_INVALID, "", "invalid_type", "the body must be a JSON object");
-    }
-    err_code err = write_fields(out, root, needs_max_tokens, d);
-    if (err == ERR_OK) {
-        err = write_stops(out, json_get(root, "stop_sequences"), d);
-    }
-    if (err == ERR_OK) {
-        err = write_thinking(out, json_get(root, "thinking"), d);
-    }
-    if (err == ERR_OK) {
-        err = write_tools(out, json_get(root, "tools"), d);
-    }
-    if (err == ERR_OK) {
-        err = write_tool_choice(out, json_get(root, "tool_choice"), d);
-    }
-    if (err == ERR_OK) {
-        err = write_messages(out, root, d);
-    }
-    if (err == ERR_OK && out->failed) {
-        err = err_set(d, ERR_NOMEM, "no memory for this request");
-    }
-    if (err == ERR_OK) {
-        out->data[0] = '{'; /* in place of the first comma */
-        bytes_append_char(out, '}');
-    }
-    return err;
+    check_stops(&r->error, json_get(root, "stop_sequences"));
+    json_add_shared(doc, chat, "stop", json_get(root, "stop_sequences"));
+    add_tools(doc, chat, &r->error, json_get(root, "tools"));
+    add_tool_choice(doc, chat, &r->error, json_get(root, "tool_choice"));
+    return api_request_keep_built(r, doc);
 }
 
 err_code messages_request_parse(api_request *r, const char *text, size_t len, bool needs_max_tokens,
                                 const engine_info *info, err_detail *d)
 {
-    bytes chat;
-    json_doc *doc = NULL;
-    bytes_init(&chat, CHAT_BYTES);
-    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, d);
-    if (err == ERR_OK) {
-        err = write_chat(&chat, json_root(doc), needs_max_tokens, d);
+    const json *root = NULL;
+    first_error *e = &r->error;
+    if (api_request_open(r, &root, text, len, d) != ERR_OK) {
+        return e->code;
     }
-    json_free(doc); /* before the other is made: they may be large */
-    if (err == ERR_OK) {
-        err = chat_request_parse(r, bytes_str(&chat), chat.len, info, d);
+    if (needs_max_tokens && is_null(json_get(root, "max_tokens"))) {
+        request_fail(e, ERR_INVALID, "max_tokens", "missing_field", "max_tokens is missing");
     }
-    bytes_deinit(&chat);
-    return err;
+    const json *metadata = json_get(root, "metadata");
+    if (!is_null(metadata) && !json_is(metadata, JSON_OBJECT)) {
+        bad(e, "metadata", "must be an object");
+    }
+    const json *chat = chat_fields(r, root);
+    api_request_generation(r, chat, info);
+    request_read_stop(e, &r->reply, chat);
+    read_thinking(r, json_get(root, "thinking"));
+    tool_fields_read(r, chat, TOOLS_NESTED);
+    read_messages(r, root, info);
+    return e->code;
 }

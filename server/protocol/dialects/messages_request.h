@@ -1,5 +1,5 @@
-/* messages_request: the body of Anthropic's POST /v1/messages, translated to a chat body, so that
- * both protocols share the parsing of messages, media, tools and sampling. Prep threads.
+/* messages_request: the body of Anthropic's POST /v1/messages, read with what all dialects share:
+ * messages, media, tools and sampling. Prep threads.
  *
  *     api_request r;  api_request_init(&r);
  *     err = messages_request_parse(&r, text, len, true, engine_get_info(e), &detail);

@@ -26,19 +26,20 @@ test('the routes of the file are those of the router', () => {
 });
 
 test('the fields of the file are those that the code reads', () => {
+    /* Fields by name, those of the table in request_read_sampling, and what Messages share with a chat. */
+    const READS = [/\b(?:json_get|present|request_\w+)\([^;]*?\broot,\s*"(\w+)"/g, /\{&p->\w+, "(\w+)",/g];
     const fieldsOf = (file) => {
         const source = read(`server/${file}`);
-        const found = [...source.matchAll(/\b(?:json_get|present|request_\w+|read_\w+)\([^;]*?\broot,\s*"(\w+)"/g)].map((m) => m[1]);
-        return new Set(found);
+        const same = /\bSAME\[\] = \{([^}]*)\}/.exec(source)?.[1].match(/\w+/g) ?? [];
+        return new Set([...same, ...READS.flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1]))]);
     };
-    const protocol = ['protocol/request_fields.c', 'protocol/tool_fields.c'];
-    const shared = [...protocol, 'protocol/api_request.c', 'protocol/dialects/chat_request.c'];
+    const shared = ['request_fields.c', 'api_request.c', 'thinking_fields.c', 'tool_fields.c', 'video_fields.c', 'conversation.c'].map((file) => `protocol/${file}`);
     const bodies = {
-        ChatRequest: shared,
-        CompletionRequest: ['protocol/dialects/completion_request.c'],
-        ResponsesRequest: [...protocol, 'protocol/dialects/responses_request.c'],
+        ChatRequest: [...shared, 'protocol/dialects/chat_request.c'],
+        CompletionRequest: ['protocol/dialects/completion_request.c', 'protocol/request_fields.c'],
+        ResponsesRequest: [...shared.filter((file) => !file.includes('api_request')), 'protocol/dialects/responses_request.c'],
         MessagesRequest: ['protocol/dialects/messages_request.c'],
-        TokenizeRequest: [],
+        TokenizeRequest: ['service/text_queries.c'],
         UploadRequest: ['service/serve_uploads.c'],
     };
     const elsewhere = {
@@ -47,14 +48,16 @@ test('the fields of the file are those that the code reads', () => {
         UploadRequest: ['part_ids', 'md5'] /* of /complete */,
         CompletionRequest: [],
         MessagesRequest: [],
-        TokenizeRequest: [],
+        TokenizeRequest: ['tokens'] /* of /detokenize */,
     };
     for (const [body, files] of Object.entries(bodies)) {
         for (const file of files) {
             for (const field of fieldsOf(file)) assert.ok(elsewhere[body].includes(field) || names(body).includes(field), `${body} lacks ${field} of ${file}`);
         }
     }
-    assert.ok(fieldsOf('protocol/request_fields.c').size > 8 && fieldsOf('protocol/dialects/chat_request.c').size > 3, 'the fields were found');
+    for (const [file, n] of [['request_fields.c', 12], ['api_request.c', 9], ['thinking_fields.c', 2], ['dialects/responses_request.c', 15], ['dialects/messages_request.c', 15]]) {
+        assert.ok(fieldsOf(`protocol/${file}`).size >= n, `the fields of ${file} were found: ${[...fieldsOf(`protocol/${file}`)]}`);
+    }
     const others = [...read('server/protocol/other_fields.c').matchAll(/^ {4}\{"(\w+)", ([^,]+),/gm)];
     assert.ok(others.length > 10, 'the table was found');
     for (const [, field, protocols] of others) {

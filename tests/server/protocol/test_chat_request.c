@@ -1,7 +1,8 @@
-/* chat_request and responses_request: what a body becomes. (Every field's range is walked by
+/* chat_request, messages_request and responses_request: what a body becomes. (Every field's range is walked by
  * live_guards.mjs.) */
 #include "server/protocol/dialects/chat_request.h"
 
+#include "server/protocol/dialects/messages_request.h"
 #include "server/protocol/dialects/responses_request.h"
 #include "tests/check.h"
 
@@ -448,8 +449,81 @@ static void test_allowed_tools(void)
     }
 }
 
+/* Results are messages of their own in a chat; errors say where they stand in the body. */
+static void test_messages(void)
+{
+#define CALLS                                                                                                \
+    "{\"max_tokens\":9,\"system\":\"s\",\"min_p\":7,\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"       \
+    "\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":["              \
+    "{\"type\":\"thinking\",\"thinking\":\"why\"},{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\","       \
+    "\"input\":{\"x\":9007199254740993}},{\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"f\",\"input\":{}},"  \
+    "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{}}]},{\"role\":\"user\",\"content\":["    \
+    "{\"type\":\"tool_result\",\"tool_use_id\":\"b\",\"content\":\"2\"},"                                    \
+    "{\"type\":\"tool_result\",\"tool_use_id\":\"a\"},"
+    static const struct {
+        const char *block, *param;
+    } BAD[] = {
+        {"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"data\":\"?\"}}",
+         "messages[2].content[2].image_url"},
+        {"{\"type\":\"tool_result\",\"tool_use_id\":\"z\"}", "messages[2].content[2].tool_use_id"},
+        {"{\"type\":\"text\"}", "messages[2].content[2]"},
+        {"{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":[{\"type\":\"thinking\"}]}",
+         "messages[2].content[2].content"},
+    };
+    static const char GOOD[] = CALLS "{\"type\":\"text\",\"text\":\"and?\"}]}]}";
+    api_request r;
+    err_detail d;
+    api_request_init(&r);
+    CHECK_OK(messages_request_parse(&r, GOOD, sizeof GOOD - 1, true, NULL, &d), d);
+    const chat_message *m = r.in->messages;
+    CHECK_INT(r.in->n_messages, 6);
+    CHECK_INT(m[0].role, CHAT_SYSTEM);
+    CHECK_STR(m[2].reasoning, "why");
+    CHECK_INT(m[2].n_tool_calls, 3);
+    CHECK_INT(m[2].n_parts, 0);
+    CHECK_STR(json_number_text(json_get(m[2].tool_calls[0].arguments, "x")), "9007199254740993");
+    CHECK_STR(m[3].tool_call_id, "a"); /* in the order of the calls */
+    CHECK_STR(text_of(&m[3], 0), "");
+    CHECK_STR(text_of(&m[4], 0), "2");
+    CHECK_STR(text_of(&m[5], 0), "and?");
+    CHECK(!json_bool(json_get(r.in->template_kwargs, "enable_thinking"), true));
+    CHECK_STR(json_str(json_get(json_get(json_child(r.in->tools), "function"), "name"), ""), "f");
+    CHECK(!r.in->continues);
+    api_request_deinit(&r);
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        char body[2048];
+        snprintf(body, sizeof body, "%s%s]}]}", CALLS, BAD[i].block);
+        CHECK(messages_request_parse(&r, body, strlen(body), true, NULL, &d) != ERR_OK);
+        CHECK_STR(d.param, BAD[i].param);
+        api_request_deinit(&r);
+    }
+#undef CALLS
+}
+
+/* A large variable of the template is taken with an effort beside it as it is without. */
+static void test_large_kwargs(void)
+{
+    static const char HEAD[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],"
+                               "\"reasoning_effort\":\"low\",\"chat_template_kwargs\":{\"long\":\"";
+    enum { N = 2 << 20 };
+    char *body = malloc(N + 512);
+    api_request r;
+    err_detail d;
+    memcpy(body, HEAD, sizeof HEAD - 1);
+    memset(body + sizeof HEAD - 1, 'x', N);
+    memcpy(body + sizeof HEAD - 1 + N, "\"}}", 4);
+    CHECK_OK(parse(&r, body, false, &d), d);
+    CHECK_INT(strlen(json_str(json_get(r.in->template_kwargs, "long"), "")), N);
+    CHECK_STR(json_str(json_get(r.in->template_kwargs, "reasoning_effort"), ""), "low");
+    CHECK(json_is_true(json_get(r.in->template_kwargs, "enable_thinking")));
+    api_request_deinit(&r);
+    free(body);
+}
+
 int main(void)
 {
+    test_messages();
+    test_large_kwargs();
     test_allowed_tools();
     test_tool_history();
     test_thinking();

@@ -1,0 +1,46 @@
+/* conversation: the messages of a request as its dialect's reader finds them, one after the other.
+ * Prep threads.
+ *
+ *     conversation c;
+ *     conversation_open(&c, r, root, info, n_messages);
+ *     chat_message *m = conversation_add(&c, CHAT_USER);
+ *     content_read(&c.content, m, json_get(v, "content"), "messages[0].content");
+ *     conversation_close(&c, root);
+ *
+ * Errors go to r->error; what is read behind one is thrown away.
+ */
+#ifndef PARLEY_SERVER_PROTOCOL_CONVERSATION_H
+#define PARLEY_SERVER_PROTOCOL_CONVERSATION_H
+
+#include "server/protocol/call_matcher.h"
+#include "server/protocol/content_parts.h"
+
+typedef struct conversation {
+    api_request *r;
+    content_reader content;
+    call_matcher matcher;
+    size_t cap;         /* messages that there is room for */
+    chat_message spare; /* what is filled behind an error */
+} conversation;
+
+/* Makes room for n messages in r->in. root: the body, whose mm_processor_kwargs count for all
+ * videos; NULL: they are not known in this dialect. */
+void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n);
+
+/* The next message, empty; never NULL. */
+chat_message *conversation_add(conversation *c, chat_role role);
+/* The message last added; NULL if there is none. */
+chat_message *conversation_last(const conversation *c);
+
+/* Adds a call to m. id may be NULL. arguments: an object, or the text of one; NULL: none. `path`
+ * names the call in errors. */
+void conversation_call(conversation *c, chat_message *m, const char *id, const char *name,
+                       const json *arguments, const char *path);
+/* Makes m, the message last added, the result of the call `id` (may be NULL). */
+void conversation_result(conversation *c, chat_message *m, const char *id, const char *path);
+
+/* Brings the messages into the order and form of templates. With continue_final_message in root
+ * (may be NULL), or r->in->continues, the last must be an assistant message without calls. */
+void conversation_close(conversation *c, const json *root);
+
+#endif
