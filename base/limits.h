@@ -102,6 +102,8 @@ enum {
     LIMIT_UPLOAD_PARTS = 1024,
     LIMIT_UPLOAD_CHUNK = 256 << 10, /* data of one WebSocket frame */
     LIMIT_UPLOAD_WINDOW = 1 << 20,  /* sent and not acknowledged */
+    /* of one connection and not yet written: above it nothing is read from that connection */
+    LIMIT_UPLOAD_WAITING = 512 << 10,
 };
 
 /* Fetched images and videos (--media-domains) */

@@ -30,6 +30,8 @@ target_link_libraries(parley PRIVATE parley_server)
 enable_testing()
 add_executable(parley_fake tests/server/fake_main.c tests/server/fake_engine.c)
 target_link_libraries(parley_fake PRIVATE parley_server)
+# So that a test can hold up the disk: fake_main.c.
+target_link_options(parley_fake PRIVATE -Wl,--wrap=write)
 
 # An echo behind the sockets' layer alone, for the conformance of its WebSocket frames.
 add_executable(net_echo tests/server/net/net_echo.c)

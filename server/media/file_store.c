@@ -240,25 +240,6 @@ void file_store_release(file_store *fs, uint64_t scope, uint64_t n_bytes)
     pthread_mutex_unlock(&fs->lock);
 }
 
-err_code file_store_begin(file_store *fs, uint64_t scope, file_writer **out, uint64_t n_bytes, err_detail *d)
-{
-    *out = NULL;
-    err_code err = file_store_reserve(fs, scope, n_bytes, d);
-    if (err == ERR_OK) {
-        err = file_writer_create(out, fs->opt.dir, n_bytes, d);
-        if (err != ERR_OK) {
-            file_store_release(fs, scope, n_bytes);
-        }
-    }
-    return err;
-}
-
-void file_store_abort(file_store *fs, uint64_t scope, file_writer *w, uint64_t n_bytes)
-{
-    file_writer_destroy(w);
-    file_store_release(fs, scope, n_bytes);
-}
-
 /* ---- files ---- */
 
 /* The blob with these bytes: the one that is there (then fd is closed), or a new one. NULL without

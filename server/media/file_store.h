@@ -65,12 +65,7 @@ void file_store_usage_of(file_store *fs, uint64_t scope, uint64_t *n_bytes, size
  * ERR_NOMEM. */
 MUST_CHECK err_code file_store_reserve(file_store *fs, uint64_t scope, uint64_t n_bytes, err_detail *detail);
 void file_store_release(file_store *fs, uint64_t scope, uint64_t n_bytes);
-/* Sets n_bytes aside and opens a file for them; file_store_add (with the same scope) or
- * file_store_abort ends both. */
-MUST_CHECK err_code file_store_begin(file_store *fs, uint64_t scope, file_writer **out, uint64_t n_bytes,
-                                     err_detail *detail);
-void file_store_abort(file_store *fs, uint64_t scope, file_writer *w, uint64_t n_bytes);
-/* Takes a written file, also on failure (ERR_LIMIT: too_many_files; ERR_NOMEM). */
+/* Takes a written file and the n_bytes set aside for it, also on failure (ERR_LIMIT: too_many_files; ERR_NOMEM). */
 MUST_CHECK err_code file_store_add(file_store *fs, file_writer *w, uint64_t n_bytes, const file_facts *facts,
                                    stored_file *out, err_detail *detail);
 /* Gives bytes that are here already a further id; false if the owner has no such file (or too

@@ -6,12 +6,14 @@
 
 #include "base/clock.h"
 
-enum { SLICE_BYTES = 65536, SLICES_PER_STEP = 32 };
+/* What is copied of a part at once: others have their turn in between. */
+enum { SLICE_BYTES = 2 << 20, ASKED_BYTES = 65536 };
 
-void uploads_init(uploads *us, file_store *files)
+void uploads_init(uploads *us, file_store *files, write_queue *writes)
 {
     memset(us, 0, sizeof *us);
     us->files = files;
+    us->writes = writes;
 }
 
 void uploads_deinit(uploads *us)
@@ -29,14 +31,10 @@ static void touch(const uploads *us, upload *up)
 /* Frees what has arrived of the upload, and its share of the quota. */
 static void release_content(uploads *us, upload *up)
 {
-    if (up->status == UPLOAD_COMPLETED) {
-        return;
-    }
-    if (up->status == UPLOAD_ASSEMBLING) {
-        file_store_release(us->files, up->facts.scope, up->bytes); /* of the copy */
-    }
-    file_store_abort(us->files, up->facts.scope, up->writer, up->bytes);
-    up->writer = NULL;
+    file_sink_drop(up->sink);
+    up->sink = NULL;
+    file_store_release(us->files, up->facts.scope, up->reserved);
+    up->reserved = 0;
     for (size_t i = 0; i < up->n_parts; i++) {
         close(up->parts[i].fd);
     }
@@ -55,6 +53,7 @@ void uploads_drop(uploads *us, upload *up)
     release_content(us, up);
     free(up->parts);
     free(up->order);
+    bytes_deinit(&up->asked);
     free(up);
 }
 
@@ -92,6 +91,20 @@ static bool has_room(uploads *us, uint64_t scope)
            (us->n < LIMIT_UPLOADS || forget_finished(us, scope, false));
 }
 
+err_code uploads_open_file(uploads *us, uint64_t scope, uint64_t n_bytes, size_t ahead, file_sink **out,
+                           err_detail *d)
+{
+    *out = NULL;
+    err_code err = file_store_reserve(us->files, scope, n_bytes, d);
+    if (err == ERR_OK) {
+        err = file_sink_open(out, us->writes, file_store_get_options(us->files)->dir, n_bytes, ahead, d);
+        if (err != ERR_OK) {
+            file_store_release(us->files, scope, n_bytes);
+        }
+    }
+    return err;
+}
+
 err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint64_t n_bytes, upload_kind kind,
                        err_detail *d)
 {
@@ -100,23 +113,23 @@ err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint6
         return err_set_param(d, ERR_LIMIT, NULL, "too_many_uploads",
                              "too many uploads are on their way; finish or cancel some");
     }
-    err_code err = file_store_reserve(us->files, facts->scope, n_bytes, d);
+    file_sink *sink = NULL;
+    err_code err = kind == UPLOAD_BY_CHUNKS ? uploads_open_file(us, facts->scope, n_bytes, 0, &sink, d)
+                                            : file_store_reserve(us->files, facts->scope, n_bytes, d);
     if (err != ERR_OK) {
         return err;
     }
     upload *up = calloc(1, sizeof *up);
-    err = up ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for this upload");
-    if (err == ERR_OK && kind == UPLOAD_BY_CHUNKS) {
-        err = file_writer_create(&up->writer, file_store_get_options(us->files)->dir, n_bytes, d);
-    }
-    if (err != ERR_OK) {
+    if (!up) {
+        file_sink_drop(sink);
         file_store_release(us->files, facts->scope, n_bytes);
-        free(up);
-        return err;
+        return err_set(d, ERR_NOMEM, "no memory for this upload");
     }
+    bytes_init(&up->asked, ASKED_BYTES);
     up->kind = kind;
     up->facts = *facts;
-    up->bytes = n_bytes;
+    up->sink = sink;
+    up->bytes = up->reserved = n_bytes;
     up->handle = ++us->next_handle;
     up->created_at = clock_unix_s();
     hash_random_id(up->id, sizeof up->id, "upload_");
@@ -163,84 +176,68 @@ err_code upload_chunk(upload *up, uint64_t offset, const void *data, size_t n, e
                              (unsigned long long)up->received, (unsigned long long)offset);
     }
     const size_t known = (size_t)(up->received - offset);
-    err_code err = file_writer_add(up->writer, (const char *)data + known, n - known, d);
-    up->received = file_writer_bytes(up->writer);
-    return err;
+    err_code err = file_sink_add(up->sink, (const char *)data + known, n - known, d);
+    up->received = file_sink_queued(up->sink);
+    /* Without memory for it the chunk counts as not sent. */
+    return err != ERR_BUSY ? err
+                           : err_set_param(d, ERR_INVALID, NULL, "upload_offset_mismatch",
+                                           "there was no memory for this chunk; the next byte expected is "
+                                           "number %llu",
+                                           (unsigned long long)up->received);
 }
 
-/* Hands the written file to the store. The bytes set aside for it go with it. */
-static err_code store(uploads *us, upload *up, err_detail *d)
+uint64_t upload_written(const upload *up)
 {
-    file_writer *w = up->writer;
-    up->writer = NULL;
-    err_code err = file_store_add(us->files, w, up->bytes, &up->facts, &up->file, d);
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (up->has_hash && memcmp(up->hash, up->file.hash, HASH_BYTES) != 0) {
-        file_store_delete(us->files, up->facts.scope, up->file.id);
-        return err_set_param(d, ERR_INVALID, NULL, "upload_hash_mismatch",
-                             "what arrived has another SHA-256 than announced; upload it again");
-    }
-    return ERR_OK;
+    return up->sink ? file_sink_written(up->sink) : up->received;
 }
 
-err_code uploads_finish(uploads *us, upload *up, err_detail *d)
+err_code uploads_finish(upload *up, err_detail *d)
 {
-    if (up->status == UPLOAD_COMPLETED) {
-        return ERR_OK;
-    }
     if (up->received != up->bytes || up->kind != UPLOAD_BY_CHUNKS) {
         return err_set_param(d, ERR_INVALID, NULL, "upload_incomplete", "%llu of %llu bytes have arrived",
                              (unsigned long long)up->received, (unsigned long long)up->bytes);
     }
-    err_code err = store(us, up, d);
-    if (err == ERR_OK) {
-        up->status = UPLOAD_COMPLETED;
-        return ERR_OK;
-    }
-    /* The store has taken both the file and the bytes set aside; what is left holds nothing. */
-    up->bytes = up->received = 0;
-    return err;
+    up->status = UPLOAD_ENDING;
+    return ERR_OK;
 }
 
 /* ---- by parts ---- */
 
-err_code upload_part_begin(const uploads *us, upload *up, file_writer **out, err_detail *d)
+err_code upload_part_begin(const uploads *us, const upload *up, file_sink **out, err_detail *d)
 {
     *out = NULL;
     if (up->kind != UPLOAD_BY_PARTS || up->status != UPLOAD_PENDING) {
         return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
                              "this upload takes no parts (any more)");
     }
-    return file_writer_create(out, file_store_get_options(us->files)->dir, up->bytes, d);
+    return file_sink_open(out, us->writes, file_store_get_options(us->files)->dir, up->bytes,
+                          UPLOAD_FORM_AHEAD, d);
 }
 
-err_code upload_part_add(upload *up, file_writer *w, const void *data, size_t n, err_detail *d)
+err_code upload_part_add(upload *up, file_sink *f, const void *data, size_t n, err_detail *d)
 {
     if (n > up->bytes - up->received) {
         return err_set_param(d, ERR_LIMIT, NULL, "upload_too_large",
                              "the parts hold more than the %llu bytes announced",
                              (unsigned long long)up->bytes);
     }
-    const uint64_t before = file_writer_bytes(w);
-    err_code err = file_writer_add(w, data, n, d);
-    up->received += file_writer_bytes(w) - before;
+    err_code err = file_sink_add(f, data, n, d);
+    up->received += err == ERR_OK ? n : 0;
     return err;
 }
 
-void upload_part_abort(upload *up, file_writer *w)
+void upload_part_abort(upload *up, file_sink *f)
 {
-    if (w) {
-        up->received -= file_writer_bytes(w);
-        file_writer_destroy(w);
+    if (f) {
+        up->received -= file_sink_queued(f);
+        file_sink_drop(f);
     }
 }
 
-err_code upload_part_end(upload *up, file_writer *w, const upload_part **out, err_detail *d)
+err_code upload_part_end(upload *up, file_sink *f, const upload_part **out, err_detail *d)
 {
     if (up->status != UPLOAD_PENDING) {
-        upload_part_abort(up, w);
+        upload_part_abort(up, f);
         return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
                              "the upload was completed meanwhile");
     }
@@ -248,7 +245,7 @@ err_code upload_part_end(upload *up, file_writer *w, const upload_part **out, er
         const size_t cap = up->cap_parts ? 2 * up->cap_parts : 8;
         upload_part *parts = cap <= LIMIT_UPLOAD_PARTS ? realloc(up->parts, cap * sizeof *parts) : NULL;
         if (!parts) {
-            upload_part_abort(up, w);
+            upload_part_abort(up, f);
             return err_set_param(d, ERR_LIMIT, NULL, "too_many_parts", "an upload may have %d parts",
                                  LIMIT_UPLOAD_PARTS);
         }
@@ -256,6 +253,7 @@ err_code upload_part_end(upload *up, file_writer *w, const upload_part **out, er
         up->cap_parts = cap;
     }
     uint8_t unused[HASH_BYTES];
+    file_writer *w = file_sink_take(f);
     upload_part *part = &up->parts[up->n_parts++];
     part->bytes = file_writer_bytes(w);
     part->fd = file_writer_finish(w, unused);
@@ -309,53 +307,74 @@ err_code uploads_assemble(uploads *us, upload *up, const char *const *ids, size_
     }
     err_code err = read_order(up, ids, n, d);
     if (err == ERR_OK) {
-        err = file_store_begin(us->files, up->facts.scope, &up->writer, up->bytes, d);
+        err = uploads_open_file(us, up->facts.scope, up->bytes, 0, &up->sink, d);
     }
     if (err == ERR_OK) {
-        up->status = UPLOAD_ASSEMBLING;
+        up->reserved += up->bytes;
+        up->status = UPLOAD_ENDING;
     }
     return err;
 }
 
+/* ---- the end ---- */
+
 static err_code copy_slice(upload *up, err_detail *d)
 {
-    char slice[SLICE_BYTES];
     const upload_part *part = &up->parts[up->order[up->next]];
-    const int64_t n = file_read_at(part->fd, slice, sizeof slice, up->next_at);
-    if (n < 0 || (n == 0 && up->next_at < part->bytes)) {
-        return err_set_param(d, ERR_IO, NULL, "upload_storage_failed",
-                             "the server lost a part of this upload");
-    }
-    up->next_at += (uint64_t)n;
+    const uint64_t left = part->bytes - up->next_at;
+    const size_t n = left < SLICE_BYTES ? (size_t)left : SLICE_BYTES;
+    err_code err = file_sink_copy(up->sink, part->fd, up->next_at, n, d);
+    up->next_at += n;
     if (up->next_at >= part->bytes) {
         up->next++;
         up->next_at = 0;
     }
-    return file_writer_add(up->writer, slice, (size_t)n, d);
+    return err;
+}
+
+/* Hands the written file to the store. The bytes set aside for it go with it. */
+static err_code store(uploads *us, upload *up, err_detail *d)
+{
+    file_writer *w = file_sink_take(up->sink);
+    up->sink = NULL;
+    up->reserved -= up->bytes;
+    err_code err = file_store_add(us->files, w, up->bytes, &up->facts, &up->file, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (up->has_hash && memcmp(up->hash, up->file.hash, HASH_BYTES) != 0) {
+        file_store_delete(us->files, up->facts.scope, up->file.id);
+        return err_set_param(d, ERR_INVALID, NULL, "upload_hash_mismatch",
+                             "what arrived has another SHA-256 than announced; upload it again");
+    }
+    return ERR_OK;
 }
 
 err_code uploads_step(uploads *us, upload *up, bool *done, err_detail *d)
 {
-    err_code err = ERR_OK;
     *done = false;
-    for (int i = 0; i < SLICES_PER_STEP && up->next < up->n_order && err == ERR_OK; i++) {
-        err = copy_slice(up, d);
-    }
-    if (err != ERR_OK) {
-        file_store_abort(us->files, up->facts.scope, up->writer, up->bytes);
-        up->writer = NULL;
-        up->status = UPLOAD_PENDING;
-        return err;
-    }
-    if (up->next < up->n_order) {
+    err_code err = file_sink_error(up->sink, d);
+    if (err == ERR_OK && !file_sink_is_idle(up->sink)) {
         return ERR_OK;
     }
-    err = store(us, up, d);
-    up->status = UPLOAD_PENDING; /* the copy's bytes are the store's now */
+    if (err == ERR_OK && up->next < up->n_order) {
+        err = copy_slice(up, d);
+        if (err == ERR_OK) {
+            return ERR_OK;
+        }
+    }
     if (err == ERR_OK) {
+        err = store(us, up, d);
+    } else {
+        file_sink_drop(up->sink);
+        up->sink = NULL;
+        file_store_release(us->files, up->facts.scope, up->bytes);
+        up->reserved -= up->bytes;
+    }
+    up->status = err == ERR_OK ? UPLOAD_COMPLETED : UPLOAD_PENDING;
+    *done = err == ERR_OK;
+    if (*done) {
         release_content(us, up);
-        up->status = UPLOAD_COMPLETED;
-        *done = true;
     }
     return err;
 }

@@ -463,6 +463,15 @@ void net_want_write(net *n, uint64_t conn)
     }
 }
 
+void net_pause(net *n, uint64_t conn, bool is_paused)
+{
+    net_conn *c = net_find(n, conn);
+    if (c && c->announced && c->is_paused != is_paused) {
+        c->is_paused = is_paused;
+        lws_rx_flow_control(c->wsi, !is_paused);
+    }
+}
+
 void net_close_socket(net *n, uint64_t conn, int code, const char *reason)
 {
     net_conn *c = net_find(n, conn);

@@ -165,6 +165,8 @@ void net_set_timer(net *n, int ms);
 
 /* During on_head: the body comes in pieces and may be of any length; the deadline grows with it. */
 void net_stream_body(net *n, uint64_t conn);
+/* Whether nothing is read from the connection for now: its client has to wait. */
+void net_pause(net *n, uint64_t conn, bool is_paused);
 /* Sends a whole reply to the current request. */
 void net_send_reply(net *n, uint64_t conn, const net_reply *reply);
 /* Starts a reply of unknown length, pulled through on_writable. */

@@ -45,6 +45,7 @@ typedef struct net_conn {
     bool body_unread;  /* bytes of a refused body may still arrive */
     bool streams_body; /* its pieces are handed up as they come */
     bool is_chunked;   /* the body's length is not announced */
+    bool is_paused;    /* nothing is read */
     net_chunked chunked;
     uint64_t body_left; /* of the announced length */
     bool is_extended;   /* a socket that speaks parley.v1 */

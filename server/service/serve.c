@@ -227,6 +227,7 @@ static void on_wake(void *ctx)
         }
         loop_message_free(m);
     }
+    serve_on_written(s);
     if (was_idle) {
         serve_advance_switch(s);
     }
@@ -264,7 +265,7 @@ static bool has_work(const serve *s)
             return true;
         }
     }
-    return net_is_sending(s->net);
+    return write_queue_is_busy(s->writes) || net_is_sending(s->net);
 }
 
 static void drain(serve *s, double now)
@@ -353,8 +354,7 @@ static void on_timer(void *ctx)
     int wait_ms = serve_tick_answers(s, now);
     const int switch_ms = s->phase == SERVE_DRAINING ? SERVE_TICK_MS : serve_tick_switch(s, now);
     wait_ms = switch_ms < wait_ms ? switch_ms : wait_ms;
-    const int upload_ms = serve_tick_uploads(s);
-    wait_ms = upload_ms < wait_ms ? upload_ms : wait_ms;
+    serve_tick_uploads(s);
     wake_silent_streams(s, now);
     look_at_engine(s, now);
     serve_watchdog_prep(s);
@@ -397,10 +397,10 @@ static err_code open_files(serve *s, err_detail *d)
                                       .expire_s = opt->upload_expire_s};
     file_writer *trial = NULL;
     s->files = file_store_create(&files);
-    if (!s->files) {
+    if (!s->files || !s->writes) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
     }
-    uploads_init(&s->uploads, s->files);
+    uploads_init(&s->uploads, s->files, s->writes);
     if (file_writer_create(&trial, files.dir, 1, NULL) != ERR_OK) {
         if (!opt->upload_dir) {
             log_warn("srv", "uploads cannot be stored in %s; name a folder with --upload-dir", files.dir);
@@ -491,9 +491,17 @@ static void on_sent(void *ctx, const net_sent *sent)
     log_info("srv", "req=%s %s %s %d %.1f ms", sent->id, sent->method, sent->path, sent->status, sent->ms);
 }
 
+/* On the writer thread. */
+static void on_written(void *ctx)
+{
+    net_wake(((serve *)ctx)->net);
+}
+
 static err_code open_parts(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
+    s->memory = ledger_create(LIMIT_REQUEST_MEMORY - LIMIT_PROCESS_MEMORY); /* until the model is there */
+    s->writes = s->memory ? write_queue_create(s->memory, on_written, s) : NULL;
     err_code err = open_files(s, d);
     if (err != ERR_OK) {
         return err;
@@ -505,7 +513,6 @@ static err_code open_parts(serve *s, err_detail *d)
         }
     }
     s->inbox = mailbox_create(INBOX_MESSAGES);
-    s->memory = ledger_create(LIMIT_REQUEST_MEMORY - LIMIT_PROCESS_MEMORY); /* until the model is there */
     size_t max_bytes =
         SERVE_INFLIGHT_BODIES * (opt->max_body > opt->max_ws_message ? opt->max_body : opt->max_ws_message);
     err = open_remote(s, d);
@@ -611,12 +618,14 @@ static void close_parts(serve *s)
     }
     engine_close(s->engine);
     s->engine = NULL;
+    write_queue_end(s->writes); /* wakes the loop, so it ends first */
     net_close(s->net);
     if (s->inbox) {
         mailbox_destroy(s->inbox, NULL);
     }
     id_table_deinit(&s->conns);
     uploads_deinit(&s->uploads);
+    write_queue_destroy(s->writes);
     file_store_destroy(s->files);
     response_store_destroy(s->response_store);
     ledger_destroy(s->memory);

@@ -25,9 +25,10 @@ struct form_reader {
     bool is_part;
     char upload_id[FILE_ID_MAX]; /* looked up anew for every piece: it may end meanwhile */
     file_facts facts;
-    file_writer *writer;
+    file_sink *sink;
     uint64_t reserved; /* of the quota, for a file; a part's bytes are its upload's */
     bool has_file, in_file;
+    bool is_whole; /* and waits for its last bytes to be written */
     char field[MULTIPART_NAME_MAX];
     bytes text;
 };
@@ -71,10 +72,10 @@ static err_code on_field_data(void *ctx, const void *data, size_t n, err_detail 
     }
     f->s->metrics.upload_bytes += n;
     if (!f->is_part) {
-        return file_writer_add(f->writer, data, n, d);
+        return file_sink_add(f->sink, data, n, d);
     }
     upload *up = upload_of(f);
-    return up ? upload_part_add(up, f->writer, data, n, d) : no_upload(d);
+    return up ? upload_part_add(up, f->sink, data, n, d) : no_upload(d);
 }
 
 bool serve_valid_purpose(const char *text)
@@ -116,10 +117,11 @@ static err_code open_writer(form_reader *f, const net_head *head, err_detail *d)
     }
     if (f->is_part) {
         upload *up = upload_of(f);
-        return up ? upload_part_begin(&f->s->uploads, up, &f->writer, d) : no_upload(d);
+        return up ? upload_part_begin(&f->s->uploads, up, &f->sink, d) : no_upload(d);
     }
     f->reserved = head->body_bytes < most ? head->body_bytes : most;
-    err_code err = file_store_begin(f->s->files, f->facts.scope, &f->writer, f->reserved, d);
+    err_code err =
+        uploads_open_file(&f->s->uploads, f->facts.scope, f->reserved, UPLOAD_FORM_AHEAD, &f->sink, d);
     f->reserved = err == ERR_OK ? f->reserved : 0;
     return err;
 }
@@ -133,10 +135,12 @@ void serve_drop_form(conn *c)
     }
     upload *up = f->is_part ? upload_of(f) : NULL;
     if (up) {
-        upload_part_abort(up, f->writer);
-        f->writer = NULL;
+        upload_part_abort(up, f->sink);
+    } else {
+        file_sink_drop(f->sink);
     }
-    file_store_abort(f->s->files, f->facts.scope, f->writer, f->reserved);
+    file_store_release(f->s->files, f->facts.scope, f->reserved);
+    serve_pace(f->s, c);
     multipart_deinit(&f->m);
     bytes_deinit(&f->text);
     free(f);
@@ -182,6 +186,7 @@ bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply
     err_code err = c && c->form ? multipart_feed(&c->form->m, data, n, &d)
                                 : err_set(&d, ERR_INTERNAL, "no form is being read");
     if (err == ERR_OK) {
+        serve_pace(s, c);
         return true;
     }
     api_error e;
@@ -190,6 +195,19 @@ bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply
         serve_drop_form(c);
     }
     return serve_refuse(s, refusal, &e, NULL, c ? c->route : NULL);
+}
+
+size_t serve_form_waiting(const conn *c)
+{
+    return c->form && c->form->sink ? file_sink_waiting(c->form->sink) : 0;
+}
+
+void serve_form_written(serve *s, conn *c)
+{
+    const form_reader *f = c->form;
+    if (f && f->sink && file_sink_poll(f->sink) && f->is_whole) {
+        serve_finish_form(s, c);
+    }
 }
 
 /* ---- files ---- */
@@ -216,32 +234,49 @@ static void send_file_object(serve *s, conn *c, const stored_file *f)
     bytes_deinit(&body);
 }
 
+/* Keeps what a form brought, which is written, and replies. */
+static err_code keep_file(serve *s, conn *c, form_reader *f, err_detail *d)
+{
+    file_sink *sink = f->sink;
+    upload *up = f->is_part ? upload_of(f) : NULL;
+    if (f->is_part && !up) {
+        return no_upload(d);
+    }
+    f->sink = NULL;
+    if (up) {
+        const upload_part *part = NULL;
+        err_code err = upload_part_end(up, sink, &part, d);
+        if (err == ERR_OK) {
+            serve_send_part(s, c, up, part);
+        }
+        return err;
+    }
+    stored_file file;
+    err_code err = file_store_add(s->files, file_sink_take(sink), f->reserved, &f->facts, &file, d);
+    f->reserved = 0;
+    if (err == ERR_OK) {
+        send_file_object(s, c, &file);
+    }
+    return err;
+}
+
 void serve_finish_form(serve *s, conn *c)
 {
     form_reader *f = c->form;
     err_detail d = {0};
-    stored_file file;
-    err_code err = ERR_OK;
-    if (!multipart_is_complete(&f->m)) {
+    err_code err = file_sink_error(f->sink, &d);
+    if (err == ERR_OK && !multipart_is_complete(&f->m)) {
         err = err_set_param(&d, ERR_INVALID, NULL, "invalid_multipart", "the form ends too early");
-    } else if (!f->has_file) {
+    } else if (err == ERR_OK && !f->has_file) {
         err = err_set_param(&d, ERR_INVALID, f->is_part ? "data" : "file", "missing_field",
                             "the form has no file in the field \"%s\"", f->is_part ? "data" : "file");
-    } else if (f->is_part) {
-        const upload_part *part = NULL;
-        upload *up = upload_of(f);
-        err = up ? upload_part_end(up, f->writer, &part, &d) : no_upload(&d);
-        f->writer = up ? NULL : f->writer;
-        if (err == ERR_OK) {
-            serve_send_part(s, c, up, part);
-        }
-    } else {
-        err = file_store_add(s->files, f->writer, f->reserved, &f->facts, &file, &d);
-        f->writer = NULL;
-        f->reserved = 0;
-        if (err == ERR_OK) {
-            send_file_object(s, c, &file);
-        }
+    }
+    f->is_whole = err == ERR_OK;
+    if (f->is_whole && !file_sink_is_idle(f->sink)) {
+        return; /* serve_form_written goes on */
+    }
+    if (err == ERR_OK) {
+        err = keep_file(s, c, f, &d);
     }
     serve_drop_form(c);
     if (err != ERR_OK) {

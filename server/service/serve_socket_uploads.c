@@ -79,7 +79,7 @@ static void say_error(serve *s, conn *c, const upload *up, const char *event_id,
     bytes_deinit(&extra);
 }
 
-/* The upload is over without a file: says so and forgets it. */
+/* The upload is over without a file: says so and forgets it. c: NULL if it is gone. */
 static void fail_upload(serve *s, conn *c, upload *up, const char *event_id, const api_error *e)
 {
     bytes text;
@@ -89,7 +89,9 @@ static void fail_upload(serve *s, conn *c, upload *up, const char *event_id, con
     bytes_append_str(&text, ",\"error\":");
     api_error_write(&text, e, NULL);
     bytes_append_char(&text, '}');
-    serve_queue_frame(s, c, &text);
+    if (c) {
+        serve_queue_frame(s, c, &text);
+    }
     bytes_deinit(&text);
     uploads_drop(&s->uploads, up);
 }
@@ -100,11 +102,11 @@ bool serve_take_ack(serve *s, conn *c, bytes *out)
         upload *up = s->uploads.list[i];
         if (up->conn == c->id && up->ack_due) {
             up->ack_due = false;
-            up->told = up->received;
+            up->told = upload_written(up);
             bytes_printf(out,
                          "{\"type\":\"upload.ack\",\"upload_id\":\"%s\",\"handle\":%u,\"received\":%llu,"
                          "\"bytes\":%llu}",
-                         up->id, up->handle, (unsigned long long)up->received, (unsigned long long)up->bytes);
+                         up->id, up->handle, (unsigned long long)up->told, (unsigned long long)up->bytes);
             return true;
         }
     }
@@ -122,9 +124,34 @@ void serve_ack_all(serve *s)
 {
     for (size_t i = 0; i < s->uploads.n; i++) {
         upload *up = s->uploads.list[i];
-        if (up->kind == UPLOAD_BY_CHUNKS && up->conn && up->received != up->told && !up->ack_due) {
+        if (up->kind == UPLOAD_BY_CHUNKS && up->status == UPLOAD_PENDING && up->conn &&
+            upload_written(up) != up->told && !up->ack_due) {
             ack(s, up);
         }
+    }
+}
+
+/* Acknowledges what is written, if the client waits for that or may soon send no more. */
+static void ack_written(serve *s, upload *up)
+{
+    const uint64_t written = upload_written(up);
+    const bool is_all = up->ack_wanted && written == up->received;
+    if (is_all || written - up->told >= LIMIT_UPLOAD_WINDOW / 4) {
+        up->ack_wanted = up->ack_wanted && !is_all;
+        ack(s, up);
+    }
+}
+
+void serve_chunks_written(serve *s, upload *up)
+{
+    err_detail d = {0};
+    err_code err = file_sink_error(up->sink, &d);
+    if (err != ERR_OK) {
+        api_error e;
+        upload_api_error(&e, err, &d);
+        fail_upload(s, serve_conn(s, up->conn), up, NULL, &e);
+    } else if (up->conn) {
+        ack_written(s, up);
     }
 }
 
@@ -158,6 +185,50 @@ static void on_create(serve *s, conn *c, const json *root, const char *event_id)
     bytes_deinit(&text);
 }
 
+/* A word about an upload that is ending: it is answered at the end. */
+static void ask_end(serve *s, conn *c, upload *up, const char *event_id)
+{
+    if (up->asked.len + (event_id ? strlen(event_id) : 0) + 2 > up->asked.max) {
+        api_error e;
+        api_error_set(&e, 429, "upload_not_pending", "upload_id", "this upload is being completed");
+        say_error(s, c, up, event_id, &e, false);
+        return;
+    }
+    bytes_append_char(&up->asked, event_id ? '+' : '-');
+    bytes_append_str(&up->asked, event_id ? event_id : "");
+    bytes_append_char(&up->asked, '\0');
+}
+
+static void say_unknown(serve *s, conn *c, const char *event_id)
+{
+    api_error e;
+    api_error_set(&e, 404, "upload_not_found", "upload_id",
+                  "there is no such upload; it may have expired: begin again");
+    say_error(s, c, NULL, event_id, &e, false);
+}
+
+void serve_tell_ended(serve *s, upload *up, const api_error *failure)
+{
+    conn *c = serve_conn(s, up->conn);
+    bytes asked = up->asked;
+    bytes_init(&up->asked, asked.max);
+    up->ack_due = false;
+    up->told = up->received;
+    if (failure) {
+        const char *first = asked.len > 0 && asked.data[0] == '+' ? asked.data + 1 : NULL;
+        fail_upload(s, c, up, first, failure);
+    }
+    for (size_t at = 0, n = 0; c && at < asked.len; at += strlen(asked.data + at) + 1, n++) {
+        const char *event_id = asked.data[at] == '+' ? asked.data + at + 1 : NULL;
+        if (!failure) {
+            say_completed(s, c, up, &up->file, event_id);
+        } else if (n > 0) {
+            say_unknown(s, c, event_id);
+        }
+    }
+    bytes_deinit(&asked);
+}
+
 static void on_complete(serve *s, conn *c, upload *up, const json *root, const char *event_id)
 {
     const char *digest = json_str(json_get(root, "sha256"), NULL);
@@ -168,21 +239,20 @@ static void on_complete(serve *s, conn *c, upload *up, const json *root, const c
         say_error(s, c, up, event_id, &e, false);
         return;
     }
-    up->has_hash = up->has_hash || digest;
-    const bool all_there = up->received == up->bytes;
-    err_code err = uploads_finish(&s->uploads, up, &d);
-    up->ack_due = false;
-    up->told = up->received;
-    if (err == ERR_OK) {
+    if (up->status == UPLOAD_COMPLETED) {
         say_completed(s, c, up, &up->file, event_id);
         return;
     }
-    upload_api_error(&e, err, &d);
-    if (all_there) {
-        fail_upload(s, c, up, event_id, &e);
-    } else {
-        say_error(s, c, up, event_id, &e, false);
+    up->has_hash = up->has_hash || digest;
+    err_code err = uploads_finish(up, &d);
+    if (err == ERR_OK) {
+        up->ack_due = up->ack_wanted = false;
+        ask_end(s, c, up, event_id);
+        serve_step_upload(s, up);
+        return;
     }
+    upload_api_error(&e, err, &d);
+    say_error(s, c, up, event_id, &e, false);
 }
 
 static void on_cancel(serve *s, conn *c, upload *up, const char *event_id)
@@ -209,15 +279,14 @@ bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, 
     }
     upload *up = uploads_find(&s->uploads, c->scope, json_str(json_get(root, "upload_id"), ""));
     if (!up || up->kind != UPLOAD_BY_CHUNKS) {
-        api_error e;
-        api_error_set(&e, 404, "upload_not_found", "upload_id",
-                      "there is no such upload; it may have expired: begin again");
-        say_error(s, c, NULL, event_id, &e, false);
+        say_unknown(s, c, event_id);
         return true;
     }
     up->conn = c->id; /* whoever spoke last hears of it */
     up->gap_told = false;
-    if (completes) {
+    if (up->status == UPLOAD_ENDING) {
+        ask_end(s, c, up, event_id);
+    } else if (completes) {
         on_complete(s, c, up, root, event_id);
     } else if (up->status == UPLOAD_COMPLETED) {
         say_completed(s, c, up, &up->file, event_id);
@@ -296,7 +365,7 @@ void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n)
     }
     up->gap_told = false;
     const bool is_last = head[2] & CHUNK_LAST || up->received == up->bytes;
-    if (is_last || up->received == before || up->received - up->told >= LIMIT_UPLOAD_WINDOW / 4) {
-        ack(s, up);
-    }
+    up->ack_wanted = up->ack_wanted || is_last || up->received == before;
+    ack_written(s, up);
+    serve_pace(s, c);
 }

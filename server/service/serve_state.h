@@ -86,6 +86,7 @@ typedef struct conn {
     bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
     double started_ms, last_write_ms;
     form_reader *form;    /* a form that is being read */
+    bool is_paused;       /* too much of it waits for the disk: nothing is read */
     file_handle download; /* a file that is being sent; fd 0: none */
     uint64_t downloaded;
     uint64_t history_ticket; /* the job of the history it waits for; 0: none */
@@ -150,6 +151,7 @@ typedef struct serve {
     model_ref home, current, wanted; /* the command line's, the loaded one, the next one */
     switch_state switching;
     file_store *files;
+    write_queue *writes;
     uploads uploads;
     prep *previewer; /* its own worker, so that no request waits for a preview */
     preview_wait previews[SERVE_PREVIEWS];
@@ -256,8 +258,12 @@ void serve_refuse_held(serve *s);
 /* on_head of a route that takes a form; false and *e if it is refused. */
 bool serve_begin_form(serve *s, conn *c, const net_head *head, api_error *e);
 bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply *refusal);
-/* The whole form has arrived: stores its file and replies. */
+/* The whole form has arrived: stores its file and replies, once all of it is written. */
 void serve_finish_form(serve *s, conn *c);
+/* Something may have been written of the connection's form. */
+void serve_form_written(serve *s, conn *c);
+/* Bytes of memory of the connection's form that wait for the disk. */
+size_t serve_form_waiting(const conn *c);
 /* Discards what has arrived; does nothing without a form. */
 void serve_drop_form(conn *c);
 void serve_on_files(serve *s, conn *c);
@@ -273,9 +279,14 @@ void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *par
  * once: then *out is NULL and *known is that file. */
 MUST_CHECK err_code serve_begin_upload(serve *s, uint64_t scope, const json *root, upload_kind kind,
                                        upload **out, stored_file *known, err_detail *d);
-/* Expires files, acknowledges chunks, puts parts together; returns milliseconds until it wants to
- * be called again. */
-int serve_tick_uploads(serve *s);
+/* Goes on with an upload that is ending, and says how it ended. */
+void serve_step_upload(serve *s, upload *up);
+/* Reads from the connection, or not while too much of it waits for the disk. */
+void serve_pace(serve *s, conn *c);
+/* The writer thread has written something. */
+void serve_on_written(serve *s);
+/* Expires files, acknowledges chunks. */
+void serve_tick_uploads(serve *s);
 
 /* serve_socket.c */
 void serve_on_open(void *ctx, uint64_t id, bool extended);
@@ -304,8 +315,13 @@ bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, 
 void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n);
 /* Writes an acknowledgement that is due on this socket; false if none is. */
 bool serve_take_ack(serve *s, conn *c, bytes *out);
-/* Acknowledges what arrived since the last time. */
+/* Acknowledges what was written since the last time. */
 void serve_ack_all(serve *s);
+/* Chunks of a pending upload were written, or could not be. */
+void serve_chunks_written(serve *s, upload *up);
+/* An upload by chunks has ended: tells everybody who asked. failure: why without a file, or NULL;
+ * then the upload is gone. */
+void serve_tell_ended(serve *s, upload *up, const api_error *failure);
 
 /* serve_previews.c */
 /* Ends the message upload.completed with what the file is, as soon as that is known, and sends it;

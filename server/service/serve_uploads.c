@@ -157,13 +157,29 @@ static err_code on_complete(serve *s, conn *c, upload *up, const json *root, err
     }
     if (err == ERR_OK) {
         up->conn = c->id; /* the reply comes when the parts are put together */
-        serve_schedule(s, 0);
+        serve_step_upload(s, up);
     }
     return err;
 }
 
+/* Answers the request that puts the parts together, if its client still waits. failure: or NULL. */
+static void tell_completer(serve *s, upload *up, const api_error *failure)
+{
+    conn *c = serve_conn(s, up->conn);
+    up->conn = 0;
+    if (!c || !c->route || c->route->id != ROUTE_UPLOAD_COMPLETE || strcmp(c->param, up->id) != 0) {
+        return;
+    }
+    if (failure) {
+        serve_send_error(s, c, failure);
+    } else {
+        send_upload(s, c, up, NULL);
+    }
+}
+
 void serve_on_uploads(serve *s, conn *c, const bytes *body)
 {
+    api_error e;
     err_detail d = {0};
     json_doc *doc = NULL;
     const json *root = NULL;
@@ -188,57 +204,91 @@ void serve_on_uploads(serve *s, conn *c, const bytes *body)
         err = err_set_param(&d, ERR_INVALID, NULL, "upload_not_pending", "this upload is complete");
     } else if (err == ERR_OK) {
         send_upload(s, c, up, "cancelled");
+        api_error_set(&e, 400, "cancelled", NULL, "the upload was cancelled");
+        tell_completer(s, up, &e);
         uploads_drop(&s->uploads, up);
     }
     json_free(doc);
     if (err != ERR_OK) {
-        api_error e;
         upload_api_error(&e, err, &d);
         serve_send_error(s, c, &e);
     }
 }
 
-/* ---- time ---- */
+/* ---- what was written, and time ---- */
 
-/* One slice of an upload whose parts are put together; true if more is to do. */
-static bool assemble(serve *s, upload *up)
+void serve_step_upload(serve *s, upload *up)
 {
     err_detail d = {0};
     bool done = false;
     err_code err = uploads_step(&s->uploads, up, &done, &d);
     if (err == ERR_OK && !done) {
-        return true;
+        return;
     }
-    conn *c = serve_conn(s, up->conn);
-    up->conn = 0;
-    if (c && c->route && c->route->id == ROUTE_UPLOAD_COMPLETE && strcmp(c->param, up->id) == 0) {
-        api_error e;
-        if (done) {
-            send_upload(s, c, up, NULL);
-        } else {
-            upload_api_error(&e, err, &d);
-            serve_send_error(s, c, &e);
-        }
+    api_error e;
+    upload_api_error(&e, err, &d);
+    if (up->kind == UPLOAD_BY_CHUNKS) {
+        serve_tell_ended(s, up, done ? NULL : &e);
+    } else {
+        tell_completer(s, up, done ? NULL : &e);
     }
-    return false;
 }
 
-int serve_tick_uploads(serve *s)
+void serve_pace(serve *s, conn *c)
 {
-    int wait_ms = SERVE_TICK_MS;
+    size_t waiting = serve_form_waiting(c);
+    for (size_t i = 0; i < s->uploads.n; i++) {
+        const upload *up = s->uploads.list[i];
+        waiting += up->conn == c->id && up->sink ? file_sink_waiting(up->sink) : 0;
+    }
+    c->is_paused = waiting > LIMIT_UPLOAD_WAITING;
+    net_pause(s->net, c->id, c->is_paused);
+}
+
+static void pace_paused(serve *s)
+{
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        conn *c = id_table_at(&s->conns, i);
+        if (c && c->is_paused) {
+            serve_pace(s, c);
+        }
+    }
+}
+
+void serve_on_written(serve *s)
+{
+    if (!write_queue_has_news(s->writes)) {
+        return;
+    }
+    for (size_t i = s->uploads.n; i-- > 0;) { /* from the last one: this one may go */
+        upload *up = s->uploads.list[i];
+        if (!up->sink || !file_sink_poll(up->sink)) {
+            continue;
+        }
+        if (up->status == UPLOAD_ENDING) {
+            serve_step_upload(s, up);
+        } else {
+            serve_chunks_written(s, up);
+        }
+    }
+    for (size_t i = 0; i < s->conns.cap; i++) {
+        conn *c = id_table_at(&s->conns, i);
+        if (c) {
+            serve_form_written(s, c);
+        }
+    }
+    pace_paused(s);
+}
+
+void serve_tick_uploads(serve *s)
+{
     const int64_t now = clock_unix_s();
     if (now != s->files_checked_s) {
         s->files_checked_s = now;
         file_store_expire(s->files, now);
         uploads_expire(&s->uploads, now);
     }
+    pace_paused(s); /* an upload that they waited for may be gone */
     serve_ack_all(s);
     serve_tick_previews(s);
-    for (size_t i = 0; i < s->uploads.n; i++) {
-        upload *up = s->uploads.list[i];
-        if (up->status == UPLOAD_ASSEMBLING && assemble(s, up)) {
-            wait_ms = 0;
-        }
-    }
-    return wait_ms;
 }

@@ -1,0 +1,204 @@
+/* The writer thread: order, hashes, what waits and is reserved, sinks that are dropped, faults. The
+ * thread stands in `wake` while the gate is shut, so that nothing depends on its speed. */
+#include "server/media/write_queue.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "tests/check.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool is_shut;   /* {lock} */
+static size_t n_wakes; /* {lock} */
+
+static void on_wake(void *ctx)
+{
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    n_wakes++;
+    pthread_cond_broadcast(&changed);
+    while (is_shut) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void shut(bool value)
+{
+    pthread_mutex_lock(&lock);
+    is_shut = value;
+    n_wakes = 0;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void wait_for_wakes(size_t n)
+{
+    pthread_mutex_lock(&lock);
+    while (n_wakes < n) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void wait_until_idle(file_sink *f)
+{
+    pthread_mutex_lock(&lock);
+    while (file_sink_poll(f), !file_sink_is_idle(f)) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static bool has_hash(file_writer *w, const void *data, size_t n)
+{
+    uint8_t got[HASH_BYTES], wanted[HASH_BYTES];
+    hash_stream *h = hash_stream_create();
+    CHECK(h != NULL);
+    hash_stream_add(h, data, n);
+    hash_stream_end(h, wanted);
+    hash_stream_destroy(h);
+    const uint64_t n_bytes = file_writer_bytes(w);
+    close(file_writer_finish(w, got));
+    return n_bytes == n && memcmp(got, wanted, HASH_BYTES) == 0;
+}
+
+static void test_order(write_queue *q)
+{
+    enum { PIECES = 200, PIECE = 1000 };
+    static char text[PIECES * PIECE];
+    err_detail d = {0};
+    file_sink *f, *other;
+    for (size_t i = 0; i < sizeof text; i++) {
+        text[i] = (char)(i * 31 + i / 977);
+    }
+    CHECK_OK(file_sink_open(&f, q, "/tmp", sizeof text, 0, &d), d);
+    CHECK_OK(file_sink_open(&other, q, "/tmp", sizeof text, 0, &d), d);
+    for (size_t i = 0; i < PIECES; i++) {
+        if (i + 1 < PIECES) {
+            CHECK_OK(file_sink_add(other, text, 1, &d), d);
+        } else {
+            file_sink_drop(other);
+        }
+        CHECK_OK(file_sink_add(f, text + i * PIECE, PIECE, &d), d);
+    }
+    CHECK_INT(file_sink_queued(f), sizeof text);
+    CHECK_INT(file_sink_add(f, text, 1, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "upload_too_large");
+    wait_until_idle(f);
+    CHECK_INT(file_sink_written(f), sizeof text);
+    CHECK(has_hash(file_sink_take(f), text, sizeof text));
+}
+
+/* What waits is what is reserved, and what a client may be told is what is written. */
+static void test_waiting(write_queue *q, ledger *memory)
+{
+    static const char piece[1000];
+    err_detail d = {0};
+    file_sink *f, *other;
+    CHECK_OK(file_sink_open(&f, q, "/tmp", 1 << 20, 0, &d), d);
+    shut(true);
+    CHECK_OK(file_sink_add(f, piece, sizeof piece, &d), d);
+    wait_for_wakes(1);
+    CHECK(write_queue_has_news(q));
+    CHECK(file_sink_poll(f));
+    CHECK_INT(file_sink_written(f), sizeof piece);
+    CHECK(!write_queue_is_busy(q));
+    for (int i = 0; i < 10; i++) {
+        CHECK_OK(file_sink_add(f, piece, sizeof piece, &d), d);
+    }
+    CHECK(!file_sink_poll(f));
+    CHECK_INT(file_sink_written(f), sizeof piece);
+    CHECK(!file_sink_is_idle(f));
+    CHECK(write_queue_is_busy(q));
+    CHECK(file_sink_waiting(f) >= 10 * sizeof piece);
+    CHECK_INT(ledger_get_status(memory).used, file_sink_waiting(f));
+
+    /* Who has reserved before goes on when the memory is used up; nobody else does. */
+    CHECK_OK(file_sink_open(&other, q, "/tmp", 1 << 20, 8192, &d), d);
+    ledger_set_limit(memory, ledger_get_status(memory).used);
+    const uint64_t queued = file_sink_queued(f);
+    CHECK_INT(file_sink_add(f, piece, sizeof piece, &d), ERR_BUSY);
+    CHECK_STR(d.name, "memory_busy");
+    CHECK_INT(file_sink_queued(f), queued);
+    CHECK_OK(file_sink_add(other, piece, sizeof piece, &d), d);
+    file_sink *none;
+    CHECK_INT(file_sink_open(&none, q, "/tmp", 1 << 20, 8192, &d), ERR_BUSY);
+    CHECK(none == NULL);
+    ledger_set_limit(memory, 1 << 20);
+    file_sink_drop(other); /* with a piece on its way */
+    shut(false);
+    wait_until_idle(f);
+    CHECK_INT(file_sink_written(f), 11 * sizeof piece);
+    CHECK(!write_queue_is_busy(q));
+    file_writer_destroy(file_sink_take(f));
+}
+
+static void test_copy(write_queue *q)
+{
+    static const char text[] = "one part and another";
+    err_detail d = {0};
+    file_writer *w;
+    file_sink *f;
+    uint8_t hash[HASH_BYTES];
+    CHECK_OK(file_writer_create(&w, "/tmp", sizeof text, &d), d);
+    CHECK_OK(file_writer_add(w, text, sizeof text, &d), d);
+    const int fd = file_writer_finish(w, hash);
+    CHECK_OK(file_sink_open(&f, q, "/tmp", sizeof text, 0, &d), d);
+    CHECK_OK(file_sink_copy(f, fd, 0, 5, &d), d);
+    CHECK_OK(file_sink_copy(f, fd, 5, 0, &d), d);
+    CHECK_OK(file_sink_copy(f, fd, 5, sizeof text - 5, &d), d);
+    close(fd); /* before it is read, perhaps */
+    wait_until_idle(f);
+    CHECK_OK(file_sink_error(f, &d), d);
+    CHECK(has_hash(file_sink_take(f), text, sizeof text));
+}
+
+/* A fault stays, and what follows it is not written. */
+static void test_fault(write_queue *q)
+{
+    err_detail d = {0};
+    file_sink *f;
+    const int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK_OK(file_sink_open(&f, q, "/tmp", 100, 0, &d), d);
+    CHECK_OK(file_sink_add(f, "abc", 3, &d), d);
+    CHECK_OK(file_sink_copy(f, empty, 0, 10, &d), d);
+    close(empty);
+    wait_until_idle(f);
+    CHECK_INT(file_sink_error(f, &d), ERR_IO);
+    CHECK_STR(d.name, "upload_storage_failed");
+    CHECK_INT(file_sink_written(f), 3);
+    d = (err_detail){0};
+    CHECK_INT(file_sink_add(f, "d", 1, &d), ERR_IO);
+    CHECK_STR(d.name, "upload_storage_failed");
+    file_sink_drop(f);
+    CHECK_INT(file_sink_open(&f, q, "/nowhere", 100, 0, &d), ERR_IO);
+    CHECK(f == NULL);
+}
+
+int main(void)
+{
+    err_detail d = {0};
+    file_sink *left, *dropped;
+    ledger *memory = ledger_create(1 << 20);
+    write_queue *q = write_queue_create(memory, on_wake, NULL);
+    CHECK(q != NULL);
+    test_order(q);
+    test_waiting(q, memory);
+    test_copy(q);
+    test_fault(q);
+    CHECK_OK(file_sink_open(&left, q, "/tmp", 100, 50, &d), d);
+    CHECK_OK(file_sink_open(&dropped, q, "/tmp", 100, 50, &d), d);
+    CHECK_OK(file_sink_add(left, "abc", 3, &d), d);
+    file_sink_drop(dropped);
+    write_queue_end(q);
+    file_sink_drop(left);
+    write_queue_destroy(q);
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    ledger_destroy(memory);
+    CHECK_DONE();
+}
