@@ -6,7 +6,8 @@
  * serve_socket.c   WebSocket sessions
  * serve_models.c   the list of models
  * serve_switch.c   loading and switching models
- * serve_answers.c  an answer from its body to its last event
+ * serve_prepare.c  a request from its body to the engine
+ * serve_answers.c  an answer from the engine's first event to its last
  * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
  * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
@@ -231,10 +232,6 @@ void serve_take_first(serve *s, engine *e);
 /* Whether a request may be prepared now, waits for a model, or is refused with *e. name: which it
  * asks for; "": any. */
 model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e);
-/* Hands the body to the prep workers; on an error it stays with the caller. */
-MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
-/* Refuses a request for another model, if the server is told to; then the answer is gone. */
-bool serve_refuse_model(serve *s, answer *a);
 /* Takes the body and holds the answer until that model is loaded. ERR_BUSY if there is no memory
  * for the body now; then it stays with the caller. */
 MUST_CHECK err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
@@ -326,6 +323,21 @@ void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq);
 void serve_begin_stream(serve *s, conn *c, const answer *a);
 /* Sends the reply of a finished answer that is not streamed. */
 void serve_send_whole(serve *s, conn *c, answer *a);
+
+/* For everybody who waits for the answer. */
+void serve_begin_streams(serve *s, answer *a);
+/* There is something new for those who follow the answer. */
+void serve_wake_followers(serve *s, const answer *a);
+
+/* serve_prepare.c */
+/* Hands the body to the prep workers; on an error it stays with the caller. */
+MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
+/* LOOP_ACCEPTED, LOOP_PREPARED and LOOP_REPLIED. The answer may be gone when these return. */
+void serve_on_accepted(serve *s, answer *a, loop_message *m);
+void serve_on_prepared(serve *s, answer *a, loop_message *m);
+void serve_on_replied(serve *s, answer *a, const loop_message *m);
+/* An answer of this socket has ended: submits those that waited for their turn behind it. */
+void serve_try_lanes(serve *s, uint64_t conn_id);
 
 /* serve_idempotency.c */
 /* For a valid request: if it was sent before, attaches the client to the earlier answer and frees

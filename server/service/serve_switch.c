@@ -127,33 +127,6 @@ void serve_take_first(serve *s, engine *e)
     take_engine(s, e);
 }
 
-err_code serve_prepare_answer(serve *s, answer *a, bytes *body)
-{
-    const prep_order order = {.kind = a->prep,
-                              .id = a->id,
-                              .scope = a->scope,
-                              .engine = s->engine,
-                              .form = s->tool_form,
-                              .template_kwargs = s->opt->template_kwargs,
-                              .hash_body = a->idempotency_key[0] != '\0'};
-    const err_code err = prep_submit(s->prep, &order, body, a->ticket);
-    a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
-    return err;
-}
-
-bool serve_refuse_model(serve *s, answer *a)
-{
-    model_ref ref;
-    if (!s->opt->strict_model || !a->opt.model[0] ||
-        (serve_find_model(s, a->opt.model, &ref) && strcmp(ref.path, s->current.path) == 0)) {
-        return false;
-    }
-    api_error e;
-    api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
-    serve_fail_answer(s, a, ERR_NOT_FOUND, &e);
-    return true;
-}
-
 /* ---- who waits ---- */
 
 static answer *first_held(const serve *s, uint64_t behind)
