@@ -9,7 +9,6 @@ step_plan scheduler_plan(scheduler *s, const slot_view *slots, int32_t n_slots, 
     for (int32_t i = 0; i < n_slots; i++) {
         if (slots[i].used && slots[i].under_way) {
             plan.prompt_slot = i;
-            plan.go_on = true;
             return plan;
         }
     }

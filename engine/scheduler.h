@@ -32,8 +32,7 @@ typedef struct step_plan {
     bool decode;         /* every slot in GEN_PHASE_DECODE takes part */
     int32_t prompt_slot; /* slot whose prompt work is done, or -1 */
     bool vision;         /* that work is a vision unit, else a prefill chunk of n_tokens */
-    bool go_on;          /* or the rest of the chunk that is under way */
-    int32_t n_tokens;
+    int32_t n_tokens;    /* 0: the rest of the chunk that is under way */
 } step_plan;
 
 /* chunk: most prompt tokens a step. */

@@ -17,6 +17,7 @@ void api_request_init(api_request *r)
 
 void api_request_deinit(api_request *r)
 {
+    json_free(r->doc);
     chat_input_destroy(r->in);
     for (size_t i = 0; i < r->n_docs; i++) {
         json_free(r->docs[i]);
@@ -42,10 +43,17 @@ bool api_request_keep(api_request *r, json_doc *doc)
     return true;
 }
 
+err_code api_request_document(api_request *r, json_doc **out, const char *text, size_t len, err_detail *d)
+{
+    *out = r->doc;
+    r->doc = NULL;
+    return *out ? ERR_OK : json_parse(out, text, len, LIMIT_JSON_DEPTH, d);
+}
+
 err_code api_request_open(api_request *r, const json **root, const char *text, size_t len, err_detail *d)
 {
     json_doc *doc = NULL;
-    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, d);
+    err_code err = api_request_document(r, &doc, text, len, d);
     if (err != ERR_OK) {
         return err;
     }

@@ -18,6 +18,7 @@
 #include "server/protocol/response_store.h"
 
 typedef struct api_request {
+    json_doc *doc; /* set before parsing: of the body, if that was read already; taken. NULL: it was not */
     chat_input *in;
     reply_options reply;
     file_store *files; /* set before parsing: the store of uploaded files, NULL: none; and their owner */
@@ -45,6 +46,9 @@ MUST_CHECK err_code api_request_arguments(api_request *r, const json **out, cons
  * length. */
 MUST_CHECK err_code api_request_generation(api_request *r, const json *root, const engine_info *info,
                                            err_detail *d);
+/* The document of the body: r->doc, or made of the text. The caller frees it. */
+MUST_CHECK err_code api_request_document(api_request *r, json_doc **out, const char *text, size_t len,
+                                         err_detail *d);
 /* Creates r->in and parses the body into it; *root is the body's object. */
 MUST_CHECK err_code api_request_open(api_request *r, const json **root, const char *text, size_t len,
                                      err_detail *d);

@@ -22,6 +22,7 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
         return NULL;
     }
     a->id = a->order = id;
+    bytes_init(&a->body, 0);
     a->conn = conn;
     a->kind = kind;
     a->ticket = ticket;
@@ -53,6 +54,7 @@ void answer_destroy(answer *a)
     prep_ticket_release(a->ticket);
     gen_request_free(a->request);
     bytes_deinit(&a->body);
+    json_free(a->doc);
     ledger_give_all(&a->memory);
     if (a->has_reply) {
         responses_reply_deinit(&a->reply);

@@ -65,8 +65,10 @@ typedef struct answer {
     bool is_accepted;                                  /* the body is valid, and opt holds what it says */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     prep_kind prep;
-    bytes body;         /* ANSWER_HELD */
-    ledger_hold memory; /* of the body */
+    bytes body;         /* until the workers take it */
+    json_doc *doc;      /* of the body, if it was read already */
+    ledger_hold memory; /* of both, ANSWER_HELD */
+    bool knows_model;   /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request; /* ANSWER_READY */

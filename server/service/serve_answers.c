@@ -40,10 +40,17 @@ void serve_drop_answer(serve *s, answer *a)
 
 /* ---- starting ---- */
 
-answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e)
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_doc **doc, api_error *e)
 {
+    const json *root = doc ? json_root(*doc) : NULL;
+    const char *named = json_str(json_get(root, "model"), "");
+    const bool knows_model = root && s->catalog;
     char model[REQUEST_MODEL_MAX];
-    const model_turn turn = serve_model_turn(s, body, model, e);
+    snprintf(model, sizeof model, "%s", strlen(named) < sizeof model ? named : "");
+    model_turn turn = serve_model_turn(s, c, body->len, e);
+    if (turn != MODEL_REFUSED && knows_model) {
+        turn = serve_named_turn(s, model, body->len, e);
+    }
     if (turn == MODEL_REFUSED) {
         return NULL;
     }
@@ -64,9 +71,30 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     if (!c->is_socket) {
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
     }
-    const err_code err =
-        turn == MODEL_LATER ? serve_hold_answer(s, a, model, body) : serve_prepare_answer(s, a, body);
+    a->body = *body;
+    bytes_init(body, 0); /* the answer owns the memory now */
+    if (doc) {
+        a->knows_model = knows_model;
+        memcpy(a->opt.model, model, sizeof model);
+        /* so that its sender knows what an error belongs to */
+        snprintf(a->opt.event_id, sizeof a->opt.event_id, "%s", json_str(json_get(root, "event_id"), ""));
+        snprintf(a->opt.stream_id, sizeof a->opt.stream_id, "%s", json_str(json_get(root, "stream_id"), ""));
+        a->doc = *doc;
+        *doc = NULL;
+    }
+    err_code err = ERR_OK;
+    if (turn == MODEL_NOW) {
+        err = serve_prepare_answer(s, a);
+    } else if (serve_reserve_body(s, a)) {
+        serve_hold_answer(s, a);
+    } else {
+        err = ERR_BUSY;
+    }
     if (err != ERR_OK) {
+        if (doc) { /* the caller may still speak of it */
+            *doc = a->doc;
+            a->doc = NULL;
+        }
         serve_drop_answer(s, a);
         api_error_from(e, err, NULL);
         return NULL;
@@ -503,9 +531,13 @@ void serve_handle_message(serve *s, loop_message *m)
         return;
     }
     answer *a = id_table_get(&s->answers, m->id);
-    if (!a || a->state == ANSWER_FINISHED) {
-        return; /* ended meanwhile; what the message holds is freed with it */
+    if (!a || a->state == ANSWER_FINISHED) { /* ended meanwhile; what the message holds is freed with it */
+        if (m->type == LOOP_PREPARED && !m->request && s->engine) {
+            engine_cancel(s->engine, m->id);
+        }
+        return;
     }
+    const bool is_read = a->is_socket && m->type != LOOP_PROGRESS;
     switch (m->type) {
     case LOOP_ACCEPTED:
         serve_on_accepted(s, a, m);
@@ -521,6 +553,9 @@ void serve_handle_message(serve *s, loop_message *m)
     case LOOP_PREPARED:
         serve_on_prepared(s, a, m);
         break;
+    case LOOP_OTHER_MODEL:
+        serve_on_other_model(s, a, m);
+        break;
     case LOOP_REPLIED:
         serve_on_replied(s, a, m);
         break;
@@ -534,6 +569,9 @@ void serve_handle_message(serve *s, loop_message *m)
         break;
     default:
         break;
+    }
+    if (is_read) {
+        serve_try_held(s);
     }
 }
 

@@ -411,7 +411,7 @@ err_code messages_request_parse(api_request *r, const char *text, size_t len, bo
     bytes chat;
     json_doc *doc = NULL;
     bytes_init(&chat, CHAT_BYTES);
-    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, d);
+    err_code err = api_request_document(r, &doc, text, len, d);
     if (err == ERR_OK) {
         err = write_chat(&chat, json_root(doc), needs_max_tokens, d);
     }
