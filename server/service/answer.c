@@ -29,9 +29,10 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
     a->created_ms = clock_ms();
     a->created_at = clock_unix_s();
     hash_random_id(a->chat_id, sizeof a->chat_id,
-                   kind == ANSWER_COMPLETION ? "cmpl-"
-                   : kind == ANSWER_MESSAGES ? "msg_"
-                                             : "chatcmpl-");
+                   kind == ANSWER_COMPLETION  ? "cmpl-"
+                   : kind == ANSWER_MESSAGES  ? "msg_"
+                   : kind == ANSWER_RESPONSES ? "resp_"
+                                              : "chatcmpl-");
     reply_options_init(&a->opt);
     reply_parser_init(&a->parser, &(reply_rules){0});
     reply_pieces_init(&a->pieces);

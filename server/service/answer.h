@@ -98,8 +98,9 @@ typedef struct answer {
     double phase_start_ms;
     uint32_t progress_version, stats_version;
 
+    char chat_id[48]; /* what clients call it, in the log from its arrival on; also the response's id */
+
     /* Chat Completions, Completions and Messages */
-    char chat_id[48];
     int64_t created_at;
     chat_reply_state chat;
     messages_reply_state messages;

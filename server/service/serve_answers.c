@@ -107,9 +107,8 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_
 static void log_answer(const answer *a, int status)
 {
     const gen_timings *t = &a->timings;
-    const char *id = a->has_reply ? a->reply.id : a->chat_id;
-    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s", id,
-             answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
+    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
+             a->chat_id, answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
              a->info.n_images, a->info.n_prompt_tokens, t->cache_n, a->n_tokens,
              a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
              t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
@@ -204,8 +203,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
     a->request = NULL;
     bytes_deinit(&a->opt.items);
-    log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
-             e->status, e->code);
+    log_info("srv", "req=%s %s %d %s", a->chat_id, answer_kind_name(a->kind), e->status, e->code);
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
     }

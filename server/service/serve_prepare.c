@@ -184,6 +184,7 @@ static void accept_answer(serve *s, answer *a)
     a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
     responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
                          s->opt->event_log_bytes);
+    memcpy(a->reply.id, a->chat_id, sizeof a->reply.id); /* so is it called from its arrival on */
     a->reply.created_at = a->created_at;
     a->has_reply = true;
     responses_reply_created(&a->reply);
