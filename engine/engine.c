@@ -499,7 +499,7 @@ const engine_info *engine_get_info(const engine *e)
 
 /* ---- requests ---- */
 
-err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail)
+err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *detail)
 {
     if (!r->done) {
         r->done = calloc(1, sizeof *r->done);
@@ -509,11 +509,25 @@ err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detai
     }
     r->id = id;
     r->submitted_ns = clock_ns();
-    if (!inbox_submit(e->inbox, r)) {
+    if (!inbox_reserve(e->inbox, id)) {
         return err_set_param(detail, ERR_BUSY, NULL, "queue_full",
                              "the queue is full; try again in a moment");
     }
     return ERR_OK;
+}
+
+void engine_start(engine *e, gen_request *r)
+{
+    inbox_submit(e->inbox, r);
+}
+
+err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail)
+{
+    const err_code err = engine_admit(e, r, id, detail);
+    if (err == ERR_OK) {
+        engine_start(e, r);
+    }
+    return err;
 }
 
 void engine_cancel(engine *e, uint64_t id)

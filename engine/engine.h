@@ -152,9 +152,16 @@ MUST_CHECK err_code engine_prepare_tokens(engine *e, gen_request **out, const in
 /* Appends the prompt as the chat template renders it; media stand as the template's placeholders.
  * Any thread. */
 MUST_CHECK err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail);
-/* Hands r over under a caller-chosen id (unique, not 0). ERR_BUSY: the queue is full and r is still
- * the caller's. After ERR_OK exactly one GEN_DONE with that id will follow. Any thread. */
+/* Hands r over under a caller-chosen id (unique, not 0): engine_admit and engine_start. ERR_BUSY:
+ * the queue is full and r is still the caller's. After ERR_OK exactly one GEN_DONE with that id will
+ * follow. Any thread. */
 MUST_CHECK err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail);
+/* All that can fail of engine_submit: r has its id and its place in the queue, and no event comes
+ * yet. After ERR_OK the caller must call engine_start; a cancel between the two counts. Any
+ * thread. */
+MUST_CHECK err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *detail);
+/* Hands over a request that was admitted. Any thread. */
+void engine_start(engine *e, gen_request *r);
 
 /* Stops a request within one step; unknown and finished ids are ignored. GEN_DONE follows with
  * GEN_FINISH_CANCELLED if it was running or waiting. Any thread. */

@@ -8,7 +8,8 @@
 /* A live request. Waiting entries stand in the order of submission. */
 typedef struct entry {
     uint64_t id;
-    gen_request *waiting; /* NULL once it runs */
+    gen_request *waiting; /* NULL before it is handed over, and once it runs */
+    bool reserved;        /* its place is taken, it has not been handed over */
     bool cancelled, ends_thinking;
 } entry;
 
@@ -17,6 +18,7 @@ struct inbox {
     pthread_cond_t changed;
     entry *entries;               /* {lock} [n_entries], oldest first */
     int32_t n_entries, n_waiting; /* {lock} */
+    int32_t n_reserved;           /* {lock} */
     int32_t queue_cap, cap;
     bool closed; /* {lock} */
     bool woken;  /* {lock} */
@@ -74,17 +76,28 @@ static int32_t find(const inbox *in, uint64_t id)
     return -1;
 }
 
-bool inbox_submit(inbox *in, gen_request *r)
+bool inbox_reserve(inbox *in, uint64_t id)
 {
     pthread_mutex_lock(&in->lock);
-    bool ok = !in->closed && in->n_waiting < in->queue_cap && in->n_entries < in->cap;
+    bool ok = !in->closed && in->n_waiting + in->n_reserved < in->queue_cap && in->n_entries < in->cap;
     if (ok) {
-        in->entries[in->n_entries++] = (entry){.id = r->id, .waiting = r};
-        in->n_waiting++;
-        pthread_cond_signal(&in->changed);
+        in->entries[in->n_entries++] = (entry){.id = id, .reserved = true};
+        in->n_reserved++;
     }
     pthread_mutex_unlock(&in->lock);
     return ok;
+}
+
+void inbox_submit(inbox *in, gen_request *r)
+{
+    pthread_mutex_lock(&in->lock);
+    entry *place = &in->entries[find(in, r->id)];
+    place->reserved = false;
+    place->waiting = r;
+    in->n_reserved--;
+    in->n_waiting++;
+    pthread_cond_signal(&in->changed);
+    pthread_mutex_unlock(&in->lock);
 }
 
 void inbox_cancel(inbox *in, uint64_t id)
@@ -207,7 +220,7 @@ bool inbox_is_closed(inbox *in)
 void inbox_count(inbox *in, int32_t *n_waiting, int32_t *n_running)
 {
     pthread_mutex_lock(&in->lock);
-    *n_waiting = in->n_waiting;
-    *n_running = in->n_entries - in->n_waiting;
+    *n_waiting = in->n_waiting + in->n_reserved;
+    *n_running = in->n_entries - *n_waiting;
     pthread_mutex_unlock(&in->lock);
 }

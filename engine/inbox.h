@@ -2,7 +2,8 @@
  * cancellations by id. Lock: one mutex inside; all functions may be called from any thread unless
  * they say "engine thread".
  *
- * A request is live from submit to finish. A cancel of an id that is not live does nothing, so late
+ * A request is live from the reservation of its place (inbox_reserve) to finish. A cancel of an id that
+ * is not live does nothing, so late
  * and repeated cancels are harmless.
  */
 #ifndef PARLEY_ENGINE_INBOX_H
@@ -21,8 +22,10 @@ MUST_CHECK inbox *inbox_create(int32_t n_queue, int32_t n_running);
 /* Requests still waiting are freed. NULL allowed. */
 void inbox_destroy(inbox *in);
 
-/* Hands r over; false if the queue is full or closed (r stays the caller's). */
-MUST_CHECK bool inbox_submit(inbox *in, gen_request *r);
+/* Takes a place in the queue for a request with this id; false if it is full or closed. */
+MUST_CHECK bool inbox_reserve(inbox *in, uint64_t id);
+/* Hands r over, whose place was reserved. */
+void inbox_submit(inbox *in, gen_request *r);
 void inbox_cancel(inbox *in, uint64_t id);
 /* Records that the reasoning of the request must end. */
 void inbox_end_thinking(inbox *in, uint64_t id);
@@ -46,7 +49,7 @@ void inbox_wake(inbox *in);
  * returns false when closed. */
 bool inbox_wait(inbox *in);
 bool inbox_is_closed(inbox *in);
-/* Requests waiting and running now. */
+/* Requests waiting, those with no more than a place among them, and running now. */
 void inbox_count(inbox *in, int32_t *n_waiting, int32_t *n_running);
 
 #endif

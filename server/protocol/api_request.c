@@ -17,6 +17,7 @@ void api_request_init(api_request *r)
 
 void api_request_deinit(api_request *r)
 {
+    json_free(r->doc);
     chat_input_destroy(r->in);
     for (size_t i = 0; i < r->n_docs; i++) {
         json_free(r->docs[i]);
@@ -54,11 +55,18 @@ const json *api_request_keep_built(api_request *r, json_doc *doc)
     return api_request_keep(r, doc);
 }
 
+err_code api_request_document(api_request *r, json_doc **out, const char *text, size_t len, err_detail *d)
+{
+    *out = r->doc;
+    r->doc = NULL;
+    return *out ? ERR_OK : json_parse(out, text, len, LIMIT_JSON_DEPTH, d);
+}
+
 err_code api_request_open(api_request *r, const json **root, const char *text, size_t len, err_detail *d)
 {
     json_doc *doc = NULL;
     *root = NULL;
-    r->error = (first_error){.code = json_parse(&doc, text, len, LIMIT_JSON_DEPTH, d), .detail = d};
+    r->error = (first_error){.code = api_request_document(r, &doc, text, len, d), .detail = d};
     if (r->error.code != ERR_OK) {
         return r->error.code;
     }

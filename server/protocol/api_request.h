@@ -19,6 +19,7 @@
 
 typedef struct api_request {
     first_error error; /* of the body; the readers below and of the dialects do nothing behind it */
+    json_doc *doc; /* set before parsing: of the body, if that was read already; taken. NULL: it was not */
     chat_input *in;
     reply_options reply;
     file_store *files; /* set before parsing: the store of uploaded files, NULL: none; and their owner */
@@ -36,6 +37,9 @@ typedef struct api_request {
 void api_request_init(api_request *r);
 void api_request_deinit(api_request *r);
 
+/* The document of the body: r->doc, or made of the text. The caller frees it. */
+MUST_CHECK err_code api_request_document(api_request *r, json_doc **out, const char *text, size_t len,
+                                         err_detail *d);
 /* Creates r->in, parses the body into it and sets r->error to what this returns; *root is the
  * body's object, NULL after an error. Parsing errors, and ERR_INVALID for another value. */
 MUST_CHECK err_code api_request_open(api_request *r, const json **root, const char *text, size_t len,

@@ -22,15 +22,17 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
         return NULL;
     }
     a->id = a->order = id;
+    bytes_init(&a->body, 0);
     a->conn = conn;
     a->kind = kind;
     a->ticket = ticket;
     a->created_ms = clock_ms();
     a->created_at = clock_unix_s();
     hash_random_id(a->chat_id, sizeof a->chat_id,
-                   kind == ANSWER_COMPLETION ? "cmpl-"
-                   : kind == ANSWER_MESSAGES ? "msg_"
-                                             : "chatcmpl-");
+                   kind == ANSWER_COMPLETION  ? "cmpl-"
+                   : kind == ANSWER_MESSAGES  ? "msg_"
+                   : kind == ANSWER_RESPONSES ? "resp_"
+                                              : "chatcmpl-");
     reply_options_init(&a->opt);
     reply_parser_init(&a->parser, &(reply_rules){0});
     reply_pieces_init(&a->pieces);
@@ -53,6 +55,7 @@ void answer_destroy(answer *a)
     prep_ticket_release(a->ticket);
     gen_request_free(a->request);
     bytes_deinit(&a->body);
+    json_free(a->doc);
     ledger_give_all(&a->memory);
     if (a->has_reply) {
         responses_reply_deinit(&a->reply);

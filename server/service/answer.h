@@ -65,8 +65,10 @@ typedef struct answer {
     bool is_accepted;                                  /* the body is valid, and opt holds what it says */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     prep_kind prep;
-    bytes body;         /* ANSWER_HELD */
-    ledger_hold memory; /* of the body */
+    bytes body;         /* until the workers take it */
+    json_doc *doc;      /* of the body, if it was read already */
+    ledger_hold memory; /* of both, ANSWER_HELD */
+    bool knows_model;   /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request; /* ANSWER_READY */
@@ -96,8 +98,9 @@ typedef struct answer {
     double phase_start_ms;
     uint32_t progress_version, stats_version;
 
+    char chat_id[48]; /* what clients call it, in the log from its arrival on; also the response's id */
+
     /* Chat Completions, Completions and Messages */
-    char chat_id[48];
     int64_t created_at;
     chat_reply_state chat;
     messages_reply_state messages;

@@ -9,6 +9,7 @@ loop_message *loop_message_create(loop_message_type type, uint64_t id)
         m->type = type;
         m->id = id;
         reply_options_init(&m->options);
+        bytes_init(&m->body, 0);
         bytes_init(&m->reply, SIZE_MAX / 2);
     }
     return m;
@@ -22,6 +23,9 @@ void loop_message_free(loop_message *m)
     gen_event_free(m->event);
     gen_request_free(m->request);
     reply_options_deinit(&m->options);
+    bytes_deinit(&m->body);
+    json_free(m->doc);
+    ledger_give_all(&m->memory);
     bytes_deinit(&m->reply);
     history_reply_free(m->history);
     free(m);

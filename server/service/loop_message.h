@@ -9,23 +9,31 @@
 
 #include <stdint.h>
 
+#include "base/json.h"
+#include "base/ledger.h"
 #include "engine/engine.h"
 #include "server/api_error.h"
 #include "server/history/history.h"
 #include "server/protocol/request_fields.h"
 
 typedef enum loop_message_type {
-    LOOP_EVENT,    /* from the engine: event */
-    LOOP_ACCEPTED, /* from prep: the body is valid; options */
+    LOOP_EVENT, /* from the engine: event */
+    /* from prep: the body is valid; options. Only where something is said, or decided, by that */
+    LOOP_ACCEPTED,
     LOOP_PROGRESS, /* from prep: phase, processed, total */
-    LOOP_PREPARED, /* from prep: request is ready to be submitted */
-    LOOP_REPLIED,  /* from prep: reply answers a query */
-    LOOP_FACTS,    /* from prep: reply has members of upload.completed.media; id names the preview */
-    LOOP_PREVIEW,  /* from prep: reply has media.preview, or is empty; the last of that id */
-    LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
-    LOOP_LOADING,  /* from the loader: stage, fraction */
-    LOOP_LOADED,   /* from the loader: engine, or NULL and error_code, detail */
-    LOOP_HISTORY   /* from the history: history */
+    /* from prep: the engine has admitted the request, or request is to be submitted; info, and
+     * options unless LOOP_ACCEPTED had them. No event of the engine comes before it. */
+    LOOP_PREPARED,
+    /* from prep: the body names a model that it cannot be read for; body, doc, memory, and of the
+     * options model, event_id and stream_id. The last of that job */
+    LOOP_OTHER_MODEL,
+    LOOP_REPLIED, /* from prep: reply answers a query */
+    LOOP_FACTS,   /* from prep: reply has members of upload.completed.media; id names the preview */
+    LOOP_PREVIEW, /* from prep: reply has media.preview, or is empty; the last of that id */
+    LOOP_REFUSED, /* from prep: error; options hold event_id and stream_id if they could be read */
+    LOOP_LOADING, /* from the loader: stage, fraction */
+    LOOP_LOADED,  /* from the loader: engine, or NULL and error_code, detail */
+    LOOP_HISTORY  /* from the history: history */
 } loop_message_type;
 
 typedef struct loop_message {
@@ -34,6 +42,10 @@ typedef struct loop_message {
     gen_event *event;
     reply_options options;
     gen_request *request;
+    gen_request_info info;
+    bytes body;
+    json_doc *doc;
+    ledger_hold memory;
     bytes reply; /* JSON */
     double prep_ms;
     api_error error;
@@ -49,7 +61,7 @@ typedef struct loop_message {
 
 /* NULL if out of memory. */
 loop_message *loop_message_create(loop_message_type type, uint64_t id);
-/* Frees the message and what it still owns (event, options, request, reply, history). NULL
+/* Frees the message and what it still owns (event, options, request, body, doc, memory, reply, history). NULL
  * allowed. */
 void loop_message_free(loop_message *m);
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,6 +34,7 @@ typedef struct prep_job {
     prep *prep;
     prep_order order;
     bytes body;
+    json_doc *doc;      /* of the body, if it came with it */
     ledger_hold memory; /* of the body, and of what is made of it */
     prep_ticket *ticket;
     loop_message *accepted,
@@ -99,6 +101,8 @@ static void drop_body(prep_job *job)
     atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
     ledger_give(&job->memory, job->body.len);
     bytes_deinit(&job->body);
+    json_free(job->doc);
+    job->doc = NULL;
 }
 
 static void job_free(void *message)
@@ -191,6 +195,68 @@ static void refuse(prep_run *run, loop_message *m, err_code err, const err_detai
     run->prep->post(run->prep->ctx, m);
 }
 
+/* Whether the loaded model is called so. */
+static bool is_loaded(const prep_order *order, const char *name)
+{
+    return (order->names[0][0] && strcmp(name, order->names[0]) == 0) ||
+           (order->names[1][0] && strcmp(name, order->names[1]) == 0);
+}
+
+/* Reads the body as a document, and for which model it is. */
+static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_detail *d)
+{
+    prep *p = run->prep;
+    prep_job *job = run->job;
+    const prep_order *order = &job->order;
+    api_request_init(r);
+    r->files = p->files;
+    r->response_store = p->response_store;
+    r->remote = p->remote;
+    r->form = order->form;
+    r->template_kwargs = order->template_kwargs;
+    r->scope = order->scope;
+    r->doc = job->doc;
+    job->doc = NULL;
+    err_code err = reserve_parsing(run, job, d);
+    if (err == ERR_OK && !r->doc) {
+        err = json_parse(&r->doc, bytes_str(&job->body), job->body.len, LIMIT_JSON_DEPTH, d);
+    }
+    if (err == ERR_OK) {
+        const char *name = json_str(json_get(json_root(r->doc), "model"), "");
+        const bool is_named = name[0] && strlen(name) < REQUEST_MODEL_MAX;
+        *is_other = !order->engine || (order->asks_model && is_named && !is_loaded(order, name));
+    }
+    return err;
+}
+
+static void copy_field(char *out, size_t cap, const json *root, const char *name)
+{
+    const char *value = json_str(json_get(root, name), "");
+    snprintf(out, cap, "%s", strlen(value) < cap ? value : "");
+}
+
+/* The loop decides which model it gets, and whether it waits for that. */
+static void hand_back(prep_run *run, api_request *r)
+{
+    prep_job *job = run->job;
+    loop_message *m = job->prepared;
+    const json *root = json_root(r->doc);
+    reply_options *o = &m->options;
+    copy_field(o->model, sizeof o->model, root, "model");
+    copy_field(o->event_id, sizeof o->event_id, root, "event_id");
+    copy_field(o->stream_id, sizeof o->stream_id, root, "stream_id");
+    m->type = LOOP_OTHER_MODEL;
+    m->body = job->body;
+    m->doc = r->doc;
+    m->memory = job->memory;
+    r->doc = NULL;
+    atomic_fetch_sub(&run->prep->n_bytes, job->body.len);
+    bytes_init(&job->body, 0);
+    job->memory = (ledger_hold){.ledger = run->prep->memory};
+    job->prepared = NULL;
+    run->prep->post(run->prep->ctx, m);
+}
+
 /* Answers a query: nothing is submitted to the engine. */
 static void run_query(prep_run *run)
 {
@@ -200,14 +266,12 @@ static void run_query(prep_run *run)
     loop_message *m = job->prepared;
     err_detail d = {0};
     api_request r;
-    api_request_init(&r);
-    r.files = p->files;
-    r.response_store = p->response_store;
-    r.remote = p->remote;
-    r.form = job->order.form;
-    r.template_kwargs = job->order.template_kwargs;
-    r.scope = job->order.scope;
-    err_code err = is_cancelled(run) ? ERR_CANCELLED : reserve_parsing(run, job, &d);
+    bool is_other = false;
+    err_code err = is_cancelled(run) ? ERR_CANCELLED : open_body(run, &r, &is_other, &d);
+    if (is_other) {
+        hand_back(run, &r);
+        goto out;
+    }
     err = err != ERR_OK ? err
                         : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
                                          job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
@@ -219,6 +283,7 @@ static void run_query(prep_run *run)
         m->type = LOOP_REPLIED;
         p->post(p->ctx, m);
     }
+out:
     api_request_deinit(&r);
 }
 
@@ -280,6 +345,43 @@ static bool must_parse(prep_run *run)
     return is_named ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed) : !is_cancelled(run);
 }
 
+static err_code check(const prep_job *job, const api_request *r, err_detail *d)
+{
+    if (job->body.len > LIMIT_TEXT_BODY_BYTES && !chat_has_media(r->in)) {
+        return err_set_param(d, ERR_LIMIT, NULL, "body_too_large",
+                             "a request without images and videos may have %zu MiB",
+                             LIMIT_TEXT_BODY_BYTES >> 20);
+    }
+    if (job->order.is_strict && r->reply.model[0] && !is_loaded(&job->order, r->reply.model)) {
+        return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
+                             "there is no such model; see /v1/models");
+    }
+    return ERR_OK;
+}
+
+/* Hands the request to the engine, or to the loop that will. The loop hears of it first: the engine
+ * cannot have said anything of it before it is started. */
+static err_code finish(prep_run *run, loop_message *m, gen_request *request, bool submits, err_detail *d)
+{
+    prep *p = run->prep;
+    const prep_order *order = &run->job->order;
+    m->info = gen_request_get_info(request);
+    err_code err = is_unwanted(run) ? ERR_CANCELLED : ERR_OK;
+    if (err == ERR_OK && !submits) {
+        m->request = request;
+        p->post(p->ctx, m);
+        return ERR_OK;
+    }
+    err = err == ERR_OK ? engine_admit(order->engine, request, order->id, d) : err;
+    if (err != ERR_OK) {
+        gen_request_free(request);
+        return err;
+    }
+    p->post(p->ctx, m);
+    engine_start(order->engine, request);
+    return ERR_OK;
+}
+
 static void run_job(prep_run *run)
 {
     prep *p = run->prep;
@@ -287,50 +389,46 @@ static void run_job(prep_run *run)
     const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = run};
     loop_message *accepted = job->accepted, *prepared = job->prepared;
     double start = clock_ms();
+    bool is_other = false;
     err_detail d = {0};
     completion_prompt prompt = {0};
+    gen_request *request = NULL;
     api_request r;
     api_request_init(&r);
-    r.files = p->files;
-    r.response_store = p->response_store;
-    r.remote = p->remote;
-    r.form = job->order.form;
-    r.template_kwargs = job->order.template_kwargs;
-    r.scope = job->order.scope;
-    err_code err = must_parse(run) ? reserve_parsing(run, job, &d) : ERR_CANCELLED;
+    err_code err = must_parse(run) ? open_body(run, &r, &is_other, &d) : ERR_CANCELLED;
+    if (is_other) {
+        hand_back(run, &r);
+        goto out;
+    }
     err = err == ERR_OK ? parse(&r, &prompt, job, &d) : err;
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
-    if (err == ERR_OK && job->body.len > LIMIT_TEXT_BODY_BYTES && !chat_has_media(r.in)) {
-        err = err_set_param(&d, ERR_LIMIT, NULL, "body_too_large",
-                            "a request without images and videos may have %zu MiB",
-                            LIMIT_TEXT_BODY_BYTES >> 20);
-    }
+    err = err == ERR_OK ? check(job, &r, &d) : err;
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
-    if (err != ERR_OK) {
-        take_options(prepared, &r);
-        refuse(run, prepared, err, &d);
-        goto out;
+    const bool is_early = job->order.kind == PREP_RESPONSES && r.reply.stream && r.reply.return_progress;
+    const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early);
+    const bool submits = job->order.submits && !r.reply.event_id[0];
+    take_options(says_accepted ? accepted : prepared, &r);
+    if (says_accepted) {
+        job->accepted = NULL;
+        p->post(p->ctx, accepted);
     }
-    take_options(accepted, &r);
-    job->accepted = NULL;
-    p->post(p->ctx, accepted);
-    r.in->scope = job->order.scope;
-    err = bring_remote(run, r.in, &hooks, &d);
+    if (err == ERR_OK) {
+        r.in->scope = job->order.scope;
+        err = bring_remote(run, r.in, &hooks, &d);
+    }
     if (err == ERR_OK) {
         err = job->order.kind == PREP_COMPLETION
-                  ? completion_request_prepare(&prepared->request, &r, &prompt, job->order.engine, &d)
-                  : engine_prepare(job->order.engine, &prepared->request, r.in, &hooks, &d);
-    }
-    if (err != ERR_OK) {
-        prepared->request = NULL;
-        refuse(run, prepared, err, &d);
-        goto out;
+                  ? completion_request_prepare(&request, &r, &prompt, job->order.engine, &d)
+                  : engine_prepare(job->order.engine, &request, r.in, &hooks, &d);
     }
     prepared->prep_ms = clock_ms() - start;
-    p->post(p->ctx, prepared);
+    err = err == ERR_OK ? finish(run, prepared, request, submits, &d) : err;
+    if (err != ERR_OK) {
+        refuse(run, prepared, err, &d);
+    }
 out:
     api_request_deinit(&r);
 }
@@ -460,7 +558,7 @@ void prep_set_memory(prep *p, struct ledger *memory)
     p->memory = memory;
 }
 
-err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t)
+err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc, prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
     if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
@@ -485,10 +583,14 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket 
         return ERR_BUSY;
     }
     job->body = moved;
+    job->doc = *doc;
     bytes_init(body, 0); /* the job owns the memory now */
+    *doc = NULL;
     atomic_fetch_add(&p->n_bytes, moved.len);
     if (!mailbox_push(p->jobs, job)) {
         *body = moved;
+        *doc = job->doc;
+        job->doc = NULL;
         atomic_fetch_sub(&p->n_bytes, moved.len);
         bytes_init(&job->body, 0);
         job_free(job); /* gives the memory back, too */

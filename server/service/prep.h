@@ -1,15 +1,18 @@
 /* prep: worker threads that turn request bodies into engine requests: parse, validate, decode
- * media, render, tokenize.
+ * media, render, tokenize; and most are handed to the engine here, too.
  *
  *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, NULL, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
- *     err = prep_submit(p, &(prep_order){.kind = PREP_CHAT, .id = id, .engine = e}, &body, t);  // ERR_BUSY: 429
- *     // post(ctx, message) with LOOP_ACCEPTED, LOOP_PROGRESS, LOOP_PREPARED, LOOP_REPLIED or LOOP_REFUSED
+ *     const prep_order order = {.kind = PREP_CHAT, .id = id, .engine = e, .submits = true};
+ *     err = prep_submit(p, &order, &body, &doc, t);   // ERR_BUSY: 429
+ *     // post(ctx, message) with LOOP_PREPARED or LOOP_REFUSED, before it LOOP_ACCEPTED and LOOP_PROGRESS
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
  *
  * Threads: submit, cancel and release on the loop thread; post is called on the workers. After
- * LOOP_PREPARED, LOOP_REPLIED, LOOP_PREVIEW or LOOP_REFUSED nothing more comes for that id.
+ * LOOP_PREPARED, LOOP_OTHER_MODEL, LOOP_REPLIED, LOOP_PREVIEW or LOOP_REFUSED nothing more comes for
+ * that id. A request that is submitted here is admitted by the engine before LOOP_PREPARED is posted
+ * and started behind that: a cancel of its id always finds it.
  */
 #ifndef PARLEY_SERVER_SERVICE_PREP_H
 #define PARLEY_SERVER_SERVICE_PREP_H
@@ -59,16 +62,25 @@ void prep_destroy(prep *p);
 /* A job for a body. */
 typedef struct prep_order {
     prep_kind kind;
-    uint64_t id, scope; /* scope: whose, see chat_input */
-    engine *engine;
+    uint64_t id, scope;          /* scope: whose, see chat_input */
+    engine *engine;              /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
     const json *template_kwargs; /* see api_request; lives as long as prep */
     const tool_form *form;       /* the model's tool-call syntax; NULL: none */
     bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
+    /* What clients call the loaded model; "" for fewer names. A body that asks for another one is
+     * LOOP_OTHER_MODEL if asks_model, else ERR_NOT_FOUND if is_strict, else read all the same. */
+    char names[2][REQUEST_MODEL_MAX];
+    bool asks_model, is_strict;
+    bool says_accepted; /* LOOP_ACCEPTED is wanted, as it is for a stream that begins early */
+    /* the engine gets the request here, unless it has an event_id, so that it may have come before;
+     * else LOOP_PREPARED holds it */
+    bool submits;
 } prep_order;
 
-/* Queues a job and takes the body's memory; on ERR_BUSY (also if its memory is not free now) and
- * ERR_NOMEM it stays with the caller. */
-MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, prep_ticket *t);
+/* Queues a job and takes the memory of the body and of its document (*doc NULL: it is not read yet);
+ * on ERR_BUSY (also if its memory is not free now) and ERR_NOMEM they stay with the caller. */
+MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc,
+                                prep_ticket *t);
 /* Whether no job is queued or running: all messages were posted, and no job uses an engine. Loop
  * thread. */
 bool prep_is_idle(const prep *p);

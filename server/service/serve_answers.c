@@ -8,7 +8,7 @@
 
 /* ---- who follows an answer ---- */
 
-static void wake_followers(serve *s, const answer *a)
+void serve_wake_followers(serve *s, const answer *a)
 {
     for (size_t i = 0; i < s->conns.cap; i++) {
         const conn *c = id_table_at(&s->conns, i);
@@ -40,10 +40,17 @@ void serve_drop_answer(serve *s, answer *a)
 
 /* ---- starting ---- */
 
-answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e)
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_doc **doc, api_error *e)
 {
+    const json *root = doc ? json_root(*doc) : NULL;
+    const char *named = json_str(json_get(root, "model"), "");
+    const bool knows_model = root && s->catalog;
     char model[REQUEST_MODEL_MAX];
-    const model_turn turn = serve_model_turn(s, body, model, e);
+    snprintf(model, sizeof model, "%s", strlen(named) < sizeof model ? named : "");
+    model_turn turn = serve_model_turn(s, c, body->len, e);
+    if (turn != MODEL_REFUSED && knows_model) {
+        turn = serve_named_turn(s, model, body->len, e);
+    }
     if (turn == MODEL_REFUSED) {
         return NULL;
     }
@@ -64,9 +71,30 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
     if (!c->is_socket) {
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
     }
-    const err_code err =
-        turn == MODEL_LATER ? serve_hold_answer(s, a, model, body) : serve_prepare_answer(s, a, body);
+    a->body = *body;
+    bytes_init(body, 0); /* the answer owns the memory now */
+    if (doc) {
+        a->knows_model = knows_model;
+        memcpy(a->opt.model, model, sizeof model);
+        /* so that its sender knows what an error belongs to */
+        snprintf(a->opt.event_id, sizeof a->opt.event_id, "%s", json_str(json_get(root, "event_id"), ""));
+        snprintf(a->opt.stream_id, sizeof a->opt.stream_id, "%s", json_str(json_get(root, "stream_id"), ""));
+        a->doc = *doc;
+        *doc = NULL;
+    }
+    err_code err = ERR_OK;
+    if (turn == MODEL_NOW) {
+        err = serve_prepare_answer(s, a);
+    } else if (serve_reserve_body(s, a)) {
+        serve_hold_answer(s, a);
+    } else {
+        err = ERR_BUSY;
+    }
     if (err != ERR_OK) {
+        if (doc) { /* the caller may still speak of it */
+            *doc = a->doc;
+            a->doc = NULL;
+        }
         serve_drop_answer(s, a);
         api_error_from(e, err, NULL);
         return NULL;
@@ -79,9 +107,8 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_e
 static void log_answer(const answer *a, int status)
 {
     const gen_timings *t = &a->timings;
-    const char *id = a->has_reply ? a->reply.id : a->chat_id;
-    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s", id,
-             answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
+    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
+             a->chat_id, answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
              a->info.n_images, a->info.n_prompt_tokens, t->cache_n, a->n_tokens,
              a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
              t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
@@ -155,8 +182,6 @@ static void engine_error(const answer *a, api_error *e)
     api_error_from(e, a->error ? a->error : ERR_INTERNAL, &d);
 }
 
-static void try_lanes(serve *s, uint64_t conn_id);
-
 /* Tells everybody who waits for this reply. */
 static void send_error_to_all(serve *s, const answer *a, const api_error *e)
 {
@@ -178,8 +203,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
     a->request = NULL;
     bytes_deinit(&a->opt.items);
-    log_info("srv", "req=%s %s %d %s", a->has_reply ? a->reply.id : a->chat_id, answer_kind_name(a->kind),
-             e->status, e->code);
+    log_info("srv", "req=%s %s %d %s", a->chat_id, answer_kind_name(a->kind), e->status, e->code);
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
     }
@@ -189,7 +213,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
                                   .error = code == ERR_CANCELLED ? NULL : e};
         responses_reply_finish(&a->reply, &result);
         a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
-        wake_followers(s, a);
+        serve_wake_followers(s, a);
         serve_keep_answer(s, a);
     } else {
         conn *c = a->is_socket ? serve_conn(s, conn_id) : NULL;
@@ -198,7 +222,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
         }
         serve_drop_answer(s, a);
     }
-    try_lanes(s, conn_id); /* of a socket */
+    serve_try_lanes(s, conn_id); /* of a socket */
 }
 
 /* Once, as calls get their ids here. */
@@ -368,7 +392,7 @@ static void flush_text(serve *s, answer *a, double now)
         bytes_clear(&a->logprobs);
     }
     reply_pieces_clear(&a->pieces);
-    wake_followers(s, a);
+    serve_wake_followers(s, a);
 }
 
 static void on_progress(serve *s, answer *a)
@@ -386,7 +410,7 @@ static void on_progress(serve *s, answer *a)
     } else {
         responses_reply_in_progress(&a->reply);
     }
-    wake_followers(s, a);
+    serve_wake_followers(s, a);
 }
 
 /* The engine's last event was taken. */
@@ -403,9 +427,9 @@ static void end_answer(serve *s, answer *a)
     if (a->idempotency_key[0] && !a->opt.stream && a->sse.len == 0) {
         write_whole(s, a); /* as long as the model that wrote it has its name */
     }
-    wake_followers(s, a);
+    serve_wake_followers(s, a);
     serve_keep_answer(s, a);
-    try_lanes(s, conn_id);
+    serve_try_lanes(s, conn_id);
 }
 
 static void on_event(serve *s, const gen_event *event)
@@ -444,7 +468,7 @@ static void on_event(serve *s, const gen_event *event)
     if (now - a->last_stats_ms >= SERVE_STATS_MS && a->kind == ANSWER_RESPONSES && !is_last) {
         a->last_stats_ms = now;
         a->stats_version++;
-        wake_followers(s, a);
+        serve_wake_followers(s, a);
     }
     if (!is_last) {
         return;
@@ -452,7 +476,7 @@ static void on_event(serve *s, const gen_event *event)
     end_answer(s, a);
 }
 
-/* ---- from prep to the engine ---- */
+/* ---- streams ---- */
 
 static void begin_stream(serve *s, conn *c)
 {
@@ -482,8 +506,7 @@ void serve_begin_stream(serve *s, conn *c, const answer *a)
     }
 }
 
-/* For everybody who waits. */
-static void begin_streams(serve *s, answer *a)
+void serve_begin_streams(serve *s, answer *a)
 {
     size_t i = 0;
     if (a->kind == ANSWER_CHAT) {
@@ -499,141 +522,6 @@ static void begin_streams(serve *s, answer *a)
     }
 }
 
-static void submit(serve *s, answer *a)
-{
-    err_detail d = {0};
-    gen_request_info info = gen_request_get_info(a->request);
-    a->info = info;
-    api_error why;
-    if (s->is_stalled && !serve_is_ready(s, &why)) {
-        serve_fail_answer(s, a, ERR_BUSY, &why);
-        return;
-    }
-    err_code err = engine_submit(s->engine, a->request, a->id, &d);
-    if (err != ERR_OK) {
-        api_error e;
-        api_error_from(&e, err, &d);
-        serve_fail_answer(s, a, err, &e);
-        return;
-    }
-    if (a->ends_thinking) {
-        engine_end_thinking(s->engine, a->id);
-    }
-    answer_begin(a, &info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
-    if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
-        begin_streams(s, a);
-    }
-    wake_followers(s, a);
-}
-
-/* Answers of one lane run one behind the other; one that is still being prepared may belong to any
- * lane, so nothing of the same socket overtakes it. */
-static bool may_start(const serve *s, const answer *a)
-{
-    if (!a->is_socket) {
-        return true;
-    }
-    for (size_t i = 0; i < s->answers.cap; i++) {
-        const answer *b = id_table_at(&s->answers, i);
-        if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
-            b->kind == ANSWER_QUERY) {
-            continue;
-        }
-        if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
-                                         : strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void try_lanes(serve *s, uint64_t conn_id)
-{
-    /* submit may change the table, so look for one candidate at a time. */
-    for (bool found = true; found;) {
-        found = false;
-        for (size_t i = 0; i < s->answers.cap && !found; i++) {
-            answer *a = id_table_at(&s->answers, i);
-            if (a && a->conn == conn_id && a->state == ANSWER_READY && may_start(s, a)) {
-                submit(s, a);
-                found = true;
-            }
-        }
-    }
-}
-
-static void on_accepted(serve *s, answer *a, loop_message *m)
-{
-    reply_options_deinit(&a->opt);
-    a->opt = m->options;
-    reply_options_init(&m->options);
-    const uint64_t conn_id = a->conn;
-    if (serve_refuse_model(s, a)) {
-        return;
-    }
-    if (serve_attach_replay(s, a)) {
-        try_lanes(s, conn_id);
-        return;
-    }
-    a->is_accepted = true;
-    a->opt.keep_on_disconnect = a->idempotency_key[0] != '\0';
-    if (a->kind != ANSWER_RESPONSES) {
-        return;
-    }
-    conn *c = serve_conn(s, a->conn);
-    /* A plain socket has no way to come back for its answer; with the extensions coming back is the
-     * rule. */
-    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
-    a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
-    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
-                         s->opt->event_log_bytes);
-    a->has_reply = true;
-    responses_reply_created(&a->reply);
-    if (answer_streams_early(a)) {
-        begin_streams(s, a);
-    }
-    if (c && c->is_socket) {
-        if (!serve_add_reader(c, a->id, 0)) { /* nobody would hear of it */
-            api_error e;
-            api_error_set(&e, 429, "websocket_stream_limit_reached", NULL,
-                          "this socket follows too many responses");
-            serve_socket_error(s, c, &e, a->opt.event_id, a->opt.stream_id, a->reply.id);
-            serve_cancel_answer(s, a);
-        }
-        net_want_write(s->net, c->id);
-    }
-}
-
-static void on_prepared(serve *s, answer *a, loop_message *m)
-{
-    a->request = m->request;
-    m->request = NULL;
-    a->media_ms = m->prep_ms;
-    a->state = ANSWER_READY;
-    if (a->cancelled) {
-        serve_cancel_answer(s, a);
-        return;
-    }
-    if (may_start(s, a)) {
-        submit(s, a);
-    } else if (a->has_reply) {
-        responses_reply_queued(&a->reply, 0);
-        wake_followers(s, a);
-    }
-}
-
-static void on_replied(serve *s, answer *a, const loop_message *m)
-{
-    conn *c = serve_conn(s, a->conn);
-    if (c && c->is_socket) {
-        serve_socket_count(s, c, a->opt.event_id, &m->reply);
-    } else if (c) {
-        c->answer = 0;
-        serve_send_json(s, c, 200, &m->reply, NULL);
-    }
-    serve_drop_answer(s, a);
-}
-
 void serve_handle_message(serve *s, loop_message *m)
 {
     if (m->type == LOOP_EVENT) {
@@ -641,12 +529,16 @@ void serve_handle_message(serve *s, loop_message *m)
         return;
     }
     answer *a = id_table_get(&s->answers, m->id);
-    if (!a || a->state == ANSWER_FINISHED) {
-        return; /* ended meanwhile; what the message holds is freed with it */
+    if (!a || a->state == ANSWER_FINISHED) { /* ended meanwhile; what the message holds is freed with it */
+        if (m->type == LOOP_PREPARED && !m->request && s->engine) {
+            engine_cancel(s->engine, m->id);
+        }
+        return;
     }
+    const bool is_read = a->is_socket && m->type != LOOP_PROGRESS;
     switch (m->type) {
     case LOOP_ACCEPTED:
-        on_accepted(s, a, m);
+        serve_on_accepted(s, a, m);
         break;
     case LOOP_PROGRESS:
         a->phase_start_ms = a->phase != m->phase || a->phase_start_ms <= 0.0 ? clock_ms() : a->phase_start_ms;
@@ -654,13 +546,16 @@ void serve_handle_message(serve *s, loop_message *m)
         a->processed = m->processed;
         a->total = m->total;
         a->progress_version++;
-        wake_followers(s, a);
+        serve_wake_followers(s, a);
         break;
     case LOOP_PREPARED:
-        on_prepared(s, a, m);
+        serve_on_prepared(s, a, m);
+        break;
+    case LOOP_OTHER_MODEL:
+        serve_on_other_model(s, a, m);
         break;
     case LOOP_REPLIED:
-        on_replied(s, a, m);
+        serve_on_replied(s, a, m);
         break;
     case LOOP_REFUSED:
         if (!a->has_reply && a->kind != ANSWER_QUERY) {
@@ -672,6 +567,9 @@ void serve_handle_message(serve *s, loop_message *m)
         break;
     default:
         break;
+    }
+    if (is_read) {
+        serve_try_held(s);
     }
 }
 

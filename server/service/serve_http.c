@@ -398,7 +398,7 @@ static void on_props(serve *s, conn *c)
 static void on_generate(serve *s, conn *c, prep_kind kind, bytes *body)
 {
     api_error e;
-    answer *a = serve_start_answer(s, c, kind, body, &e);
+    answer *a = serve_start_answer(s, c, kind, body, NULL, &e);
     if (a) {
         c->answer = a->id;
     } else {

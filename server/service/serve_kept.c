@@ -37,8 +37,7 @@ static void evict(serve *s, answer *a)
 {
     char name[SERVE_REPEAT_NAME];
     serve_repeat_name(a, name);
-    log_info("srv", "req=%s is forgotten early: too many answers are kept",
-             a->has_reply ? a->reply.id : a->chat_id);
+    log_info("srv", "req=%s is forgotten early: too many answers are kept", a->chat_id);
     if (a->has_reply) {
         shares_note_gone(&s->kept, a->scope, a->reply.id, expires_ms(a));
     }

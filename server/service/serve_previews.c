@@ -52,6 +52,7 @@ static preview_wait *find_wait(serve *s, uint64_t id)
 void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f)
 {
     preview_wait *w = find_wait(s, 0);
+    json_doc *no_document = NULL;
     bytes file_id;
     bytes_init(&file_id, FILE_ID_MAX);
     bytes_append_str(&file_id, f->id);
@@ -59,7 +60,7 @@ void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f)
     prep_ticket *ticket = w && may_look && f->mime ? prep_ticket_create() : NULL;
     const prep_order order = {
         .kind = PREP_PREVIEW, .id = s->preview_id + 1, .scope = c->scope, .engine = s->engine};
-    if (ticket && prep_submit(s->previewer, &order, &file_id, ticket) == ERR_OK) {
+    if (ticket && prep_submit(s->previewer, &order, &file_id, &no_document, ticket) == ERR_OK) {
         *w = (preview_wait){.id = ++s->preview_id,
                             .conn = c->id,
                             .ticket = ticket,

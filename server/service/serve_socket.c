@@ -345,7 +345,7 @@ static void unknown_response(serve *s, conn *c, const envelope *v)
     serve_socket_error(s, c, &e, v->event_id, v->stream_id, v->response_id);
 }
 
-static void on_create(serve *s, conn *c, const envelope *v, bytes *message)
+static void on_create(serve *s, conn *c, const envelope *v, bytes *message, json_doc **doc)
 {
     int unfinished = 0;
     for (size_t i = 0; i < s->answers.cap; i++) {
@@ -358,19 +358,17 @@ static void on_create(serve *s, conn *c, const envelope *v, bytes *message)
         return;
     }
     api_error e;
-    if (!serve_start_answer(s, c, PREP_EVENT, message, &e)) {
+    if (!serve_start_answer(s, c, PREP_EVENT, message, doc, &e)) {
         serve_socket_error(s, c, &e, v->event_id, v->stream_id, NULL);
     }
 }
 
 /* input_tokens.count: the question of POST /v1/responses/input_tokens. */
-static void on_count(serve *s, conn *c, const envelope *v, bytes *message)
+static void on_count(serve *s, conn *c, const envelope *v, bytes *message, json_doc **doc)
 {
     api_error e;
-    answer *a = serve_start_answer(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, message, &e);
-    if (a) {
-        snprintf(a->opt.event_id, sizeof a->opt.event_id, "%s", v->event_id ? v->event_id : "");
-    } else {
+    answer *a = serve_start_answer(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, message, doc, &e);
+    if (!a) {
         serve_socket_error(s, c, &e, v->event_id, v->stream_id, NULL);
     }
 }
@@ -477,8 +475,9 @@ static void on_ping(serve *s, conn *c, const envelope *v, const json *root)
     bytes_deinit(&text);
 }
 
-static void dispatch(serve *s, conn *c, const json *root, bytes *message)
+static void dispatch(serve *s, conn *c, json_doc **doc, bytes *message)
 {
+    const json *root = json_root(*doc);
     envelope v = {.type = json_str(json_get(root, "type"), NULL),
                   .event_id = json_str(json_get(root, "event_id"), NULL),
                   .stream_id = json_str(json_get(root, "stream_id"), NULL),
@@ -486,7 +485,7 @@ static void dispatch(serve *s, conn *c, const json *root, bytes *message)
     if (!v.type) {
         fault(s, c, &v, 400, "invalid_event", "type", "every message is an object with a type");
     } else if (strcmp(v.type, "response.create") == 0) {
-        on_create(s, c, &v, message);
+        on_create(s, c, &v, message, doc);
     } else if (strcmp(v.type, "response.cancel") == 0) {
         on_cancel(s, c, &v);
     } else if (c->is_extended && strcmp(v.type, "response.control") == 0) {
@@ -494,7 +493,7 @@ static void dispatch(serve *s, conn *c, const json *root, bytes *message)
     } else if (c->is_extended && strcmp(v.type, "response.resume") == 0) {
         on_resume(s, c, &v, root);
     } else if (c->is_extended && strcmp(v.type, "input_tokens.count") == 0) {
-        on_count(s, c, &v, message);
+        on_count(s, c, &v, message, doc);
     } else if (c->is_extended && strcmp(v.type, "ping") == 0) {
         on_ping(s, c, &v, root);
     } else if (c->is_extended && serve_socket_upload(s, c, v.type, root, v.event_id)) {
@@ -511,7 +510,7 @@ void serve_on_message(void *ctx, uint64_t id, bytes *message)
     }
     envelope nothing = {0};
     if (message->len > SERVE_SMALL_MESSAGE_BYTES) {
-        on_create(s, c, &nothing, message); /* only this type may be large; prep checks it */
+        on_create(s, c, &nothing, message, NULL); /* only this type may be large; prep checks it */
         return;
     }
     json_doc *doc = NULL;
@@ -520,6 +519,6 @@ void serve_on_message(void *ctx, uint64_t id, bytes *message)
         fault(s, c, &nothing, 400, "invalid_event", NULL, d.text);
         return;
     }
-    dispatch(s, c, json_root(doc), message);
+    dispatch(s, c, &doc, message);
     json_free(doc);
 }

@@ -6,7 +6,8 @@
  * serve_socket.c   WebSocket sessions
  * serve_models.c   the list of models
  * serve_switch.c   loading and switching models
- * serve_answers.c  an answer from its body to its last event
+ * serve_prepare.c  a request from its body to the engine
+ * serve_answers.c  an answer from the engine's first event to its last
  * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
  * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
@@ -232,16 +233,20 @@ typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
 bool serve_load_first(serve *s);
 /* The model is loaded. */
 void serve_take_first(serve *s, engine *e);
-/* Whether a request may be prepared now, waits for a model, or is refused with *e. name: which it
- * asks for; "": any. */
-model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e);
-/* Hands the body to the prep workers; on an error it stays with the caller. */
-MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a, bytes *body);
-/* Refuses a request for another model, if the server is told to; then the answer is gone. */
-bool serve_refuse_model(serve *s, answer *a);
-/* Takes the body and holds the answer until that model is loaded. ERR_BUSY if there is no memory
- * for the body now; then it stays with the caller. */
-MUST_CHECK err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body);
+/* Whether a request with a body of so many bytes may be prepared now, waits for the end of a switch,
+ * or is refused with *e. Nothing is known of the body: whoever prepares it says if it needs another
+ * model. */
+model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e);
+/* The same once it is known which model the body asks for. name becomes the one of the list; "": any
+ * may answer. */
+model_turn serve_named_turn(serve *s, char name[REQUEST_MODEL_MAX], size_t n_body, api_error *e);
+/* Reserves the memory of the answer's body; false if there is none now. */
+bool serve_reserve_body(serve *s, answer *a);
+/* Holds the answer until its model is loaded, or, if that is not known, until no switch is under
+ * way. */
+void serve_hold_answer(serve *s, answer *a);
+/* The model that a request of a socket asks for has become known: goes on with those behind it. */
+void serve_try_held(serve *s);
 /* POST /models/load */
 void serve_on_load_model(serve *s, conn *c, bytes *body);
 /* No worker uses the engine, and all messages were handled: starts loading if a switch waits for
@@ -345,6 +350,22 @@ void serve_begin_stream(serve *s, conn *c, const answer *a);
 /* Sends the reply of a finished answer that is not streamed. */
 void serve_send_whole(serve *s, conn *c, answer *a);
 
+/* For everybody who waits for the answer. */
+void serve_begin_streams(serve *s, answer *a);
+/* There is something new for those who follow the answer. */
+void serve_wake_followers(serve *s, const answer *a);
+
+/* serve_prepare.c */
+/* Hands the answer's body to the prep workers. */
+MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a);
+/* LOOP_OTHER_MODEL, LOOP_ACCEPTED, LOOP_PREPARED and LOOP_REPLIED. The answer may be gone when these return. */
+void serve_on_other_model(serve *s, answer *a, loop_message *m);
+void serve_on_accepted(serve *s, answer *a, loop_message *m);
+void serve_on_prepared(serve *s, answer *a, loop_message *m);
+void serve_on_replied(serve *s, answer *a, const loop_message *m);
+/* An answer of this socket has ended: submits those that waited for their turn behind it. */
+void serve_try_lanes(serve *s, uint64_t conn_id);
+
 /* serve_idempotency.c */
 /* For a valid request: if it was sent before, attaches the client to the earlier answer and frees
  * `a`. */
@@ -406,8 +427,9 @@ MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action
 void serve_on_clear_cache(serve *s, conn *c);
 
 /* serve_answers.c */
-/* Takes the body. On failure *e is filled and nothing was started. */
-answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, api_error *e);
+/* Takes the body, and its document if it was read (doc may be NULL). On failure *e is filled and
+ * nothing was started. */
+answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_doc **doc, api_error *e);
 void serve_handle_message(serve *s, loop_message *m);
 void serve_cancel_answer(serve *s, answer *a);
 /* The connection is gone. */

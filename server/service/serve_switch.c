@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
-#include "server/protocol/body_field.h"
 #include "server/service/serve_state.h"
 
 enum { SWITCH_TICK_MS = 20 };
@@ -127,33 +127,6 @@ void serve_take_first(serve *s, engine *e)
     take_engine(s, e);
 }
 
-err_code serve_prepare_answer(serve *s, answer *a, bytes *body)
-{
-    const prep_order order = {.kind = a->prep,
-                              .id = a->id,
-                              .scope = a->scope,
-                              .engine = s->engine,
-                              .form = s->tool_form,
-                              .template_kwargs = s->opt->template_kwargs,
-                              .hash_body = a->idempotency_key[0] != '\0'};
-    const err_code err = prep_submit(s->prep, &order, body, a->ticket);
-    a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
-    return err;
-}
-
-bool serve_refuse_model(serve *s, answer *a)
-{
-    model_ref ref;
-    if (!s->opt->strict_model || !a->opt.model[0] ||
-        (serve_find_model(s, a->opt.model, &ref) && strcmp(ref.path, s->current.path) == 0)) {
-        return false;
-    }
-    api_error e;
-    api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
-    serve_fail_answer(s, a, ERR_NOT_FOUND, &e);
-    return true;
-}
-
 /* ---- who waits ---- */
 
 static answer *first_held(const serve *s, uint64_t behind)
@@ -186,23 +159,40 @@ static void fail_held(serve *s, const char *model, const api_error *e)
     answer *next = NULL;
     for (answer *a = first_held(s, 0); a; a = next) {
         next = first_held(s, a->id);
-        if (!model || strcmp(a->opt.model, model) == 0) {
+        if (!model || (a->knows_model && strcmp(a->opt.model, model) == 0)) {
             serve_fail_answer(s, a, ERR_NOMEM, e);
         }
     }
 }
 
-/* Whether the loaded model may answer it. */
+/* Whether the loaded model may answer it, or that has to be found out. */
 static bool fits(serve *s, const answer *a)
 {
     model_ref ref;
-    return s->engine && (!a->opt.model[0] ||
-                         (serve_find_model(s, a->opt.model, &ref) && strcmp(ref.path, s->current.path) == 0));
+    return !a->knows_model || (s->engine && (!a->opt.model[0] || (serve_find_model(s, a->opt.model, &ref) &&
+                                                                  strcmp(ref.path, s->current.path) == 0)));
+}
+
+/* Whether the model that a request of this socket asks for, before the one with this id, is not
+ * known yet. */
+static bool is_reading(const serve *s, uint64_t conn_id, uint64_t before)
+{
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *b = id_table_at(&s->answers, i);
+        if (b && b->conn == conn_id && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
+            !b->knows_model) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A plain socket tells its answers apart by their order. */
 static bool is_behind(const serve *s, const answer *a)
 {
+    if (a->is_socket && is_reading(s, a->conn, a->id)) {
+        return true;
+    }
     for (const answer *b = first_held(s, 0); b && b->id < a->id && a->is_socket; b = first_held(s, b->id)) {
         if (b->conn == a->conn) {
             return true;
@@ -233,13 +223,9 @@ static void start_held(serve *s, answer *a)
         reply_loaded(s, a);
         return;
     }
-    bytes body = a->body;
-    bytes_init(&a->body, 0);
-    ledger_give_all(&a->memory); /* prep reserves it again */
-    const err_code err = serve_prepare_answer(s, a, &body);
+    const err_code err = serve_prepare_answer(s, a);
     if (err != ERR_OK) {
         api_error e;
-        bytes_deinit(&body);
         api_error_from(&e, err, NULL);
         serve_fail_answer(s, a, err, &e);
     }
@@ -262,6 +248,9 @@ static void pump(serve *s)
         }
     }
     const answer *first = first_held(s, 0);
+    if (first && !first->knows_model) {
+        return; /* behind one that is still being read */
+    }
     if (first && serve_find_model(s, first->opt.model, &s->wanted)) {
         log_info("load", "%s is wanted; the answers of %s end first", s->wanted.name,
                  s->engine ? s->model_name : "no model");
@@ -365,6 +354,13 @@ void serve_finish_switch(serve *s, loop_message *m)
     }
 }
 
+void serve_try_held(serve *s)
+{
+    if (s->switching == SWITCH_NONE && s->phase != SERVE_DRAINING && first_held(s, 0)) {
+        pump(s);
+    }
+}
+
 int serve_tick_switch(serve *s, double now)
 {
     size_t n, n_bytes;
@@ -426,52 +422,67 @@ static bool has_room(const serve *s, size_t n_body, api_error *e)
     return false;
 }
 
-model_turn serve_model_turn(serve *s, const bytes *body, char name[REQUEST_MODEL_MAX], api_error *e)
+static bool is_switching(const serve *s)
 {
-    model_ref ref;
-    name[0] = '\0';
+    return s->switching != SWITCH_NONE || first_held(s, 0);
+}
+
+model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e)
+{
     if (!s->catalog || s->phase == SERVE_DRAINING || s->is_stalled ||
         (!s->engine && s->phase == SERVE_LOADING && !s->switching)) {
         return serve_is_ready(s, e) ? MODEL_NOW : MODEL_REFUSED;
     }
-    body_field(name, REQUEST_MODEL_MAX, "model", bytes_str(body), body->len);
-    if (!name[0] || !serve_find_model(s, name, &ref)) {
-        name[0] = '\0'; /* whichever is loaded */
-    } else {
-        snprintf(name, REQUEST_MODEL_MAX, "%s", ref.name);
-        const bool is_current = strcmp(ref.path, s->current.path) == 0;
-        if (!is_current && refusal(s, &ref, e)) {
-            return MODEL_REFUSED;
-        }
-    }
-    if (s->switching == SWITCH_NONE && !first_held(s, 0)) {
-        if (s->engine && (!name[0] || strcmp(ref.path, s->current.path) == 0)) {
-            return MODEL_NOW;
-        }
-        if (!s->engine && !name[0]) {
-            serve_is_ready(s, e);
-            return MODEL_REFUSED;
-        }
-    }
-    return has_room(s, body->len, e) ? MODEL_LATER : MODEL_REFUSED;
+    const bool waits = is_switching(s) || (c->is_socket && is_reading(s, c->id, UINT64_MAX));
+    return !waits ? MODEL_NOW : has_room(s, n_body, e) ? MODEL_LATER : MODEL_REFUSED;
 }
 
-err_code serve_hold_answer(serve *s, answer *a, const char *model, bytes *body)
+model_turn serve_named_turn(serve *s, char name[REQUEST_MODEL_MAX], size_t n_body, api_error *e)
+{
+    model_ref ref;
+    if (s->phase == SERVE_DRAINING || s->is_stalled) {
+        serve_is_ready(s, e);
+        return MODEL_REFUSED;
+    }
+    const bool is_named = name[0] && serve_find_model(s, name, &ref);
+    const bool is_current = is_named && strcmp(ref.path, s->current.path) == 0;
+    if (is_named && !is_current && refusal(s, &ref, e)) {
+        return MODEL_REFUSED;
+    }
+    if (!is_switching(s) && s->engine && (!is_named || is_current)) {
+        return MODEL_NOW;
+    }
+    if (!is_switching(s) && !s->engine && !is_named) {
+        serve_is_ready(s, e);
+        return MODEL_REFUSED;
+    }
+    snprintf(name, REQUEST_MODEL_MAX, "%s", is_named ? ref.name : "");
+    return has_room(s, n_body, e) ? MODEL_LATER : MODEL_REFUSED;
+}
+
+bool serve_reserve_body(serve *s, answer *a)
 {
     a->memory.ledger = s->memory;
-    if (!ledger_try(&a->memory, body->len)) {
-        return ERR_BUSY;
-    }
-    snprintf(a->opt.model, sizeof a->opt.model, "%s", model);
-    if (a->is_socket) { /* so that its sender knows what an error belongs to */
-        body_field(a->opt.event_id, sizeof a->opt.event_id, "event_id", bytes_str(body), body->len);
-        body_field(a->opt.stream_id, sizeof a->opt.stream_id, "stream_id", bytes_str(body), body->len);
-    }
+    return ledger_try(&a->memory, a->body.len);
+}
+
+void serve_hold_answer(serve *s, answer *a)
+{
     a->state = ANSWER_HELD;
-    a->body = *body;
-    bytes_init(body, 0); /* the answer owns the memory now */
     serve_schedule(s, 1);
-    return ERR_OK;
+}
+
+/* The model that a request to load one names, or "". */
+static void read_model(char out[REQUEST_MODEL_MAX], const bytes *body)
+{
+    json_doc *doc = NULL;
+    out[0] = '\0';
+    if (body->len <= SERVE_SMALL_MESSAGE_BYTES &&
+        json_parse(&doc, bytes_str(body), body->len, LIMIT_JSON_DEPTH, NULL) == ERR_OK) {
+        const char *name = json_str(json_get(json_root(doc), "model"), "");
+        snprintf(out, REQUEST_MODEL_MAX, "%s", strlen(name) < REQUEST_MODEL_MAX ? name : "");
+    }
+    json_free(doc);
 }
 
 void serve_on_load_model(serve *s, conn *c, bytes *body)
@@ -479,7 +490,7 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
     api_error e;
     model_ref ref;
     char name[REQUEST_MODEL_MAX];
-    body_field(name, sizeof name, "model", bytes_str(body), body->len);
+    read_model(name, body);
     if (!s->switching && s->phase != SERVE_EMPTY && !serve_is_ready(s, &e)) {
         serve_send_error(s, c, &e);
         return;
@@ -493,13 +504,10 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
         if (a && id_table_put(&s->answers, a->id, a)) {
             a->scope = c->scope;
             c->answer = a->id;
-            bytes_clear(body);
-            if (serve_hold_answer(s, a, ref.name, body) == ERR_OK) { /* nothing to reserve */
-                return;
-            }
-            serve_drop_answer(s, a);
-            c->answer = 0;
-            a = NULL;
+            snprintf(a->opt.model, sizeof a->opt.model, "%s", ref.name);
+            a->knows_model = true;
+            serve_hold_answer(s, a);
+            return;
         }
         answer_destroy(a);
         api_error_from(&e, ERR_NOMEM, NULL);

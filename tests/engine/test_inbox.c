@@ -12,17 +12,27 @@ static gen_request *request(uint64_t id)
     return r;
 }
 
+/* False if there is no place for it. */
+static bool submit(inbox *in, gen_request *r)
+{
+    if (!inbox_reserve(in, r->id)) {
+        return false;
+    }
+    inbox_submit(in, r);
+    return true;
+}
+
 static void test_order_and_bound(void)
 {
     inbox *in = inbox_create(2, 1);
     gen_request *extra = request(3), *r = NULL;
-    CHECK(inbox_submit(in, request(1)));
-    CHECK(inbox_submit(in, request(2)));
-    CHECK(!inbox_submit(in, extra)); /* full: it stays ours */
+    CHECK(submit(in, request(1)));
+    CHECK(submit(in, request(2)));
+    CHECK(!submit(in, extra)); /* full: it stays ours */
     CHECK(inbox_take(in, &r));
     CHECK_INT(r->id, 1);
     gen_request_free(r);
-    CHECK(inbox_submit(in, extra)); /* one runs, two wait */
+    CHECK(submit(in, extra)); /* one runs, two wait */
     int32_t waiting = 0, running = 0;
     inbox_count(in, &waiting, &running);
     CHECK_INT(waiting, 2);
@@ -38,8 +48,8 @@ static void test_cancel(void)
 {
     inbox *in = inbox_create(4, 2);
     gen_request *r = NULL;
-    CHECK(inbox_submit(in, request(7)));
-    CHECK(inbox_submit(in, request(8)));
+    CHECK(submit(in, request(7)));
+    CHECK(submit(in, request(8)));
     CHECK(inbox_take(in, &r));
     gen_request_free(r);
     inbox_cancel(in, 99); /* unknown: nothing */
@@ -60,7 +70,7 @@ static void test_end_thinking(void)
 {
     inbox *in = inbox_create(2, 1);
     gen_request *r = NULL;
-    CHECK(inbox_submit(in, request(7)));
+    CHECK(submit(in, request(7)));
     inbox_end_thinking(in, 9); /* unknown: nothing */
     inbox_end_thinking(in, 7); /* while it waits */
     CHECK(inbox_take(in, &r));
@@ -87,7 +97,7 @@ static void test_close_wakes(void)
     pthread_create(&t, NULL, close_later, in);
     CHECK(!inbox_wait(in));
     pthread_join(t, NULL);
-    CHECK(!inbox_submit(in, r));
+    CHECK(!submit(in, r));
     CHECK(inbox_is_cancelled(in, 5));
     gen_request_free(r);
     inbox_destroy(in);
@@ -106,8 +116,36 @@ static void test_wake(void)
     inbox_destroy(in);
 }
 
+/* A place counts as waiting, keeps its turn, and a cancel finds it before the request has come. */
+static void test_reserved(void)
+{
+    inbox *in = inbox_create(2, 1);
+    gen_request *r = NULL;
+    int32_t waiting = 0, running = 0;
+    CHECK(inbox_reserve(in, 1));
+    CHECK(inbox_reserve(in, 2));
+    CHECK(!inbox_reserve(in, 3));
+    inbox_count(in, &waiting, &running);
+    CHECK_INT(waiting, 2);
+    CHECK_INT(running, 0);
+    CHECK(!inbox_take(in, &r));
+    inbox_cancel(in, 1);
+    CHECK(!inbox_take_cancelled(in, &r));
+    inbox_submit(in, request(2));
+    inbox_submit(in, request(1));
+    CHECK(inbox_take_cancelled(in, &r));
+    CHECK_INT(r->id, 1);
+    gen_request_free(r);
+    CHECK(inbox_take(in, &r));
+    CHECK_INT(r->id, 2);
+    gen_request_free(r);
+    inbox_finish(in, 2);
+    inbox_destroy(in);
+}
+
 int main(void)
 {
+    test_reserved();
     test_order_and_bound();
     test_cancel();
     test_end_thinking();

@@ -51,9 +51,9 @@ struct gen_request {
     uint64_t id;
     size_t done;
     double submitted_ms, next_ms;
-    bool started;
-    atomic_bool cancelled; /* also while a step of it runs */
-    bool ends_thinking;    /* {lock} until the step that heeds it */
+    bool started, admitted; /* {lock} admitted: it has a place in the list, and has not been handed over */
+    atomic_bool cancelled;  /* also while a step of it runs */
+    bool ends_thinking;     /* {lock} until the step that heeds it */
     gen_request *next;
 };
 
@@ -410,7 +410,7 @@ static void *engine_thread(void *ctx)
         int place = 0;
         for (gen_request *r = e->list; r && !due; r = r->next, place++) {
             r->cancelled = r->cancelled || e->closing;
-            due = (r->cancelled || place < N_SLOTS) && is_due(r, now) ? r : NULL;
+            due = !r->admitted && (r->cancelled || place < N_SLOTS) && is_due(r, now) ? r : NULL;
         }
         if (!due) {
             pthread_mutex_unlock(&e->lock);
@@ -437,7 +437,7 @@ static void *engine_thread(void *ctx)
     return NULL;
 }
 
-err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *d)
+err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *d)
 {
     pthread_mutex_lock(&e->lock);
     if (e->n_list >= N_SLOTS + (e->opt.n_queue > 0 ? e->opt.n_queue : MAX_WAITING)) {
@@ -445,11 +445,7 @@ err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *d)
         return err_set(d, ERR_BUSY, "the queue is full");
     }
     r->id = id;
-    r->submitted_ms = r->next_ms = clock_ms();
-    if (r->reports_queue) {
-        send_progress(e, r, GEN_PHASE_QUEUED, 1, 0);
-        r->next_ms += 100;
-    }
+    r->admitted = true;
     gen_request **p = &e->list;
     while (*p) {
         p = &(*p)->next;
@@ -459,6 +455,27 @@ err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *d)
     e->status.n_requests++;
     pthread_mutex_unlock(&e->lock);
     return ERR_OK;
+}
+
+void engine_start(engine *e, gen_request *r)
+{
+    pthread_mutex_lock(&e->lock);
+    r->admitted = false;
+    r->submitted_ms = r->next_ms = clock_ms();
+    if (r->reports_queue) {
+        send_progress(e, r, GEN_PHASE_QUEUED, 1, 0);
+        r->next_ms += 100;
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *d)
+{
+    const err_code err = engine_admit(e, r, id, d);
+    if (err == ERR_OK) {
+        engine_start(e, r);
+    }
+    return err;
 }
 
 void engine_cancel(engine *e, uint64_t id)

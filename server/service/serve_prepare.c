@@ -1,0 +1,258 @@
+/* A request on its way from its body to the engine: what the workers say of it, its turn on a socket. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/service/serve_state.h"
+
+/* ---- to the workers ---- */
+
+/* Whether nothing can stand in its way to the engine: what a socket asks for waits for its lane, and
+ * what may come again under its name for what became of the first. */
+static bool is_free(const serve *s, const answer *a)
+{
+    for (size_t i = 0; i < s->answers.cap && a->is_socket; i++) {
+        const answer *b = id_table_at(&s->answers, i);
+        if (b && b != a && b->conn == a->conn && b->state != ANSWER_FINISHED && b->kind != ANSWER_QUERY) {
+            return false;
+        }
+    }
+    return !a->idempotency_key[0];
+}
+
+/* asks_model: not if it is decided that the loaded model answers. */
+static err_code prepare(serve *s, answer *a, bool asks_model)
+{
+    const char *listed = serve_name_of(s, s->current.path);
+    prep_order order = {.kind = a->prep,
+                        .id = a->id,
+                        .scope = a->scope,
+                        .engine = s->engine,
+                        .form = s->tool_form,
+                        .template_kwargs = s->opt->template_kwargs,
+                        .hash_body = a->idempotency_key[0] != '\0',
+                        .asks_model = asks_model && s->catalog,
+                        .is_strict = s->opt->strict_model,
+                        .says_accepted = a->is_socket || a->idempotency_key[0],
+                        .submits = is_free(s, a)};
+    snprintf(order.names[0], REQUEST_MODEL_MAX, "%s", s->current.name);
+    snprintf(order.names[1], REQUEST_MODEL_MAX, "%s", listed ? listed : "");
+    ledger_give_all(&a->memory); /* prep reserves it again */
+    const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, a->ticket);
+    a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
+    return err;
+}
+
+err_code serve_prepare_answer(serve *s, answer *a)
+{
+    return prepare(s, a, !a->knows_model);
+}
+
+static void take_options(answer *a, loop_message *m)
+{
+    reply_options_deinit(&a->opt);
+    a->opt = m->options;
+    reply_options_init(&m->options);
+}
+
+void serve_on_other_model(serve *s, answer *a, loop_message *m)
+{
+    api_error e;
+    a->body = m->body;
+    a->doc = m->doc;
+    a->memory = m->memory;
+    bytes_init(&m->body, 0);
+    m->doc = NULL;
+    m->memory = (ledger_hold){0};
+    take_options(a, m);
+    a->knows_model = true;
+    switch (serve_named_turn(s, a->opt.model, a->body.len, &e)) {
+    case MODEL_LATER:
+        json_free(a->doc); /* it may be large, and the wait long */
+        a->doc = NULL;
+        ledger_give(&a->memory, a->memory.bytes > a->body.len ? a->memory.bytes - a->body.len : 0);
+        serve_hold_answer(s, a);
+        break;
+    case MODEL_NOW: {
+        const err_code err = prepare(s, a, false);
+        if (err != ERR_OK) {
+            api_error_from(&e, err, NULL);
+            serve_fail_answer(s, a, err, &e);
+        }
+        break;
+    }
+    default:
+        serve_fail_answer(s, a, ERR_NOT_FOUND, &e);
+        break;
+    }
+}
+
+/* ---- to the engine ---- */
+
+/* The engine has it. */
+static void begin(serve *s, answer *a)
+{
+    if (a->ends_thinking) {
+        engine_end_thinking(s->engine, a->id);
+    }
+    answer_begin(a, &a->info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
+    if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
+        serve_begin_streams(s, a);
+    }
+    serve_wake_followers(s, a);
+}
+
+/* Whether a stalled engine gets no more; then the answer has ended. */
+static bool refuse_stalled(serve *s, answer *a)
+{
+    api_error why;
+    if (!s->is_stalled || serve_is_ready(s, &why)) {
+        return false;
+    }
+    serve_fail_answer(s, a, ERR_BUSY, &why);
+    return true;
+}
+
+static void submit(serve *s, answer *a)
+{
+    err_detail d = {0};
+    if (refuse_stalled(s, a)) {
+        return;
+    }
+    err_code err = engine_submit(s->engine, a->request, a->id, &d);
+    if (err != ERR_OK) {
+        api_error e;
+        api_error_from(&e, err, &d);
+        serve_fail_answer(s, a, err, &e);
+        return;
+    }
+    begin(s, a);
+}
+
+/* ---- lanes ---- */
+
+/* Answers of one lane run one behind the other; one that is still being prepared may belong to any
+ * lane, so nothing of the same socket overtakes it. */
+static bool may_start(const serve *s, const answer *a)
+{
+    if (!a->is_socket) {
+        return true;
+    }
+    for (size_t i = 0; i < s->answers.cap; i++) {
+        const answer *b = id_table_at(&s->answers, i);
+        if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
+            b->kind == ANSWER_QUERY) {
+            continue;
+        }
+        if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
+                                         : strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void serve_try_lanes(serve *s, uint64_t conn_id)
+{
+    /* submit may change the table, so look for one candidate at a time. */
+    for (bool found = true; found;) {
+        found = false;
+        for (size_t i = 0; i < s->answers.cap && !found; i++) {
+            answer *a = id_table_at(&s->answers, i);
+            if (a && a->conn == conn_id && a->state == ANSWER_READY && may_start(s, a)) {
+                submit(s, a);
+                found = true;
+            }
+        }
+    }
+}
+
+/* ---- what the workers say ---- */
+
+/* The body is valid, and nothing like it was asked for before. */
+static void accept_answer(serve *s, answer *a)
+{
+    a->is_accepted = true;
+    a->opt.keep_on_disconnect = a->idempotency_key[0] != '\0';
+    if (a->kind != ANSWER_RESPONSES) {
+        return;
+    }
+    conn *c = serve_conn(s, a->conn);
+    /* A plain socket has no way to come back for its answer; with the extensions coming back is the
+     * rule. */
+    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
+    a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
+    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
+                         s->opt->event_log_bytes);
+    memcpy(a->reply.id, a->chat_id, sizeof a->reply.id); /* so is it called from its arrival on */
+    a->reply.created_at = a->created_at;
+    a->has_reply = true;
+    responses_reply_created(&a->reply);
+    if (answer_streams_early(a)) {
+        serve_begin_streams(s, a);
+    }
+    if (c && c->is_socket) {
+        if (!serve_add_reader(c, a->id, 0)) { /* nobody would hear of it */
+            api_error e;
+            api_error_set(&e, 429, "websocket_stream_limit_reached", NULL,
+                          "this socket follows too many responses");
+            serve_socket_error(s, c, &e, a->opt.event_id, a->opt.stream_id, a->reply.id);
+            serve_cancel_answer(s, a);
+        }
+        net_want_write(s->net, c->id);
+    }
+}
+
+void serve_on_accepted(serve *s, answer *a, loop_message *m)
+{
+    const uint64_t conn_id = a->conn;
+    take_options(a, m);
+    if (serve_attach_replay(s, a)) {
+        serve_try_lanes(s, conn_id);
+        return;
+    }
+    accept_answer(s, a);
+}
+
+void serve_on_prepared(serve *s, answer *a, loop_message *m)
+{
+    const bool is_submitted = !m->request;
+    a->request = m->request;
+    m->request = NULL;
+    a->media_ms = m->prep_ms;
+    a->info = m->info;
+    a->state = ANSWER_READY;
+    if (!a->is_accepted) {
+        take_options(a, m);
+        accept_answer(s, a);
+        const bool is_left = !serve_conn(s, a->conn) && !serve_find_follower(s, a, 0);
+        a->cancelled = a->cancelled || (is_left && a->opt.cancel_on_disconnect);
+    }
+    if (is_submitted && (a->cancelled || s->is_stalled)) {
+        engine_cancel(s->engine, a->id);
+    }
+    if (a->cancelled) {
+        serve_cancel_answer(s, a);
+    } else if (is_submitted) {
+        if (!refuse_stalled(s, a)) {
+            begin(s, a);
+        }
+    } else if (may_start(s, a)) {
+        submit(s, a);
+    } else if (a->has_reply) {
+        responses_reply_queued(&a->reply, 0);
+        serve_wake_followers(s, a);
+    }
+}
+
+void serve_on_replied(serve *s, answer *a, const loop_message *m)
+{
+    conn *c = serve_conn(s, a->conn);
+    if (c && c->is_socket) {
+        serve_socket_count(s, c, a->opt.event_id, &m->reply);
+    } else if (c) {
+        c->answer = 0;
+        serve_send_json(s, c, 200, &m->reply, NULL);
+    }
+    serve_drop_answer(s, a);
+}
