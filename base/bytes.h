@@ -50,7 +50,7 @@ void bytes_printf(bytes *b, const char *format, ...) PRINTF_LIKE(2, 3);
 void bytes_append_json(bytes *b, const char *text, size_t len);
 
 /* Appends JSON as bytes_printf appends text, with these differences: %s becomes a JSON string with
- * quotes (NULL: null), %.*s one of so many bytes, %hhd true or false, and %-s the text as it is.
+ * quotes (NULL: null), %.*s one of so many bytes, %hhd true or false (of a bool), and %-s the text as it is.
  * Numbers are %d, %u, %f, %g, and the first two with l, ll or z; there is no %%.
  *
  *     bytes_json(&b, "{\"id\":%s,\"n\":%zu,\"done\":%hhd}", id, n, is_done);

@@ -37,6 +37,7 @@ typedef struct bench_report {
 
 typedef enum bench_format { BENCH_TABLE, BENCH_CSV, BENCH_JSON } bench_format;
 
+/* Prints the report to standard output. */
 void bench_print(const bench_report *r, bench_format format);
 
 #endif

@@ -25,14 +25,6 @@ typedef struct bench {
     engine_limits limits; /* raised between the measurements */
 } bench;
 
-static void on_event(void *ctx, gen_event *ev)
-{
-    bench *b = ctx;
-    if (ev->type != GEN_DONE || !mailbox_push(b->events, ev)) {
-        gen_event_free(ev);
-    }
-}
-
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -68,35 +60,6 @@ static gen_params params_for(int64_t n_predict, bool no_draft)
     return p;
 }
 
-/* Hands a prepared request over, or frees it. */
-static err_code submit(bench *b, gen_request *r, err_code err, err_detail *detail)
-{
-    if (err == ERR_OK) {
-        err = engine_submit(b->e, r, ++b->n_requests, detail);
-    }
-    if (err != ERR_OK) {
-        gen_request_free(r);
-    }
-    return err;
-}
-
-/* Waits for one request to end. */
-static err_code wait_done(bench *b, gen_timings *t, err_detail *detail)
-{
-    void *message = NULL;
-    if (!mailbox_pop(b->events, &message)) {
-        return err_set(detail, ERR_INTERNAL, "the engine stopped before the run was over");
-    }
-    gen_event *done = message;
-    err_code err = ERR_OK;
-    *t = done->timings;
-    if (done->finish == GEN_FINISH_ERROR) {
-        err = err_set(detail, done->error, "%s", done->message);
-    }
-    gen_event_free(done);
-    return err;
-}
-
 static err_code raise_limits(bench *b, err_detail *detail)
 {
     return engine_measure_limits(b->e, &b->limits)
@@ -115,8 +78,8 @@ static err_code run_once(bench *b, const bytes *text, int64_t n_predict, bool no
     if (err == ERR_OK) {
         err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail);
     }
-    err = submit(b, r, err, detail);
-    return err == ERR_OK ? wait_done(b, t, detail) : err;
+    err = command_submit(b->e, r, ++b->n_requests, err, detail);
+    return err == ERR_OK ? command_wait(b->events, t, detail) : err;
 }
 
 static double median(double *values, int64_t n)
@@ -259,10 +222,10 @@ static err_code measure_batch(bench *b, bench_report *r, int32_t n, double *alon
     for (; err == ERR_OK && n_submitted < n; n_submitted++) {
         gen_request *request = NULL;
         err = engine_prepare_text(b->e, &request, bytes_str(&text), text.len, false, 0, &p, detail);
-        err = submit(b, request, err, detail);
+        err = command_submit(b->e, request, ++b->n_requests, err, detail);
     }
     for (int32_t i = 0; err == ERR_OK && i < n; i++) {
-        err = wait_done(b, &t, detail);
+        err = command_wait(b->events, &t, detail);
         slowest = t.predicted_ms > slowest ? t.predicted_ms : slowest;
     }
     if (err == ERR_OK) {
@@ -352,8 +315,8 @@ static err_code measure_image(bench *b, bench_report *r, err_detail *detail)
         engine_clear_cache(b->e);
         err = raise_limits(b, detail);
         err = err == ERR_OK ? prepare_image(b, &request, &file, true, detail) : err;
-        err = submit(b, request, err, detail);
-        err = err == ERR_OK ? wait_done(b, &t, detail) : err;
+        err = command_submit(b->e, request, ++b->n_requests, err, detail);
+        err = err == ERR_OK ? command_wait(b->events, &t, detail) : err;
         ms[i] = t.vision_ms;
     }
     if (err == ERR_OK) {
@@ -408,8 +371,8 @@ int command_bench(const options *o)
         err = err_set(&detail, ERR_INVALID, "bench was not started");
         goto out;
     }
-    b.eo.on_event = on_event;
-    b.eo.on_event_ctx = &b;
+    b.eo.on_event = command_on_event;
+    b.eo.on_event_ctx = b.events;
     err = command_open_engine(&b.e, &b.eo, &detail);
     if (err == ERR_OK) {
         err = measure_short(&b, &r, &detail);

@@ -7,38 +7,17 @@
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 
-static void on_event(void *ctx, gen_event *ev)
-{
-    if (ev->type != GEN_DONE || !mailbox_push(ctx, ev)) {
-        gen_event_free(ev);
-    }
-}
-
 static err_code compute_token(engine *e, mailbox *events, err_detail *detail)
 {
     static const char PROMPT[] = "Hello";
     gen_request *r = NULL;
     gen_params p;
-    void *message = NULL;
+    gen_timings t;
     gen_params_init(&p);
     p.max_tokens = 1;
     err_code err = engine_prepare_text(e, &r, PROMPT, sizeof PROMPT - 1, false, 0, &p, detail);
-    if (err == ERR_OK) {
-        err = engine_submit(e, r, 1, detail);
-    }
-    if (err != ERR_OK) {
-        gen_request_free(r);
-        return err;
-    }
-    if (!mailbox_pop(events, &message)) {
-        return err_set(detail, ERR_INTERNAL, "the engine stopped before the token was computed");
-    }
-    gen_event *done = message;
-    if (done->finish == GEN_FINISH_ERROR) {
-        err = err_set(detail, done->error, "%s", done->message);
-    }
-    gen_event_free(done);
-    return err;
+    err = command_submit(e, r, 1, err, detail);
+    return err == ERR_OK ? command_wait(events, &t, detail) : err;
 }
 
 int command_check(engine_options *eo)
@@ -50,7 +29,7 @@ int command_check(engine_options *eo)
         fprintf(stderr, "parley: there is not enough memory to start\n");
         return EXIT_MEMORY;
     }
-    eo->on_event = on_event;
+    eo->on_event = command_on_event;
     eo->on_event_ctx = events;
     err_code err = command_open_engine(&e, eo, &detail);
     if (err == ERR_OK) {

@@ -169,9 +169,7 @@ static err_code read_template_kwargs(json_doc **out, const options *o, err_detai
     bytes_init(&text, SECRETS_MAX);
     bytes_printf(&text, "{\"enable_thinking\":%s", strcmp(o->reasoning, "on") == 0 ? "true" : "false");
     for (const json *v = json_child(json_root(doc)); v; v = json_next(v)) {
-        bytes_append_char(&text, ',');
-        bytes_append_json(&text, json_key(v), strlen(json_key(v)));
-        bytes_append_char(&text, ':');
+        bytes_json(&text, ",%s:", json_key(v));
         json_write(&text, v);
     }
     bytes_append_char(&text, '}');

@@ -67,6 +67,36 @@ err_code command_open_engine(engine **out, const engine_options *eo, err_detail 
     return err;
 }
 
+void command_on_event(void *ctx, gen_event *ev)
+{
+    if (ev->type != GEN_DONE || !mailbox_push(ctx, ev)) {
+        gen_event_free(ev);
+    }
+}
+
+err_code command_submit(engine *e, gen_request *r, uint64_t id, err_code err, err_detail *detail)
+{
+    err = err == ERR_OK ? engine_submit(e, r, id, detail) : err;
+    if (err != ERR_OK) {
+        gen_request_free(r);
+    }
+    return err;
+}
+
+err_code command_wait(mailbox *events, gen_timings *t, err_detail *detail)
+{
+    void *message = NULL;
+    if (!mailbox_pop(events, &message)) {
+        return err_set(detail, ERR_INTERNAL, "the engine stopped before the answer was complete");
+    }
+    gen_event *done = message;
+    *t = done->timings;
+    const err_code err =
+        done->finish == GEN_FINISH_ERROR ? err_set(detail, done->error, "%s", done->message) : ERR_OK;
+    gen_event_free(done);
+    return err;
+}
+
 int command_fail(err_code err, const err_detail *detail)
 {
     fprintf(stderr, "parley: %s\n", detail->text);

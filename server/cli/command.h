@@ -5,6 +5,7 @@
 #define PARLEY_SERVER_CLI_COMMAND_H
 
 #include "base/err.h"
+#include "base/mailbox.h"
 #include "engine/engine.h"
 #include "server/cli/options.h"
 
@@ -20,6 +21,13 @@ bool command_engine_options(engine_options *out, const options *o);
 
 /* engine_open with a progress bar on the terminal. */
 MUST_CHECK err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail);
+
+/* engine_options.on_event for commands that wait for the end of an answer alone; ctx: a mailbox. */
+void command_on_event(void *ctx, gen_event *ev);
+/* Submits a request that was prepared with `err`, and takes it over: it is freed on failure. */
+MUST_CHECK err_code command_submit(engine *e, gen_request *r, uint64_t id, err_code err, err_detail *detail);
+/* Waits for the end of an answer, which command_on_event hands to `events`; its timings are in *t. */
+MUST_CHECK err_code command_wait(mailbox *events, gen_timings *t, err_detail *detail);
 
 /* Replaces the name of a model below --models-dir by its path; a path is left as it is. *model NULL:
  * the first model there that can be loaded, if any. ERR_NOT_FOUND if it is neither a name nor

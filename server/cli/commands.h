@@ -7,13 +7,13 @@
 #include "engine/engine.h"
 #include "server/cli/options.h"
 
-int command_serve(const options *o);
-int command_run(const options *o);
-int command_bench(const options *o);
-int command_inspect(const options *o);
-int command_convert(const options *o);
-int command_health(const options *o);
-int command_licenses(void);
+int command_serve(const options *o);   /* serves until it is told to stop */
+int command_run(const options *o);     /* one answer on the terminal */
+int command_bench(const options *o);   /* measures and prints speeds */
+int command_inspect(const options *o); /* describes a checkpoint or a folder */
+int command_convert(const options *o); /* writes a checkpoint with quantized weights */
+int command_health(const options *o);  /* asks a running server whether it is ready */
+int command_licenses(void);            /* prints all licenses */
 /* What `parley serve --check` does; the event callback is set here. */
 int command_check(engine_options *eo);
 

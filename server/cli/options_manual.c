@@ -98,8 +98,10 @@ static void print_options(bool has_flags)
             if (!has_flags && r->place != PLACE_ANY) {
                 continue;
             }
-            printf(is_first ? ".SS %s\n" : "", option_group_name(group));
-            is_first = false;
+            if (is_first) {
+                printf(".SS %s\n", option_group_name(group));
+                is_first = false;
+            }
             print_option(r, has_flags);
             if (r->commands != IN_EVERY) {
                 printf("For: ");

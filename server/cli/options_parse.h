@@ -12,6 +12,6 @@
 /* Parses the command line. Returns -1 to go on, else the exit code (help was printed, or a mistake
  * was named). Secrets in argv are overwritten, so that the process list does not show them. */
 int options_parse(options *o, int argc, char **argv);
-void options_deinit(options *o);
+void options_deinit(options *o); /* frees what the strings point to */
 
 #endif

@@ -94,8 +94,8 @@ typedef struct command_row {
     command id;
 } command_row;
 
-const option_row *option_rows(size_t *n);
-const command_row *option_commands(size_t *n);
+const option_row *option_rows(size_t *n);      /* all options */
+const command_row *option_commands(size_t *n); /* all commands; "serve" is the first */
 
 /* Walks the options of a group (OPTION_GROUPS: of all) that any of `commands` takes: the one behind
  * `after`, the first if that is NULL; NULL at the end.

@@ -66,7 +66,9 @@ void options_print_help(const command_row *c)
     printf("%s\n%s\n", c->usage, c->help);
     for (option_group group = 0; group < OPTION_GROUPS; group++) {
         const option_row *r = option_next(NULL, group, c->bit);
-        printf(r ? "\n%s:\n" : "", option_group_name(group));
+        if (r) {
+            printf("\n%s:\n", option_group_name(group));
+        }
         for (; r; r = option_next(r, group, c->bit)) {
             print_row(r);
         }

@@ -73,8 +73,8 @@ bool query_step(query *q);
 int64_t query_returned(query *q);
 /* Columns count from 0; valid until the next step. NULL counts as 0 and "". */
 int64_t query_int(query *q, int column);
-bool query_is_null(query *q, int column);
-const char *query_text(query *q, int column, size_t *len);
-const void *query_blob(query *q, int column, size_t *n);
+bool query_is_null(query *q, int column);                  /* SQL's NULL */
+const char *query_text(query *q, int column, size_t *len); /* with a NUL behind it */
+const void *query_blob(query *q, int column, size_t *n);   /* NULL if it is empty */
 
 #endif

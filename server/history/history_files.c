@@ -25,19 +25,27 @@ static void path_of(const history_store *st, const uint8_t hash[HASH_BYTES], cha
     snprintf(out, HISTORY_PATH_MAX, "%s/files/%s", st->dir, hex);
 }
 
+/* Makes a file that the next start sweeps if it is still there; its path is in `out`. -1 on
+ * failure. */
+static int create_temporary(const history_store *st, char out[HISTORY_PATH_MAX])
+{
+    char name[64];
+    hash_random_id(name, sizeof name, "temporary-");
+    snprintf(out, HISTORY_PATH_MAX, "%s/files/%s", st->dir, name);
+    return open(out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+}
+
 int history_temporary_file(const history_store *st)
 {
-    char name[64], path[HISTORY_PATH_MAX];
-    hash_random_id(name, sizeof name, "temporary-");
-    snprintf(path, sizeof path, "%s/files/%s", st->dir, name);
-    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    char path[HISTORY_PATH_MAX];
+    const int fd = create_temporary(st, path);
     if (fd >= 0) {
         unlink(path);
     }
     return fd;
 }
 
-static bool write_all(int fd, const char *data, size_t n)
+bool history_write_all(int fd, const char *data, size_t n)
 {
     for (size_t done = 0; done < n;) {
         const ssize_t written = write(fd, data + done, n - done);
@@ -56,7 +64,7 @@ static bool copy_file(int to, const file_handle *from)
     bool ok = piece != NULL;
     while (ok && done < from->bytes) {
         const int64_t n = file_read_at(from->fd, piece, COPY_BYTES, done);
-        ok = n > 0 && write_all(to, piece, (size_t)n);
+        ok = n > 0 && history_write_all(to, piece, (size_t)n);
         done += ok ? (uint64_t)n : 0;
     }
     free(piece);
@@ -78,17 +86,15 @@ static bool sync_folder(const history_store *st)
 /* Writes the file under its name; one that is there already is the same bytes. */
 static err_code place_file(history_store *st, const void *data, const file_handle *file, err_detail *d)
 {
-    char name[64], temporary[HISTORY_PATH_MAX], path[HISTORY_PATH_MAX];
+    char temporary[HISTORY_PATH_MAX], path[HISTORY_PATH_MAX];
     struct stat known;
     path_of(st, file->hash, path);
     if (stat(path, &known) == 0 && (uint64_t)known.st_size == file->bytes) {
         return ERR_OK;
     }
-    hash_random_id(name, sizeof name, "temporary-");
-    snprintf(temporary, sizeof temporary, "%s/files/%s", st->dir, name);
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    bool ok =
-        fd >= 0 && (data ? write_all(fd, data, (size_t)file->bytes) : copy_file(fd, file)) && fsync(fd) == 0;
+    const int fd = create_temporary(st, temporary);
+    bool ok = fd >= 0 && (data ? history_write_all(fd, data, (size_t)file->bytes) : copy_file(fd, file)) &&
+              fsync(fd) == 0;
     if (fd >= 0) {
         close(fd);
     }

@@ -235,7 +235,7 @@ static err_code store_message(chat_writer *w, const json *m, const bytes *rest, 
     return ERR_OK;
 }
 
-/* The files that a message names keep it company: what nobody names is swept. */
+/* Records which files a message refers to; files without a reference are swept. */
 static void store_files(chat_writer *w, int64_t message, const file_names *files)
 {
     query_step(database_query(w->st->db, "DELETE FROM message_files WHERE message = ?1", "i", message));

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "server/history/history_state.h"
 
@@ -93,7 +92,7 @@ static err_code migrate(history_store *st, err_detail *d)
     return ERR_OK;
 }
 
-/* A mode: the chats are nobody else's business. */
+/* Only this user may read the chats. */
 static err_code make_folder(const char *path, err_detail *d)
 {
     if (mkdir(path, S_IRWXU) != 0 && errno != EEXIST) {
@@ -103,22 +102,24 @@ static err_code make_folder(const char *path, err_detail *d)
     return ERR_OK;
 }
 
+/* st->dir leaves room for the names below it. */
+static void path_below(const history_store *st, const char *name, char out[HISTORY_PATH_MAX])
+{
+    snprintf(out, HISTORY_PATH_MAX, "%s/%s", st->dir, name);
+}
+
 err_code history_make_folders(history_store *st, err_detail *d)
 {
     char path[HISTORY_PATH_MAX];
-    err_code err = make_folder(st->dir, d);
-    if (err == ERR_OK && !file_join(path, sizeof path, st->dir, "files")) {
-        err = err_set(d, ERR_INVALID, "the name of the history folder is too long");
-    }
+    path_below(st, "files", path);
+    const err_code err = make_folder(st->dir, d);
     return err == ERR_OK ? make_folder(path, d) : err;
 }
 
 static err_code take_lock(history_store *st, err_detail *d)
 {
     char path[HISTORY_PATH_MAX];
-    if (!file_join(path, sizeof path, st->dir, "lock")) {
-        return err_set(d, ERR_INVALID, "the name of the history folder is too long");
-    }
+    path_below(st, "lock", path);
     st->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (st->lock_fd < 0) {
         return err_set(d, ERR_INVALID,
@@ -138,9 +139,7 @@ static err_code take_lock(history_store *st, err_detail *d)
 static err_code open_database(history_store *st, err_detail *d)
 {
     char path[HISTORY_PATH_MAX];
-    if (!file_join(path, sizeof path, st->dir, "history.db")) {
-        return err_set(d, ERR_INVALID, "the name of the history folder is too long");
-    }
+    path_below(st, "history.db", path);
     /* Made here, so that nobody else can read it; what SQLite puts beside it takes the same
      * mode. */
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);

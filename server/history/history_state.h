@@ -30,7 +30,7 @@ struct history_store {
 void history_reserve_open(history_store *st);
 /* Takes up to LIMIT_HISTORY_RESERVE_BYTES again, as far as the disk allows. */
 void history_reserve_fill(history_store *st);
-void history_reserve_free(history_store *st);
+void history_reserve_free(history_store *st); /* gives it back to the disk */
 /* After a deletion found no room: frees the reserve and what the write-ahead log holds. False if
  * that does not help. */
 bool history_make_room(history_store *st);
@@ -43,11 +43,12 @@ uint64_t history_file_limit(void);
 MUST_CHECK err_code history_end(history_store *st, err_code err, err_detail *d);
 /* ERR_LIMIT (history_full) if n_bytes more would be beyond the quota. Inside a transaction. */
 MUST_CHECK err_code history_check_room(history_store *st, uint64_t n_bytes, err_detail *d);
+/* ERR_IO (history_storage_failed); what: the file that could not be written. */
 MUST_CHECK err_code history_bad_disk(err_detail *d, const char *what);
-MUST_CHECK err_code history_no_chat(err_detail *d);
+MUST_CHECK err_code history_no_chat(err_detail *d); /* ERR_NOT_FOUND, chat_not_found */
 /* A chat's or message's id: letters, digits, '-' and '_', at most 64. */
 bool history_valid_id(const char *id);
-int64_t history_now_ms(void);
+int64_t history_now_ms(void); /* since 1970 */
 
 /* Writes what `given` says of a chat; inside a transaction. is_import: a new chat whatever its
  * revision says, whose attachments hold their bytes ("data") instead of naming a file
@@ -63,11 +64,13 @@ void history_begin_member(bytes *out, const char *key, bool is_first);
  * transaction. */
 MUST_CHECK err_code history_keep_file(history_store *st, uint64_t scope, const void *data,
                                       const file_handle *file, err_detail *d);
+/* Writes data[0..n) to a file; false on failure. */
+bool history_write_all(int fd, const char *data, size_t n);
 /* A nameless file in the folder; -1 on failure. */
 int history_temporary_file(const history_store *st);
 /* Forgets files that no message names, and what lies in the folder without being in the table. */
 void history_sweep_files(history_store *st);
 void history_sweep_folder(history_store *st);
-MUST_CHECK err_code history_make_folders(history_store *st, err_detail *d);
+MUST_CHECK err_code history_make_folders(history_store *st, err_detail *d); /* both, if they are absent */
 
 #endif

@@ -168,7 +168,7 @@ static void bind_word(query *q, int at, const char *word, size_t len)
     bytes_deinit(&pattern);
 }
 
-/* What of a word is searched for: whole characters. */
+/* The bytes of a word that are searched for, cut at a whole character. */
 static size_t word_bytes(const char *word, size_t len)
 {
     if (len <= LIMIT_HISTORY_WORD_BYTES) {
@@ -181,7 +181,7 @@ static size_t word_bytes(const char *word, size_t len)
     return len;
 }
 
-/* Binds the words; what is more than a search may have is left out. */
+/* Binds the words of a search; those beyond its limit are left out. */
 static void bind_words(query *q, const char *words)
 {
     static const char SPACE[] = " \t\r\n";

@@ -31,12 +31,7 @@ typedef struct exporter {
 
 static void flush(exporter *e)
 {
-    for (size_t done = 0; done < e->text.len && !e->failed;) {
-        const ssize_t n = write(e->fd, e->text.data + done, e->text.len - done);
-        e->failed = n < 0 && errno != EINTR;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    e->failed = e->failed || e->text.failed;
+    e->failed = e->failed || !history_write_all(e->fd, e->text.data, e->text.len) || e->text.failed;
     e->n_written += e->text.len;
     bytes_clear(&e->text);
 }

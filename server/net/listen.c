@@ -193,8 +193,8 @@ err_code listeners_inherit(listeners *l, err_detail *detail)
 
 /* ---- in use ---- */
 
-/* Without a free descriptor a connection would wait and wake the loop for ever: it is taken and
- * closed. */
+/* Without a free descriptor a waiting connection would wake the loop forever: it is accepted with
+ * the spare descriptor and closed. */
 static void hang_up_one(listeners *l, int listening_fd)
 {
     if (l->spare_fd >= 0) {
@@ -226,8 +226,8 @@ int listeners_accept(listeners *l, size_t i, char peer[LISTEN_PEER_MAX])
         inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, peer, LISTEN_PEER_MAX);
     }
     if (!from->is_unix) {
-        /* What cannot be set is a matter of speed and of peers that vanish, not of right
-         * answers. */
+        /* Failures are ignored: these options concern latency and vanished peers, not correctness.
+         * */
         const int on = 1, idle = PROBE_S, gap = PROBE_GAP_S, n = PROBES;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

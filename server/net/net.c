@@ -274,7 +274,7 @@ void net_set_timer(net *n, int ms)
     lws_sul_schedule(n->context, 0, &n->timer, on_timer, (lws_usec_t)ms * 1000);
 }
 
-/* Whether a body drips: uploads are not looked at, whose deadline grows with their size. */
+/* Whether a body arrives too slowly. Uploads are exempt: their deadline grows with their size. */
 static bool is_too_slow(const net_conn *c, int64_t now)
 {
     const int64_t counted_ns = now - c->body_ns - (int64_t)LIMIT_MIN_BODY_RATE_AFTER_S * 1000000000;
@@ -282,7 +282,7 @@ static bool is_too_slow(const net_conn *c, int64_t now)
            (double)c->in.len < (double)c->net->opt.min_body_rate * (double)counted_ns / 1e9;
 }
 
-/* Whether a client leaves unread what is sent to it. */
+/* Whether a client does not read what is sent to it. */
 static bool is_unread(net_conn *c, int64_t now)
 {
     const net_options *opt = &c->net->opt;

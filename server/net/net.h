@@ -51,7 +51,7 @@ typedef struct net_head {
     char ws_protocols[NET_HEADER_MAX];
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* Idempotency-Key; "?" if it is longer */
     char cors_headers[NET_HEADER_MAX];                 /* Access-Control-Request-Headers */
-    /* OPTIONS with Origin and Access-Control-Request-Method: a browser asks before it asks */
+    /* a CORS preflight: OPTIONS with Origin and Access-Control-Request-Method */
     bool is_preflight;
     /* ... from a public page to a private address (Access-Control-Request-Private-Network) */
     bool cors_private;

@@ -56,8 +56,8 @@ static const char *status_text(int status)
     return text ? text : "Status";
 }
 
-/* Lets the pages of allowed origins read this reply. Without credentials: what lets a page in is
- * its key, no cookie. */
+/* Lets pages of allowed origins read this reply. Credentials are not allowed: access is by key, not
+ * by cookie. */
 static void write_cors(net_conn *c)
 {
     if (c->net->opt.n_origins > 0) {
@@ -192,7 +192,7 @@ static int finish(net_conn *c)
     clear_output(c);
     bytes_deinit(&c->out);
     if (c->close_after && c->body_unread) {
-        /* Closing with unread bytes would send RST, and the client would lose our answer. */
+        /* Closing with unread bytes would send RST, and the client would lose the reply. */
         shutdown(lws_get_socket_fd(c->wsi), SHUT_WR);
         c->phase = CONN_DISCARD;
         c->deadline_ns = clock_ns() + (int64_t)DISCARD_S * 1000000000;
@@ -640,9 +640,9 @@ static int take_body(net_conn *c, const char *data, size_t len, size_t *used)
     return c->is_chunked ? receive_chunked(c, data, len, used) : receive_plain(c, data, len, used);
 }
 
-/* Goes through what has been read as far as it can be understood now. Requests that come before the
- * reply to the one in front wait. That too many wait ends the connection: not to read on would hide
- * that its client has left. */
+/* Parses as much of the input as is complete. Pipelined requests wait for the reply to the one
+ * before. Too many of them end the connection: if reading stopped instead, a client that leaves would
+ * not be noticed. */
 static int go_through(net_conn *c)
 {
     for (size_t before = 0; c->rx.len != before && (c->phase == CONN_HEAD || c->phase == CONN_BODY);) {

@@ -92,23 +92,23 @@ struct net {
 
 /* net.c */
 net_conn *net_conn_of(struct lws *wsi);
-net_conn *net_find(net *n, uint64_t id);
+net_conn *net_find(net *n, uint64_t id); /* NULL if it is gone */
 /* Appends to c->in within the limits; false if the connection must end. */
 bool net_conn_receive(net_conn *c, const void *data, size_t len, size_t max);
-void net_conn_drop_input(net_conn *c);
+void net_conn_drop_input(net_conn *c); /* frees c->in */
 /* Hands a connection over to be a WebSocket; `head` is the request for it, and what the client sent
  * behind. Returns -1, for the caller to return to libwebsockets; c may be gone. */
 int net_upgrade(net_conn *c, const bytes *head);
 
 /* net_http.c: what callbacks return to libwebsockets (0 go on, -1 close). */
 int net_http_receive(net_conn *c, const void *data, size_t len);
-int net_http_writable(net_conn *c);
+int net_http_writable(net_conn *c); /* writes what waits */
 /* A head or body took too long to arrive, or nothing came. */
 void net_http_timeout(net_conn *c);
 
 /* net_ws.c */
 int net_ws_open(net_conn *c);
-int net_ws_receive(net_conn *c, const void *data, size_t len);
-int net_ws_writable(net_conn *c);
+int net_ws_receive(net_conn *c, const void *data, size_t len); /* a piece of a message */
+int net_ws_writable(net_conn *c);                              /* writes one message */
 
 #endif

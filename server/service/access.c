@@ -135,7 +135,7 @@ static bool is_known_key(const access_rules *a, const char *key, size_t len, uin
     uint8_t digest[HASH_BYTES];
     bool found = false;
     hash_sha256(digest, key, len);
-    /* All keys, always: the time taken tells nothing. */
+    /* Always compares with every key, so that the time taken reveals nothing. */
     for (size_t i = 0; i < a->n_keys; i++) {
         found |= same_digest(digest, a->key_hashes[i]);
     }

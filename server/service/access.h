@@ -31,7 +31,7 @@ typedef struct access_rules {
 /* False if out of memory. */
 MUST_CHECK bool access_init(access_rules *a, const char *const *keys, size_t n_keys, const char *const *hosts,
                             size_t n_hosts, const char *const *origins, size_t n_origins);
-void access_deinit(access_rules *a);
+void access_deinit(access_rules *a); /* frees the hashes */
 
 /* 200, or the status to refuse with and a constant sentence in *why. */
 int access_check(const access_rules *a, const net_head *head, bool is_public, const char **why);

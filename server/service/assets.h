@@ -37,7 +37,7 @@ typedef struct asset_reply {
  * deinit. */
 void assets_find(asset_reply *r, const char *ui_dir, const char *path, const char *accept_encoding,
                  const char *if_none_match);
-void asset_reply_deinit(asset_reply *r);
+void asset_reply_deinit(asset_reply *r); /* frees the body */
 
 /* "text/javascript; charset=utf-8" and so on by the name's end. */
 const char *asset_mime(const char *path);

@@ -14,7 +14,7 @@ typedef struct load_bar {
     double began_ms; /* clock_ms */
 } load_bar;
 
-void load_bar_begin(load_bar *bar);
+void load_bar_begin(load_bar *bar); /* nothing is drawn yet */
 /* Draws it; fraction 0..1 of the total. Other output then starts at the beginning of its line. */
 void load_bar_show(load_bar *bar, const char *stage, double fraction);
 /* The same in the form of engine_options.on_load; ctx is the bar. */

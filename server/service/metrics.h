@@ -51,10 +51,10 @@ typedef struct metrics_sample {
     double e2e_ms, ttft_ms; /* ttft_ms 0: no token came */
 } metrics_sample;
 
-void metrics_request(metrics *m, const char *endpoint, int status);
-void metrics_answer(metrics *m, const metrics_sample *s);
+void metrics_request(metrics *m, const char *endpoint, int status); /* counts a request */
+void metrics_answer(metrics *m, const metrics_sample *s);           /* counts a finished answer */
 /* Memory of this process that is in RAM, in bytes; 0 if unknown. */
 uint64_t metrics_resident_bytes(void);
-void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g);
+void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g); /* appends all of it as text */
 
 #endif

@@ -8,24 +8,16 @@
 
 static history_verb verb_of(const conn *c)
 {
-    switch (c->route->id) {
-    case ROUTE_HISTORY:
-        return HISTORY_INFO;
-    case ROUTE_HISTORY_CHATS:
-        return HISTORY_LIST;
-    case ROUTE_HISTORY_SEARCH:
-        return HISTORY_SEARCH;
-    case ROUTE_HISTORY_KEEP:
-        return HISTORY_ADD_FILE;
-    case ROUTE_HISTORY_FILE:
-        return HISTORY_GET_FILE;
-    case ROUTE_HISTORY_EXPORT:
-        return HISTORY_EXPORT;
-    case ROUTE_HISTORY_IMPORT:
-        return HISTORY_IMPORT;
-    default:
-        return c->method == NET_PUT ? HISTORY_PUT : c->method == NET_DELETE ? HISTORY_DELETE : HISTORY_GET;
+    static const history_verb VERBS[] = {
+        [ROUTE_HISTORY] = HISTORY_INFO,          [ROUTE_HISTORY_CHATS] = HISTORY_LIST,
+        [ROUTE_HISTORY_SEARCH] = HISTORY_SEARCH, [ROUTE_HISTORY_KEEP] = HISTORY_ADD_FILE,
+        [ROUTE_HISTORY_FILE] = HISTORY_GET_FILE, [ROUTE_HISTORY_EXPORT] = HISTORY_EXPORT,
+        [ROUTE_HISTORY_IMPORT] = HISTORY_IMPORT,
+    };
+    if (c->route->id != ROUTE_HISTORY_CHAT) {
+        return VERBS[c->route->id];
     }
+    return c->method == NET_PUT ? HISTORY_PUT : c->method == NET_DELETE ? HISTORY_DELETE : HISTORY_GET;
 }
 
 static bool read_query(serve *s, conn *c, history_job *job)

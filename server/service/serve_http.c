@@ -80,7 +80,7 @@ void serve_send_fault(serve *s, conn *c, int status, const char *code, const cha
 
 /* ---- the head of a request ---- */
 
-/* A refusal must outlive on_head's frame: the loop thread has one. */
+/* The refusal must outlive on_head's frame, so its texts are kept for the thread. */
 bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to)
 {
     static _Thread_local char headers[256];
@@ -142,9 +142,8 @@ static bool redirect(serve *s, net_reply *refusal)
     return false;
 }
 
-/* What a browser asks before a page of an allowed origin may send more than a form could. There is
- * no key in it, and it is answered alike for every path: what is wrong with the request is said to
- * the request. */
+/* Answers a CORS preflight. It carries no key and is answered alike for every path: errors are
+ * reported to the request that follows it. */
 static bool answer_preflight(const net_head *head, net_reply *reply)
 {
     static _Thread_local char headers[1024 + NET_HEADER_MAX];
@@ -390,7 +389,7 @@ static void on_props(serve *s, conn *c)
     if (info->has_video) {
         serve_write_video(&body, info);
     }
-    bytes_json(&body, ",\"history\":%hhd}", s->history != NULL);
+    bytes_json(&body, ",\"history\":%hhd}", (bool)s->history);
     serve_send_json(s, c, 200, &body, NULL);
     bytes_deinit(&body);
 }
@@ -538,8 +537,7 @@ static bool keepalive_due(const serve *s, const conn *c)
     return clock_ms() - c->last_write_ms >= s->opt->keepalive_s * 1000.0;
 }
 
-/* The last event of a stream that cannot go on: it never ends in silence, and without memory with
- * the shortest. */
+/* The last event of a stream that cannot go on, so that it never ends without a reason. */
 static net_pull end_stream(conn *c, bytes *out, const char *code, const char *message)
 {
     api_error e;
@@ -588,7 +586,7 @@ static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
     return type != NULL;
 }
 
-/* In place of events that are gone. */
+/* Sends a snapshot in place of events that the log no longer has. */
 static void append_lost(bytes *out, const responses_reply *reply, int64_t *next)
 {
     bytes event;

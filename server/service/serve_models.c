@@ -121,22 +121,20 @@ static void write_other(bytes *out, const serve *s, const char *name, const char
 
 static void write_list(bytes *out, const serve *s)
 {
-    bool is_first = true;
+    int n = 0;
     if (s->info) {
+        n++;
         write_loaded(out, s);
-        is_first = false;
     }
     if (s->home.name[0] && !is_loaded(s, s->home.path) && !serve_catalog_entry(s, s->home.path)) {
-        bytes_append_str(out, is_first ? "" : ",");
+        bytes_append_str(out, n++ ? "," : "");
         write_other(out, s, s->home.name, s->home.path, NULL);
-        is_first = false;
     }
     for (size_t i = 0; s->catalog && i < catalog_count(s->catalog); i++) {
         const catalog_model *m = catalog_at(s->catalog, i);
         if (!is_loaded(s, m->path)) {
-            bytes_append_str(out, is_first ? "" : ",");
+            bytes_append_str(out, n++ ? "," : "");
             write_other(out, s, shown_name(s, m), m->path, m);
-            is_first = false;
         }
     }
 }

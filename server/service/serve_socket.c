@@ -139,8 +139,8 @@ static void write_capabilities(bytes *out, const serve *s)
     if (video && info && info->video_fps > 0) {
         serve_write_video(out, info);
     }
-    bytes_json(out, ",\"tools\":%hhd,\"thinking\":%hhd,\"history\":%hhd}", s->tool_form != NULL,
-               info && info->has_thinking, s->history != NULL);
+    bytes_json(out, ",\"tools\":%hhd,\"thinking\":%hhd,\"history\":%hhd}", (bool)s->tool_form,
+               (bool)(info && info->has_thinking), (bool)s->history);
 }
 
 /* type: "session.created", or "session.updated" when another model was loaded. */

@@ -96,11 +96,11 @@ static void test_json(void)
 
 static void test_json_format(void)
 {
-    const bool yes = true;
+    const bool yes = true, no = false;
     const char *volatile none = NULL;
     bytes b;
     bytes_init(&b, 4096);
-    bytes_json(&b, "{\"a\":%s,\"b\":%s,\"c\":%hhd,\"d\":%hhd", "x\"y", none, yes, !yes);
+    bytes_json(&b, "{\"a\":%s,\"b\":%s,\"c\":%hhd,\"d\":%hhd", "x\"y", none, yes, no);
     bytes_json(&b, ",\"e\":%.*s,\"f\":%-s,\"g\":%-s}", 3, "a\0b", "[1]", "");
     CHECK_STR(bytes_str(&b), "{\"a\":\"x\\\"y\",\"b\":null,\"c\":true,\"d\":false,"
                              "\"e\":\"a\\u0000b\",\"f\":[1],\"g\":}");

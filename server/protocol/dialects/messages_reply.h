@@ -36,6 +36,7 @@ typedef struct messages_reply_state {
 /* The event that keeps a silent stream alive. */
 #define MESSAGES_REPLY_PING "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 
+/* The whole reply, for a request that does not stream. */
 void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces);
 
 /* Events, each a complete "event: ..\ndata: ..\n\n". message_start: */

@@ -190,7 +190,7 @@ void responses_reply_write(bytes *out, const responses_reply *r)
         ",\"instructions\":null,\"metadata\":%-s,\"parallel_tool_calls\":%hhd,\"previous_response_id\":%s,"
         "\"store\":%hhd,\"tool_choice\":%-s,\"tools\":%-s,\"text\":%-s,"
         "\"reasoning\":{\"effort\":%s,\"summary\":%s},\"truncation\":\"disabled\"}",
-        opt->metadata ? opt->metadata : "{}", !opt->one_call, or_null(opt->previous_id), opt->store,
+        opt->metadata ? opt->metadata : "{}", (bool)!opt->one_call, or_null(opt->previous_id), opt->store,
         opt->tool_choice_text ? opt->tool_choice_text : "\"auto\"", opt->tools_text ? opt->tools_text : "[]",
         opt->text_options ? opt->text_options : "{\"format\":{\"type\":\"text\"}}", or_null(opt->effort),
         or_null(opt->summary));

@@ -68,7 +68,7 @@ typedef struct responses_reply {
 
 /* log_bytes: what the log holds before its oldest events go. */
 void responses_reply_init(responses_reply *r, const reply_options *opt, const char *model, size_t log_bytes);
-void responses_reply_deinit(responses_reply *r);
+void responses_reply_deinit(responses_reply *r); /* frees the log too */
 
 /* Each writes its event once; later calls do nothing. */
 void responses_reply_created(responses_reply *r);

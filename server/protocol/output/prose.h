@@ -25,8 +25,8 @@ typedef struct prose {
     uint32_t last;                 /* the last bytes that were no blanks */
 } prose;
 
-void prose_init(prose *p);
-void prose_add(prose *p, char c);
-bool prose_may_begin_call(const prose *p);
+void prose_init(prose *p);                 /* no text yet */
+void prose_add(prose *p, char c);          /* the next byte */
+bool prose_may_begin_call(const prose *p); /* in front of the next byte */
 
 #endif

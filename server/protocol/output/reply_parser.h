@@ -55,8 +55,10 @@ typedef struct reply_parser {
     reply_pieces pieces; /* found so far; the owner takes and clears them */
 } reply_parser;
 
+/* Nothing is read yet; `rules` is copied, what it points to must outlive the parser. */
 void reply_parser_init(reply_parser *p, const reply_rules *rules);
-void reply_parser_deinit(reply_parser *p);
+void reply_parser_deinit(reply_parser *p); /* the pieces too */
+/* Reads the next text; what it found is behind the others in `pieces`. */
 void reply_parser_push(reply_parser *p, const char *data, size_t len);
 /* End of input: decides what was held back. was_cut: ended by a limit or a cancel, not by the
  * model; an open call then stays incomplete. */

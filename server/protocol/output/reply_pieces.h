@@ -38,8 +38,8 @@ typedef struct reply_pieces {
     bool failed;   /* out of memory: something is missing */
 } reply_pieces;
 
-void reply_pieces_init(reply_pieces *p);
-void reply_pieces_deinit(reply_pieces *p);
+void reply_pieces_init(reply_pieces *p);   /* none */
+void reply_pieces_deinit(reply_pieces *p); /* frees them */
 /* Empties the list and clears `failed`. */
 void reply_pieces_clear(reply_pieces *p);
 

@@ -25,8 +25,9 @@ typedef struct stop_filter {
     bool stopped;     /* one was found: nothing more comes out */
 } stop_filter;
 
+/* `stops` is not copied; n_stops 0: only whole characters are waited for. */
 void stop_filter_init(stop_filter *s, char *const *stops, size_t n_stops);
-void stop_filter_deinit(stop_filter *s);
+void stop_filter_deinit(stop_filter *s); /* frees what was held back */
 /* Appends to `out` what may be shown. */
 void stop_filter_push(stop_filter *s, bytes *out, const char *data, size_t len);
 /* End of the answer: releases the bytes held back. */

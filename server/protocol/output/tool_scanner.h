@@ -82,6 +82,7 @@ const tool_form *tool_form_find(const char *name);
 /* The names of all forms, for messages: "qwen3_xml, hermes". */
 const char *tool_form_names(void);
 
+/* For calls of this form (NULL: none); what they say goes to `out`. Nothing is copied. */
 void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *tools, reply_pieces *out);
 void tool_reader_deinit(tool_reader *r);
 
@@ -106,7 +107,7 @@ size_t tool_open_end(const char *text, size_t len, const char *marker);
 size_t tool_blank(const char *text, size_t len);
 /* Begins a call of this name, behind the white space in front of it, and looks up its tool. */
 void tool_begin(tool_reader *r, const char *name, size_t len);
-void tool_arguments(tool_reader *r, const char *text, size_t len);
+void tool_arguments(tool_reader *r, const char *text, size_t len); /* hands on a piece of the arguments */
 /* Hands on what was gathered in `text`, and frees it. */
 void tool_arguments_of(tool_reader *r, bytes *text);
 /* Behind a call: takes the closing marker, and what stands in front of it of `blank`. TOOL_MORE:
