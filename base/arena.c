@@ -121,8 +121,3 @@ char *arena_strdup(arena *a, const char *text, size_t len)
     }
     return copy;
 }
-
-size_t arena_used(const arena *a)
-{
-    return a->used;
-}

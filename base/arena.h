@@ -31,7 +31,4 @@ MUST_CHECK void *arena_calloc(arena *a, size_t n, size_t item_bytes);
 /* A NUL-terminated copy of text[0..len); NULL if there is no memory. */
 MUST_CHECK char *arena_strdup(arena *a, const char *text, size_t len);
 
-/* Bytes handed out so far. */
-size_t arena_used(const arena *a);
-
 #endif

@@ -132,7 +132,10 @@ bool mailbox_pop(mailbox *mb, void **message)
 
 bool mailbox_try_pop(mailbox *mb, void **message)
 {
-    return mailbox_len(mb) > 0 && mailbox_pop_wait(mb, message, 0);
+    pthread_mutex_lock(&mb->lock);
+    const bool has_message = mb->len > 0;
+    pthread_mutex_unlock(&mb->lock);
+    return has_message && mailbox_pop_wait(mb, message, 0);
 }
 
 bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms)
@@ -147,12 +150,4 @@ void mailbox_close(mailbox *mb)
     mb->closed = true;
     pthread_cond_broadcast(&mb->arrived);
     pthread_mutex_unlock(&mb->lock);
-}
-
-size_t mailbox_len(mailbox *mb)
-{
-    pthread_mutex_lock(&mb->lock);
-    size_t len = mb->len;
-    pthread_mutex_unlock(&mb->lock);
-    return len;
 }

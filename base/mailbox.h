@@ -41,7 +41,4 @@ bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms);
 /* No further pushes; receivers get what is left, then false. */
 void mailbox_close(mailbox *mb);
 
-/* Messages waiting now. */
-size_t mailbox_len(mailbox *mb);
-
 #endif

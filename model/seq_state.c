@@ -298,19 +298,9 @@ err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *d
     return ERR_OK;
 }
 
-int32_t seq_snapshot_len(const seq_snapshot *snap)
-{
-    return snap->len;
-}
-
 size_t seq_snapshot_bytes(const seq_snapshot *snap)
 {
     return sizeof *snap + snap->n_floats * sizeof(float) + snap->n_blocks * sizeof *snap->blocks;
-}
-
-size_t seq_snapshot_blocks(const seq_snapshot *snap)
-{
-    return snap->n_blocks;
 }
 
 void seq_snapshot_free(seq_snapshot *snap)

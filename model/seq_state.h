@@ -57,9 +57,7 @@ void seq_state_rewind(seq_state *s, int32_t n_keep);
 MUST_CHECK seq_snapshot *seq_state_snapshot(const seq_state *s);
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);
-int32_t seq_snapshot_len(const seq_snapshot *snap);
-size_t seq_snapshot_bytes(const seq_snapshot *snap);  /* what was copied */
-size_t seq_snapshot_blocks(const seq_snapshot *snap); /* blocks it refers to */
-void seq_snapshot_free(seq_snapshot *snap);           /* NULL allowed */
+size_t seq_snapshot_bytes(const seq_snapshot *snap); /* what was copied */
+void seq_snapshot_free(seq_snapshot *snap);          /* NULL allowed */
 
 #endif

@@ -11,15 +11,12 @@ static void test_pieces(void)
     arena *a = arena_create(64u << 20);
     CHECK(a != NULL);
     unsigned char *p[N];
-    size_t sum = 0;
     for (size_t i = 0; i < N; i++) {
         size_t bytes = i * i % 3000 + (i % 50 == 0 ? 200000 : 0);
         p[i] = arena_alloc(a, bytes);
         CHECK(p[i] != NULL && (uintptr_t)p[i] % 64 == 0);
         memset(p[i], (int)(i & 255), bytes);
-        sum += bytes;
     }
-    CHECK_INT(arena_used(a), sum);
     for (size_t i = 0; i < N; i++) {
         size_t bytes = i * i % 3000 + (i % 50 == 0 ? 200000 : 0);
         size_t wrong = 0;
@@ -40,7 +37,6 @@ static void test_bound(void)
     CHECK(arena_alloc(a, 401) == NULL);
     CHECK(arena_alloc(a, 400) != NULL);
     CHECK(arena_alloc(a, 1) == NULL);
-    CHECK_INT(arena_used(a), 1000);
     arena_destroy(a);
 
     a = arena_create(SIZE_MAX);

@@ -657,11 +657,6 @@ static err_code object_node(schema_compiler *c, int32_t *node, const merged *m, 
 
 /* ---- all kinds ---- */
 
-static int32_t raw_json(schema_compiler *c, int32_t node, bool raw)
-{
-    return raw ? pair(c, node, grammar_text(c->g, c->close, strlen(c->close))) : node;
-}
-
 /* A conjunction without choices. */
 static err_code value_node_of(schema_compiler *c, int32_t *node, const conjunction *all)
 {
@@ -675,27 +670,24 @@ static err_code value_node_of(schema_compiler *c, int32_t *node, const conjuncti
     if (m.types & TYPE_STRING) {
         err = schema_string(c, &choices[n++], &m, all->raw);
     }
+    const size_t n_closed = n;
     if (err == ERR_OK && (m.types & TYPE_NUMBER)) {
-        err = schema_number(c, &choices[n], &m);
-        choices[n] = raw_json(c, choices[n], all->raw);
-        n++;
+        err = schema_number(c, &choices[n++], &m);
     }
     if (err == ERR_OK && (m.types & TYPE_ARRAY)) {
-        err = array_node(c, &choices[n], &m, all);
-        choices[n] = raw_json(c, choices[n], all->raw);
-        n++;
+        err = array_node(c, &choices[n++], &m, all);
     }
     if (err == ERR_OK && (m.types & TYPE_OBJECT)) {
-        err = object_node(c, &choices[n], &m, all);
-        choices[n] = raw_json(c, choices[n], all->raw);
-        n++;
+        err = object_node(c, &choices[n++], &m, all);
     }
     if (m.types & TYPE_BOOL) {
-        choices[n++] =
-            raw_json(c, either(c, grammar_text(c->g, "true", 4), grammar_text(c->g, "false", 5)), all->raw);
+        choices[n++] = either(c, grammar_text(c->g, "true", 4), grammar_text(c->g, "false", 5));
     }
     if (m.types & TYPE_NULL) {
-        choices[n++] = raw_json(c, grammar_text(c->g, "null", 4), all->raw);
+        choices[n++] = grammar_text(c->g, "null", 4);
+    }
+    for (size_t i = n_closed; i < n; i++) {
+        choices[i] = schema_closed(c, choices[i], all->raw);
     }
     *node = grammar_choice(c->g, choices, n);
     return err;

@@ -117,6 +117,10 @@ err_code schema_number(schema_compiler *c, int32_t *node, const merged *m);
 err_code schema_values(schema_compiler *c, int32_t *node, const merged *m, bool raw);
 /* The JSON string of a name or text as JSON.stringify writes it. */
 int32_t schema_quoted(schema_compiler *c, const char *text);
+/* A value, and behind it in the raw form what closes it. */
+int32_t schema_closed(schema_compiler *c, int32_t value, bool raw);
+/* Orders pointers to texts (qsort, bsearch). */
+int schema_compare_texts(const void *a, const void *b);
 /* A JSON string that is none of the names. */
 err_code schema_other_key(schema_compiler *c, int32_t *node, const char *const *names, size_t n);
 int32_t schema_comma(schema_compiler *c); /* a comma and space */

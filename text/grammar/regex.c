@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -178,12 +179,11 @@ static bool take_hex(parser *p, int digits, uint32_t *out)
 {
     *out = 0;
     for (int i = 0; i < digits; i++) {
-        const int c = peek(p);
-        const char *at = c > 0 ? strchr("0123456789abcdef", c >= 'A' && c <= 'F' ? c | 0x20 : c) : NULL;
-        if (!at) {
+        const int digit = p->pos < p->len ? hex_digit(p->text[p->pos]) : -1;
+        if (digit < 0) {
             return false;
         }
-        *out = *out << 4 | (uint32_t)(at - "0123456789abcdef");
+        *out = *out << 4 | (uint32_t)digit;
         p->pos++;
     }
     return true;

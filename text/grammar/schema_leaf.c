@@ -56,8 +56,7 @@ int32_t schema_quoted(schema_compiler *c, const char *text)
     return node;
 }
 
-/* `close` behind a value in the raw form. */
-static int32_t closed(schema_compiler *c, int32_t value, bool raw)
+int32_t schema_closed(schema_compiler *c, int32_t value, bool raw)
 {
     const int32_t parts[] = {value, raw ? grammar_text(c->g, c->close, strlen(c->close)) : GRAMMAR_EMPTY};
     return raw ? grammar_sequence(c->g, parts, 2) : value;
@@ -98,20 +97,28 @@ static const struct {
 
 enum { LENGTH_MAX = 2000 };
 
+/* Narrows *all, everything if it was never made, by *one, which is taken over. */
+static err_code combine(schema_compiler *c, dfa *all, dfa *one, dfa_op op, const char *what)
+{
+    if (!all->next) {
+        *all = *one;
+        return ERR_OK;
+    }
+    dfa both = {0};
+    const err_code err = dfa_combine(&both, all, one, op, what, c->work, c->detail);
+    dfa_free(one);
+    dfa_free(all);
+    *all = both;
+    return err;
+}
+
 /* Narrows *all to what `pattern` allows too. */
 static err_code narrow(schema_compiler *c, dfa *all, const char *pattern, bool raw, dfa_op op)
 {
-    dfa one = {0}, both = {0};
-    err_code err =
+    dfa one = {0};
+    const err_code err =
         regex_compile(&one, pattern, strlen(pattern), raw ? CHARS_RAW : CHARS_JSON, c->work, c->detail);
-    if (err == ERR_OK && all->next) {
-        err = dfa_combine(&both, all, &one, op, "the string", c->work, c->detail);
-        dfa_free(&one);
-        dfa_free(all);
-        one = both;
-    }
-    *all = one;
-    return err;
+    return err == ERR_OK ? combine(c, all, &one, op, "the string") : err;
 }
 
 static err_code narrow_by_format(schema_compiler *c, const merged *m, dfa *all, const char *format, bool raw)
@@ -192,7 +199,7 @@ err_code schema_string(schema_compiler *c, int32_t *node, const merged *m, bool 
     if (!all.next) {
         *node = raw ? grammar_until(c->g, c->close) : grammar_string(c->g, m->min_length, m->max_length);
     } else {
-        *node = raw ? closed(c, grammar_automaton(c->g, &all), true) : quoted_automaton(c, &all);
+        *node = raw ? schema_closed(c, grammar_automaton(c->g, &all), true) : quoted_automaton(c, &all);
     }
     return ERR_OK;
 }
@@ -391,15 +398,12 @@ static err_code number_within(schema_compiler *c, dfa *all, const merged *m)
     }
     err_code err = narrow(c, all, form, true, DFA_AND);
     for (size_t i = 0; i < m->n_bounds && err == ERR_OK; i++) {
-        dfa one = {0}, both = {0};
+        dfa one = {0};
         const int relations = (m->bounds[i].is_max ? LESS : GREATER) | (m->bounds[i].exclusive ? 0 : EQUAL);
         err = compare_number(c, &one, &bounds[i], relations);
         if (err == ERR_OK) {
-            err = dfa_combine(&both, all, &one, DFA_AND, "a range", c->work, c->detail);
+            err = combine(c, all, &one, DFA_AND, "a range");
         }
-        dfa_free(&one);
-        dfa_free(all);
-        *all = both;
     }
     return err;
 }
@@ -493,7 +497,7 @@ static int32_t value_node(schema_compiler *c, const json *value)
     return grammar_sequence(c->g, parts, 5);
 }
 
-static int compare_texts(const void *a, const void *b)
+int schema_compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -516,7 +520,7 @@ static err_code texts_automaton(schema_compiler *c, dfa *out, const char **texts
         return err_set(c->detail, ERR_NOMEM, "no memory for an enum");
     }
     nfa_init(&trie, c->work);
-    qsort(texts, n, sizeof *texts, compare_texts);
+    qsort(texts, n, sizeof *texts, schema_compare_texts);
     path[0] = nfa_state(&trie);
     nfa_link(&trie, NFA_START, path[0], NFA_SKIP);
     for (size_t i = 0; i < n && !trie.too_big; i++) {
@@ -588,7 +592,7 @@ err_code schema_values(schema_compiler *c, int32_t *node, const merged *m, bool 
             err = value_fits(c, &fits[i], &rules, m, value);
         }
         if (err == ERR_OK && fits[i] && !json_is(value, JSON_STRING)) {
-            choices[n++] = closed(c, value_node(c, value), raw);
+            choices[n++] = schema_closed(c, value_node(c, value), raw);
         }
     }
     dfa_free(&rules.texts);
@@ -602,14 +606,14 @@ err_code schema_values(schema_compiler *c, int32_t *node, const merged *m, bool 
         return err;
     }
     if (n_texts == 1) {
-        choices[n++] = closed(c, grammar_text(c->g, texts[0], strlen(texts[0])), raw);
+        choices[n++] = schema_closed(c, grammar_text(c->g, texts[0], strlen(texts[0])), raw);
     } else if (n_texts > 1) {
         dfa all = {0};
         err = texts_automaton(c, &all, texts, n_texts);
         if (err != ERR_OK) {
             return err;
         }
-        choices[n++] = closed(c, grammar_automaton(c->g, &all), raw);
+        choices[n++] = schema_closed(c, grammar_automaton(c->g, &all), raw);
     }
     *node = grammar_choice(c->g, choices, n);
     return ERR_OK;

@@ -295,11 +295,6 @@ static const char **write_values(schema_compiler *c, const json *const *values, 
     return ok ? texts : NULL;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Leaves out the values that this enum or const does not have; own: how the values are written. */
 static bool keep_listed(schema_compiler *c, merged *m, const char **own, const json *from, bool is_enum)
 {
@@ -309,9 +304,9 @@ static bool keep_listed(schema_compiler *c, merged *m, const char **own, const j
     if (!texts) {
         return false;
     }
-    qsort(texts, n, sizeof *texts, compare_texts);
+    qsort(texts, n, sizeof *texts, schema_compare_texts);
     for (size_t i = 0; i < m->n_values; i++) {
-        if (bsearch(&own[i], texts, n, sizeof *texts, compare_texts)) {
+        if (bsearch(&own[i], texts, n, sizeof *texts, schema_compare_texts)) {
             own[kept] = own[i];
             m->values[kept++] = m->values[i];
         }

@@ -13,34 +13,33 @@ typedef struct overlap {
 
 static bool are_apart(const overlap *o, const json *a, const json *b, int depth);
 
-static bool same_value(const json *a, const json *b)
+static int compare_values(const json *a, const json *b)
 {
-    if (json_typeof(a) != json_typeof(b)) {
-        return false;
+    const json_type p = json_typeof(a), q = json_typeof(b);
+    if (p != q) {
+        return (p > q) - (p < q);
     }
-    switch (json_typeof(a)) {
-    case JSON_NULL:
-        return true;
+    switch (p) {
     case JSON_BOOL:
-        return json_is_true(a) == json_is_true(b);
+        return json_is_true(a) - json_is_true(b);
     case JSON_NUMBER:
-        return json_num(a, 0) == json_num(b, 1);
+        return (json_num(a, 0) > json_num(b, 0)) - (json_num(a, 0) < json_num(b, 0));
     case JSON_STRING:
-        return strcmp(json_str(a, ""), json_str(b, "")) == 0;
+        return strcmp(json_str(a, ""), json_str(b, ""));
     default:
-        return true; /* not compared: they may be equal */
+        return 0; /* null; lists and objects are not compared: they may be equal */
     }
 }
 
 static bool may_be(const overlap *o, const json *schema, const json *value)
 {
     const json *constant = json_get(schema, "const"), *list = json_get(schema, "enum");
-    if (constant && !same_value(constant, value)) {
+    if (constant && compare_values(constant, value) != 0) {
         return false;
     }
     bool listed = list == NULL;
     for (const json *v = json_child(list); v && !listed && work_do(o->work, 5); v = json_next(v)) {
-        listed = same_value(v, value);
+        listed = compare_values(v, value) == 0;
     }
     return listed && (schema_types(schema) & schema_type_of(value));
 }
@@ -150,24 +149,6 @@ typedef struct tag {
     const json *value;
     size_t alternative;
 } tag;
-
-static int compare_values(const json *a, const json *b)
-{
-    const json_type p = json_typeof(a), q = json_typeof(b);
-    if (p != q) {
-        return (p > q) - (p < q);
-    }
-    switch (p) {
-    case JSON_BOOL:
-        return json_is_true(a) - json_is_true(b);
-    case JSON_NUMBER:
-        return (json_num(a, 0) > json_num(b, 0)) - (json_num(a, 0) < json_num(b, 0));
-    case JSON_STRING:
-        return strcmp(json_str(a, ""), json_str(b, ""));
-    default:
-        return 0; /* as in same_value */
-    }
-}
 
 static int compare_tags(const void *a, const void *b)
 {

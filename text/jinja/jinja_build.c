@@ -30,11 +30,6 @@ jinja_value *jinja_int(arena *a, int64_t i)
     return boxed(a, jinja_make_int(i), false);
 }
 
-jinja_value *jinja_float(arena *a, double d)
-{
-    return boxed(a, jinja_make_float(d), false);
-}
-
 jinja_value *jinja_str(arena *a, const char *text, size_t len)
 {
     jinja_memory m = {.arena = a};

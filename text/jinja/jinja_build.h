@@ -21,7 +21,6 @@ typedef struct jinja_value jinja_value; /* immutable once rendered */
 jinja_value *jinja_none(arena *a);
 jinja_value *jinja_bool(arena *a, bool b);
 jinja_value *jinja_int(arena *a, int64_t i);
-jinja_value *jinja_float(arena *a, double d);
 jinja_value *jinja_str(arena *a, const char *text, size_t len); /* copies */
 jinja_value *jinja_own_str(arena *a, const char *text); /* copies; as if the template had written it itself */
 jinja_value *jinja_list(arena *a);

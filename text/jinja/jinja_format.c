@@ -12,7 +12,9 @@
 
 /* ---- floats ---- */
 
-void jinja_append_float(bytes *out, double d)
+/* repr of a float: the shortest digits that read back to the same number ("1.0", "1e+20", "1e-07",
+ * "inf"). */
+static void append_float(bytes *out, double d)
 {
     enum { PRECISION_MAX = 16, FIXED_FROM = -4, FIXED_TO = 16 };
     char text[64];
@@ -143,7 +145,7 @@ static bool append_at(bytes *out, const jinja_value *v, bool repr, int depth)
         bytes_printf(out, "%" PRId64, v->as.integer);
         return true;
     case JINJA_FLOAT:
-        jinja_append_float(out, v->as.number);
+        append_float(out, v->as.number);
         return true;
     case JINJA_STR:
         if (repr) {

@@ -15,10 +15,6 @@ bool jinja_append_str(bytes *out, const jinja_value *v);
 /* Appends repr(v): strings with quotes and escapes. */
 bool jinja_append_repr(bytes *out, const jinja_value *v);
 
-/* repr of a float: the shortest digits that read back to the same number ("1.0", "1e+20", "1e-07",
- * "inf"). */
-void jinja_append_float(bytes *out, double d);
-
 typedef struct jinja_json_style {
     bool ensure_ascii;
     bool sort_keys;

@@ -19,7 +19,8 @@ size_t guard_match(const guard *g, const char *text, size_t len)
     return best;
 }
 
-size_t guard_longest(const guard *g)
+/* Bytes of the longest marker of both sets. */
+static size_t longest_marker(const guard *g)
 {
     size_t longest = 0;
     for (size_t i = 0; i < N_SETS; i++) {
@@ -65,7 +66,7 @@ static bool begins_with_tail(const guard *g, const char *text, size_t len)
  * finish. */
 static bool ends_inside_marker(const guard *g, const char *text, size_t len)
 {
-    const size_t longest = guard_longest(g) < len ? guard_longest(g) : len;
+    const size_t longest = longest_marker(g) < len ? longest_marker(g) : len;
     for (size_t n = 1; n <= longest; n++) {
         for (size_t i = 0; i < N_SETS; i++) {
             if (g->sets[i] && g->sets[i]->starts[(unsigned char)text[len - n]] &&
@@ -112,7 +113,7 @@ bool guard_spans(const guard *g, const char *left, size_t left_len, size_t own_t
                  size_t right_len)
 {
     char joined[2 * ADDED_TOKEN_MAX];
-    const size_t longest = guard_longest(g);
+    const size_t longest = longest_marker(g);
     if (longest < 2 || left_len == 0 || right_len == 0) {
         return false;
     }

@@ -27,9 +27,6 @@ typedef struct guard {
 /* Length of the longest marker that text[0..len) begins with; 0 if none. */
 size_t guard_match(const guard *g, const char *text, size_t len);
 
-/* Bytes of the longest marker of both sets. */
-size_t guard_longest(const guard *g);
-
 /* The first guard character in text[0..len), or NULL. */
 const char *guard_find(const char *text, size_t len);
 

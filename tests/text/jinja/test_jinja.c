@@ -185,7 +185,7 @@ static void test_builders(void)
     a = arena_create(ARENA_MAX);
     CHECK(!jinja_list_push(a, jinja_int(a, 1), jinja_int(a, 2)));
     jinja_value *vars = jinja_dict(a), *items = jinja_list(a);
-    CHECK(jinja_list_push(a, items, jinja_float(a, 1.5)) && jinja_list_push(a, items, jinja_bool(a, true)) &&
+    CHECK(jinja_list_push(a, items, jinja_int(a, 15)) && jinja_list_push(a, items, jinja_bool(a, true)) &&
           jinja_list_push(a, items, jinja_none(a)) && jinja_list_push(a, items, jinja_str(a, "s", 1)));
     CHECK(jinja_dict_set(a, vars, "items", items) && jinja_dict_set(a, vars, "n", jinja_int(a, 1)) &&
           jinja_dict_set(a, vars, "n", jinja_int(a, -7)));
@@ -194,7 +194,7 @@ static void test_builders(void)
     bytes_init(&out, 1000);
     CHECK_OK(chat_template_compile(&t, "{{ items }}{{ n }}", 18, &d), d);
     CHECK_OK(chat_template_render(t, &out, NULL, vars, NULL, a, &d), d);
-    CHECK_STR(bytes_str(&out), "[1.5, True, None, 's']-7");
+    CHECK_STR(bytes_str(&out), "[15, True, None, 's']-7");
     CHECK(chat_template_render(t, &out, NULL, NULL, NULL, a, &d) != ERR_OK);
     chat_template_close(t);
     bytes_deinit(&out);
