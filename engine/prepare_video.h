@@ -1,7 +1,7 @@
 /* prepare_video: a video of a chat: its patches, and where it goes in the rendered prompt. Prep
  * threads; private to engine/.
  *
- *     prepare_video(e, &media, part, &hooks, &detail);
+ *     err = prepare_video(e, r, &r->media[i], part, &hooks, &detail);
  *     prompt_place_videos(&out, e, text, len, r->media, r->n_media);
  */
 #ifndef PARLEY_ENGINE_PREPARE_VIDEO_H
