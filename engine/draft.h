@@ -6,6 +6,8 @@
  *     drafter_draft(&d, ctx, seq, sampler, k, true, &detail); // d.drafts[0..d.n_drafts)
  *     // a verify block of the next token and the drafts
  *     drafter_note(&d, ctx, seq, hidden_row, token, &detail);  // for every committed row
+ *     draft_policy_result(&policy, n_judged, n_right);        // for each answer
+ *     draft_policy_cost(&policy, n_running, k, ms);
  *
  * Output never depends on drafts: the model's own draw at each row is emitted, and an accepted
  * draft only saves a forward pass. The sampler's noise is a function of seed and position, so that

@@ -32,12 +32,6 @@ bool engine_parse_cpu(const char *text, unsigned *mask)
     return cpu_parse_level(text, mask);
 }
 
-bool engine_knows_cache_type(const char *text)
-{
-    kv_type type;
-    return kv_type_parse(&type, text);
-}
-
 /* ---- opening, part by part ---- */
 
 static err_code open_template(engine *e, const char *file, err_detail *detail)

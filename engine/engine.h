@@ -74,9 +74,6 @@ typedef struct engine_options {
 /* "generic", "avx2", "avx512" or "native" to a mask for cpu_mask; false for another word. */
 bool engine_parse_cpu(const char *text, unsigned *mask);
 
-/* Whether options.cache_type may be that word. */
-bool engine_knows_cache_type(const char *text);
-
 /* "none", "q8" or "q4" to the bits of engine_options; false for another word. */
 bool engine_parse_quantize(const char *text, int *n_bits);
 

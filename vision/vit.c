@@ -371,7 +371,8 @@ const vit_config *vit_get_config(const vit *v)
     return &v->config;
 }
 
-size_t vit_row_width(const vit *v)
+/* Floats of an output row: the embedding, and as many for each of the DeepStack blocks. */
+static size_t row_floats(const vit *v)
 {
     return (size_t)v->config.out_hidden_size * (1 + (size_t)v->config.n_deepstack);
 }
@@ -549,7 +550,7 @@ static void mlp_branch(vit *v, compute *c, const block_weights *b, size_t n)
     }
 }
 
-/* Part `part` of the rows out [n / merge^2, vit_row_width] from the n patches as they stand in x:
+/* Part `part` of the rows out [n / merge^2, row_floats] from the n patches as they stand in x:
  * the main merger normalises each patch FIRST, then joins the patches of a block; those of
  * DeepStack join first. */
 static void merge(vit *v, compute *c, const merger_weights *m, float *out, size_t part, size_t n)
@@ -557,7 +558,7 @@ static void merge(vit *v, compute *c, const merger_weights *m, float *out, size_
     const vit_config *vc = &v->config;
     scratch *s = &v->s;
     const size_t vh = (size_t)vc->hidden_size, area = merge_area(vc), width = (size_t)vc->out_hidden_size;
-    const size_t joined = m->joins_first ? area : 1, row_width = vit_row_width(v);
+    const size_t joined = m->joins_first ? area : 1, row_width = row_floats(v);
     for (size_t at = 0; at < n;) {
         size_t rows = chunk_rows(vc, at, n), tokens = rows / area;
         nn_layernorm(c, s->narrow, s->x + at * vh, m->norm.w, m->norm.b, NORM_EPS, rows / joined,
@@ -626,7 +627,7 @@ err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vi
     }
     fill_rotary(&v->s, vc, h, w);
     for (size_t i = 0; i < (size_t)t; i++) {
-        encode_frame(v, c, out + i * n / merge_area(vc) * vit_row_width(v),
+        encode_frame(v, c, out + i * n / merge_area(vc) * row_floats(v),
                      last_hidden ? last_hidden + i * n * (size_t)vc->hidden_size : NULL, rows, i * n, h, w);
     }
     return ERR_OK;

@@ -38,12 +38,8 @@ typedef struct vit_config {
  * field or tensor. The source must outlive the encoder. */
 MUST_CHECK err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, compute *c,
                              err_detail *detail);
-void vit_close(vit *v); /* NULL allowed */
-const vit_config *vit_get_config(const vit *v);
-
-/* Floats of an output row: out_hidden_size for the embedding, then as many for each of the
- * n_deepstack blocks. */
-size_t vit_row_width(const vit *v);
+void vit_close(vit *v);                         /* NULL allowed */
+const vit_config *vit_get_config(const vit *v); /* lives as long as the encoder; any thread */
 
 /* Where patch rows come from: an array [t*h*w, patch_dim], or a function that writes `n` of them
  * from row `first` on, so that they need not all be there as floats. */
@@ -58,7 +54,8 @@ size_t vit_scratch_bytes(const vit *v, size_t n_patches);
 /* Gives back the scratch if it has more than max_bytes. */
 void vit_trim(vit *v, size_t max_bytes);
 
-/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, vit_row_width]. last_hidden, if not NULL, receives
+/* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, W], W = out_hidden_size for the embedding and as
+ * many behind it for each of the n_deepstack blocks. last_hidden, if not NULL, receives
  * the rows before the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept
  * inside. ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
 MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,

@@ -28,8 +28,8 @@ static inline void image_check(const uint8_t *data, size_t size)
     static const image_limits limits = {.max_pixels = 1 << 18, .max_side = 4096};
     err_detail detail = {0};
     image img = {0};
-    int32_t width = 0, height = 0;
-    err_code probed = image_probe(data, size, &width, &height, &detail);
+    image_plan plan;
+    err_code measured = image_measure(&plan, data, size, &limits, &detail);
     err_code err = image_decode(&img, data, size, &limits, &detail);
     if (err != ERR_OK) {
         image_must(img.rgb == NULL && detail.text[0] != '\0');
@@ -41,8 +41,7 @@ static inline void image_check(const uint8_t *data, size_t size)
     image_must(img.format != IMAGE_UNKNOWN && img.format == image_sniff(data, size));
     size_t n = (size_t)img.width * (size_t)img.height;
     image_must(n <= limits.max_pixels);
-    /* The orientation may swap the sides. */
-    image_must(probed == ERR_OK && (size_t)width * (size_t)height == n);
+    image_must(measured == ERR_OK && plan.width == img.width && plan.height == img.height);
     uint8_t sum = 0;
     for (size_t i = 0; i < 3 * n; i++) {
         sum ^= img.rgb[i];

@@ -81,21 +81,6 @@ static err_code read_header(image_header *h, const uint8_t *data, size_t bytes, 
     return image_header_read(h, data, bytes) ? ERR_OK : image_err_corrupt(detail, format);
 }
 
-err_code image_probe(const uint8_t *data, size_t bytes, int32_t *width, int32_t *height, err_detail *detail)
-{
-    image_header h;
-    err_code err = read_header(&h, data, bytes, detail);
-    if (err) {
-        return err;
-    }
-    if (h.width < 1 || h.height < 1 || h.width > INT32_MAX || h.height > INT32_MAX) {
-        return image_err_corrupt(detail, h.format);
-    }
-    *width = (int32_t)h.width;
-    *height = (int32_t)h.height;
-    return ERR_OK;
-}
-
 /* Bytes a pixel of the formats that libavcodec decodes: its frame (up to 64 bits, and a second one
  * of an animation), what it is converted with, and the result. Beside them: the file as a packet,
  * and tables. */

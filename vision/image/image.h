@@ -47,22 +47,20 @@ typedef struct image_plan {
     size_t bytes;          /* that image_decode takes at most, the pixels it returns included */
 } image_plan;
 
-/* The format by the first bytes. */
+/* The format by the first bytes; IMAGE_UNKNOWN if it is none of these. */
 image_format image_sniff(const uint8_t *data, size_t bytes);
+/* Constant strings, for a person and for a client. */
 const char *image_format_name(image_format f); /* "PNG" */
 const char *image_format_mime(image_format f); /* "image/png" */
-
-/* Width and height from the header alone, as stored (before orientation). */
-MUST_CHECK err_code image_probe(const uint8_t *data, size_t bytes, int32_t *width, int32_t *height,
-                                err_detail *detail);
 
 /* Size and memory of the image from its header, and whether it is within the limits; errors as for
  * image_decode. */
 MUST_CHECK err_code image_measure(image_plan *out, const uint8_t *data, size_t bytes,
                                   const image_limits *limits, err_detail *detail);
 
-/* Decodes. detail->name is one of unsupported_image_media_type, image_parse_error,
- * image_too_large. */
+/* Decodes; image_deinit frees out, which is empty after an error. ERR_UNSUPPORTED, ERR_CORRUPT,
+ * ERR_LIMIT with detail->name unsupported_image_media_type, image_parse_error or image_too_large;
+ * ERR_NOMEM. */
 MUST_CHECK err_code image_decode(image *out, const uint8_t *data, size_t bytes, const image_limits *limits,
                                  err_detail *detail);
 void image_deinit(image *img);

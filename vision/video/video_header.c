@@ -55,12 +55,6 @@ video_format video_sniff(const uint8_t *data, size_t bytes)
     return VIDEO_UNKNOWN;
 }
 
-const char *video_format_name(video_format f)
-{
-    static const char *const NAMES[] = {"unknown", "MP4", "WebM", "AVI", "GIF", "APNG", "WebP"};
-    return (size_t)f < sizeof NAMES / sizeof NAMES[0] ? NAMES[f] : NAMES[0];
-}
-
 /* All top-level boxes end inside the file. */
 static bool mp4_is_complete(const video_source *source)
 {

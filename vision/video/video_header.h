@@ -30,7 +30,6 @@ typedef struct video_source {
 
 /* The container by its first bytes, 256 of them are enough. */
 video_format video_sniff(const uint8_t *data, size_t bytes);
-const char *video_format_name(video_format f); /* "MP4" */
 
 /* Copies bytes at .. at+n-1 of the file; false if they are not all there. */
 bool video_read_at(const video_source *source, size_t at, uint8_t *to, size_t n);

@@ -128,12 +128,13 @@ static void test_samples(void)
         file_map m = {0};
         image img = {0};
         err_detail d = {0};
-        int32_t w = 0, h = 0;
+        image_plan plan;
         open_sample(&m, s->name, "");
         CHECK_INT(image_sniff(m.data, m.bytes), s->format);
-        CHECK_OK(image_probe(m.data, m.bytes, &w, &h, &d), d);
+        CHECK_OK(image_measure(&plan, m.data, m.bytes, &LIMITS, &d), d);
         CHECK_OK(image_decode(&img, m.data, m.bytes, &LIMITS, &d), d);
-        CHECK_INT((size_t)w * (size_t)h, (size_t)img.width * (size_t)img.height);
+        CHECK_INT(plan.width, img.width);
+        CHECK_INT(plan.height, img.height);
         if (img.rgb) {
             int worst = compare_ppm(&img, s->name);
             printf("%s: %d x %d, worst difference %d\n", s->name, img.width, img.height, worst);

@@ -166,13 +166,13 @@ static void check_kind(const kind *k)
     bytes file;
     image img = {0};
     err_detail d = {0};
-    int32_t w = 0, h = 0;
+    image_plan plan;
     bytes_init(&file, 1 << 20);
     encode(&file, k);
     const uint8_t *data = (const uint8_t *)file.data;
-    CHECK_OK(image_probe(data, file.len, &w, &h, &d), d);
-    CHECK_INT(w, W);
-    CHECK_INT(h, H);
+    CHECK_OK(image_measure(&plan, data, file.len, &LIMITS, &d), d);
+    CHECK_INT(plan.width, k->orientation >= 5 ? H : W);
+    CHECK_INT(plan.height, k->orientation >= 5 ? W : H);
     err_code err = image_decode(&img, data, file.len, &LIMITS, &d);
     if (k->arithmetic && err == ERR_UNSUPPORTED) {
         printf("%s: not in this build of libjpeg\n", k->name);
