@@ -23,6 +23,7 @@ typedef struct first_error {
 /* Sets the error if it is the first: as err_set_param. */
 void request_fail(first_error *e, err_code code, const char *param, const char *name, const char *format, ...)
     PRINTF_LIKE(5, 6);
+/* The same for ERR_NOMEM. */
 void request_no_memory(first_error *e);
 
 /* As arena_calloc and arena_strdup; NULL behind an error, and without memory, which is one. */

@@ -68,10 +68,11 @@ void reply_options_deinit(reply_options *o);
 void request_number(first_error *e, double *out, const json *root, const char *name, double min, double max);
 /* A whole number from min to max. */
 void request_int(first_error *e, int64_t *out, const json *root, const char *name, int64_t min, int64_t max);
+/* true or false. */
 void request_bool(first_error *e, bool *out, const json *root, const char *name);
 /* *out points into the document; NULL stays NULL when missing. At most max_bytes long. */
 void request_string(first_error *e, const char **out, const json *root, const char *name, size_t max_bytes);
-/* The member, if it is given; NULL for null and for anything but an object, which is an error. */
+/* The member, which must be an object; NULL if it is missing or null, and after an error. */
 const json *request_object(first_error *e, const json *root, const char *name);
 
 /* temperature, top_p, top_k, min_p, penalties, seed, logit_bias, mtp, cache_prompt. info may be
