@@ -76,7 +76,7 @@ test('a dropped image is described rightly, by the media route', { skip }, async
 test('all samples of the empty state are answered', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await page.locator('.sample').nth(2).waitFor();
-    assert.match(await page.locator('.samples').innerText(), /Describe an image[\s\S]*Watch a video[\s\S]*Think about a sum/);
+    assert.match(await page.locator('.samples').innerText(), /Describe an image[\s\S]*Read a video[\s\S]*Think about a sum/);
     for (let i = 0; i < 3; i += 1) {
         await page.locator('.sample').nth(i).click();
         const text = await lastAnswer(page);
