@@ -138,8 +138,8 @@ static void force_calls(api_request *r, const char *only, const json *sent, tool
         if (!tool_spec_sequence(a, &form[2], parts, 2)) {
             request_no_memory(&r->error);
         }
-        form[0] = (grammar_spec){
-            .kind = SPEC_REPEAT, .items = &form[1], .n_items = 2, .min = 1, .max = SPEC_MANY};
+        form[0] =
+            (grammar_spec){.kind = SPEC_REPEAT, .items = &form[1], .n_items = 2, .min = 1, .max = SPEC_MANY};
     }
     r->in->form = &form[0];
 }
