@@ -181,13 +181,13 @@ test('while the server is away chats wait in the browser, which says so; then th
 
 test('a full history is said, the chat stays in the browser, and goes there once there is room', { skip }, async () => {
     const server = await start('--history', join(folder, 'full'), '--history-quota', String(400_000));
-    const fill = async (n) =>
+    const fill = async (n, words) =>
         fetch(new URL(`v1/history/chats/filler${n}`, server.url), {
             method: 'PUT', headers: { 'Content-Type': 'application/json' },
-            body: JSON.stringify({ revision: 0, title: 'filler', messages: [{ id: 'm', role: 'user', text: Array.from({ length: 6000 }, (_, i) => ((i * i * 31 + n) % 99991).toString(36)).join(' ') }] }),
+            body: JSON.stringify({ revision: 0, title: 'filler', messages: [{ id: 'm', role: 'user', text: Array.from({ length: words }, (_, i) => ((i * i * 31 + n) % 99991).toString(36)).join(' ') }] }),
         });
     let n = 0;
-    while ((await fill(n)).status === 200) n += 1;
+    for (const words of [6000, 600, 60, 6]) while ((await fill(n, words)).status === 200) n += 1; // until a small chat does not fit, either
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'no room');
     assert.match(await lastAnswer(page), /no room/);
