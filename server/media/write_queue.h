@@ -4,9 +4,10 @@
  *     write_queue *q = write_queue_create(ledger, wake, ctx);
  *     file_sink *f; file_sink_open(&f, q, "/var/tmp", n_bytes, 0, &detail);
  *     file_sink_add(f, data, n, &detail);                     // queued: order is kept
- *     ... wake(ctx): file_sink_poll(f): how far it is written, or what failed ...
- *     if (file_sink_is_idle(f)) { file_writer *w = file_sink_take(f); ... }   // or file_sink_drop(f)
- *     write_queue_end(q); ... write_queue_destroy(q);
+ *     // wake(ctx) is called; then file_sink_poll(f) says how far it is written, or what failed
+ *     if (file_sink_is_idle(f)) { file_writer *w = file_sink_take(f); }   // or file_sink_drop(f)
+ *     write_queue_end(q);
+ *     write_queue_destroy(q);
  *
  * What is queued is copied and counted in the ledger until it is written. Whoever feeds a sink stops
  * reading from its client while file_sink_waiting is more than LIMIT_UPLOAD_WAITING: the queue

@@ -39,6 +39,7 @@ CALLER = {
                                 "size_t R; const uint8_t *page; const float *scales; size_t n; "
                                 "size_t row_bytes; size_t hd",
     "compute/tensor.h": "tensor_source source",
+    "engine/grammar_spec.h": "const json *schema",
     "engine/prefix_cache.h": "size_t n_key",
     "model/checkpoint/checkpoint_form.h": "arena *memory",
     "model/checkpoint/gguf_config.h": "const gguf_set *set; const gguf_file *mmproj",
@@ -48,14 +49,17 @@ CALLER = {
     "model/cost.h": "double read_limit",
     "model/layers.h": "const model_config *cfg; const layer_weights *w; const layer_run *runs; size_t n_runs",
     "model/weights.h": "#compute/nn.h; compute *c; float *q; const float *x; size_t n_rows",
+    "server/history/database.h": "int64_t scope; size_t len",
     "server/history/history.h": "const char *dir; uint64_t quota",
     "server/history/history_store.h": "json_doc *doc",
     "server/media/preview.h": "const engine *e; file_store *files; uint64_t scope",
     "server/net/net.h": "bool running",
     "server/protocol/api_request.h": "#server/protocol/dialects/chat_request.h; const char *text; "
                                      "size_t len; const engine_info *info",
-    "server/protocol/body_field.h": "#server/protocol/request_fields.h",
-    "server/protocol/content_parts.h": "chat_input *in; const engine_info *info; const json *m",
+    "server/protocol/content_parts.h": "api_request *r; const engine_info *info; const json *m",
+    "server/protocol/conversation.h": "const json *v",
+    "server/protocol/first_error.h": "#server/protocol/request_fields.h; const json *root; bool stream; "
+                                     "bool echo",
     "server/protocol/dialects/chat_reply.h": "int64_t t",
     "server/protocol/dialects/chat_request.h": "engine *e",
     "server/protocol/dialects/messages_reply.h": "reply_usage usage",
