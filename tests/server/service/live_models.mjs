@@ -223,9 +223,8 @@ test('who waits can be cancelled, may leave, and is bounded', async () => {
     const server = await start(['--queue', '3']);
     const { end } = await holdLoaded(server);
     const first = chat(server, 'hello', { model: 'birch' });
-    await eventually(async () => (await waiting(server)).length, 1);
-    const [{ id, phase }] = await waiting(server);
-    assert.equal(phase, 'queued');
+    await eventually(async () => (await waiting(server)).map(({ phase }) => phase).join(), 'queued'); // once its model is known
+    const [{ id }] = await waiting(server);
     assert.equal((await post(server, `/v1/requests/${id}/cancel`, {})).status, 200);
     assert.equal((await first).status, 503);
     const gone = await open(server);
