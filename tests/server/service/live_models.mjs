@@ -130,7 +130,7 @@ test('answers that run end first, and nothing overtakes who waits', async () => 
     });
     const { socket, end } = await holdLoaded(server);
     const other = ask('other', '!which', 'birch');
-    await eventually(async () => (await waiting(server)).length, 1);
+    await eventually(async () => (await waiting(server)).filter(({ phase }) => phase === 'queued').length, 1);
     const later = ask('later', '!which', 'ash');
     await eventually(async () => (await waiting(server)).length, 2);
     const any = ask('any', '!which');
@@ -229,7 +229,7 @@ test('who waits can be cancelled, may leave, and is bounded', async () => {
     assert.equal((await first).status, 503);
     const gone = await open(server);
     gone.send({ type: 'response.create', model: 'birch', input: 'hello' });
-    await eventually(async () => (await waiting(server)).length, 1);
+    await eventually(async () => (await waiting(server)).filter(({ phase }) => phase === 'queued').length, 1);
     gone.destroy();
     await eventually(async () => (await waiting(server)).length, 0);
     const all = [1, 2, 3].map(() => chat(server, '!which', { model: 'birch' }));
