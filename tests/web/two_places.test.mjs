@@ -176,6 +176,7 @@ test('drafts of one tab do not take those of another away', async () => {
 test('chats of the first form, one record each, are taken over whole', async () => {
     server = await startMock();
     const { page, done } = await openChat(browser, server.url);
+    await page.goto(new URL('css/base.css', server.url).href); // the page itself would lose its database while it writes
     await page.evaluate(async () => {
         const wait = (request) => new Promise((resolve, reject) => {
             request.onsuccess = () => resolve(request.result);
@@ -204,7 +205,7 @@ test('chats of the first form, one record each, are taken over whole', async () 
         await new Promise((resolve) => (transaction.oncomplete = resolve));
         db.close();
     });
-    await page.reload();
+    await page.goto(server.url);
     await until(async () => (await titles(page)).join() === 'Old 2,Old 1', 'the old chats');
     const chats = await page.evaluate(async () => {
         const all = await document.querySelector('parley-app').chat.all();
