@@ -55,7 +55,8 @@ const json *api_request_keep_built(api_request *r, json_doc *doc)
     return api_request_keep(r, doc);
 }
 
-err_code api_request_document(api_request *r, json_doc **out, const char *text, size_t len, err_detail *d)
+/* The document of the body: r->doc, or made of the text. The caller frees it. */
+static err_code take_document(api_request *r, json_doc **out, const char *text, size_t len, err_detail *d)
 {
     *out = r->doc;
     r->doc = NULL;
@@ -66,7 +67,7 @@ err_code api_request_open(api_request *r, const json **root, const char *text, s
 {
     json_doc *doc = NULL;
     *root = NULL;
-    r->error = (first_error){.code = api_request_document(r, &doc, text, len, d), .detail = d};
+    r->error = (first_error){.code = take_document(r, &doc, text, len, d), .detail = d};
     if (r->error.code != ERR_OK) {
         return r->error.code;
     }

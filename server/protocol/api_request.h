@@ -37,9 +37,6 @@ typedef struct api_request {
 void api_request_init(api_request *r);
 void api_request_deinit(api_request *r);
 
-/* The document of the body: r->doc, or made of the text. The caller frees it. */
-MUST_CHECK err_code api_request_document(api_request *r, json_doc **out, const char *text, size_t len,
-                                         err_detail *d);
 /* Creates r->in, parses the body into it and sets r->error to what this returns; *root is the
  * body's object, NULL after an error. Parsing errors, and ERR_INVALID for another value. */
 MUST_CHECK err_code api_request_open(api_request *r, const json **root, const char *text, size_t len,

@@ -22,21 +22,24 @@ static double expires_ms(const answer *a)
     return idempotency_key(a)[0] && repeat > end ? repeat : end;
 }
 
-void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME])
+enum { REPEAT_NAME = 2 * HASH_BYTES + NET_IDEMPOTENCY_KEY_MAX + 4 };
+
+/* What a request that is sent again is known by; "" if it is not to be. */
+static void repeat_name(const answer *a, char out[REPEAT_NAME])
 {
     char hash[2 * HASH_BYTES + 1] = "";
     if (a->is_socket) { /* sockets count alike: only the same bytes are the same request */
         hash_hex(hash, a->opt.body_hash, HASH_BYTES);
     }
-    snprintf(out, SERVE_REPEAT_NAME, idempotency_key(a)[0] ? "%c:%s:%s" : "", a->is_socket ? 's' : 'h', hash,
+    snprintf(out, REPEAT_NAME, idempotency_key(a)[0] ? "%c:%s:%s" : "", a->is_socket ? 's' : 'h', hash,
              idempotency_key(a));
 }
 
 /* It goes before its time. */
 static void evict(serve *s, answer *a)
 {
-    char name[SERVE_REPEAT_NAME];
-    serve_repeat_name(a, name);
+    char name[REPEAT_NAME];
+    repeat_name(a, name);
     log_info("srv", "req=%s is forgotten early: too many answers are kept", a->chat_id);
     if (a->has_reply) {
         shares_note_gone(&s->kept, a->scope, a->reply.id, expires_ms(a));
@@ -121,8 +124,8 @@ void serve_no_response(const serve *s, uint64_t scope, const char *response_id, 
 
 bool serve_is_repeat_gone(const serve *s, const answer *a, api_error *e)
 {
-    char name[SERVE_REPEAT_NAME];
-    serve_repeat_name(a, name);
+    char name[REPEAT_NAME];
+    repeat_name(a, name);
     if (!name[0] || !shares_is_gone(&s->kept, a->scope, name, a->created_ms)) {
         return false;
     }

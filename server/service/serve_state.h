@@ -389,9 +389,6 @@ size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t 
 void serve_keep_answer(serve *s, answer *a);
 /* Drops those whose time is over. */
 void serve_expire_answers(serve *s, double now);
-/* What a request that is sent again is known by; "" if it is not to be. */
-enum { SERVE_REPEAT_NAME = 2 * HASH_BYTES + NET_IDEMPOTENCY_KEY_MAX + 4 };
-void serve_repeat_name(const answer *a, char out[SERVE_REPEAT_NAME]);
 /* Why there is no such response: it had to go early, or is not known. */
 void serve_no_response(const serve *s, uint64_t scope, const char *response_id, api_error *e);
 /* Whether the answer to this repeated request had to go early; then *e says so. */
