@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/ledger.h"
 #include "engine/gen.h"
-#include "engine/vision_cache.h"
+#include "engine/cache/vision_cache.h"
 #include "model/decoder.h"
 #include "text/grammar/grammar.h"
 #include "text/tokenizer/tokenizer.h"

@@ -40,7 +40,7 @@ CALLER = {
                                 "size_t row_bytes; size_t hd",
     "compute/tensor.h": "tensor_source source",
     "engine/grammar_spec.h": "const json *schema",
-    "engine/prefix_cache.h": "size_t n_key",
+    "engine/cache/prefix_cache.h": "size_t n_key",
     "model/checkpoint/checkpoint_form.h": "arena *memory",
     "model/checkpoint/gguf_config.h": "const gguf_set *set; const gguf_file *mmproj",
     "model/checkpoint/tensor_table.h": "const char *name; tensor view",

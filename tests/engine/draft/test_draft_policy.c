@@ -1,5 +1,5 @@
 /* draft_policy: drafts when it pays, parks when it does not, and looks again now and then. */
-#include "engine/draft.h"
+#include "engine/draft/draft.h"
 
 #include "tests/check.h"
 

@@ -14,8 +14,8 @@
  * drafts drawn with the same noise agree often, and answers are the same with and without drafting,
  * sampled or greedy.
  */
-#ifndef PARLEY_ENGINE_DRAFT_H
-#define PARLEY_ENGINE_DRAFT_H
+#ifndef PARLEY_ENGINE_DRAFT_DRAFT_H
+#define PARLEY_ENGINE_DRAFT_DRAFT_H
 
 #include <stdbool.h>
 #include <stdint.h>

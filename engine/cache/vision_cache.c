@@ -1,4 +1,4 @@
-#include "engine/vision_cache.h"
+#include "engine/cache/vision_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

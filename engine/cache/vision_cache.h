@@ -9,8 +9,8 @@
  * part of the key. Keys are compared in full. Bounded by bytes; the least recently used features
  * are evicted first. Features in use outlive their eviction, and entries are immutable.
  */
-#ifndef PARLEY_ENGINE_VISION_CACHE_H
-#define PARLEY_ENGINE_VISION_CACHE_H
+#ifndef PARLEY_ENGINE_CACHE_VISION_CACHE_H
+#define PARLEY_ENGINE_CACHE_VISION_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@
  * Memory: copied states count against the budget at once; KV cache blocks live in the engine's
  * pool, which asks the cache to drop its least recently used entry when it runs out.
  */
-#ifndef PARLEY_ENGINE_PREFIX_CACHE_H
-#define PARLEY_ENGINE_PREFIX_CACHE_H
+#ifndef PARLEY_ENGINE_CACHE_PREFIX_CACHE_H
+#define PARLEY_ENGINE_CACHE_PREFIX_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* prefix_cache: the longest prefix wins, scopes and media stay apart, the budget holds, blocks come
  * back. */
-#include "engine/prefix_cache.h"
+#include "engine/cache/prefix_cache.h"
 
 #include "tests/model/tiny.h"
 

@@ -2,7 +2,7 @@
  * what is held), and in the whole engine: a second question encodes nothing, the answers stay the
  * same, and nothing is ever taken for something else: another image, another key, other frames of a
  * video. */
-#include "engine/vision_cache.h"
+#include "engine/cache/vision_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

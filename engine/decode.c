@@ -1,0 +1,228 @@
+/* decode: a step of every running answer: its next token and the drafts behind it in one batch, and
+ * what the model says to each. Engine thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/constrain.h"
+#include "engine/step.h"
+
+static void watch_thinking(const engine *e, slot *s, int32_t id)
+{
+    size_t len = 0;
+    bool special = false;
+    const char *text = engine_token_bytes(e, id, &len, &special);
+    think_accept(&s->think, text, special ? 0 : len);
+}
+
+bool take_token(engine *e, slot *s, float *logits, int32_t draft)
+{
+    const gen_params *p = &s->req->params;
+    if (p->n_top_logprobs >= 0) {
+        memcpy(e->raw_logits, logits, (size_t)e->info.n_vocab * sizeof *logits);
+    }
+    int32_t id = sampler_pick(s->sampler, logits, 0);
+    err_detail detail = {0};
+    const err_code err = constrain_check(s->cursor, &detail);
+    if (err != ERR_OK) {
+        slot_fail(e, s, err, &detail);
+        return false;
+    }
+    if (!s->first_token_ns) {
+        slot_update_timings(s);
+        s->first_token_ns = clock_ns();
+        s->timings.ttft_ms = ms_between(s->req->submitted_ns, s->first_token_ns);
+        s->phase = GEN_PHASE_DECODE;
+    }
+    s->timings.predicted_n++;
+    id = think_choose(&s->think, id, !p->ignore_eos && engine_is_stop_token(e, id));
+    s->timings.draft_accepted_n += id == draft;
+    s->next_token = id;
+    if ((!p->ignore_eos || s->cursor) && engine_is_stop_token(e, id)) {
+        slot_finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
+        return false;
+    }
+    sampler_accept(s->sampler, id);
+    watch_thinking(e, s, id);
+    s->key[s->n_key++] = (uint64_t)(uint32_t)id;
+    slot_update_timings(s);
+    gen_event *ev = slot_event(s, GEN_TOKENS);
+    gen_logprob *lp = ev && p->n_top_logprobs >= 0 ? calloc(1, sizeof *lp) : NULL;
+    if (!ev || (p->n_top_logprobs >= 0 && !lp)) {
+        gen_event_free(ev);
+        slot_finish(e, s, GEN_FINISH_ERROR, ERR_NOMEM,
+                    "there is not enough memory to go on with this answer");
+        return false;
+    }
+    if (lp) {
+        lp->n_top = p->n_top_logprobs;
+        lp->logprob = sampler_logprobs(e->raw_logits, e->info.n_vocab, id, lp->top_ids, lp->top_logprobs,
+                                       (size_t)lp->n_top);
+        ev->logprobs = lp;
+    }
+    ev->n_tokens = 1;
+    ev->tokens[0] = id;
+    slot_emit(e, ev);
+    if (s->timings.predicted_n >= s->req->max_tokens) {
+        slot_finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
+        return false;
+    }
+    return true;
+}
+
+/* ---- decode blocks ---- */
+
+/* The rows of one decode step: each answer's next token and the drafts behind it. */
+typedef struct block {
+    int32_t tokens[NN_ROWS_EXACT];
+    position positions[NN_ROWS_EXACT];
+    int32_t rows[NN_ROWS_EXACT]; /* 0, 1, ...: logits are wanted for all */
+    batch_run runs[NN_ROWS_EXACT];
+    slot *slots[NN_ROWS_EXACT]; /* of each run */
+    int32_t n_rows, n_runs;
+} block;
+
+/* How many drafts the slot has use and room for, at most k. A draft that would end the answer takes
+ * neither. */
+static int32_t useful_drafts(const slot *s, int32_t k)
+{
+    int32_t room = seq_state_cap(s->seq) - seq_state_len(s->seq) - 1;
+    int32_t wanted = s->req->max_tokens - s->timings.predicted_n - 1;
+    int32_t most = room < wanted ? room : wanted;
+    return most < 0 ? 0 : most < k ? most : k;
+}
+
+static void add_run(block *b, slot *s)
+{
+    const int32_t n = 1 + s->drafter.n_drafts - s->drafter.ends;
+    b->runs[b->n_runs] = (batch_run){
+        .seq = s->seq, .first_row = b->n_rows, .n_rows = n, .exact_rows = true, .keep_rows = n > 1};
+    b->slots[b->n_runs++] = s;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t p = seq_state_len(s->seq) + i + seq_state_rope_delta(s->seq);
+        b->tokens[b->n_rows] = i == 0 ? s->next_token : s->drafter.drafts[i - 1];
+        b->positions[b->n_rows] = (position){p, p, p};
+        b->rows[b->n_rows] = b->n_rows;
+        b->n_rows++;
+    }
+}
+
+/* Says what the model draws at each row of a run for as long as the drafts agree with it; puts the
+ * sequence back to the last row that counts. Returns how many drafts were right; *n_judged: how
+ * many were compared with a draw. */
+static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_judged)
+{
+    const draft_context ctx = drafting_context(e);
+    const bool noting = slot_may_draft(e, s);
+    const int32_t n_drafts = s->drafter.n_drafts;
+    int32_t n_right = 0;
+    *n_judged = 0;
+    s->timings.draft_n += n_drafts;
+    for (int32_t i = 0; i < run->n_rows; i++) {
+        const int32_t draft = i < n_drafts ? s->drafter.drafts[i] : NO_DRAFT;
+        err_detail detail = {0};
+        err_code err = ERR_OK;
+        const bool goes_on = take_token(e, s, decoder_logits(e->scratch, run->first_row + i), draft);
+        const bool right = s->next_token == draft;
+        *n_judged += draft != NO_DRAFT;
+        n_right += right;
+        if (!goes_on) {
+            if (i + 1 < run->n_rows) {
+                seq_state_rewind(s->seq, i + 1);
+            }
+            if (noting) {
+                err = drafter_flush(&s->drafter, &ctx, s->seq, &detail);
+            }
+            if (err == ERR_OK) {
+                slot_keep_state(e, s, decoder_hidden(e->scratch, run->first_row + i));
+            }
+            return n_right;
+        }
+        if (noting) {
+            err = drafter_note(&s->drafter, &ctx, s->seq, decoder_hidden(e->scratch, run->first_row + i),
+                               s->next_token, &detail);
+        }
+        if (err != ERR_OK) {
+            slot_fail(e, s, err, &detail);
+            return n_right;
+        }
+        if (!right) {
+            if (i + 1 < run->n_rows) {
+                seq_state_rewind(s->seq, i + 1);
+            }
+            break;
+        }
+    }
+    if (seq_state_len(s->seq) >= seq_state_cap(s->seq)) {
+        slot_finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
+    }
+    return n_right;
+}
+
+/* One block of every answer in the decode phase: a row each, and the rows of what the draft head
+ * guessed. */
+void decode_step(engine *e)
+{
+    block b = {0};
+    slot *running[NN_ROWS_EXACT];
+    int32_t n_running = 0, n_drafting = 0;
+    for (int32_t i = 0; i < e->n_slots; i++) {
+        slot *s = &e->slots[i];
+        if (s->req && s->phase == GEN_PHASE_DECODE) {
+            running[n_running++] = s;
+            n_drafting += slot_may_draft(e, s);
+        }
+    }
+    const int64_t start = clock_ns();
+    const draft_context ctx = drafting_context(e);
+    const int32_t k_max = NN_ROWS_EXACT / n_running - 1;
+    const int32_t k = n_drafting ? draft_policy_depth(&e->draft_policy, n_running, k_max) : 0;
+    err_detail detail = {0};
+    for (int32_t i = 0; i < n_running; i++) {
+        slot *s = running[i];
+        s->drafter.n_drafts = 0;
+        s->drafter.ends = false;
+        err_code err = slot_may_draft(e, s)
+                           ? drafter_draft(&s->drafter, &ctx, s->seq, s->sampler, useful_drafts(s, k),
+                                           !s->req->params.ignore_eos, &detail)
+                           : ERR_OK;
+        if (err != ERR_OK) {
+            slot_fail(e, s, err, &detail);
+        } else {
+            add_run(&b, s);
+        }
+    }
+    if (b.n_runs == 0) {
+        return;
+    }
+    const batch all = {.n_rows = b.n_rows,
+                       .tokens = b.tokens,
+                       .positions = b.positions,
+                       .runs = b.runs,
+                       .n_runs = b.n_runs,
+                       .logit_rows = b.rows,
+                       .n_logit_rows = b.n_rows};
+    err_code err = decoder_forward(e->model, e->compute, &all, e->scratch, &detail);
+    uint64_t n_first = 0, n_first_right = 0;
+    for (int32_t i = 0; i < b.n_runs; i++) {
+        if (err != ERR_OK) {
+            slot_fail(e, b.slots[i], err, &detail);
+            continue;
+        }
+        int32_t n_judged = 0, n_right = verify_run(e, b.slots[i], &b.runs[i], &n_judged);
+        draft_policy_result(&e->draft_policy, n_judged, n_right);
+        n_first += n_judged > 0;
+        n_first_right += n_right > 0;
+    }
+    if (n_drafting) {
+        draft_policy_cost(&e->draft_policy, n_running, k, ms_between(start, clock_ns()));
+    }
+    if (n_drafting) {
+        pthread_mutex_lock(&e->status_lock);
+        e->status.n_parked_steps += k == 0;
+        e->status.n_first_drafts += n_first;
+        e->status.n_first_accepted += n_first_right;
+        pthread_mutex_unlock(&e->status_lock);
+    }
+}

@@ -1,0 +1,190 @@
+/* prefill: a prompt, piece by piece: its images and groups of video frames through the encoder,
+ * then chunks of its tokens. Engine thread.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/step.h"
+
+/* Patches that one vision unit may hold; an image is one unit, a video goes in groups of frames. */
+/* SCRATCH_KEPT: bytes of the encoder's scratch that stay between images. */
+enum { VISION_UNIT_PATCHES = 4096, VISION_SCRATCH_KEPT = 32 << 20 };
+
+/* All rows of the current image or video are there. */
+static void finish_medium(engine *e, slot *s)
+{
+    gen_request *r = s->req;
+    gen_request_drop_media(r, s->media_done);
+    s->frames_done = 0;
+    s->media_done++;
+    slot_emit_vision_progress(e, s);
+    if (s->media_done == r->n_media) {
+        s->phase = GEN_PHASE_PREFILL;
+        vit_trim(e->vision, VISION_SCRATCH_KEPT);
+        ledger_give(&r->memory, r->scratch_bytes);
+        r->scratch_bytes = 0;
+    }
+}
+
+/* Takes the rows of the current image or video from the vision cache. What was not there when the
+ * request was prepared may have been encoded for another one since. */
+static bool take_features(engine *e, slot *s, vision_cache *vc)
+{
+    gen_media *m = &s->req->media[s->media_done];
+    if (!m->features && vc && s->frames_done == 0) {
+        m->features = vision_cache_find(vc, m->key);
+    }
+    if (!m->features) {
+        return false;
+    }
+    const size_t width = model_config_feature_width(model_get_config(e->model));
+    memcpy(s->req->embeds + (size_t)m->first_row * width, m->features->rows,
+           (size_t)m->n_rows * width * sizeof *m->features->rows);
+    s->timings.n_media_cached++;
+    finish_medium(e, s);
+    return true;
+}
+
+void vision_step(engine *e, slot *s)
+{
+    gen_media *m = &s->req->media[s->media_done];
+    const patches *p = &m->patches;
+    vision_cache *vc = s->req->params.no_cache ? NULL : e->vision_cache;
+    if (take_features(e, s, vc)) {
+        return;
+    }
+    const int32_t frame = p->h * p->w, left = p->t - s->frames_done;
+    int32_t n = VISION_UNIT_PATCHES / frame;
+    n = n < 1 ? 1 : n > left ? left : n;
+    const size_t rows_per_frame = (size_t)(m->n_rows / p->t);
+    const size_t width = model_config_feature_width(model_get_config(e->model));
+    float *out = s->req->embeds + ((size_t)m->first_row + (size_t)s->frames_done * rows_per_frame) * width;
+    const patch_reader reader = {p, &e->processor, (size_t)s->frames_done * (size_t)frame};
+    const vit_rows rows = {.read = patch_reader_read, .ctx = &reader};
+    int64_t start = clock_ns();
+    err_detail detail = {0};
+    err_code err = vit_encode(e->vision, e->compute, out, NULL, &rows, n, p->h, p->w, &detail);
+    if (err != ERR_OK) {
+        slot_fail(e, s, err, &detail);
+        return;
+    }
+    s->timings.vision_ms += ms_between(start, clock_ns());
+    s->frames_done += n;
+    if (s->frames_done == p->t) {
+        if (vc) {
+            vision_cache_store(vc, m->key, p, m->pixels, s->req->embeds + (size_t)m->first_row * width);
+        }
+        pthread_mutex_lock(&e->status_lock);
+        e->status.n_vision_encodes++;
+        pthread_mutex_unlock(&e->status_lock);
+        finish_medium(e, s);
+    } else {
+        slot_emit_vision_progress(e, s);
+    }
+}
+
+/* Enters prompt rows begin .. begin+n-1 into the draft head's cache; the last row of the prompt
+ * waits for its token. */
+static err_code show_drafter(engine *e, slot *s, int32_t begin, int32_t n, err_detail *detail)
+{
+    const gen_request *r = s->req;
+    const draft_context ctx = drafting_context(e);
+    const int32_t known = begin + n == (int32_t)r->prompt.len ? n - 1 : n;
+    if (known == 0) {
+        return ERR_OK;
+    }
+    return drafter_prompt(&s->drafter, &ctx, s->seq, decoder_hidden(e->prompt_scratch, 0),
+                          r->prompt.ids + begin + 1, r->positions + begin, known, detail);
+}
+
+/* Begins to compute the next n prompt tokens. */
+static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
+{
+    const gen_request *r = s->req;
+    const int32_t begin = s->prompt_done;
+    int32_t first = 0, n_rows = 0;
+    while (first < r->n_embed_rows && r->embed_rows[first] < begin) {
+        first++;
+    }
+    while (first + n_rows < r->n_embed_rows && r->embed_rows[first + n_rows] < begin + n) {
+        e->chunk_rows[n_rows] = r->embed_rows[first + n_rows] - begin;
+        n_rows++;
+    }
+    const int32_t logit_row = n - 1;
+    const batch_run run = {.seq = s->seq, .first_row = 0, .n_rows = n};
+    const batch b = {
+        .n_rows = n,
+        .tokens = r->prompt.ids + begin,
+        .positions = r->positions + begin,
+        .runs = &run,
+        .n_runs = 1,
+        .logit_rows = &logit_row,
+        .n_logit_rows = begin + n == (int32_t)r->prompt.len ? 1 : 0,
+        .embed_rows = e->chunk_rows,
+        .embeds = n_rows ? r->embeds + (size_t)first * model_config_feature_width(model_get_config(e->model))
+                         : NULL,
+        .n_embed_rows = n_rows,
+    };
+    s->chunk = n;
+    return decoder_begin(e->model, e->compute, &b, e->prompt_scratch, detail);
+}
+
+/* The chunk is computed; behind the prompt's last token the first one of the answer is drawn. */
+static void end_chunk(engine *e, slot *s)
+{
+    const gen_request *r = s->req;
+    const int32_t begin = s->prompt_done, n = s->chunk, total = (int32_t)r->prompt.len;
+    err_detail detail = {0};
+    err_code err = ERR_OK;
+    s->chunk = 0;
+    s->prompt_done += n;
+    s->timings.prompt_n = s->prompt_done - s->timings.cache_n;
+    slot_update_timings(s);
+    if (slot_may_draft(e, s)) {
+        err = show_drafter(e, s, begin, n, &detail);
+        if (err != ERR_OK) {
+            slot_fail(e, s, err, &detail);
+            return;
+        }
+    }
+    if (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] == s->prompt_done) {
+        slot_keep_state(e, s, decoder_hidden(e->prompt_scratch, n - 1));
+        s->next_boundary++;
+    }
+    slot_emit_progress(e, s, s->prompt_done, total);
+    if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT)) {
+        return;
+    }
+    if (slot_may_draft(e, s)) {
+        const draft_context ctx = drafting_context(e);
+        err = drafter_note(&s->drafter, &ctx, s->seq, decoder_hidden(e->prompt_scratch, n - 1), s->next_token,
+                           &detail);
+    }
+    if (err != ERR_OK) {
+        slot_fail(e, s, err, &detail);
+    } else if (seq_state_len(s->seq) >= seq_state_cap(s->seq)) {
+        slot_finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
+    }
+}
+
+void prefill_step(engine *e, slot *s, int32_t n, double decode_ms)
+{
+    const int64_t start = clock_ns();
+    if (s->chunk == 0) {
+        err_detail detail = {0};
+        err_code err = begin_chunk(e, s, n, &detail);
+        if (err != ERR_OK) {
+            slot_fail(e, s, err, &detail);
+            return;
+        }
+    }
+    int32_t n_pieces = 0;
+    bool more;
+    do {
+        more = decoder_next(e->model, e->prompt_scratch, decode_ms > 0.0);
+        n_pieces++;
+    } while (more && scheduler_more_pieces(n_pieces, ms_between(start, clock_ns()), decode_ms));
+    if (!more) {
+        end_chunk(e, s);
+    }
+}

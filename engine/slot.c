@@ -1,0 +1,257 @@
+/* slot: what a slot tells its client, what it takes from the prefix cache and gives it, how it
+ * starts and ends. Engine thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "engine/constrain.h"
+#include "engine/step.h"
+
+/* ---- events ---- */
+
+void slot_emit(engine *e, gen_event *ev)
+{
+    e->on_event(e->on_event_ctx, ev);
+}
+
+gen_event *slot_event(const slot *s, gen_event_type type)
+{
+    gen_event *ev = calloc(1, sizeof *ev);
+    if (ev) {
+        ev->request_id = s->req->id;
+        ev->type = type;
+        ev->phase = s->phase;
+        ev->timings = s->timings;
+    }
+    return ev;
+}
+
+void slot_emit_progress(engine *e, const slot *s, int32_t processed, int32_t total)
+{
+    gen_event *ev = slot_event(s, GEN_PROGRESS);
+    if (ev) {
+        ev->processed = processed;
+        ev->total = total;
+        slot_emit(e, ev);
+    }
+}
+
+void slot_emit_vision_progress(engine *e, const slot *s)
+{
+    int32_t done = s->frames_done, total = 0;
+    for (size_t i = 0; i < s->req->n_media; i++) {
+        total += s->req->media[i].n_units;
+        done += i < s->media_done ? s->req->media[i].n_units : 0;
+    }
+    slot_emit_progress(e, s, done, total);
+}
+
+void slot_emit_start(engine *e, const slot *s)
+{
+    if (s->phase == GEN_PHASE_VISION) {
+        slot_emit_vision_progress(e, s);
+    } else {
+        slot_emit_progress(e, s, s->prompt_done, (int32_t)s->req->prompt.len);
+    }
+}
+
+void request_send_done(engine *e, gen_request *r, const gen_timings *timings, gen_finish finish,
+                       err_code error, const char *message)
+{
+    gen_event *ev = r->done;
+    r->done = NULL;
+    ev->request_id = r->id;
+    ev->type = GEN_DONE;
+    ev->finish = finish;
+    ev->error = error;
+    ev->timings = *timings;
+    snprintf(ev->message, sizeof ev->message, "%s", message ? message : "");
+    pthread_mutex_lock(&e->status_lock);
+    e->status.n_requests++;
+    e->status.n_prompt_tokens += (uint64_t)timings->prompt_n;
+    e->status.n_cached_tokens += (uint64_t)timings->cache_n;
+    e->status.n_generated_tokens += (uint64_t)timings->predicted_n;
+    e->status.prefill_ms_sum += timings->prompt_ms;
+    e->status.vision_ms_sum += timings->vision_ms;
+    e->status.decode_ms_sum += timings->predicted_ms;
+    e->status.n_drafted += (uint64_t)timings->draft_n;
+    e->status.n_draft_accepted += (uint64_t)timings->draft_accepted_n;
+    pthread_mutex_unlock(&e->status_lock);
+    gen_request_free(r);
+    slot_emit(e, ev);
+}
+
+void slot_update_timings(slot *s)
+{
+    int64_t now = clock_ns();
+    if (s->first_token_ns) {
+        s->timings.predicted_ms = ms_between(s->first_token_ns, now);
+    } else {
+        s->timings.prompt_ms = ms_between(s->started_ns, now) - s->timings.vision_ms;
+    }
+}
+
+void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char *message)
+{
+    gen_request *r = s->req;
+    slot_update_timings(s);
+    sampler_destroy(s->sampler);
+    s->sampler = NULL;
+    grammar_cursor_destroy(s->cursor);
+    s->cursor = NULL;
+    s->req = NULL;
+    s->chunk = 0;
+    inbox_finish(e->inbox, r->id);
+    request_send_done(e, r, &s->timings, how, error, message);
+}
+
+void slot_fail(engine *e, slot *s, err_code error, const err_detail *detail)
+{
+    log_error("eng", "request %llu failed: %s", (unsigned long long)s->req->id, detail->text);
+    slot_finish(e, s, GEN_FINISH_ERROR, error, detail->text);
+}
+
+draft_context drafting_context(const engine *e)
+{
+    return (draft_context){.model = e->model, .compute = e->compute, .scratch = e->mtp};
+}
+
+bool slot_may_draft(const engine *e, const slot *s)
+{
+    return e->drafting && !s->req->params.no_draft;
+}
+
+/* ---- prefix cache ---- */
+
+/* The key of the prompt: the sharing scope, then each token; rows of an image carry bits of its
+ * hash instead, other ones in each row, so that two images differ in all of them. */
+static void make_key(slot *s)
+{
+    const gen_request *r = s->req;
+    s->key[0] = r->scope;
+    for (size_t i = 0; i < r->prompt.len; i++) {
+        s->key[1 + i] = (uint64_t)(uint32_t)r->prompt.ids[i];
+    }
+    for (size_t m = 0; m < r->n_media; m++) {
+        const gen_media *media = &r->media[m];
+        for (int32_t k = 0; k < media->n_rows; k++) {
+            uint64_t bits;
+            memcpy(&bits, media->hash + 8 * (k % (HASH_BYTES / 8)), sizeof bits);
+            s->key[1 + r->embed_rows[media->first_row + k]] = bits | (uint64_t)1 << 63;
+        }
+    }
+    s->n_key = 1 + r->prompt.len;
+}
+
+void slot_keep_state(engine *e, slot *s, const float *hidden)
+{
+    if (s->cache_fed) {
+        prefix_cache_store(e->cache, s->key, 1 + (size_t)seq_state_len(s->seq), s->seq, hidden);
+    }
+}
+
+/* Continues from the longest cached prefix that leaves at least one token to compute. */
+static err_code resume_prefix(engine *e, slot *s, err_detail *detail)
+{
+    gen_request *r = s->req;
+    const prefix_entry *hit = s->cache_used ? prefix_cache_find(e->cache, s->key, s->n_key - 1) : NULL;
+    if (!hit || prefix_entry_len(hit) == 0) {
+        return ERR_OK;
+    }
+    const int32_t n = prefix_entry_len(hit);
+    err_code err = seq_state_restore(s->seq, prefix_entry_snapshot(hit), detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    seq_state_set_rope_delta(s->seq, r->rope_delta);
+    s->prompt_done = s->timings.cache_n = n;
+    while (s->media_done < r->n_media && r->embed_rows[r->media[s->media_done].first_row] < n) {
+        gen_request_drop_media(r, s->media_done++);
+    }
+    while (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] <= n) {
+        s->next_boundary++;
+    }
+    if (e->drafting) {
+        const draft_context ctx = drafting_context(e);
+        drafter_resume(&s->drafter, s->seq, n);
+        err = drafter_prompt(&s->drafter, &ctx, s->seq, prefix_entry_hidden(hit), &r->prompt.ids[n],
+                             &r->positions[n - 1], 1, detail);
+    }
+    return err;
+}
+
+/* ---- start ---- */
+
+/* The sampler and the grammar of a request. */
+static err_code start_sampling(engine *e, slot *s, const gen_request *r, err_detail *detail)
+{
+    const gen_params *p = &r->params;
+    sampler_bias *biases = NULL;
+    if (p->n_biases) {
+        biases = malloc(p->n_biases * sizeof *biases);
+        if (!biases) {
+            return err_set(detail, ERR_NOMEM, "there is not enough memory to start this answer");
+        }
+        for (size_t i = 0; i < p->n_biases; i++) {
+            biases[i] = (sampler_bias){p->biases[i].id, p->biases[i].bias};
+        }
+    }
+    const sampler_params sp = {
+        .temperature = p->temperature,
+        .top_k = p->top_k,
+        .top_p = p->top_p,
+        .min_p = p->min_p,
+        .repetition_penalty = p->repetition_penalty,
+        .presence_penalty = p->presence_penalty,
+        .frequency_penalty = p->frequency_penalty,
+        .seed = p->has_seed ? p->seed : hash_random_u64(),
+        .biases = biases,
+        .n_biases = p->n_biases,
+    };
+    const int32_t n_tokens = tokenizer_n_tokens(model_tokenizer(e->model));
+    const int32_t n_valid = n_tokens < e->info.n_vocab ? n_tokens : e->info.n_vocab;
+    err_code err = sampler_create(&s->sampler, &sp, e->info.n_vocab, n_valid, detail);
+    free(biases);
+    if (err == ERR_OK) {
+        sampler_prompt(s->sampler, r->prompt.ids, r->prompt.len);
+        err = constrain_start(e, &s->cursor, r, detail);
+        sampler_constrain(s->sampler, s->cursor);
+    }
+    return err;
+}
+
+err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
+{
+    s->req = r;
+    s->cache_used = e->cache && !r->params.no_cache;
+    s->cache_fed = s->cache_used && !(e->drafting && r->params.no_draft);
+    s->prompt_done = 0;
+    s->next_boundary = 0;
+    s->media_done = 0;
+    s->frames_done = 0;
+    s->first_token_ns = 0;
+    s->started_ns = clock_ns();
+    s->timings = (gen_timings){
+        .route = r->route,
+        .n_images = r->n_images,
+        .n_videos = r->n_videos,
+        .media_ms = r->media_ms,
+        .queue_ms = ms_between(r->submitted_ns, s->started_ns),
+    };
+    seq_state_reset(s->seq);
+    drafter_reset(&s->drafter);
+    seq_state_set_rope_delta(s->seq, r->rope_delta);
+    make_key(s);
+    think_init(&s->think, r->starts_in_thinking, r->may_think, r->params.think_tokens, r->think_close.ids,
+               r->think_close.len);
+    err_code err = start_sampling(e, s, r, detail);
+    if (err == ERR_OK) {
+        err = resume_prefix(e, s, detail);
+    }
+    s->phase = s->media_done < r->n_media ? GEN_PHASE_VISION : GEN_PHASE_PREFILL;
+    return err;
+}

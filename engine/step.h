@@ -1,0 +1,66 @@
+/* step: the engine thread's own functions. slot.c is one sequence: its events, its part of the
+ * prefix cache, its start and end; prefill.c and decode.c are the two kinds of work; step.c is the
+ * loop that plans them. All on the engine thread.
+ */
+#ifndef PARLEY_ENGINE_STEP_H
+#define PARLEY_ENGINE_STEP_H
+
+#include "engine/engine_private.h"
+
+enum { NO_DRAFT = -1 };
+
+static inline double ms_between(int64_t from_ns, int64_t to_ns)
+{
+    return (double)(to_ns - from_ns) / 1e6;
+}
+
+/* ---- slot.c ---- */
+
+/* Hands the event, and its ownership, to the server. */
+void slot_emit(engine *e, gen_event *ev);
+/* A zeroed event of the slot's request with its phase and timings; NULL if out of memory. */
+gen_event *slot_event(const slot *s, gen_event_type type);
+/* Progress is a courtesy: without memory it is left out. */
+void slot_emit_progress(engine *e, const slot *s, int32_t processed, int32_t total);
+/* Says how many of the prompt's images and pairs of video frames are encoded. */
+void slot_emit_vision_progress(engine *e, const slot *s);
+/* Says that a request waits no longer, and how much of it is there already. */
+void slot_emit_start(engine *e, const slot *s);
+/* Times up to now. */
+void slot_update_timings(slot *s);
+/* Sends the last event of a request, with the event taken at submit, and frees the request. */
+void request_send_done(engine *e, gen_request *r, const gen_timings *timings, gen_finish finish,
+                       err_code error, const char *message);
+/* Ends the slot's answer and frees the slot; message may be NULL. */
+void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char *message);
+/* The same after an error, which is logged. */
+void slot_fail(engine *e, slot *s, err_code error, const err_detail *detail);
+
+draft_context drafting_context(const engine *e);
+/* True if the model has a draft head and the request wants it. */
+bool slot_may_draft(const engine *e, const slot *s);
+
+/* Keeps the state of the slot's sequence as it stands; hidden: the last row's. A full cache is no
+ * error. The slot may be free already: the end of an answer is kept too. */
+void slot_keep_state(engine *e, slot *s, const float *hidden);
+/* Takes a request (owned from now on, also if this fails: slot_fail): sampler, grammar, and the
+ * longest cached prefix. */
+err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail);
+
+/* ---- decode.c ---- */
+
+/* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer;
+ * `draft` is what was guessed for it, or NO_DRAFT. False when the slot is free afterwards. */
+bool take_token(engine *e, slot *s, float *logits, int32_t draft);
+/* One block of every answer in the decode phase. */
+void decode_step(engine *e);
+
+/* ---- prefill.c ---- */
+
+/* Encodes the next image, or the next group of frames of a video. */
+void vision_step(engine *e, slot *s);
+/* Some pieces of a chunk of n tokens, as many as there is time for: answers that took decode_ms for
+ * their last step (0: there are none) wait for the next one. */
+void prefill_step(engine *e, slot *s, int32_t n, double decode_ms);
+
+#endif
