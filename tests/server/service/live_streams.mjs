@@ -170,7 +170,7 @@ test('what is kept is bounded in bytes', async () => {
     const server = await startServer();
     await server.ready();
     const ids = [];
-    for (let i = 0; i < 12; i++) ids.push((await post(server, '/v1/responses', { ...LARGE, stream: false })).json().id);
+    for (let i = 0; i < 9; i++) ids.push((await post(server, '/v1/responses', { ...LARGE, stream: false })).json().id);
     const found = await Promise.all(ids.map((id) => request(server, { path: `/v1/responses/${id}` })));
     assert.equal(found.at(-1).status, 200);
     assert.equal(found[0].json().error.code, 'response_evicted');
@@ -220,7 +220,7 @@ test('who follows the answer of a client that leaves hears how it ends', async (
 });
 
 test('a socket that follows too many is told which response it will not hear of', async () => {
-    const server = await startServer();
+    const server = await startServer(['--drain', '0']);
     await server.ready();
     const others = await Promise.all([1, 2, 3, 4].map(() => Socket.open(server, { protocols: 'parley.v1' })));
     const ids = [];
