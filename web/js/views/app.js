@@ -86,6 +86,9 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
         addEventListener('keydown', (event) => this.#key(event));
+        // On paper there is no scrolling up: all of the conversation is there before it is laid out.
+        addEventListener('beforeprint', () => (this.shown = Infinity));
+        addEventListener('afterprint', () => (this.shown = WINDOW));
         this.#acceptDrops();
         this.#composer?.updateComplete.then(() => this.#composer.restore(this.chat.draft));
         this.chat.start().then(() => this.#route());

@@ -12,6 +12,9 @@ import { errorWords, figures, progressWords } from '../words.js';
 
 /** @typedef {import('../state/store.js').Message} Message */
 
+/** Seconds that a time in an answer may lie behind the end of a video: models round. */
+const ROUNDED = 0.5;
+
 class ChatMessage extends LitElement {
     static properties = {
         message: { attribute: false },
@@ -199,7 +202,7 @@ class ChatMessage extends LitElement {
         return ends.map((end, i) => {
             const words = text.slice(ends[i - 1] ?? 0, end);
             const open = streaming && i === ends.length - 1;
-            const state = (this.answers[i] ??= new MarkdownState(!!this.#videoQuestion()));
+            const state = (this.answers[i] ??= new MarkdownState(this.#videoLength()));
             return html`${words || !tools.length
                     ? html`<div class="prose" aria-live="off">
                           ${repeat(
@@ -223,8 +226,26 @@ class ChatMessage extends LitElement {
         return undefined;
     }
 
-    /** A click on a time shows the video there. @param {MouseEvent} event */
+    /** Seconds of the longest video that the question came with; 0: it came with none. */
+    #videoLength() {
+        const videos = this.#videoQuestion()?.attachments?.filter((one) => one.kind === 'video') ?? [];
+        return Math.max(0, ...videos.map((one) => (one.seconds ? one.seconds + ROUNDED : Infinity)));
+    }
+
+    /** A click on a time shows the video there; one on a footnote's mark goes to the footnote, and
+     * back. @param {MouseEvent} event */
     #answerClicked(event) {
+        const target = /** @type {HTMLElement} */ (event.target);
+        const mark = /** @type {HTMLElement|null} */ (target.closest?.('[data-footnote-ref], [data-footnote-back]'));
+        if (mark) {
+            const { footnoteRef, footnoteBack } = mark.dataset;
+            const to = [...this.querySelectorAll(footnoteRef === undefined ? '[data-footnote-ref]' : '[data-footnote]')].find(
+                (one) => /** @type {HTMLElement} */ (one).dataset[footnoteRef === undefined ? 'footnoteRef' : 'footnote'] === (footnoteRef ?? footnoteBack),
+            );
+            to?.scrollIntoView({ block: 'nearest' });
+            /** @type {HTMLElement|undefined} */ (to)?.focus({ preventScroll: true });
+            return;
+        }
         const time = /** @type {HTMLElement} */ (event.target).closest?.('button.time');
         const question = time && this.#videoQuestion();
         if (!question) return;
