@@ -256,9 +256,10 @@ test('details, footnotes and notes', async () => {
     server.options.scripted = { sources: '\n\nA claim[^1].\n\n[^1]: The source.\n' };
     await send(page, 'sources');
     await lastAnswer(page);
-    await page.getByRole('button', { name: 'Footnote 1' }).click();
+    const answer = page.getByRole('log', { name: 'Conversation' });
+    await answer.getByRole('button', { name: 'Footnote 1' }).click();
     assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-footnote')), '1');
-    await page.getByRole('button', { name: 'Back to the text' }).click();
+    await answer.getByRole('button', { name: 'Back to the text' }).click();
     assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-footnote-ref')), '1');
     server.options.scripted = {};
     await done();
