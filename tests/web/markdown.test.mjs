@@ -252,7 +252,11 @@ test('details, footnotes and notes', async () => {
         });
     }, texts);
     assert.deepEqual(pieces, [true, true, true, true]);
-    // In the conversation a mark leads to its note and back.
+    await done();
+});
+
+test('a mark leads to its footnote and back', async () => {
+    const { page, done } = await openChat(browser, server.url);
     server.options.scripted = { sources: '\n\nA claim[^1].\n\n[^1]: The source.\n' };
     await send(page, 'sources');
     await lastAnswer(page);
