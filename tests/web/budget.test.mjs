@@ -20,7 +20,7 @@ function files(folder) {
 }
 
 test('page and libraries fit in 150 KB gzip, what is loaded on demand aside', () => {
-    const counted = files(WEB).filter((path) => !/README|samples|licenses|SHA256SUMS|(temml|pdf|pdf-worker|video-strip|video-plan|history_server|server-status|model-list|transfer)\.js$/.test(relative(WEB, path)));
+    const counted = files(WEB).filter((path) => !/README|samples|licenses|SHA256SUMS|(vendor\/highlight|temml|pdf|pdf-worker|video-strip|video-plan|history_server|server-status|model-list|transfer)\.js$/.test(relative(WEB, path)));
     const total = counted.reduce((sum, path) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
     console.log(`page and libraries: ${(total / 1024).toFixed(1)} KB gzip in ${counted.length} files`);
     assert.ok(total <= BUDGET, `${total} bytes`);

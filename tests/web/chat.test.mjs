@@ -592,10 +592,10 @@ test('text files and long pasted text go along as files', async () => {
     const { page, done } = await openChat(browser, server.url);
     await transfer(page, 'main', 'drop', [
         { name: 'notes.md', mime: 'text/markdown', base64: Buffer.from('# Notes\n```\nx\n```').toString('base64') },
-        { name: 'bin.txt', mime: 'text/plain', base64: Buffer.from([0xff, 0xfe, 0, 1]).toString('base64') },
+        { name: 'bin.txt', mime: 'text/plain', base64: Buffer.from([0x7f, 0x45, 0, 1]).toString('base64') },
     ]);
     await page.locator('.tray .file-thumb').waitFor();
-    assert.match(await page.locator('.refused').innerText(), /bin\.txt is neither an image nor UTF-8 text/);
+    assert.match(await page.locator('.refused').innerText(), /bin\.txt is neither an image nor text/);
     await page.evaluate(() => {
         const data = new DataTransfer();
         data.setData('text/plain', 'word '.repeat(2000));
@@ -624,12 +624,19 @@ test('chats go out as JSON and Markdown and come back, and a wrong file is refus
     assert.match(await readFile(await markdown.path(), 'utf8'), /## You\n\n\*Image: outlines\.png\*\n\nWhat is it\?\n\n## Seedling/);
     await page.getByLabel('Import').setInputFiles({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from('{"a":1}') });
     await page.getByText('holds no exported chats').waitFor();
-    await page.getByLabel('Import').setInputFiles(await json.path());
-    await page.getByText('1 chat imported.').waitFor();
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('Escape');
-    assert.equal(await page.locator('.entry').count(), 2);
-    await page.locator('.entry:not(.current) a').click();
+    const bring = async (words) => {
+        await page.getByRole('button', { name: 'Settings' }).click();
+        await page.getByLabel('Import').setInputFiles(await json.path());
+        await page.getByText(words).waitFor(); // not behind the dialog
+        assert.equal(await page.locator('dialog[open]').count(), 0);
+    };
+    await bring('0 chats imported. 1 chat was here already.');
+    assert.equal(await page.locator('.entry').count(), 1);
+    await page.getByRole('button', { name: /^Delete/ }).click();
+    await bring('1 chat imported.');
+    assert.equal(await page.locator('.entry').count(), 1);
+    await bring('0 chats imported. 1 chat was here already.');
+    await page.locator('.entry a').click();
     assert.equal(await lastAnswer(page), text);
     assert.equal(await page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
     await done();

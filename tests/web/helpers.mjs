@@ -122,13 +122,13 @@ export async function transfer(page, selector, type, files) {
     );
 }
 
-/** Runs in the page: puts a conversation of 2,000 messages into the history. */
-export async function keepLong() {
+/** Runs in the page: puts a conversation of n messages into the history. */
+export async function keepLong(n = 2000) {
     const base = document.baseURI;
     const { History } = await import(new URL('js/state/history.js', base).href);
     const { addMessage, newConversation } = await import(new URL('js/state/store.js', base).href);
     const conversation = newConversation();
-    for (let i = 0; i < 1000; i += 1) {
+    for (let i = 0; i < n / 2; i += 1) {
         addMessage(conversation, { role: 'user', parent: conversation.head, text: `Question ${i}` });
         addMessage(conversation, { role: 'assistant', parent: conversation.head, text: `Answer **${i}**\n\n- one\n- two\n\n\`\`\`js\nlet x = ${i};\n\`\`\`` });
     }

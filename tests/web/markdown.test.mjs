@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { lastAnswer, launch, openChat, send } from './helpers.mjs';
+import { keepLong, lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { NAUGHTY } from './naughty.mjs';
 
@@ -196,10 +196,121 @@ test('515 naughty strings: nothing runs, a question is shown, kept, exported and
 
 test('raw HTML is shown as the text it is', async () => {
     const { page, done } = await openChat(browser, server.url);
-    const [block, inlined, broken] = await rendered(page, ['<div>hello</div>', 'a <b>c</b> d', 'one<br>two']);
+    const [block, inlined, broken] = await rendered(page, ['<div>hello</div>', 'a <em-x>c</em-x> <blink>d</blink>', 'one<br>two']);
     assert.match(block, /&lt;div&gt;hello&lt;\/div&gt;/);
-    assert.match(inlined, /a &lt;b&gt;c&lt;\/b&gt; d/);
+    assert.match(inlined, /a &lt;em-x&gt;c&lt;\/em-x&gt; &lt;blink&gt;d&lt;\/blink&gt;/);
     assert.match(broken, /one<br>two/);
+    await done();
+});
+
+test('the small elements do what they say, without their attributes; what is not closed is text', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const cases = [
+        ['H<sub>2</sub>O', 'H<sub>2</sub>O'],
+        ['x<sup>2<sup>3</sup></sup>', 'x<sup>2<sup>3</sup></sup>'],
+        ['<kbd>Ctrl</kbd>+<kbd>C</kbd>', '<kbd>Ctrl</kbd>+<kbd>C</kbd>'],
+        ['<SUB onclick="hit()" style="x">a *b*</SUB>', '<sub>a <em>b</em></sub>'],
+        ['<mark>m</mark> <b>b</b> <i>i</i> <u>u</u> <s>s</s>', '<mark>m</mark> <strong>b</strong> <em>i</em> <u>u</u> <s>s</s>'],
+        ['a <sub>b', 'a &lt;sub&gt;b'],
+        ['a</sup> b', 'a&lt;/sup&gt; b'],
+        ['<kbd>a <sub>b</kbd> c</sub>', '<kbd>a &lt;sub&gt;b</kbd> c&lt;/sub&gt;'],
+        ['`<sub>2</sub>`', '<code>&lt;sub&gt;2&lt;/sub&gt;</code>'],
+        ['<constructor>a</constructor>', '&lt;constructor&gt;a&lt;/constructor&gt;'],
+    ];
+    const out = await rendered(page, cases.map(([text]) => text));
+    cases.forEach(([text, expected], i) => assert.ok(out[i].includes(expected), `${text}: ${out[i]}`));
+    await done();
+});
+
+test('details, footnotes and notes', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const texts = [
+        '<details>\n<summary>More <b>about</b> it</summary>\n\nHidden *text*:\n\n```html\n</details>\n```\n\n<details><summary>in</summary>deep</details>\nend\n</details>\n\nAfter',
+        '<details open>\nNo summary, not closed',
+        'A claim[^1], another[^b].\n\n[^1]: First *source*.\n[^b]: Second\n    goes on.\n\nEnd',
+        '> [!NOTE]\n> Useful **words**.\n> - one\n\n> [!caution]\n> Hot\n\n> [!OTHER]\n> a quote',
+    ];
+    const [fold, open, notes, alerts] = await rendered(page, texts);
+    const words = (text) => text.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ').trim();
+    assert.match(fold, /<details class="folded"> ?<summary>More <strong>about<\/strong> it<\/summary>/);
+    assert.match(words(fold), /Hidden text : .*&lt;\/ details &gt; in deep end After$/);
+    assert.equal(fold.match(/<details/g).length, 2);
+    assert.match(fold, /<\/details> ?<p dir="auto">After<\/p>$/);
+    assert.match(open, /<details class="folded" open=""> ?<summary>Details<\/summary>.*not closed/);
+    assert.match(notes, /claim<sup class="footnote-ref"><button[^>]*data-footnote-ref="1"[^>]*>1<\/button><\/sup>/);
+    assert.match(words(notes), /^A claim 1 , another b \. 1 First source \. b Second goes on\. End$/);
+    assert.match(alerts, /class="alert alert-note"/);
+    assert.match(words(alerts), /^Note Useful words \. one Caution Hot \[!OTHER\] a quote$/);
+    // Every beginning is shown without an error, and the whole is what it is when it came in pieces.
+    const pieces = await page.evaluate(async (texts) => {
+        const { MarkdownState } = await import(new URL('js/views/markdown.js', document.baseURI).href);
+        return texts.map((text) => {
+            const state = new MarkdownState();
+            for (let i = 1; i < text.length; i += 1) state.update(text.slice(0, i), false);
+            const raw = (tokens) => tokens.map((token) => token.raw).join('');
+            return raw(state.update(text, true)) === raw(new MarkdownState().update(text, true));
+        });
+    }, texts);
+    assert.deepEqual(pieces, [true, true, true, true]);
+    await done();
+});
+
+test('a mark leads to its footnote and back', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    server.options.scripted = { sources: '\n\nA claim[^1].\n\n[^1]: The source.\n' };
+    await send(page, 'sources');
+    await lastAnswer(page);
+    const answer = page.getByRole('log', { name: 'Conversation' });
+    await answer.getByRole('button', { name: 'Footnote 1' }).click();
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-footnote')), '1');
+    await answer.getByRole('button', { name: 'Back to the text' }).click();
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-footnote-ref')), '1');
+    server.options.scripted = {};
+    await done();
+});
+
+test('aligned formulas are aligned; code in a list looks like code elsewhere', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    server.options.scripted = {
+        formulas: '\n\n$$\\begin{aligned} f(x) &= 1 \\\\ longer &= x^2 + 2x \\end{aligned}$$\n\n- one\n\n  ```\n  x = 1\n  ```\n- `two`\n\n```\nx = 1\n```\n',
+    };
+    await send(page, 'formulas');
+    await lastAnswer(page);
+    await page.locator('mtd').nth(3).waitFor();
+    const cells = await page.evaluate(() => [...document.querySelectorAll('mtd')].map((cell) => {
+        const inside = cell.firstElementChild.getBoundingClientRect();
+        const all = cell.getBoundingClientRect();
+        return { left: inside.left - all.left, right: all.right - inside.right, width: inside.width };
+    }));
+    assert.ok(cells[0].right < 1 && cells[0].left > 5, 'to the right of the first column');
+    assert.ok(cells[1].left < 1 && cells[1].right > 5, 'to the left of the second');
+    const [inList, plain] = await page.evaluate(() => [...document.querySelectorAll('code-block code')].map((code) => {
+        const { backgroundColor, padding, borderRadius } = getComputedStyle(code);
+        return { backgroundColor, padding, borderRadius };
+    }));
+    assert.deepEqual(inList, plain);
+    assert.notEqual(await page.locator('li code', { hasText: 'two' }).evaluate((code) => getComputedStyle(code).padding), plain.padding);
+    server.options.scripted = {};
+    await done();
+});
+
+test('all of a long conversation is printed, without what is there to click', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const id = await page.evaluate(keepLong, 120);
+    await page.evaluate((id) => (location.hash = `#/c/${id}`), id);
+    await page.getByText('Answer 59', { exact: true }).waitFor();
+    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1');
+    const sheets = pdf.match(/\/Type\s*\/Page\b/g).length;
+    assert.ok(sheets >= 8, `${sheets} sheets`);
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    assert.equal(await page.locator('chat-message').count(), 120);
+    const tall = await page.evaluate(() => ['.transcript', '.shell', 'body'].map((name) => {
+        const element = document.querySelector(name);
+        return [getComputedStyle(element).overflowY, element.scrollHeight - element.clientHeight < 2];
+    }));
+    assert.deepEqual(tall, Array(3).fill(['visible', true]));
+    assert.equal(await page.locator('.composer, .top, .actions').filter({ visible: true }).count(), 0);
     await done();
 });
 

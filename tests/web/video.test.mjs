@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { videoTokens, frameTimes } from '../../web/js/state/video-plan.js';
-import { splitTimes } from '../../web/js/state/times.js';
+import { markTimes, splitTimes } from '../../web/js/state/times.js';
 import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -23,6 +23,10 @@ test('times are found in the ways that answers write them', () => {
     assert.deepEqual(seconds('At 0:12 it turns, at <12.5 seconds> it stops, after 3 s or 4.25 seconds it is gone.'), [12, 12.5, 3, 4.25]);
     assert.deepEqual(seconds('1:02:03 and 61:00; 2s'), [3723, 3660, 2]);
     assert.deepEqual(seconds('The 1990s, 3 spoons, 16:9:4:1, v1.2s, 12:75, 5 seconds-hand'), [5]);
+    const marked = (text, length) => markTimes([{ type: 'text', text }], length)[0].tokens?.filter((one) => one.type === 'time').map((one) => one.seconds) ?? [];
+    assert.deepEqual(marked('John 3:16 at 0:03', 12.5), [3], 'what lies behind the end is no time of the video');
+    assert.deepEqual(marked('it ends at 0:12', 12.5), [12]);
+    assert.deepEqual(marked('John 3:16', 12.5), []);
     assert.equal(splitTimes('from 0:01 to <2.0 seconds>.').map((piece) => piece.text ?? piece).join(''), 'from 0:01 to <2.0 seconds>.');
 });
 

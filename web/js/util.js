@@ -52,12 +52,12 @@ export function download(name, blob) {
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** 1536 -> "1.5 KB". @param {number} bytes */
+/** 1536 -> "1.5 KiB". @param {number} bytes */
 export function formatBytes(bytes) {
     if (bytes < 1024) return `${bytes} B`;
-    if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KB`;
-    if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MB`;
-    return `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+    if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KiB`;
+    if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+    return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 /** 1234 ms -> "1.2 s", 95 s -> "1 min 35 s". @param {number} ms */

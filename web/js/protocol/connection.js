@@ -160,9 +160,12 @@ export class Connection extends EventTarget {
 
     /** Uses another API key from now on. @param {string} key */
     setKey(key) {
+        if (key === this.key) return;
         this.key = key;
-        this.failures = 0;
-        this.retryNow();
+        // Refused once is refused: the next failure asks why.
+        this.failures = BLOCKED - 1;
+        if (this.socket) this.#reopen();
+        else this.retryNow();
     }
 
     /** Tries again at once if it is waiting for its next attempt. */

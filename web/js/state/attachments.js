@@ -148,13 +148,32 @@ async function readText(file) {
     if (file.size > MAX_TEXT_BYTES) {
         throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_TEXT_BYTES)} of text can be added.`);
     }
-    try {
-        const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
-        if (text.includes('\0')) throw new TypeError('binary');
-    } catch {
-        throw new Refusal(`${file.name} is neither an image nor UTF-8 text.`);
+    const { text, encoding } = decodeText(new Uint8Array(await file.arrayBuffer()));
+    if (text === null) throw new Refusal(`${file.name} is neither an image nor text.`);
+    const blob = encoding === 'utf-8' ? file : new Blob([text], { type: 'text/plain' });
+    return {
+        id: newId('a_'), kind: 'text', name: file.name || 'text', mime: 'text/plain', width: 0, height: 0, bytes: blob.size, blob,
+        ...(encoding === 'utf-8' ? {} : { note: `read as ${encoding}` }),
+    };
+}
+
+/** Control characters that no text has: neither spaces nor a terminal's (bell, backspace, escape). */
+const BINARY = /[\0-\x06\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]/;
+
+/** Text in the encodings that old files have: a byte order mark decides, then UTF-8, then Windows'
+ * Western one, which Latin-1 is part of. Binary files are no text in any.
+ * @param {Uint8Array} bytes @returns {{text: string|null, encoding: string}} */
+export function decodeText(bytes) {
+    const marked = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : '';
+    for (const encoding of marked ? [marked] : ['utf-8', 'windows-1252']) {
+        try {
+            const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+            if (!BINARY.test(text)) return { text, encoding };
+        } catch {
+            // Another one may fit.
+        }
     }
-    return { id: newId('a_'), kind: 'text', name: file.name || 'text', mime: 'text/plain', width: 0, height: 0, bytes: file.size, blob: file };
+    return { text: null, encoding: '' };
 }
 
 /**

@@ -347,11 +347,12 @@ export class Chat extends EventTarget {
         this.#answer(conversation, message, options);
     }
 
-    /** Sends a message once the running answer is there. @param {string} text
+    /** Sends a message once the running answer and what waits already is there. @param {string} text
      * @param {Attachment[]} attachments */
     enqueue(text, attachments) {
         this.keepDraft('', []);
         this.#setQueue(this.current, [...this.queue, { id: newId('q_'), text, attachments }]);
+        if (!this.busy) this.sendQueued(this.queue[0]);
     }
 
     /** What waits in the shown conversation. It is kept with it. */

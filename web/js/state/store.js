@@ -66,9 +66,9 @@ export function optionFields(options = {}) {
 /** What of `given` are options that may be. @param {any} given @returns {ChatOptions} */
 export function readOptions(given) {
     const options = {};
-    for (const [name, { min = 0, max = 0 }] of Object.entries(OPTIONS)) {
+    for (const [name, { min = 0, max = 0, step }] of Object.entries(OPTIONS)) {
         const value = given?.[name];
-        if (name === 'systemPrompt' ? typeof value === 'string' && value.trim() : Number.isFinite(value) && value >= min && value <= max) {
+        if (name === 'systemPrompt' ? typeof value === 'string' && value.trim() : Number.isFinite(value) && value >= min && value <= max && (step !== 1 || Number.isInteger(value))) {
             options[name] = value;
         }
     }
@@ -178,7 +178,9 @@ export function noteTool(message, event) {
 
 /** @param {Message} message */
 export function titleOf(message) {
-    const line = message.text.trim().split('\n')[0].replace(/\s+/g, ' ');
+    // The first line that says something: not a fence, a rule or a mark of Markdown alone.
+    const lines = message.text.split('\n').map((one) => one.replace(/^\s*(?:(?:`{3,}|~{3,}).*|[#>*+-]+(?=\s|$))/, '').replace(/\s+/g, ' ').trim());
+    const line = lines.find((one) => /[\p{L}\p{N}]/u.test(one)) ?? message.text.trim().split('\n')[0].replace(/\s+/g, ' ');
     if (!line) return message.attachments?.length ? message.attachments[0].name : 'New chat';
     return line.length > TITLE_LENGTH ? `${line.slice(0, TITLE_LENGTH - 1).trimEnd()}…` : line;
 }

@@ -24,18 +24,22 @@ export function splitTimes(text) {
 }
 
 /** Makes the times in Markdown tokens tokens of their own, but not in code and links.
- * @param {any[]} tokens */
-export function markTimes(tokens) {
+ * @param {any[]} tokens
+ * @param {number} [length] seconds of the video: what lies behind its end ("John 3:16") is no time
+ *        of it */
+export function markTimes(tokens, length = Infinity) {
     for (const token of tokens) {
         if (token.type === 'text' && !token.tokens) {
-            const pieces = splitTimes(token.text);
+            const pieces = splitTimes(token.text).map((piece) =>
+                typeof piece !== 'string' && piece.seconds > length ? piece.text : piece,
+            );
             if (pieces.some((piece) => typeof piece !== 'string')) {
                 token.tokens = pieces.map((piece) =>
                     typeof piece === 'string' ? { type: 'text', raw: piece, text: piece } : { type: 'time', raw: piece.text, ...piece },
                 );
             }
         } else if (token.type !== 'link' && token.type !== 'code') {
-            for (const inner of [token.tokens, token.items, token.header, ...(token.rows ?? [])]) if (inner) markTimes(inner);
+            for (const inner of [token.tokens, token.items, token.header, ...(token.rows ?? [])]) if (inner) markTimes(inner, length);
         }
     }
     return tokens;

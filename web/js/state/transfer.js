@@ -46,6 +46,27 @@ export function fromJson(text) {
     return file.chats.slice(0, MAX_CHATS).map(readChat).filter((chat) => chat.head);
 }
 
+/** Those of `chats` that no kept one holds already, all of its messages: what is imported twice, or
+ * was gone on with since, is kept once. @param {Conversation[]} chats @param {Conversation[]} kept */
+export function notThere(chats, kept) {
+    /** @type {Map<string, Set<string>[]>} the chats that a message is in */
+    const holders = new Map();
+    const add = (chat) => {
+        const said = new Set(Object.values(chat.messages).map(saying));
+        for (const one of said) holders.set(one, [...(holders.get(one) ?? []), said]);
+    };
+    for (const chat of kept) add(chat);
+    return chats.filter((chat) => {
+        const said = Object.values(chat.messages).map(saying);
+        if ((holders.get(said[0]) ?? []).some((known) => said.every((one) => known.has(one)))) return false;
+        add(chat);
+        return true;
+    });
+}
+
+/** What a message is, whatever its id. @param {import('./store.js').Message} message */
+const saying = ({ role, text, reasoning = '', created }) => JSON.stringify([role, text, reasoning, created]);
+
 /** @returns {Conversation} */
 function readChat(given) {
     const conversation = newConversation(readOptions(given?.options));

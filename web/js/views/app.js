@@ -56,6 +56,10 @@ class ParleyApp extends LitElement {
         this.httpModel = null;
         /** @type {any} the model's own sampling values, as /props says them */
         this.defaults = null;
+        /** The model and the state of the server that the facts were asked for. */
+        this.facts = '';
+        /** The settings were opened for the key alone. */
+        this.enteringKey = false;
         applyAppearance(this.settings);
     }
 
@@ -86,6 +90,14 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
         addEventListener('keydown', (event) => this.#key(event));
+        // A dialog gives the focus back to what opened it; where that is gone, the field has it.
+        this.addEventListener('close', (event) => {
+            if (/** @type {HTMLElement} */ (event.target).id === 'settings') this.enteringKey = false;
+            requestAnimationFrame(() => document.activeElement === document.body && this.#composer?.focusField());
+        }, true);
+        // On paper there is no scrolling up: all of the conversation is there before it is laid out.
+        addEventListener('beforeprint', () => (this.shown = Infinity));
+        addEventListener('afterprint', () => (this.shown = WINDOW));
         this.#acceptDrops();
         this.#composer?.updateComplete.then(() => this.#composer.restore(this.chat.draft));
         this.chat.start().then(() => this.#route());
@@ -137,7 +149,17 @@ class ParleyApp extends LitElement {
 
     #connectionChanged() {
         const { state } = this.chat.connection;
-        if ((state === 'open' || state === 'fallback') && this.httpModel?.id !== this.chat.modelId) this.#askModel();
+        // While a model is being loaded there are no facts about it yet.
+        const facts = `${this.chat.modelId} ${this.chat.connection.server?.state ?? ''}`;
+        if ((state === 'open' || state === 'fallback') && this.facts !== facts) {
+            this.facts = facts;
+            this.#askModel();
+        }
+        if (state === 'open' && this.enteringKey) {
+            this.enteringKey = false;
+            /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close();
+            this.#notify({ text: 'The server accepts this API key.' });
+        }
         const version = this.chat.connection.session?.server?.version;
         if (version && this.version && version !== this.version) {
             this.#notify({ text: 'The server was updated.', action: 'Reload', undo: () => location.reload(), lastsMs: 60_000 });
@@ -158,7 +180,7 @@ class ParleyApp extends LitElement {
         const model = this.model;
         return html`
             <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
-            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar}>
+            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()}>
                 <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
                     <chat-sidebar .chat=${this.chat}></chat-sidebar>
                 </aside>
@@ -238,7 +260,7 @@ class ParleyApp extends LitElement {
                 </button>
             </h1>
             <span class="spacer"></span>
-            <a class="button quiet icon-only phone-only" href="#/" aria-label="New chat" @click=${() => this.chat.newChat()}>
+            <a class="button quiet icon-only ${open ? 'phone-only' : ''}" href="#/" aria-label="New chat" title="New chat (Ctrl Shift O)" @click=${() => this.chat.newChat()}>
                 ${icon('plus')}
             </a>
             <button type="button" class="quiet icon-only wide-only" aria-label="Keyboard" title="Keyboard (Ctrl /)"
@@ -330,6 +352,7 @@ class ParleyApp extends LitElement {
     }
 
     async #enterKey() {
+        this.enteringKey = true;
         openDialog('settings');
         await this.updateComplete;
         /** @type {HTMLElement|null} */ (this.querySelector('#api-key'))?.focus();
@@ -368,7 +391,7 @@ class ParleyApp extends LitElement {
         // Every message now renders by itself; a question or another branch shows its end.
         for (const element of this.querySelectorAll('chat-message')) /** @type {any} */ (element).requestUpdate();
         this.follower?.jump();
-        if (!NARROW.matches) this.#composer?.focusField();
+        if (!NARROW.matches && !this.querySelector('.renaming')) this.#composer?.focusField();
     }
 
     async #route() {
@@ -432,10 +455,14 @@ class ParleyApp extends LitElement {
         input.value = '';
         const transfer = file && (await this.#part(() => import('../state/transfer.js')));
         if (!transfer) return;
+        /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close(); // what follows is said behind it
         try {
             const chats = transfer.fromJson(await file.text());
-            await this.chat.add(chats);
-            this.#notify({ text: `${chats.length} ${chats.length === 1 ? 'chat' : 'chats'} imported.` });
+            const fresh = transfer.notThere(chats, await this.chat.all());
+            await this.chat.add(fresh);
+            const there = chats.length - fresh.length;
+            const count = (n) => `${n} ${n === 1 ? 'chat' : 'chats'}`;
+            this.#notify({ text: `${count(fresh.length)} imported.${there ? ` ${count(there)} ${there === 1 ? 'was' : 'were'} here already.` : ''}` });
         } catch (error) {
             this.#notify({ text: `Nothing was imported. ${error.message}` });
         }

@@ -138,6 +138,9 @@ class ChatComposer extends LitElement {
                           @click=${() => (this.refused = [])}>${icon('close')}</button>
                   </div>`
                 : nothing}
+            ${this.queue.length && !this.busy
+                ? html`<p class="queue-why">Not sent: the answer before ${this.queue.length === 1 ? 'it' : 'them'} did not end, or the page was closed.</p>`
+                : nothing}
             ${this.queue.length
                 ? html`<ol class="queue" aria-label=${this.busy ? 'Sent after this answer' : 'Not sent yet'}>
                       ${this.queue.map(
@@ -263,9 +266,10 @@ class ChatComposer extends LitElement {
     #paste(event) {
         const files = filesOf(event.clipboardData);
         const text = event.clipboardData?.getData('text/plain') ?? '';
-        if (!files.length && text.length > LONG_PASTE) files.push(new File([text], 'pasted.txt', { type: 'text/plain' }));
+        if (text.length > LONG_PASTE) files.push(new File([text], 'pasted.txt', { type: 'text/plain' }));
         if (!files.length) return;
-        event.preventDefault();
+        // Words that came with an image go into the field, as the browser puts them there.
+        if (!text || text.length > LONG_PASTE) event.preventDefault();
         this.add(files);
     }
 
@@ -305,7 +309,8 @@ class ChatComposer extends LitElement {
         if ((!text && !this.attachments.length) || this.reading) return;
         const attachments = this.attachments;
         this.restore();
-        if (this.busy) this.chat.enqueue(text, attachments);
+        // Nothing overtakes what waits.
+        if (this.busy || this.queue.length) this.chat.enqueue(text, attachments);
         else this.chat.send(text, attachments);
     }
 }

@@ -44,10 +44,79 @@ const mathInline = {
     },
 };
 
+/** Where the element that `src` opens ends: just behind its closing tag, code fences and inner
+ * elements skipped; the whole text where none comes. @param {string} src */
+function detailsEnd(src) {
+    let depth = 0;
+    let fence = '';
+    for (const line of src.matchAll(/[^\n]*(?:\n|$)/g)) {
+        const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line[0])?.[1] ?? '';
+        if (fence) {
+            if (mark.startsWith(fence)) fence = '';
+            continue;
+        }
+        if (mark) {
+            fence = mark;
+            continue;
+        }
+        for (const tag of line[0].matchAll(/<(\/?)details\b[^>]*>/gi)) {
+            depth += tag[1] ? -1 : 1;
+            if (depth === 0) return line.index + tag.index + tag[0].length;
+        }
+        if (!line[0]) break;
+    }
+    return src.length;
+}
+
+/** <details> with its <summary>; inside is Markdown again. */
+const details = {
+    name: 'details',
+    level: 'block',
+    start: (src) => src.match(/(?:^|\n) {0,3}<details\b/i)?.index,
+    tokenizer(src) {
+        const open = /^ {0,3}<details\b[^>]*>/i.exec(src);
+        if (!open) return undefined;
+        const end = detailsEnd(src);
+        const rest = /^[ \t]*\n?/.exec(src.slice(end))?.[0] ?? '';
+        const inner = src.slice(open[0].length, end).replace(/<\/details\s*>$/i, '');
+        const summary = /^\s*<summary\b[^>]*>([\s\S]*?)<\/summary\s*>/i.exec(inner);
+        return {
+            type: 'details',
+            raw: src.slice(0, end) + rest,
+            shown: /\sopen\b/i.test(open[0]),
+            summary: this.lexer.inlineTokens((summary?.[1] ?? 'Details').trim(), []),
+            tokens: this.lexer.blockTokens(inner.slice(summary?.[0].length ?? 0).replace(/^\s*\n/, ''), []),
+        };
+    },
+};
+
+/** `[^1]: words`, with the indented lines that follow. */
+const footnote = {
+    name: 'footnote',
+    level: 'block',
+    start: (src) => src.match(/(?:^|\n) {0,3}\[\^[^\]\s]+\]:/)?.index,
+    tokenizer(src) {
+        const match = /^ {0,3}\[\^([^\]\s]+)\]:[ \t]*([^\n]*(?:\n(?:[ \t]*\n)*(?: {4}|\t)[^\n]*)*)(?:\n|$)/.exec(src);
+        if (!match) return undefined;
+        const text = match[2].replace(/\n(?: {4}|\t)/g, '\n');
+        return { type: 'footnote', raw: match[0], label: match[1], tokens: this.lexer.blockTokens(text, []) };
+    },
+};
+
+const footnoteRef = {
+    name: 'footnoteRef',
+    level: 'inline',
+    start: (src) => src.match(/\[\^[^\]\s]+\]/)?.index,
+    tokenizer(src) {
+        const match = /^\[\^([^\]\s]+)\](?!\()/.exec(src);
+        return match ? { type: 'footnoteRef', raw: match[0], label: match[1] } : undefined;
+    },
+};
+
 // A single newline is a break, as in poems, addresses and logs: models write paragraphs as one
 // line.
 const marked = new Marked({ gfm: true, breaks: true, extensions: undefined });
-marked.use({ extensions: [mathBlock, mathInline] });
+marked.use({ extensions: [mathBlock, mathInline, details, footnote, footnoteRef] });
 
 /** @param {string} text @returns {any[]} tokens */
 export function lex(text) {
@@ -59,9 +128,9 @@ export function lex(text) {
 
 /** Lexes a growing text; closed blocks are kept, only the open tail is lexed again. */
 export class MarkdownState {
-    /** @param {boolean} [times] times in the text are to be buttons */
-    constructor(times = false) {
-        this.times = times;
+    /** @param {number} [videoLength] seconds: times in the text up to there are to be buttons */
+    constructor(videoLength = 0) {
+        this.videoLength = videoLength;
         this.source = '';
         /** Length of the text that the closed blocks cover. */
         this.closedLength = 0;
@@ -106,7 +175,7 @@ export class MarkdownState {
 
     /** @param {any[]} tokens */
     #marked(tokens) {
-        return this.times ? markTimes(tokens) : tokens;
+        return this.videoLength > 0 ? markTimes(tokens, this.videoLength) : tokens;
     }
 }
 
@@ -153,7 +222,18 @@ export function renderBlock(token) {
             ></code-block>`;
         case 'list':
             return list(token);
+        case 'details':
+            return html`<details class="folded" ?open=${token.shown}>
+                <summary>${inline(token.summary)}</summary>
+                <div>${token.tokens.map(renderBlock)}</div>
+            </details>`;
+        case 'footnote':
+            return html`<aside class="footnote" data-footnote=${token.label} tabindex="-1" aria-label="Footnote ${token.label}">
+                <button type="button" class="footnote-back" data-footnote-back=${token.label} aria-label="Back to the text">${token.label}</button>
+                <div>${token.tokens.map(renderBlock)}</div>
+            </aside>`;
         case 'blockquote':
+            if (ALERT.test(token.raw)) return alert(token);
             return html`<blockquote dir=${direction(token.raw)}>${token.tokens.map(renderBlock)}</blockquote>`;
         case 'table':
             return table(token);
@@ -211,6 +291,18 @@ function list(token) {
     return html`<ol dir=${direction(token.raw)} start=${token.start || 1}>${items}</ol>`;
 }
 
+/** GitHub's notes: a quote that begins with [!NOTE] and the like. */
+const ALERT = /^ {0,3}> ?\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
+
+function alert(token) {
+    const kind = (ALERT.exec(token.raw)?.[1] ?? 'note').toLowerCase();
+    const inner = lex(token.text.replace(/^\s*\[![a-z]+\][ \t]*\n?/i, ''));
+    return html`<div class="alert alert-${kind}" role="note" dir=${direction(token.raw.replace(ALERT, ''))}>
+        <p class="alert-title">${icon(kind === 'note' || kind === 'tip' ? 'info' : 'warning')}${kind[0].toUpperCase()}${kind.slice(1)}</p>
+        ${inner.map(renderBlock)}
+    </div>`;
+}
+
 function table(token) {
     const cell = (content, i) => ({ content, align: token.align[i] ?? '' });
     return html`<div class="scroll-x" tabindex="0" dir=${direction(token.raw)} role="region" aria-label="Table">
@@ -238,41 +330,94 @@ function table(token) {
     </div>`;
 }
 
-/** The only HTML that does what it says; with the newline behind it, it is one break. */
+/** HTML that does what it says: a break, and these elements, without any attribute. */
 const BREAK = /^<br\s*\/?>$/i;
+/** @type {Record<string, (content: any) => any>} */
+const ELEMENTS = {
+    sub: (content) => html`<sub>${content}</sub>`,
+    sup: (content) => html`<sup>${content}</sup>`,
+    kbd: (content) => html`<kbd>${content}</kbd>`,
+    mark: (content) => html`<mark>${content}</mark>`,
+    ins: (content) => html`<ins>${content}</ins>`,
+    u: (content) => html`<u>${content}</u>`,
+    s: (content) => html`<s>${content}</s>`,
+    del: (content) => html`<del>${content}</del>`,
+    b: (content) => html`<strong>${content}</strong>`,
+    strong: (content) => html`<strong>${content}</strong>`,
+    i: (content) => html`<em>${content}</em>`,
+    em: (content) => html`<em>${content}</em>`,
+    small: (content) => html`<small>${content}</small>`,
+    code: (content) => html`<code>${content}</code>`,
+};
+const TAG = /^<(\/?)([a-z]+)(?:\s[^>]*)?>$/i;
+
+/** The name of the element that an HTML token opens (or, with `closing`, closes), if it is one of
+ * ours. @param {any} token */
+function elementName(token, closing = false) {
+    const match = token.type === 'html' ? TAG.exec(token.raw) : null;
+    const name = match?.[2].toLowerCase() ?? '';
+    return match && !!match[1] === closing && Object.hasOwn(ELEMENTS, name) ? name : '';
+}
+
+/** Where the element that tokens[at] opens is closed, or -1. @param {any[]} tokens @param {number} at */
+function closingTag(tokens, at) {
+    const name = elementName(tokens[at]);
+    let depth = 0;
+    for (let i = at; i < tokens.length; i += 1) {
+        if (elementName(tokens[i]) === name) depth += 1;
+        if (elementName(tokens[i], true) === name && (depth -= 1) === 0) return i;
+    }
+    return -1;
+}
 
 /** @param {any[]|undefined} tokens @returns {any} */
 export function inline(tokens) {
-    return (tokens ?? []).map((token, i, all) => {
-        switch (token.type) {
-            case 'strong':
-                return html`<strong>${inline(token.tokens)}</strong>`;
-            case 'em':
-                return html`<em>${inline(token.tokens)}</em>`;
-            case 'del':
-                return html`<del>${inline(token.tokens)}</del>`;
-            case 'codespan':
-                return html`<code>${token.text}</code>`;
-            case 'br':
-                return BREAK.test(all[i - 1]?.raw) ? nothing : html`<br />`;
-            case 'time':
-                return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the video at this time">${token.text}</button>`;
-            case 'link':
-                return link(token);
-            case 'image':
-                return image(token);
-            case 'mathInline':
-                return html`<math-view .tex=${token.tex} .display=${token.display}></math-view>`;
-            case 'html':
-                return BREAK.test(token.raw) ? html`<br />` : token.raw;
-            case 'escape':
-                return token.text;
-            case 'checkbox':
-                return nothing;
-            default:
-                return token.tokens ? inline(token.tokens) : (token.text ?? token.raw);
+    const all = tokens ?? [];
+    const out = [];
+    for (let i = 0; i < all.length; i += 1) {
+        const end = elementName(all[i]) ? closingTag(all, i) : -1;
+        if (end > i) {
+            out.push(ELEMENTS[elementName(all[i])](inline(all.slice(i + 1, end))));
+            i = end;
+        } else {
+            out.push(inlineToken(all[i], all[i - 1]));
         }
-    });
+    }
+    return out;
+}
+
+/** @param {any} token @param {any} before the one in front of it, if any */
+function inlineToken(token, before) {
+    switch (token.type) {
+        case 'strong':
+            return html`<strong>${inline(token.tokens)}</strong>`;
+        case 'em':
+            return html`<em>${inline(token.tokens)}</em>`;
+        case 'del':
+            return html`<del>${inline(token.tokens)}</del>`;
+        case 'codespan':
+            return html`<code>${token.text}</code>`;
+        case 'br':
+            return BREAK.test(before?.raw) ? nothing : html`<br />`;
+        case 'time':
+            return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the video at this time">${token.text}</button>`;
+        case 'link':
+            return link(token);
+        case 'image':
+            return image(token);
+        case 'mathInline':
+            return html`<math-view .tex=${token.tex} .display=${token.display}></math-view>`;
+        case 'footnoteRef':
+            return html`<sup class="footnote-ref"><button type="button" data-footnote-ref=${token.label} aria-label="Footnote ${token.label}">${token.label}</button></sup>`;
+        case 'html':
+            return BREAK.test(token.raw) ? html`<br />` : token.raw;
+        case 'escape':
+            return token.text;
+        case 'checkbox':
+            return nothing;
+        default:
+            return token.tokens ? inline(token.tokens) : (token.text ?? token.raw);
+    }
 }
 
 /** The address if it is one that a page may link to, else null. @param {string} href */

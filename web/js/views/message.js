@@ -12,6 +12,15 @@ import { errorWords, figures, progressWords } from '../words.js';
 
 /** @typedef {import('../state/store.js').Message} Message */
 
+/** Seconds that a time in an answer may lie behind the end of a video: models round. */
+const ROUNDED = 0.5;
+
+/** @param {number} start @param {number|undefined} end in milliseconds */
+function partWords(start, end) {
+    const at = (ms) => `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}${ms % 1000 ? `.${Math.floor((ms % 1000) / 100)}` : ''}`;
+    return end ? `from ${at(start)} to ${at(end)}` : `from ${at(start)}`;
+}
+
 class ChatMessage extends LitElement {
     static properties = {
         message: { attribute: false },
@@ -96,8 +105,12 @@ class ChatMessage extends LitElement {
             return html`<div class="image file" title=${formatBytes(image.bytes)}>${icon('file')}<span>${image.name}</span></div>`;
         }
         if (image.kind === 'video') {
-            return html`<video class="image" src=${urlOf(image.blob)} controls muted preload="metadata"
-                aria-label=${image.name}></video>`;
+            // What was cut off was not sent, and is not shown.
+            const { start_ms: start = 0, end_ms: end } = image.video ?? {};
+            const part = start || end ? `#t=${start / 1000}${end ? `,${end / 1000}` : ''}` : '';
+            return html`<video class="image" src="${urlOf(image.blob)}${part}" controls muted preload="metadata"
+                aria-label="${image.name}${part ? `, ${partWords(start, end)}` : ''}"></video>
+                ${part ? html`<span class="video-part">${partWords(start, end)}</span>` : nothing}`;
         }
         return html`<button type="button" class="image" aria-label="Show ${image.name} large"
             @click=${() => this.#tell('show-image', image)}>
@@ -124,7 +137,7 @@ class ChatMessage extends LitElement {
                 : nothing}
             <textarea name="text" rows="3" aria-label=${asked ? 'The question' : 'The answer'} .value=${this.message.text}></textarea>
             <div class="editor-buttons">
-                <button type="button" class="plain" @click=${() => (this.editing = false)}>Cancel</button>
+                <button type="button" class="plain" @click=${() => this.#endEdit()}>Cancel</button>
                 <button type="submit" class="primary">${asked ? 'Ask again' : 'Keep'}</button>
             </div>
         </form>`;
@@ -138,11 +151,19 @@ class ChatMessage extends LitElement {
         area?.setSelectionRange(area.value.length, area.value.length);
     }
 
+    /** Closes the editor; the focus goes back to where it was opened. */
+    async #endEdit() {
+        this.editing = false;
+        await this.updateComplete;
+        if (document.activeElement !== document.body) return;
+        /** @type {HTMLElement|null} */ (this.querySelector('.actions button[aria-label^="Edit"]'))?.focus();
+    }
+
     /** @param {KeyboardEvent} event */
     #editorKey(event) {
         if (event.key === 'Escape') {
             event.stopPropagation();
-            this.editing = false;
+            this.#endEdit();
         } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
             /** @type {HTMLFormElement} */ (event.currentTarget).requestSubmit();
         }
@@ -155,7 +176,7 @@ class ChatMessage extends LitElement {
         const chosen = new FormData(/** @type {HTMLFormElement} */ (event.target)).getAll('file');
         const attachments = (this.message.attachments ?? []).filter((one) => chosen.includes(one.id));
         if (!text && !attachments.length) return;
-        this.editing = false;
+        this.#endEdit();
         if (this.message.role === 'user') this.chat.editQuestion(this.message.id, text, attachments);
         else this.chat.editAnswer(this.message.id, text);
     }
@@ -199,7 +220,7 @@ class ChatMessage extends LitElement {
         return ends.map((end, i) => {
             const words = text.slice(ends[i - 1] ?? 0, end);
             const open = streaming && i === ends.length - 1;
-            const state = (this.answers[i] ??= new MarkdownState(!!this.#videoQuestion()));
+            const state = (this.answers[i] ??= new MarkdownState(this.#videoLength()));
             return html`${words || !tools.length
                     ? html`<div class="prose" aria-live="off">
                           ${repeat(
@@ -223,8 +244,26 @@ class ChatMessage extends LitElement {
         return undefined;
     }
 
-    /** A click on a time shows the video there. @param {MouseEvent} event */
+    /** Seconds of the longest video that the question came with; 0: it came with none. */
+    #videoLength() {
+        const videos = this.#videoQuestion()?.attachments?.filter((one) => one.kind === 'video') ?? [];
+        return Math.max(0, ...videos.map((one) => (one.seconds ? one.seconds + ROUNDED : Infinity)));
+    }
+
+    /** A click on a time shows the video there; one on a footnote's mark goes to the footnote, and
+     * back. @param {MouseEvent} event */
     #answerClicked(event) {
+        const target = /** @type {HTMLElement} */ (event.target);
+        const mark = /** @type {HTMLElement|null} */ (target.closest?.('[data-footnote-ref], [data-footnote-back]'));
+        if (mark) {
+            const { footnoteRef, footnoteBack } = mark.dataset;
+            const to = [...this.querySelectorAll(footnoteRef === undefined ? '[data-footnote-ref]' : '[data-footnote]')].find(
+                (one) => /** @type {HTMLElement} */ (one).dataset[footnoteRef === undefined ? 'footnoteRef' : 'footnote'] === (footnoteRef ?? footnoteBack),
+            );
+            to?.scrollIntoView({ block: 'nearest' });
+            /** @type {HTMLElement|undefined} */ (to)?.focus({ preventScroll: true });
+            return;
+        }
         const time = /** @type {HTMLElement} */ (event.target).closest?.('button.time');
         const question = time && this.#videoQuestion();
         if (!question) return;

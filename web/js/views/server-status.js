@@ -90,7 +90,7 @@ class ServerStatus extends LitElement {
             ['State', `${s.state}, for ${formatDuration(s.uptime_s * 1000)}`],
             ['Version', s.version],
             ['Kernels', s.model?.compute],
-            ['Answered', `${formatCount(totals.requests)} requests, ${formatCount(totals.generated_tokens)} tokens written, ${formatCount(totals.prompt_tokens)} read`],
+            ['Answered', `${formatCount(totals.requests)} ${totals.requests === 1 ? 'request' : 'requests'}, ${formatCount(totals.generated_tokens)} tokens written, ${formatCount(totals.prompt_tokens)} read`],
             ['Speed on average', totals.predicted_per_second > 0 ? `${formatRate(totals.predicted_per_second)} tokens/s written, ${formatRate(totals.prompt_per_second)} read` : ''],
             ['Images looked at', totals.vision_encodes ? formatCount(totals.vision_encodes) : ''],
             ['Remembered prompts', cache.queries ? `${Math.round(cache.hit_rate * 100)} % found of ${formatCount(cache.queries)}, ${formatBytes(cache.bytes)}` : ''],

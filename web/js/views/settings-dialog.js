@@ -30,7 +30,8 @@ function ownValue(defaults, name) {
  * @param {any} actions
  */
 export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, onImport, onIntroduction }) {
-    const { settings } = chat;
+    const { settings, connection } = chat;
+    const refused = connection.state === 'unauthorised' && !!connection.key;
     const options = chat.current.options ?? {};
     const choice = (name, label, list) => html`<fieldset>
         <legend>${label}</legend>
@@ -45,9 +46,9 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
         </div>
     </fieldset>`;
     const setNumber = (name) => (event) => {
-        const { min = 0, max = 0 } = OPTIONS[name];
+        const { min = 0, max = 0, step } = OPTIONS[name];
         const value = event.target.value.trim();
-        const number = Number(value);
+        const number = step === 1 ? Math.round(Number(value)) : Number(value);
         const chosen = value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number));
         // TRAP: a field that is bound with live() would lose what is being typed whenever the page
         // renders.
@@ -134,8 +135,10 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
                 <label class="field">
                     <span>API key</span>
                     <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
+                        aria-describedby="api-key-state" aria-invalid=${refused ? 'true' : nothing}
                         .value=${settings.get('apiKey')} @change=${(event) => onKey(event.target.value.trim())} />
                 </label>
+                <p id="api-key-state" class="note ${refused ? 'bad' : ''}" role="status">${refused ? 'The server does not accept this API key.' : nothing}</p>
             </section>
         </div>
     </dialog>`;

@@ -48,7 +48,7 @@ class ChatSidebar extends LitElement {
                 ? html`<label class="search">
                       ${icon('search')}
                       <input type="search" placeholder="Search chats" aria-label="Search chats" .value=${this.query}
-                          @input=${(event) => this.#search(event.target.value)} />
+                          @input=${(event) => this.#search(event.target.value)} @keydown=${this.#searchKey} />
                   </label>`
                 : nothing}
             ${history.waiting?.size ? html`<p class="list-note" role="status">${waitingWords(history)}</p>` : nothing}
@@ -97,6 +97,16 @@ class ChatSidebar extends LitElement {
         this.requestUpdate();
     }
 
+    /** Escape empties the field, and leaves it when it is empty; a running answer goes on.
+     * @param {KeyboardEvent} event */
+    #searchKey(event) {
+        if (event.key !== 'Escape') return;
+        event.preventDefault();
+        event.stopPropagation();
+        if (this.query) this.#search('');
+        else this.#tell('left-search');
+    }
+
     #entry(entry) {
         const current = entry.id === this.chat.current.id;
         if (this.renaming === entry.id) {
@@ -134,13 +144,21 @@ class ChatSidebar extends LitElement {
         if (event.key === 'Enter') this.#name(event.target, entry);
         else if (event.key === 'Escape') {
             event.stopPropagation();
-            this.renaming = '';
+            this.#endRename(entry);
         }
+    }
+
+    /** Back to the chat's line, if the focus has nowhere else to be. */
+    async #endRename(entry) {
+        this.renaming = '';
+        await this.updateComplete;
+        if (document.activeElement !== document.body) return;
+        /** @type {HTMLElement|null} */ (this.querySelector(`a[href="#/c/${entry.id}"]`))?.focus();
     }
 
     #name(input, entry) {
         if (this.renaming !== entry.id) return;
-        this.renaming = '';
+        this.#endRename(entry);
         if (input.value.trim() !== entry.title) this.chat.rename(entry.id, input.value);
     }
 
