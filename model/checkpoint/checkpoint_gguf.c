@@ -383,9 +383,7 @@ static err_code open_tokenizer(void *self, tokenizer **out, err_detail *detail)
     *out = NULL;
     bytes_init(&text, LIMIT_TOKENIZER_BYTES);
     err_code err = gguf_tokenizer_json(&text, gguf_set_head(g->set), g->path, detail);
-    if (!err) {
-        err = tokenizer_open_json(out, bytes_str(&text), text.len, g->path, detail);
-    }
+    err = err ? err : tokenizer_open_json(out, bytes_str(&text), text.len, g->path, detail);
     bytes_deinit(&text);
     return err;
 }

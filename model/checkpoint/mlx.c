@@ -94,9 +94,7 @@ err_code mlx_open(mlx **out, const tensor_table *all, const json_source *documen
     m->all = all;
     m->memory = memory;
     err_code err = documents->read(documents->ctx, "config.json", &m->config, detail);
-    if (!err) {
-        err = documents->read(documents->ctx, "mtp/config.json", &m->mtp_config, detail);
-    }
+    err = err ? err : documents->read(documents->ctx, "mtp/config.json", &m->mtp_config, detail);
     if (err) {
         mlx_close(m);
         return err;

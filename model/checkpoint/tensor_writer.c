@@ -143,9 +143,7 @@ err_code tensor_write(const char *path, const writer_entry *entries, size_t n, c
         (void)unlink(part);
     }
 out:
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(fd);
     bytes_deinit(&header);
     return err;
 }

@@ -75,9 +75,8 @@ static err_code run_once(bench *b, const bytes *text, int64_t n_predict, bool no
     engine_clear_cache(b->e); /* or the second run would find its prompt computed */
     gen_request *r = NULL;
     err_code err = raise_limits(b, detail);
-    if (err == ERR_OK) {
-        err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail);
-    }
+    err =
+        err == ERR_OK ? engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail) : err;
     err = command_submit(b->e, r, ++b->n_requests, err, detail);
     return err == ERR_OK ? command_wait(b->events, t, detail) : err;
 }
@@ -374,9 +373,7 @@ int command_bench(const options *o)
     b.eo.on_event = command_on_event;
     b.eo.on_event_ctx = b.events;
     err = command_open_engine(&b.e, &b.eo, &detail);
-    if (err == ERR_OK) {
-        err = measure_short(&b, &r, &detail);
-    }
+    err = err == ERR_OK ? measure_short(&b, &r, &detail) : err;
     if (err == ERR_OK && o->bench_full) {
         err = measure_full(&b, &r, &detail);
     }

@@ -66,9 +66,7 @@ static void close_videos(run *r)
 {
     for (int i = 0; i < r->n_videos; i++) {
         file_map_close(&r->videos[i].map);
-        if (r->videos[i].fd >= 0) {
-            close(r->videos[i].fd);
-        }
+        file_close(r->videos[i].fd);
     }
     r->n_videos = 0;
 }

@@ -212,9 +212,7 @@ int command_serve(const options *o)
     so.tool_scanner = o->tool_call_parser;
     so.reasoning_field = o->reasoning_field;
     err_code err = read_keys(&ring.keys, o, &detail);
-    if (err == ERR_OK) {
-        err = read_template_kwargs(&kwargs, o, &detail);
-    }
+    err = err == ERR_OK ? read_template_kwargs(&kwargs, o, &detail) : err;
     if (err != ERR_OK) {
         code = command_fail(err, &detail);
         goto out;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "server/history/history_state.h"
 
@@ -142,10 +143,7 @@ static err_code open_database(history_store *st, err_detail *d)
     path_below(st, "history.db", path);
     /* Made here, so that nobody else can read it; what SQLite puts beside it takes the same
      * mode. */
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
     history_reserve_open(st);
     err_code err = database_open(&st->db, path, d);
     if (err == ERR_LIMIT ||
@@ -220,12 +218,8 @@ void history_store_close(history_store *st)
 {
     if (st) {
         database_close(st->db);
-        if (st->lock_fd >= 0) {
-            close(st->lock_fd);
-        }
-        if (st->reserve_fd >= 0) {
-            close(st->reserve_fd);
-        }
+        file_close(st->lock_fd);
+        file_close(st->reserve_fd);
         free(st);
     }
 }

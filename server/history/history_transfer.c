@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/media/data_uri.h"
@@ -31,7 +32,7 @@ typedef struct exporter {
 
 static void flush(exporter *e)
 {
-    e->failed = e->failed || !history_write_all(e->fd, e->text.data, e->text.len) || e->text.failed;
+    e->failed = e->failed || !file_write_all(e->fd, e->text.data, e->text.len) || e->text.failed;
     e->n_written += e->text.len;
     bytes_clear(&e->text);
 }

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "server/media/data_uri.h"
 
 typedef struct preview_writer {
@@ -65,8 +65,6 @@ void preview_run(bytes *out, const preview_task *task)
             bytes_printf(out, "],\"sampled_frames\":%d,\"est_tokens\":%d}", tokens.n_frames, tokens.n_tokens);
         }
     }
-    if (h.fd >= 0) {
-        close(h.fd);
-    }
+    file_close(h.fd);
     bytes_deinit(&w.thumbs);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 
 static const char *status_name(response_status s)
 {
@@ -344,15 +345,9 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
 {
     static const char *const PREFIXES[] = {
         [REPLY_REASONING] = "rs_", [REPLY_CONTENT] = "msg_", [REPLY_CALL] = "fc_"};
-    if (r->n_items == r->cap_items) {
-        int cap = r->cap_items ? r->cap_items * 2 : 4;
-        reply_item *items = realloc(r->items, (size_t)cap * sizeof *items);
-        if (!items) {
-            r->has_lost = true;
-            return NULL;
-        }
-        r->items = items;
-        r->cap_items = cap;
+    if (!memory_grow(&r->items, &r->cap_items, (size_t)r->n_items + 1, 4, sizeof *r->items)) {
+        r->has_lost = true;
+        return NULL;
     }
     reply_item *item = &r->items[r->n_items++];
     *item = (reply_item){.kind = kind, .open = true};
