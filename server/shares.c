@@ -1,7 +1,6 @@
 #include "server/shares.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/limits.h"
 #include "base/size.h"
 #include "vision/image/resize.h"
 

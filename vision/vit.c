@@ -9,15 +9,12 @@
 #include "vision/vit.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/limits.h"
 #include "base/size.h"
 
 enum { CHUNK_TOKENS = 256, LAYER_NAME_CHARS = 64, TENSOR_NAME_CHARS = 128 };

@@ -1,7 +1,6 @@
 #include "model/checkpoint/gguf_config.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "model/checkpoint/gguf_tokenizer.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "compute/formats/ggml_blocks.h"
 #include "compute/formats/half.h"
 

@@ -4,9 +4,7 @@
  * and without drafts, one after the other. --full adds long contexts, 1 to 16 answers at once, and
  * an image of one megapixel.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "base/mailbox.h"

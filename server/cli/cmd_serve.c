@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 #include "server/service/serve.h"

@@ -1,7 +1,6 @@
 #include "server/cli/options_config.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

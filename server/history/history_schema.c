@@ -9,7 +9,6 @@
 
 #include "base/compiler.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "server/history/history_state.h"
 
 /* Step N brings a database of version N to N + 1. A step that has been released is never changed:

@@ -1,6 +1,5 @@
 #include "server/history/history_store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

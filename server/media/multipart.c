@@ -1,7 +1,6 @@
 #include "server/media/multipart.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,6 +1,5 @@
 #include "server/protocol/chat_normalize.h"
 
-#include <string.h>
 
 #include "base/limits.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/limits.h"
 
 enum { ALL = 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | 1 << OTHER_RESPONSES };
 

@@ -1,6 +1,5 @@
 #include "server/protocol/tool_fields.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"

@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/memory.h"
-#include "base/size.h"
-#include "vision/video/video_header.h"
 #include "vision/video/video_webp.h"
 #include "vision/image/media_av.h"
 

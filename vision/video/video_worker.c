@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/size.h"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "server/protocol/output/tool_scanner.h"
 #include "server/protocol/output/tool_value.h"
