@@ -6,28 +6,17 @@
 
 static const char *type_of_status(int status)
 {
-    switch (status) {
-    case 401:
-        return "authentication_error";
-    case 403:
-        return "permission_error";
-    case 404:
-        return "not_found_error";
-    case 413:
-        return "request_too_large";
-    case 504:
-        return "timeout_error";
-    case 429:
-        return "rate_limit_error";
-    case 500:
-        return "server_error";
-    case 501:
-        return "not_supported_error";
-    case 503:
-        return "unavailable_error";
-    default:
-        return "invalid_request_error";
+    static const struct {
+        int status;
+        const char *type;
+    } ROWS[] = {{401, "authentication_error"}, {403, "permission_error"},  {404, "not_found_error"},
+                {413, "request_too_large"},    {429, "rate_limit_error"},  {500, "server_error"},
+                {501, "not_supported_error"},  {503, "unavailable_error"}, {504, "timeout_error"}};
+    size_t i = 0;
+    while (i < ARRAY_LEN(ROWS) && ROWS[i].status != status) {
+        i++;
     }
+    return i < ARRAY_LEN(ROWS) ? ROWS[i].type : "invalid_request_error";
 }
 
 void api_error_set(api_error *e, int status, const char *code, const char *param, const char *format, ...)

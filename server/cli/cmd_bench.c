@@ -33,8 +33,7 @@ static int compare_doubles(const void *a, const void *b)
 static err_code make_prompt(bytes *text, const engine *e, int64_t n, err_detail *detail)
 {
     static const char WORDS[] = "A red circle and a blue square stand beside a green star. ";
-    bytes ids;
-    bytes_init(&ids, (size_t)64 << 20);
+    bytes ids = bytes_empty((size_t)64 << 20);
     err_code err = engine_tokenize(e, &ids, WORDS, sizeof WORDS - 1, false, detail);
     int64_t per_copy = 1;
     for (size_t i = 0; i < ids.len; i++) {
@@ -132,8 +131,7 @@ static err_code measure_short(bench *b, bench_report *r, err_detail *detail)
     const bool drafts = info->has_mtp && o->mtp;
     double *values = calloc(n * 4, sizeof *values);
     gen_timings t = {0};
-    bytes text;
-    bytes_init(&text, (size_t)64 << 20);
+    bytes text = bytes_empty((size_t)64 << 20);
     err_code err = values ? make_prompt(&text, b->e, o->bench_prompt, detail)
                           : err_set(detail, ERR_NOMEM, "there is not enough memory to start");
     double *prompt = values, *predict = prompt + n, *drafted = predict + n, *ratio = drafted + n;
@@ -185,8 +183,7 @@ static err_code measure_contexts(bench *b, bench_report *r, err_detail *detail)
     err_code err = ERR_OK;
     for (size_t i = 0; err == ERR_OK && i < ARRAY_LEN(contexts); i++) {
         gen_timings t = {0};
-        bytes text;
-        bytes_init(&text, (size_t)64 << 20);
+        bytes text = bytes_empty((size_t)64 << 20);
         /* the longest one gives way to its answer; repeated words come out up to a copy longer */
         const int64_t n = contexts[i] == info->n_ctx ? room - 64 : contexts[i];
         if (n + 64 <= room) {
@@ -211,8 +208,7 @@ static err_code measure_batch(bench *b, bench_report *r, int32_t n, double *alon
     const gen_params p = params_for(b->o->bench_predict, true);
     gen_timings t = {0};
     double slowest = 0.0;
-    bytes text;
-    bytes_init(&text, (size_t)64 << 20);
+    bytes text = bytes_empty((size_t)64 << 20);
     engine_clear_cache(b->e);
     err_code err = make_prompt(&text, b->e, 1, detail);
     int32_t n_submitted = 0;
@@ -302,8 +298,7 @@ static err_code measure_image(bench *b, bench_report *r, err_detail *detail)
     const engine_info *info = engine_get_info(b->e);
     double ms[3] = {0};
     int32_t n = 0;
-    bytes file;
-    bytes_init(&file, LIMIT_BODY_BYTES);
+    bytes file = bytes_empty(LIMIT_BODY_BYTES);
     err_code err = make_image(&file) ? count_patches(b, &file, &n, detail)
                                      : err_set(detail, ERR_NOMEM, "there is no memory for an image");
     for (size_t i = 0; err == ERR_OK && i < ARRAY_LEN(ms); i++) {

@@ -109,9 +109,8 @@ static bool read_lines(config_reader *r, char *text)
 
 static bool read_file(options *o, const command_row *c, const char *path)
 {
-    bytes text;
     err_detail detail = {0};
-    bytes_init(&text, CONFIG_BYTES);
+    bytes text = bytes_empty(CONFIG_BYTES);
     err_code err = file_read(&text, path, &detail);
     bool ok = err == ERR_OK;
     config_reader r = {.o = o, .command = c, .path = path};

@@ -61,8 +61,7 @@ static void write_error(history_reply *r, err_code code, const err_detail *d)
     api_error e;
     api_error_from(&e, code, d);
     r->status = e.status;
-    bytes extra;
-    bytes_init(&extra, 64);
+    bytes extra = bytes_empty(64);
     if (r->status == 409) {
         bytes_printf(&extra, ",\"revision\":%lld", (long long)r->change.revision);
     }

@@ -222,21 +222,3 @@ void history_store_close(history_store *st)
         free(st);
     }
 }
-
-err_code history_store_check(history_store *st, err_detail *d)
-{
-    database_begin(st->db);
-    query *q = database_query(st->db, "PRAGMA integrity_check", "");
-    size_t len;
-    err_code err = ERR_OK;
-    if (!query_step(q) || strcmp(query_text(q, 0, &len), "ok") != 0) {
-        err = err_set(d, ERR_CORRUPT, "integrity_check: %s", query_text(q, 0, &len));
-    }
-    q = database_query(st->db, "PRAGMA foreign_key_check", "");
-    if (query_step(q)) {
-        err = err_set(d, ERR_CORRUPT, "a row names one that is not there");
-    }
-    database_run(st->db, "INSERT INTO text_search(text_search) VALUES('integrity-check');"
-                         "INSERT INTO title_search(title_search) VALUES('integrity-check');");
-    return database_end(st->db, err, d);
-}

@@ -14,8 +14,7 @@ typedef struct preview_writer {
 static void on_facts(void *ctx, const engine_media_facts *f)
 {
     const preview_writer *w = ctx;
-    bytes text;
-    bytes_init(&text, 4096);
+    bytes text = bytes_empty(4096);
     bytes_printf(&text, ",\"width\":%d,\"height\":%d", f->width, f->height);
     if (f->codec) {
         bytes_printf(&text, ",\"duration_ms\":%.0f,\"fps\":%.3f,\"frames\":%" PRId64 ",\"codec\":",

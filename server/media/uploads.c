@@ -140,11 +140,12 @@ err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint6
     return ERR_OK;
 }
 
-upload *uploads_find(uploads *us, uint64_t scope, const char *id)
+/* By its id, or (NULL) by its handle. */
+static upload *find(uploads *us, uint64_t scope, const char *id, uint32_t handle)
 {
     for (size_t i = 0; i < us->n; i++) {
         upload *up = us->list[i];
-        if (up->facts.scope == scope && strcmp(up->id, id) == 0) {
+        if (up->facts.scope == scope && (id ? strcmp(up->id, id) == 0 : up->handle == handle)) {
             touch(us, up);
             return up;
         }
@@ -152,16 +153,14 @@ upload *uploads_find(uploads *us, uint64_t scope, const char *id)
     return NULL;
 }
 
+upload *uploads_find(uploads *us, uint64_t scope, const char *id)
+{
+    return find(us, scope, id, 0);
+}
+
 upload *uploads_find_handle(uploads *us, uint64_t scope, uint32_t handle)
 {
-    for (size_t i = 0; i < us->n; i++) {
-        upload *up = us->list[i];
-        if (up->facts.scope == scope && up->handle == handle) {
-            touch(us, up);
-            return up;
-        }
-    }
-    return NULL;
+    return find(us, scope, NULL, handle);
 }
 
 /* ---- by chunks ---- */

@@ -1,6 +1,5 @@
 #include "server/protocol/chat_normalize.h"
 
-
 #include "base/limits.h"
 
 /* Replaces the content of m by one string. */
@@ -41,8 +40,7 @@ static bool append_text(bytes *text, const chat_message *m)
  * their number. */
 static err_code hoist_system(chat_input *in, chat_message *out, size_t *n_out, err_detail *d)
 {
-    bytes text;
-    bytes_init(&text, LIMIT_BODY_BYTES);
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
     err_code err = ERR_OK;
     size_t n_system = 0, n = 0;
     chat_message system = {.role = CHAT_SYSTEM};
@@ -95,8 +93,7 @@ err_code chat_normalize(chat_input *in, err_detail *d)
         }
         chat_message m = out[i];
         if (end > i + 1) {
-            bytes text;
-            bytes_init(&text, LIMIT_BODY_BYTES);
+            bytes text = bytes_empty(LIMIT_BODY_BYTES);
             for (size_t k = i; k < end; k++) {
                 append_text(&text, &out[k]);
             }

@@ -25,7 +25,6 @@ err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword,
                        const char *format, ...)
 {
     char why[ERR_TEXT_MAX];
-    bytes path;
     va_list args;
     if (c->err != ERR_OK) {
         return c->err;
@@ -33,7 +32,7 @@ err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword,
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    bytes_init(&path, LIMIT_VALUE_BYTES);
+    bytes path = bytes_empty(LIMIT_VALUE_BYTES);
     bytes_append_str(&path, c->path);
     append_path(&path, at);
     if (keyword) {
@@ -751,8 +750,7 @@ err_code json_schema_compile_parameters(int32_t *node, const schema_target *targ
     list_properties(&c, &l, &all);
     int32_t rest = f.never ? GRAMMAR_NEVER : GRAMMAR_EMPTY;
     for (size_t i = l.n; i-- > 0;) {
-        bytes open;
-        bytes_init(&open, LIMIT_VALUE_BYTES);
+        bytes open = bytes_empty(LIMIT_VALUE_BYTES);
         bytes_printf(&open, "%s%s%s", form->begin, l.items[i].name, form->name_end);
         const int32_t value = property_node(&c, &all, l.items[i].name, true);
         const int32_t parts[] = {grammar_text(c.g, bytes_str(&open), open.len), value,

@@ -233,7 +233,7 @@ static int32_t number_set(subset_builder *b)
     b->sets[q][0] = b->n_set;
     memcpy(b->sets[q] + 1, b->set, bytes);
     close_set(b, at_begin, true);
-    b->out->accept[q] = b->seen[NFA_END] == b->round;
+    b->out->states[q].accept = b->seen[NFA_END] == b->round;
     return q;
 }
 

@@ -46,8 +46,7 @@ static void append_written(bytes *out, const char *text)
 
 int32_t schema_quoted(schema_compiler *c, const char *text)
 {
-    bytes out;
-    bytes_init(&out, LIMIT_VALUE_BYTES);
+    bytes out = bytes_empty(LIMIT_VALUE_BYTES);
     bytes_append_char(&out, '"');
     append_written(&out, text);
     bytes_append_char(&out, '"');
@@ -527,8 +526,7 @@ static err_code texts_automaton(schema_compiler *c, dfa *out, const char **texts
 static bool write_texts(schema_compiler *c, const char **texts, const merged *m, const bool *fits, bool raw,
                         size_t *n)
 {
-    bytes out;
-    bytes_init(&out, LIMIT_VALUE_BYTES);
+    bytes out = bytes_empty(LIMIT_VALUE_BYTES);
     bool ok = true;
     *n = 0;
     for (size_t i = 0; i < m->n_values && ok; i++) {
@@ -597,8 +595,7 @@ int32_t schema_other_key(schema_compiler *c, const char *const *names, size_t n)
 {
     dfa any = {0}, known = {0}, other = {0};
     const char **texts = arena_calloc(grammar_arena(c->g), n + 1, sizeof *texts);
-    bytes out;
-    bytes_init(&out, LIMIT_VALUE_BYTES);
+    bytes out = bytes_empty(LIMIT_VALUE_BYTES);
     bool ok = texts != NULL;
     for (size_t i = 0; i < n && ok; i++) {
         bytes_clear(&out);

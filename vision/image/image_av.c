@@ -138,33 +138,23 @@ static bool bmp_is_complete(const image_header *h, const uint8_t *data, size_t b
 
 static bool open_still(still *s, const image_header *h, const uint8_t *data, size_t bytes)
 {
-    switch (h->format) {
-    case IMAGE_WEBP:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_WEBP);
-        s->packet = webp_packet(s, data, bytes);
-        break;
-    case IMAGE_GIF:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_GIF);
-        s->packet = gif_is_complete(data, bytes) ? packet_of(data, bytes) : NULL;
-        break;
-    case IMAGE_BMP:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_BMP);
-        s->packet = bmp_is_complete(h, data, bytes) ? packet_of(data, bytes) : NULL;
-        break;
-    case IMAGE_TIFF:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_TIFF);
-        s->packet = packet_of(data, bytes);
-        break;
-    case IMAGE_AVIF:
-        s->codec = avcodec_find_decoder_by_name("libdav1d");
+    static const char *const DECODERS[] = {[IMAGE_WEBP] = "webp",
+                                           [IMAGE_GIF] = "gif",
+                                           [IMAGE_BMP] = "bmp",
+                                           [IMAGE_TIFF] = "tiff",
+                                           [IMAGE_AVIF] = "libdav1d"};
+    s->codec = avcodec_find_decoder_by_name(DECODERS[h->format]);
+    if (h->format == IMAGE_AVIF) {
         s->codecpar = avcodec_parameters_alloc();
         s->packet = av_packet_alloc();
         if (s->codecpar && s->packet && !read_avif(s->codecpar, s->packet, data, bytes)) {
             av_packet_free(&s->packet);
         }
-        break;
-    default:
-        break;
+    } else if (h->format == IMAGE_WEBP) {
+        s->packet = webp_packet(s, data, bytes);
+    } else if ((h->format != IMAGE_GIF || gif_is_complete(data, bytes)) &&
+               (h->format != IMAGE_BMP || bmp_is_complete(h, data, bytes))) {
+        s->packet = packet_of(data, bytes);
     }
     return s->packet != NULL;
 }

@@ -56,26 +56,20 @@ typedef struct text_names {
     const char *part_added, *part_done, *delta, *done;
 } text_names;
 
+#define TEXT_NAMES(part, index, part_event, text_event)                                                      \
+    {                                                                                                        \
+        part, index, "response." part_event ".added", "response." part_event ".done",                        \
+            "response." text_event ".delta", "response." text_event ".done"                                  \
+    }
+
 static const text_names *names_of(const responses_reply *r, reply_kind kind)
 {
-    static const text_names OUTPUT = {"output_text",
-                                      "content_index",
-                                      "response.content_part.added",
-                                      "response.content_part.done",
-                                      "response.output_text.delta",
-                                      "response.output_text.done"};
-    static const text_names THOUGHT = {"reasoning_text",
-                                       "content_index",
-                                       "response.content_part.added",
-                                       "response.content_part.done",
-                                       "response.reasoning_text.delta",
-                                       "response.reasoning_text.done"};
-    static const text_names SUMMARY = {"summary_text",
-                                       "summary_index",
-                                       "response.reasoning_summary_part.added",
-                                       "response.reasoning_summary_part.done",
-                                       "response.reasoning_summary_text.delta",
-                                       "response.reasoning_summary_text.done"};
+    static const text_names OUTPUT =
+        TEXT_NAMES("output_text", "content_index", "content_part", "output_text");
+    static const text_names THOUGHT =
+        TEXT_NAMES("reasoning_text", "content_index", "content_part", "reasoning_text");
+    static const text_names SUMMARY =
+        TEXT_NAMES("summary_text", "summary_index", "reasoning_summary_part", "reasoning_summary_text");
     static const text_names ARGUMENTS = {.delta = "response.function_call_arguments.delta",
                                          .done = "response.function_call_arguments.done"};
     if (kind == REPLY_REASONING) {
