@@ -1,4 +1,4 @@
-#include "server/cli/options_config.h"
+#include "server/cli/options_store.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "server/cli/options_store.h"
 
 /* Lines of `key = value`, keys being the names of options without dashes. `#` or `;` begins a
  * comment line. What stands under `[run]` is for that command only.

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 enum { INDENT = 28, TEXT_BYTES = 512 };
 
 void options_print_overview(void)

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#include "server/protocol/chat_normalize.h"
+#include "base/limits.h"
 #include "server/protocol/video_fields.h"
 
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n)
 {
     *c = (conversation){.r = r, .content = {.r = r, .info = info}, .cap = n};
     r->in->messages = request_calloc(&r->error, r->in->arena, n, sizeof *r->in->messages);
-    call_matcher_init(&c->matcher, &r->error, r->in, n);
+    c->order = request_calloc(&r->error, r->in->arena, n + 1, sizeof *c->order);
     video_fields_body(&r->error, &c->content.video, root);
 }
 
@@ -29,6 +29,88 @@ chat_message *conversation_last(const conversation *c)
 {
     const chat_input *in = c->r->in;
     return in->n_messages ? &in->messages[in->n_messages - 1] : NULL;
+}
+
+/* ---- calls and their results ---- */
+
+/* The call with this id that was made last; n_calls if there is none. */
+static size_t find_call(const conversation *c, const char *id)
+{
+    for (size_t i = c->n_calls; i > 0; i--) {
+        if (c->calls[i - 1].id && strcmp(c->calls[i - 1].id, id) == 0) {
+            return i - 1;
+        }
+    }
+    return c->n_calls;
+}
+
+/* Adds a call by the assistant; an id must differ from those of calls without a result. */
+static void match_call(conversation *c, const char *id, const char *path)
+{
+    first_error *e = &c->r->error;
+    const size_t same = id ? find_call(c, id) : c->n_calls;
+    if (same < c->n_calls && !c->calls[same].answered) {
+        request_fail(e, ERR_INVALID, path, "invalid_value",
+                     "%s: an earlier call has the id %s and no result yet; ids must differ", path, id);
+    }
+    if (c->n_calls == c->cap_calls) {
+        const size_t cap = c->cap_calls ? c->cap_calls * 2 : 16;
+        matched_call *calls = request_calloc(e, c->r->in->arena, cap, sizeof *calls);
+        if (!calls) {
+            return;
+        }
+        if (c->n_calls) {
+            memcpy(calls, c->calls, c->n_calls * sizeof *calls);
+        }
+        c->calls = calls;
+        c->cap_calls = cap;
+    }
+    c->calls[c->n_calls++] = (matched_call){.id = id};
+}
+
+/* Message number `message` is a result. id NULL: of the first call without one. */
+static void match_result(conversation *c, const char *id, size_t message, const char *path)
+{
+    first_error *e = &c->r->error;
+    while (c->first_open < c->n_calls && c->calls[c->first_open].answered) {
+        c->first_open++;
+    }
+    const size_t call = id ? find_call(c, id) : c->first_open;
+    if (c->n_calls == 0) {
+        request_fail(e, ERR_INVALID, path, "invalid_value",
+                     "%s: a result of a tool, but no call comes before it", path);
+    } else if (call == c->n_calls && id) {
+        request_fail(e, ERR_INVALID, path, "invalid_value", "%s: no call before it has the id %s", path, id);
+    } else if (call == c->n_calls) {
+        request_fail(e, ERR_INVALID, path, "invalid_value", "%s: every call before it has its result already",
+                     path);
+    } else if (c->calls[call].answered) {
+        request_fail(e, ERR_INVALID, path, "invalid_value", "%s: the call %s has its result already", path,
+                     id);
+    } else {
+        c->calls[call].answered = true;
+        if (message < c->cap) {
+            c->order[message] = call;
+        }
+    }
+}
+
+/* Sorts consecutive results into the order of their calls. */
+static void sort_results(conversation *c)
+{
+    chat_message *m = c->r->in->messages;
+    size_t *order = c->order;
+    for (size_t i = 1; i < c->r->in->n_messages && i < c->cap; i++) {
+        for (size_t k = i;
+             m[k].role == CHAT_TOOL && k > 0 && m[k - 1].role == CHAT_TOOL && order[k - 1] > order[k]; k--) {
+            const chat_message message = m[k];
+            const size_t call = order[k];
+            m[k] = m[k - 1];
+            order[k] = order[k - 1];
+            m[k - 1] = message;
+            order[k - 1] = call;
+        }
+    }
 }
 
 /* The arguments as an object that lives as long as the request. */
@@ -62,7 +144,7 @@ void conversation_call(conversation *c, chat_message *m, const char *id, const c
         m->tool_calls = calls;
     }
     arguments = read_arguments(c->r, arguments, path);
-    call_matcher_call(&c->matcher, id, path);
+    match_call(c, id, path);
     if (c->r->error.code == ERR_OK) {
         m->tool_calls[m->n_tool_calls++] = (chat_tool_call){.id = id, .name = name, .arguments = arguments};
     }
@@ -71,7 +153,116 @@ void conversation_call(conversation *c, chat_message *m, const char *id, const c
 void conversation_result(conversation *c, chat_message *m, const char *id, const char *path)
 {
     m->tool_call_id = id;
-    call_matcher_result(&c->matcher, id, c->r->in->n_messages - 1, path);
+    match_result(c, id, c->r->in->n_messages - 1, path);
+}
+
+/* ---- the form that templates expect ---- */
+
+/* Replaces the content of m by one string. */
+static err_code set_text(chat_input *in, chat_message *m, const bytes *text, err_detail *d)
+{
+    chat_part *part = arena_calloc(in->arena, 1, sizeof *part);
+    char *copy = text->failed ? NULL : arena_strdup(in->arena, bytes_str(text), text->len);
+    if (!part || !copy) {
+        return err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    part->kind = CHAT_TEXT;
+    part->text = copy;
+    part->text_len = text->len;
+    m->parts = part;
+    m->n_parts = 1;
+    m->is_string = true;
+    return ERR_OK;
+}
+
+/* Appends the message's text behind a blank line; false if it holds media. */
+static bool append_text(bytes *text, const chat_message *m)
+{
+    bool needs_gap = text->len > 0;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        if (m->parts[i].kind != CHAT_TEXT) {
+            return false;
+        }
+        if (needs_gap && m->parts[i].text_len > 0) {
+            bytes_append_str(text, "\n\n");
+            needs_gap = false;
+        }
+        bytes_append(text, m->parts[i].text, m->parts[i].text_len);
+    }
+    return true;
+}
+
+/* Writes the messages to `out` with one system message in front that holds the text of all; returns
+ * their number. */
+static err_code hoist_system(chat_input *in, chat_message *out, size_t *n_out, err_detail *d)
+{
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
+    err_code err = ERR_OK;
+    size_t n_system = 0, n = 0;
+    chat_message system = {.role = CHAT_SYSTEM};
+    for (size_t i = 0; i < in->n_messages; i++) {
+        const chat_message *m = &in->messages[i];
+        if (m->role != CHAT_SYSTEM) {
+            continue;
+        }
+        system = n_system++ == 0 ? *m : system;
+        if (!append_text(&text, m)) {
+            err = err_set_param(d, ERR_INVALID, "messages", "invalid_value",
+                                "a system message may hold text only");
+            goto out;
+        }
+    }
+    if (n_system > 0) {
+        err = n_system > 1 ? set_text(in, &system, &text, d) : ERR_OK;
+        out[n++] = system;
+    }
+    for (size_t i = 0; i < in->n_messages; i++) {
+        if (in->messages[i].role != CHAT_SYSTEM) {
+            out[n++] = in->messages[i];
+        }
+    }
+    *n_out = n;
+out:
+    bytes_deinit(&text);
+    return err;
+}
+
+static bool can_merge(const chat_message *a, const chat_message *b)
+{
+    return a->role == b->role && a->role != CHAT_TOOL && a->is_string && b->is_string && a->n_parts == 1 &&
+           b->n_parts == 1 && a->n_tool_calls == 0 && b->n_tool_calls == 0 && !b->reasoning;
+}
+
+/* Puts the system messages in front as one, and joins messages of one role that follow each other. */
+static err_code normalize(chat_input *in, err_detail *d)
+{
+    chat_message *out = arena_calloc(in->arena, in->n_messages + 1, sizeof *out);
+    size_t n = 0;
+    if (!out) {
+        return err_set(d, ERR_NOMEM, "no memory for this request");
+    }
+    err_code err = hoist_system(in, out, &n, d);
+    size_t kept = 0;
+    for (size_t i = 0; i < n && err == ERR_OK;) {
+        size_t end = i + 1;
+        while (end < n && can_merge(&out[i], &out[end])) {
+            end++;
+        }
+        chat_message m = out[i];
+        if (end > i + 1) {
+            bytes text = bytes_empty(LIMIT_BODY_BYTES);
+            for (size_t k = i; k < end; k++) {
+                append_text(&text, &out[k]);
+            }
+            err = set_text(in, &m, &text, d);
+            bytes_deinit(&text);
+        }
+        out[kept++] = m;
+        i = end;
+    }
+    in->messages = out;
+    in->n_messages = kept;
+    return err;
 }
 
 /* What can be continued: an assistant's words. */
@@ -89,8 +280,8 @@ void conversation_close(conversation *c, const json *root)
     first_error *e = &c->r->error;
     chat_input *in = c->r->in;
     if (e->code == ERR_OK) {
-        call_matcher_sort(&c->matcher);
-        e->code = chat_normalize(in, e->detail);
+        sort_results(c);
+        e->code = normalize(in, e->detail);
     }
     request_bool(e, &in->continues, root, "continue_final_message");
     if (in->continues && !can_continue(conversation_last(c))) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/byte_order.h"
-#include "vision/image/exif.h"
 
 /* Numbers of at most four bytes. */
 static uint32_t be(const uint8_t *p, size_t n)
@@ -16,6 +15,38 @@ static uint32_t be(const uint8_t *p, size_t n)
 static uint32_t le(const uint8_t *p, size_t n)
 {
     return (uint32_t)little_endian(p, n);
+}
+
+enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, IFD_ENTRY_BYTES = 12 };
+
+/* EXIF orientation 1-8 from a TIFF structure (what follows "Exif\0\0" in a JPEG, the content of a
+ * PNG's eXIf chunk or a WebP's EXIF chunk, or a whole TIFF file). 1, which means "as stored", for
+ * anything missing or damaged: broken metadata is no reason to refuse an image. */
+static int exif_orientation(const uint8_t *tiff, size_t bytes)
+{
+    if (bytes < 8) {
+        return 1;
+    }
+    const bool is_big = memcmp(tiff, "MM\0*", 4) == 0;
+    if (!is_big && memcmp(tiff, "II*\0", 4) != 0) {
+        return 1;
+    }
+    uint32_t (*read)(const uint8_t *p, size_t n) = is_big ? be : le;
+    size_t ifd = read(tiff + 4, 4);
+    if (ifd > bytes - 2) {
+        return 1;
+    }
+    size_t n_entries = read(tiff + ifd, 2);
+    size_t room = (bytes - ifd - 2) / IFD_ENTRY_BYTES;
+    for (size_t i = 0; i < n_entries && i < room; i++) {
+        const uint8_t *entry = tiff + ifd + 2 + i * IFD_ENTRY_BYTES;
+        if (read(entry, 2) == TAG_ORIENTATION) {
+            const uint32_t value = read(entry + 8, 2);
+            bool valid = read(entry + 2, 2) == TYPE_SHORT && value >= 1 && value <= 8;
+            return valid ? (int)value : 1;
+        }
+    }
+    return 1;
 }
 
 static bool starts_with(const uint8_t *data, size_t bytes, size_t at, const char *magic, size_t n)
