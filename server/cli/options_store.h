@@ -1,4 +1,4 @@
-/* options_store: how the text of a value becomes a field of `options`; config files (options_config.c).
+/* options_store: how the text of a value becomes a field of `options`; config files.
  * Main thread.
  *
  *     options_set_standards(&o, c);
@@ -18,7 +18,7 @@ void options_set_standards(options *o, const command_row *c);
 bool options_store(options *o, const option_row *r, const char *text, option_source source,
                    const char *origin);
 
-/* options_config.c: reads the file that --config names, or those in the standard places. False after
+/* Reads the file that --config names, or those in the standard places. False after
  * printing what is wrong. */
 bool options_read_config(options *o, const command_row *c);
 

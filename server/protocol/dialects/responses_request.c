@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "server/protocol/conversation.h"
-#include "server/protocol/other_fields.h"
 #include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"
