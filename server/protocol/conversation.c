@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "server/protocol/chat_normalize.h"
 #include "server/protocol/video_fields.h"
 
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n)
@@ -33,6 +34,19 @@ chat_message *conversation_last(const conversation *c)
 
 /* ---- calls and their results ---- */
 
+/* The n items, in a larger array if the room for 1, 2, 4 ... is full; NULL without memory. */
+static void *room_for_one(conversation *c, void *items, size_t n, size_t item_bytes)
+{
+    if ((n & (n - 1)) != 0) {
+        return items;
+    }
+    void *larger = request_calloc(&c->r->error, c->r->in->arena, n ? 2 * n : 1, item_bytes);
+    if (larger && n) {
+        memcpy(larger, items, n * item_bytes);
+    }
+    return larger;
+}
+
 /* The call with this id that was made last; n_calls if there is none. */
 static size_t find_call(const conversation *c, const char *id)
 {
@@ -53,19 +67,11 @@ static void match_call(conversation *c, const char *id, const char *path)
         request_fail(e, ERR_INVALID, path, "invalid_value",
                      "%s: an earlier call has the id %s and no result yet; ids must differ", path, id);
     }
-    if (c->n_calls == c->cap_calls) {
-        const size_t cap = c->cap_calls ? c->cap_calls * 2 : 16;
-        matched_call *calls = request_calloc(e, c->r->in->arena, cap, sizeof *calls);
-        if (!calls) {
-            return;
-        }
-        if (c->n_calls) {
-            memcpy(calls, c->calls, c->n_calls * sizeof *calls);
-        }
+    matched_call *calls = room_for_one(c, c->calls, c->n_calls, sizeof *calls);
+    if (calls) {
         c->calls = calls;
-        c->cap_calls = cap;
+        c->calls[c->n_calls++] = (matched_call){.id = id};
     }
-    c->calls[c->n_calls++] = (matched_call){.id = id};
 }
 
 /* Message number `message` is a result. id NULL: of the first call without one. */
@@ -135,14 +141,7 @@ static const json *read_arguments(api_request *r, const json *value, const char 
 void conversation_call(conversation *c, chat_message *m, const char *id, const char *name,
                        const json *arguments, const char *path)
 {
-    const size_t n = m->n_tool_calls;
-    if ((n & (n - 1)) == 0) { /* room for 1, 2, 4 ... is full */
-        chat_tool_call *calls = request_calloc(&c->r->error, c->r->in->arena, n ? 2 * n : 1, sizeof *calls);
-        if (calls && n) {
-            memcpy(calls, m->tool_calls, n * sizeof *calls);
-        }
-        m->tool_calls = calls;
-    }
+    m->tool_calls = room_for_one(c, m->tool_calls, m->n_tool_calls, sizeof *m->tool_calls);
     arguments = read_arguments(c->r, arguments, path);
     match_call(c, id, path);
     if (c->r->error.code == ERR_OK) {
@@ -154,115 +153,6 @@ void conversation_result(conversation *c, chat_message *m, const char *id, const
 {
     m->tool_call_id = id;
     match_result(c, id, c->r->in->n_messages - 1, path);
-}
-
-/* ---- the form that templates expect ---- */
-
-/* Replaces the content of m by one string. */
-static err_code set_text(chat_input *in, chat_message *m, const bytes *text, err_detail *d)
-{
-    chat_part *part = arena_calloc(in->arena, 1, sizeof *part);
-    char *copy = text->failed ? NULL : arena_strdup(in->arena, bytes_str(text), text->len);
-    if (!part || !copy) {
-        return err_set(d, ERR_NOMEM, "no memory for this request");
-    }
-    part->kind = CHAT_TEXT;
-    part->text = copy;
-    part->text_len = text->len;
-    m->parts = part;
-    m->n_parts = 1;
-    m->is_string = true;
-    return ERR_OK;
-}
-
-/* Appends the message's text behind a blank line; false if it holds media. */
-static bool append_text(bytes *text, const chat_message *m)
-{
-    bool needs_gap = text->len > 0;
-    for (size_t i = 0; i < m->n_parts; i++) {
-        if (m->parts[i].kind != CHAT_TEXT) {
-            return false;
-        }
-        if (needs_gap && m->parts[i].text_len > 0) {
-            bytes_append_str(text, "\n\n");
-            needs_gap = false;
-        }
-        bytes_append(text, m->parts[i].text, m->parts[i].text_len);
-    }
-    return true;
-}
-
-/* Writes the messages to `out` with one system message in front that holds the text of all; returns
- * their number. */
-static err_code hoist_system(chat_input *in, chat_message *out, size_t *n_out, err_detail *d)
-{
-    bytes text = bytes_empty(LIMIT_BODY_BYTES);
-    err_code err = ERR_OK;
-    size_t n_system = 0, n = 0;
-    chat_message system = {.role = CHAT_SYSTEM};
-    for (size_t i = 0; i < in->n_messages; i++) {
-        const chat_message *m = &in->messages[i];
-        if (m->role != CHAT_SYSTEM) {
-            continue;
-        }
-        system = n_system++ == 0 ? *m : system;
-        if (!append_text(&text, m)) {
-            err = err_set_param(d, ERR_INVALID, "messages", "invalid_value",
-                                "a system message may hold text only");
-            goto out;
-        }
-    }
-    if (n_system > 0) {
-        err = n_system > 1 ? set_text(in, &system, &text, d) : ERR_OK;
-        out[n++] = system;
-    }
-    for (size_t i = 0; i < in->n_messages; i++) {
-        if (in->messages[i].role != CHAT_SYSTEM) {
-            out[n++] = in->messages[i];
-        }
-    }
-    *n_out = n;
-out:
-    bytes_deinit(&text);
-    return err;
-}
-
-static bool can_merge(const chat_message *a, const chat_message *b)
-{
-    return a->role == b->role && a->role != CHAT_TOOL && a->is_string && b->is_string && a->n_parts == 1 &&
-           b->n_parts == 1 && a->n_tool_calls == 0 && b->n_tool_calls == 0 && !b->reasoning;
-}
-
-/* Puts the system messages in front as one, and joins messages of one role that follow each other. */
-static err_code normalize(chat_input *in, err_detail *d)
-{
-    chat_message *out = arena_calloc(in->arena, in->n_messages + 1, sizeof *out);
-    size_t n = 0;
-    if (!out) {
-        return err_set(d, ERR_NOMEM, "no memory for this request");
-    }
-    err_code err = hoist_system(in, out, &n, d);
-    size_t kept = 0;
-    for (size_t i = 0; i < n && err == ERR_OK;) {
-        size_t end = i + 1;
-        while (end < n && can_merge(&out[i], &out[end])) {
-            end++;
-        }
-        chat_message m = out[i];
-        if (end > i + 1) {
-            bytes text = bytes_empty(LIMIT_BODY_BYTES);
-            for (size_t k = i; k < end; k++) {
-                append_text(&text, &out[k]);
-            }
-            err = set_text(in, &m, &text, d);
-            bytes_deinit(&text);
-        }
-        out[kept++] = m;
-        i = end;
-    }
-    in->messages = out;
-    in->n_messages = kept;
-    return err;
 }
 
 /* What can be continued: an assistant's words. */
@@ -281,7 +171,7 @@ void conversation_close(conversation *c, const json *root)
     chat_input *in = c->r->in;
     if (e->code == ERR_OK) {
         sort_results(c);
-        e->code = normalize(in, e->detail);
+        e->code = chat_normalize(in, e->detail);
     }
     request_bool(e, &in->continues, root, "continue_final_message");
     if (in->continues && !can_continue(conversation_last(c))) {

@@ -27,7 +27,7 @@ typedef struct conversation {
     size_t cap;          /* messages that there is room for */
     chat_message spare;  /* what is filled behind an error */
     matched_call *calls; /* of the assistant so far, in the chat's arena */
-    size_t n_calls, cap_calls;
+    size_t n_calls;
     size_t first_open; /* calls before it are answered */
     size_t *order;     /* [cap] of a message that is a result: its call */
 } conversation;
