@@ -1,6 +1,5 @@
 #include "base/arena.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@ enum { FIRST_CAP = 64 };
 
 void bytes_init(bytes *b, size_t max)
 {
-    *b = (bytes){.max = max < SIZE_MAX ? max : SIZE_MAX - 1};
+    *b = bytes_empty(max);
 }
 
 void bytes_deinit(bytes *b)

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -27,6 +28,12 @@ typedef struct bytes {
 
 /* Empty buffer that may grow to max bytes. Takes no memory yet. */
 void bytes_init(bytes *b, size_t max);
+
+/* The same as a value: bytes text = bytes_empty(LIMIT); */
+static inline bytes bytes_empty(size_t max)
+{
+    return (bytes){.max = max < SIZE_MAX ? max : SIZE_MAX - 1};
+}
 
 /* Frees the memory; b is then as after bytes_init. */
 void bytes_deinit(bytes *b);

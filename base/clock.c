@@ -1,7 +1,5 @@
 #include "base/clock.h"
 
-#include <time.h>
-
 int64_t clock_ns(void)
 {
     struct timespec t;
@@ -12,6 +10,24 @@ int64_t clock_ns(void)
 double clock_ms(void)
 {
     return (double)clock_ns() / 1e6;
+}
+
+bool clock_init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr) != 0) {
+        return false;
+    }
+    const bool ok =
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 && pthread_cond_init(condition, &attr) == 0;
+    pthread_condattr_destroy(&attr);
+    return ok;
+}
+
+struct timespec clock_deadline(int64_t ms)
+{
+    const int64_t wait = ms > 0 ? ms : 0, at = clock_ns() + wait % 1000 * 1000000;
+    return (struct timespec){.tv_sec = at / 1000000000 + wait / 1000, .tv_nsec = at % 1000000000};
 }
 
 int64_t clock_unix_s(void)

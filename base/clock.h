@@ -2,13 +2,21 @@
 #ifndef PARLEY_BASE_CLOCK_H
 #define PARLEY_BASE_CLOCK_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Nanoseconds of a clock that never jumps; only differences mean something. */
 int64_t clock_ns(void);
 
 /* The same in milliseconds with fractions. */
 double clock_ms(void);
+
+/* A condition variable whose timeouts are of that clock; false if the system refuses. */
+bool clock_init_condition(pthread_cond_t *condition);
+/* When ms milliseconds from now have passed, for such a timeout; at once if ms < 0. */
+struct timespec clock_deadline(int64_t ms);
 
 /* Seconds since 1970, for `created` fields. */
 int64_t clock_unix_s(void);

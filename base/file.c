@@ -34,6 +34,37 @@ static err_code open_regular(int *fd, size_t *size, const char *path, err_detail
     return ERR_OK;
 }
 
+void file_close(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+bool file_write_all(int fd, const void *data, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t written = write(fd, (const char *)data + done, n - done);
+        if (written == 0 || (written < 0 && errno != EINTR)) {
+            return false;
+        }
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+bool file_read_all(int fd, void *data, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t got = read(fd, (char *)data + done, n - done);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
 void file_map_ask_for_huge_pages(void *data, size_t n_bytes)
 {
     enum { WORTH_IT = 4 << 20 };

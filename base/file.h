@@ -23,6 +23,13 @@ typedef struct file_map {
 MUST_CHECK err_code file_map_open(file_map *m, const char *path, err_detail *detail);
 void file_map_close(file_map *m);
 
+/* Closes a descriptor; -1 is allowed. */
+void file_close(int fd);
+/* Writes data[0..n), or reads n bytes, where the descriptor stands; false on failure, and if the file
+ * ends before. */
+MUST_CHECK bool file_write_all(int fd, const void *data, size_t n);
+MUST_CHECK bool file_read_all(int fd, void *data, size_t n);
+
 /* Asks the system to load a mapped file into huge pages, which are read faster. Only some file
  * systems can (ext4 of Linux 6.18 was seen to); elsewhere nothing changes. file_map_open does so by
  * itself. */

@@ -363,10 +363,7 @@ static int compare_members(const void *a, const void *b)
 /* The last of equal names counts. */
 static bool index_object(cJSON *v)
 {
-    size_t n = 0;
-    for (const cJSON *item = v->child; item; item = item->next) {
-        n++;
-    }
+    size_t n = json_len(v);
     if (n < INDEXED_MEMBERS) {
         return true;
     }

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -24,19 +23,11 @@ typedef struct waiter {
 ledger *ledger_create(size_t limit)
 {
     ledger *l = calloc(1, sizeof *l);
-    pthread_condattr_t attr;
-    if (!l || pthread_condattr_init(&attr) != 0) {
+    if (!l || !clock_init_condition(&l->given)) {
         free(l);
         return NULL;
     }
     l->status.limit = limit;
-    bool ok =
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 && pthread_cond_init(&l->given, &attr) == 0;
-    pthread_condattr_destroy(&attr);
-    if (!ok) {
-        free(l);
-        return NULL;
-    }
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
@@ -109,16 +100,6 @@ static void leave(ledger *l, const waiter *w)
     pthread_cond_broadcast(&l->given); /* the next in line may fit */
 }
 
-static void wait_a_little(ledger *l)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    (void)pthread_cond_timedwait(&l->given, &l->lock, &until);
-}
-
 /* {lock} Stands in line until the bytes are free. */
 static err_code stand_in_line(ledger *l, size_t bytes, const ledger_patience *patience)
 {
@@ -131,7 +112,8 @@ static err_code stand_in_line(ledger *l, size_t bytes, const ledger_patience *pa
     *end = &w;
     l->status.n_waited++;
     while (err == ERR_OK && (l->first != &w || !fits(l, bytes))) {
-        wait_a_little(l);
+        const struct timespec until = clock_deadline(LOOK_MS);
+        (void)pthread_cond_timedwait(&l->given, &l->lock, &until);
         pthread_mutex_unlock(&l->lock); /* what is asked may take locks of its own */
         if (patience && patience->cancelled && patience->cancelled(patience->ctx)) {
             err = ERR_CANCELLED;

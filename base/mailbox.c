@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 struct mailbox {
     pthread_mutex_t lock;
@@ -15,41 +16,19 @@ struct mailbox {
     bool closed;  /* {lock} */
 };
 
-/* A condition variable whose timeouts do not follow changes of the wall clock. */
-static bool init_condition(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr) != 0) {
-        return false;
-    }
-    bool ok = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 && pthread_cond_init(cond, &attr) == 0;
-    pthread_condattr_destroy(&attr);
-    return ok;
-}
-
 mailbox *mailbox_create(size_t cap)
 {
     mailbox *mb = calloc(1, sizeof *mb);
-    if (!mb) {
-        return NULL;
+    if (mb) {
+        mb->cap = cap > 0 ? cap : 1;
+        mb->items = calloc(mb->cap, sizeof *mb->items);
     }
-    mb->cap = cap > 0 ? cap : 1;
-    mb->items = calloc(mb->cap, sizeof *mb->items);
-    if (!mb->items) {
+    if (!mb || !mb->items || !clock_init_condition(&mb->arrived)) {
+        free(mb ? mb->items : NULL);
         free(mb);
         return NULL;
     }
-    if (pthread_mutex_init(&mb->lock, NULL) != 0) {
-        free(mb->items);
-        free(mb);
-        return NULL;
-    }
-    if (!init_condition(&mb->arrived)) {
-        pthread_mutex_destroy(&mb->lock);
-        free(mb->items);
-        free(mb);
-        return NULL;
-    }
+    pthread_mutex_init(&mb->lock, NULL);
     return mb;
 }
 
@@ -92,22 +71,6 @@ bool mailbox_push(mailbox *mb, void *message)
     return accepted;
 }
 
-/* Now plus timeout_ms on the monotonic clock. */
-static struct timespec deadline_after(int64_t timeout_ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    if (timeout_ms > 0) {
-        t.tv_sec += (time_t)(timeout_ms / 1000);
-        t.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-        if (t.tv_nsec >= 1000000000) {
-            t.tv_sec++;
-            t.tv_nsec -= 1000000000;
-        }
-    }
-    return t;
-}
-
 /* Takes the oldest message, waiting for one until the deadline; NULL: without end. */
 static bool take(mailbox *mb, void **message, const struct timespec *deadline)
 {
@@ -140,7 +103,7 @@ bool mailbox_try_pop(mailbox *mb, void **message)
 
 bool mailbox_pop_wait(mailbox *mb, void **message, int64_t timeout_ms)
 {
-    const struct timespec deadline = deadline_after(timeout_ms);
+    const struct timespec deadline = clock_deadline(timeout_ms);
     return take(mb, message, &deadline);
 }
 

@@ -6,28 +6,17 @@
 
 static const char *type_of_status(int status)
 {
-    switch (status) {
-    case 401:
-        return "authentication_error";
-    case 403:
-        return "permission_error";
-    case 404:
-        return "not_found_error";
-    case 413:
-        return "request_too_large";
-    case 504:
-        return "timeout_error";
-    case 429:
-        return "rate_limit_error";
-    case 500:
-        return "server_error";
-    case 501:
-        return "not_supported_error";
-    case 503:
-        return "unavailable_error";
-    default:
-        return "invalid_request_error";
+    static const struct {
+        int status;
+        const char *type;
+    } ROWS[] = {{401, "authentication_error"}, {403, "permission_error"},  {404, "not_found_error"},
+                {413, "request_too_large"},    {429, "rate_limit_error"},  {500, "server_error"},
+                {501, "not_supported_error"},  {503, "unavailable_error"}, {504, "timeout_error"}};
+    size_t i = 0;
+    while (i < ARRAY_LEN(ROWS) && ROWS[i].status != status) {
+        i++;
     }
+    return i < ARRAY_LEN(ROWS) ? ROWS[i].type : "invalid_request_error";
 }
 
 void api_error_set(api_error *e, int status, const char *code, const char *param, const char *format, ...)
@@ -46,10 +35,27 @@ void api_error_set(api_error *e, int status, const char *code, const char *param
     }
 }
 
-/* Limits of the whole request, not of one of its fields. */
-static bool is_too_large(const char *name)
+/* The status of a fault of what was sent; 400 unless its name says more. */
+static int status_of_fault(err_code code, const char *name)
 {
-    return strcmp(name, "body_too_large") == 0 || strcmp(name, "memory_limit") == 0;
+    static const struct {
+        const char *name;
+        err_code code;
+        int status;
+    } ROWS[] = {
+        {"body_too_large", ERR_LIMIT, 413},    {"memory_limit", ERR_LIMIT, 413},
+        {"upload_too_large", ERR_LIMIT, 413},  {"upload_quota_exceeded", ERR_LIMIT, 413},
+        {"too_many_files", ERR_LIMIT, 413},    {"too_many_parts", ERR_LIMIT, 413},
+        {"too_many_uploads", ERR_LIMIT, 429},  {"too_many_chats", ERR_LIMIT, 413},
+        {"chat_too_large", ERR_LIMIT, 413},    {"history_full", ERR_LIMIT, 507},
+        {"history_damaged", ERR_CORRUPT, 500}, {"revision_conflict", ERR_INVALID, 409},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        if (ROWS[i].code == code && strcmp(ROWS[i].name, name) == 0) {
+            return ROWS[i].status;
+        }
+    }
+    return 400;
 }
 
 void api_error_from(api_error *e, err_code code, const err_detail *d)
@@ -62,7 +68,7 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
     case ERR_CORRUPT:
     case ERR_LIMIT:
     case ERR_UNSUPPORTED:
-        api_error_set(e, is_too_large(name) ? 413 : 400, name, param, "%s", text);
+        api_error_set(e, status_of_fault(code, name), name, param, "%s", text);
         return;
     case ERR_NOT_FOUND:
         api_error_set(e, 404, name, param, "%s", text);

@@ -7,7 +7,6 @@
 #ifndef PARLEY_SERVER_API_ERROR_H
 #define PARLEY_SERVER_API_ERROR_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"

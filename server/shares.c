@@ -1,7 +1,8 @@
 #include "server/shares.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/memory.h"
 
 struct shares_note {
     uint64_t owner, name; /* a hash: a wrong one costs no more than a wrong reason */
@@ -33,16 +34,10 @@ static share *find(const shares *s, uint64_t owner)
 bool shares_add(shares *s, uint64_t owner, size_t n_bytes)
 {
     share *of = find(s, owner);
-    if (!of && s->n_items == s->cap_items) {
-        const size_t cap = s->cap_items ? s->cap_items * 2 : 8;
-        share *items = realloc(s->items, cap * sizeof *items);
-        if (!items) {
+    if (!of) {
+        if (!memory_grow(&s->items, &s->cap_items, s->n_items + 1, 8, sizeof *s->items)) {
             return false;
         }
-        s->items = items;
-        s->cap_items = cap;
-    }
-    if (!of) {
         of = &s->items[s->n_items++];
         *of = (share){.owner = owner};
     }

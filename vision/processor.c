@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/limits.h"
 #include "base/size.h"
 #include "vision/image/resize.h"
 
@@ -70,9 +69,7 @@ static err_code read_pixels(int64_t *min, int64_t *max, const json *section, con
     err_code err = ERR_OK;
     for (int i = 0; i < 2 && !err; i++) {
         err = read_count(min, places[i], where, MIN_NAMES[i], limit, detail);
-        if (!err) {
-            err = read_count(max, places[i], where, MAX_NAMES[i], limit, detail);
-        }
+        err = err ? err : read_count(max, places[i], where, MAX_NAMES[i], limit, detail);
     }
     if (!err && *min > *max) {
         err = err_set(detail, ERR_INVALID, "%s: the smallest pixel count is above the largest", where);
@@ -84,18 +81,10 @@ static err_code read_pixels(int64_t *min, int64_t *max, const json *section, con
 static err_code read_common(processor_config *pc, const json *section, const char *where, err_detail *detail)
 {
     err_code err = read_side(&pc->patch_size, section, where, "patch_size", 256, detail);
-    if (!err) {
-        err = read_side(&pc->temporal_patch_size, section, where, "temporal_patch_size", 16, detail);
-    }
-    if (!err) {
-        err = read_side(&pc->merge_size, section, where, "merge_size", 16, detail);
-    }
-    if (!err) {
-        err = read_triple(pc->mean, section, where, "image_mean", -1e3f, detail);
-    }
-    if (!err) {
-        err = read_triple(pc->std, section, where, "image_std", 1e-6f, detail);
-    }
+    err = err ? err : read_side(&pc->temporal_patch_size, section, where, "temporal_patch_size", 16, detail);
+    err = err ? err : read_side(&pc->merge_size, section, where, "merge_size", 16, detail);
+    err = err ? err : read_triple(pc->mean, section, where, "image_mean", -1e3f, detail);
+    err = err ? err : read_triple(pc->std, section, where, "image_std", 1e-6f, detail);
     return err;
 }
 
@@ -119,12 +108,8 @@ static err_code read_video_section(processor_config *pc, const json *section, co
             err = bad_field(detail, where, "fps");
         }
     }
-    if (!err) {
-        err = read_side(&pc->video_min_frames, section, where, "min_frames", 1 << 20, detail);
-    }
-    if (!err) {
-        err = read_side(&pc->video_max_frames, section, where, "max_frames", 1 << 20, detail);
-    }
+    err = err ? err : read_side(&pc->video_min_frames, section, where, "min_frames", 1 << 20, detail);
+    err = err ? err : read_side(&pc->video_max_frames, section, where, "max_frames", 1 << 20, detail);
     return err;
 }
 
@@ -410,12 +395,8 @@ err_code processor_image_fill(patches *p, const processor_config *pc, const imag
 err_code processor_image(patches *out, const processor_config *pc, const image *img, err_detail *detail)
 {
     err_code err = processor_image_plan(out, pc, img->height, img->width, detail);
-    if (!err) {
-        err = patches_alloc(out, detail);
-    }
-    if (!err) {
-        err = processor_image_fill(out, pc, img, detail);
-    }
+    err = err ? err : patches_alloc(out, detail);
+    err = err ? err : processor_image_fill(out, pc, img, detail);
     if (err) {
         patches_deinit(out);
     }
@@ -428,9 +409,7 @@ err_code processor_video_plan(patches *out, const processor_config *pc, int32_t 
     int32_t out_height = 0, out_width = 0, tp = pc->temporal_patch_size;
     *out = (patches){0};
     err_code err = processor_video_size(pc, n, height, width, &out_height, &out_width, detail);
-    if (!err) {
-        err = plan_grid(out, pc, n / tp + (n % tp != 0), out_height, out_width, tp, detail);
-    }
+    err = err ? err : plan_grid(out, pc, n / tp + (n % tp != 0), out_height, out_width, tp, detail);
     if (!err && !(out->timestamps = malloc((size_t)out->t * sizeof *out->timestamps))) {
         err = err_set(detail, ERR_NOMEM, "not enough memory for the times of the video");
     }
@@ -449,9 +428,7 @@ err_code processor_video_begin(patches *out, const processor_config *pc, int32_t
                                int32_t width, const double *times, err_detail *detail)
 {
     err_code err = processor_video_plan(out, pc, n, height, width, times, detail);
-    if (!err) {
-        err = patches_alloc(out, detail);
-    }
+    err = err ? err : patches_alloc(out, detail);
     if (err) {
         patches_deinit(out);
     }

@@ -16,7 +16,6 @@
 #ifndef PARLEY_VISION_PROCESSOR_H
 #define PARLEY_VISION_PROCESSOR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -9,15 +9,12 @@
 #include "vision/vit.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/limits.h"
 #include "base/size.h"
 
 enum { CHUNK_TOKENS = 256, LAYER_NAME_CHARS = 64, TENSOR_NAME_CHARS = 128 };
@@ -137,9 +134,7 @@ static err_code read_config(vit_config *vc, json_source docs, err_detail *detail
         err = err_set(detail, ERR_UNSUPPORTED,
                       "config.json: vision_config.hidden_act must be gelu_pytorch_tanh");
     }
-    if (!err) {
-        err = read_deepstack(vc, json_get(section, "deepstack_visual_indexes"), detail);
-    }
+    err = err ? err : read_deepstack(vc, json_get(section, "deepstack_visual_indexes"), detail);
     vc->rope_theta = json_num(json_get(json_get(section, "rope_parameters"), "rope_theta"), 10000.0);
     if (!err && !(vc->rope_theta > 1)) {
         err = err_set(detail, ERR_INVALID,
@@ -323,9 +318,7 @@ err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, com
     }
     v->c = c;
     err_code err = read_config(&v->config, docs, detail);
-    if (!err) {
-        err = check_config(&v->config, &v->side, detail);
-    }
+    err = err ? err : check_config(&v->config, &v->side, detail);
     if (!err) {
         v->memory = arena_create(SIZE_MAX / 2);
         v->blocks = v->memory ? arena_calloc(v->memory, (size_t)v->config.depth, sizeof *v->blocks) : NULL;

@@ -102,9 +102,7 @@ err_code checkpoint_open(checkpoint **out, const char *path, const char *mmproj,
     } else {
         err = form->open(&ck->self, &ck->contents, ck->path, mmproj, detail);
     }
-    if (!err) {
-        err = sort_tensors(ck, detail);
-    }
+    err = err ? err : sort_tensors(ck, detail);
     if (err) {
         checkpoint_close(ck);
         return err;

@@ -8,7 +8,6 @@
 
 #include "base/compiler.h"
 #include "base/file.h"
-#include "base/limits.h"
 #include "compute/formats/quant.h"
 #include "model/checkpoint/checkpoint_form.h"
 #include "model/checkpoint/fp8.h"

@@ -359,9 +359,8 @@ static err_code read_document(void *self, const char *name, json_doc **out, err_
     const gguf_form *g = self;
     const gguf_config_source from = source_of(g);
     err_code err = ERR_OK;
-    bytes text;
     *out = NULL;
-    bytes_init(&text, DOCUMENT_BYTES);
+    bytes text = bytes_empty(DOCUMENT_BYTES);
     if (strcmp(name, "config.json") == 0) {
         err = gguf_config_json(&text, &from, detail);
     } else if (strcmp(name, "generation_config.json") == 0) {
@@ -379,13 +378,10 @@ static err_code read_document(void *self, const char *name, json_doc **out, err_
 static err_code open_tokenizer(void *self, tokenizer **out, err_detail *detail)
 {
     const gguf_form *g = self;
-    bytes text;
     *out = NULL;
-    bytes_init(&text, LIMIT_TOKENIZER_BYTES);
+    bytes text = bytes_empty(LIMIT_TOKENIZER_BYTES);
     err_code err = gguf_tokenizer_json(&text, gguf_set_head(g->set), g->path, detail);
-    if (!err) {
-        err = tokenizer_open_json(out, bytes_str(&text), text.len, g->path, detail);
-    }
+    err = err ? err : tokenizer_open_json(out, bytes_str(&text), text.len, g->path, detail);
     bytes_deinit(&text);
     return err;
 }

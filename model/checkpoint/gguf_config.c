@@ -1,7 +1,6 @@
 #include "model/checkpoint/gguf_config.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "model/checkpoint/gguf_tokenizer.h"
 
@@ -158,9 +157,7 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     const tensor_table *tensors = gguf_set_tensors(from->set);
     const named_tensor *table = tensor_table_find(tensors, "token_embd.weight");
     err_code err = write_counts(j, counts, ARRAY_LEN(counts));
-    if (!err) {
-        err = gguf_config_layers(from, &n_layers, &n_draft, j->detail);
-    }
+    err = err ? err : gguf_config_layers(from, &n_layers, &n_draft, j->detail);
     if (!err && !(find_count(j, "attention.head_count", &heads) && heads > 0)) {
         err = missing(j, "attention.head_count");
     }
@@ -340,9 +337,7 @@ err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail
     if (!err && a->experts) {
         err = write_experts(&j);
     }
-    if (!err) {
-        err = write_rope(&j, a);
-    }
+    err = err ? err : write_rope(&j, a);
     if (err) {
         return err;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/byte_order.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/size.h"
@@ -73,15 +74,6 @@ typedef struct reading {
     err_detail *detail;
 } reading;
 
-static uint64_t little(const uint8_t *p, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = n; i-- > 0;) {
-        v = v << 8 | p[i];
-    }
-    return v;
-}
-
 static err_code no_memory(const reading *r)
 {
     return err_set(r->detail, ERR_NOMEM, "%s: no memory for the lists of the header", r->path);
@@ -108,7 +100,7 @@ static bool take(reading *r, size_t n, uint64_t *out)
     if (r->n - r->at < n) {
         return false;
     }
-    *out = little(r->data + r->at, n);
+    *out = little_endian(r->data + r->at, n);
     r->at += n;
     return true;
 }
@@ -324,12 +316,8 @@ static err_code take_tensors(entry *entries, reading *r, uint64_t n)
         named_tensor *t = &entries[i].tensor;
         err = take_name(r, &t->name, LIMIT_GGUF_NAME, "tensor name", i);
         t->stored = t->name;
-        if (!err) {
-            err = take_shape(r, t->name, &t->view);
-        }
-        if (!err) {
-            err = take_type(r, &entries[i]);
-        }
+        err = err ? err : take_shape(r, t->name, &t->view);
+        err = err ? err : take_type(r, &entries[i]);
     }
     return err;
 }
@@ -455,19 +443,13 @@ static err_code read_header(gguf_file *f, reading *r)
                        r->path, (unsigned long long)n_values);
     }
     err = take_values(f, r, n_values);
-    if (!err) {
-        err = read_alignment(f, r, &alignment);
-    }
-    if (!err) {
-        err = read_split(f, r);
-    }
+    err = err ? err : read_alignment(f, r, &alignment);
+    err = err ? err : read_split(f, r);
     if (!err) {
         entries = calloc((size_t)n_tensors + 1, sizeof *entries);
         err = entries ? take_tensors(entries, r, n_tensors) : no_memory(r);
     }
-    if (!err) {
-        err = place_tensors(f, entries, (size_t)n_tensors, r, alignment);
-    }
+    err = err ? err : place_tensors(f, entries, (size_t)n_tensors, r, alignment);
     free(entries);
     return err;
 }
@@ -481,9 +463,7 @@ err_code gguf_file_open(gguf_file **out, const char *path, err_detail *detail)
     }
     err_code err = f && f->names ? file_map_open(&f->map, path, detail)
                                  : err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
-    if (!err) {
-        err = read_header(f, &(reading){f->names, f->map.data, f->map.bytes, 0, path, detail});
-    }
+    err = err ? err : read_header(f, &(reading){f->names, f->map.data, f->map.bytes, 0, path, detail});
     if (err) {
         gguf_file_close(f);
         return err;
@@ -528,7 +508,7 @@ bool gguf_int_at(const gguf_value *v, uint64_t i, int64_t *out)
         return false;
     }
     const size_t n = type_bytes(v->type);
-    const uint64_t bits = little(v->data + i * n, n);
+    const uint64_t bits = little_endian(v->data + i * n, n);
     switch (v->type) {
     case GGUF_U8:
     case GGUF_U16:
@@ -619,7 +599,7 @@ bool gguf_is_text(const gguf_value *v, const char *expected)
 
 void gguf_next_text(const uint8_t **cursor, const char **text, size_t *n)
 {
-    *n = (size_t)little(*cursor, 8);
+    *n = (size_t)little_endian(*cursor, 8);
     *text = (const char *)*cursor + 8;
     *cursor += 8 + *n;
 }

@@ -120,9 +120,7 @@ err_code gguf_set_open(gguf_set **out, const char *path, err_detail *detail)
     for (size_t i = 0; !err && n_parts > 1 && i < n_parts; i++) {
         err = open_part(set, path, i, detail);
     }
-    if (!err) {
-        err = join_parts(set, path, detail);
-    }
+    err = err ? err : join_parts(set, path, detail);
     if (err) {
         gguf_set_close(set);
         return err;

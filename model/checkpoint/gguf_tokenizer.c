@@ -178,13 +178,9 @@ err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, e
     err = append_tokens(&j, tokens, kinds, true);
     bytes_printf(out, "],\"model\":{\"type\":\"BPE\",\"ignore_merges\":%s,\"vocab\":{",
                  how->whole_tokens ? "true" : "false");
-    if (!err) {
-        err = append_tokens(&j, tokens, kinds, false);
-    }
+    err = err ? err : append_tokens(&j, tokens, kinds, false);
     bytes_append_str(out, "},\"merges\":[");
-    if (!err) {
-        err = append_merges(&j, merges);
-    }
+    err = err ? err : append_merges(&j, merges);
     bytes_append_str(out, "]}}");
     if (!err && out->failed) {
         err = err_set(detail, ERR_LIMIT, "%s: the tokenizer is too large", path);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "compute/formats/ggml_blocks.h"
 #include "compute/formats/half.h"
 
@@ -94,9 +93,7 @@ err_code mlx_open(mlx **out, const tensor_table *all, const json_source *documen
     m->all = all;
     m->memory = memory;
     err_code err = documents->read(documents->ctx, "config.json", &m->config, detail);
-    if (!err) {
-        err = documents->read(documents->ctx, "mtp/config.json", &m->mtp_config, detail);
-    }
+    err = err ? err : documents->read(documents->ctx, "mtp/config.json", &m->mtp_config, detail);
     if (err) {
         mlx_close(m);
         return err;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/byte_order.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -181,15 +182,12 @@ static err_code check_layout(tensor_table *all, const uint8_t *data, size_t n_da
 /* Reads header and entries of the mapped file. */
 static err_code read_header(tensor_file *f, const reading *r)
 {
-    uint64_t header = 0;
     json_doc *doc = NULL;
     if (f->map.bytes < PREFIX_BYTES) {
         return err_set(r->detail, ERR_CORRUPT, "%s: %zu bytes are too few for a safetensors file", r->path,
                        f->map.bytes);
     }
-    for (int i = PREFIX_BYTES - 1; i >= 0; i--) {
-        header = header << 8 | f->map.data[i];
-    }
+    const uint64_t header = little_endian(f->map.data, PREFIX_BYTES);
     if (header > LIMIT_SAFETENSORS_HEADER_BYTES || header > f->map.bytes - PREFIX_BYTES) {
         return err_set(r->detail, ERR_CORRUPT,
                        "%s: the header should be %llu bytes long, but the file holds %zu", r->path,
@@ -235,9 +233,7 @@ err_code tensor_file_open(tensor_file **out, const char *path, err_detail *detai
         f->names = arena_create(SIZE_MAX / 2);
     }
     err_code err = f && f->names ? file_map_open(&f->map, path, detail) : no_memory(detail, path);
-    if (!err) {
-        err = read_header(f, &(reading){path, detail});
-    }
+    err = err ? err : read_header(f, &(reading){path, detail});
     if (err) {
         tensor_file_close(f);
         return err;
@@ -345,9 +341,7 @@ static err_code open_index(tensor_set *set, const char *dir, const char *index_p
                           NAME_IN_MESSAGE, json_key(v));
         }
     }
-    if (!err) {
-        err = open_shards(set, names, n_map, dir, &n_names, detail);
-    }
+    err = err ? err : open_shards(set, names, n_map, dir, &n_names, detail);
     for (const json *v = json_child(map); !err && v; v = json_next(v)) {
         const char *shard = json_str(v, "");
         const char **at = bsearch(&shard, names, n_names, sizeof *names, compare_text);
@@ -403,12 +397,8 @@ static err_code open_side_file(tensor_set *set, const char *dir, err_detail *det
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
         if (file_join(path, sizeof path, dir, sides[i]) && file_exists(path)) {
             err_code err = add_file(set, path, detail);
-            if (!err) {
-                err = name_draft_head(set->files[set->n_files - 1], path, detail);
-            }
-            if (!err) {
-                err = add_last(set, detail);
-            }
+            err = err ? err : name_draft_head(set->files[set->n_files - 1], path, detail);
+            err = err ? err : add_last(set, detail);
             return err ? err : sort_tensors(set, dir, detail);
         }
     }
@@ -432,21 +422,15 @@ err_code tensor_set_open(tensor_set **out, const char *dir, err_detail *detail)
         err = open_index(set, dir, index_path, detail);
     } else if (file_exists(path)) {
         err = add_file(set, path, detail);
-        if (!err) {
-            err = add_last(set, detail);
-        }
+        err = err ? err : add_last(set, detail);
     } else {
         err = err_set(detail, ERR_NOT_FOUND,
                       "%s holds neither model.safetensors nor model.safetensors.index.json: the weights are "
                       "missing, or of weights in several files the index",
                       dir);
     }
-    if (!err) {
-        err = sort_tensors(set, dir, detail);
-    }
-    if (!err) {
-        err = open_side_file(set, dir, detail);
-    }
+    err = err ? err : sort_tensors(set, dir, detail);
+    err = err ? err : open_side_file(set, dir, detail);
     if (err) {
         tensor_set_close(set);
         return err;

@@ -3,19 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 bool tensor_table_add(tensor_table *t, const named_tensor *item)
 {
-    if (t->n == t->cap) {
-        const size_t cap = t->cap ? 2 * t->cap : 256;
-        named_tensor *more = realloc(t->items, cap * sizeof *more);
-        if (!more) {
-            return false;
-        }
-        t->items = more;
-        t->cap = cap;
+    const bool ok = memory_grow(&t->items, &t->cap, t->n + 1, 256, sizeof *t->items);
+    if (ok) {
+        t->items[t->n++] = *item;
     }
-    t->items[t->n++] = *item;
-    return true;
+    return ok;
 }
 
 static int compare_names(const void *a, const void *b)

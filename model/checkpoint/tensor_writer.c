@@ -116,10 +116,9 @@ err_code tensor_write(const char *path, const writer_entry *entries, size_t n, c
                       const load_progress *progress, err_detail *detail)
 {
     char part[4096];
-    bytes header;
     int fd = -1;
     err_code err = ERR_OK;
-    bytes_init(&header, LIMIT_SAFETENSORS_HEADER_BYTES);
+    bytes header = bytes_empty(LIMIT_SAFETENSORS_HEADER_BYTES);
     const size_t n_data = append_header(&header, entries, n);
     if (header.failed) {
         err = err_set(detail, ERR_NOMEM, "%s: no memory for the list of tensors", path);
@@ -143,9 +142,7 @@ err_code tensor_write(const char *path, const writer_entry *entries, size_t n, c
         (void)unlink(part);
     }
 out:
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(fd);
     bytes_deinit(&header);
     return err;
 }

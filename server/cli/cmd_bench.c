@@ -6,11 +6,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "base/mailbox.h"
-#include "server/cli/bench_report.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 
@@ -25,6 +23,118 @@ typedef struct bench {
     engine_limits limits; /* raised between the measurements */
 } bench;
 
+/* ---- the report ---- */
+
+enum { BENCH_ROWS_MAX = 32 };
+
+/* Zero: does not apply. */
+typedef struct bench_row {
+    const char *what;
+    int32_t context;   /* tokens of context */
+    int32_t sequences; /* at once */
+    int32_t tokens;    /* of each; of an image: patches */
+    double per_second; /* tokens (patches) of all together */
+    double ms;         /* a decode step; else the whole */
+    double gbs;        /* bytes that a step must read, over its time */
+    double gflops;     /* multiply-adds needed, over the time */
+    double ratio;      /* to the same without drafts; to one answer alone */
+} bench_row;
+
+typedef struct bench_report {
+    const char *model, *compute;
+    double n_params;
+    engine_limits limits;
+    bench_row rows[BENCH_ROWS_MAX];
+    size_t n_rows;
+    /* medians of the first rows again, under their established names */
+    int32_t prompt_n, predicted_n;
+    double prompt, predict, drafted, draft_ratio;
+    int64_t draft_n, draft_accepted_n, runs;
+} bench_report;
+
+typedef enum bench_format { BENCH_TABLE, BENCH_CSV, BENCH_JSON } bench_format;
+
+/* A column of the table: a value and its share of a limit, or nothing. */
+static void print_fraction(double value, const char *unit, double limit)
+{
+    if (value <= 0.0) {
+        printf(" %22s", "");
+    } else if (limit > 0.0) {
+        printf(" %8.1f %-7s %3.0f %%", value, unit, 100.0 * value / limit);
+    } else {
+        printf(" %8.1f %-7s      ", value, unit);
+    }
+}
+
+static void print_table(const bench_report *r)
+{
+    printf("%s, %.1f M parameters, %s\n", r->model, r->n_params / 1e6, r->compute);
+    printf("limits of this run: %.1f GB/s read, %.0f GFLOP/s in float32", r->limits.bandwidth_gbs,
+           r->limits.f32_gflops);
+    r->limits.q8_gops > 0.0 ? printf(", %.0f GOP/s in 8 bits\n", r->limits.q8_gops) : printf("\n");
+    printf("%-12s %8s %8s %8s %10s %10s   (shares: of the memory bandwidth, of the float32 limit)\n", "what",
+           "behind", "at once", "tokens", "a second", "ms");
+    for (size_t i = 0; i < r->n_rows; i++) {
+        const bench_row *row = &r->rows[i];
+        printf("%-12s %8d %8d %8d %10.1f %10.2f", row->what, row->context, row->sequences, row->tokens,
+               row->per_second, row->ms);
+        print_fraction(row->gbs, "GB/s", r->limits.bandwidth_gbs);
+        print_fraction(row->gflops, "GFLOP/s", r->limits.f32_gflops);
+        row->ratio > 0.0 ? printf("  %.2fx\n", row->ratio) : printf("\n");
+    }
+    if (r->draft_n > 0) {
+        printf("%lld of %lld drafts were right\n", (long long)r->draft_accepted_n, (long long)r->draft_n);
+    }
+}
+
+static void print_csv(const bench_report *r)
+{
+    printf("what,context,sequences,tokens,per_second,ms,gbs,gflops,ratio,read_limit_gbs,f32_limit_gflops,q8_"
+           "limit_gops\n");
+    for (size_t i = 0; i < r->n_rows; i++) {
+        const bench_row *row = &r->rows[i];
+        printf("%s,%d,%d,%d,%.2f,%.3f,%.2f,%.1f,%.3f,%.2f,%.1f,%.1f\n", row->what, row->context,
+               row->sequences, row->tokens, row->per_second, row->ms, row->gbs, row->gflops, row->ratio,
+               r->limits.bandwidth_gbs, r->limits.f32_gflops, r->limits.q8_gops);
+    }
+}
+
+static void print_json(const bench_report *r)
+{
+    printf("{\"model\":\"%s\",\"compute\":\"%s\",\"prompt_tokens\":%d,\"predicted_tokens\":%d,"
+           "\"prompt_per_second\":%.2f,\"predicted_per_second\":%.2f,\"drafted_per_second\":%.2f,"
+           "\"draft_ratio\":%.3f,\"draft_n\":%lld,\"draft_accepted_n\":%lld,\"runs\":%lld,",
+           r->model, r->compute, r->prompt_n, r->predicted_n, r->prompt, r->predict, r->drafted,
+           r->draft_ratio, (long long)r->draft_n, (long long)r->draft_accepted_n, (long long)r->runs);
+    printf("\"limits\":{\"bandwidth_gbs\":%.2f,\"f32_gflops\":%.1f,\"q8_gops\":%.1f},\"rows\":[",
+           r->limits.bandwidth_gbs, r->limits.f32_gflops, r->limits.q8_gops);
+    for (size_t i = 0; i < r->n_rows; i++) {
+        const bench_row *row = &r->rows[i];
+        printf("%s{\"what\":\"%s\",\"context\":%d,\"sequences\":%d,\"tokens\":%d,\"per_second\":%.2f,\"ms\":%"
+               ".3f,"
+               "\"gbs\":%.2f,\"gflops\":%.1f,\"ratio\":%.3f}",
+               i ? "," : "", row->what, row->context, row->sequences, row->tokens, row->per_second, row->ms,
+               row->gbs, row->gflops, row->ratio);
+    }
+    printf("]}\n");
+}
+
+static void print_report(const bench_report *r, bench_format format)
+{
+    switch (format) {
+    case BENCH_CSV:
+        print_csv(r);
+        break;
+    case BENCH_JSON:
+        print_json(r);
+        break;
+    default:
+        print_table(r);
+    }
+}
+
+/* ---- measuring ---- */
+
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -35,8 +145,7 @@ static int compare_doubles(const void *a, const void *b)
 static err_code make_prompt(bytes *text, const engine *e, int64_t n, err_detail *detail)
 {
     static const char WORDS[] = "A red circle and a blue square stand beside a green star. ";
-    bytes ids;
-    bytes_init(&ids, (size_t)64 << 20);
+    bytes ids = bytes_empty((size_t)64 << 20);
     err_code err = engine_tokenize(e, &ids, WORDS, sizeof WORDS - 1, false, detail);
     int64_t per_copy = 1;
     for (size_t i = 0; i < ids.len; i++) {
@@ -75,9 +184,8 @@ static err_code run_once(bench *b, const bytes *text, int64_t n_predict, bool no
     engine_clear_cache(b->e); /* or the second run would find its prompt computed */
     gen_request *r = NULL;
     err_code err = raise_limits(b, detail);
-    if (err == ERR_OK) {
-        err = engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail);
-    }
+    err =
+        err == ERR_OK ? engine_prepare_text(b->e, &r, bytes_str(text), text->len, false, 0, &p, detail) : err;
     err = command_submit(b->e, r, ++b->n_requests, err, detail);
     return err == ERR_OK ? command_wait(b->events, t, detail) : err;
 }
@@ -135,8 +243,7 @@ static err_code measure_short(bench *b, bench_report *r, err_detail *detail)
     const bool drafts = info->has_mtp && o->mtp;
     double *values = calloc(n * 4, sizeof *values);
     gen_timings t = {0};
-    bytes text;
-    bytes_init(&text, (size_t)64 << 20);
+    bytes text = bytes_empty((size_t)64 << 20);
     err_code err = values ? make_prompt(&text, b->e, o->bench_prompt, detail)
                           : err_set(detail, ERR_NOMEM, "there is not enough memory to start");
     double *prompt = values, *predict = prompt + n, *drafted = predict + n, *ratio = drafted + n;
@@ -188,8 +295,7 @@ static err_code measure_contexts(bench *b, bench_report *r, err_detail *detail)
     err_code err = ERR_OK;
     for (size_t i = 0; err == ERR_OK && i < ARRAY_LEN(contexts); i++) {
         gen_timings t = {0};
-        bytes text;
-        bytes_init(&text, (size_t)64 << 20);
+        bytes text = bytes_empty((size_t)64 << 20);
         /* the longest one gives way to its answer; repeated words come out up to a copy longer */
         const int64_t n = contexts[i] == info->n_ctx ? room - 64 : contexts[i];
         if (n + 64 <= room) {
@@ -214,8 +320,7 @@ static err_code measure_batch(bench *b, bench_report *r, int32_t n, double *alon
     const gen_params p = params_for(b->o->bench_predict, true);
     gen_timings t = {0};
     double slowest = 0.0;
-    bytes text;
-    bytes_init(&text, (size_t)64 << 20);
+    bytes text = bytes_empty((size_t)64 << 20);
     engine_clear_cache(b->e);
     err_code err = make_prompt(&text, b->e, 1, detail);
     int32_t n_submitted = 0;
@@ -305,8 +410,7 @@ static err_code measure_image(bench *b, bench_report *r, err_detail *detail)
     const engine_info *info = engine_get_info(b->e);
     double ms[3] = {0};
     int32_t n = 0;
-    bytes file;
-    bytes_init(&file, LIMIT_BODY_BYTES);
+    bytes file = bytes_empty(LIMIT_BODY_BYTES);
     err_code err = make_image(&file) ? count_patches(b, &file, &n, detail)
                                      : err_set(detail, ERR_NOMEM, "there is no memory for an image");
     for (size_t i = 0; err == ERR_OK && i < ARRAY_LEN(ms); i++) {
@@ -374,9 +478,7 @@ int command_bench(const options *o)
     b.eo.on_event = command_on_event;
     b.eo.on_event_ctx = b.events;
     err = command_open_engine(&b.e, &b.eo, &detail);
-    if (err == ERR_OK) {
-        err = measure_short(&b, &r, &detail);
-    }
+    err = err == ERR_OK ? measure_short(&b, &r, &detail) : err;
     if (err == ERR_OK && o->bench_full) {
         err = measure_full(&b, &r, &detail);
     }
@@ -386,7 +488,7 @@ int command_bench(const options *o)
         r.compute = info->compute;
         r.n_params = (double)info->n_params;
         r.limits = b.limits;
-        bench_print(&r, o->json ? BENCH_JSON : o->csv ? BENCH_CSV : BENCH_TABLE);
+        print_report(&r, o->json ? BENCH_JSON : o->csv ? BENCH_CSV : BENCH_TABLE);
     }
 out:
     engine_close(b.e);

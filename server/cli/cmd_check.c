@@ -32,9 +32,7 @@ int command_check(engine_options *eo)
     eo->on_event = command_on_event;
     eo->on_event_ctx = events;
     err_code err = command_open_engine(&e, eo, &detail);
-    if (err == ERR_OK) {
-        err = compute_token(e, events, &detail);
-    }
+    err = err == ERR_OK ? compute_token(e, events, &detail) : err;
     if (err == ERR_OK) {
         const engine_info *info = engine_get_info(e);
         printf("ok: model %s, context %d, %s\n", info->model_name, info->n_ctx, info->compute);

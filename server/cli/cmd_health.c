@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -86,8 +85,7 @@ int command_health(const options *o)
     if (fd < 0) {
         return fail(where, strerror(errno));
     }
-    bytes reply;
-    bytes_init(&reply, REPLY_BYTES);
+    bytes reply = bytes_empty(REPLY_BYTES);
     snprintf(request, sizeof request,
              "GET %s/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
              o->api_prefix ? o->api_prefix : "");

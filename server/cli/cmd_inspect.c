@@ -22,9 +22,8 @@ static size_t count_models(const char *path)
 
 int command_inspect(const options *o)
 {
-    bytes out;
     err_detail detail = {0};
-    bytes_init(&out, 16 << 20);
+    bytes out = bytes_empty(16 << 20);
     const size_t n = o->mmproj ? 0 : count_models(o->model);
     err_code err = n > 1 ? ERR_NOT_FOUND : inspect_model(&out, o->model, o->mmproj, o->json, &detail);
     if (err == ERR_NOT_FOUND && n > 0) { /* several, or one in a folder of its own */

@@ -3,7 +3,6 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,17 +65,14 @@ static void close_videos(run *r)
 {
     for (int i = 0; i < r->n_videos; i++) {
         file_map_close(&r->videos[i].map);
-        if (r->videos[i].fd >= 0) {
-            close(r->videos[i].fd);
-        }
+        file_close(r->videos[i].fd);
     }
     r->n_videos = 0;
 }
 
 static err_code add_image(chat_input *in, chat_part *part, const char *path, err_detail *detail)
 {
-    bytes file;
-    bytes_init(&file, LIMIT_BODY_BYTES);
+    bytes file = bytes_empty(LIMIT_BODY_BYTES);
     err_code err = file_read(&file, path, detail);
     uint8_t *copy = err == ERR_OK ? arena_alloc(in->arena, file.len + 1) : NULL;
     if (err == ERR_OK && !copy) {
@@ -138,8 +134,7 @@ static err_code make_chat(run *r, chat_input *in, err_detail *detail)
 /* Writes what the parser has found so far: thoughts to standard error, a line break behind them. */
 static void print_found(run *r, bool last)
 {
-    bytes out;
-    bytes_init(&out, LIMIT_BODY_BYTES);
+    bytes out = bytes_empty(LIMIT_BODY_BYTES);
     for (size_t i = 0; i < r->parser.pieces.n; i++) {
         const reply_piece *p = &r->parser.pieces.items[i];
         const bool is_thought = p->kind == REPLY_REASONING;

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 #include "server/service/serve.h"
@@ -61,8 +60,7 @@ static const char *key_file(const options *o, char *path, size_t cap)
 static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
 {
     char path[PATH_BYTES];
-    bytes text;
-    bytes_init(&text, SECRETS_MAX);
+    bytes text = bytes_empty(SECRETS_MAX);
     const char *file = key_file(o, path, sizeof path);
     err_code err = ERR_OK;
     if (o->api_key && o->api_key_file) {
@@ -165,8 +163,7 @@ static err_code read_template_kwargs(json_doc **out, const options *o, err_detai
         *out = doc;
         return ERR_OK;
     }
-    bytes text;
-    bytes_init(&text, SECRETS_MAX);
+    bytes text = bytes_empty(SECRETS_MAX);
     bytes_printf(&text, "{\"enable_thinking\":%s", strcmp(o->reasoning, "on") == 0 ? "true" : "false");
     for (const json *v = json_child(json_root(doc)); v; v = json_next(v)) {
         bytes_json(&text, ",%s:", json_key(v));
@@ -212,9 +209,7 @@ int command_serve(const options *o)
     so.tool_scanner = o->tool_call_parser;
     so.reasoning_field = o->reasoning_field;
     err_code err = read_keys(&ring.keys, o, &detail);
-    if (err == ERR_OK) {
-        err = read_template_kwargs(&kwargs, o, &detail);
-    }
+    err = err == ERR_OK ? read_template_kwargs(&kwargs, o, &detail) : err;
     if (err != ERR_OK) {
         code = command_fail(err, &detail);
         goto out;

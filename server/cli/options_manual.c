@@ -24,18 +24,22 @@ static void print_roff(const char *text)
     }
 }
 
+/* Roff as it is, around a text that becomes roff. */
+static void print_around(const char *before, const char *text, const char *behind)
+{
+    printf("%s", before);
+    print_roff(text);
+    printf("%s", behind);
+}
+
 static void print_names(const option_row *r)
 {
     printf(".TP\n\\fB");
     if (r->letters) {
         printf("\\-%s\\fR, \\fB", r->letters);
     }
-    printf("\\-\\-");
-    print_roff(r->name);
-    if (r->metavar) {
-        printf("\\fR \\fI%s", r->metavar);
-    }
-    printf("\\fR\n");
+    print_around("\\-\\-", r->name, r->metavar ? "\\fR \\fI" : "");
+    printf("%s\\fR\n", r->metavar ? r->metavar : "");
 }
 
 static void print_option(const option_row *r, bool has_flags)
@@ -44,31 +48,22 @@ static void print_option(const option_row *r, bool has_flags)
     if (has_flags) {
         print_names(r);
     } else {
-        printf(".TP\n\\fB");
-        print_roff(r->name);
-        printf("\\fR = \\fI%s\\fR\n", r->metavar ? r->metavar : "on\\fR|\\fIoff");
+        print_around(".TP\n\\fB", r->name, "\\fR = ");
+        printf("\\fI%s\\fR\n", r->metavar ? r->metavar : "on\\fR|\\fIoff");
     }
-    print_roff(r->help);
-    printf(".\n");
+    print_around("", r->help, ".\n");
     if (r->more) {
-        print_roff(r->more);
-        printf("\n");
+        print_around("", r->more, "\n");
     }
     if (has_flags && r->kind == OPTION_SWITCH && r->place != PLACE_LINE) {
-        printf("\\fB\\-\\-no\\-");
-        print_roff(r->name);
-        printf("\\fR turns it off.\n");
+        print_around("\\fB\\-\\-no\\-", r->name, "\\fR turns it off.\n");
     }
     if (has_flags && r->also) {
-        printf("The same: \\fB\\-\\-");
-        print_roff(r->also);
-        printf("\\fR.\n");
+        print_around("The same: \\fB\\-\\-", r->also, "\\fR.\n");
     }
     option_standard_text(standard, sizeof standard, r);
     if (standard[0]) {
-        printf("Default: ");
-        print_roff(standard);
-        printf(".\n");
+        print_around("Default: ", standard, ".\n");
     }
     if (has_flags && r->place != PLACE_LINE) {
         option_environment_name(variable, sizeof variable, r->name);
@@ -120,9 +115,7 @@ static void print_program(void)
            ".SH NAME\nparley \\- multimodal chat server\n"
            ".SH SYNOPSIS\n");
     for (size_t i = 0; i < n; i++) {
-        printf(i ? ".br\n" : "");
-        print_roff(commands[i].usage);
-        printf("\n");
+        print_around(i ? ".br\n" : "", commands[i].usage, "\n");
     }
     printf(".SH DESCRIPTION\n"
            "Parley loads a Qwen3.5 checkpoint (text, images, videos, multi\\-token prediction), serves a "
@@ -133,8 +126,7 @@ static void print_program(void)
            ".SH COMMANDS\n");
     for (size_t i = 0; i < n; i++) {
         printf(".TP\n\\fB%s\\fR\n", commands[i].name);
-        print_roff(commands[i].help);
-        printf(".\n");
+        print_around("", commands[i].help, ".\n");
     }
     printf(
         ".SH OPTIONS\n"

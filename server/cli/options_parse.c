@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cli/options_config.h"
 #include "server/cli/options_store.h"
 #include "server/cli/options_text.h"
 

@@ -1,9 +1,14 @@
 #include "server/cli/options_store.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
 
 static bool parse_int(const char *text, double min, double max, int64_t *out)
 {
@@ -146,4 +151,148 @@ void options_set_standards(options *o, const command_row *c)
             break;
         }
     }
+}
+
+/* ---- config files ---- */
+
+/* Lines of `key = value`, keys being the names of options without dashes. `#` or `;` begins a
+ * comment line. What stands under `[run]` is for that command only.
+ */
+enum { CONFIG_BYTES = 1 << 20, PATH_BYTES = 4096, ORIGIN_BYTES = PATH_BYTES + 128 };
+
+#define SYSTEM_CONFIG "/etc/parley/parley.conf"
+
+typedef struct config_reader {
+    options *o;
+    const command_row *command;
+    const char *path;
+    int line;
+    bool is_for_us; /* the section is this command's */
+} config_reader;
+
+static char *trim(char *text)
+{
+    while (isspace((unsigned char)*text)) {
+        text++;
+    }
+    char *end = text + strlen(text);
+    while (end > text && isspace((unsigned char)end[-1])) {
+        end--;
+    }
+    *end = '\0';
+    return text;
+}
+
+static bool complain(const config_reader *r, const char *what, const char *text)
+{
+    fprintf(stderr, "parley: %s line %d: %s \"%s\"\n", r->path, r->line, what, text);
+    return false;
+}
+
+static bool read_section(config_reader *r, char *text)
+{
+    char *end = strchr(text, ']');
+    if (!end || end[1]) {
+        return complain(r, "a section is a command's name in brackets, not", text);
+    }
+    *end = '\0';
+    const command_row *c = option_find_command(trim(text + 1));
+    r->is_for_us = c == r->command;
+    return c || complain(r, "there is no command", trim(text + 1));
+}
+
+static bool read_entry(config_reader *r, char *text)
+{
+    char origin[ORIGIN_BYTES];
+    char *equals = strchr(text, '=');
+    if (!equals) {
+        return complain(r, "a line is `key = value`, not", text);
+    }
+    *equals = '\0';
+    const char *key = trim(text);
+    char *value = trim(equals + 1);
+    const size_t len = strlen(value);
+    if (len >= 2 && value[0] == '"' && value[len - 1] == '"') {
+        value[len - 1] = '\0';
+        value++;
+    }
+    const option_row *row = option_find(key, strlen(key), r->command->bit);
+    const option_row *of_any = row ? row : option_find(key, strlen(key), IN_EVERY);
+    if (!of_any || of_any->place != PLACE_ANY) {
+        const option_row *best = of_any ? NULL : option_nearest(key, IN_EVERY);
+        fprintf(stderr, "parley: %s line %d: %s \"%s\"", r->path, r->line,
+                of_any ? "a config file cannot set" : "there is no option", key);
+        fprintf(stderr, best ? "; did you mean %s?\n" : "\n", best ? best->name : "");
+        return false;
+    }
+    if (!row || !r->is_for_us) {
+        return true;
+    }
+    const char *kept = arena_strdup(r->o->memory, value, strlen(value));
+    snprintf(origin, sizeof origin, "%s line %d: %s", r->path, r->line, row->name);
+    return kept && options_store(r->o, row, kept, SOURCE_CONFIG, origin);
+}
+
+static bool read_lines(config_reader *r, char *text)
+{
+    r->is_for_us = true;
+    for (char *next = text; next;) {
+        char *line = next;
+        next = strchr(line, '\n');
+        if (next) {
+            *next++ = '\0';
+        }
+        r->line++;
+        line = trim(line);
+        const bool is_comment = !line[0] || line[0] == '#' || line[0] == ';';
+        if (!is_comment && !(line[0] == '[' ? read_section(r, line) : read_entry(r, line))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_file(options *o, const command_row *c, const char *path)
+{
+    err_detail detail = {0};
+    bytes text = bytes_empty(CONFIG_BYTES);
+    err_code err = file_read(&text, path, &detail);
+    bool ok = err == ERR_OK;
+    config_reader r = {.o = o, .command = c, .path = path};
+    if (!ok) {
+        fprintf(stderr, "parley: the config file cannot be read: %s\n", detail.text);
+    } else if (text.len && memchr(text.data, '\0', text.len)) {
+        ok = complain(&r, "not a text file:", path);
+    } else if (text.len) {
+        ok = read_lines(&r, text.data);
+    }
+    bytes_deinit(&text);
+    return ok;
+}
+
+/* $XDG_CONFIG_HOME/parley/parley.conf, or below ~/.config; false without a home. */
+static bool user_path(char *out, size_t cap)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int n = 0;
+    if (config && config[0] == '/') {
+        n = snprintf(out, cap, "%s/parley/parley.conf", config);
+    } else if (home && home[0] == '/') {
+        n = snprintf(out, cap, "%s/.config/parley/parley.conf", home);
+    }
+    return n > 0 && (size_t)n < cap;
+}
+
+bool options_read_config(options *o, const command_row *c)
+{
+    char path[PATH_BYTES];
+    const bool reads_none = o->config && strcmp(o->config, "none") == 0;
+    if (reads_none || !option_find("config", strlen("config"), c->bit)) {
+        return true;
+    }
+    if (o->config) {
+        return read_file(o, c, o->config);
+    }
+    return (access(SYSTEM_CONFIG, F_OK) != 0 || read_file(o, c, SYSTEM_CONFIG)) &&
+           (!user_path(path, sizeof path) || access(path, F_OK) != 0 || read_file(o, c, path));
 }

@@ -1,4 +1,5 @@
-/* options_store: how the text of a value becomes a field of `options`. Main thread.
+/* options_store: how the text of a value becomes a field of `options`; config files.
+ * Main thread.
  *
  *     options_set_standards(&o, c);
  *     if (!options_store(&o, row, "8081", SOURCE_LINE, "--port")) { return OPTIONS_EXIT_USAGE; }
@@ -16,5 +17,9 @@ void options_set_standards(options *o, const command_row *c);
  * names the place of the value. */
 bool options_store(options *o, const option_row *r, const char *text, option_source source,
                    const char *origin);
+
+/* Reads the file that --config names, or those in the standard places. False after
+ * printing what is wrong. */
+bool options_read_config(options *o, const command_row *c);
 
 #endif

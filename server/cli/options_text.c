@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/compiler.h"
-
 enum { INDENT = 28, TEXT_BYTES = 512 };
 
 void options_print_overview(void)

@@ -215,9 +215,7 @@ err_code database_end(database *db, err_code err, err_detail *d)
     if (err == ERR_OK && db->failed == SQLITE_OK) {
         database_run(db, "COMMIT");
     }
-    if (err == ERR_OK) {
-        err = report(db->failed, d);
-    }
+    err = err == ERR_OK ? report(db->failed, d) : err;
     /* After some failures SQLite has rolled back by itself. */
     if (err != ERR_OK && !sqlite3_get_autocommit(db->handle)) {
         sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "server/api_error.h"
@@ -22,14 +22,6 @@ struct history {
     void (*post)(void *ctx, history_reply *r);
     void *ctx;
 };
-
-static void close_file(file_handle *file)
-{
-    if (file->fd >= 0) {
-        close(file->fd);
-    }
-    file->fd = -1;
-}
 
 history_job *history_job_create(history_verb verb)
 {
@@ -48,7 +40,7 @@ void history_job_free(history_job *job)
 {
     if (job) {
         bytes_deinit(&job->body);
-        close_file(&job->file);
+        file_close(job->file.fd);
         free(job);
     }
 }
@@ -57,41 +49,19 @@ void history_reply_free(history_reply *r)
 {
     if (r) {
         bytes_deinit(&r->body);
-        close_file(&r->file);
+        file_close(r->file.fd);
         free(r);
     }
 }
 
 /* ---- the thread ---- */
 
-static int status_of(err_code code, const err_detail *d)
-{
-    static const struct {
-        const char *name;
-        int status;
-    } STATUS[] = {{"revision_conflict", 409}, {"history_full", 507},   {"history_storage_failed", 507},
-                  {"history_damaged", 500},   {"too_many_chats", 413}, {"chat_too_large", 413}};
-    for (size_t i = 0; i < sizeof STATUS / sizeof STATUS[0]; i++) {
-        if (strcmp(d->name, STATUS[i].name) == 0) {
-            return STATUS[i].status;
-        }
-    }
-    api_error e;
-    api_error_from(&e, code, d);
-    return e.status;
-}
-
 static void write_error(history_reply *r, err_code code, const err_detail *d)
 {
     api_error e;
-    r->status = status_of(code, d);
-    if (d->name[0]) {
-        api_error_set(&e, r->status, d->name, d->param, "%s", d->text);
-    } else {
-        api_error_from(&e, code, d);
-    }
-    bytes extra;
-    bytes_init(&extra, 64);
+    api_error_from(&e, code, d);
+    r->status = e.status;
+    bytes extra = bytes_empty(64);
     if (r->status == 409) {
         bytes_printf(&extra, ",\"revision\":%lld", (long long)r->change.revision);
     }

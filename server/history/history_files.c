@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/log.h"
 #include "server/media/file_writer.h"
 #include "server/history/history_state.h"
@@ -45,18 +47,6 @@ int history_temporary_file(const history_store *st)
     return fd;
 }
 
-bool history_write_all(int fd, const char *data, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        const ssize_t written = write(fd, data + done, n - done);
-        if (written < 0 && errno != EINTR) {
-            return false;
-        }
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 static bool copy_file(int to, const file_handle *from)
 {
     char *piece = malloc(COPY_BYTES);
@@ -64,7 +54,7 @@ static bool copy_file(int to, const file_handle *from)
     bool ok = piece != NULL;
     while (ok && done < from->bytes) {
         const int64_t n = file_read_at(from->fd, piece, COPY_BYTES, done);
-        ok = n > 0 && history_write_all(to, piece, (size_t)n);
+        ok = n > 0 && file_write_all(to, piece, (size_t)n);
         done += ok ? (uint64_t)n : 0;
     }
     free(piece);
@@ -77,9 +67,7 @@ static bool sync_folder(const history_store *st)
     snprintf(path, sizeof path, "%s/files", st->dir);
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool ok = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(fd);
     return ok;
 }
 
@@ -93,11 +81,9 @@ static err_code place_file(history_store *st, const void *data, const file_handl
         return ERR_OK;
     }
     const int fd = create_temporary(st, temporary);
-    bool ok = fd >= 0 && (data ? history_write_all(fd, data, (size_t)file->bytes) : copy_file(fd, file)) &&
+    bool ok = fd >= 0 && (data ? file_write_all(fd, data, (size_t)file->bytes) : copy_file(fd, file)) &&
               fsync(fd) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(fd);
     ok = ok && rename(temporary, path) == 0 && sync_folder(st);
     if (!ok) {
         log_error("history", "%s: %s", temporary, strerror(errno));
@@ -180,12 +166,8 @@ void history_sweep_files(history_store *st)
     while (query_step(q)) {
         size_t len;
         const void *hash = query_blob(q, 0, &len);
-        if (n == cap) {
-            void *more = realloc(unused, (cap = cap ? 2 * cap : 64) * sizeof *unused);
-            if (!more) {
-                break; /* the next start finds the rest in the folder */
-            }
-            unused = more;
+        if (!memory_grow(&unused, &cap, n + 1, 64, sizeof *unused)) {
+            break; /* the next start finds the rest in the folder */
         }
         if (len == HASH_BYTES) {
             memcpy(unused[n++], hash, HASH_BYTES);

@@ -250,8 +250,7 @@ static err_code write_message(chat_writer *w, const json *m, err_detail *d)
 {
     file_names files = {.n = 0};
     int64_t num = 0;
-    bytes rest;
-    bytes_init(&rest, LIMIT_HISTORY_CHAT_BYTES);
+    bytes rest = bytes_empty(LIMIT_HISTORY_CHAT_BYTES);
     err_code err = check_message(w, m, d);
     err = err == ERR_OK ? write_rest(w, &rest, m, &files, d) : err;
     err = err == ERR_OK ? store_message(w, m, &rest, &num, d) : err;
@@ -335,11 +334,10 @@ static err_code open_chat(chat_writer *w, const char *id, const json *given, cha
 static err_code write_options(chat_writer *w, const json *given, err_detail *d)
 {
     const json *options = json_get(given, "options");
-    bytes text;
     if (json_is(options, JSON_NULL)) {
         return ERR_OK;
     }
-    bytes_init(&text, LIMIT_HISTORY_OPTIONS_BYTES);
+    bytes text = bytes_empty(LIMIT_HISTORY_OPTIONS_BYTES);
     json_write(&text, options);
     const bool ok = json_is(options, JSON_OBJECT) && !text.failed;
     if (ok) {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/log.h"
+#include "base/file.h"
 #include "server/history/history_state.h"
 
 /* Step N brings a database of version N to N + 1. A step that has been released is never changed:
@@ -142,10 +142,7 @@ static err_code open_database(history_store *st, err_detail *d)
     path_below(st, "history.db", path);
     /* Made here, so that nobody else can read it; what SQLite puts beside it takes the same
      * mode. */
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
     history_reserve_open(st);
     err_code err = database_open(&st->db, path, d);
     if (err == ERR_LIMIT ||
@@ -220,30 +217,8 @@ void history_store_close(history_store *st)
 {
     if (st) {
         database_close(st->db);
-        if (st->lock_fd >= 0) {
-            close(st->lock_fd);
-        }
-        if (st->reserve_fd >= 0) {
-            close(st->reserve_fd);
-        }
+        file_close(st->lock_fd);
+        file_close(st->reserve_fd);
         free(st);
     }
-}
-
-err_code history_store_check(history_store *st, err_detail *d)
-{
-    database_begin(st->db);
-    query *q = database_query(st->db, "PRAGMA integrity_check", "");
-    size_t len;
-    err_code err = ERR_OK;
-    if (!query_step(q) || strcmp(query_text(q, 0, &len), "ok") != 0) {
-        err = err_set(d, ERR_CORRUPT, "integrity_check: %s", query_text(q, 0, &len));
-    }
-    q = database_query(st->db, "PRAGMA foreign_key_check", "");
-    if (query_step(q)) {
-        err = err_set(d, ERR_CORRUPT, "a row names one that is not there");
-    }
-    database_run(st->db, "INSERT INTO text_search(text_search) VALUES('integrity-check');"
-                         "INSERT INTO title_search(title_search) VALUES('integrity-check');");
-    return database_end(st->db, err, d);
 }

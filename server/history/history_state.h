@@ -64,8 +64,6 @@ void history_begin_member(bytes *out, const char *key, bool is_first);
  * transaction. */
 MUST_CHECK err_code history_keep_file(history_store *st, uint64_t scope, const void *data,
                                       const file_handle *file, err_detail *d);
-/* Writes data[0..n) to a file; false on failure. */
-bool history_write_all(int fd, const char *data, size_t n);
 /* A nameless file in the folder; -1 on failure. */
 int history_temporary_file(const history_store *st);
 /* Forgets files that no message names, and what lies in the folder without being in the table. */

@@ -1,6 +1,5 @@
 #include "server/history/history_store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -148,9 +147,8 @@ static size_t count_characters(const char *word, size_t len)
 
 static void bind_word(query *q, int at, const char *word, size_t len)
 {
-    bytes phrase, pattern;
-    bytes_init(&phrase, (size_t)2 * LIMIT_HISTORY_WORD_BYTES + 2);
-    bytes_init(&pattern, (size_t)2 * LIMIT_HISTORY_WORD_BYTES + 2);
+    bytes phrase = bytes_empty((size_t)2 * LIMIT_HISTORY_WORD_BYTES + 2);
+    bytes pattern = bytes_empty((size_t)2 * LIMIT_HISTORY_WORD_BYTES + 2);
     bytes_append_char(&phrase, '"');
     bytes_append_char(&pattern, '%');
     for (size_t i = 0; i < len; i++) {

@@ -76,7 +76,4 @@ MUST_CHECK err_code history_store_export(history_store *st, uint64_t scope, file
 MUST_CHECK err_code history_store_import(history_store *st, uint64_t scope, const json *given, int *n_chats,
                                          err_detail *detail);
 
-/* Checks the whole database; for tests. */
-MUST_CHECK err_code history_store_check(history_store *st, err_detail *detail);
-
 #endif

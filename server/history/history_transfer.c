@@ -1,8 +1,8 @@
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/media/data_uri.h"
@@ -31,7 +31,7 @@ typedef struct exporter {
 
 static void flush(exporter *e)
 {
-    e->failed = e->failed || !history_write_all(e->fd, e->text.data, e->text.len) || e->text.failed;
+    e->failed = e->failed || !file_write_all(e->fd, e->text.data, e->text.len) || e->text.failed;
     e->n_written += e->text.len;
     bytes_clear(&e->text);
 }
@@ -105,9 +105,8 @@ static void export_message(exporter *e, const json *message)
 static err_code export_chat(exporter *e, const char *id, err_detail *d)
 {
     static const char *const MEMBERS[] = {"id", "title", "created", "updated", "head", "options"};
-    bytes text;
     json_doc *doc = NULL;
-    bytes_init(&text, SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX / 2);
     err_code err = history_store_get(e->st, &text, e->scope, id, 0, d);
     err = err == ERR_OK ? json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, d) : err;
     bytes_deinit(&text);
@@ -150,13 +149,12 @@ static err_code list_ids(history_store *st, uint64_t scope, bytes *out, err_deta
 err_code history_store_export(history_store *st, uint64_t scope, file_handle *out, err_detail *d)
 {
     exporter e = {.st = st, .scope = scope, .fd = history_temporary_file(st)};
-    bytes ids;
     *out = (file_handle){.fd = -1};
     if (e.fd < 0) {
         log_error("history", "a temporary file: %s", strerror(errno));
         return history_bad_disk(d, "a temporary file");
     }
-    bytes_init(&ids, SIZE_MAX / 2);
+    bytes ids = bytes_empty(SIZE_MAX / 2);
     bytes_init(&e.text, SIZE_MAX / 2);
     err_code err = list_ids(st, scope, &ids, d);
     bytes_printf(&e.text, "{\"format\":\"%s\",\"version\":1,\"chats\":[", FORMAT);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,18 +60,11 @@ err_code file_writer_create(file_writer **out, const char *dir, uint64_t max_byt
     return ERR_OK;
 }
 
-static void close_open(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 void file_writer_destroy(file_writer *w)
 {
     if (w) {
-        close_open(w->fd);
-        close_open(w->read_fd);
+        file_close(w->fd);
+        file_close(w->read_fd);
         hash_stream_destroy(w->hash);
         free(w);
     }
@@ -84,12 +76,8 @@ err_code file_writer_add(file_writer *w, const void *data, size_t n, err_detail 
         return err_set_param(d, ERR_LIMIT, NULL, "upload_too_large",
                              "more bytes came than were announced or are allowed");
     }
-    for (size_t done = 0; done < n;) {
-        ssize_t written = write(w->fd, (const char *)data + done, n - done);
-        if (written < 0 && errno != EINTR) {
-            return storage_failed(d, "writing an upload");
-        }
-        done += written > 0 ? (size_t)written : 0;
+    if (!file_write_all(w->fd, data, n)) {
+        return storage_failed(d, "writing an upload");
     }
     if (w->bytes < HEAD_BYTES && n > 0) {
         const size_t room = HEAD_BYTES - (size_t)w->bytes;

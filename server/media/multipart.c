@@ -1,7 +1,6 @@
 #include "server/media/multipart.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,10 +55,9 @@ static void decode_percent(char *text)
 {
     char *out = text;
     for (const char *p = text; *p; p++) {
-        const int high = *p == '%' ? hex_digit(p[1]) : -1;
-        const int low = high >= 0 ? hex_digit(p[2]) : -1;
-        *out++ = low >= 0 ? (char)(high * 16 + low) : *p;
-        p += low >= 0 ? 2 : 0;
+        const int byte = *p == '%' ? hex_byte(p + 1) : -1;
+        *out++ = byte >= 0 ? (char)byte : *p;
+        p += byte >= 0 ? 2 : 0;
     }
     *out = '\0';
 }

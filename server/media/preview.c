@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "server/media/data_uri.h"
 
 typedef struct preview_writer {
@@ -14,8 +14,7 @@ typedef struct preview_writer {
 static void on_facts(void *ctx, const engine_media_facts *f)
 {
     const preview_writer *w = ctx;
-    bytes text;
-    bytes_init(&text, 4096);
+    bytes text = bytes_empty(4096);
     bytes_printf(&text, ",\"width\":%d,\"height\":%d", f->width, f->height);
     if (f->codec) {
         bytes_printf(&text, ",\"duration_ms\":%.0f,\"fps\":%.3f,\"frames\":%" PRId64 ",\"codec\":",
@@ -65,8 +64,6 @@ void preview_run(bytes *out, const preview_task *task)
             bytes_printf(out, "],\"sampled_frames\":%d,\"est_tokens\":%d}", tokens.n_frames, tokens.n_tokens);
         }
     }
-    if (h.fd >= 0) {
-        close(h.fd);
-    }
+    file_close(h.fd);
     bytes_deinit(&w.thumbs);
 }

@@ -1,6 +1,5 @@
 #include "server/media/remote_media.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "server/media/fetch.h"
 #include "server/media/file_writer.h"
@@ -198,19 +198,12 @@ static bool relative_path(char out[PATH_MAX], const char *folder, const char *ur
     char real[PATH_MAX];
     size_t n = 0;
     for (const char *p = url + sizeof FILE_SCHEME - 1; *p; p++) {
-        const char hex[4] = {p[0], p[0] == '%' ? p[1] : '\0', p[0] == '%' && p[1] ? p[2] : '\0'};
-        char c = *p;
-        if (c == '%') {
-            if (!isxdigit((unsigned char)hex[1]) || !isxdigit((unsigned char)hex[2])) {
-                return false;
-            }
-            c = (char)strtol(hex + 1, NULL, 16);
-            p += 2;
-        }
-        if (c == '\0' || n + 1 == PATH_MAX) {
+        const int byte = *p == '%' ? hex_byte(p + 1) : (unsigned char)*p;
+        p += *p == '%' && byte > 0 ? 2 : 0;
+        if (byte <= 0 || n + 1 == PATH_MAX) {
             return false;
         }
-        out[n++] = c;
+        out[n++] = (char)byte;
     }
     out[n] = '\0';
     if (out[0] != '/') {

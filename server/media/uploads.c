@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 /* What is copied of a part at once: others have their turn in between. */
 enum { SLICE_BYTES = 2 << 20, ASKED_BYTES = 65536 };
@@ -139,11 +140,12 @@ err_code uploads_begin(uploads *us, upload **out, const file_facts *facts, uint6
     return ERR_OK;
 }
 
-upload *uploads_find(uploads *us, uint64_t scope, const char *id)
+/* By its id, or (NULL) by its handle. */
+static upload *find(uploads *us, uint64_t scope, const char *id, uint32_t handle)
 {
     for (size_t i = 0; i < us->n; i++) {
         upload *up = us->list[i];
-        if (up->facts.scope == scope && strcmp(up->id, id) == 0) {
+        if (up->facts.scope == scope && (id ? strcmp(up->id, id) == 0 : up->handle == handle)) {
             touch(us, up);
             return up;
         }
@@ -151,16 +153,14 @@ upload *uploads_find(uploads *us, uint64_t scope, const char *id)
     return NULL;
 }
 
+upload *uploads_find(uploads *us, uint64_t scope, const char *id)
+{
+    return find(us, scope, id, 0);
+}
+
 upload *uploads_find_handle(uploads *us, uint64_t scope, uint32_t handle)
 {
-    for (size_t i = 0; i < us->n; i++) {
-        upload *up = us->list[i];
-        if (up->facts.scope == scope && up->handle == handle) {
-            touch(us, up);
-            return up;
-        }
-    }
-    return NULL;
+    return find(us, scope, NULL, handle);
 }
 
 /* ---- by chunks ---- */
@@ -241,16 +241,11 @@ err_code upload_part_end(upload *up, file_sink *f, const upload_part **out, err_
         return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
                              "the upload was completed meanwhile");
     }
-    if (up->n_parts == up->cap_parts) {
-        const size_t cap = up->cap_parts ? 2 * up->cap_parts : 8;
-        upload_part *parts = cap <= LIMIT_UPLOAD_PARTS ? realloc(up->parts, cap * sizeof *parts) : NULL;
-        if (!parts) {
-            upload_part_abort(up, f);
-            return err_set_param(d, ERR_LIMIT, NULL, "too_many_parts", "an upload may have %d parts",
-                                 LIMIT_UPLOAD_PARTS);
-        }
-        up->parts = parts;
-        up->cap_parts = cap;
+    if (up->n_parts == LIMIT_UPLOAD_PARTS ||
+        !memory_grow(&up->parts, &up->cap_parts, up->n_parts + 1, 8, sizeof *up->parts)) {
+        upload_part_abort(up, f);
+        return err_set_param(d, ERR_LIMIT, NULL, "too_many_parts", "an upload may have %d parts",
+                             LIMIT_UPLOAD_PARTS);
     }
     uint8_t unused[HASH_BYTES];
     file_writer *w = file_sink_take(f);
@@ -306,9 +301,7 @@ err_code uploads_assemble(uploads *us, upload *up, const char *const *ids, size_
                              "this upload cannot be completed now");
     }
     err_code err = read_order(up, ids, n, d);
-    if (err == ERR_OK) {
-        err = uploads_open_file(us, up->facts.scope, up->bytes, 0, &up->sink, d);
-    }
+    err = err == ERR_OK ? uploads_open_file(us, up->facts.scope, up->bytes, 0, &up->sink, d) : err;
     if (err == ERR_OK) {
         up->reserved += up->bytes;
         up->status = UPLOAD_ENDING;
@@ -377,20 +370,4 @@ err_code uploads_step(uploads *us, upload *up, bool *done, err_detail *d)
         release_content(us, up);
     }
     return err;
-}
-
-void upload_api_error(api_error *e, err_code code, const err_detail *d)
-{
-    static const struct {
-        const char *name;
-        int status;
-    } STATUS[] = {{"upload_too_large", 413}, {"upload_quota_exceeded", 413}, {"too_many_files", 413},
-                  {"too_many_uploads", 429}, {"too_many_parts", 413},        {"upload_storage_failed", 507}};
-    for (size_t i = 0; i < sizeof STATUS / sizeof STATUS[0]; i++) {
-        if (strcmp(d->name, STATUS[i].name) == 0) {
-            api_error_set(e, STATUS[i].status, d->name, d->param, "%s", d->text);
-            return;
-        }
-    }
-    api_error_from(e, code, d);
 }

@@ -14,8 +14,8 @@
 #ifndef PARLEY_SERVER_MEDIA_UPLOADS_H
 #define PARLEY_SERVER_MEDIA_UPLOADS_H
 
+#include "base/bytes.h"
 #include "base/limits.h"
-#include "server/api_error.h"
 #include "server/media/file_store.h"
 #include "server/media/write_queue.h"
 
@@ -114,8 +114,5 @@ MUST_CHECK err_code uploads_assemble(uploads *us, upload *up, const char *const 
  * (upload_hash_mismatch, what the disk or the store says) parts are pending again; an upload by
  * chunks is of no use any more and must be dropped. */
 MUST_CHECK err_code uploads_step(uploads *us, upload *up, bool *done, err_detail *detail);
-
-/* A failure of the store or of an upload as clients see it. */
-void upload_api_error(api_error *e, err_code code, const err_detail *detail);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 enum { SLICE_BYTES = 65536 };
 
@@ -85,9 +86,7 @@ static size_t memory_of(const job *j)
 
 static void free_job(job *j)
 {
-    if (j->fd >= 0) {
-        close(j->fd);
-    }
+    file_close(j->fd);
     free(j);
 }
 
@@ -223,9 +222,7 @@ err_code file_sink_open(file_sink **out, write_queue *q, const char *dir, uint64
     f->memory.ledger = q->memory;
     f->reserved = max_bytes < ahead ? (size_t)max_bytes : ahead;
     err_code err = reserve(f, f->reserved, d);
-    if (err == ERR_OK) {
-        err = file_writer_create(&f->w, dir, max_bytes, d);
-    }
+    err = err == ERR_OK ? file_writer_create(&f->w, dir, max_bytes, d) : err;
     if (err != ERR_OK) {
         free_sink(f);
         return err;

@@ -235,10 +235,9 @@ bool http_decode(char *out, size_t cap, http_span text)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.text[i];
         if (c == '%') {
-            const int high = i + 2 < text.len ? hex_digit(text.text[i + 1]) : -1;
-            const int low = i + 2 < text.len ? hex_digit(text.text[i + 2]) : -1;
+            const int byte = i + 2 < text.len ? hex_byte(text.text + i + 1) : -1;
             i += 2;
-            c = high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
+            c = byte < 0 ? '\0' : (char)byte;
         }
         if (is_control(c) || len + 1 >= cap) {
             out[0] = '\0';

@@ -15,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { BACKLOG = 512, FIRST_INHERITED = 3, PROBE_S = 30, PROBE_GAP_S = 10, PROBES = 3 };
 
 static const char UNIX_PREFIX[] = "unix:";
@@ -89,9 +91,7 @@ static err_code open_address(listeners *l, const char *host, int port, bool v6_o
          setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
         bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
         err = explain(detail, host, port, errno);
-        if (fd >= 0) {
-            close(fd);
-        }
+        file_close(fd);
     } else {
         add(l, fd);
     }
@@ -109,9 +109,7 @@ static bool is_stale(const struct sockaddr_un *address)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
                    errno == ECONNREFUSED;
-    if (fd >= 0) {
-        close(fd);
-    }
+    file_close(fd);
     return refused;
 }
 
@@ -130,9 +128,7 @@ static err_code open_file(listeners *l, const char *path, err_detail *detail)
     }
     if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
         const int error = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
+        file_close(fd);
         return error == EADDRINUSE
                    ? err_set(detail, ERR_BUSY, "%s is in use; another server listens there", path)
                    : err_set(detail, ERR_INVALID, "cannot listen on %s: %s", path, strerror(error));
@@ -199,10 +195,7 @@ static void hang_up_one(listeners *l, int listening_fd)
 {
     if (l->spare_fd >= 0) {
         close(l->spare_fd);
-        int fd = accept(listening_fd, NULL, NULL);
-        if (fd >= 0) {
-            close(fd);
-        }
+        file_close(accept(listening_fd, NULL, NULL));
     }
     l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -255,12 +248,8 @@ void listeners_close(listeners *l)
         if (item->path[0]) {
             unlink(item->path);
         }
-        if (item->fd >= 0) {
-            close(item->fd);
-        }
+        file_close(item->fd);
     }
-    if (l->spare_fd >= 0) {
-        close(l->spare_fd);
-    }
+    file_close(l->spare_fd);
     *l = (listeners){.spare_fd = -1};
 }

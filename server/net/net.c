@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/net/net_lws.h"
@@ -154,9 +155,7 @@ int net_upgrade(net_conn *c, const bytes *head)
     const uint64_t id = c->id;
     const int fd = fcntl(lws_get_socket_fd(c->wsi), F_DUPFD_CLOEXEC, 0);
     if (fd < 0 || head->failed) {
-        if (fd >= 0) {
-            close(fd);
-        }
+        file_close(fd);
         return -1;
     }
     lws_set_opaque_user_data(c->wsi, NULL);
@@ -377,12 +376,8 @@ err_code net_open(net **out, const net_options *opt, const net_callbacks *callba
     id_table_init(&n->conns);
     lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
     err_code err = open_listeners(n, detail);
-    if (err == ERR_OK) {
-        err = open_context(n, detail);
-    }
-    if (err == ERR_OK) {
-        err = watch_listeners(n, detail);
-    }
+    err = err == ERR_OK ? open_context(n, detail) : err;
+    err = err == ERR_OK ? watch_listeners(n, detail) : err;
     if (err != ERR_OK) {
         net_close(n);
         return err;

@@ -256,8 +256,7 @@ static int refuse(net_conn *c, int status, const char *code, const char *message
 {
     api_error e;
     api_error_set(&e, status, code, NULL, "%s", message);
-    bytes body;
-    bytes_init(&body, 4096);
+    bytes body = bytes_empty(4096);
     api_error_write_body(&body, &e);
     net_reply reply = {.status = status,
                        .content_type = "application/json",
@@ -479,8 +478,7 @@ static int begin_socket(net_conn *c, const http_head *from, const net_head *h, s
         return 0;
     }
     c->announced = true;
-    bytes head;
-    bytes_init(&head, SIZE_MAX / 2);
+    bytes head = bytes_empty(SIZE_MAX / 2);
     bytes_printf(&head,
                  "GET / HTTP/1.1\r\nHost: parley\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",

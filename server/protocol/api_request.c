@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/memory.h"
 
 /* Decoded media take 3/4 of the body, texts are copied once more by the normaliser. */
 #define ARENA_BYTES (LIMIT_BODY_BYTES * 2)
@@ -29,15 +30,8 @@ void api_request_deinit(api_request *r)
 
 const json *api_request_keep(api_request *r, json_doc *doc)
 {
-    bool ok = doc && r->error.code == ERR_OK;
-    if (ok && r->n_docs == r->cap_docs) {
-        size_t cap = r->cap_docs ? r->cap_docs * 2 : 8;
-        json_doc **docs = realloc(r->docs, cap * sizeof *docs);
-        ok = docs != NULL;
-        r->docs = ok ? docs : r->docs;
-        r->cap_docs = ok ? cap : r->cap_docs;
-    }
-    if (!ok) {
+    if (!doc || r->error.code != ERR_OK ||
+        !memory_grow(&r->docs, &r->cap_docs, r->n_docs + 1, 8, sizeof(json_doc *))) {
         json_free(doc);
         request_no_memory(&r->error);
         return NULL;

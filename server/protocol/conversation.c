@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "server/protocol/chat_normalize.h"
 #include "server/protocol/video_fields.h"
 
@@ -9,7 +10,7 @@ void conversation_open(conversation *c, api_request *r, const json *root, const 
 {
     *c = (conversation){.r = r, .content = {.r = r, .info = info}, .cap = n};
     r->in->messages = request_calloc(&r->error, r->in->arena, n, sizeof *r->in->messages);
-    call_matcher_init(&c->matcher, &r->error, r->in, n);
+    c->order = request_calloc(&r->error, r->in->arena, n + 1, sizeof *c->order);
     video_fields_body(&r->error, &c->content.video, root);
 }
 
@@ -29,6 +30,93 @@ chat_message *conversation_last(const conversation *c)
 {
     const chat_input *in = c->r->in;
     return in->n_messages ? &in->messages[in->n_messages - 1] : NULL;
+}
+
+/* ---- calls and their results ---- */
+
+/* The n items, in a larger array if the room for 1, 2, 4 ... is full; NULL without memory. */
+static void *room_for_one(conversation *c, void *items, size_t n, size_t item_bytes)
+{
+    if ((n & (n - 1)) != 0) {
+        return items;
+    }
+    void *larger = request_calloc(&c->r->error, c->r->in->arena, n ? 2 * n : 1, item_bytes);
+    if (larger && n) {
+        memcpy(larger, items, n * item_bytes);
+    }
+    return larger;
+}
+
+/* The call with this id that was made last; n_calls if there is none. */
+static size_t find_call(const conversation *c, const char *id)
+{
+    for (size_t i = c->n_calls; i > 0; i--) {
+        if (c->calls[i - 1].id && strcmp(c->calls[i - 1].id, id) == 0) {
+            return i - 1;
+        }
+    }
+    return c->n_calls;
+}
+
+/* Adds a call by the assistant; an id must differ from those of calls without a result. */
+static void match_call(conversation *c, const char *id, const char *path)
+{
+    first_error *e = &c->r->error;
+    const size_t same = id ? find_call(c, id) : c->n_calls;
+    if (same < c->n_calls && !c->calls[same].answered) {
+        request_fail(e, ERR_INVALID, path, "invalid_value",
+                     "%s: an earlier call has the id %s and no result yet; ids must differ", path, id);
+    }
+    matched_call *calls = room_for_one(c, c->calls, c->n_calls, sizeof *calls);
+    if (calls) {
+        c->calls = calls;
+        c->calls[c->n_calls++] = (matched_call){.id = id};
+    }
+}
+
+/* Message number `message` is a result. id NULL: of the first call without one. */
+static void match_result(conversation *c, const char *id, size_t message, const char *path)
+{
+    first_error *e = &c->r->error;
+    while (c->first_open < c->n_calls && c->calls[c->first_open].answered) {
+        c->first_open++;
+    }
+    const size_t call = id ? find_call(c, id) : c->first_open;
+    if (c->n_calls == 0) {
+        request_fail(e, ERR_INVALID, path, "invalid_value",
+                     "%s: a result of a tool, but no call comes before it", path);
+    } else if (call == c->n_calls && id) {
+        request_fail(e, ERR_INVALID, path, "invalid_value", "%s: no call before it has the id %s", path, id);
+    } else if (call == c->n_calls) {
+        request_fail(e, ERR_INVALID, path, "invalid_value", "%s: every call before it has its result already",
+                     path);
+    } else if (c->calls[call].answered) {
+        request_fail(e, ERR_INVALID, path, "invalid_value", "%s: the call %s has its result already", path,
+                     id);
+    } else {
+        c->calls[call].answered = true;
+        if (message < c->cap) {
+            c->order[message] = call;
+        }
+    }
+}
+
+/* Sorts consecutive results into the order of their calls. */
+static void sort_results(conversation *c)
+{
+    chat_message *m = c->r->in->messages;
+    size_t *order = c->order;
+    for (size_t i = 1; i < c->r->in->n_messages && i < c->cap; i++) {
+        for (size_t k = i;
+             m[k].role == CHAT_TOOL && k > 0 && m[k - 1].role == CHAT_TOOL && order[k - 1] > order[k]; k--) {
+            const chat_message message = m[k];
+            const size_t call = order[k];
+            m[k] = m[k - 1];
+            order[k] = order[k - 1];
+            m[k - 1] = message;
+            order[k - 1] = call;
+        }
+    }
 }
 
 /* The arguments as an object that lives as long as the request. */
@@ -53,16 +141,9 @@ static const json *read_arguments(api_request *r, const json *value, const char 
 void conversation_call(conversation *c, chat_message *m, const char *id, const char *name,
                        const json *arguments, const char *path)
 {
-    const size_t n = m->n_tool_calls;
-    if ((n & (n - 1)) == 0) { /* room for 1, 2, 4 ... is full */
-        chat_tool_call *calls = request_calloc(&c->r->error, c->r->in->arena, n ? 2 * n : 1, sizeof *calls);
-        if (calls && n) {
-            memcpy(calls, m->tool_calls, n * sizeof *calls);
-        }
-        m->tool_calls = calls;
-    }
+    m->tool_calls = room_for_one(c, m->tool_calls, m->n_tool_calls, sizeof *m->tool_calls);
     arguments = read_arguments(c->r, arguments, path);
-    call_matcher_call(&c->matcher, id, path);
+    match_call(c, id, path);
     if (c->r->error.code == ERR_OK) {
         m->tool_calls[m->n_tool_calls++] = (chat_tool_call){.id = id, .name = name, .arguments = arguments};
     }
@@ -71,7 +152,7 @@ void conversation_call(conversation *c, chat_message *m, const char *id, const c
 void conversation_result(conversation *c, chat_message *m, const char *id, const char *path)
 {
     m->tool_call_id = id;
-    call_matcher_result(&c->matcher, id, c->r->in->n_messages - 1, path);
+    match_result(c, id, c->r->in->n_messages - 1, path);
 }
 
 /* What can be continued: an assistant's words. */
@@ -89,7 +170,7 @@ void conversation_close(conversation *c, const json *root)
     first_error *e = &c->r->error;
     chat_input *in = c->r->in;
     if (e->code == ERR_OK) {
-        call_matcher_sort(&c->matcher);
+        sort_results(c);
         e->code = chat_normalize(in, e->detail);
     }
     request_bool(e, &in->continues, root, "continue_final_message");

@@ -7,20 +7,29 @@
  *     content_read(&c.content, m, json_get(v, "content"), "messages[0].content");
  *     conversation_close(&c, root);
  *
- * Errors go to r->error; what is read behind one is thrown away.
+ * Errors go to r->error; what is read behind one is thrown away. Results of tools are matched with
+ * their calls. Templates show results without ids, so consecutive results are put into the order of
+ * their calls: only the order identifies them.
  */
 #ifndef PARLEY_SERVER_PROTOCOL_CONVERSATION_H
 #define PARLEY_SERVER_PROTOCOL_CONVERSATION_H
 
-#include "server/protocol/call_matcher.h"
 #include "server/protocol/content_parts.h"
+
+typedef struct matched_call {
+    const char *id; /* NULL: the client gave none */
+    bool answered;
+} matched_call;
 
 typedef struct conversation {
     api_request *r;
     content_reader content;
-    call_matcher matcher;
-    size_t cap;         /* messages that there is room for */
-    chat_message spare; /* what is filled behind an error */
+    size_t cap;          /* messages that there is room for */
+    chat_message spare;  /* what is filled behind an error */
+    matched_call *calls; /* of the assistant so far, in the chat's arena */
+    size_t n_calls;
+    size_t first_open; /* calls before it are answered */
+    size_t *order;     /* [cap] of a message that is a result: its call */
 } conversation;
 
 /* Makes room for n messages in r->in. root: the body, whose mm_processor_kwargs count for all

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 void event_log_init(event_log *log, size_t max_bytes)
 {
     memset(log, 0, sizeof *log);
@@ -51,15 +53,9 @@ void event_log_skip(event_log *log)
 
 void event_log_append(event_log *log, const char *type, const char *text, size_t len)
 {
-    if (log->n == log->cap) {
-        size_t cap = log->cap ? log->cap * 2 : 64;
-        log_entry *entries = realloc(log->entries, cap * sizeof *entries);
-        if (!entries) {
-            event_log_skip(log);
-            return;
-        }
-        log->entries = entries;
-        log->cap = cap;
+    if (!memory_grow(&log->entries, &log->cap, log->n + 1, 64, sizeof *log->entries)) {
+        event_log_skip(log);
+        return;
     }
     if (log->data.len + len > log->data.max) {
         trim(log, len);

@@ -9,7 +9,6 @@
 #ifndef PARLEY_SERVER_PROTOCOL_FIRST_ERROR_H
 #define PARLEY_SERVER_PROTOCOL_FIRST_ERROR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"

@@ -81,4 +81,11 @@ void request_read_sampling(first_error *e, chat_input *in, const json *root, con
 /* stop: a string or a list. */
 void request_read_stop(first_error *e, reply_options *o, const json *root);
 
+typedef enum other_protocol { OTHER_CHAT, OTHER_COMPLETION, OTHER_RESPONSES } other_protocol;
+
+/* Fields without effect here are validated and ignored (ERR_INVALID for a wrong type or value); those
+ * that are not supported are refused by name (ERR_UNSUPPORTED), so that no answer silently differs from
+ * what was asked for. Unknown fields are ignored. */
+void other_fields_check(first_error *e, const json *root, other_protocol protocol);
+
 #endif

@@ -1,6 +1,5 @@
 #include "server/protocol/tool_fields.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -85,8 +84,7 @@ static void check_tools(first_error *e, const json *tools, tool_layout layout)
 /* JSON text that outlives the request's body. */
 static char *copy_text(api_request *r, const json *v)
 {
-    bytes text;
-    bytes_init(&text, LIMIT_BODY_BYTES);
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
     json_write(&text, v);
     if (text.failed || text.len == 0) {
         bytes_deinit(&text);
@@ -110,8 +108,8 @@ static bool spec_of_tool(api_request *r, grammar_spec *out, const json *tool, co
     request_path(path, layout == TOOLS_FLAT ? "tools[%zu].parameters" : "tools[%zu].function.parameters",
                  index);
     const char *kept = arena_strdup(r->in->arena, path, strlen(path));
-    return kept && r->form->write_spec(r->in->arena, out, json_str(json_get(function, "name"), ""),
-                                       json_get(function, "parameters"), kept);
+    return kept && tool_form_write_spec(r->form, r->in->arena, out, json_str(json_get(function, "name"), ""),
+                                        json_get(function, "parameters"), kept);
 }
 
 /* The answer must be calls: of the tool named `only`, or (NULL) of any. */

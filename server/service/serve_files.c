@@ -170,7 +170,7 @@ bool serve_begin_form(serve *s, conn *c, const net_head *head, api_error *e)
     }
     err_code err = open_writer(f, head, &d);
     if (err != ERR_OK) {
-        upload_api_error(e, err, &d);
+        api_error_from(e, err, &d);
         serve_drop_form(c);
         return false;
     }
@@ -190,7 +190,7 @@ bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply
         return true;
     }
     api_error e;
-    upload_api_error(&e, err, &d);
+    api_error_from(&e, err, &d);
     if (c) {
         serve_drop_form(c);
     }
@@ -281,7 +281,7 @@ void serve_finish_form(serve *s, conn *c)
     serve_drop_form(c);
     if (err != ERR_OK) {
         api_error e;
-        upload_api_error(&e, err, &d);
+        api_error_from(&e, err, &d);
         serve_send_error(s, c, &e);
     }
 }

@@ -148,7 +148,7 @@ void serve_chunks_written(serve *s, upload *up)
     err_code err = file_sink_error(up->sink, &d);
     if (err != ERR_OK) {
         api_error e;
-        upload_api_error(&e, err, &d);
+        api_error_from(&e, err, &d);
         fail_upload(s, serve_conn(s, up->conn), up, NULL, &e);
     } else if (up->conn) {
         ack_written(s, up);
@@ -165,7 +165,7 @@ static void on_create(serve *s, conn *c, const json *root, const char *event_id)
     err_code err = serve_begin_upload(s, c->scope, root, UPLOAD_BY_CHUNKS, &up, &known, &d);
     if (err != ERR_OK) {
         api_error e;
-        upload_api_error(&e, err, &d);
+        api_error_from(&e, err, &d);
         say_error(s, c, NULL, event_id, &e, false);
         return;
     }
@@ -251,7 +251,7 @@ static void on_complete(serve *s, conn *c, upload *up, const json *root, const c
         serve_step_upload(s, up);
         return;
     }
-    upload_api_error(&e, err, &d);
+    api_error_from(&e, err, &d);
     say_error(s, c, up, event_id, &e, false);
 }
 
@@ -354,12 +354,12 @@ void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n)
                        : upload_chunk(up, offset, head + SERVE_CHUNK_HEADER, n_data, &d);
     s->metrics.upload_bytes += up->received - before;
     if (err == ERR_INVALID) {
-        upload_api_error(&e, err, &d);
+        api_error_from(&e, err, &d);
         on_gap(s, c, up, &e);
         return;
     }
     if (err != ERR_OK) {
-        upload_api_error(&e, err, &d);
+        api_error_from(&e, err, &d);
         fail_upload(s, c, up, NULL, &e);
         return;
     }

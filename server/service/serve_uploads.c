@@ -210,7 +210,7 @@ void serve_on_uploads(serve *s, conn *c, const bytes *body)
     }
     json_free(doc);
     if (err != ERR_OK) {
-        upload_api_error(&e, err, &d);
+        api_error_from(&e, err, &d);
         serve_send_error(s, c, &e);
     }
 }
@@ -226,7 +226,7 @@ void serve_step_upload(serve *s, upload *up)
         return;
     }
     api_error e;
-    upload_api_error(&e, err, &d);
+    api_error_from(&e, err, &d);
     if (up->kind == UPLOAD_BY_CHUNKS) {
         serve_tell_ended(s, up, done ? NULL : &e);
     } else {

@@ -1,6 +1,7 @@
-/* file: reading, mapping, and what is refused. */
+/* file: reading, mapping, writing, and what is refused. */
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "tests/check.h"
@@ -80,12 +81,37 @@ static void test_join(void)
     CHECK_STR(out, "/x");
 }
 
+static void test_all_bytes(void)
+{
+    char path[256], out[8] = "";
+    make("d", "", path, sizeof path);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK(file_write_all(fd, "1234", 4));
+    CHECK(file_write_all(fd, "56", 2));
+    CHECK(file_write_all(fd, NULL, 0));
+    CHECK_INT(lseek(fd, 1, SEEK_SET), 1);
+    CHECK(file_read_all(fd, out, 5));
+    CHECK_STR(out, "23456");
+    CHECK(!file_read_all(fd, out, 1)); /* at the end */
+    CHECK_INT(lseek(fd, 4, SEEK_SET), 4);
+    CHECK(!file_read_all(fd, out, 3)); /* it ends within */
+    file_close(fd);
+    CHECK(!file_write_all(fd, "x", 1));
+    file_close(-1);
+    remove(path);
+
+    fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    CHECK(!file_write_all(fd, "x", 1));
+    file_close(fd);
+}
+
 int main(void)
 {
     CHECK(mkdtemp(dir) != NULL);
     test_read();
     test_map();
     test_join();
+    test_all_bytes();
     rmdir(dir);
     CHECK_DONE();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/memory.h"
 #include "text/grammar/dfa_private.h"
 
 enum { DFA_BUCKETS = 4096, COMBINE_STEPS = 10000 /* whatever the size */ };
@@ -35,28 +36,15 @@ bool dfa_builder_init(dfa_builder *b)
     return b->buckets != NULL;
 }
 
-static bool grow(dfa_builder *b)
-{
-    const int32_t cap = b->cap ? b->cap * 2 : 64;
-    uint16_t *next = realloc(b->next, (size_t)cap * (size_t)b->n_classes * sizeof *next);
-    b->next = next ? next : b->next;
-    bool *accept = realloc(b->accept, (size_t)cap * sizeof *accept);
-    b->accept = accept ? accept : b->accept;
-    uint64_t *hashes = realloc(b->hashes, (size_t)cap * sizeof *hashes);
-    b->hashes = hashes ? hashes : b->hashes;
-    int32_t *chain = realloc(b->chain, (size_t)cap * sizeof *chain);
-    b->chain = chain ? chain : b->chain;
-    b->cap = next && accept && hashes && chain ? cap : b->cap;
-    return b->cap == cap;
-}
-
 int32_t dfa_builder_add(dfa_builder *b, uint64_t hash)
 {
     if (b->n_states == LIMIT_DFA_STATES) {
         b->too_big = true;
         return -1;
     }
-    if (b->n_states == b->cap && !grow(b)) {
+    const size_t n = (size_t)b->n_states + 1, n_cells = n * (size_t)b->n_classes;
+    if (!memory_grow(&b->states, &b->cap, n, 64, sizeof *b->states) ||
+        !memory_grow(&b->next, &b->next_cap, n_cells, 64 * (size_t)b->n_classes, sizeof *b->next)) {
         b->failed = true;
         return -1;
     }
@@ -64,17 +52,15 @@ int32_t dfa_builder_add(dfa_builder *b, uint64_t hash)
     for (int32_t c = 0; c < b->n_classes; c++) {
         b->next[(size_t)q * (size_t)b->n_classes + (size_t)c] = DFA_DEAD;
     }
-    b->accept[q] = false;
-    b->hashes[q] = hash;
-    b->chain[q] = b->buckets[hash % DFA_BUCKETS];
+    b->states[q] = (struct dfa_state){.hash = hash, .chain = b->buckets[hash % DFA_BUCKETS]};
     b->buckets[hash % DFA_BUCKETS] = q;
     return q;
 }
 
 static int32_t match_hash(const dfa_builder *b, int32_t q, uint64_t hash)
 {
-    while (q >= 0 && b->hashes[q] != hash) {
-        q = b->chain[q];
+    while (q >= 0 && b->states[q].hash != hash) {
+        q = b->states[q].chain;
     }
     return q;
 }
@@ -86,7 +72,7 @@ int32_t dfa_builder_find(const dfa_builder *b, uint64_t hash)
 
 int32_t dfa_builder_find_next(const dfa_builder *b, int32_t state, uint64_t hash)
 {
-    return match_hash(b, b->chain[state], hash);
+    return match_hash(b, b->states[state].chain, hash);
 }
 
 void dfa_builder_link(dfa_builder *b, int32_t from, int32_t byte_class, int32_t to)
@@ -117,7 +103,7 @@ static bool mark_live(const dfa_builder *b, bool *live)
         }
     }
     for (size_t q = 0; ok && q < n; q++) {
-        live[q] = b->accept[q];
+        live[q] = b->states[q].accept;
         todo[n_todo] = (uint16_t)q;
         n_todo += live[q];
     }
@@ -157,7 +143,7 @@ static bool keep_live(const dfa_builder *b, dfa *out)
         if (number[q] == DFA_DEAD) {
             continue;
         }
-        out->accept[number[q]] = b->accept[q];
+        out->accept[number[q]] = b->states[q].accept;
         for (int32_t c = 0; c < b->n_classes; c++) {
             const uint16_t to = b->next[(size_t)q * (size_t)b->n_classes + (size_t)c];
             out->next[(size_t)number[q] * (size_t)b->n_classes + (size_t)c] =
@@ -185,9 +171,7 @@ err_code dfa_builder_finish(dfa_builder *b, dfa *out, const char *what, err_deta
         err = err_set(detail, ERR_NOMEM, "no memory for %s", what);
     }
     free(b->next);
-    free(b->accept);
-    free(b->hashes);
-    free(b->chain);
+    free(b->states);
     free(b->buckets);
     *b = (dfa_builder){0};
     return err;
@@ -211,7 +195,7 @@ static int32_t number_pair(dfa_builder *b, uint32_t *pairs, const dfa *da, const
     if (q >= 0) {
         const bool in_b = qb != DFA_DEAD && db->accept[qb];
         pairs[q] = pair;
-        b->accept[q] = da->accept[qa] && in_b == (op == DFA_AND);
+        b->states[q].accept = da->accept[qa] && in_b == (op == DFA_AND);
     }
     return q;
 }

@@ -12,11 +12,14 @@
 typedef struct dfa_builder {
     uint8_t classes[256]; /* set before dfa_builder_init, like n_classes */
     int32_t n_classes;
-    int32_t n_states, cap;
+    int32_t n_states;
+    size_t cap, next_cap;
     uint16_t *next;
-    bool *accept;
-    uint64_t *hashes;
-    int32_t *chain;   /* the next state in the same bucket, -1 at the end */
+    struct dfa_state {
+        uint64_t hash;
+        int32_t chain; /* the next one in the same bucket, -1 at the end */
+        bool accept;
+    } * states;
     int32_t *buckets; /* DFA_BUCKETS */
     bool failed, too_big;
     work_count *work; /* may be NULL */

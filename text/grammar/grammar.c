@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/memory.h"
 #include "text/grammar/grammar_private.h"
 
 err_code grammar_create(grammar **out, work_count *work, err_detail *detail)
@@ -57,15 +58,9 @@ static int32_t add_node(grammar *g, grammar_node node)
         g->too_big = true;
         return GRAMMAR_NEVER;
     }
-    if (g->n_nodes == g->cap) {
-        const int32_t cap = g->cap ? g->cap * 2 : 64;
-        grammar_node *nodes = realloc(g->nodes, (size_t)cap * sizeof *nodes);
-        if (!nodes) {
-            g->failed = true;
-            return GRAMMAR_NEVER;
-        }
-        g->nodes = nodes;
-        g->cap = cap;
+    if (!memory_grow(&g->nodes, &g->cap, (size_t)g->n_nodes + 1, 64, sizeof *g->nodes)) {
+        g->failed = true;
+        return GRAMMAR_NEVER;
     }
     g->nodes[g->n_nodes] = node;
     return g->n_nodes++;
@@ -96,13 +91,7 @@ int32_t grammar_marker(grammar *g, const char *text, size_t len)
 int32_t grammar_automaton(grammar *g, dfa *d)
 {
     dfa *owned = malloc(sizeof *owned);
-    if (owned && g->n_automata == g->cap_automata) {
-        const size_t cap = g->cap_automata ? g->cap_automata * 2 : 16;
-        dfa **automata = realloc(g->automata, cap * sizeof(*automata));
-        g->automata = automata ? automata : g->automata;
-        g->cap_automata = automata ? cap : g->cap_automata;
-    }
-    if (!owned || g->n_automata == g->cap_automata) {
+    if (!owned || !memory_grow(&g->automata, &g->cap_automata, g->n_automata + 1, 16, sizeof owned)) {
         free(owned);
         dfa_free(d);
         g->failed = true;
@@ -282,101 +271,75 @@ enum {
 };
 static_assert(AFTER_F4 + 1 == STRING_N_STATES, "every state of a string has a number below STRING_CLOSED");
 
-static bool is_hex(uint8_t c)
-{
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-}
-
-static int32_t begin_char(uint8_t c)
-{
-    if (c == '"') {
-        return STRING_CLOSED;
+/* What follows what: the first row of the state that has the byte counts, and without one it is
+ * refused. Plain text and the usual characters come first, as they are most of what is read. */
+static const struct {
+    uint8_t from, lo, hi, to;
+} STEPS[] = {
+#define HEX(from, to)                                                                                        \
+    {from, '0', '9', to}, {from, 'A', 'F', to},                                                              \
+    {                                                                                                        \
+        from, 'a', 'f', to                                                                                   \
     }
-    if (c == '\\') {
-        return ESCAPE;
+#define EITHER(from, upper, to)                                                                              \
+    {from, upper, upper, to},                                                                                \
+    {                                                                                                        \
+        from, upper | 0x20, upper | 0x20, to                                                                 \
     }
-    if (c < 0x80) {
-        return c >= 0x20 ? STRING_INSIDE : STRING_REFUSED;
-    }
-    switch (c) {
-    case 0xe0:
-        return AFTER_E0;
-    case 0xed:
-        return AFTER_ED;
-    case 0xf0:
-        return AFTER_F0;
-    case 0xf4:
-        return AFTER_F4;
-    default:
-        return c < 0xc2 || c > 0xf4 ? STRING_REFUSED : c < 0xe0 ? LAST1 : c < 0xf0 ? LAST2 : LAST3;
-    }
-}
-
-static int32_t step_hex(int32_t state, uint8_t c)
-{
-    if (!is_hex(c)) {
-        return STRING_REFUSED;
-    }
-    const uint8_t low = c | 0x20;
-    switch (state) {
-    case HEX1:
-        return c == '0' ? HEX2_ZERO : low == 'd' ? HEX2_D : HEX2;
-    case HEX2_ZERO:
-        return c == '0' ? HEX3_ZERO : HEX3;
-    case HEX3_ZERO:
-        return c == '0' ? HEX4_ZERO : HEX4;
-    case HEX4_ZERO:
-        return c == '0' ? STRING_REFUSED : STRING_INSIDE;
-    case HEX2:
-        return HEX3;
-    case HEX3:
-        return HEX4;
-    case HEX2_D:
-        return c < '8' ? HEX3 : low > 'b' ? STRING_REFUSED : HIGH3; /* a second half alone is refused */
-    case HIGH3:
-        return HIGH4;
-    case HIGH4:
-        return LOW_BACKSLASH;
-    case LOW1:
-        return low == 'd' ? LOW2 : STRING_REFUSED;
-    case LOW2:
-        return low >= 'c' && low <= 'f' ? HEX3 : STRING_REFUSED;
-    default:
-        return STRING_INSIDE; /* HEX4 */
-    }
-}
+    {STRING_INSIDE, '"', '"', STRING_CLOSED},
+    {STRING_INSIDE, '\\', '\\', ESCAPE},
+    {STRING_INSIDE, 0x20, 0x7f, STRING_INSIDE},
+    {LAST1, 0x80, 0xbf, STRING_INSIDE},
+    {LAST2, 0x80, 0xbf, LAST1},
+    {STRING_INSIDE, 0xc2, 0xdf, LAST1},
+    {STRING_INSIDE, 0xe0, 0xe0, AFTER_E0},
+    {STRING_INSIDE, 0xed, 0xed, AFTER_ED},
+    {STRING_INSIDE, 0xe1, 0xef, LAST2},
+    {STRING_INSIDE, 0xf0, 0xf0, AFTER_F0},
+    {STRING_INSIDE, 0xf1, 0xf3, LAST3},
+    {STRING_INSIDE, 0xf4, 0xf4, AFTER_F4},
+    {LAST3, 0x80, 0xbf, LAST2},
+    {AFTER_E0, 0xa0, 0xbf, LAST1},
+    {AFTER_ED, 0x80, 0x9f, LAST1},
+    {AFTER_F0, 0x90, 0xbf, LAST2},
+    {AFTER_F4, 0x80, 0x8f, LAST2},
+    {STRING_BEFORE, '"', '"', STRING_INSIDE},
+    {ESCAPE, 'u', 'u', HEX1},
+    {HEX1, '0', '0', HEX2_ZERO},
+    EITHER(HEX1, 'D', HEX2_D),
+    HEX(HEX1, HEX2),
+    {HEX2_ZERO, '0', '0', HEX3_ZERO},
+    HEX(HEX2_ZERO, HEX3),
+    {HEX3_ZERO, '0', '0', HEX4_ZERO},
+    HEX(HEX3_ZERO, HEX4),
+    {HEX4_ZERO, '0', '0', STRING_REFUSED},
+    HEX(HEX4_ZERO, STRING_INSIDE),
+    HEX(HEX2, HEX3),
+    HEX(HEX3, HEX4),
+    HEX(HEX4, STRING_INSIDE),
+    {HEX2_D, '0', '7', HEX3},
+    {HEX2_D, '8', '9', HIGH3}, /* a second half alone (dc..df) is refused */
+    EITHER(HEX2_D, 'A', HIGH3),
+    EITHER(HEX2_D, 'B', HIGH3),
+    HEX(HIGH3, HIGH4),
+    HEX(HIGH4, LOW_BACKSLASH),
+    {LOW_BACKSLASH, '\\', '\\', LOW_U},
+    {LOW_U, 'u', 'u', LOW1},
+    EITHER(LOW1, 'D', LOW2),
+    {LOW2, 'C', 'F', HEX3},
+    {LOW2, 'c', 'f', HEX3},
+#undef HEX
+#undef EITHER
+};
 
 int32_t grammar_string_step(int32_t state, uint8_t c)
 {
-    const bool tail = c >= 0x80 && c <= 0xbf;
-    switch (state) {
-    case STRING_BEFORE:
-        return c == '"' ? STRING_INSIDE : STRING_REFUSED;
-    case STRING_INSIDE:
-        return begin_char(c);
-    case ESCAPE:
-        return c == 'u' ? HEX1 : c != 0 && strchr("\"\\/bfnrt", c) ? STRING_INSIDE : STRING_REFUSED;
-    case LOW_BACKSLASH:
-        return c == '\\' ? LOW_U : STRING_REFUSED;
-    case LOW_U:
-        return c == 'u' ? LOW1 : STRING_REFUSED;
-    case LAST1:
-        return tail ? STRING_INSIDE : STRING_REFUSED;
-    case LAST2:
-        return tail ? LAST1 : STRING_REFUSED;
-    case LAST3:
-        return tail ? LAST2 : STRING_REFUSED;
-    case AFTER_E0:
-        return tail && c >= 0xa0 ? LAST1 : STRING_REFUSED;
-    case AFTER_ED:
-        return tail && c < 0xa0 ? LAST1 : STRING_REFUSED;
-    case AFTER_F0:
-        return tail && c >= 0x90 ? LAST2 : STRING_REFUSED;
-    case AFTER_F4:
-        return tail && c < 0x90 ? LAST2 : STRING_REFUSED;
-    default:
-        return step_hex(state, c);
+    for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
+        if (STEPS[i].from == state && c >= STEPS[i].lo && c <= STEPS[i].hi) {
+            return STEPS[i].to;
+        }
     }
+    return state == ESCAPE && c != 0 && strchr("\"\\/bfnrt", c) ? STRING_INSIDE : STRING_REFUSED;
 }
 
 /* ---- finishing ---- */
@@ -461,17 +424,17 @@ static void list_users(height_search *h)
 /* Gives every node the frames that its shallowest text needs; false if out of memory. */
 static bool find_heights(grammar *g)
 {
+    arena *a = arena_create(SIZE_MAX / 2);
     height_search h = {.g = g};
     size_t n_places = 0;
     const size_t n = (size_t)g->n_nodes;
     for (size_t i = 0; i < n; i++) {
         n_places += (size_t)n_needed(&g->nodes[i]);
     }
-    h.first = calloc(n + 2, sizeof *h.first);
-    h.users = malloc((n_places + 1) * sizeof *h.users);
-    h.missing = malloc(n * sizeof *h.missing);
-    h.next = malloc(n * sizeof *h.next);
-    const bool ok = h.first && h.users && h.missing && h.next;
+    const bool ok = a && (h.first = arena_calloc(a, n + 2, sizeof *h.first)) &&
+                    (h.users = arena_alloc(a, (n_places + 1) * sizeof *h.users)) &&
+                    (h.missing = arena_alloc(a, n * sizeof *h.missing)) &&
+                    (h.next = arena_alloc(a, n * sizeof *h.next));
     if (ok) {
         memset(h.head, 0xff, sizeof h.head);
         list_users(&h);
@@ -494,10 +457,7 @@ static bool find_heights(grammar *g)
             }
         }
     }
-    free(h.first);
-    free(h.users);
-    free(h.missing);
-    free(h.next);
+    arena_destroy(a);
     return ok;
 }
 

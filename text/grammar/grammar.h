@@ -19,7 +19,6 @@
 #ifndef PARLEY_TEXT_GRAMMAR_GRAMMAR_H
 #define PARLEY_TEXT_GRAMMAR_GRAMMAR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -92,6 +92,14 @@ static void *push(grammar_cursor *c, list *l, size_t width, int32_t n)
     return at;
 }
 
+static void push_number(grammar_cursor *c, list *l, int32_t number)
+{
+    int32_t *at = push(c, l, sizeof *at, 1);
+    if (at) {
+        *at = number;
+    }
+}
+
 static stack *stack_at(const grammar_cursor *c, int32_t i)
 {
     return (stack *)c->stacks.items + i;
@@ -241,9 +249,8 @@ static void add_task(grammar_cursor *c, int32_t below, int32_t node)
 static void add_reading(grammar_cursor *c, int32_t below, int32_t node, int32_t pos, int32_t count)
 {
     const int32_t number = number_stack(c, below, node, pos, count);
-    int32_t *at = number == NO_STACK ? NULL : push(c, &c->set, sizeof *at, 1);
-    if (at) {
-        *at = number;
+    if (number != NO_STACK) {
+        push_number(c, &c->set, number);
     }
 }
 
@@ -580,23 +587,19 @@ static void fill_mask(grammar_cursor *c, uint64_t *mask, int32_t number)
         return;
     }
     /* readings inside a string have a short way; the others are walked together */
-    int32_t n_walked = 0;
     c->walked.n = 0;
     for (int32_t i = 0; i < s.n && c->failure == ERR_OK; i++) {
         const int32_t reading = members_of(c, &s)[i];
         const stack *top = stack_at(c, reading);
         if (c->g->nodes[top->node].kind == NODE_STRING && top->pos == STRING_INSIDE) {
             fill_string_mask(c, mask, reading);
-            continue;
-        }
-        int32_t *at = push(c, &c->walked, sizeof *at, 1);
-        if (at) {
-            *at = reading;
-            n_walked++;
+        } else {
+            push_number(c, &c->walked, reading);
         }
     }
-    if (n_walked > 0) {
-        walk(c, mask, &t->all, n_walked == s.n ? number : number_state(c, c->walked.items, n_walked, false));
+    const int32_t n = c->walked.n;
+    if (n > 0) {
+        walk(c, mask, &t->all, n == s.n ? number : number_state(c, c->walked.items, n, false));
     }
     if (takes_added(c, &s)) {
         walk(c, mask, &t->added, number);
@@ -762,10 +765,7 @@ static void forget(grammar_cursor *c)
             const stack *old = (const stack *)stacks.items + chain[--n];
             made = number_stack(c, made, old->node, old->pos, old->count);
         }
-        int32_t *member = push(c, &c->set, sizeof *member, 1);
-        if (member) {
-            *member = made;
-        }
+        push_number(c, &c->set, made);
     }
     c->set_complete = s.complete;
     c->current = finish_set(c);

@@ -32,7 +32,8 @@ enum { HEIGHT_NEVER = INT32_MAX / 2 };
 struct grammar {
     arena *arena;
     grammar_node *nodes;
-    int32_t n_nodes, cap;
+    int32_t n_nodes;
+    size_t cap;
     dfa **automata; /* owned */
     size_t n_automata, cap_automata;
     size_t automata_bytes;

@@ -25,23 +25,36 @@ err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword,
                        const char *format, ...)
 {
     char why[ERR_TEXT_MAX];
-    bytes path;
     va_list args;
+    if (c->err != ERR_OK) {
+        return c->err;
+    }
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    bytes_init(&path, LIMIT_VALUE_BYTES);
+    bytes path = bytes_empty(LIMIT_VALUE_BYTES);
     bytes_append_str(&path, c->path);
     append_path(&path, at);
     if (keyword) {
         bytes_append_char(&path, '.');
         bytes_append_str(&path, keyword);
     }
-    code = err_set_param(c->detail, code, bytes_str(&path),
-                         code == ERR_UNSUPPORTED ? "not_supported" : "invalid_schema", "%s: %s",
-                         bytes_str(&path), why);
+    c->err = err_set_param(c->detail, code, bytes_str(&path),
+                           code == ERR_UNSUPPORTED ? "not_supported" : "invalid_schema", "%s: %s",
+                           bytes_str(&path), why);
     bytes_deinit(&path);
-    return code;
+    return c->err;
+}
+
+void schema_add_place(schema_compiler *c, const place *at, const char *keyword)
+{
+    const err_code err = c->err;
+    if (err != ERR_OK && c->detail && !c->detail->param[0]) {
+        char why[ERR_TEXT_MAX];
+        snprintf(why, sizeof why, "%s", c->detail->text);
+        c->err = ERR_OK;
+        schema_refuse(c, at, keyword, err, "%s", why);
+    }
 }
 
 enum { PLACE_STEPS = 50 };
@@ -65,11 +78,13 @@ const place *schema_place(schema_compiler *c, const place *up, const json *schem
     return made;
 }
 
-static err_code too_large(schema_compiler *c)
+static void too_large(schema_compiler *c)
 {
-    return err_set_param(c->detail, ERR_LIMIT, c->path, "invalid_schema",
-                         "%s: the schema is too large: its grammar would take more than %zu MiB", c->path,
-                         LIMIT_GRAMMAR_BYTES >> 20);
+    if (c->err == ERR_OK) {
+        c->err = err_set_param(c->detail, ERR_LIMIT, c->path, "invalid_schema",
+                               "%s: the schema is too large: its grammar would take more than %zu MiB",
+                               c->path, LIMIT_GRAMMAR_BYTES >> 20);
+    }
 }
 
 /* One step of a JSON pointer, `~0`, `~1` and percent escapes undone; a list is indexed. */
@@ -193,69 +208,69 @@ typedef struct flat {
     bool never;
 } flat;
 
-static err_code add_member(schema_compiler *c, flat *f, const place *at)
+static bool has_member(schema_compiler *c, const flat *f, const json *schema)
 {
-    if (!at) {
-        return too_large(c);
-    }
-    if (json_is(at->schema, JSON_BOOL)) {
-        f->never = f->never || !json_is_true(at->schema);
-        return ERR_OK;
-    }
-    if (!json_is(at->schema, JSON_OBJECT)) {
-        return schema_refuse(c, at, NULL, ERR_INVALID, "a schema must be an object, true or false");
-    }
     (void)work_do(c->work, f->n);
     for (size_t i = 0; i < f->n; i++) {
-        if (f->members[i].at->schema == at->schema) {
-            return ERR_OK;
+        if (f->members[i].at->schema == schema) {
+            return true;
         }
     }
-    if (f->n == SCHEMA_MERGED_MAX) {
-        return schema_refuse(c, at, NULL, ERR_LIMIT, "more than %d schemas hold for one value",
-                             SCHEMA_MERGED_MAX);
-    }
-    f->members[f->n++] = (member){at, 0};
-    return ERR_OK;
+    return false;
 }
 
-static err_code add_reference(schema_compiler *c, flat *f, const place *at, const json *value)
+/* at NULL: there was no memory for the place. */
+static void add_member(schema_compiler *c, flat *f, const place *at)
+{
+    if (!at) {
+        too_large(c);
+    } else if (json_is(at->schema, JSON_BOOL)) {
+        f->never = f->never || !json_is_true(at->schema);
+    } else if (!json_is(at->schema, JSON_OBJECT)) {
+        schema_refuse(c, at, NULL, ERR_INVALID, "a schema must be an object, true or false");
+    } else if (has_member(c, f, at->schema)) {
+        return;
+    } else if (f->n == SCHEMA_MERGED_MAX) {
+        schema_refuse(c, at, NULL, ERR_LIMIT, "more than %d schemas hold for one value", SCHEMA_MERGED_MAX);
+    } else {
+        f->members[f->n++] = (member){at, 0};
+    }
+}
+
+static void add_reference(schema_compiler *c, flat *f, const place *at, const json *value)
 {
     const char *text = json_str(value, "");
     const json *target = schema_resolve(c->root, text, c->work);
     if (!target) {
-        return schema_refuse(
-            c, at, "$ref", ERR_INVALID,
-            "$ref \"%.100s\" leads nowhere; it must be \"#/...\", a place in the same schema", text);
-    }
-    if (is_circular(at, target)) {
+        schema_refuse(c, at, "$ref", ERR_INVALID,
+                      "$ref \"%.100s\" leads nowhere; it must be \"#/...\", a place in the same schema",
+                      text);
+    } else if (is_circular(at, target)) {
         f->never = true;
-        return ERR_OK;
+    } else {
+        place *to = (place *)schema_place(c, at, target, true, "%s", text[1] ? text + 2 : "");
+        for (char *p = to ? (char *)to->step : NULL; p && *p; p++) {
+            *p = *p == '/' ? '.' : *p;
+        }
+        if (to) {
+            to->reference = true;
+        }
+        add_member(c, f, to);
     }
-    place *to = (place *)schema_place(c, at, target, true, "%s", text[1] ? text + 2 : "");
-    if (!to) {
-        return too_large(c);
-    }
-    for (char *p = (char *)to->step; *p; p++) {
-        *p = *p == '/' ? '.' : *p;
-    }
-    to->reference = true;
-    return add_member(c, f, to);
 }
 
 /* Adds what $ref and allOf of the members mean, until nothing is left to add. */
-static err_code flatten(schema_compiler *c, flat *f, const conjunction *from)
+static void flatten(schema_compiler *c, flat *f, const conjunction *from)
 {
     f->never = false;
     f->n = 0;
-    err_code err = ERR_OK;
-    for (size_t i = 0; i < from->n && err == ERR_OK; i++) {
-        err = add_member(c, f, from->members[i].at);
-        if (err == ERR_OK && f->n && f->members[f->n - 1].at == from->members[i].at) {
+    for (size_t i = 0; i < from->n; i++) {
+        add_member(c, f, from->members[i].at);
+        if (f->n && f->members[f->n - 1].at == from->members[i].at) {
             f->members[f->n - 1].done = from->members[i].done;
         }
     }
-    for (size_t i = 0; i < f->n && err == ERR_OK; i++) {
+    for (size_t i = 0; i < f->n && c->err == ERR_OK; i++) {
         const place *at = f->members[i].at;
         const json *reference = json_get(at->schema, "$ref"), *all = json_get(at->schema, "allOf");
         if (f->members[i].done & DONE_LINKS) {
@@ -263,61 +278,59 @@ static err_code flatten(schema_compiler *c, flat *f, const conjunction *from)
         }
         f->members[i].done |= DONE_LINKS;
         if (reference) {
-            err = add_reference(c, f, at, reference);
+            add_reference(c, f, at, reference);
         }
-        if (err == ERR_OK && all && (!json_is(all, JSON_ARRAY) || !json_child(all))) {
-            return schema_refuse(c, at, "allOf", ERR_INVALID, "allOf must be a list that is not empty");
+        if (all && (!json_is(all, JSON_ARRAY) || !json_child(all))) {
+            schema_refuse(c, at, "allOf", ERR_INVALID, "allOf must be a list that is not empty");
         }
         int k = 0;
-        for (const json *v = json_child(all); v && err == ERR_OK; v = json_next(v)) {
-            err = add_member(c, f, schema_place(c, at, v, true, "allOf[%d]", k++));
+        for (const json *v = json_child(all); v && c->err == ERR_OK; v = json_next(v)) {
+            add_member(c, f, schema_place(c, at, v, true, "allOf[%d]", k++));
         }
     }
-    return err;
 }
 
 /* ---- choices ---- */
 
-static err_code check_one_of(schema_compiler *c, const place *at, const json *list)
+/* Also an error: the work has ended. */
+static void check_one_of(schema_compiler *c, const place *at, const json *list)
 {
     size_t i, k;
-    if (!schema_find_overlap(&i, &k, c->root, list, c->work)) {
-        return work_error(c->work);
+    if (schema_find_overlap(&i, &k, c->root, list, c->work)) {
+        schema_refuse(c, at, "oneOf", ERR_UNSUPPORTED,
+                      "a value could satisfy alternatives %zu and %zu of oneOf: use anyOf, or give them "
+                      "different types or different values of a required property",
+                      i, k);
     }
-    return schema_refuse(c, at, "oneOf", ERR_UNSUPPORTED,
-                         "a value could satisfy alternatives %zu and %zu of oneOf: use anyOf, or give them "
-                         "different types or different values of a required property",
-                         i, k);
+    c->err = c->err ? c->err : work_error(c->work);
 }
 
 /* Replaces a member's anyOf or oneOf by a choice of conjunctions, each with one branch more. */
-static err_code choose(schema_compiler *c, int32_t *node, const flat *f, size_t chosen, unsigned which,
-                       bool raw)
+static int32_t choose(schema_compiler *c, const flat *f, size_t chosen, unsigned which, bool raw)
 {
     const char *keyword = which == DONE_ANY_OF ? "anyOf" : "oneOf";
     const place *at = f->members[chosen].at;
     const json *list = json_get(at->schema, keyword);
     const size_t n = json_is(list, JSON_ARRAY) ? json_len(list) : 0;
-    if (n == 0) {
-        return schema_refuse(c, at, keyword, ERR_INVALID, "%s must be a list that is not empty", keyword);
-    }
     c->n_branches += n < LIMIT_SCHEMA_BRANCHES ? (int32_t)n : LIMIT_SCHEMA_BRANCHES;
-    if (c->n_branches > LIMIT_SCHEMA_BRANCHES || f->n == SCHEMA_MERGED_MAX) {
-        return schema_refuse(c, at, keyword, ERR_LIMIT, "all alternatives multiplied out are more than %d",
-                             LIMIT_SCHEMA_BRANCHES);
+    if (n == 0) {
+        schema_refuse(c, at, keyword, ERR_INVALID, "%s must be a list that is not empty", keyword);
+    } else if (c->n_branches > LIMIT_SCHEMA_BRANCHES || f->n == SCHEMA_MERGED_MAX) {
+        schema_refuse(c, at, keyword, ERR_LIMIT, "all alternatives multiplied out are more than %d",
+                      LIMIT_SCHEMA_BRANCHES);
+    } else if (which == DONE_ONE_OF) {
+        check_one_of(c, at, list);
     }
-    err_code err = which == DONE_ONE_OF ? check_one_of(c, at, list) : ERR_OK;
-    int32_t *nodes = arena_calloc(grammar_arena(c->g), n, sizeof *nodes);
+    int32_t *nodes = c->err == ERR_OK ? arena_calloc(grammar_arena(c->g), n, sizeof *nodes) : NULL;
     member members[SCHEMA_MERGED_MAX];
     size_t i = 0;
-    for (const json *v = json_child(list); v && err == ERR_OK && nodes; v = json_next(v), i++) {
+    for (const json *v = nodes ? json_child(list) : NULL; v; v = json_next(v), i++) {
         memcpy(members, f->members, f->n * sizeof *members);
         members[chosen].done |= which;
         members[f->n] = (member){schema_place(c, at, v, true, "%s[%zu]", keyword, i), 0};
         nodes[i] = members[f->n].at ? node_of(c, members, f->n + 1, raw) : GRAMMAR_NEVER;
     }
-    *node = nodes && err == ERR_OK ? grammar_choice(c->g, nodes, n) : GRAMMAR_NEVER;
-    return err;
+    return nodes ? grammar_choice(c->g, nodes, n) : GRAMMAR_NEVER;
 }
 
 /* ---- arrays ---- */
@@ -330,7 +343,7 @@ typedef struct item_rules {
     const char *name;   /* of the keyword that says it */
 } item_rules;
 
-static err_code read_item_rules(schema_compiler *c, item_rules *r, const json *schema)
+static void read_item_rules(schema_compiler *c, item_rules *r, const json *schema)
 {
     const json *items = json_get(schema, "items"), *prefix = json_get(schema, "prefixItems");
     *r = (item_rules){.others = items, .name = "items"};
@@ -343,30 +356,25 @@ static err_code read_item_rules(schema_compiler *c, item_rules *r, const json *s
     for (const json *v = json_child(prefix); v && r->prefix; v = json_next(v)) {
         r->prefix[r->n++] = v;
     }
-    return work_do(c->work, n) && r->prefix ? ERR_OK : too_large(c);
+    if (!work_do(c->work, n) || !r->prefix) {
+        too_large(c);
+    }
 }
 
 /* The item at `index` must satisfy what every member says of it. */
-static err_code item_node(schema_compiler *c, int32_t *node, const conjunction *all, const item_rules *rules,
-                          size_t index)
+static int32_t item_node(schema_compiler *c, const conjunction *all, const item_rules *rules, size_t index)
 {
     flat f = {.n = 0};
-    *node = GRAMMAR_NEVER;
     for (size_t i = 0; i < all->n; i++) {
         const place *at = all->members[i].at;
         const item_rules *r = &rules[i];
-        err_code err = ERR_OK;
         if (index < r->n) {
-            err = add_member(c, &f, schema_place(c, at, r->prefix[index], false, "prefixItems[%zu]", index));
+            add_member(c, &f, schema_place(c, at, r->prefix[index], false, "prefixItems[%zu]", index));
         } else if (r->others) {
-            err = add_member(c, &f, schema_place(c, at, r->others, false, "%s", r->name));
-        }
-        if (err != ERR_OK) {
-            return err;
+            add_member(c, &f, schema_place(c, at, r->others, false, "%s", r->name));
         }
     }
-    *node = f.never ? GRAMMAR_NEVER : node_of(c, f.members, f.n, false); /* no member: anything */
-    return ERR_OK;
+    return f.never ? GRAMMAR_NEVER : node_of(c, f.members, f.n, false); /* no member: anything */
 }
 
 static int32_t pair(schema_compiler *c, int32_t a, int32_t b)
@@ -390,23 +398,22 @@ static int32_t enclose(schema_compiler *c, const char *marks, int32_t inside, bo
     return pair(c, grammar_text(c->g, marks, 1), may_be_empty ? either(c, body, close) : body);
 }
 
-static err_code array_node(schema_compiler *c, int32_t *node, const merged *m, const conjunction *all)
+static int32_t array_node(schema_compiler *c, const merged *m, const conjunction *all)
 {
     size_t n_all = 0;
     item_rules *rules = arena_calloc(grammar_arena(c->g), all->n + 1, sizeof *rules);
-    err_code err = rules ? ERR_OK : too_large(c);
-    for (size_t i = 0; i < all->n && err == ERR_OK; i++) {
-        err = read_item_rules(c, &rules[i], all->members[i].at->schema);
+    if (!rules) {
+        too_large(c);
+        return GRAMMAR_NEVER;
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        read_item_rules(c, &rules[i], all->members[i].at->schema);
         n_all = rules[i].n > n_all ? rules[i].n : n_all;
     }
     const int32_t max = m->max_items, n = n_all < (size_t)max ? (int32_t)n_all : max;
-    int32_t item = GRAMMAR_NEVER;
-    if (err == ERR_OK) {
-        err = item_node(c, &item, all, rules, (size_t)n);
-    }
-    if (err != ERR_OK || m->min_items > max) {
-        *node = GRAMMAR_NEVER;
-        return err;
+    int32_t item = item_node(c, all, rules, (size_t)n);
+    if (c->err != ERR_OK || m->min_items > max) {
+        return GRAMMAR_NEVER;
     }
     const int32_t more = pair(c, schema_comma(c), item), left = max == GRAMMAR_MANY ? max : max - n;
     const int32_t missing = m->min_items > n ? m->min_items - n : 0;
@@ -417,14 +424,13 @@ static err_code array_node(schema_compiler *c, int32_t *node, const merged *m, c
         rest = grammar_repeat(c->g, more, more, missing, left);
     }
     /* rest: what may stand behind i + 1 items */
-    for (int32_t i = n - 1; i >= 0 && err == ERR_OK; i--) {
-        err = item_node(c, &item, all, rules, (size_t)i);
+    for (int32_t i = n - 1; i >= 0; i--) {
+        item = item_node(c, all, rules, (size_t)i);
         const int32_t parts[] = {i > 0 ? schema_comma(c) : GRAMMAR_EMPTY, item, rest};
         rest = grammar_sequence(c->g, parts, 3);
         rest = i > 0 && i >= m->min_items ? either(c, rest, GRAMMAR_EMPTY) : rest;
     }
-    *node = max == 0 ? grammar_text(c->g, "[]", 2) : enclose(c, "[]", rest, m->min_items == 0);
-    return err;
+    return max == 0 ? grammar_text(c->g, "[]", 2) : enclose(c, "[]", rest, m->min_items == 0);
 }
 
 /* ---- objects ---- */
@@ -477,16 +483,16 @@ static size_t join_mentions(mention *mentions, size_t n)
     return n_names;
 }
 
-static err_code too_many_properties(schema_compiler *c, const conjunction *all)
+static void too_many_properties(schema_compiler *c, const conjunction *all)
 {
-    return schema_refuse(c, all->members[0].at, "properties", ERR_LIMIT,
-                         "an object has more than %d properties", LIMIT_SCHEMA_PROPERTIES);
+    schema_refuse(c, all->members[0].at, "properties", ERR_LIMIT, "an object has more than %d properties",
+                  LIMIT_SCHEMA_PROPERTIES);
 }
 
 enum { MENTION_STEPS = 30 };
 
 /* The names in the members' properties and required, in the order of their first mention. */
-static err_code list_properties(schema_compiler *c, property_list *l, const conjunction *all)
+static void list_properties(schema_compiler *c, property_list *l, const conjunction *all)
 {
     size_t most = 1;
     for (size_t i = 0; i < all->n; i++) {
@@ -494,19 +500,20 @@ static err_code list_properties(schema_compiler *c, property_list *l, const conj
         const json *properties = json_get(at->schema, "properties"),
                    *required = json_get(at->schema, "required");
         if (properties && !json_is(properties, JSON_OBJECT)) {
-            return schema_refuse(c, at, "properties", ERR_INVALID, "properties must be an object");
+            schema_refuse(c, at, "properties", ERR_INVALID, "properties must be an object");
         }
         if (required && !json_is(required, JSON_ARRAY)) {
-            return schema_refuse(c, at, "required", ERR_INVALID, "required must be a list of names");
+            schema_refuse(c, at, "required", ERR_INVALID, "required must be a list of names");
         }
         most += json_len(properties) + json_len(required);
     }
     if (most > 2 * (size_t)LIMIT_SCHEMA_PROPERTIES * (all->n ? all->n : 1)) {
-        return too_many_properties(c, all);
+        too_many_properties(c, all);
     }
-    mention *mentions = arena_calloc(grammar_arena(c->g), most, sizeof *mentions);
+    mention *mentions = c->err ? NULL : arena_calloc(grammar_arena(c->g), most, sizeof *mentions);
     if (!mentions || !work_do(c->work, MENTION_STEPS * most)) {
-        return too_large(c);
+        too_large(c);
+        return;
     }
     size_t n = 0;
     for (int required = 0; required < 2; required++) {
@@ -517,44 +524,37 @@ static err_code list_properties(schema_compiler *c, property_list *l, const conj
             }
         }
     }
-    l->n = join_mentions(mentions, n);
-    if (l->n > LIMIT_SCHEMA_PROPERTIES) {
-        return too_many_properties(c, all);
+    n = join_mentions(mentions, n);
+    if (n > LIMIT_SCHEMA_PROPERTIES) {
+        too_many_properties(c, all);
     }
-    l->items = arena_calloc(grammar_arena(c->g), l->n + 1, sizeof *l->items);
-    l->names = arena_calloc(grammar_arena(c->g), l->n + 1, sizeof *l->names);
+    l->items = arena_calloc(grammar_arena(c->g), n + 1, sizeof *l->items);
+    l->names = arena_calloc(grammar_arena(c->g), n + 1, sizeof *l->names);
     if (!l->items || !l->names) {
-        return too_large(c);
+        too_large(c);
     }
-    for (size_t i = 0; i < l->n; i++) {
-        l->names[i] = mentions[i].name;
-        l->items[i] = (property){.name = mentions[i].name, .required = mentions[i].required};
+    for (; l->n < n && c->err == ERR_OK; l->n++) {
+        l->names[l->n] = mentions[l->n].name;
+        l->items[l->n] = (property){.name = mentions[l->n].name, .required = mentions[l->n].required};
     }
-    return ERR_OK;
 }
 
 /* The value of the property must satisfy what every member says of it; name NULL: of those that no
  * one names. */
-static err_code property_node(schema_compiler *c, int32_t *node, const conjunction *all, const char *name,
-                              bool raw)
+static int32_t property_node(schema_compiler *c, const conjunction *all, const char *name, bool raw)
 {
     flat f = {.n = 0};
     for (size_t i = 0; i < all->n; i++) {
         const place *at = all->members[i].at;
         const json *own = name ? json_get(json_get(at->schema, "properties"), name) : NULL;
         const json *others = json_get(at->schema, "additionalProperties");
-        err_code err = ERR_OK;
         if (own) {
-            err = add_member(c, &f, schema_place(c, at, own, false, "properties.%s", name));
+            add_member(c, &f, schema_place(c, at, own, false, "properties.%s", name));
         } else if (others) {
-            err = add_member(c, &f, schema_place(c, at, others, false, "additionalProperties"));
-        }
-        if (err != ERR_OK) {
-            return err;
+            add_member(c, &f, schema_place(c, at, others, false, "additionalProperties"));
         }
     }
-    *node = f.never ? GRAMMAR_NEVER : node_of(c, f.members, f.n, raw); /* no member: anything */
-    return ERR_OK;
+    return f.never ? GRAMMAR_NEVER : node_of(c, f.members, f.n, raw); /* no member: anything */
 }
 
 /* Whether properties may be written that no member names: only if one says so, or none names
@@ -576,66 +576,48 @@ static bool is_open(const conjunction *all)
 
 /* The properties behind those that are named: `first` if nothing was written yet, `after`
  * otherwise. */
-static err_code other_properties(schema_compiler *c, int32_t *first, int32_t *after, const property_list *l,
-                                 const conjunction *all)
+static void other_properties(schema_compiler *c, int32_t *first, int32_t *after, const property_list *l,
+                             const conjunction *all)
 {
-    int32_t key, value;
+    const int32_t value = is_open(all) ? property_node(c, all, NULL, false) : GRAMMAR_NEVER;
     *first = GRAMMAR_NEVER;
     *after = GRAMMAR_EMPTY;
-    if (!is_open(all)) {
-        return ERR_OK;
+    if (c->err != ERR_OK || value == GRAMMAR_NEVER) {
+        return;
     }
-    err_code err = property_node(c, &value, all, NULL, false);
-    if (err == ERR_OK && value != GRAMMAR_NEVER) {
-        err = schema_other_key(c, &key, l->names, l->n);
-    }
-    if (err != ERR_OK || value == GRAMMAR_NEVER) {
-        return err;
-    }
-    const int32_t parts[] = {key, schema_colon(c), value};
+    const int32_t key = schema_other_key(c, l->names, l->n), parts[] = {key, schema_colon(c), value};
     const int32_t entry = grammar_sequence(c->g, parts, 3);
     const int32_t more = pair(c, schema_comma(c), entry);
     *after = grammar_repeat(c->g, more, more, 0, GRAMMAR_MANY);
     *first = pair(c, entry, *after);
-    return ERR_OK;
 }
 
-static err_code check_counts(schema_compiler *c, const merged *m, const property_list *l,
-                             const conjunction *all, size_t n_required)
+static void check_counts(schema_compiler *c, const merged *m, const property_list *l, const conjunction *all,
+                         size_t n_required)
 {
     const bool open = is_open(all);
     if ((size_t)m->min_properties > (n_required ? n_required : 1) ||
         (m->max_properties != GRAMMAR_MANY && (open || (size_t)m->max_properties < l->n))) {
-        return schema_refuse(
-            c, all->members[0].at, m->max_properties != GRAMMAR_MANY ? "maxProperties" : "minProperties",
-            ERR_UNSUPPORTED,
-            "minProperties and maxProperties are supported only where `required` and `properties` "
-            "say the same");
+        schema_refuse(c, all->members[0].at,
+                      m->max_properties != GRAMMAR_MANY ? "maxProperties" : "minProperties", ERR_UNSUPPORTED,
+                      "minProperties and maxProperties are supported only where `required` and `properties` "
+                      "say the same");
     }
-    return ERR_OK;
 }
 
-static err_code object_node(schema_compiler *c, int32_t *node, const merged *m, const conjunction *all)
+static int32_t object_node(schema_compiler *c, const merged *m, const conjunction *all)
 {
     property_list l = {0};
     int32_t first, after;
     size_t n_required = 0;
-    *node = GRAMMAR_NEVER;
-    err_code err = list_properties(c, &l, all);
-    for (size_t i = 0; i < l.n && err == ERR_OK; i++) {
+    list_properties(c, &l, all);
+    for (size_t i = 0; i < l.n && c->err == ERR_OK; i++) {
         (void)work_do(c->work, MENTION_STEPS * all->n);
         n_required += l.items[i].required;
-        err = property_node(c, &l.items[i].node, all, l.items[i].name, false);
+        l.items[i].node = property_node(c, all, l.items[i].name, false);
     }
-    if (err == ERR_OK) {
-        err = check_counts(c, m, &l, all, n_required);
-    }
-    if (err == ERR_OK) {
-        err = other_properties(c, &first, &after, &l, all);
-    }
-    if (err != ERR_OK) {
-        return err;
-    }
+    check_counts(c, m, &l, all, n_required);
+    other_properties(c, &first, &after, &l, all);
     for (size_t i = l.n; i-- > 0;) {
         const property *p = &l.items[i];
         if (p->node == GRAMMAR_NEVER && !p->required) {
@@ -648,37 +630,35 @@ static err_code object_node(schema_compiler *c, int32_t *node, const merged *m, 
     }
     const bool may_be_empty = n_required == 0 && m->min_properties == 0;
     if (first == GRAMMAR_NEVER) {
-        *node = may_be_empty ? grammar_text(c->g, "{}", 2) : GRAMMAR_NEVER;
-    } else {
-        *node = enclose(c, "{}", first, may_be_empty);
+        return may_be_empty ? grammar_text(c->g, "{}", 2) : GRAMMAR_NEVER;
     }
-    return ERR_OK;
+    return enclose(c, "{}", first, may_be_empty);
 }
 
 /* ---- all kinds ---- */
 
 /* A conjunction without choices. */
-static err_code value_node_of(schema_compiler *c, int32_t *node, const conjunction *all)
+static int32_t value_node_of(schema_compiler *c, const conjunction *all)
 {
     merged m;
     int32_t choices[8] = {0};
     size_t n = 0;
-    err_code err = schema_merge(c, &m, all);
-    if (err != ERR_OK || m.has_values) {
-        return err != ERR_OK ? err : schema_values(c, node, &m, all->raw);
+    c->err = schema_merge(c, &m, all);
+    if (c->err != ERR_OK || m.has_values) {
+        return c->err != ERR_OK ? GRAMMAR_NEVER : schema_values(c, &m, all->raw);
     }
     if (m.types & TYPE_STRING) {
-        err = schema_string(c, &choices[n++], &m, all->raw);
+        choices[n++] = schema_string(c, &m, all->raw);
     }
     const size_t n_closed = n;
-    if (err == ERR_OK && (m.types & TYPE_NUMBER)) {
-        err = schema_number(c, &choices[n++], &m);
+    if (m.types & TYPE_NUMBER) {
+        choices[n++] = schema_number(c, &m);
     }
-    if (err == ERR_OK && (m.types & TYPE_ARRAY)) {
-        err = array_node(c, &choices[n++], &m, all);
+    if (m.types & TYPE_ARRAY) {
+        choices[n++] = array_node(c, &m, all);
     }
-    if (err == ERR_OK && (m.types & TYPE_OBJECT)) {
-        err = object_node(c, &choices[n++], &m, all);
+    if (m.types & TYPE_OBJECT) {
+        choices[n++] = object_node(c, &m, all);
     }
     if (m.types & TYPE_BOOL) {
         choices[n++] = either(c, grammar_text(c->g, "true", 4), grammar_text(c->g, "false", 5));
@@ -689,49 +669,45 @@ static err_code value_node_of(schema_compiler *c, int32_t *node, const conjuncti
     for (size_t i = n_closed; i < n; i++) {
         choices[i] = schema_closed(c, choices[i], all->raw);
     }
-    *node = grammar_choice(c->g, choices, n);
-    return err;
+    return grammar_choice(c->g, choices, n);
 }
 
-static err_code build(schema_compiler *c, const conjunction *from)
+static void build(schema_compiler *c, const conjunction *from)
 {
     flat f;
     int32_t node = GRAMMAR_NEVER;
-    err_code err = flatten(c, &f, from);
+    flatten(c, &f, from);
     size_t chosen = f.n;
     unsigned which = 0;
-    for (size_t i = 0; i < f.n && !which && err == ERR_OK && !f.never; i++) {
+    for (size_t i = 0; i < f.n && !which && !f.never; i++) {
         const json *schema = f.members[i].at->schema;
         which = json_get(schema, "anyOf") && !(f.members[i].done & DONE_ANY_OF)   ? DONE_ANY_OF
                 : json_get(schema, "oneOf") && !(f.members[i].done & DONE_ONE_OF) ? DONE_ONE_OF
                                                                                   : 0;
         chosen = i;
     }
-    if (err != ERR_OK) {
-        return err;
-    }
     if (which) {
-        err = choose(c, &node, &f, chosen, which, from->raw);
-    } else if (!f.never) {
+        node = choose(c, &f, chosen, which, from->raw);
+    } else if (!f.never && c->err == ERR_OK) {
         const conjunction all = {.members = f.members, .n = f.n, .raw = from->raw};
-        err = value_node_of(c, &node, &all);
+        node = value_node_of(c, &all);
     }
     grammar_fill(c->g, from->node, node);
-    return err;
 }
 
 static err_code build_all(schema_compiler *c)
 {
-    err_code err = ERR_OK;
-    for (conjunction *k = c->first; k && err == ERR_OK; k = k->next) {
-        err = work_do(c->work, PLACE_STEPS) ? build(c, k) : work_error(c->work);
-        if (err != ERR_OK && c->detail && !c->detail->param[0] && k->n) {
-            char why[ERR_TEXT_MAX];
-            snprintf(why, sizeof why, "%s", c->detail->text);
-            err = schema_refuse(c, k->members[0].at, NULL, err, "%s", why);
+    for (conjunction *k = c->first; k && c->err == ERR_OK; k = k->next) {
+        if (work_do(c->work, PLACE_STEPS)) {
+            build(c, k);
+        } else {
+            c->err = work_error(c->work);
+        }
+        if (k->n) {
+            schema_add_place(c, k->members[0].at, NULL);
         }
     }
-    return err;
+    return c->err;
 }
 
 static void open_compiler(schema_compiler *c, const schema_target *target, const json *schema,
@@ -769,18 +745,14 @@ err_code json_schema_compile_parameters(int32_t *node, const schema_target *targ
     c.close = form->close;
     member one = {&c.root_place, 0};
     const conjunction root = {.members = &one, .n = 1};
-    err_code err = flatten(&c, &f, &root);
+    flatten(&c, &f, &root);
     const conjunction all = {.members = f.members, .n = f.n};
-    if (err == ERR_OK) {
-        err = list_properties(&c, &l, &all);
-    }
+    list_properties(&c, &l, &all);
     int32_t rest = f.never ? GRAMMAR_NEVER : GRAMMAR_EMPTY;
-    for (size_t i = l.n; i-- > 0 && err == ERR_OK;) {
-        bytes open;
-        int32_t value;
-        bytes_init(&open, LIMIT_VALUE_BYTES);
+    for (size_t i = l.n; i-- > 0;) {
+        bytes open = bytes_empty(LIMIT_VALUE_BYTES);
         bytes_printf(&open, "%s%s%s", form->begin, l.items[i].name, form->name_end);
-        err = property_node(&c, &value, &all, l.items[i].name, true);
+        const int32_t value = property_node(&c, &all, l.items[i].name, true);
         const int32_t parts[] = {grammar_text(c.g, bytes_str(&open), open.len), value,
                                  grammar_text(c.g, form->after, strlen(form->after)), rest};
         const int32_t entry = grammar_sequence(c.g, parts, 4);
@@ -788,5 +760,5 @@ err_code json_schema_compile_parameters(int32_t *node, const schema_target *targ
         bytes_deinit(&open);
     }
     *node = rest;
-    return err == ERR_OK ? build_all(&c) : err;
+    return build_all(&c);
 }

@@ -85,13 +85,17 @@ typedef struct schema_compiler {
     int32_t n_branches;
     work_count *work;                      /* of the grammar */
     int32_t number, integer, comma, colon; /* made when first used; 0: not yet */
+    err_code err;                          /* the first error: nothing that is made behind it counts */
     err_detail *detail;
 } schema_compiler;
 
-/* Fails with the place and keyword (may be NULL) in the detail's param. code: ERR_INVALID or
- * ERR_UNSUPPORTED. */
+/* Fails, if nothing has failed before, with the place and keyword (may be NULL) in the detail's
+ * param. code: ERR_INVALID or ERR_UNSUPPORTED. Returns c->err. */
 err_code schema_refuse(schema_compiler *c, const place *at, const char *keyword, err_code code,
                        const char *format, ...) PRINTF_LIKE(5, 6);
+
+/* Gives an error that says no place, as those of patterns, this one. */
+void schema_add_place(schema_compiler *c, const place *at, const char *keyword);
 
 /* A place below `up`; NULL if out of memory (the grammar then is too large). */
 const place *schema_place(schema_compiler *c, const place *up, const json *schema, bool same_value,
@@ -100,7 +104,7 @@ const place *schema_place(schema_compiler *c, const place *up, const json *schem
 /* What $ref points to, or NULL. work may be NULL. */
 const json *schema_resolve(const json *root, const char *reference, work_count *work);
 
-/* schema_merge.c: reads every keyword of the members. */
+/* schema_merge.c: reads every keyword of the members. Nothing may have failed before. */
 err_code schema_merge(schema_compiler *c, merged *m, const conjunction *all);
 
 /* The types that "type" and "nullable" of one schema allow; TYPE_ALL without them, 0 for a wrong
@@ -111,10 +115,10 @@ unsigned schema_types(const json *schema);
 unsigned schema_written_types(const json *schema);
 unsigned schema_type_of(const json *value);
 
-/* schema_leaf.c: strings and numbers of a merged conjunction; values of enum. */
-err_code schema_string(schema_compiler *c, int32_t *node, const merged *m, bool raw);
-err_code schema_number(schema_compiler *c, int32_t *node, const merged *m);
-err_code schema_values(schema_compiler *c, int32_t *node, const merged *m, bool raw);
+/* schema_leaf.c: strings and numbers of a merged conjunction; values of enum. Errors: c->err. */
+int32_t schema_string(schema_compiler *c, const merged *m, bool raw);
+int32_t schema_number(schema_compiler *c, const merged *m);
+int32_t schema_values(schema_compiler *c, const merged *m, bool raw);
 /* The JSON string of a name or text as JSON.stringify writes it. */
 int32_t schema_quoted(schema_compiler *c, const char *text);
 /* A value, and behind it in the raw form what closes it. */
@@ -122,7 +126,7 @@ int32_t schema_closed(schema_compiler *c, int32_t value, bool raw);
 /* Orders pointers to texts (qsort, bsearch). */
 int schema_compare_texts(const void *a, const void *b);
 /* A JSON string that is none of the names. */
-err_code schema_other_key(schema_compiler *c, int32_t *node, const char *const *names, size_t n);
+int32_t schema_other_key(schema_compiler *c, const char *const *names, size_t n);
 int32_t schema_comma(schema_compiler *c); /* a comma and space */
 int32_t schema_colon(schema_compiler *c);
 

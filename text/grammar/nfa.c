@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "text/grammar/dfa.h"
 #include "text/grammar/dfa_private.h"
@@ -33,17 +34,10 @@ static void add_edge(nfa *n, nfa_edge edge)
     if (n->failed || n->too_big) {
         return;
     }
-    if (n->n_edges == n->cap) {
-        size_t cap = n->cap ? n->cap * 2 : 64;
-        nfa_edge *edges = realloc(n->edges, cap * sizeof *edges);
-        if (!edges) {
-            n->failed = true;
-            return;
-        }
-        n->edges = edges;
-        n->cap = cap;
+    n->failed = !memory_grow(&n->edges, &n->cap, n->n_edges + 1, 64, sizeof *n->edges);
+    if (!n->failed) {
+        n->edges[n->n_edges++] = edge;
     }
-    n->edges[n->n_edges++] = edge;
 }
 
 void nfa_link(nfa *n, int32_t from, int32_t to, nfa_kind kind)
@@ -239,7 +233,7 @@ static int32_t number_set(subset_builder *b)
     b->sets[q][0] = b->n_set;
     memcpy(b->sets[q] + 1, b->set, bytes);
     close_set(b, at_begin, true);
-    b->out->accept[q] = b->seen[NFA_END] == b->round;
+    b->out->states[q].accept = b->seen[NFA_END] == b->round;
     return q;
 }
 

@@ -46,8 +46,7 @@ static void append_written(bytes *out, const char *text)
 
 int32_t schema_quoted(schema_compiler *c, const char *text)
 {
-    bytes out;
-    bytes_init(&out, LIMIT_VALUE_BYTES);
+    bytes out = bytes_empty(LIMIT_VALUE_BYTES);
     bytes_append_char(&out, '"');
     append_written(&out, text);
     bytes_append_char(&out, '"');
@@ -98,110 +97,102 @@ static const struct {
 enum { LENGTH_MAX = 2000 };
 
 /* Narrows *all, everything if it was never made, by *one, which is taken over. */
-static err_code combine(schema_compiler *c, dfa *all, dfa *one, dfa_op op, const char *what)
+static void combine(schema_compiler *c, dfa *all, dfa *one, dfa_op op, const char *what)
 {
     if (!all->next) {
         *all = *one;
-        return ERR_OK;
+        return;
     }
     dfa both = {0};
-    const err_code err = dfa_combine(&both, all, one, op, what, c->work, c->detail);
+    c->err = dfa_combine(&both, all, one, op, what, c->work, c->detail);
     dfa_free(one);
     dfa_free(all);
     *all = both;
-    return err;
 }
 
 /* Narrows *all to what `pattern` allows too. */
-static err_code narrow(schema_compiler *c, dfa *all, const char *pattern, bool raw, dfa_op op)
+static void narrow(schema_compiler *c, dfa *all, const char *pattern, bool raw, dfa_op op)
 {
     dfa one = {0};
-    const err_code err =
-        regex_compile(&one, pattern, strlen(pattern), raw ? CHARS_RAW : CHARS_JSON, c->work, c->detail);
-    return err == ERR_OK ? combine(c, all, &one, op, "the string") : err;
+    const nfa_chars chars = raw ? CHARS_RAW : CHARS_JSON;
+    c->err = c->err ? c->err : regex_compile(&one, pattern, strlen(pattern), chars, c->work, c->detail);
+    if (c->err == ERR_OK) {
+        combine(c, all, &one, op, "the string");
+    }
 }
 
-static err_code narrow_by_format(schema_compiler *c, const merged *m, dfa *all, const char *format, bool raw)
+static void narrow_by_format(schema_compiler *c, const merged *m, dfa *all, const char *format, bool raw)
 {
     for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
         if (strcmp(FORMATS[i].name, format) == 0) {
-            return narrow(c, all, FORMATS[i].pattern, raw, DFA_AND);
+            narrow(c, all, FORMATS[i].pattern, raw, DFA_AND);
+            return;
         }
     }
-    return schema_refuse(c, m->string_at, "format", ERR_UNSUPPORTED, "the format \"%s\" is not supported",
-                         format);
+    schema_refuse(c, m->string_at, "format", ERR_UNSUPPORTED, "the format \"%s\" is not supported", format);
 }
 
-static err_code narrow_by_length(schema_compiler *c, const merged *m, dfa *all, bool raw)
+static void narrow_by_length(schema_compiler *c, const merged *m, dfa *all, bool raw)
 {
     char pattern[64];
     const bool open = m->max_length == GRAMMAR_MANY;
     if (m->min_length > LENGTH_MAX || (!open && m->max_length > LENGTH_MAX)) {
-        return schema_refuse(c, m->string_at, open ? "minLength" : "maxLength", ERR_UNSUPPORTED,
-                             "lengths above %d are not supported %s", LENGTH_MAX,
-                             raw ? "for a parameter" : "beside pattern or format");
+        schema_refuse(c, m->string_at, open ? "minLength" : "maxLength", ERR_UNSUPPORTED,
+                      "lengths above %d are not supported %s", LENGTH_MAX,
+                      raw ? "for a parameter" : "beside pattern or format");
     }
     if (open) {
         snprintf(pattern, sizeof pattern, "^[\\s\\S]{%d,}$", m->min_length);
     } else {
         snprintf(pattern, sizeof pattern, "^[\\s\\S]{%d,%d}$", m->min_length, m->max_length);
     }
-    return narrow(c, all, pattern, raw, DFA_AND);
+    narrow(c, all, pattern, raw, DFA_AND);
 }
 
 /* What patterns and formats leave; all->next stays NULL if there are none. */
-static err_code narrow_by_form(schema_compiler *c, const merged *m, dfa *all, bool raw)
+static void narrow_by_form(schema_compiler *c, const merged *m, dfa *all, bool raw)
 {
-    err_code err = ERR_OK;
-    for (size_t i = 0; i < m->n_formats && err == ERR_OK; i++) {
-        err = narrow_by_format(c, m, all, m->formats[i], raw);
+    for (size_t i = 0; i < m->n_formats; i++) {
+        narrow_by_format(c, m, all, m->formats[i], raw);
     }
-    for (size_t i = 0; i < m->n_patterns && err == ERR_OK; i++) {
-        err = narrow(c, all, m->patterns[i], raw, DFA_AND);
-        if (err != ERR_OK && c->detail && !c->detail->param[0]) {
-            char why[ERR_TEXT_MAX];
-            snprintf(why, sizeof why, "%s", c->detail->text);
-            err = schema_refuse(c, m->string_at, "pattern", err, "%s", why);
-        }
+    for (size_t i = 0; i < m->n_patterns && c->err == ERR_OK; i++) {
+        narrow(c, all, m->patterns[i], raw, DFA_AND);
+        schema_add_place(c, m->string_at, "pattern");
     }
-    return err;
 }
 
 /* A raw value must not hold what closes it. */
-static err_code forbid_close(schema_compiler *c, dfa *all)
+static void forbid_close(schema_compiler *c, dfa *all)
 {
     char pattern[256];
     size_t n = 0;
     for (const char *p = c->close; *p && n + 8 < sizeof pattern; p++) {
         n += (size_t)snprintf(pattern + n, sizeof pattern - n, "\\x%02x", (unsigned char)*p);
     }
-    return narrow(c, all, pattern, true, DFA_AND_NOT);
+    narrow(c, all, pattern, true, DFA_AND_NOT);
 }
 
-err_code schema_string(schema_compiler *c, int32_t *node, const merged *m, bool raw)
+int32_t schema_string(schema_compiler *c, const merged *m, bool raw)
 {
     dfa all = {0};
-    *node = GRAMMAR_NEVER;
     if (m->min_length > m->max_length) {
-        return ERR_OK;
+        return GRAMMAR_NEVER;
     }
-    err_code err = narrow_by_form(c, m, &all, raw);
-    if (err == ERR_OK && (all.next || raw) && (m->min_length > 0 || m->max_length != GRAMMAR_MANY)) {
-        err = narrow_by_length(c, m, &all, raw);
+    narrow_by_form(c, m, &all, raw);
+    if ((all.next || raw) && (m->min_length > 0 || m->max_length != GRAMMAR_MANY)) {
+        narrow_by_length(c, m, &all, raw);
     }
-    if (err == ERR_OK && all.next && raw) {
-        err = forbid_close(c, &all);
+    if (all.next && raw) {
+        forbid_close(c, &all);
     }
-    if (err != ERR_OK) {
+    if (c->err != ERR_OK) {
         dfa_free(&all);
-        return err;
+        return GRAMMAR_NEVER;
     }
     if (!all.next) {
-        *node = raw ? grammar_until(c->g, c->close) : grammar_string(c->g, m->min_length, m->max_length);
-    } else {
-        *node = raw ? schema_closed(c, grammar_automaton(c->g, &all), true) : quoted_automaton(c, &all);
+        return raw ? grammar_until(c->g, c->close) : grammar_string(c->g, m->min_length, m->max_length);
     }
-    return ERR_OK;
+    return raw ? schema_closed(c, grammar_automaton(c->g, &all), true) : quoted_automaton(c, &all);
 }
 
 /* ---- numbers ---- */
@@ -376,15 +367,15 @@ static err_code compare_number(schema_compiler *c, dfa *out, const decimal *boun
 
 /* Numbers within the bounds, written without an exponent. So that a reader's rounding to binary
  * cannot carry one over a bound, there are at most 15 digits where it matters. */
-static err_code number_within(schema_compiler *c, dfa *all, const merged *m)
+static void number_within(schema_compiler *c, dfa *all, const merged *m)
 {
     char form[96];
     int32_t n_whole = 1, n_fraction = 0;
     decimal bounds[SCHEMA_BOUNDS_MAX];
     for (size_t i = 0; i < m->n_bounds; i++) {
         if (!read_decimal(&bounds[i], m->bounds[i].number)) {
-            return schema_refuse(c, m->number_at, m->bounds[i].is_max ? "maximum" : "minimum",
-                                 ERR_UNSUPPORTED, "the bound %s has too many digits", m->bounds[i].number);
+            schema_refuse(c, m->number_at, m->bounds[i].is_max ? "maximum" : "minimum", ERR_UNSUPPORTED,
+                          "the bound %s has too many digits", m->bounds[i].number);
         }
         n_whole = bounds[i].n_whole > n_whole ? bounds[i].n_whole : n_whole;
         n_fraction = bounds[i].n_fraction > n_fraction ? bounds[i].n_fraction : n_fraction;
@@ -396,40 +387,35 @@ static err_code number_within(schema_compiler *c, dfa *all, const merged *m)
     } else {
         snprintf(form, sizeof form, "^(0|-?[1-9][0-9]{0,%d})$", n_whole > 17 ? n_whole : 17);
     }
-    err_code err = narrow(c, all, form, true, DFA_AND);
-    for (size_t i = 0; i < m->n_bounds && err == ERR_OK; i++) {
+    narrow(c, all, form, true, DFA_AND);
+    for (size_t i = 0; i < m->n_bounds && c->err == ERR_OK; i++) {
         dfa one = {0};
         const int relations = (m->bounds[i].is_max ? LESS : GREATER) | (m->bounds[i].exclusive ? 0 : EQUAL);
-        err = compare_number(c, &one, &bounds[i], relations);
-        if (err == ERR_OK) {
-            err = combine(c, all, &one, DFA_AND, "a range");
+        c->err = compare_number(c, &one, &bounds[i], relations);
+        if (c->err == ERR_OK) {
+            combine(c, all, &one, DFA_AND, "a range");
         }
     }
-    return err;
 }
 
-err_code schema_number(schema_compiler *c, int32_t *node, const merged *m)
+int32_t schema_number(schema_compiler *c, const merged *m)
 {
     static const char NUMBER[] = "^-?(0|[1-9][0-9]{0,14})(\\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$";
     static const char INTEGER[] = "^(0|-?[1-9][0-9]{0,17})$";
     const bool fraction = m->types & TYPE_FRACTION;
-    int32_t *known = fraction ? &c->number : &c->integer;
-    if (m->n_bounds == 0 && *known) {
-        *node = *known;
-        return ERR_OK;
-    }
+    int32_t unused = 0, *known = m->n_bounds ? &unused : fraction ? &c->number : &c->integer;
     dfa all = {0};
-    const err_code err =
-        m->n_bounds ? number_within(c, &all, m) : narrow(c, &all, fraction ? NUMBER : INTEGER, true, DFA_AND);
-    if (err != ERR_OK) {
+    if (m->n_bounds) {
+        number_within(c, &all, m);
+    } else if (!*known) {
+        narrow(c, &all, fraction ? NUMBER : INTEGER, true, DFA_AND);
+    }
+    if (c->err != ERR_OK) {
         dfa_free(&all);
-        return err;
+    } else if (!*known) {
+        *known = grammar_automaton(c->g, &all);
     }
-    *node = grammar_automaton(c->g, &all);
-    if (m->n_bounds == 0) {
-        *known = *node;
-    }
-    return ERR_OK;
+    return *known;
 }
 
 /* ---- enums ---- */
@@ -441,22 +427,19 @@ typedef struct value_rules {
 } value_rules;
 
 /* Whether a text or number of an enum satisfies the other keywords. */
-static err_code value_fits(schema_compiler *c, bool *fits, value_rules *rules, const merged *m,
-                           const json *value)
+static bool value_fits(schema_compiler *c, value_rules *rules, const merged *m, const json *value)
 {
     const bool is_text = json_is(value, JSON_STRING);
     const char *text = is_text ? json_str(value, "") : json_number_text(value);
-    err_code err = ERR_OK;
-    *fits = true;
     if (is_text && !rules->has_texts) {
         rules->has_texts = true;
-        err = narrow_by_form(c, m, &rules->texts, true);
+        narrow_by_form(c, m, &rules->texts, true);
     } else if (!is_text && text && m->n_bounds && !rules->has_numbers) {
         rules->has_numbers = true;
-        err = number_within(c, &rules->numbers, m);
+        number_within(c, &rules->numbers, m);
     }
-    if (!text || err != ERR_OK) {
-        return err;
+    if (!text || c->err != ERR_OK) {
+        return true;
     }
     int32_t n_chars = 0;
     const dfa *all = is_text ? &rules->texts : &rules->numbers;
@@ -464,9 +447,9 @@ static err_code value_fits(schema_compiler *c, bool *fits, value_rules *rules, c
     for (size_t i = 0; i < len; i++) {
         n_chars += ((uint8_t)text[i] & 0xc0) != 0x80;
     }
-    *fits = (!is_text || (m->min_length <= n_chars && n_chars <= m->max_length)) &&
-            (!all->next || dfa_accepts(all, text, len));
-    return work_do(c->work, len) ? ERR_OK : work_error(c->work);
+    c->err = work_do(c->work, len) ? ERR_OK : work_error(c->work);
+    return (!is_text || (m->min_length <= n_chars && n_chars <= m->max_length)) &&
+           (!all->next || dfa_accepts(all, text, len));
 }
 
 /* A given value; lists and objects may be spaced like others. `depth` of the request's JSON bounds
@@ -543,8 +526,7 @@ static err_code texts_automaton(schema_compiler *c, dfa *out, const char **texts
 static bool write_texts(schema_compiler *c, const char **texts, const merged *m, const bool *fits, bool raw,
                         size_t *n)
 {
-    bytes out;
-    bytes_init(&out, LIMIT_VALUE_BYTES);
+    bytes out = bytes_empty(LIMIT_VALUE_BYTES);
     bool ok = true;
     *n = 0;
     for (size_t i = 0; i < m->n_values && ok; i++) {
@@ -568,88 +550,69 @@ static bool write_texts(schema_compiler *c, const char **texts, const merged *m,
     return ok;
 }
 
-err_code schema_values(schema_compiler *c, int32_t *node, const merged *m, bool raw)
+int32_t schema_values(schema_compiler *c, const merged *m, bool raw)
 {
     arena *a = grammar_arena(c->g);
     bool *fits = arena_calloc(a, m->n_values + 1, sizeof *fits);
     const char **texts = arena_calloc(a, m->n_values + 1, sizeof *texts);
     int32_t *choices = arena_calloc(a, m->n_values + 1, sizeof *choices);
     size_t n_texts = 0, n = 0;
-    err_code err = ERR_OK;
+    dfa all = {0};
     value_rules rules = {0};
-    *node = GRAMMAR_NEVER;
     if (!fits || !texts || !choices) {
-        return schema_refuse(c, m->values_at, "enum", ERR_LIMIT, "its values take more than %zu MiB",
-                             LIMIT_GRAMMAR_BYTES >> 20);
+        schema_refuse(c, m->values_at, "enum", ERR_LIMIT, "its values take more than %zu MiB",
+                      LIMIT_GRAMMAR_BYTES >> 20);
+        return GRAMMAR_NEVER;
     }
-    for (size_t i = 0; i < m->n_values && err == ERR_OK; i++) {
+    for (size_t i = 0; i < m->n_values && c->err == ERR_OK; i++) {
         const json *value = m->values[i];
-        fits[i] = true;
         if (m->beyond_type && (json_is(value, JSON_OBJECT) || json_is(value, JSON_ARRAY))) {
-            err = schema_refuse(c, m->values_at, "enum", ERR_UNSUPPORTED,
-                                "lists and objects in enum or const are not supported beside other keywords");
-        } else if (m->beyond_type) {
-            err = value_fits(c, &fits[i], &rules, m, value);
+            schema_refuse(c, m->values_at, "enum", ERR_UNSUPPORTED,
+                          "lists and objects in enum or const are not supported beside other keywords");
         }
-        if (err == ERR_OK && fits[i] && !json_is(value, JSON_STRING)) {
+        fits[i] = !m->beyond_type || value_fits(c, &rules, m, value);
+        if (c->err == ERR_OK && fits[i] && !json_is(value, JSON_STRING)) {
             choices[n++] = schema_closed(c, value_node(c, value), raw);
         }
     }
     dfa_free(&rules.texts);
     dfa_free(&rules.numbers);
-    if (err == ERR_OK && !write_texts(c, texts, m, fits, raw, &n_texts)) {
-        err = schema_refuse(c, m->values_at, "enum", ERR_LIMIT,
-                            "a text has more than %d bytes, or all of them more than %zu MiB",
-                            LIMIT_VALUE_BYTES, LIMIT_GRAMMAR_BYTES >> 20);
+    if (c->err == ERR_OK && !write_texts(c, texts, m, fits, raw, &n_texts)) {
+        schema_refuse(c, m->values_at, "enum", ERR_LIMIT,
+                      "a text has more than %d bytes, or all of them more than %zu MiB", LIMIT_VALUE_BYTES,
+                      LIMIT_GRAMMAR_BYTES >> 20);
     }
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (n_texts == 1) {
+    if (c->err == ERR_OK && n_texts == 1) {
         choices[n++] = schema_closed(c, grammar_text(c->g, texts[0], strlen(texts[0])), raw);
-    } else if (n_texts > 1) {
-        dfa all = {0};
-        err = texts_automaton(c, &all, texts, n_texts);
-        if (err != ERR_OK) {
-            return err;
-        }
-        choices[n++] = schema_closed(c, grammar_automaton(c->g, &all), raw);
+    } else if (c->err == ERR_OK && n_texts > 1) {
+        c->err = texts_automaton(c, &all, texts, n_texts);
+        choices[n++] = c->err ? GRAMMAR_NEVER : schema_closed(c, grammar_automaton(c->g, &all), raw);
     }
-    *node = grammar_choice(c->g, choices, n);
-    return ERR_OK;
+    return grammar_choice(c->g, choices, n);
 }
 
-err_code schema_other_key(schema_compiler *c, int32_t *node, const char *const *names, size_t n)
+int32_t schema_other_key(schema_compiler *c, const char *const *names, size_t n)
 {
-    static const char ANY[] = "^[\\s\\S]*$";
     dfa any = {0}, known = {0}, other = {0};
     const char **texts = arena_calloc(grammar_arena(c->g), n + 1, sizeof *texts);
-    bytes out;
-    bytes_init(&out, LIMIT_VALUE_BYTES);
-    *node = GRAMMAR_NEVER;
-    err_code err = texts ? ERR_OK : err_set(c->detail, ERR_LIMIT, "the schema is too large");
-    for (size_t i = 0; i < n && err == ERR_OK; i++) {
+    bytes out = bytes_empty(LIMIT_VALUE_BYTES);
+    bool ok = texts != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
         bytes_clear(&out);
         append_written(&out, names[i]);
         texts[i] = arena_strdup(grammar_arena(c->g), bytes_str(&out), out.len);
-        err = texts[i] ? ERR_OK : err_set(c->detail, ERR_LIMIT, "the schema is too large");
-    }
-    if (err == ERR_OK) {
-        err = regex_compile(&any, ANY, sizeof ANY - 1, CHARS_JSON, c->work, c->detail);
-    }
-    if (err == ERR_OK) {
-        err = texts_automaton(c, &known, texts, n);
-    }
-    if (err == ERR_OK) {
-        err = dfa_combine(&other, &any, &known, DFA_AND_NOT, "the names of other properties", c->work,
-                          c->detail);
-    }
-    if (err == ERR_OK) {
-        *node = quoted_automaton(c, &other);
+        ok = texts[i] != NULL;
     }
     bytes_deinit(&out);
+    c->err = ok || c->err ? c->err : err_set(c->detail, ERR_LIMIT, "the schema is too large");
+    narrow(c, &any, "^[\\s\\S]*$", false, DFA_AND);
+    c->err = c->err ? c->err : texts_automaton(c, &known, texts, n);
+    c->err = c->err ? c->err
+                    : dfa_combine(&other, &any, &known, DFA_AND_NOT, "the names of other properties", c->work,
+                                  c->detail);
+    const int32_t node = c->err ? GRAMMAR_NEVER : quoted_automaton(c, &other);
     dfa_free(&any);
     dfa_free(&known);
     dfa_free(&other);
-    return err;
+    return node;
 }

@@ -130,21 +130,11 @@ unsigned schema_written_types(const json *schema)
 
 unsigned schema_type_of(const json *value)
 {
+    static const unsigned TYPES[] = {
+        [JSON_NULL] = TYPE_NULL,     [JSON_BOOL] = TYPE_BOOL,   [JSON_NUMBER] = TYPE_FRACTION,
+        [JSON_STRING] = TYPE_STRING, [JSON_ARRAY] = TYPE_ARRAY, [JSON_OBJECT] = TYPE_OBJECT};
     int64_t whole;
-    switch (json_typeof(value)) {
-    case JSON_NULL:
-        return TYPE_NULL;
-    case JSON_BOOL:
-        return TYPE_BOOL;
-    case JSON_NUMBER:
-        return json_int(value, INT64_MIN, INT64_MAX, &whole) ? TYPE_INTEGER : TYPE_FRACTION;
-    case JSON_STRING:
-        return TYPE_STRING;
-    case JSON_ARRAY:
-        return TYPE_ARRAY;
-    default:
-        return TYPE_OBJECT;
-    }
+    return json_int(value, INT64_MIN, INT64_MAX, &whole) ? TYPE_INTEGER : TYPES[json_typeof(value)];
 }
 
 static err_code refuse_value(schema_compiler *c, const place *at, const char *keyword, const char *wanted)
@@ -280,10 +270,9 @@ static err_code read_keyword(schema_compiler *c, merged *m, const place *at, con
 /* How each value is written, which tells whether values are equal. NULL if they are too large. */
 static const char **write_values(schema_compiler *c, const json *const *values, size_t n)
 {
-    bytes text;
     arena *a = grammar_arena(c->g);
     const char **texts = arena_calloc(a, n + 1, sizeof *texts);
-    bytes_init(&text, LIMIT_VALUE_BYTES);
+    bytes text = bytes_empty(LIMIT_VALUE_BYTES);
     bool ok = texts != NULL;
     for (size_t i = 0; i < n && ok; i++) {
         bytes_clear(&text);

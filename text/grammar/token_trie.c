@@ -30,15 +30,15 @@ static int32_t shared_bytes(const entry *a, const entry *b)
 }
 
 /* Lays out sorted entries; equal texts are linked in same[id * stride]. */
-static bool build(trie_nodes *t, int32_t *same, size_t stride, const entry *entries, size_t n)
+static bool build(arena *a, trie_nodes *t, int32_t *same, size_t stride, const entry *entries, size_t n)
 {
     size_t n_nodes = 0;
     int32_t path[TRIE_TOKEN_BYTES + 1]; /* node of each depth on the way to the last entry */
     for (size_t i = 0; i < n; i++) {
         n_nodes += (size_t)(entries[i].len - (i ? shared_bytes(&entries[i - 1], &entries[i]) : 0));
     }
-    t->nodes = malloc((n_nodes + 1) * sizeof *t->nodes);
-    if (!t->nodes || n_nodes > INT32_MAX) {
+    t->nodes = n_nodes > INT32_MAX ? NULL : arena_alloc(a, (n_nodes + 1) * sizeof *t->nodes);
+    if (!t->nodes) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
@@ -163,8 +163,10 @@ static bool fill(token_trie *t)
         qsort(entries, n, sizeof *entries, compare_entries);
         qsort(rests, n_rests, sizeof *rests, compare_entries);
         qsort(added, n_added, sizeof *added, compare_entries);
-        ok = build(&t->all, t->same, 1, entries, n) && build(&t->added, t->same, 1, added, n_added) &&
-             build(&t->rests, &t->closing[0].same, sizeof(string_token) / sizeof(int32_t), rests, n_rests);
+        ok = build(t->memory, &t->all, t->same, 1, entries, n) &&
+             build(t->memory, &t->added, t->same, 1, added, n_added) &&
+             build(t->memory, &t->rests, &t->closing[0].same, sizeof(string_token) / sizeof(int32_t), rests,
+                   n_rests);
     }
     free(added);
     free(entries);
@@ -176,21 +178,20 @@ err_code token_trie_create(token_trie **out, const tokenizer *tok, const int32_t
                            err_detail *detail)
 {
     *out = NULL;
-    token_trie *t = calloc(1, sizeof *t);
-    if (!t) {
-        return err_set(detail, ERR_NOMEM, "no memory for the vocabulary's trie");
+    arena *a = arena_create(SIZE_MAX / 2);
+    token_trie *t = a ? arena_calloc(a, 1, sizeof *t) : NULL;
+    const size_t n = (size_t)tokenizer_n_tokens(tok), n_words = (n + 63) / 64;
+    if (t) {
+        *t = (token_trie){.tok = tok, .memory = a, .n_tokens = (int32_t)n, .n_words = n_words};
+        t->bare_close = -1;
+        t->same = arena_alloc(a, (n + 1) * sizeof *t->same);
+        t->string_masks = arena_calloc(a, n_words * TRIE_STRING_CHARS + 1, sizeof *t->string_masks);
+        t->long_ones = arena_alloc(a, (n + 1) * sizeof *t->long_ones);
+        t->closing = arena_alloc(a, (n + 1) * sizeof *t->closing);
+        t->stop_mask = arena_calloc(a, n_words + 1, sizeof *t->stop_mask);
     }
-    t->tok = tok;
-    t->n_tokens = tokenizer_n_tokens(tok);
-    t->n_words = ((size_t)t->n_tokens + 63) / 64;
-    t->same = malloc(((size_t)t->n_tokens + 1) * sizeof *t->same);
-    t->bare_close = -1;
-    t->string_masks = calloc(t->n_words * TRIE_STRING_CHARS + 1, sizeof *t->string_masks);
-    t->long_ones = malloc(((size_t)t->n_tokens + 1) * sizeof *t->long_ones);
-    t->closing = malloc(((size_t)t->n_tokens + 1) * sizeof *t->closing);
-    t->stop_mask = calloc(t->n_words + 1, sizeof *t->stop_mask);
-    if (!t->same || !t->string_masks || !t->long_ones || !t->closing || !t->stop_mask || !fill(t)) {
-        token_trie_destroy(t);
+    if (!t || !t->same || !t->string_masks || !t->long_ones || !t->closing || !t->stop_mask || !fill(t)) {
+        arena_destroy(a);
         return err_set(detail, ERR_NOMEM, "no memory for the vocabulary's trie");
     }
     for (size_t i = 0; i < n_stop_ids; i++) {
@@ -204,18 +205,9 @@ err_code token_trie_create(token_trie **out, const tokenizer *tok, const int32_t
 
 void token_trie_destroy(token_trie *t)
 {
-    if (!t) {
-        return;
+    if (t) {
+        arena_destroy(t->memory); /* the trie too lies in it */
     }
-    free(t->all.nodes);
-    free(t->rests.nodes);
-    free(t->added.nodes);
-    free(t->same);
-    free(t->string_masks);
-    free(t->long_ones);
-    free(t->closing);
-    free(t->stop_mask);
-    free(t);
 }
 
 static int32_t find_in(const trie_nodes *t, const char *text, size_t len)

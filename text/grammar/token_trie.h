@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -44,6 +45,7 @@ typedef struct string_token {
 
 typedef struct token_trie {
     const tokenizer *tok;
+    arena *memory;
     int32_t n_tokens;
     size_t n_words;   /* of a mask: a bit for each token, 64 a word */
     trie_nodes all;   /* all tokens but special and added ones */

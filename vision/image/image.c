@@ -7,23 +7,25 @@
 #include "base/size.h"
 #include "vision/image/image_codec.h"
 
+static const struct {
+    const char *name, *mime;
+} FORMATS[] = {{"unknown", "application/octet-stream"},
+               {"PNG", "image/png"},
+               {"JPEG", "image/jpeg"},
+               {"WebP", "image/webp"},
+               {"GIF", "image/gif"},
+               {"BMP", "image/bmp"},
+               {"TIFF", "image/tiff"},
+               {"AVIF", "image/avif"}};
+
 const char *image_format_name(image_format f)
 {
-    static const char *const NAMES[] = {"unknown", "PNG", "JPEG", "WebP", "GIF", "BMP", "TIFF", "AVIF"};
-    return (size_t)f < sizeof NAMES / sizeof NAMES[0] ? NAMES[f] : NAMES[0];
+    return FORMATS[(size_t)f < ARRAY_LEN(FORMATS) ? f : IMAGE_UNKNOWN].name;
 }
 
 const char *image_format_mime(image_format f)
 {
-    static const char *const MIMES[] = {"application/octet-stream",
-                                        "image/png",
-                                        "image/jpeg",
-                                        "image/webp",
-                                        "image/gif",
-                                        "image/bmp",
-                                        "image/tiff",
-                                        "image/avif"};
-    return (size_t)f < sizeof MIMES / sizeof MIMES[0] ? MIMES[f] : MIMES[0];
+    return FORMATS[(size_t)f < ARRAY_LEN(FORMATS) ? f : IMAGE_UNKNOWN].mime;
 }
 
 err_code image_err_corrupt(err_detail *detail, image_format f)
@@ -105,9 +107,7 @@ err_code image_measure(image_plan *out, const uint8_t *data, size_t bytes, const
     image_header h;
     *out = (image_plan){0};
     err_code err = read_header(&h, data, bytes, detail);
-    if (!err) {
-        err = check_limits(&h, limits, detail);
-    }
+    err = err ? err : check_limits(&h, limits, detail);
     if (!err) {
         const bool turned = h.orientation >= 5;
         *out = (image_plan){.format = h.format,
@@ -124,9 +124,7 @@ err_code image_decode(image *out, const uint8_t *data, size_t bytes, const image
     image_header h;
     *out = (image){0};
     err_code err = read_header(&h, data, bytes, detail);
-    if (!err) {
-        err = check_limits(&h, limits, detail);
-    }
+    err = err ? err : check_limits(&h, limits, detail);
     if (err) {
         return err;
     }
@@ -153,6 +151,18 @@ void image_deinit(image *img)
     *img = (image){0};
 }
 
+/* The corner of the image at which each EXIF orientation begins; from 5 on stored rows are columns. */
+enum { AT_RIGHT = 1, AT_BOTTOM = 2 };
+static const unsigned CORNERS[] = {
+    [2] = AT_RIGHT,             /* mirrored */
+    [3] = AT_RIGHT | AT_BOTTOM, /* upside down */
+    [4] = AT_BOTTOM,            /* mirrored top to bottom */
+    [5] = 0,                    /* mirrored along the main diagonal */
+    [6] = AT_RIGHT,             /* to be turned right by 90 degrees */
+    [7] = AT_RIGHT | AT_BOTTOM, /* mirrored along the other diagonal */
+    [8] = AT_BOTTOM,            /* to be turned left by 90 degrees */
+};
+
 err_code image_sink_init(image_sink *sink, image *out, const image_header *h, err_detail *detail)
 {
     size_t w = (size_t)h->width, ht = (size_t)h->height, n = 0;
@@ -162,45 +172,15 @@ err_code image_sink_init(image_sink *sink, image *out, const image_header *h, er
     if (!size_mul(&n, w, ht) || !size_mul(&n, n, 3) || !(out->rgb = malloc(n))) {
         return image_err_memory(detail);
     }
-    ptrdiff_t row = (ptrdiff_t)out->width;
-    size_t last_row = ((size_t)out->height - 1) * (size_t)out->width, last_column = (size_t)out->width - 1;
-    *sink = (image_sink){.img = out, .base = 0, .x_step = 1, .y_step = row};
-    switch (h->orientation) {
-    case 2: /* mirrored */
-        sink->base = last_column;
-        sink->x_step = -1;
-        break;
-    case 3: /* upside down */
-        sink->base = last_row + last_column;
-        sink->x_step = -1;
-        sink->y_step = -row;
-        break;
-    case 4: /* mirrored top to bottom */
-        sink->base = last_row;
-        sink->y_step = -row;
-        break;
-    case 5: /* mirrored along the main diagonal */
-        sink->x_step = row;
-        sink->y_step = 1;
-        break;
-    case 6: /* to be turned right by 90 degrees */
-        sink->base = last_column;
-        sink->x_step = row;
-        sink->y_step = -1;
-        break;
-    case 7: /* mirrored along the other diagonal */
-        sink->base = last_row + last_column;
-        sink->x_step = -row;
-        sink->y_step = -1;
-        break;
-    case 8: /* to be turned left by 90 degrees */
-        sink->base = last_row;
-        sink->x_step = -row;
-        sink->y_step = 1;
-        break;
-    default:
-        break;
-    }
+    const unsigned begins = h->orientation >= 1 && h->orientation <= 8 ? CORNERS[h->orientation] : 0;
+    const size_t last_row = ((size_t)out->height - 1) * (size_t)out->width;
+    const ptrdiff_t row = begins & AT_BOTTOM ? -(ptrdiff_t)out->width : (ptrdiff_t)out->width;
+    const ptrdiff_t column = begins & AT_RIGHT ? -1 : 1;
+    *sink = (image_sink){.img = out,
+                         .base = (begins & AT_BOTTOM ? last_row : 0) +
+                                 (begins & AT_RIGHT ? (size_t)out->width - 1 : 0),
+                         .x_step = turned ? row : column,
+                         .y_step = turned ? column : row};
     return ERR_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "vision/image/media_av.h"
 
 /* ---- packets ---- */
@@ -49,25 +50,16 @@ typedef struct still {
     size_t x, y; /* top left corner on the canvas: not 0 for some animated WebP files */
 } still;
 
-static size_t le_uint(const uint8_t *p, int n)
-{
-    size_t v = 0;
-    for (int i = n; i-- > 0;) {
-        v = v << 8 | p[i];
-    }
-    return v;
-}
-
 /* An animated WebP's first frame, made into a file of its own: "RIFF" size "WEBP" and the chunks
  * inside its ANMF. A still WebP is taken as it is. NULL if the file is damaged. */
 static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
 {
     enum { ANMF_HEADER = 16 };
-    if (bytes < 20 || le_uint(data + 4, 4) + 8 > bytes) {
+    if (bytes < 20 || little_endian(data + 4, 4) + 8 > bytes) {
         return NULL;
     }
     for (size_t at = 12; bytes - at >= 8;) {
-        size_t n = le_uint(data + at + 4, 4);
+        size_t n = little_endian(data + at + 4, 4);
         const uint8_t *body = data + at + 8;
         if (n > bytes - at - 8) {
             return NULL;
@@ -76,8 +68,8 @@ static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
             if (n < ANMF_HEADER + 8) {
                 return NULL;
             }
-            s->x = 2 * le_uint(body, 3);
-            s->y = 2 * le_uint(body + 3, 3);
+            s->x = 2 * little_endian(body, 3);
+            s->y = 2 * little_endian(body + 3, 3);
             AVPacket *packet = packet_of(body + ANMF_HEADER - 12, n - ANMF_HEADER + 12);
             if (packet) {
                 memcpy(packet->data, "RIFF", 4);
@@ -131,47 +123,38 @@ static bool gif_is_complete(const uint8_t *data, size_t bytes)
 /* True if all rows of an uncompressed bitmap are there; the decoder leaves missing ones grey. */
 static bool bmp_is_complete(const image_header *h, const uint8_t *data, size_t bytes)
 {
-    bool oldest = le_uint(data + 14, 4) == 12;
+    bool oldest = little_endian(data + 14, 4) == 12;
     if (bytes < 34) {
         return oldest;
     }
-    uint64_t bits = le_uint(data + (oldest ? 24 : 28), 2), method = oldest ? 0 : le_uint(data + 30, 4);
+    uint64_t bits = little_endian(data + (oldest ? 24 : 28), 2),
+             method = oldest ? 0 : little_endian(data + 30, 4);
     if (method == 1 || method == 2) { /* run lengths say themselves where they end */
         return true;
     }
     uint64_t row_bytes = ((uint64_t)h->width * bits + 31) / 32 * 4;
-    return le_uint(data + 10, 4) + row_bytes * (uint64_t)h->height <= bytes;
+    return little_endian(data + 10, 4) + row_bytes * (uint64_t)h->height <= bytes;
 }
 
 static bool open_still(still *s, const image_header *h, const uint8_t *data, size_t bytes)
 {
-    switch (h->format) {
-    case IMAGE_WEBP:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_WEBP);
-        s->packet = webp_packet(s, data, bytes);
-        break;
-    case IMAGE_GIF:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_GIF);
-        s->packet = gif_is_complete(data, bytes) ? packet_of(data, bytes) : NULL;
-        break;
-    case IMAGE_BMP:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_BMP);
-        s->packet = bmp_is_complete(h, data, bytes) ? packet_of(data, bytes) : NULL;
-        break;
-    case IMAGE_TIFF:
-        s->codec = avcodec_find_decoder(AV_CODEC_ID_TIFF);
-        s->packet = packet_of(data, bytes);
-        break;
-    case IMAGE_AVIF:
-        s->codec = avcodec_find_decoder_by_name("libdav1d");
+    static const char *const DECODERS[] = {[IMAGE_WEBP] = "webp",
+                                           [IMAGE_GIF] = "gif",
+                                           [IMAGE_BMP] = "bmp",
+                                           [IMAGE_TIFF] = "tiff",
+                                           [IMAGE_AVIF] = "libdav1d"};
+    s->codec = avcodec_find_decoder_by_name(DECODERS[h->format]);
+    if (h->format == IMAGE_AVIF) {
         s->codecpar = avcodec_parameters_alloc();
         s->packet = av_packet_alloc();
         if (s->codecpar && s->packet && !read_avif(s->codecpar, s->packet, data, bytes)) {
             av_packet_free(&s->packet);
         }
-        break;
-    default:
-        break;
+    } else if (h->format == IMAGE_WEBP) {
+        s->packet = webp_packet(s, data, bytes);
+    } else if ((h->format != IMAGE_GIF || gif_is_complete(data, bytes)) &&
+               (h->format != IMAGE_BMP || bmp_is_complete(h, data, bytes))) {
+        s->packet = packet_of(data, bytes);
     }
     return s->packet != NULL;
 }
@@ -236,9 +219,7 @@ err_code image_av_decode(image *out, const image_header *h, const uint8_t *data,
     } else {
         err = decode_frame(frame, &s, h, detail);
     }
-    if (!err) {
-        err = media_av_store(out, h, frame, s.x, s.y, detail);
-    }
+    err = err ? err : media_av_store(out, h, frame, s.x, s.y, detail);
     av_frame_free(&frame);
     close_still(&s);
     return err;

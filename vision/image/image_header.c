@@ -4,31 +4,49 @@
 
 #include <string.h>
 
-#include "vision/image/exif.h"
+#include "base/byte_order.h"
 
-static uint32_t be16(const uint8_t *p)
+/* Numbers of at most four bytes. */
+static uint32_t be(const uint8_t *p, size_t n)
 {
-    return (uint32_t)p[0] << 8 | p[1];
+    return (uint32_t)big_endian(p, n);
 }
 
-static uint32_t be32(const uint8_t *p)
+static uint32_t le(const uint8_t *p, size_t n)
 {
-    return be16(p) << 16 | be16(p + 2);
+    return (uint32_t)little_endian(p, n);
 }
 
-static uint32_t le16(const uint8_t *p)
-{
-    return (uint32_t)p[1] << 8 | p[0];
-}
+enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, IFD_ENTRY_BYTES = 12 };
 
-static uint32_t le24(const uint8_t *p)
+/* EXIF orientation 1-8 from a TIFF structure (what follows "Exif\0\0" in a JPEG, the content of a
+ * PNG's eXIf chunk or a WebP's EXIF chunk, or a whole TIFF file). 1, which means "as stored", for
+ * anything missing or damaged: broken metadata is no reason to refuse an image. */
+static int exif_orientation(const uint8_t *tiff, size_t bytes)
 {
-    return (uint32_t)p[2] << 16 | le16(p);
-}
-
-static uint32_t le32(const uint8_t *p)
-{
-    return le16(p + 2) << 16 | le16(p);
+    if (bytes < 8) {
+        return 1;
+    }
+    const bool is_big = memcmp(tiff, "MM\0*", 4) == 0;
+    if (!is_big && memcmp(tiff, "II*\0", 4) != 0) {
+        return 1;
+    }
+    uint32_t (*read)(const uint8_t *p, size_t n) = is_big ? be : le;
+    size_t ifd = read(tiff + 4, 4);
+    if (ifd > bytes - 2) {
+        return 1;
+    }
+    size_t n_entries = read(tiff + ifd, 2);
+    size_t room = (bytes - ifd - 2) / IFD_ENTRY_BYTES;
+    for (size_t i = 0; i < n_entries && i < room; i++) {
+        const uint8_t *entry = tiff + ifd + 2 + i * IFD_ENTRY_BYTES;
+        if (read(entry, 2) == TAG_ORIENTATION) {
+            const uint32_t value = read(entry + 8, 2);
+            bool valid = read(entry + 2, 2) == TYPE_SHORT && value >= 1 && value <= 8;
+            return valid ? (int)value : 1;
+        }
+    }
+    return 1;
 }
 
 static bool starts_with(const uint8_t *data, size_t bytes, size_t at, const char *magic, size_t n)
@@ -52,8 +70,8 @@ image_format image_sniff(const uint8_t *data, size_t bytes)
     }
     /* "BM" alone is too weak a mark: the four reserved bytes must be zero and the header size a
      * known one. */
-    if (starts_with(data, bytes, 0, "BM", 2) && bytes >= 18 && le32(data + 6) == 0 && le32(data + 14) >= 12 &&
-        le32(data + 14) <= 256) {
+    if (starts_with(data, bytes, 0, "BM", 2) && bytes >= 18 && le(data + 6, 4) == 0 &&
+        le(data + 14, 4) >= 12 && le(data + 14, 4) <= 256) {
         return IMAGE_BMP;
     }
     if (starts_with(data, bytes, 0, "II*\0", 4) || starts_with(data, bytes, 0, "MM\0*", 4)) {
@@ -68,13 +86,13 @@ image_format image_sniff(const uint8_t *data, size_t bytes)
 /* PNG: IHDR is the first chunk; eXIf may follow anywhere. */
 static bool read_png(image_header *h, const uint8_t *data, size_t bytes)
 {
-    if (bytes < 33 || be32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0) {
+    if (bytes < 33 || be(data + 8, 4) != 13 || memcmp(data + 12, "IHDR", 4) != 0) {
         return false;
     }
-    h->width = be32(data + 16);
-    h->height = be32(data + 20);
+    h->width = be(data + 16, 4);
+    h->height = be(data + 20, 4);
     for (size_t at = 8; bytes - at >= 12;) {
-        size_t n = be32(data + at);
+        size_t n = be(data + at, 4);
         if (n > bytes - at - 12) {
             break;
         }
@@ -112,7 +130,7 @@ static bool read_jpeg(image_header *h, const uint8_t *data, size_t bytes)
         if (marker == 0xd9 || marker == 0xda) { /* the image ends or begins without a frame header */
             return false;
         }
-        size_t n = be16(data + at + 2);
+        size_t n = be(data + at + 2, 2);
         if (n < 2 || n > bytes - at - 2) {
             return false;
         }
@@ -125,8 +143,8 @@ static bool read_jpeg(image_header *h, const uint8_t *data, size_t bytes)
             if (n < 8) {
                 return false;
             }
-            h->height = be16(body + 1);
-            h->width = be16(body + 3);
+            h->height = be(body + 1, 2);
+            h->width = be(body + 3, 2);
             return true;
         }
         at += 2 + n;
@@ -142,12 +160,12 @@ static bool read_webp(image_header *h, const uint8_t *data, size_t bytes)
     }
     const uint8_t *body = data + 20;
     if (memcmp(data + 12, "VP8 ", 4) == 0) {
-        h->width = le16(body + 6) & 0x3fff;
-        h->height = le16(body + 8) & 0x3fff;
+        h->width = le(body + 6, 2) & 0x3fff;
+        h->height = le(body + 8, 2) & 0x3fff;
         return memcmp(body + 3, "\x9d\x01\x2a", 3) == 0;
     }
     if (memcmp(data + 12, "VP8L", 4) == 0) {
-        uint32_t bits = le32(body + 1);
+        uint32_t bits = le(body + 1, 4);
         h->width = (bits & 0x3fff) + 1;
         h->height = (bits >> 14 & 0x3fff) + 1;
         return body[0] == 0x2f;
@@ -155,10 +173,10 @@ static bool read_webp(image_header *h, const uint8_t *data, size_t bytes)
     if (memcmp(data + 12, "VP8X", 4) != 0) {
         return false;
     }
-    h->width = (int64_t)le24(body + 4) + 1;
-    h->height = (int64_t)le24(body + 7) + 1;
+    h->width = (int64_t)le(body + 4, 3) + 1;
+    h->height = (int64_t)le(body + 7, 3) + 1;
     for (size_t at = 12; bytes - at >= 8;) {
-        size_t n = le32(data + at + 4);
+        size_t n = le(data + at + 4, 4);
         if (n > bytes - at - 8) {
             break;
         }
@@ -182,8 +200,8 @@ static bool read_gif(image_header *h, const uint8_t *data, size_t bytes)
     if (bytes < 13) {
         return false;
     }
-    h->width = le16(data + 6);
-    h->height = le16(data + 8);
+    h->width = le(data + 6, 2);
+    h->height = le(data + 8, 2);
     return true;
 }
 
@@ -192,13 +210,13 @@ static bool read_bmp(image_header *h, const uint8_t *data, size_t bytes)
     if (bytes < 26) {
         return false;
     }
-    if (le32(data + 14) == 12) { /* the oldest header has 16-bit sizes */
-        h->width = le16(data + 18);
-        h->height = le16(data + 20);
+    if (le(data + 14, 4) == 12) { /* the oldest header has 16-bit sizes */
+        h->width = le(data + 18, 2);
+        h->height = le(data + 20, 2);
         return true;
     }
-    int64_t height = (int32_t)le32(data + 22); /* negative: rows from top to bottom */
-    h->width = (int32_t)le32(data + 18);
+    int64_t height = (int32_t)le(data + 22, 4); /* negative: rows from top to bottom */
+    h->width = (int32_t)le(data + 18, 4);
     h->height = height < 0 ? -height : height;
     return true;
 }
@@ -210,19 +228,19 @@ static bool read_tiff(image_header *h, const uint8_t *data, size_t bytes)
     if (bytes < 8) {
         return false;
     }
-    size_t ifd = big ? be32(data + 4) : le32(data + 4);
+    uint32_t (*read)(const uint8_t *p, size_t n) = big ? be : le;
+    size_t ifd = read(data + 4, 4);
     if (ifd > bytes - 2) {
         return false;
     }
-    size_t n_entries = big ? be16(data + ifd) : le16(data + ifd);
+    size_t n_entries = read(data + ifd, 2);
     if (n_entries > (bytes - ifd - 2) / 12) {
         return false;
     }
     h->width = h->height = 0;
     for (size_t i = 0; i < n_entries; i++) {
         const uint8_t *e = data + ifd + 2 + 12 * i;
-        uint32_t tag = big ? be16(e) : le16(e), type = big ? be16(e + 2) : le16(e + 2);
-        uint32_t value = type == 3 ? (big ? be16(e + 8) : le16(e + 8)) : (big ? be32(e + 8) : le32(e + 8));
+        uint32_t tag = read(e, 2), value = read(e + 8, read(e + 2, 2) == 3 ? 2 : 4);
         if (tag == 256) {
             h->width = value;
         } else if (tag == 257) {
@@ -240,14 +258,14 @@ static bool read_avif(image_header *h, const uint8_t *data, size_t bytes)
 {
     h->width = h->height = 0;
     for (size_t at = 0; bytes - at >= 8;) {
-        size_t n = be32(data + at);
+        size_t n = be(data + at, 4);
         if (n < 8 || n > bytes - at) {
             return false;
         }
         if (memcmp(data + at + 4, "meta", 4) == 0) {
             for (size_t i = at + 8; i + 16 <= at + n; i++) {
                 if (memcmp(data + i, "ispe", 4) == 0) {
-                    uint32_t w = be32(data + i + 8), ht = be32(data + i + 12);
+                    uint32_t w = be(data + i + 8, 4), ht = be(data + i + 12, 4);
                     if ((uint64_t)w * ht > (uint64_t)h->width * (uint64_t)h->height) {
                         h->width = w;
                         h->height = ht;
@@ -261,26 +279,13 @@ static bool read_avif(image_header *h, const uint8_t *data, size_t bytes)
     return false;
 }
 
+static bool (*const READERS[])(image_header *h, const uint8_t *data, size_t bytes) = {
+    [IMAGE_PNG] = read_png, [IMAGE_JPEG] = read_jpeg, [IMAGE_WEBP] = read_webp, [IMAGE_GIF] = read_gif,
+    [IMAGE_BMP] = read_bmp, [IMAGE_TIFF] = read_tiff, [IMAGE_AVIF] = read_avif,
+};
+
 bool image_header_read(image_header *out, const uint8_t *data, size_t bytes)
 {
     *out = (image_header){.format = image_sniff(data, bytes), .orientation = 1};
-    switch (out->format) {
-    case IMAGE_PNG:
-        return read_png(out, data, bytes);
-    case IMAGE_JPEG:
-        return read_jpeg(out, data, bytes);
-    case IMAGE_WEBP:
-        return read_webp(out, data, bytes);
-    case IMAGE_GIF:
-        return read_gif(out, data, bytes);
-    case IMAGE_BMP:
-        return read_bmp(out, data, bytes);
-    case IMAGE_TIFF:
-        return read_tiff(out, data, bytes);
-    case IMAGE_AVIF:
-        return read_avif(out, data, bytes);
-    case IMAGE_UNKNOWN:
-        break;
-    }
-    return false;
+    return out->format != IMAGE_UNKNOWN && READERS[out->format](out, data, bytes);
 }

@@ -9,6 +9,7 @@
  * 255 and turns nearly everything white, the high byte is what a person sees). Alpha is composited
  * over white. An animated PNG gives its default image.
  */
+#include "base/byte_order.h"
 #include "vision/image/image_codec.h"
 
 #include <png.h>
@@ -28,11 +29,6 @@ typedef struct png_job {
     bool no_memory;
 } png_job;
 
-static uint32_t chunk_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 static bool chunk_wanted(const uint8_t *type)
 {
     /* Upper case first letter: the image cannot be understood without it; libpng refuses unknown
@@ -45,7 +41,7 @@ static bool next_chunk(png_job *job)
 {
     while (job->bytes - job->at >= 12) {
         const uint8_t *chunk = job->data + job->at;
-        size_t n = (size_t)chunk_u32(chunk) + 12;
+        size_t n = (size_t)big_endian(chunk, 4) + 12;
         if (n > job->bytes - job->at) {
             return false;
         }

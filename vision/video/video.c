@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/size.h"
-#include "vision/video/video_header.h"
+#include "base/memory.h"
 #include "vision/video/video_webp.h"
 #include "vision/image/media_av.h"
 
@@ -200,28 +199,14 @@ static bool is_shown(const video *f, const AVPacket *packet)
     return !hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
 }
 
-/* Room for one more value behind n in a list; false if out of memory. */
-static bool grow(int64_t **list, size_t n, size_t *cap)
-{
-    if (n < *cap) {
-        return true;
-    }
-    size_t more = *cap ? 2 * *cap : 1024;
-    int64_t *grown = realloc(*list, more * sizeof *grown);
-    if (grown) {
-        *list = grown;
-        *cap = more;
-    }
-    return grown != NULL;
-}
-
 static err_code add_frame(video *f, int64_t pts, bool is_key, err_detail *detail)
 {
     size_t n = (size_t)f->info.n_frames;
     if (f->info.n_frames >= f->limits.max_frames) {
         return too_large(detail, "more frames");
     }
-    if (!grow(&f->pts, n, &f->pts_cap) || (is_key && !grow(&f->keys, f->n_keys, &f->keys_cap))) {
+    if (!memory_grow(&f->pts, &f->pts_cap, n + 1, 1024, sizeof *f->pts) ||
+        (is_key && !memory_grow(&f->keys, &f->keys_cap, f->n_keys + 1, 1024, sizeof *f->keys))) {
         return fail(ERR_NOMEM, detail);
     }
     f->by_number = f->by_number || pts == AV_NOPTS_VALUE;
@@ -336,9 +321,7 @@ static err_code open_stream(video *f, AVRational *rate, int64_t *last_duration, 
     media_file file;
     AVFormatContext *format = open_container(f, &file);
     err_code err = format ? choose_track(f, format, detail) : fail_or_stopped(f, 0, detail);
-    if (!err) {
-        err = scan_packets(f, format, last_duration, detail);
-    }
+    err = err ? err : scan_packets(f, format, last_duration, detail);
     if (!err) {
         *rate = format->streams[f->stream]->avg_frame_rate;
     }
@@ -634,9 +617,7 @@ static err_code read_once(reader *r, AVPacket *packet, err_detail *detail)
         }
         err = open_decoder(r, format->streams[f->stream], detail);
     }
-    if (!err) {
-        err = decode_video(r, format, packet, detail);
-    }
+    err = err ? err : decode_video(r, format, packet, detail);
     avcodec_free_context(&r->codec);
     av_frame_free(&r->frame);
     media_av_close(&format);

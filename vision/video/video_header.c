@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/byte_order.h"
+
 bool video_read_at(const video_source *source, size_t at, uint8_t *to, size_t n)
 {
     if (at > source->bytes || n > source->bytes - at) {
@@ -15,15 +17,6 @@ bool video_read_at(const video_source *source, size_t at, uint8_t *to, size_t n)
         return true;
     }
     return pread(source->fd, to, n, (off_t)at) == (ssize_t)n;
-}
-
-static uint64_t be_uint(const uint8_t *p, int n)
-{
-    uint64_t v = 0;
-    for (int i = 0; i < n; i++) {
-        v = v << 8 | p[i];
-    }
-    return v;
 }
 
 video_format video_sniff(const uint8_t *data, size_t bytes)
@@ -63,7 +56,7 @@ static bool mp4_is_complete(const video_source *source)
         if (!video_read_at(source, at, head, 8)) {
             return false;
         }
-        uint64_t n = be_uint(head, 4);
+        uint64_t n = big_endian(head, 4);
         if (n == 0) { /* up to the end of the file */
             return true;
         }
@@ -71,7 +64,7 @@ static bool mp4_is_complete(const video_source *source)
             if (!video_read_at(source, at, head, 16)) {
                 return false;
             }
-            n = be_uint(head + 8, 8);
+            n = big_endian(head + 8, 8);
         }
         if (n < 8 || n > source->bytes - at) {
             return false;
@@ -92,7 +85,7 @@ static size_t ebml_size(const uint8_t *p, size_t n, uint64_t *value, bool *unkno
         return 0;
     }
     uint64_t mask = ((uint64_t)1 << (7 * len)) - 1;
-    *value = be_uint(p, (int)len) & mask;
+    *value = big_endian(p, len) & mask;
     *unknown = *value == mask;
     return len;
 }
@@ -123,8 +116,7 @@ static bool riff_is_complete(const video_source *source)
     if (!video_read_at(source, 0, head, 8)) {
         return false;
     }
-    uint64_t n = head[4] | (uint64_t)head[5] << 8 | (uint64_t)head[6] << 16 | (uint64_t)head[7] << 24;
-    return n <= source->bytes - 8;
+    return little_endian(head + 4, 4) <= source->bytes - 8;
 }
 
 /* Moves *at past a list of sub-blocks; false at the end of the file. */
@@ -167,7 +159,7 @@ static bool png_is_complete(const video_source *source)
 {
     uint8_t head[8];
     for (size_t at = 8; video_read_at(source, at, head, 8);) {
-        uint64_t n = be_uint(head, 4) + 12;
+        uint64_t n = big_endian(head, 4) + 12;
         if (n > source->bytes - at) {
             return false;
         }
@@ -181,20 +173,10 @@ static bool png_is_complete(const video_source *source)
 
 bool video_is_complete(const video_source *source, video_format format)
 {
-    switch (format) {
-    case VIDEO_MP4:
-        return mp4_is_complete(source);
-    case VIDEO_MATROSKA:
-        return matroska_is_complete(source);
-    case VIDEO_AVI:
-    case VIDEO_WEBP:
-        return riff_is_complete(source);
-    case VIDEO_GIF:
-        return gif_is_complete(source);
-    case VIDEO_APNG:
-        return png_is_complete(source);
-    case VIDEO_UNKNOWN:
-        break;
-    }
-    return false;
+    static bool (*const CHECKS[])(const video_source *source) = {
+        [VIDEO_MP4] = mp4_is_complete,  [VIDEO_MATROSKA] = matroska_is_complete,
+        [VIDEO_AVI] = riff_is_complete, [VIDEO_WEBP] = riff_is_complete,
+        [VIDEO_GIF] = gif_is_complete,  [VIDEO_APNG] = png_is_complete,
+    };
+    return format != VIDEO_UNKNOWN && CHECKS[format](source);
 }

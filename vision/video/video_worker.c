@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/compiler.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/size.h"
 #include "vision/video/video_confine.h"
@@ -96,27 +96,22 @@ static err_code show_here(const video_job *job, const video_consumer *viewer, er
 {
     video *f = NULL;
     int32_t n = 0, cap = job->max_shown;
-    size_t bytes = 0;
-    if (cap < 1 || cap > SHOWN_MAX || !size_mul(&bytes, (size_t)cap, sizeof(double))) {
+    size_t n_bytes = 0;
+    if (cap < 1 || cap > SHOWN_MAX || !size_mul(&n_bytes, (size_t)cap, sizeof(double))) {
         return err_set(detail, ERR_INVALID, "a video cannot be shown in %d frames", cap);
     }
     int32_t *indices = malloc((size_t)cap * sizeof *indices);
-    double *times = malloc(bytes);
+    double *times = malloc(n_bytes);
     processor_config pc = *job->processor;
     pc.video_max_frames = pc.video_max_frames < cap ? pc.video_max_frames : cap;
     pc.video_min_frames = pc.video_min_frames < cap ? pc.video_min_frames : cap;
     sizer s = {.viewer = viewer, .pc = &pc};
     err_code err = indices && times ? video_open(&f, &job->source, &job->limits, detail)
                                     : err_set(detail, ERR_NOMEM, "not enough memory to read the video");
-    if (err == ERR_OK) {
-        err = video_plan(video_get_info(f), &pc, &job->request, indices, times, cap, &n, detail);
-    }
-    if (err == ERR_OK) {
-        err = sizer_begin(&s, video_get_info(f), n, times, detail);
-    }
-    if (err == ERR_OK) {
-        err = video_read(f, indices, n, sizer_frame, &s, detail);
-    }
+    err = err == ERR_OK ? video_plan(video_get_info(f), &pc, &job->request, indices, times, cap, &n, detail)
+                        : err;
+    err = err == ERR_OK ? sizer_begin(&s, video_get_info(f), n, times, detail) : err;
+    err = err == ERR_OK ? video_read(f, indices, n, sizer_frame, &s, detail) : err;
     video_close(f);
     image_deinit(&s.frame);
     free(indices);
@@ -148,9 +143,7 @@ static err_code show_image_here(const video_job *job, const video_consumer *view
         resized.rgb = malloc((size_t)width * (size_t)height * 3);
         err = resized.rgb ? resize_bicubic(resized.rgb, width, height, img.rgb, img.width, img.height, detail)
                           : err_set(detail, ERR_NOMEM, "not enough memory to resize the image");
-        if (err == ERR_OK) {
-            err = viewer->frame(viewer->ctx, 0, &resized, detail);
-        }
+        err = err == ERR_OK ? viewer->frame(viewer->ctx, 0, &resized, detail) : err;
     }
     image_deinit(&img);
     image_deinit(&resized);
@@ -159,44 +152,11 @@ static err_code show_image_here(const video_job *job, const video_consumer *view
 
 /* ---- the worker's side ---- */
 
-static bool send_all(const void *data, size_t n)
-{
-    const char *p = data;
-    while (n > 0) {
-        ssize_t done = write(LINK_FD, p, n);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return false;
-        }
-        p += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
-
-static bool receive_all(void *data, size_t n)
-{
-    char *p = data;
-    while (n > 0) {
-        ssize_t done = read(LINK_FD, p, n);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return false;
-        }
-        p += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
-
 static bool send_message(wire_kind kind, const void *fixed, size_t n_fixed, const void *rest, size_t n_rest)
 {
     const wire_head head = {.magic = MAGIC, .kind = kind, .bytes = n_fixed + n_rest};
-    return send_all(&head, sizeof head) && send_all(fixed, n_fixed) && send_all(rest, n_rest);
+    return file_write_all(LINK_FD, &head, sizeof head) && file_write_all(LINK_FD, fixed, n_fixed) &&
+           file_write_all(LINK_FD, rest, n_rest);
 }
 
 static err_code worker_begin(void *ctx, const video_info *info, int32_t n, const double *times,
@@ -237,7 +197,7 @@ int video_worker_main(void)
     err_detail detail = {0};
     memset(&end, 0, sizeof end);
     /* The job is the caller's own; the video is not looked at before the process is confined. */
-    if (!receive_all(&w, sizeof w) || w.magic != MAGIC ||
+    if (!file_read_all(LINK_FD, &w, sizeof w) || w.magic != MAGIC ||
         !video_confine(w.limits.max_memory, processor_seconds(w.limits.max_wall_s))) {
         return 1;
     }
@@ -297,16 +257,9 @@ static int video_descriptor(const video_source *source)
         return fcntl(source->fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
     }
     int fd = above_stdio(memfd_create("video", MFD_CLOEXEC));
-    for (size_t at = 0; fd >= 0 && at < source->bytes;) {
-        ssize_t n = write(fd, source->data + at, source->bytes - at);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            close(fd);
-            return -1;
-        }
-        at += (size_t)n;
+    if (fd >= 0 && !file_write_all(fd, source->data, source->bytes)) {
+        close(fd);
+        return -1;
     }
     return fd;
 }
@@ -364,12 +317,8 @@ static err_code start_worker(worker *w, const video_job *job, err_detail *detail
             w->pid = spawn_worker(job, video_fd, pair[1]);
         }
     }
-    if (video_fd >= 0) {
-        close(video_fd);
-    }
-    if (pair[1] >= 0) {
-        close(pair[1]);
-    }
+    file_close(video_fd);
+    file_close(pair[1]);
     w->link = pair[0];
     if (w->pid <= 0) {
         w->pid = 0;
@@ -404,9 +353,7 @@ static err_code start_worker(worker *w, const video_job *job, err_detail *detail
 static bool end_worker(worker *w)
 {
     int status = 0;
-    if (w->link >= 0) {
-        close(w->link);
-    }
+    file_close(w->link);
     if (w->pid > 0) {
         kill(w->pid, SIGKILL);
         while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {
@@ -468,17 +415,17 @@ static err_code receive(worker *w, void *data, size_t n, err_detail *detail)
     return ERR_OK;
 }
 
-static err_code receive_begin(worker *w, uint64_t bytes, const video_consumer *viewer, err_detail *detail)
+static err_code receive_begin(worker *w, uint64_t n_bytes, const video_consumer *viewer, err_detail *detail)
 {
     wire_begin b;
     double *times = NULL;
     const video_limits *limits = &w->job->limits;
-    err_code err = bytes < sizeof b || w->frame.rgb ? died(detail) : receive(w, &b, sizeof b, detail);
+    err_code err = n_bytes < sizeof b || w->frame.rgb ? died(detail) : receive(w, &b, sizeof b, detail);
     if (err != ERR_OK) {
         return err;
     }
     const video_info *info = &b.info;
-    if (b.n < 1 || b.n > w->job->max_shown || bytes != sizeof b + (uint64_t)b.n * sizeof *times ||
+    if (b.n < 1 || b.n > w->job->max_shown || n_bytes != sizeof b + (uint64_t)b.n * sizeof *times ||
         info->width < 1 || info->width > limits->max_side || info->height < 1 ||
         info->height > limits->max_side) {
         return died(detail);
@@ -512,32 +459,28 @@ static err_code expect_image(worker *w, err_detail *detail)
     return w->frame.rgb ? ERR_OK : err_set(detail, ERR_NOMEM, "not enough memory to read the image");
 }
 
-static err_code receive_frame(worker *w, uint64_t bytes, const video_consumer *viewer, err_detail *detail)
+static err_code receive_frame(worker *w, uint64_t n_bytes, const video_consumer *viewer, err_detail *detail)
 {
     wire_frame f;
     const size_t n = (size_t)w->frame.width * (size_t)w->frame.height * 3;
-    if (!w->frame.rgb || bytes != sizeof f + (uint64_t)n) {
+    if (!w->frame.rgb || n_bytes != sizeof f + (uint64_t)n) {
         return died(detail);
     }
     err_code err = receive(w, &f, sizeof f, detail);
     if (err == ERR_OK && (f.i != w->next || f.i >= w->n)) {
         err = died(detail);
     }
-    if (err == ERR_OK) {
-        err = receive(w, w->frame.rgb, n, detail);
-    }
-    if (err == ERR_OK) {
-        err = viewer->frame(viewer->ctx, w->next++, &w->frame, detail);
-    }
+    err = err == ERR_OK ? receive(w, w->frame.rgb, n, detail) : err;
+    err = err == ERR_OK ? viewer->frame(viewer->ctx, w->next++, &w->frame, detail) : err;
     w->busy_ms = clock_ms(); /* the viewer's time is not the worker's */
     return err;
 }
 
 /* How the worker says it ended. Its memory is the video's fault, not the server's. */
-static err_code receive_end(worker *w, uint64_t bytes, err_detail *detail)
+static err_code receive_end(worker *w, uint64_t n_bytes, err_detail *detail)
 {
     wire_end end;
-    err_code err = bytes != sizeof end ? died(detail) : receive(w, &end, sizeof end, detail);
+    err_code err = n_bytes != sizeof end ? died(detail) : receive(w, &end, sizeof end, detail);
     if (err != ERR_OK) {
         return err;
     }

@@ -87,10 +87,9 @@ static void write_calls(bytes *out, const reply_pieces *pieces)
 void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces, const char *logprobs,
                       const char *finish, const reply_usage *usage, const gen_timings *t)
 {
-    bytes content, reasoning;
     chat_reply_state state = {0};
-    bytes_init(&content, SIZE_MAX / 2);
-    bytes_init(&reasoning, SIZE_MAX / 2);
+    bytes content = bytes_empty(SIZE_MAX / 2);
+    bytes reasoning = bytes_empty(SIZE_MAX / 2);
     for (size_t i = 0; i < pieces->n; i++) {
         const reply_piece *p = &pieces->items[i];
         if (p->kind == REPLY_CONTENT) {
@@ -189,8 +188,7 @@ bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *st
                       const reply_pieces *pieces, const char *logprobs, const gen_timings *t)
 {
     bool sent = false;
-    bytes delta;
-    bytes_init(&delta, SIZE_MAX / 2);
+    bytes delta = bytes_empty(SIZE_MAX / 2);
     for (size_t i = 0; i < pieces->n; i++) {
         bool first_content = pieces->items[i].kind == REPLY_CONTENT && !sent;
         write_piece(&delta, m, state, &pieces->items[i]);

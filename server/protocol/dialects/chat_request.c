@@ -4,7 +4,6 @@
 
 #include "base/limits.h"
 #include "server/protocol/conversation.h"
-#include "server/protocol/other_fields.h"
 #include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"

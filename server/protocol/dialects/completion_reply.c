@@ -25,32 +25,26 @@ static void write_top(bytes *out, const json *entry)
  * are. */
 static void write_logprobs(bytes *out, const char *entries)
 {
-    static const char *const LISTS[] = {"token", "logprob"};
-    static const char *const NAMES[] = {"tokens", "token_logprobs"};
-    bytes text;
+    static const char *const MEMBERS[] = {"token", "logprob", NULL};
+    static const char *const NAMES[] = {"tokens", "token_logprobs", "top_logprobs"};
     json_doc *doc = NULL;
     err_detail d = {0};
     if (!entries) {
         bytes_append_str(out, "null");
         return;
     }
-    bytes_init(&text, SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX / 2);
     bytes_printf(&text, "[%s]", entries);
     if (json_parse(&doc, bytes_str(&text), text.len, ENTRY_DEPTH, &d) != ERR_OK) {
         out->failed = true;
     }
     const json *list = doc ? json_root(doc) : NULL;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         bytes_printf(out, "%s\"%s\":[", k ? "]," : "{", NAMES[k]);
         for (const json *v = json_child(list); v; v = json_next(v)) {
-            json_write(out, json_get(v, LISTS[k]));
+            MEMBERS[k] ? json_write(out, json_get(v, MEMBERS[k])) : write_top(out, v);
             bytes_append_str(out, json_next(v) ? "," : "");
         }
-    }
-    bytes_append_str(out, "],\"top_logprobs\":[");
-    for (const json *v = json_child(list); v; v = json_next(v)) {
-        write_top(out, v);
-        bytes_append_str(out, json_next(v) ? "," : "");
     }
     bytes_append_str(out, "]}");
     json_free(doc);
@@ -59,8 +53,7 @@ static void write_logprobs(bytes *out, const char *entries)
 
 static void write_choice(bytes *out, const reply_pieces *pieces, const char *logprobs, const char *finish)
 {
-    bytes text;
-    bytes_init(&text, SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX / 2);
     for (size_t i = 0; pieces && i < pieces->n; i++) {
         bytes_append(&text, pieces->items[i].text.data, pieces->items[i].text.len);
     }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "server/protocol/other_fields.h"
 
 /* At most this many alternatives a token, as OpenAI's completions allow. */
 enum { TOP_LOGPROBS_MAX = 5 };

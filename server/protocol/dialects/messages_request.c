@@ -160,9 +160,8 @@ static void read_assistant(conversation *c, const json *content, const char *pat
 {
     first_error *e = &c->r->error;
     chat_message *m = conversation_add(c, CHAT_ASSISTANT);
-    bytes thoughts;
     size_t i = 0;
-    bytes_init(&thoughts, LIMIT_BODY_BYTES);
+    bytes thoughts = bytes_empty(LIMIT_BODY_BYTES);
     for (const json *v = first_of(content); v && e->code == ERR_OK; v = json_next(v), i++) {
         char inner[PATH_BYTES];
         request_path(inner, "%s[%zu]", path, i);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 
 static const char *status_name(response_status s)
 {
@@ -55,26 +56,20 @@ typedef struct text_names {
     const char *part_added, *part_done, *delta, *done;
 } text_names;
 
+#define TEXT_NAMES(part, index, part_event, text_event)                                                      \
+    {                                                                                                        \
+        part, index, "response." part_event ".added", "response." part_event ".done",                        \
+            "response." text_event ".delta", "response." text_event ".done"                                  \
+    }
+
 static const text_names *names_of(const responses_reply *r, reply_kind kind)
 {
-    static const text_names OUTPUT = {"output_text",
-                                      "content_index",
-                                      "response.content_part.added",
-                                      "response.content_part.done",
-                                      "response.output_text.delta",
-                                      "response.output_text.done"};
-    static const text_names THOUGHT = {"reasoning_text",
-                                       "content_index",
-                                       "response.content_part.added",
-                                       "response.content_part.done",
-                                       "response.reasoning_text.delta",
-                                       "response.reasoning_text.done"};
-    static const text_names SUMMARY = {"summary_text",
-                                       "summary_index",
-                                       "response.reasoning_summary_part.added",
-                                       "response.reasoning_summary_part.done",
-                                       "response.reasoning_summary_text.delta",
-                                       "response.reasoning_summary_text.done"};
+    static const text_names OUTPUT =
+        TEXT_NAMES("output_text", "content_index", "content_part", "output_text");
+    static const text_names THOUGHT =
+        TEXT_NAMES("reasoning_text", "content_index", "content_part", "reasoning_text");
+    static const text_names SUMMARY =
+        TEXT_NAMES("summary_text", "summary_index", "reasoning_summary_part", "reasoning_summary_text");
     static const text_names ARGUMENTS = {.delta = "response.function_call_arguments.delta",
                                          .done = "response.function_call_arguments.done"};
     if (kind == REPLY_REASONING) {
@@ -344,15 +339,9 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
 {
     static const char *const PREFIXES[] = {
         [REPLY_REASONING] = "rs_", [REPLY_CONTENT] = "msg_", [REPLY_CALL] = "fc_"};
-    if (r->n_items == r->cap_items) {
-        int cap = r->cap_items ? r->cap_items * 2 : 4;
-        reply_item *items = realloc(r->items, (size_t)cap * sizeof *items);
-        if (!items) {
-            r->has_lost = true;
-            return NULL;
-        }
-        r->items = items;
-        r->cap_items = cap;
+    if (!memory_grow(&r->items, &r->cap_items, (size_t)r->n_items + 1, 4, sizeof *r->items)) {
+        r->has_lost = true;
+        return NULL;
     }
     reply_item *item = &r->items[r->n_items++];
     *item = (reply_item){.kind = kind, .open = true};

@@ -60,7 +60,8 @@ typedef struct responses_reply {
     bool is_created, is_queued, is_started;
     bool has_lost; /* for lack of memory text of it is missing: it must not end as if it were whole */
     reply_item *items;
-    int n_items, cap_items;
+    int n_items;
+    size_t cap_items;
     response_result result; /* once finished; error is then NULL and error_json holds its text */
     bytes error_json;
     bytes line; /* the event being built */

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "server/protocol/conversation.h"
-#include "server/protocol/other_fields.h"
 #include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"
@@ -56,8 +55,7 @@ static void read_identity(api_request *r, const json *root)
 /* Text of reasoning items: the reasoning_text parts, else the summary. */
 static const char *reasoning_text(api_request *r, const json *item)
 {
-    bytes text;
-    bytes_init(&text, LIMIT_BODY_BYTES);
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
     const json *content = json_child(json_get(item, "content"));
     for (const json *v = content ? content : json_child(json_get(item, "summary")); v; v = json_next(v)) {
         bytes_append_str(&text, json_str(json_get(v, "text"), ""));
@@ -151,12 +149,11 @@ static const json *open_previous(api_request *r, const json *root)
     first_error *e = &r->error;
     const char *id = NULL;
     json_doc *doc = NULL;
-    bytes text;
     request_string(e, &id, root, "previous_response_id", REQUEST_ID_MAX);
     if (e->code != ERR_OK || !id) {
         return NULL;
     }
-    bytes_init(&text, LIMIT_STORED_RESPONSE_BYTES + 2);
+    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
     bytes_append_char(&text, '[');
     bool found = r->response_store && response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
     bytes_append_char(&text, ']');
@@ -259,8 +256,7 @@ static char *copy_object(first_error *e, const json *root, const char *name, int
     if (json_typeof(object) == JSON_NULL || e->code != ERR_OK) {
         return NULL;
     }
-    bytes text;
-    bytes_init(&text, (size_t)max_bytes);
+    bytes text = bytes_empty((size_t)max_bytes);
     if (json_is(object, JSON_OBJECT)) {
         json_write(&text, object);
     }

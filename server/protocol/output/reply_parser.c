@@ -184,7 +184,7 @@ static bool step_content(reply_parser *p, bool is_end)
 
 static bool step_call(reply_parser *p, tool_end end)
 {
-    if (p->reader.form->body(&p->reader, &p->held, end) != TOOL_DONE) {
+    if (tool_reader_body(&p->reader, &p->held, end) != TOOL_DONE) {
         return false;
     }
     p->state = IN_CONTENT;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 void reply_pieces_init(reply_pieces *p)
 {
     memset(p, 0, sizeof *p);
@@ -26,20 +28,12 @@ void reply_pieces_clear(reply_pieces *p)
 
 static bool reserve(reply_pieces *p)
 {
-    if (p->n < p->cap) {
-        return true;
+    const size_t had = p->cap;
+    const bool ok = memory_grow(&p->items, &p->cap, p->n + 1, 4, sizeof *p->items);
+    for (size_t i = had; i < p->cap; i++) {
+        bytes_init(&p->items[i].text, SIZE_MAX / 2);
     }
-    size_t cap = p->cap ? p->cap * 2 : 4;
-    reply_piece *items = realloc(p->items, cap * sizeof *items);
-    if (!items) {
-        return false;
-    }
-    for (size_t i = p->cap; i < cap; i++) {
-        bytes_init(&items[i].text, SIZE_MAX / 2);
-    }
-    p->items = items;
-    p->cap = cap;
-    return true;
+    return ok;
 }
 
 void reply_pieces_add(reply_pieces *p, reply_kind kind, const char *text, size_t len)

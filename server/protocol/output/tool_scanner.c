@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The first whose signs a template shows is taken. */
@@ -67,12 +68,16 @@ bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, 
     return true;
 }
 
-bool tool_spec_call(arena *a, grammar_spec *out, const char *begin, grammar_spec arguments, const char *end)
+bool tool_form_write_spec(const tool_form *form, arena *a, grammar_spec *out, const char *name,
+                          const json *parameters, const char *path)
 {
+    char text[TOOL_NAME_BYTES * 2];
+    const int n = snprintf(text, sizeof text, "%s%s%s", form->before_name, name, form->behind_name);
+    const char *begin = n < (int)sizeof text ? arena_strdup(a, text, (size_t)n) : NULL;
     const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = TOOL_CALL},
                                   {.kind = SPEC_TEXT, .text = begin},
-                                  arguments,
-                                  {.kind = SPEC_TEXT, .text = end},
+                                  {.kind = form->arguments, .schema = parameters, .path = path},
+                                  {.kind = SPEC_TEXT, .text = form->after},
                                   {.kind = SPEC_MARKER, .text = TOOL_CALL_CLOSE}};
     return begin && tool_spec_sequence(a, out, parts, ARRAY_LEN(parts));
 }
@@ -131,7 +136,8 @@ void tool_arguments_of(tool_reader *r, bytes *text)
     bytes_deinit(text);
 }
 
-tool_step tool_read_close(bytes *held, tool_end end, const char *blank)
+/* Behind a call: takes the closing marker, and the blanks in front of it. TOOL_MORE: undecided. */
+static tool_step read_close(bytes *held, tool_end end, const char *blank)
 {
     size_t at = 0;
     while (at < held->len && held->data[at] && strchr(blank, held->data[at])) {
@@ -145,6 +151,23 @@ tool_step tool_read_close(bytes *held, tool_end end, const char *blank)
         bytes_consume(held, step == TOOL_DONE ? at + sizeof TOOL_CALL_CLOSE - 1 : held->len);
     }
     return TOOL_DONE;
+}
+
+tool_step tool_reader_body(tool_reader *r, bytes *held, tool_end end)
+{
+    tool_step step = TOOL_NO;
+    while (step == TOOL_NO && r->state != TOOL_BEHIND_CALL) {
+        step = r->form->step(r, held, end);
+    }
+    if (step == TOOL_NO) {
+        return read_close(held, end, r->form->blank);
+    }
+    if (step == TOOL_MORE && end != TOOL_GOES_ON) {
+        bytes_clear(held);
+        r->form->end_call(r, end == TOOL_CUT ? REPLY_CALL_CUT : REPLY_CALL_END);
+        return TOOL_DONE;
+    }
+    return step;
 }
 
 bool tool_is_name(const char *text, size_t len)

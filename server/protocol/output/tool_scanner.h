@@ -5,7 +5,7 @@
  *     const tool_form *form = tool_form_of_template(template_text);     // or tool_form_find("hermes")
  *     tool_reader r; tool_reader_init(&r, form, tools, &pieces);
  *     // at a marker: form->head(&r, text, len, is_end, &used) says whether a call begins here
- *     // then form->body(&r, &held, end) until TOOL_DONE; arguments come out as pieces
+ *     // then tool_reader_body(&r, &held, end) until TOOL_DONE; arguments come out as pieces
  *     tool_reader_deinit(&r);
  *
  * The form of a checkpoint is detected from its chat template, never from its name.
@@ -64,14 +64,20 @@ struct tool_form {
     /* Looks at text[0..len), which starts with a marker. TOOL_DONE: the name is known, was added to
      * r->out, and *used bytes were understood. Keeps nothing between calls. */
     tool_step (*head)(tool_reader *r, const char *text, size_t len, bool is_end, size_t *used);
-    /* Takes what it understands from `held`, and adds arguments to r->out. TOOL_DONE: what is left
-     * in `held` lies behind the call. Never TOOL_MORE unless the end is TOOL_GOES_ON. */
-    tool_step (*body)(tool_reader *r, bytes *held, tool_end end);
-    /* A call as a grammar, for answers that must be one: `name` is the function's, `parameters` its
-     * schema (or NULL). Everything is taken from the arena; false if out of memory. */
-    bool (*write_spec)(arena *a, grammar_spec *out, const char *name, const json *parameters,
-                       const char *path);
+    /* Takes what it understands from `held`, and adds arguments to r->out. TOOL_NO: r->state changed,
+     * or is TOOL_BEHIND_CALL as the call has ended. TOOL_DONE: what is left in `held` lies behind it. */
+    tool_step (*step)(tool_reader *r, bytes *held, tool_end end);
+    /* Adds how the call ended: REPLY_CALL_END, and what is missing of the arguments, or
+     * REPLY_CALL_CUT. */
+    tool_step (*end_call)(tool_reader *r, reply_kind how);
+    const char *blank; /* what may stand between a call and its closing marker */
+    /* A forced call: the marker, before, the name, behind, the arguments, after, the closing marker. */
+    const char *before_name, *behind_name, *after;
+    grammar_spec_kind arguments;
 };
+
+/* r->state of every form whose call has ended; a call begins with 0. */
+enum { TOOL_BEHIND_CALL = -1 };
 
 extern const tool_form TOOL_FORM_XML, TOOL_FORM_HERMES;
 
@@ -82,9 +88,17 @@ const tool_form *tool_form_find(const char *name);
 /* The names of all forms, for messages: "qwen3_xml, hermes". */
 const char *tool_form_names(void);
 
+/* A call as a grammar, for answers that must be one: `name` is the function's, `parameters` its
+ * schema (or NULL). Everything is taken from the arena; false if out of memory. */
+bool tool_form_write_spec(const tool_form *form, arena *a, grammar_spec *out, const char *name,
+                          const json *parameters, const char *path);
+
 /* For calls of this form (NULL: none); what they say goes to `out`. Nothing is copied. */
 void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *tools, reply_pieces *out);
 void tool_reader_deinit(tool_reader *r);
+/* Behind a head: takes what it understands from `held`. TOOL_DONE: what is left in `held` lies behind
+ * the call. Never TOOL_MORE unless the end is TOOL_GOES_ON. */
+tool_step tool_reader_body(tool_reader *r, bytes *held, tool_end end);
 
 /* ---- for the forms ---- */
 
@@ -93,10 +107,6 @@ bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, 
 /* The markers that stand around a call in every form. */
 #define TOOL_CALL       "<tool_call>"
 #define TOOL_CALL_CLOSE "</tool_call>"
-
-/* write_spec's sequence: the marker of a call, `begin`, the arguments, `end`, the closing marker.
- * False if out of memory; begin NULL counts as that. */
-bool tool_spec_call(arena *a, grammar_spec *out, const char *begin, grammar_spec arguments, const char *end);
 
 /* Compares text[0..len) with a marker: TOOL_DONE if it starts with it, TOOL_MORE if it may,
  * TOOL_NO. */
@@ -110,9 +120,6 @@ void tool_begin(tool_reader *r, const char *name, size_t len);
 void tool_arguments(tool_reader *r, const char *text, size_t len); /* hands on a piece of the arguments */
 /* Hands on what was gathered in `text`, and frees it. */
 void tool_arguments_of(tool_reader *r, bytes *text);
-/* Behind a call: takes the closing marker, and what stands in front of it of `blank`. TOOL_MORE:
- * undecided. */
-tool_step tool_read_close(bytes *held, tool_end end, const char *blank);
 /* Whether text can be the name of a function. */
 bool tool_is_name(const char *text, size_t len);
 

@@ -8,15 +8,13 @@
  * do: line breaks and the like inside strings, and Python's True, False and None.
  */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "server/protocol/output/tool_scanner.h"
 #include "server/protocol/output/tool_value.h"
 
-enum { IN_CALL, IN_ARGUMENTS, BEHIND_CALL };
+enum { IN_CALL, IN_ARGUMENTS };
 
 /* ---- looking ahead ---- */
 
@@ -168,11 +166,10 @@ static bool other_byte(tool_reader *r, bytes *out, char c)
 /* Hands on what is there of the object; true when it is closed. */
 static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
 {
-    bytes out;
     bool closed = false;
     size_t n = held->len - (end == TOOL_GOES_ON ? utf8_incomplete_tail(bytes_str(held), held->len) : 0),
            i = 0;
-    bytes_init(&out, SIZE_MAX / 2);
+    bytes out = bytes_empty(SIZE_MAX / 2);
     for (; i < n && !closed; i++) {
         if (r->in_string) {
             string_byte(r, &out, held->data[i]);
@@ -188,14 +185,12 @@ static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
 /* Arguments that are whole: an object, or a string that holds one. */
 static void whole_arguments(tool_reader *r, const char *text, size_t len)
 {
-    bytes copy;
-    bytes_init(&copy, SIZE_MAX / 2);
+    bytes copy = bytes_empty(SIZE_MAX / 2);
     if (len > 0 && text[0] == '{') {
         bytes_append(&copy, text, len);
         read_arguments(r, &copy, TOOL_ENDED);
     } else {
-        bytes value;
-        bytes_init(&value, SIZE_MAX / 2);
+        bytes value = bytes_empty(SIZE_MAX / 2);
         tool_value_write(&value, text, len, TOOL_OBJECT);
         bool is_object = value.len > 0 && value.data[0] == '{';
         tool_arguments(r, is_object ? value.data : "{}", is_object ? value.len : 2);
@@ -254,13 +249,35 @@ static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end,
     return is_end ? TOOL_NO : step;
 }
 
+/* The model ended its answer inside the arguments: closes what is open. */
+static void close_arguments(tool_reader *r)
+{
+    if (r->value.len > 0) {
+        end_word(r);
+    }
+    if (r->escaped) {
+        tool_arguments(r, "\\", 1);
+    }
+    if (r->in_string) {
+        tool_arguments(r, "\"", 1);
+    }
+    while (r->depth > 0) {
+        r->depth--;
+        if (r->depth < (int)sizeof r->open) {
+            tool_arguments(r, (const char *)&r->open[r->depth], 1);
+        }
+    }
+}
+
 static tool_step end_call(tool_reader *r, reply_kind how)
 {
-    if (how == REPLY_CALL_END && !r->has_arguments) {
+    if (how == REPLY_CALL_END && r->state == IN_ARGUMENTS) {
+        close_arguments(r);
+    } else if (how == REPLY_CALL_END && !r->has_arguments) {
         tool_arguments(r, "{}", 2);
     }
     reply_pieces_add(r->out, how, "", 0);
-    r->state = BEHIND_CALL;
+    r->state = TOOL_BEHIND_CALL;
     return TOOL_NO;
 }
 
@@ -296,64 +313,16 @@ static tool_step read_member(tool_reader *r, bytes *held)
     return end_call(r, REPLY_CALL_END);
 }
 
-/* The model ended its answer inside the arguments: closes what is open. */
-static void close_arguments(tool_reader *r)
+static tool_step step(tool_reader *r, bytes *held, tool_end end)
 {
-    if (r->value.len > 0) {
-        end_word(r);
+    if (r->state != IN_ARGUMENTS) {
+        return read_member(r, held);
     }
-    if (r->escaped) {
-        tool_arguments(r, "\\", 1);
+    if (!read_arguments(r, held, end)) {
+        return TOOL_MORE;
     }
-    if (r->in_string) {
-        tool_arguments(r, "\"", 1);
-    }
-    while (r->depth > 0) {
-        r->depth--;
-        if (r->depth < (int)sizeof r->open) {
-            tool_arguments(r, (const char *)&r->open[r->depth], 1);
-        }
-    }
-}
-
-static tool_step body(tool_reader *r, bytes *held, tool_end end)
-{
-    tool_step step = TOOL_NO;
-    while (step == TOOL_NO) {
-        switch (r->state) {
-        case IN_ARGUMENTS:
-            if (read_arguments(r, held, end)) {
-                r->state = IN_CALL;
-            } else {
-                step = TOOL_MORE;
-            }
-            break;
-        case BEHIND_CALL:
-            return tool_read_close(held, end, " \n\r\t}"); /* models write braces too many */
-        default:
-            step = read_member(r, held);
-            break;
-        }
-    }
-    if (step == TOOL_MORE && end != TOOL_GOES_ON) {
-        bytes_clear(held);
-        if (end == TOOL_ENDED && r->state == IN_ARGUMENTS) {
-            close_arguments(r);
-        }
-        end_call(r, end == TOOL_CUT ? REPLY_CALL_CUT : REPLY_CALL_END);
-        return TOOL_DONE;
-    }
-    return step;
-}
-
-static bool write_spec(arena *a, grammar_spec *out, const char *name, const json *parameters,
-                       const char *path)
-{
-    char begin[TOOL_NAME_BYTES * 2];
-    const int n = snprintf(begin, sizeof begin, "\n{\"name\": \"%s\", \"arguments\": ", name);
-    return n < (int)sizeof begin &&
-           tool_spec_call(a, out, arena_strdup(a, begin, (size_t)n),
-                          (grammar_spec){.kind = SPEC_SCHEMA, .schema = parameters, .path = path}, "}\n");
+    r->state = IN_CALL;
+    return TOOL_NO;
 }
 
 static const char *const SIGNS[] = {"<tool_call>", "{\"name\":", "arguments", NULL};
@@ -363,6 +332,11 @@ const tool_form TOOL_FORM_HERMES = {
     .signs = SIGNS,
     .markers = {TOOL_CALL},
     .head = head,
-    .body = body,
-    .write_spec = write_spec,
+    .step = step,
+    .end_call = end_call,
+    .blank = " \n\r\t}", /* models write braces too many */
+    .before_name = "\n{\"name\": \"",
+    .behind_name = "\", \"arguments\": ",
+    .after = "}\n",
+    .arguments = SPEC_SCHEMA,
 };

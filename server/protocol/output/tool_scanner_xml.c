@@ -13,7 +13,6 @@
  * follows. Models forget markers: the outer pair, and the </parameter> in front of the end, may be
  * missing.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -25,7 +24,7 @@ static const char FUNCTION_CLOSE[] = "</function>";
 static const char PARAMETER[] = "<parameter=";
 static const char PARAMETER_CLOSE[] = "</parameter>";
 
-enum { IN_FUNCTION, IN_VALUE, BEHIND_FUNCTION };
+enum { IN_FUNCTION, IN_VALUE };
 
 /* The name between a marker that ends with '=' and the next '>', without quotes and blanks. */
 static tool_step read_name(const char *text, size_t len, const char **name, size_t *n, size_t *used)
@@ -81,8 +80,7 @@ static bool is_streamed(const tool_reader *r)
 
 static void begin_value(tool_reader *r, const char *key, size_t len)
 {
-    bytes text;
-    bytes_init(&text, SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX / 2);
     r->kinds = tool_def_kinds(r->tool, key, len);
     bytes_json(&text, "%-s%.*s:%-s", r->n_members++ ? "," : "", (int)len, key, is_streamed(r) ? "\"" : "");
     tool_arguments_of(r, &text);
@@ -95,8 +93,7 @@ static void begin_value(tool_reader *r, const char *key, size_t len)
 static void take_value(tool_reader *r, bytes *held, size_t n)
 {
     if (is_streamed(r) && n > 0) {
-        bytes text;
-        bytes_init(&text, SIZE_MAX / 2);
+        bytes text = bytes_empty(SIZE_MAX / 2);
         tool_value_escape(&text, held->data, n);
         tool_arguments_of(r, &text);
     } else {
@@ -120,8 +117,7 @@ static void end_value(tool_reader *r, bytes *held, size_t n, size_t total)
     if (is_streamed(r)) {
         tool_arguments(r, "\"", 1);
     } else {
-        bytes text;
-        bytes_init(&text, SIZE_MAX / 2);
+        bytes text = bytes_empty(SIZE_MAX / 2);
         tool_value_write(&text, bytes_str(&r->value), r->value.len, r->kinds);
         tool_arguments_of(r, &text);
     }
@@ -230,7 +226,7 @@ static tool_step read_function(tool_reader *r, bytes *held)
     tool_step closed = tool_match(text, held->len, FUNCTION_CLOSE);
     if (closed == TOOL_DONE) {
         bytes_consume(held, sizeof FUNCTION_CLOSE - 1);
-        r->state = BEHIND_FUNCTION;
+        r->state = TOOL_BEHIND_CALL;
         end_call(r, REPLY_CALL_END);
         return TOOL_NO;
     }
@@ -249,37 +245,12 @@ static tool_step read_function(tool_reader *r, bytes *held)
     return TOOL_NO;
 }
 
-static tool_step body(tool_reader *r, bytes *held, tool_end end)
+static tool_step step(tool_reader *r, bytes *held, tool_end end)
 {
-    tool_step step = TOOL_NO;
-    while (step == TOOL_NO) {
-        switch (r->state) {
-        case IN_VALUE:
-            step = read_value(r, held, end) ? TOOL_NO : TOOL_MORE;
-            break;
-        case BEHIND_FUNCTION:
-            return tool_read_close(held, end, " \n\r\t");
-        default:
-            step = read_function(r, held);
-            break;
-        }
+    if (r->state == IN_VALUE) {
+        return read_value(r, held, end) ? TOOL_NO : TOOL_MORE;
     }
-    if (step == TOOL_MORE && end != TOOL_GOES_ON) {
-        bytes_clear(held);
-        return end_call(r, end == TOOL_CUT ? REPLY_CALL_CUT : REPLY_CALL_END);
-    }
-    return step;
-}
-
-static bool write_spec(arena *a, grammar_spec *out, const char *name, const json *parameters,
-                       const char *path)
-{
-    char begin[TOOL_NAME_BYTES * 2];
-    const int n = snprintf(begin, sizeof begin, "\n%s%s>\n", FUNCTION, name);
-    return n < (int)sizeof begin &&
-           tool_spec_call(a, out, arena_strdup(a, begin, (size_t)n),
-                          (grammar_spec){.kind = SPEC_PARAMETERS, .schema = parameters, .path = path},
-                          "</function>\n");
+    return read_function(r, held);
 }
 
 static const char *const SIGNS[] = {"<tool_call>", "<function=", "<parameter=", NULL};
@@ -289,6 +260,11 @@ const tool_form TOOL_FORM_XML = {
     .signs = SIGNS,
     .markers = {TOOL_CALL, FUNCTION},
     .head = head,
-    .body = body,
-    .write_spec = write_spec,
+    .step = step,
+    .end_call = end_call,
+    .blank = " \n\r\t",
+    .before_name = "\n<function=",
+    .behind_name = ">\n",
+    .after = "</function>\n",
+    .arguments = SPEC_PARAMETERS,
 };

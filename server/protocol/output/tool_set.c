@@ -28,20 +28,10 @@ static unsigned kind_of_name(const char *type)
 
 static unsigned kind_of_value(const json *v)
 {
-    switch (json_typeof(v)) {
-    case JSON_BOOL:
-        return TOOL_BOOLEAN;
-    case JSON_NUMBER:
-        return TOOL_NUMBER | TOOL_INTEGER;
-    case JSON_STRING:
-        return TOOL_STRING;
-    case JSON_ARRAY:
-        return TOOL_ARRAY;
-    case JSON_OBJECT:
-        return TOOL_OBJECT;
-    default:
-        return TOOL_NULL;
-    }
+    static const unsigned KINDS[] = {
+        [JSON_NULL] = TOOL_NULL,     [JSON_BOOL] = TOOL_BOOLEAN, [JSON_NUMBER] = TOOL_NUMBER | TOOL_INTEGER,
+        [JSON_STRING] = TOOL_STRING, [JSON_ARRAY] = TOOL_ARRAY,  [JSON_OBJECT] = TOOL_OBJECT};
+    return KINDS[json_typeof(v)];
 }
 
 /* The part of the document that "#/a/b" names; NULL if there is none. */

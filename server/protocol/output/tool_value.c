@@ -11,8 +11,7 @@
 
 void tool_value_escape(bytes *out, const char *text, size_t len)
 {
-    bytes quoted;
-    bytes_init(&quoted, SIZE_MAX / 2);
+    bytes quoted = bytes_empty(SIZE_MAX / 2);
     bytes_append_json(&quoted, text, len);
     if (quoted.failed) {
         out->failed = true;
@@ -177,8 +176,7 @@ static bool write_container(bytes *out, const char *text, size_t len, unsigned k
         json_free(doc);
         return fits;
     }
-    bytes converted;
-    bytes_init(&converted, SIZE_MAX / 2);
+    bytes converted = bytes_empty(SIZE_MAX / 2);
     python_to_json(&converted, text, len);
     bool fits = !converted.failed && write_if_container(out, bytes_str(&converted), converted.len, kinds);
     bytes_deinit(&converted);

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "server/history/database.h"
+#include "server/history/history_state.h"
 #include "tests/check.h"
 #include "tests/folder.h"
 
@@ -27,6 +27,25 @@ static const char *folder(const char *name)
     static char path[2 * PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s", root, name);
     return path;
+}
+
+/* Checks the whole database. */
+static err_code check_store(history_store *st, err_detail *d)
+{
+    database_begin(st->db);
+    query *q = database_query(st->db, "PRAGMA integrity_check", "");
+    size_t len;
+    err_code err = ERR_OK;
+    if (!query_step(q) || strcmp(query_text(q, 0, &len), "ok") != 0) {
+        err = err_set(d, ERR_CORRUPT, "integrity_check: %s", query_text(q, 0, &len));
+    }
+    q = database_query(st->db, "PRAGMA foreign_key_check", "");
+    if (query_step(q)) {
+        err = err_set(d, ERR_CORRUPT, "a row names one that is not there");
+    }
+    database_run(st->db, "INSERT INTO text_search(text_search) VALUES('integrity-check');"
+                         "INSERT INTO title_search(title_search) VALUES('integrity-check');");
+    return database_end(st->db, err, d);
 }
 
 static history_store *open_store(const char *name, uint64_t quota)
@@ -150,7 +169,7 @@ static void test_chats(void)
     CHECK_STR(list(st, SCOPE, 10, "", NULL), "{\"object\":\"list\",\"data\":[],\"next\":null}");
     CHECK_OK(put(st, SCOPE, "c_1", "{\"revision\":0}", &other, &d), d);
     CHECK(other.revision > change.revision); /* a revision never comes again */
-    CHECK_OK(history_store_check(st, &d), d);
+    CHECK_OK(check_store(st, &d), d);
     history_store_close(st);
 }
 
@@ -204,7 +223,7 @@ static void test_refused(void)
     CHECK_INT(put(st, SCOPE, "../x", "{\"revision\":0}", &change, &d), ERR_INVALID);
     CHECK_INT(history_store_list(st, &(bytes){.max = 999}, SCOPE, 5, "1-2", NULL, &d), ERR_INVALID);
     CHECK_STR(d.param, "after");
-    CHECK_OK(history_store_check(st, &d), d);
+    CHECK_OK(check_store(st, &d), d);
     history_store_close(st);
 }
 
@@ -273,7 +292,7 @@ static void test_search(void)
     CHECK_OK(history_store_delete(st, SCOPE, "two", ANY_REVISION, &change, &d), d);
     check_search(st, "finished", "");
     check_search(st, "meadow", "one,");
-    CHECK_OK(history_store_check(st, &d), d);
+    CHECK_OK(check_store(st, &d), d);
     history_store_close(st);
 }
 
@@ -417,7 +436,7 @@ static void test_transfer(void)
     CHECK_INT(history_store_import(st, SCOPE + 3, json_root(doc), &n, &d), ERR_INVALID);
     CHECK_STR(d.text, "chats[1]: messages[0].role must be \"user\" or \"assistant\"");
     CHECK_STR(list(st, SCOPE + 3, 10, "", NULL), "{\"object\":\"list\",\"data\":[],\"next\":null}");
-    CHECK_OK(history_store_check(st, &d), d);
+    CHECK_OK(check_store(st, &d), d);
     json_free(doc);
     bytes_deinit(&text);
     history_store_close(st);
@@ -464,7 +483,7 @@ static void test_full(void)
     CHECK(strstr(get(st, SCOPE, "c", 0), d.text)); /* nothing lost */
     CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
     CHECK_OK(put(st, SCOPE, "c", "{\"revision\":0}", &change, &d), d); /* and there is room again */
-    CHECK_OK(history_store_check(st, &d), d);
+    CHECK_OK(check_store(st, &d), d);
     history_store_close(st);
     bytes_deinit(&text);
 }
@@ -499,7 +518,7 @@ static void test_disk_refuses(void)
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
         append_message(&text, change.revision, n, 20000);
         CHECK_OK(put(st, SCOPE, "c", bytes_str(&text), &next, &d), d);
-        CHECK_OK(history_store_check(st, &d), d);
+        CHECK_OK(check_store(st, &d), d);
         history_store_close(st);
         bytes_deinit(&text);
         CHECK_DONE();
@@ -559,7 +578,7 @@ static void test_killed(void)
         waitpid(child, NULL, 0);
         history_store *st = open_store("killed", QUOTA);
         err_detail d = {0};
-        CHECK_OK(history_store_check(st, &d), d);
+        CHECK_OK(check_store(st, &d), d);
         const char *chat = get(st, SCOPE, "c", 0);
         int n_kept = 0;
         const char *count = strstr(chat, "\"n_messages\":");
@@ -630,7 +649,7 @@ static void test_start(void)
     database_close(db);
     st = open_store("start", QUOTA);
     check_search(st, "words kept", "c,");
-    CHECK_OK(history_store_check(st, &d), d);
+    CHECK_OK(check_store(st, &d), d);
     history_store_close(st);
 
     /* A newer one is left alone. */

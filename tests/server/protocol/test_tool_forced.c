@@ -1,4 +1,4 @@
-/* tool_form.write_spec: the grammar of a forced call lets through what the form's own parser reads
+/* tool_form_write_spec: the grammar of a forced call lets through what the form's own parser reads
  * as that call, whole and with arguments that satisfy the schema, and nothing else. */
 #include "base/limits.h"
 #include "tests/check.h"
@@ -86,7 +86,7 @@ static void check_form(const tool_form *form, const tool_set *tools, const json 
     grammar_spec spec = {0};
     grammar *g = NULL;
     arena *a = arena_create(1 << 20);
-    CHECK(a && form->write_spec(a, &spec, "get_weather", schema, "tools[0].function.parameters"));
+    CHECK(a && tool_form_write_spec(form, a, &spec, "get_weather", schema, "tools[0].function.parameters"));
     CHECK_OK(grammar_build(&g, &spec, NULL, &d), d);
     if (!g) {
         exit(1);
