@@ -11,13 +11,8 @@
 #include "base/ledger.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
-#include "server/protocol/dialects/chat_request.h"
-#include "server/protocol/dialects/completion_request.h"
-#include "server/protocol/dialects/messages_request.h"
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
-#include "server/protocol/dialects/responses_request.h"
-#include "server/service/text_queries.h"
 
 enum { PROGRESS_GAP_MS = 50 };
 
@@ -161,24 +156,6 @@ static err_code reserve_parsing(prep_run *run, prep_job *job, err_detail *d)
                        &patience, d);
 }
 
-static err_code parse(api_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
-{
-    const engine_info *info = engine_get_info(job->order.engine);
-    const char *text = bytes_str(&job->body);
-    switch (job->order.kind) {
-    case PREP_CHAT:
-        return chat_request_parse(r, text, job->body.len, info, d);
-    case PREP_COMPLETION:
-        return completion_request_parse(r, prompt, text, job->body.len, info, d);
-    case PREP_MESSAGES:
-        return messages_request_parse(r, text, job->body.len, true, info, d);
-    case PREP_RESPONSES:
-        return responses_request_parse(r, text, job->body.len, false, info, d);
-    default:
-        return responses_request_parse(r, text, job->body.len, true, info, d);
-    }
-}
-
 /* Moves the options out of a parsed request, so that it can be freed. */
 static void take_options(loop_message *m, api_request *r)
 {
@@ -273,8 +250,8 @@ static void run_query(prep_run *run)
         goto out;
     }
     err = err != ERR_OK ? err
-                        : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
-                                         job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
+                        : text_query_run(&m->reply, job->order.dialect->query, &r, job->order.engine,
+                                         bytes_str(&job->body), job->body.len, &hooks, &d);
     drop_body(job);
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -340,9 +317,9 @@ static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks 
  * read all the same. */
 static bool must_parse(prep_run *run)
 {
-    const prep_kind kind = run->job->order.kind;
-    const bool is_named = kind == PREP_RESPONSES || kind == PREP_EVENT;
-    return is_named ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed) : !is_cancelled(run);
+    return run->job->order.dialect->has_log
+               ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed)
+               : !is_cancelled(run);
 }
 
 static err_code check(const prep_job *job, const api_request *r, err_detail *d)
@@ -387,6 +364,7 @@ static void run_job(prep_run *run)
     prep *p = run->prep;
     prep_job *job = run->job;
     const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = run};
+    const dialect *of = job->order.dialect;
     loop_message *accepted = job->accepted, *prepared = job->prepared;
     double start = clock_ms();
     bool is_other = false;
@@ -400,14 +378,17 @@ static void run_job(prep_run *run)
         hand_back(run, &r);
         goto out;
     }
-    err = err == ERR_OK ? parse(&r, &prompt, job, &d) : err;
+    if (err == ERR_OK) {
+        err = of->parse(&r, &prompt, bytes_str(&job->body), job->body.len, engine_get_info(job->order.engine),
+                        &d);
+    }
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
     err = err == ERR_OK ? check(job, &r, &d) : err;
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
-    const bool is_early = job->order.kind == PREP_RESPONSES && r.reply.stream && r.reply.return_progress;
+    const bool is_early = of->has_log && r.reply.stream && r.reply.return_progress;
     const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early);
     const bool submits = job->order.submits && !r.reply.event_id[0];
     take_options(says_accepted ? accepted : prepared, &r);
@@ -420,9 +401,7 @@ static void run_job(prep_run *run)
         err = bring_remote(run, r.in, &hooks, &d);
     }
     if (err == ERR_OK) {
-        err = job->order.kind == PREP_COMPLETION
-                  ? completion_request_prepare(&request, &r, &prompt, job->order.engine, &d)
-                  : engine_prepare(job->order.engine, &request, r.in, &hooks, &d);
+        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
     }
     prepared->prep_ms = clock_ms() - start;
     err = err == ERR_OK ? finish(run, prepared, request, submits, &d) : err;
@@ -440,9 +419,7 @@ static void run_any(prep *p, prep_job *job)
     prep_turn turn = {.used_ms = GUESS_MS_A_BYTE * (double)n, .cancelled = is_unwanted, .ctx = &run};
     run.turn = &turn;
     (void)prep_turns_enter(p->turns, &turn); /* without a turn its first hook says so, and it is refused */
-    (job->order.kind >= PREP_QUERY     ? run_query
-     : job->order.kind == PREP_PREVIEW ? run_preview
-                                       : run_job)(&run);
+    (!job->order.dialect ? run_preview : job->order.dialect->is_query ? run_query : run_job)(&run);
     prep_turns_leave(p->turns, &turn);
 }
 

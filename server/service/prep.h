@@ -3,7 +3,7 @@
  *
  *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, NULL, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
- *     const prep_order order = {.kind = PREP_CHAT, .id = id, .engine = e, .submits = true};
+ *     const prep_order order = {.dialect = &dialect_chat, .id = id, .engine = e, .submits = true};
  *     err = prep_submit(p, &order, &body, &doc, t);   // ERR_BUSY: 429
  *     // post(ctx, message) with LOOP_PREPARED or LOOP_REFUSED, before it LOOP_ACCEPTED and LOOP_PROGRESS
  *     prep_ticket_cancel(t); prep_ticket_release(t);
@@ -21,23 +21,13 @@
 #include "engine/engine.h"
 #include "server/media/file_store.h"
 #include "server/protocol/response_store.h"
+#include "server/service/dialect.h"
 #include "server/service/loop_message.h"
 #include "server/media/remote_media.h"
 #include "server/protocol/output/tool_scanner.h"
 
 typedef struct prep prep;
 typedef struct prep_ticket prep_ticket; /* a shared cancellation flag of one job */
-
-typedef enum prep_kind {
-    PREP_CHAT,       /* body of POST /v1/chat/completions */
-    PREP_COMPLETION, /* body of POST /v1/completions */
-    PREP_MESSAGES,   /* body of POST /v1/messages */
-    PREP_RESPONSES,  /* body of POST /v1/responses */
-    PREP_EVENT,      /* a WebSocket message that should be response.create */
-    /* the body is the id of an uploaded file (preview.h): LOOP_FACTS perhaps, then LOOP_PREVIEW */
-    PREP_PREVIEW,
-    PREP_QUERY /* PREP_QUERY + a text_query: answered by these threads */
-} prep_kind;
 
 MUST_CHECK prep_ticket *prep_ticket_create(void);
 void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
@@ -61,7 +51,9 @@ void prep_destroy(prep *p);
 
 /* A job for a body. */
 typedef struct prep_order {
-    prep_kind kind;
+    /* What the body is; a query is answered by these threads. NULL: the id of an uploaded file
+     * (preview.h), LOOP_FACTS perhaps, then LOOP_PREVIEW */
+    const dialect *dialect;
     uint64_t id, scope;          /* scope: whose, see chat_input */
     engine *engine;              /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
     const json *template_kwargs; /* see api_request; lives as long as prep */

@@ -14,7 +14,7 @@ static const char *repeat_name(const answer *a)
 
 static bool is_same(const answer *a, const answer *b)
 {
-    return a->kind == b->kind && memcmp(a->opt.body_hash, b->opt.body_hash, HASH_BYTES) == 0;
+    return a->dialect == b->dialect && memcmp(a->opt.body_hash, b->opt.body_hash, HASH_BYTES) == 0;
 }
 
 /* The answer that was asked for in the same name before. Clients that know nothing of each other

@@ -13,7 +13,7 @@ static bool is_free(const serve *s, const answer *a)
 {
     for (size_t i = 0; i < s->answers.cap && a->is_socket; i++) {
         const answer *b = id_table_at(&s->answers, i);
-        if (b && b != a && b->conn == a->conn && b->state != ANSWER_FINISHED && b->kind != ANSWER_QUERY) {
+        if (b && b != a && b->conn == a->conn && b->state != ANSWER_FINISHED && !b->dialect->is_query) {
             return false;
         }
     }
@@ -24,7 +24,7 @@ static bool is_free(const serve *s, const answer *a)
 static err_code prepare(serve *s, answer *a, bool asks_model)
 {
     const char *listed = serve_name_of(s, s->current.path);
-    prep_order order = {.kind = a->prep,
+    prep_order order = {.dialect = a->dialect,
                         .id = a->id,
                         .scope = a->scope,
                         .engine = s->engine,
@@ -95,7 +95,7 @@ static void begin(serve *s, answer *a)
     if (a->ends_thinking) {
         engine_end_thinking(s->engine, a->id);
     }
-    answer_begin(a, &a->info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
+    answer_begin(a, &a->info, a->dialect->has_tools ? s->tool_form : NULL);
     if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
         serve_begin_streams(s, a);
     }
@@ -141,7 +141,7 @@ static bool may_start(const serve *s, const answer *a)
     for (size_t i = 0; i < s->answers.cap; i++) {
         const answer *b = id_table_at(&s->answers, i);
         if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
-            b->kind == ANSWER_QUERY) {
+            b->dialect->is_query) {
             continue;
         }
         if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
@@ -174,7 +174,7 @@ static void accept_answer(serve *s, answer *a)
 {
     a->is_accepted = true;
     a->opt.keep_on_disconnect = a->idempotency_key[0] != '\0';
-    if (a->kind != ANSWER_RESPONSES) {
+    if (!a->dialect->has_log) {
         return;
     }
     conn *c = serve_conn(s, a->conn);
@@ -182,12 +182,7 @@ static void accept_answer(serve *s, answer *a)
      * rule. */
     bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
     a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
-    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
-                         s->opt->event_log_bytes);
-    memcpy(a->reply.id, a->chat_id, sizeof a->reply.id); /* so is it called from its arrival on */
-    a->reply.created_at = a->created_at;
-    a->has_reply = true;
-    responses_reply_created(&a->reply);
+    a->dialect->first(s, a);
     if (answer_streams_early(a)) {
         serve_begin_streams(s, a);
     }

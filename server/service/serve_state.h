@@ -8,6 +8,7 @@
  * serve_switch.c   loading and switching models
  * serve_prepare.c  a request from its body to the engine
  * serve_answers.c  an answer from the engine's first event to its last
+ * serve_dialects.c  what the protocols do differently, a table each
  * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
  * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
@@ -426,7 +427,7 @@ void serve_on_clear_cache(serve *s, conn *c);
 /* serve_answers.c */
 /* Takes the body, and its document if it was read (doc may be NULL). On failure *e is filled and
  * nothing was started. */
-answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_doc **doc, api_error *e);
+answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e);
 void serve_handle_message(serve *s, loop_message *m);
 void serve_cancel_answer(serve *s, answer *a);
 /* The connection is gone. */

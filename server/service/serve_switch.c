@@ -219,7 +219,7 @@ static void reply_loaded(serve *s, answer *a)
 
 static void start_held(serve *s, answer *a)
 {
-    if (a->kind == ANSWER_LOAD) {
+    if (a->dialect == &dialect_load) {
         reply_loaded(s, a);
         return;
     }
@@ -500,7 +500,7 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
     } else if (!serve_find_model(s, name, &ref)) {
         api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
     } else if ((strcmp(ref.path, s->current.path) == 0 || !refusal(s, &ref, &e)) && has_room(s, 0, &e)) {
-        answer *a = answer_create(ANSWER_LOAD, ++s->next_answer, c->id);
+        answer *a = answer_create(&dialect_load, ++s->next_answer, c->id);
         if (a && id_table_put(&s->answers, a->id, a)) {
             a->scope = c->scope;
             c->answer = a->id;
