@@ -129,7 +129,7 @@ static void finish(engine *e, slot *s, gen_finish how, err_code error, const cha
 
 static void fail(engine *e, slot *s, err_code error, const err_detail *detail)
 {
-    log_error("eng", "request %llu failed: %s", (unsigned long long)s->req->id, detail->text);
+    log_error("eng", "req=%s failed: %s", s->req->name, detail->text);
     finish(e, s, GEN_FINISH_ERROR, error, detail->text);
 }
 
@@ -249,10 +249,8 @@ static void admit(engine *e)
         s->req = r;
         s->cache_used = e->cache && !r->params.no_cache;
         s->cache_fed = s->cache_used && !(e->drafting && r->params.no_draft);
-        s->prompt_done = 0;
-        s->next_boundary = 0;
-        s->media_done = 0;
-        s->frames_done = 0;
+        s->prompt_done = s->frames_done = 0;
+        s->next_boundary = s->media_done = 0;
         s->first_token_ns = 0;
         s->started_ns = clock_ns();
         s->timings = (gen_timings){
@@ -277,6 +275,8 @@ static void admit(engine *e)
         if (err != ERR_OK) {
             fail(e, s, err, &detail);
         } else {
+            log_debug("eng", "req=%s begins prompt=%zu cached=%d queue=%.1fms", r->name, r->prompt.len,
+                      s->prompt_done, s->timings.queue_ms);
             emit_start(e, s);
         }
     }

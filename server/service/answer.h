@@ -89,7 +89,9 @@ typedef struct answer {
     double phase_start_ms;
     uint32_t progress_version, stats_version;
 
-    char chat_id[48]; /* what clients call it, in the log from its arrival on; also the response's id */
+    char chat_id[48]; /* what clients call it; also the response's id */
+    /* What log lines call its request: the x-request-id; over a socket, where requests have none, chat_id */
+    char request_id[NET_REQUEST_ID];
 
     /* Chat Completions, Completions and Messages */
     int64_t created_at;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ledger.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mailbox.h"
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
@@ -404,6 +405,11 @@ static void run_job(prep_run *run)
         err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
     }
     prepared->prep_ms = clock_ms() - start;
+    if (err == ERR_OK) {
+        gen_request_set_name(request, job->order.request_id);
+        log_debug("prep", "prepared %s prompt=%d ms=%.1f", of->name,
+                  gen_request_get_info(request).n_prompt_tokens, prepared->prep_ms);
+    }
     err = err == ERR_OK ? finish(run, prepared, request, submits, &d) : err;
     if (err != ERR_OK) {
         refuse(run, prepared, err, &d);
@@ -428,7 +434,9 @@ static void *worker(void *ctx)
     prep *p = ctx;
     void *message;
     while (mailbox_pop(p->jobs, &message)) {
+        log_set_request(((prep_job *)message)->order.request_id);
         run_any(p, message);
+        log_set_request(NULL);
         job_free(message);
     }
     atomic_fetch_sub(&p->n_alive, 1);

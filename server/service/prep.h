@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "engine/engine.h"
 #include "server/media/file_store.h"
+#include "server/net/net.h"
 #include "server/protocol/response_store.h"
 #include "server/service/dialect.h"
 #include "server/service/loop_message.h"
@@ -54,11 +55,12 @@ typedef struct prep_order {
     /* What the body is; a query is answered by these threads. NULL: the id of an uploaded file
      * (preview.h), LOOP_FACTS perhaps, then LOOP_PREVIEW */
     const dialect *dialect;
-    uint64_t id, scope;          /* scope: whose, see chat_input */
-    engine *engine;              /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
-    const json *template_kwargs; /* see api_request; lives as long as prep */
-    const tool_form *form;       /* the model's tool-call syntax; NULL: none */
-    bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
+    uint64_t id, scope;              /* scope: whose, see chat_input */
+    char request_id[NET_REQUEST_ID]; /* what log lines call it; "": nothing */
+    engine *engine;                  /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
+    const json *template_kwargs;     /* see api_request; lives as long as prep */
+    const tool_form *form;           /* the model's tool-call syntax; NULL: none */
+    bool hash_body;                  /* wanted in the options, as it is for bodies with an event_id */
     /* What clients call the loaded model; "" for fewer names. A body that asks for another one is
      * LOOP_OTHER_MODEL if asks_model, else ERR_NOT_FOUND if is_strict, else read all the same. */
     char names[2][REQUEST_MODEL_MAX];

@@ -40,6 +40,20 @@ void serve_drop_answer(serve *s, answer *a)
 
 /* ---- starting ---- */
 
+answer *serve_new_answer(serve *s, const conn *c, const dialect *d, api_error *e)
+{
+    answer *a = answer_create(d, ++s->next_answer, c->id);
+    if (!a || !id_table_put(&s->answers, a->id, a)) {
+        answer_destroy(a);
+        api_error_from(e, ERR_NOMEM, NULL);
+        return NULL;
+    }
+    a->is_socket = c->is_socket;
+    a->scope = c->scope;
+    snprintf(a->request_id, sizeof a->request_id, "%s", c->is_socket ? a->chat_id : c->request_id);
+    return a;
+}
+
 answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e)
 {
     const json *root = doc ? json_root(*doc) : NULL;
@@ -54,14 +68,10 @@ answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, jso
     if (turn == MODEL_REFUSED) {
         return NULL;
     }
-    answer *a = answer_create(d, ++s->next_answer, c->id);
-    if (!a || !id_table_put(&s->answers, a->id, a)) {
-        answer_destroy(a);
-        api_error_from(e, ERR_NOMEM, NULL);
+    answer *a = serve_new_answer(s, c, d, e);
+    if (!a) {
         return NULL;
     }
-    a->is_socket = c->is_socket;
-    a->scope = c->scope;
     if (!c->is_socket) {
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
     }
@@ -101,9 +111,10 @@ answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, jso
 static void log_answer(const answer *a, int status)
 {
     const gen_timings *t = &a->timings;
-    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
-             a->chat_id, a->dialect->name, status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
-             a->info.n_images, a->info.n_prompt_tokens, t->cache_n, a->n_tokens,
+    log_info("srv", "req=%s %s %d id=%s route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
+             a->request_id, a->dialect->name, status, a->chat_id,
+             t->route == GEN_ROUTE_MEDIA ? "media" : "text", a->info.n_images, a->info.n_prompt_tokens,
+             t->cache_n, a->n_tokens,
              a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
              t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
 }
@@ -174,7 +185,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
     a->request = NULL;
     bytes_deinit(&a->opt.items);
-    log_info("srv", "req=%s %s %d %s", a->chat_id, a->dialect->name, e->status, e->code);
+    log_info("srv", "req=%s %s %d %s", a->request_id, a->dialect->name, e->status, e->code);
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
     }

@@ -281,6 +281,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->answer = 0;
     c->is_streaming = c->follows_log = c->is_cut = false;
     c->started_ms = clock_ms();
+    snprintf(c->request_id, sizeof c->request_id, "%s", head->request_id);
     memcpy(c->param, m.param, sizeof c->param);
     snprintf(c->path, sizeof c->path, "%s", own_path(s, head->path));
     memcpy(c->query_string, head->query_string, sizeof c->query_string);

@@ -35,6 +35,7 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .is_strict = s->opt->strict_model,
                         .says_accepted = a->is_socket || a->idempotency_key[0],
                         .submits = is_free(s, a)};
+    snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
     snprintf(order.names[0], REQUEST_MODEL_MAX, "%s", s->current.name);
     snprintf(order.names[1], REQUEST_MODEL_MAX, "%s", listed ? listed : "");
     ledger_give_all(&a->memory); /* prep reserves it again */

@@ -83,6 +83,7 @@ typedef struct conn {
     uint64_t answer; /* the answer it waits for, 0: none */
     size_t sse_pos;  /* how much of its stream was taken */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1];
+    char request_id[NET_REQUEST_ID]; /* what log lines call it */
     bool is_streaming;
     bool follows_log; /* a Responses stream: read[0] is its place */
     bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
@@ -425,6 +426,8 @@ MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action
 void serve_on_clear_cache(serve *s, conn *c);
 
 /* serve_answers.c */
+/* A new answer for this client, in the table; NULL: no memory, and *e says so. */
+answer *serve_new_answer(serve *s, const conn *c, const dialect *d, api_error *e);
 /* Takes the body, and its document if it was read (doc may be NULL). On failure *e is filled and
  * nothing was started. */
 answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e);
