@@ -195,7 +195,8 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     r->scope = order->scope;
     r->doc = job->doc;
     job->doc = NULL;
-    err_code err = reserve_parsing(run, job, d);
+    const bool is_reserved = job->memory.bytes > job->body.len; /* it was read before */
+    err_code err = is_reserved ? ERR_OK : reserve_parsing(run, job, d);
     if (err == ERR_OK && !r->doc) {
         err = json_parse(&r->doc, bytes_str(&job->body), job->body.len, LIMIT_JSON_DEPTH, d);
     }
@@ -543,7 +544,8 @@ void prep_set_memory(prep *p, struct ledger *memory)
     p->memory = memory;
 }
 
-err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc, prep_ticket *t)
+err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc, ledger_hold *hold,
+                     prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
     if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
@@ -553,8 +555,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
     if (!job) {
         return ERR_NOMEM;
     }
-    bytes moved = *body;
-    *job = (prep_job){.prep = p, .order = *order, .ticket = t, .memory.ledger = p->memory};
+    *job = (prep_job){.prep = p, .order = *order, .ticket = t};
     atomic_fetch_add(&t->refs, 1);
     atomic_fetch_add(&p->n_jobs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
@@ -563,24 +564,26 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
         job_free(job);
         return ERR_NOMEM;
     }
-    if (!ledger_try(&job->memory, moved.len)) {
+    hold->ledger = p->memory;
+    if (hold->bytes < body->len && !ledger_try(hold, body->len - hold->bytes)) {
         job_free(job);
         return ERR_BUSY;
     }
-    job->body = moved;
+    job->body = *body;
     job->doc = *doc;
-    bytes_init(body, 0); /* the job owns the memory now */
-    *doc = NULL;
-    atomic_fetch_add(&p->n_bytes, moved.len);
+    job->memory = *hold;
+    atomic_fetch_add(&p->n_bytes, body->len);
     if (!mailbox_push(p->jobs, job)) {
-        *body = moved;
-        *doc = job->doc;
-        job->doc = NULL;
-        atomic_fetch_sub(&p->n_bytes, moved.len);
+        atomic_fetch_sub(&p->n_bytes, body->len);
         bytes_init(&job->body, 0);
-        job_free(job); /* gives the memory back, too */
+        job->doc = NULL;
+        job->memory = (ledger_hold){0};
+        job_free(job);
         return ERR_BUSY;
     }
+    bytes_init(body, 0); /* the job owns all of it now */
+    *doc = NULL;
+    *hold = (ledger_hold){0};
     find_thread(p);
     return ERR_OK;
 }

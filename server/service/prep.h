@@ -4,7 +4,7 @@
  *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, NULL, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
  *     const prep_order order = {.dialect = &dialect_chat, .id = id, .engine = e, .submits = true};
- *     err = prep_submit(p, &order, &body, &doc, t);   // ERR_BUSY: 429
+ *     err = prep_submit(p, &order, &body, &doc, &hold, t);   // ERR_BUSY: 429
  *     // post(ctx, message) with LOOP_PREPARED or LOOP_REFUSED, before it LOOP_ACCEPTED and LOOP_PROGRESS
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
@@ -71,10 +71,11 @@ typedef struct prep_order {
     bool submits;
 } prep_order;
 
-/* Queues a job and takes the memory of the body and of its document (*doc NULL: it is not read yet);
- * on ERR_BUSY (also if its memory is not free now) and ERR_NOMEM they stay with the caller. */
+/* Queues a job and takes the memory of the body and of its document (*doc NULL: it is not read yet),
+ * with what is reserved for both, as LOOP_OTHER_MODEL brought it; an empty hold is filled. On ERR_BUSY
+ * (also if its memory is not free now) and ERR_NOMEM they stay with the caller. */
 MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc,
-                                prep_ticket *t);
+                                ledger_hold *hold, prep_ticket *t);
 /* Whether no job is queued or running: all messages were posted, and no job uses an engine. Loop
  * thread. */
 bool prep_is_idle(const prep *p);

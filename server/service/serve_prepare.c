@@ -7,8 +7,13 @@
 
 /* ---- to the workers ---- */
 
-/* Whether nothing can stand in its way to the engine: what a socket asks for waits for its lane, and
- * what may come again under its name for what became of the first. */
+/* Whether the workers may hand it to the engine, so that nothing can stand in its way there. The loop
+ * does that where the order decides, which workers cannot keep, as they overtake each other:
+ * - What comes twice under one name (Idempotency-Key, event_id) is generated once. Which of the two is
+ *   the first is known when their bodies are, and the other must then not have begun.
+ * - Behind others of its socket it may have to wait until one of its lane has ended, which the loop is
+ *   told. Its lane stands in the body.
+ * Both wait for the loop anyway, to be attached or for their turn, so that nothing would be gained. */
 static bool is_free(const serve *s, const answer *a)
 {
     for (size_t i = 0; i < s->answers.cap && a->is_socket; i++) {
@@ -38,8 +43,7 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
     snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
     snprintf(order.names[0], REQUEST_MODEL_MAX, "%s", s->current.name);
     snprintf(order.names[1], REQUEST_MODEL_MAX, "%s", listed ? listed : "");
-    ledger_give_all(&a->memory); /* prep reserves it again */
-    const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, a->ticket);
+    const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, &a->memory, a->ticket);
     a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
     return err;
 }
@@ -69,9 +73,11 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m)
     a->knows_model = true;
     switch (serve_named_turn(s, a->opt.model, a->body.len, &e)) {
     case MODEL_LATER:
-        json_free(a->doc); /* it may be large, and the wait long */
-        a->doc = NULL;
-        ledger_give(&a->memory, a->memory.bytes > a->body.len ? a->memory.bytes - a->body.len : 0);
+        if (a->body.len > SERVE_HELD_DOCUMENT) {
+            json_free(a->doc);
+            a->doc = NULL;
+            ledger_give(&a->memory, a->memory.bytes - a->body.len);
+        }
         serve_hold_answer(s, a);
         break;
     case MODEL_NOW: {

@@ -47,6 +47,9 @@ enum {
     SERVE_MAX_READERS = 32,            /* responses one socket follows */
     SERVE_MAX_UNFINISHED = 8,          /* unfinished responses of one socket */
     SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
+    /* Documents of larger bodies are read again when their model is there: the wait is long, and they
+     * take several times as much. */
+    SERVE_HELD_DOCUMENT = 1 << 20,
     SERVE_FLUSH_MS = 33,
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
