@@ -21,6 +21,7 @@ enum {
     JSON_MAX_BYTES = 16384,
     TIME_BYTES = 64,
     FIELDS_MAX = 24,
+    REQUEST_BYTES = 64,
     PATH_BYTES = 4096
 };
 
@@ -31,6 +32,8 @@ static _Atomic int current_level = LOG_INFO;
 static log_format current_format = LOG_TEXT;
 static int current_fd = STDERR_FILENO;
 static char current_path[PATH_BYTES]; /* "" for standard error */
+
+static _Thread_local char current_request[REQUEST_BYTES]; /* "": the thread works for none */
 
 static const char *const LEVEL_WORDS[] = {"debug", "info", "warn", "error", "off"};
 static const char *const LEVEL_NAMES[] = {"DEBUG", "INFO", "WARN", "ERROR"};
@@ -54,6 +57,11 @@ bool log_parse_level(const char *text, log_level *out)
         }
     }
     return false;
+}
+
+void log_set_request(const char *id)
+{
+    snprintf(current_request, sizeof current_request, "%s", id ? id : "");
 }
 
 void log_set_format(log_format format)
@@ -239,9 +247,11 @@ void log_write(log_level level, const char *area, const char *format, ...)
         return;
     }
     char message[MESSAGE_MAX_BYTES];
+    const char *id = current_request;
+    const int n = snprintf(message, sizeof message, id[0] ? "req=%s " : "", id);
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(message + n, sizeof message - (size_t)n, format, args);
     va_end(args);
     if (current_format == LOG_JSON) {
         write_json(level, area, message);

@@ -5,10 +5,13 @@
  * writes
  *   2026-11-20T12:07:01.123Z INFO srv req=r_8f 200 prompt=12 gen=40
  *
+ * Lines of one request begin with the same word, req=ID, wherever they come from: a thread that works
+ * for one request at a time says which with log_set_request, others write it themselves.
+ *
  * Control characters in the finished line are written as \xNN, so no input can forge a line. As
- * JSON the same line is {"time":"...","level":"info","area":"srv","message":"req=r_8f ..."}; in the
- * systemd journal, which records the time itself, <6>srv req=r_8f 200 ... Never log prompt text;
- * there are no colours.
+ * JSON the same line is {"time":"...","level":"info","area":"srv","message":"req=r_8f ...",
+ * "req":"r_8f",...}; in the systemd journal, which records the time itself, <6>srv req=r_8f 200 ...
+ * Never log prompt text; there are no colours.
  */
 #ifndef PARLEY_BASE_LOG_H
 #define PARLEY_BASE_LOG_H
@@ -41,6 +44,9 @@ MUST_CHECK err_code log_open(const char *path, err_detail *detail);
 /* Reopens the file by its name, for log rotation. Does nothing without log_open; the old file is
  * kept if the new one cannot be opened. */
 void log_reopen(void);
+
+/* From now on lines of this thread begin with "req=ID "; copied, cut to 63 bytes. NULL: no longer. */
+void log_set_request(const char *id);
 
 /* Writes one line. `area` is a short tag: srv, eng, load, media, ws. */
 void log_write(log_level level, const char *area, const char *format, ...) PRINTF_LIKE(3, 4);

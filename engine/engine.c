@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -502,6 +503,9 @@ err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *detail
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
     }
     r->id = id;
+    if (!r->name[0]) {
+        snprintf(r->name, sizeof r->name, "%" PRIu64, id);
+    }
     r->submitted_ns = clock_ns();
     if (!inbox_reserve(e->inbox, id)) {
         return err_set_param(detail, ERR_BUSY, NULL, "queue_full",

@@ -52,6 +52,10 @@ typedef struct gen_request gen_request; /* opaque: engine/request.h */
 
 void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
 
+/* What log lines call it (req=NAME): copied, cut to 47 bytes. Before it is submitted; without a name
+ * they have its id. */
+void gen_request_set_name(gen_request *r, const char *name);
+
 /* Facts about a prepared request. */
 typedef struct gen_request_info {
     gen_route route;

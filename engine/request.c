@@ -1,5 +1,6 @@
 #include "engine/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/gen.h"
@@ -45,6 +46,11 @@ void gen_request_free(gen_request *r)
     gen_event_free(r->done);
     ledger_give_all(&r->memory);
     free(r);
+}
+
+void gen_request_set_name(gen_request *r, const char *name)
+{
+    snprintf(r->name, sizeof r->name, "%s", name);
 }
 
 gen_request_info gen_request_get_info(const gen_request *r)

@@ -32,6 +32,7 @@ typedef struct gen_media {
 
 struct gen_request {
     uint64_t id;
+    char name[48]; /* in log lines */
     gen_route route;
     gen_params params;   /* complete */
     token_ids prompt;    /* placeholders expanded */

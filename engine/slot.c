@@ -111,7 +111,7 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
 
 void slot_fail(engine *e, slot *s, err_code error, const err_detail *detail)
 {
-    log_error("eng", "request %llu failed: %s", (unsigned long long)s->req->id, detail->text);
+    log_error("eng", "req=%s failed: %s", s->req->name, detail->text);
     slot_finish(e, s, GEN_FINISH_ERROR, error, detail->text);
 }
 

@@ -7,6 +7,7 @@
  * whole of it.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/step.h"
 
 static void admit(engine *e)
@@ -22,6 +23,8 @@ static void admit(engine *e)
         if (err != ERR_OK) {
             slot_fail(e, s, err, &detail);
         } else {
+            log_debug("eng", "req=%s begins prompt=%zu cached=%d queue=%.1fms", r->name, r->prompt.len,
+                      s->prompt_done, s->timings.queue_ms);
             slot_emit_start(e, s);
         }
     }

@@ -33,7 +33,7 @@ typedef enum net_method {
     NET_OPTIONS = 64
 } net_method;
 
-enum { NET_PATH_MAX = 1024, NET_HEADER_MAX = 512, NET_IDEMPOTENCY_KEY_MAX = 255 };
+enum { NET_PATH_MAX = 1024, NET_HEADER_MAX = 512, NET_IDEMPOTENCY_KEY_MAX = 255, NET_REQUEST_ID = 48 };
 
 /* The head of a request; strings are "" when absent and valid only during on_head. */
 typedef struct net_head {
@@ -55,7 +55,8 @@ typedef struct net_head {
     bool is_preflight;
     /* ... from a public page to a private address (Access-Control-Request-Private-Network) */
     bool cors_private;
-    bool is_upgrade; /* asks for a WebSocket */
+    bool is_upgrade;        /* asks for a WebSocket */
+    const char *request_id; /* the x-request-id of its reply; valid during the call */
     bool has_body;
     uint64_t body_bytes; /* announced */
 } net_head;

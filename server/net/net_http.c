@@ -71,14 +71,16 @@ static void write_cors(net_conn *c)
 
 static void write_head(net_conn *c, int status, const char *content_type, const char *headers)
 {
-    char date[64], id[64];
+    char date[64];
     time_t now = (time_t)clock_unix_s();
     struct tm tm;
     gmtime_r(&now, &tm);
     strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    hash_random_id(id, sizeof id, "req_");
+    if (!c->request_id[0]) { /* its head could not be read */
+        hash_random_id(c->request_id, sizeof c->request_id, "req_");
+    }
     if (c->net->cb.on_sent) {
-        const net_sent sent = {.id = id,
+        const net_sent sent = {.id = c->request_id,
                                .method = c->method[0] ? c->method : "-",
                                .path = c->path[0] ? c->path : "-",
                                .status = status,
@@ -87,7 +89,7 @@ static void write_head(net_conn *c, int status, const char *content_type, const 
     }
     /* OpenAI's clients look for the one name, Anthropic's for the other. */
     bytes_printf(&c->out, "HTTP/1.1 %d %s\r\nDate: %s\r\nx-request-id: %s\r\nrequest-id: %s\r\n", status,
-                 status_text(status), date, id, id);
+                 status_text(status), date, c->request_id, c->request_id);
     bytes_append_str(&c->out, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
     if (content_type) {
         bytes_printf(&c->out, "Content-Type: %s\r\n", content_type);
@@ -191,6 +193,7 @@ static int finish(net_conn *c)
     }
     clear_output(c);
     bytes_deinit(&c->out);
+    c->request_id[0] = '\0';
     if (c->close_after && c->body_unread) {
         /* Closing with unread bytes would send RST, and the client would lose the reply. */
         shutdown(lws_get_socket_fd(c->wsi), SHUT_WR);
@@ -355,6 +358,7 @@ static void begin_request(net_conn *c, const http_head *h)
     snprintf(c->method, sizeof c->method, "%.*s", (int)h->method.len, h->method.text ? h->method.text : "");
     snprintf(c->path, sizeof c->path, "%.*s", (int)h->path.len, h->path.text ? h->path.text : "");
     c->head_ns = clock_ns();
+    hash_random_id(c->request_id, sizeof c->request_id, "req_");
 }
 
 /* Says how long the body is: fills *length and c->is_chunked and returns 0, or the status to refuse
@@ -560,7 +564,9 @@ static int take_head(net_conn *c)
     }
     const size_t n = from.bytes;
     int result;
-    if (!read_head(&h, &from)) {
+    const bool is_read = read_head(&h, &from);
+    h.request_id = c->request_id;
+    if (!is_read) {
         result = refuse_head(c, 414);
     } else if (!h.method) {
         result = refuse_head(c, 501);

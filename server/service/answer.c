@@ -6,13 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-const char *answer_kind_name(answer_kind kind)
-{
-    static const char *const NAMES[] = {"chat", "completion", "message", "response", "query", "load"};
-    return NAMES[kind];
-}
-
-answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
+answer *answer_create(const dialect *d, uint64_t id, uint64_t conn)
 {
     answer *a = calloc(1, sizeof *a);
     prep_ticket *ticket = prep_ticket_create();
@@ -24,15 +18,11 @@ answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn)
     a->id = a->order = id;
     bytes_init(&a->body, 0);
     a->conn = conn;
-    a->kind = kind;
+    a->dialect = d;
     a->ticket = ticket;
     a->created_ms = clock_ms();
     a->created_at = clock_unix_s();
-    hash_random_id(a->chat_id, sizeof a->chat_id,
-                   kind == ANSWER_COMPLETION  ? "cmpl-"
-                   : kind == ANSWER_MESSAGES  ? "msg_"
-                   : kind == ANSWER_RESPONSES ? "resp_"
-                                              : "chatcmpl-");
+    hash_random_id(a->chat_id, sizeof a->chat_id, d->id_prefix);
     reply_options_init(&a->opt);
     reply_parser_init(&a->parser, &(reply_rules){0});
     reply_pieces_init(&a->pieces);
@@ -75,7 +65,7 @@ void answer_destroy(answer *a)
 
 bool answer_streams_early(const answer *a)
 {
-    return a->kind == ANSWER_RESPONSES && !a->is_socket && a->opt.stream && a->opt.return_progress;
+    return a->dialect->has_log && !a->is_socket && a->opt.stream && a->opt.return_progress;
 }
 
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form)

@@ -1,7 +1,7 @@
 /* answer: one generation, from the arrival of the request to its end, for every protocol. Loop
  * thread.
  *
- *     answer *a = answer_create(ANSWER_CHAT, id, conn);
+ *     answer *a = answer_create(&dialect_chat, id, conn);
  *     answer_begin(a, &info, form);              // prepared and submitted
  *     answer_take_event(a, e, &event);           // tokens to text, until a->done
  *     // a->pieces holds what is new; the protocol's reply takes it
@@ -18,21 +18,13 @@
 #include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/messages_reply.h"
 #include "server/net/net.h"
+#include "server/service/dialect.h"
 #include "server/service/prep.h"
 #include "server/protocol/reply_json.h"
 #include "server/protocol/output/reply_parser.h"
 #include "server/protocol/request_fields.h"
 #include "server/protocol/dialects/responses_reply.h"
 #include "server/protocol/output/stop_filter.h"
-
-typedef enum answer_kind {
-    ANSWER_CHAT,
-    ANSWER_COMPLETION,
-    ANSWER_MESSAGES,
-    ANSWER_RESPONSES,
-    ANSWER_QUERY, /* a text utility call: answered by the prep workers */
-    ANSWER_LOAD   /* no text: loads a model */
-} answer_kind;
 
 typedef enum answer_state {
     ANSWER_HELD,      /* waits for its model (serve_switch.c) */
@@ -56,7 +48,7 @@ typedef struct answer {
     uint64_t conn;  /* the client's connection; 0 when gone */
     uint64_t scope; /* the owner (access_scope) */
     uint64_t order; /* of arrival, for lanes */
-    answer_kind kind;
+    const dialect *dialect;
     answer_state state;
     bool is_socket;     /* asked over a WebSocket */
     bool cancelled;     /* by the client */
@@ -64,11 +56,10 @@ typedef struct answer {
     answer_timeout timeout;
     bool is_accepted;                                  /* the body is valid, and opt holds what it says */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
-    prep_kind prep;
-    bytes body;         /* until the workers take it */
-    json_doc *doc;      /* of the body, if it was read already */
-    ledger_hold memory; /* of both, ANSWER_HELD */
-    bool knows_model;   /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
+    bytes body;                                        /* until the workers take it */
+    json_doc *doc;                                     /* of the body, if it was read already */
+    ledger_hold memory;                                /* of both, ANSWER_HELD */
+    bool knows_model; /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request; /* ANSWER_READY */
@@ -98,7 +89,9 @@ typedef struct answer {
     double phase_start_ms;
     uint32_t progress_version, stats_version;
 
-    char chat_id[48]; /* what clients call it, in the log from its arrival on; also the response's id */
+    char chat_id[48]; /* what clients call it; also the response's id */
+    /* What log lines call its request: the x-request-id; over a socket, where requests have none, chat_id */
+    char request_id[NET_REQUEST_ID];
 
     /* Chat Completions, Completions and Messages */
     int64_t created_at;
@@ -118,11 +111,8 @@ typedef struct answer {
     bool has_reply; /* reply is initialised */
 } answer;
 
-/* "chat", "completion", "message", "response", "query" or "load". */
-const char *answer_kind_name(answer_kind kind);
-
 /* NULL if out of memory. */
-MUST_CHECK answer *answer_create(answer_kind kind, uint64_t id, uint64_t conn);
+MUST_CHECK answer *answer_create(const dialect *d, uint64_t id, uint64_t conn);
 /* Releases everything; cancels a ticket and frees a request that was not submitted. */
 void answer_destroy(answer *a);
 

@@ -10,14 +10,10 @@
 #include "base/clock.h"
 #include "base/ledger.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mailbox.h"
-#include "server/protocol/dialects/chat_request.h"
-#include "server/protocol/dialects/completion_request.h"
-#include "server/protocol/dialects/messages_request.h"
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
-#include "server/protocol/dialects/responses_request.h"
-#include "server/service/text_queries.h"
 
 enum { PROGRESS_GAP_MS = 50 };
 
@@ -161,24 +157,6 @@ static err_code reserve_parsing(prep_run *run, prep_job *job, err_detail *d)
                        &patience, d);
 }
 
-static err_code parse(api_request *r, completion_prompt *prompt, prep_job *job, err_detail *d)
-{
-    const engine_info *info = engine_get_info(job->order.engine);
-    const char *text = bytes_str(&job->body);
-    switch (job->order.kind) {
-    case PREP_CHAT:
-        return chat_request_parse(r, text, job->body.len, info, d);
-    case PREP_COMPLETION:
-        return completion_request_parse(r, prompt, text, job->body.len, info, d);
-    case PREP_MESSAGES:
-        return messages_request_parse(r, text, job->body.len, true, info, d);
-    case PREP_RESPONSES:
-        return responses_request_parse(r, text, job->body.len, false, info, d);
-    default:
-        return responses_request_parse(r, text, job->body.len, true, info, d);
-    }
-}
-
 /* Moves the options out of a parsed request, so that it can be freed. */
 static void take_options(loop_message *m, api_request *r)
 {
@@ -217,7 +195,8 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     r->scope = order->scope;
     r->doc = job->doc;
     job->doc = NULL;
-    err_code err = reserve_parsing(run, job, d);
+    const bool is_reserved = job->memory.bytes > job->body.len; /* it was read before */
+    err_code err = is_reserved ? ERR_OK : reserve_parsing(run, job, d);
     if (err == ERR_OK && !r->doc) {
         err = json_parse(&r->doc, bytes_str(&job->body), job->body.len, LIMIT_JSON_DEPTH, d);
     }
@@ -273,8 +252,8 @@ static void run_query(prep_run *run)
         goto out;
     }
     err = err != ERR_OK ? err
-                        : text_query_run(&m->reply, (text_query)(job->order.kind - PREP_QUERY), &r,
-                                         job->order.engine, bytes_str(&job->body), job->body.len, &hooks, &d);
+                        : text_query_run(&m->reply, job->order.dialect->query, &r, job->order.engine,
+                                         bytes_str(&job->body), job->body.len, &hooks, &d);
     drop_body(job);
     job->prepared = NULL;
     if (err != ERR_OK) {
@@ -340,9 +319,9 @@ static err_code bring_remote(prep_run *run, chat_input *in, const prepare_hooks 
  * read all the same. */
 static bool must_parse(prep_run *run)
 {
-    const prep_kind kind = run->job->order.kind;
-    const bool is_named = kind == PREP_RESPONSES || kind == PREP_EVENT;
-    return is_named ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed) : !is_cancelled(run);
+    return run->job->order.dialect->has_log
+               ? !atomic_load_explicit(&run->prep->stopping, memory_order_relaxed)
+               : !is_cancelled(run);
 }
 
 static err_code check(const prep_job *job, const api_request *r, err_detail *d)
@@ -387,6 +366,7 @@ static void run_job(prep_run *run)
     prep *p = run->prep;
     prep_job *job = run->job;
     const prepare_hooks hooks = {.progress = on_progress, .cancelled = is_cancelled, .ctx = run};
+    const dialect *of = job->order.dialect;
     loop_message *accepted = job->accepted, *prepared = job->prepared;
     double start = clock_ms();
     bool is_other = false;
@@ -400,14 +380,17 @@ static void run_job(prep_run *run)
         hand_back(run, &r);
         goto out;
     }
-    err = err == ERR_OK ? parse(&r, &prompt, job, &d) : err;
+    if (err == ERR_OK) {
+        err = of->parse(&r, &prompt, bytes_str(&job->body), job->body.len, engine_get_info(job->order.engine),
+                        &d);
+    }
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
     err = err == ERR_OK ? check(job, &r, &d) : err;
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
-    const bool is_early = job->order.kind == PREP_RESPONSES && r.reply.stream && r.reply.return_progress;
+    const bool is_early = of->has_log && r.reply.stream && r.reply.return_progress;
     const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early);
     const bool submits = job->order.submits && !r.reply.event_id[0];
     take_options(says_accepted ? accepted : prepared, &r);
@@ -420,11 +403,14 @@ static void run_job(prep_run *run)
         err = bring_remote(run, r.in, &hooks, &d);
     }
     if (err == ERR_OK) {
-        err = job->order.kind == PREP_COMPLETION
-                  ? completion_request_prepare(&request, &r, &prompt, job->order.engine, &d)
-                  : engine_prepare(job->order.engine, &request, r.in, &hooks, &d);
+        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
     }
     prepared->prep_ms = clock_ms() - start;
+    if (err == ERR_OK) {
+        gen_request_set_name(request, job->order.request_id);
+        log_debug("prep", "prepared %s prompt=%d ms=%.1f", of->name,
+                  gen_request_get_info(request).n_prompt_tokens, prepared->prep_ms);
+    }
     err = err == ERR_OK ? finish(run, prepared, request, submits, &d) : err;
     if (err != ERR_OK) {
         refuse(run, prepared, err, &d);
@@ -440,9 +426,7 @@ static void run_any(prep *p, prep_job *job)
     prep_turn turn = {.used_ms = GUESS_MS_A_BYTE * (double)n, .cancelled = is_unwanted, .ctx = &run};
     run.turn = &turn;
     (void)prep_turns_enter(p->turns, &turn); /* without a turn its first hook says so, and it is refused */
-    (job->order.kind >= PREP_QUERY     ? run_query
-     : job->order.kind == PREP_PREVIEW ? run_preview
-                                       : run_job)(&run);
+    (!job->order.dialect ? run_preview : job->order.dialect->is_query ? run_query : run_job)(&run);
     prep_turns_leave(p->turns, &turn);
 }
 
@@ -451,7 +435,9 @@ static void *worker(void *ctx)
     prep *p = ctx;
     void *message;
     while (mailbox_pop(p->jobs, &message)) {
+        log_set_request(((prep_job *)message)->order.request_id);
         run_any(p, message);
+        log_set_request(NULL);
         job_free(message);
     }
     atomic_fetch_sub(&p->n_alive, 1);
@@ -558,7 +544,8 @@ void prep_set_memory(prep *p, struct ledger *memory)
     p->memory = memory;
 }
 
-err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc, prep_ticket *t)
+err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc, ledger_hold *hold,
+                     prep_ticket *t)
 {
     /* Only this thread adds, so looking and adding need not be one step. */
     if (atomic_load(&p->n_bytes) + body->len > p->max_bytes) {
@@ -568,8 +555,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
     if (!job) {
         return ERR_NOMEM;
     }
-    bytes moved = *body;
-    *job = (prep_job){.prep = p, .order = *order, .ticket = t, .memory.ledger = p->memory};
+    *job = (prep_job){.prep = p, .order = *order, .ticket = t};
     atomic_fetch_add(&t->refs, 1);
     atomic_fetch_add(&p->n_jobs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);
@@ -578,24 +564,26 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
         job_free(job);
         return ERR_NOMEM;
     }
-    if (!ledger_try(&job->memory, moved.len)) {
+    hold->ledger = p->memory;
+    if (hold->bytes < body->len && !ledger_try(hold, body->len - hold->bytes)) {
         job_free(job);
         return ERR_BUSY;
     }
-    job->body = moved;
+    job->body = *body;
     job->doc = *doc;
-    bytes_init(body, 0); /* the job owns the memory now */
-    *doc = NULL;
-    atomic_fetch_add(&p->n_bytes, moved.len);
+    job->memory = *hold;
+    atomic_fetch_add(&p->n_bytes, body->len);
     if (!mailbox_push(p->jobs, job)) {
-        *body = moved;
-        *doc = job->doc;
-        job->doc = NULL;
-        atomic_fetch_sub(&p->n_bytes, moved.len);
+        atomic_fetch_sub(&p->n_bytes, body->len);
         bytes_init(&job->body, 0);
-        job_free(job); /* gives the memory back, too */
+        job->doc = NULL;
+        job->memory = (ledger_hold){0};
+        job_free(job);
         return ERR_BUSY;
     }
+    bytes_init(body, 0); /* the job owns all of it now */
+    *doc = NULL;
+    *hold = (ledger_hold){0};
     find_thread(p);
     return ERR_OK;
 }

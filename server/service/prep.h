@@ -3,8 +3,8 @@
  *
  *     prep *p = prep_create(2, LIMIT_PREP_JOBS, 32, 256 << 20, files, conversations, NULL, post, ctx);
  *     prep_ticket *t = prep_ticket_create();
- *     const prep_order order = {.kind = PREP_CHAT, .id = id, .engine = e, .submits = true};
- *     err = prep_submit(p, &order, &body, &doc, t);   // ERR_BUSY: 429
+ *     const prep_order order = {.dialect = &dialect_chat, .id = id, .engine = e, .submits = true};
+ *     err = prep_submit(p, &order, &body, &doc, &hold, t);   // ERR_BUSY: 429
  *     // post(ctx, message) with LOOP_PREPARED or LOOP_REFUSED, before it LOOP_ACCEPTED and LOOP_PROGRESS
  *     prep_ticket_cancel(t); prep_ticket_release(t);
  *     prep_destroy(p);
@@ -20,24 +20,15 @@
 #include "base/bytes.h"
 #include "engine/engine.h"
 #include "server/media/file_store.h"
+#include "server/net/net.h"
 #include "server/protocol/response_store.h"
+#include "server/service/dialect.h"
 #include "server/service/loop_message.h"
 #include "server/media/remote_media.h"
 #include "server/protocol/output/tool_scanner.h"
 
 typedef struct prep prep;
 typedef struct prep_ticket prep_ticket; /* a shared cancellation flag of one job */
-
-typedef enum prep_kind {
-    PREP_CHAT,       /* body of POST /v1/chat/completions */
-    PREP_COMPLETION, /* body of POST /v1/completions */
-    PREP_MESSAGES,   /* body of POST /v1/messages */
-    PREP_RESPONSES,  /* body of POST /v1/responses */
-    PREP_EVENT,      /* a WebSocket message that should be response.create */
-    /* the body is the id of an uploaded file (preview.h): LOOP_FACTS perhaps, then LOOP_PREVIEW */
-    PREP_PREVIEW,
-    PREP_QUERY /* PREP_QUERY + a text_query: answered by these threads */
-} prep_kind;
 
 MUST_CHECK prep_ticket *prep_ticket_create(void);
 void prep_ticket_cancel(prep_ticket *t);  /* NULL allowed */
@@ -61,12 +52,15 @@ void prep_destroy(prep *p);
 
 /* A job for a body. */
 typedef struct prep_order {
-    prep_kind kind;
-    uint64_t id, scope;          /* scope: whose, see chat_input */
-    engine *engine;              /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
-    const json *template_kwargs; /* see api_request; lives as long as prep */
-    const tool_form *form;       /* the model's tool-call syntax; NULL: none */
-    bool hash_body;              /* wanted in the options, as it is for bodies with an event_id */
+    /* What the body is; a query is answered by these threads. NULL: the id of an uploaded file
+     * (preview.h), LOOP_FACTS perhaps, then LOOP_PREVIEW */
+    const dialect *dialect;
+    uint64_t id, scope;              /* scope: whose, see chat_input */
+    char request_id[NET_REQUEST_ID]; /* what log lines call it; "": nothing */
+    engine *engine;                  /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
+    const json *template_kwargs;     /* see api_request; lives as long as prep */
+    const tool_form *form;           /* the model's tool-call syntax; NULL: none */
+    bool hash_body;                  /* wanted in the options, as it is for bodies with an event_id */
     /* What clients call the loaded model; "" for fewer names. A body that asks for another one is
      * LOOP_OTHER_MODEL if asks_model, else ERR_NOT_FOUND if is_strict, else read all the same. */
     char names[2][REQUEST_MODEL_MAX];
@@ -77,10 +71,11 @@ typedef struct prep_order {
     bool submits;
 } prep_order;
 
-/* Queues a job and takes the memory of the body and of its document (*doc NULL: it is not read yet);
- * on ERR_BUSY (also if its memory is not free now) and ERR_NOMEM they stay with the caller. */
+/* Queues a job and takes the memory of the body and of its document (*doc NULL: it is not read yet),
+ * with what is reserved for both, as LOOP_OTHER_MODEL brought it; an empty hold is filled. On ERR_BUSY
+ * (also if its memory is not free now) and ERR_NOMEM they stay with the caller. */
 MUST_CHECK err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **doc,
-                                prep_ticket *t);
+                                ledger_hold *hold, prep_ticket *t);
 /* Whether no job is queued or running: all messages were posted, and no job uses an engine. Loop
  * thread. */
 bool prep_is_idle(const prep *p);

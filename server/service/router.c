@@ -142,11 +142,6 @@ void router_allow(char *out, size_t cap, unsigned methods)
     }
 }
 
-bool router_is_messages(const route *r)
-{
-    return r && (r->id == ROUTE_MESSAGES || r->id == ROUTE_COUNT_MESSAGES);
-}
-
 const route *router_table(size_t *n)
 {
     *n = sizeof ROUTES / sizeof ROUTES[0];

@@ -80,9 +80,6 @@ router_match router_find(net_method method, const char *path, bool is_upgrade);
 /* "GET, HEAD, OPTIONS" for an Allow header. */
 void router_allow(char *out, size_t cap, unsigned methods);
 
-/* True for Anthropic's routes, whose errors have another shape. NULL allowed. */
-bool router_is_messages(const route *r);
-
 /* The table, for tests and documentation that walk every route. */
 const route *router_table(size_t *n);
 

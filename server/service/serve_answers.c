@@ -40,7 +40,21 @@ void serve_drop_answer(serve *s, answer *a)
 
 /* ---- starting ---- */
 
-answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_doc **doc, api_error *e)
+answer *serve_new_answer(serve *s, const conn *c, const dialect *d, api_error *e)
+{
+    answer *a = answer_create(d, ++s->next_answer, c->id);
+    if (!a || !id_table_put(&s->answers, a->id, a)) {
+        answer_destroy(a);
+        api_error_from(e, ERR_NOMEM, NULL);
+        return NULL;
+    }
+    a->is_socket = c->is_socket;
+    a->scope = c->scope;
+    snprintf(a->request_id, sizeof a->request_id, "%s", c->is_socket ? a->chat_id : c->request_id);
+    return a;
+}
+
+answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e)
 {
     const json *root = doc ? json_root(*doc) : NULL;
     const char *named = json_str(json_get(root, "model"), "");
@@ -54,20 +68,10 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_
     if (turn == MODEL_REFUSED) {
         return NULL;
     }
-    answer_kind k = kind == PREP_CHAT         ? ANSWER_CHAT
-                    : kind == PREP_COMPLETION ? ANSWER_COMPLETION
-                    : kind == PREP_MESSAGES   ? ANSWER_MESSAGES
-                    : kind >= PREP_QUERY      ? ANSWER_QUERY
-                                              : ANSWER_RESPONSES;
-    answer *a = answer_create(k, ++s->next_answer, c->id);
-    if (!a || !id_table_put(&s->answers, a->id, a)) {
-        answer_destroy(a);
-        api_error_from(e, ERR_NOMEM, NULL);
+    answer *a = serve_new_answer(s, c, d, e);
+    if (!a) {
         return NULL;
     }
-    a->prep = kind;
-    a->is_socket = c->is_socket;
-    a->scope = c->scope;
     if (!c->is_socket) {
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
     }
@@ -107,9 +111,10 @@ answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_
 static void log_answer(const answer *a, int status)
 {
     const gen_timings *t = &a->timings;
-    log_info("srv", "req=%s %s %d route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
-             a->chat_id, answer_kind_name(a->kind), status, t->route == GEN_ROUTE_MEDIA ? "media" : "text",
-             a->info.n_images, a->info.n_prompt_tokens, t->cache_n, a->n_tokens,
+    log_info("srv", "req=%s %s %d id=%s route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
+             a->request_id, a->dialect->name, status, a->chat_id,
+             t->route == GEN_ROUTE_MEDIA ? "media" : "text", a->info.n_images, a->info.n_prompt_tokens,
+             t->cache_n, a->n_tokens,
              a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
              t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
 }
@@ -128,37 +133,14 @@ static void count_answer(serve *s, const answer *a)
     log_answer(a, a->finish == GEN_FINISH_ERROR ? 500 : 200);
 }
 
-static chat_reply_meta chat_meta(const serve *s, const answer *a)
-{
-    return (chat_reply_meta){
-        .id = a->chat_id,
-        .created = a->created_at,
-        .model = a->opt.model[0] ? a->opt.model : s->model_name,
-        .fingerprint = "parley-" PARLEY_VERSION,
-        .include_usage = a->opt.include_usage,
-        .reasoning_field = s->opt->reasoning_field,
-    };
-}
-
-static messages_reply_meta messages_meta(const serve *s, const answer *a)
-{
-    const char *stop = a->n_calls == 0 ? a->content_stream.stop : NULL;
-    return (messages_reply_meta){
-        .id = a->chat_id,
-        .model = a->opt.model[0] ? a->opt.model : s->model_name,
-        .stop_reason = a->finish == GEN_FINISH_LENGTH ? "max_tokens"
-                       : a->n_calls > 0               ? "tool_use"
-                       : stop                         ? "stop_sequence"
-                                                      : "end_turn",
-        .stop_sequence = stop,
-        .usage = answer_usage(a),
-    };
-}
-
 /* What went wrong inside the engine, for the client. */
 static void engine_error(const answer *a, api_error *e)
 {
     err_detail d = {0};
+    if (a->finish == GEN_FINISH_CANCELLED) {
+        api_error_set(e, 503, "cancelled", NULL, "the request was cancelled");
+        return;
+    }
     if (a->timeout == ANSWER_WAITED_TOO_LONG) {
         api_error_set(e, 503, "queue_timeout", NULL,
                       "the request waited too long for its turn; try again later");
@@ -203,7 +185,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
     a->request = NULL;
     bytes_deinit(&a->opt.items);
-    log_info("srv", "req=%s %s %d %s", a->chat_id, answer_kind_name(a->kind), e->status, e->code);
+    log_info("srv", "req=%s %s %d %s", a->request_id, a->dialect->name, e->status, e->code);
     if (a->is_socket) {
         metrics_request(&s->metrics, "responses_ws", e->status);
     }
@@ -226,28 +208,16 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
 }
 
 /* Once, as calls get their ids here. */
-static void write_whole(serve *s, answer *a)
+static void write_whole(const serve *s, answer *a)
 {
-    bytes *out = &a->sse;
-    const chat_reply_meta meta = chat_meta(s, a);
-    const messages_reply_meta message = messages_meta(s, a);
-    const reply_usage usage = answer_usage(a);
-    if (a->kind == ANSWER_RESPONSES) {
-        responses_reply_write(out, &a->reply);
-    } else if (a->kind == ANSWER_MESSAGES) {
-        messages_reply_whole(out, &message, &a->whole);
-    } else {
-        (a->kind == ANSWER_COMPLETION ? completion_reply_whole : chat_reply_whole)(
-            out, &meta, &a->whole, a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL,
-            answer_finish_reason(a), &usage, &a->timings);
+    if (a->sse.len == 0) {
+        a->dialect->whole(s, a, &a->sse);
     }
 }
 
 void serve_send_whole(serve *s, conn *c, answer *a)
 {
-    if (a->sse.len == 0) {
-        write_whole(s, a);
-    }
+    write_whole(s, a);
     c->answer = 0;
     serve_send_json(s, c, 200, &a->sse, NULL);
 }
@@ -274,81 +244,38 @@ static bool is_added(answer *a, size_t len)
     return false;
 }
 
-static void finish_chat(serve *s, answer *a)
+/* Lets the dialect write. What it adds to the stream is whole, or is not in it at all: then it is
+ * false. */
+static bool write_stream(const serve *s, answer *a, void (*write)(const serve *s, answer *a))
 {
     const size_t len = a->sse.len;
-    chat_reply_meta meta = chat_meta(s, a);
-    reply_usage usage = answer_usage(a);
+    if (write) {
+        write(s, a);
+    }
+    return is_added(a, len);
+}
+
+/* The last event of a stream, or the whole reply to everybody who waits for it. */
+static void finish(serve *s, answer *a)
+{
+    const size_t len = a->sse.len;
+    const bool has_failed = a->finish == GEN_FINISH_ERROR || a->finish == GEN_FINISH_CANCELLED;
     api_error e;
-    if (a->finish == GEN_FINISH_ERROR || (a->finish == GEN_FINISH_CANCELLED && !a->stop_found)) {
+    if (has_failed) {
         engine_error(a, &e);
-        if (a->finish == GEN_FINISH_CANCELLED) {
-            api_error_set(&e, 503, "cancelled", NULL, "the request was cancelled");
-        }
         a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
-        if (a->opt.stream) {
-            (a->kind == ANSWER_MESSAGES ? messages_reply_error : chat_reply_error)(&a->sse, &e);
-            a->sse_lost = !is_added(a, len);
-            a->sse_end = true;
-        } else {
-            send_error_to_all(s, a, &e);
-        }
-        return;
+    }
+    if (a->has_reply || (a->opt.stream && !has_failed)) {
+        a->dialect->last(s, a, has_failed ? &e : NULL);
+    } else if (a->opt.stream) {
+        a->dialect->error(&a->sse, &e);
     }
     if (a->opt.stream) {
-        if (a->kind == ANSWER_MESSAGES) {
-            const messages_reply_meta message = messages_meta(s, a);
-            messages_reply_last(&a->sse, &message, &a->messages);
-        } else {
-            (a->kind == ANSWER_COMPLETION ? completion_reply_last : chat_reply_last)(
-                &a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
-        }
         a->sse_lost = !is_added(a, len);
         a->sse_end = true;
-        return;
-    }
-    send_whole_to_all(s, a);
-}
-
-/* The conversation with this answer, for a request that goes on from it. */
-static void keep_conversation(serve *s, answer *a)
-{
-    bytes *items = &a->opt.items;
-    if (items->len > 0 && a->finish != GEN_FINISH_ERROR) {
-        responses_reply_append_output(items, &a->reply);
-        if (!items->failed) {
-            response_store_put(s->response_store, a->scope, a->reply.id, items->data, items->len, clock_ms());
-        }
-    }
-    bytes_deinit(items);
-}
-
-static void finish_responses(serve *s, answer *a)
-{
-    api_error e;
-    response_result result = {.usage = answer_usage(a), .timings = a->timings};
-    switch (a->finish) {
-    case GEN_FINISH_LENGTH:
-        result.status = RESPONSE_INCOMPLETE;
-        break;
-    case GEN_FINISH_CANCELLED:
-        result.status = RESPONSE_CANCELLED;
-        break;
-    case GEN_FINISH_ERROR:
-        engine_error(a, &e);
-        result.status = RESPONSE_FAILED;
-        result.error = &e;
-        break;
-    default:
-        result.status = RESPONSE_COMPLETED;
-        break;
-    }
-    if (result.status == RESPONSE_FAILED || result.status == RESPONSE_CANCELLED) {
-        a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
-    }
-    responses_reply_finish(&a->reply, &result);
-    keep_conversation(s, a); /* before anybody hears that it is finished */
-    if (!a->opt.stream) {
+    } else if (has_failed && !a->has_reply) {
+        send_error_to_all(s, a, &e);
+    } else {
         send_whole_to_all(s, a);
     }
 }
@@ -361,24 +288,12 @@ static void flush_text(serve *s, answer *a, double now)
     if (a->pieces.n == 0) {
         return;
     }
-    const size_t len = a->sse.len;
     a->last_flush_ms = now;
-    if (a->kind == ANSWER_RESPONSES) {
-        responses_reply_delta(&a->reply, &a->pieces, &a->logprobs);
-    } else if (a->opt.stream) {
-        chat_reply_meta meta = chat_meta(s, a);
-        const char *logprobs = a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
-        const gen_timings *timings = a->opt.timings_per_token ? &a->timings : NULL;
-        if (a->kind == ANSWER_MESSAGES) {
-            messages_reply_delta(&a->sse, &a->messages, &a->pieces);
-        } else if (a->kind == ANSWER_COMPLETION) {
-            completion_reply_delta(&a->sse, &meta, &a->pieces, logprobs, timings);
-            bytes_clear(&a->logprobs);
-        } else if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, logprobs, timings)) {
-            bytes_clear(&a->logprobs); /* else they wait for their text */
+    if (a->has_reply || a->opt.stream) {
+        a->has_lost = !write_stream(s, a, a->dialect->delta) || a->has_lost;
+        if (!a->has_reply) {
+            serve_check_stream(s, a);
         }
-        a->has_lost = !is_added(a, len) || a->has_lost;
-        serve_check_stream(s, a);
     } else {
         for (size_t i = 0; i < a->pieces.n; i++) {
             const reply_piece *p = &a->pieces.items[i];
@@ -397,19 +312,7 @@ static void flush_text(serve *s, answer *a, double now)
 
 static void on_progress(serve *s, answer *a)
 {
-    if (a->kind != ANSWER_RESPONSES) {
-        if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
-            chat_reply_meta meta = chat_meta(s, a);
-            const size_t len = a->sse.len;
-            chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
-                                clock_ms() - a->phase_start_ms);
-            a->has_lost = !is_added(a, len) || a->has_lost;
-        }
-    } else if (a->phase == GEN_PHASE_QUEUED) {
-        responses_reply_queued(&a->reply, a->processed);
-    } else {
-        responses_reply_in_progress(&a->reply);
-    }
+    a->has_lost = !write_stream(s, a, a->dialect->progress) || a->has_lost;
     serve_wake_followers(s, a);
 }
 
@@ -419,12 +322,8 @@ static void end_answer(serve *s, answer *a)
     const uint64_t conn_id = a->conn;
     answer_check_lost(a);
     count_answer(s, a);
-    if (a->kind == ANSWER_RESPONSES) {
-        finish_responses(s, a);
-    } else {
-        finish_chat(s, a);
-    }
-    if (a->idempotency_key[0] && !a->opt.stream && a->sse.len == 0) {
+    finish(s, a);
+    if (a->idempotency_key[0] && !a->opt.stream) {
         write_whole(s, a); /* as long as the model that wrote it has its name */
     }
     serve_wake_followers(s, a);
@@ -453,7 +352,7 @@ static void on_event(serve *s, const gen_event *event)
         a->finish = GEN_FINISH_ERROR;
     }
     a->cached = a->timings.cache_n;
-    if (a->kind == ANSWER_RESPONSES) {
+    if (a->has_reply) {
         responses_reply_in_progress(&a->reply);
     }
     if (((a->stop_found && !had_stop) || a->has_lost) && !is_last) {
@@ -465,7 +364,7 @@ static void on_event(serve *s, const gen_event *event)
     } else {
         serve_schedule(s, SERVE_FLUSH_MS);
     }
-    if (now - a->last_stats_ms >= SERVE_STATS_MS && a->kind == ANSWER_RESPONSES && !is_last) {
+    if (now - a->last_stats_ms >= SERVE_STATS_MS && a->has_reply && !is_last) {
         a->last_stats_ms = now;
         a->stats_version++;
         serve_wake_followers(s, a);
@@ -498,7 +397,7 @@ void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq)
 
 void serve_begin_stream(serve *s, conn *c, const answer *a)
 {
-    if (a->kind == ANSWER_RESPONSES) {
+    if (a->dialect->has_log) {
         serve_begin_follow(s, c, a, 0);
     } else {
         c->sse_pos = 0;
@@ -509,14 +408,9 @@ void serve_begin_stream(serve *s, conn *c, const answer *a)
 void serve_begin_streams(serve *s, answer *a)
 {
     size_t i = 0;
-    if (a->kind == ANSWER_CHAT) {
-        chat_reply_meta meta = chat_meta(s, a);
-        chat_reply_first(&a->sse, &meta);
-    } else if (a->kind == ANSWER_MESSAGES) {
-        messages_reply_meta meta = messages_meta(s, a);
-        messages_reply_first(&a->sse, &meta);
+    if (!a->has_reply) { /* whose first event is the first of its log */
+        a->has_lost = !write_stream(s, a, a->dialect->first) || a->has_lost;
     }
-    a->has_lost = !is_added(a, 0) || a->has_lost;
     for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
         serve_begin_stream(s, c, a);
     }
@@ -558,7 +452,7 @@ void serve_handle_message(serve *s, loop_message *m)
         serve_on_replied(s, a, m);
         break;
     case LOOP_REFUSED:
-        if (!a->has_reply && a->kind != ANSWER_QUERY) {
+        if (!a->has_reply && !a->dialect->is_query) {
             reply_options_deinit(&a->opt);
             a->opt = m->options;
             reply_options_init(&m->options);
@@ -600,7 +494,7 @@ void serve_cancel_answer(serve *s, answer *a)
 /* --on-disconnect finish: nobody may ever read it, but its prompt is remembered. */
 static bool goes_on(const serve *s, const answer *a)
 {
-    return s->opt->finish_on_disconnect && a->kind != ANSWER_QUERY && a->state != ANSWER_FINISHED &&
+    return s->opt->finish_on_disconnect && !a->dialect->is_query && a->state != ANSWER_FINISHED &&
            !a->cancelled && !a->opt.cancel_on_disconnect;
 }
 

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "server/service/assets.h"
 #include "server/service/serve_state.h"
-#include "server/service/text_queries.h"
 
 enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120 };
 
@@ -54,9 +53,30 @@ static void error_headers(char *out, size_t cap, const api_error *e, const char 
     }
 }
 
+/* The routes that take a body and make an answer of it. */
+static const dialect *const DIALECTS[] = {
+    [ROUTE_CHAT_COMPLETIONS] = &dialect_chat,
+    [ROUTE_COMPLETIONS] = &dialect_completion,
+    [ROUTE_MESSAGES] = &dialect_messages,
+    [ROUTE_COUNT_MESSAGES] = &dialect_queries[QUERY_COUNT_MESSAGES],
+    [ROUTE_RESPONSES] = &dialect_responses,
+    [ROUTE_TOKENIZE] = &dialect_queries[QUERY_TOKENIZE],
+    [ROUTE_DETOKENIZE] = &dialect_queries[QUERY_DETOKENIZE],
+    [ROUTE_APPLY_TEMPLATE] = &dialect_queries[QUERY_TEMPLATE],
+    [ROUTE_COUNT_CHAT] = &dialect_queries[QUERY_COUNT_CHAT],
+    [ROUTE_COUNT_RESPONSES] = &dialect_queries[QUERY_COUNT_RESPONSES],
+};
+
+/* NULL if the route makes no answer. */
+static const dialect *dialect_of(const route *to)
+{
+    return to && to->id < ARRAY_LEN(DIALECTS) ? DIALECTS[to->id] : NULL;
+}
+
 static void write_error(bytes *out, const api_error *e, const route *to)
 {
-    (router_is_messages(to) ? messages_reply_error_body : api_error_write_body)(out, e);
+    const dialect *d = dialect_of(to);
+    (d && d->error_body ? d->error_body : api_error_write_body)(out, e);
 }
 
 void serve_send_error(serve *s, conn *c, const api_error *e)
@@ -261,6 +281,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->answer = 0;
     c->is_streaming = c->follows_log = c->is_cut = false;
     c->started_ms = clock_ms();
+    snprintf(c->request_id, sizeof c->request_id, "%s", head->request_id);
     memcpy(c->param, m.param, sizeof c->param);
     snprintf(c->path, sizeof c->path, "%s", own_path(s, head->path));
     memcpy(c->query_string, head->query_string, sizeof c->query_string);
@@ -394,10 +415,10 @@ static void on_props(serve *s, conn *c)
     bytes_deinit(&body);
 }
 
-static void on_generate(serve *s, conn *c, prep_kind kind, bytes *body)
+static void on_generate(serve *s, conn *c, const dialect *d, bytes *body)
 {
     api_error e;
-    answer *a = serve_start_answer(s, c, kind, body, NULL, &e);
+    answer *a = serve_start_answer(s, c, d, body, NULL, &e);
     if (a) {
         c->answer = a->id;
     } else {
@@ -449,23 +470,6 @@ static void on_response(serve *s, conn *c)
     bytes_deinit(&body);
 }
 
-/* The routes that take a body and make an answer of it. */
-static const struct {
-    route_id route;
-    prep_kind kind;
-} GENERATES[] = {
-    {ROUTE_CHAT_COMPLETIONS, PREP_CHAT},
-    {ROUTE_COMPLETIONS, PREP_COMPLETION},
-    {ROUTE_MESSAGES, PREP_MESSAGES},
-    {ROUTE_COUNT_MESSAGES, PREP_QUERY + QUERY_COUNT_MESSAGES},
-    {ROUTE_RESPONSES, PREP_RESPONSES},
-    {ROUTE_TOKENIZE, PREP_QUERY + QUERY_TOKENIZE},
-    {ROUTE_DETOKENIZE, PREP_QUERY + QUERY_DETOKENIZE},
-    {ROUTE_APPLY_TEMPLATE, PREP_QUERY + QUERY_TEMPLATE},
-    {ROUTE_COUNT_CHAT, PREP_QUERY + QUERY_COUNT_CHAT},
-    {ROUTE_COUNT_RESPONSES, PREP_QUERY + QUERY_COUNT_RESPONSES},
-};
-
 /* The routes that look at no body, or have read it as it came. */
 static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_ASSET] = on_asset,
@@ -506,11 +510,9 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         WITHOUT_BODY[to](s, c);
         return;
     }
-    for (size_t i = 0; i < ARRAY_LEN(GENERATES); i++) {
-        if (GENERATES[i].route == to) {
-            on_generate(s, c, GENERATES[i].kind, body);
-            return;
-        }
+    if (dialect_of(c->route)) {
+        on_generate(s, c, dialect_of(c->route), body);
+        return;
     }
     switch (to) {
     case ROUTE_MODEL_LOAD:
@@ -542,15 +544,8 @@ static net_pull end_stream(conn *c, bytes *out, const char *code, const char *me
 {
     api_error e;
     api_error_set(&e, 503, code, NULL, "%s", message);
-    if (router_is_messages(c->route)) {
-        messages_reply_error(out, &e);
-    } else if (c->follows_log) {
-        bytes_append_str(out, "event: error\ndata: {\"type\":\"error\",\"error\":");
-        api_error_write(out, &e, NULL);
-        bytes_append_str(out, "}\n\n");
-    } else {
-        chat_reply_error(out, &e);
-    }
+    const dialect *d = c->follows_log ? &dialect_responses : dialect_of(c->route);
+    (d && d->error ? d->error : chat_reply_error)(out, &e);
     return NET_PULL_END;
 }
 
@@ -558,7 +553,7 @@ static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
 {
     const size_t left = serve_take_stream(s, c, a, out, PULL_BYTES);
     if (out->len == 0 && !a->sse_end && keepalive_due(s, c)) {
-        bytes_append_str(out, a->kind == ANSWER_MESSAGES ? MESSAGES_REPLY_PING : ":\n\n");
+        bytes_append_str(out, a->dialect->ping);
     }
     if (left == 0 && a->sse_lost) {
         return end_stream(c, out, "out_of_memory", "there was no memory for the rest of this answer");
@@ -617,7 +612,7 @@ static net_pull pull_log(serve *s, conn *c, answer *a, bytes *out)
                 break;
             }
             if (out->len == 0 && keepalive_due(s, c)) {
-                bytes_append_str(out, ":\n\n");
+                bytes_append_str(out, a->dialect->ping);
             }
             return NET_PULL_IDLE;
         }

@@ -14,7 +14,7 @@ static const char *repeat_name(const answer *a)
 
 static bool is_same(const answer *a, const answer *b)
 {
-    return a->kind == b->kind && memcmp(a->opt.body_hash, b->opt.body_hash, HASH_BYTES) == 0;
+    return a->dialect == b->dialect && memcmp(a->opt.body_hash, b->opt.body_hash, HASH_BYTES) == 0;
 }
 
 /* The answer that was asked for in the same name before. Clients that know nothing of each other
@@ -166,7 +166,7 @@ void serve_check_stream(serve *s, answer *a)
     bool is_wanted = a->idempotency_key[0] || (s->opt->finish_on_disconnect && !a->opt.cancel_on_disconnect);
     for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
         if (!c->is_cut && a->sse_base + a->sse.len - c->sse_pos > s->opt->max_unread) {
-            log_warn("srv", "req=%s the client does not read: its stream is cut", a->chat_id);
+            log_warn("srv", "req=%s the client does not read: its stream is cut", a->request_id);
             c->is_cut = true;
             net_want_write(s->net, c->id);
         }

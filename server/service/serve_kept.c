@@ -40,7 +40,7 @@ static void evict(serve *s, answer *a)
 {
     char name[REPEAT_NAME];
     repeat_name(a, name);
-    log_info("srv", "req=%s is forgotten early: too many answers are kept", a->chat_id);
+    log_info("srv", "req=%s is forgotten early: too many answers are kept", a->request_id);
     if (a->has_reply) {
         shares_note_gone(&s->kept, a->scope, a->reply.id, expires_ms(a));
     }

@@ -7,13 +7,18 @@
 
 /* ---- to the workers ---- */
 
-/* Whether nothing can stand in its way to the engine: what a socket asks for waits for its lane, and
- * what may come again under its name for what became of the first. */
+/* Whether the workers may hand it to the engine, so that nothing can stand in its way there. The loop
+ * does that where the order decides, which workers cannot keep, as they overtake each other:
+ * - What comes twice under one name (Idempotency-Key, event_id) is generated once. Which of the two is
+ *   the first is known when their bodies are, and the other must then not have begun.
+ * - Behind others of its socket it may have to wait until one of its lane has ended, which the loop is
+ *   told. Its lane stands in the body.
+ * Both wait for the loop anyway, to be attached or for their turn, so that nothing would be gained. */
 static bool is_free(const serve *s, const answer *a)
 {
     for (size_t i = 0; i < s->answers.cap && a->is_socket; i++) {
         const answer *b = id_table_at(&s->answers, i);
-        if (b && b != a && b->conn == a->conn && b->state != ANSWER_FINISHED && b->kind != ANSWER_QUERY) {
+        if (b && b != a && b->conn == a->conn && b->state != ANSWER_FINISHED && !b->dialect->is_query) {
             return false;
         }
     }
@@ -24,7 +29,7 @@ static bool is_free(const serve *s, const answer *a)
 static err_code prepare(serve *s, answer *a, bool asks_model)
 {
     const char *listed = serve_name_of(s, s->current.path);
-    prep_order order = {.kind = a->prep,
+    prep_order order = {.dialect = a->dialect,
                         .id = a->id,
                         .scope = a->scope,
                         .engine = s->engine,
@@ -35,10 +40,10 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .is_strict = s->opt->strict_model,
                         .says_accepted = a->is_socket || a->idempotency_key[0],
                         .submits = is_free(s, a)};
+    snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
     snprintf(order.names[0], REQUEST_MODEL_MAX, "%s", s->current.name);
     snprintf(order.names[1], REQUEST_MODEL_MAX, "%s", listed ? listed : "");
-    ledger_give_all(&a->memory); /* prep reserves it again */
-    const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, a->ticket);
+    const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, &a->memory, a->ticket);
     a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
     return err;
 }
@@ -68,9 +73,11 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m)
     a->knows_model = true;
     switch (serve_named_turn(s, a->opt.model, a->body.len, &e)) {
     case MODEL_LATER:
-        json_free(a->doc); /* it may be large, and the wait long */
-        a->doc = NULL;
-        ledger_give(&a->memory, a->memory.bytes > a->body.len ? a->memory.bytes - a->body.len : 0);
+        if (a->body.len > SERVE_HELD_DOCUMENT) {
+            json_free(a->doc);
+            a->doc = NULL;
+            ledger_give(&a->memory, a->memory.bytes - a->body.len);
+        }
         serve_hold_answer(s, a);
         break;
     case MODEL_NOW: {
@@ -95,7 +102,7 @@ static void begin(serve *s, answer *a)
     if (a->ends_thinking) {
         engine_end_thinking(s->engine, a->id);
     }
-    answer_begin(a, &a->info, a->kind == ANSWER_COMPLETION ? NULL : s->tool_form);
+    answer_begin(a, &a->info, a->dialect->has_tools ? s->tool_form : NULL);
     if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
         serve_begin_streams(s, a);
     }
@@ -141,7 +148,7 @@ static bool may_start(const serve *s, const answer *a)
     for (size_t i = 0; i < s->answers.cap; i++) {
         const answer *b = id_table_at(&s->answers, i);
         if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
-            b->kind == ANSWER_QUERY) {
+            b->dialect->is_query) {
             continue;
         }
         if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
@@ -174,7 +181,7 @@ static void accept_answer(serve *s, answer *a)
 {
     a->is_accepted = true;
     a->opt.keep_on_disconnect = a->idempotency_key[0] != '\0';
-    if (a->kind != ANSWER_RESPONSES) {
+    if (!a->dialect->has_log) {
         return;
     }
     conn *c = serve_conn(s, a->conn);
@@ -182,12 +189,7 @@ static void accept_answer(serve *s, answer *a)
      * rule. */
     bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
     a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
-    responses_reply_init(&a->reply, &a->opt, a->opt.model[0] ? a->opt.model : s->model_name,
-                         s->opt->event_log_bytes);
-    memcpy(a->reply.id, a->chat_id, sizeof a->reply.id); /* so is it called from its arrival on */
-    a->reply.created_at = a->created_at;
-    a->has_reply = true;
-    responses_reply_created(&a->reply);
+    a->dialect->first(s, a);
     if (answer_streams_early(a)) {
         serve_begin_streams(s, a);
     }

@@ -53,14 +53,14 @@ void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f)
 {
     preview_wait *w = find_wait(s, 0);
     json_doc *no_document = NULL;
+    ledger_hold hold = {0};
     bytes file_id;
     bytes_init(&file_id, FILE_ID_MAX);
     bytes_append_str(&file_id, f->id);
     const bool may_look = s->engine && s->switching == SWITCH_NONE;
     prep_ticket *ticket = w && may_look && f->mime ? prep_ticket_create() : NULL;
-    const prep_order order = {
-        .kind = PREP_PREVIEW, .id = s->preview_id + 1, .scope = c->scope, .engine = s->engine};
-    if (ticket && prep_submit(s->previewer, &order, &file_id, &no_document, ticket) == ERR_OK) {
+    const prep_order order = {.id = s->preview_id + 1, .scope = c->scope, .engine = s->engine};
+    if (ticket && prep_submit(s->previewer, &order, &file_id, &no_document, &hold, ticket) == ERR_OK) {
         *w = (preview_wait){.id = ++s->preview_id,
                             .conn = c->id,
                             .ticket = ticket,
@@ -69,6 +69,7 @@ void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f)
                             .until_ms = clock_ms() + FACTS_WAIT_MS};
         bytes_init(text, 0);
     } else {
+        ledger_give_all(&hold);
         prep_ticket_release(ticket);
         tell_completed(s, c, text, f->mime, "");
     }

@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/service/serve_state.h"
-#include "server/service/text_queries.h"
 
 /* ---- direct messages ---- */
 
@@ -358,7 +357,7 @@ static void on_create(serve *s, conn *c, const envelope *v, bytes *message, json
         return;
     }
     api_error e;
-    if (!serve_start_answer(s, c, PREP_EVENT, message, doc, &e)) {
+    if (!serve_start_answer(s, c, &dialect_event, message, doc, &e)) {
         serve_socket_error(s, c, &e, v->event_id, v->stream_id, NULL);
     }
 }
@@ -367,7 +366,7 @@ static void on_create(serve *s, conn *c, const envelope *v, bytes *message, json
 static void on_count(serve *s, conn *c, const envelope *v, bytes *message, json_doc **doc)
 {
     api_error e;
-    answer *a = serve_start_answer(s, c, PREP_QUERY + QUERY_COUNT_RESPONSES, message, doc, &e);
+    answer *a = serve_start_answer(s, c, &dialect_queries[QUERY_COUNT_RESPONSES], message, doc, &e);
     if (!a) {
         serve_socket_error(s, c, &e, v->event_id, v->stream_id, NULL);
     }
@@ -395,7 +394,7 @@ static answer *find_target(serve *s, conn *c, const envelope *v)
     answer *found = NULL;
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        bool is_active = a && a->conn == c->id && a->state != ANSWER_FINISHED && a->kind != ANSWER_QUERY;
+        bool is_active = a && a->conn == c->id && a->state != ANSWER_FINISHED && !a->dialect->is_query;
         if (!is_active || (v->stream_id && a->has_reply && strcmp(a->opt.stream_id, v->stream_id) != 0)) {
             continue;
         }

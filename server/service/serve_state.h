@@ -8,6 +8,7 @@
  * serve_switch.c   loading and switching models
  * serve_prepare.c  a request from its body to the engine
  * serve_answers.c  an answer from the engine's first event to its last
+ * serve_dialects.c  what the protocols do differently, a table each
  * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
  * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
@@ -46,6 +47,9 @@ enum {
     SERVE_MAX_READERS = 32,            /* responses one socket follows */
     SERVE_MAX_UNFINISHED = 8,          /* unfinished responses of one socket */
     SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
+    /* Documents of larger bodies are read again when their model is there: the wait is long, and they
+     * take several times as much. */
+    SERVE_HELD_DOCUMENT = 1 << 20,
     SERVE_FLUSH_MS = 33,
     SERVE_STATS_MS = 500,
     SERVE_TICK_MS = 250,
@@ -82,6 +86,7 @@ typedef struct conn {
     uint64_t answer; /* the answer it waits for, 0: none */
     size_t sse_pos;  /* how much of its stream was taken */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1];
+    char request_id[NET_REQUEST_ID]; /* what log lines call it */
     bool is_streaming;
     bool follows_log; /* a Responses stream: read[0] is its place */
     bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
@@ -424,9 +429,11 @@ MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action
 void serve_on_clear_cache(serve *s, conn *c);
 
 /* serve_answers.c */
+/* A new answer for this client, in the table; NULL: no memory, and *e says so. */
+answer *serve_new_answer(serve *s, const conn *c, const dialect *d, api_error *e);
 /* Takes the body, and its document if it was read (doc may be NULL). On failure *e is filled and
  * nothing was started. */
-answer *serve_start_answer(serve *s, conn *c, prep_kind kind, bytes *body, json_doc **doc, api_error *e);
+answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e);
 void serve_handle_message(serve *s, loop_message *m);
 void serve_cancel_answer(serve *s, answer *a);
 /* The connection is gone. */

@@ -134,8 +134,7 @@ static void write_request(bytes *out, const answer *a)
     const gen_timings *t = &a->timings;
     const bool prepared = a->state > ANSWER_PREPARING;
     bytes_json(out, "{\"id\":\"%-s%" PRIu64 "\",\"kind\":%s,\"phase\":%s,\"route\":%s,", REQUEST_PREFIX,
-               a->id, answer_kind_name(a->kind), phase_of(a),
-               prepared ? gen_route_name(a->info.route) : NULL);
+               a->id, a->dialect->name, phase_of(a), prepared ? gen_route_name(a->info.route) : NULL);
     bytes_json(out, "\"processed\":%d,\"total\":%d,\"prompt_tokens\":%d,\"cached_tokens\":%d,", a->processed,
                a->total, prepared ? a->info.n_prompt_tokens : 0, t->cache_n);
     bytes_json(out, "\"tokens\":%d,\"max_tokens\":%d,\"tokens_per_second\":%.3f,\"elapsed_ms\":%.0f}",

@@ -219,7 +219,7 @@ static void reply_loaded(serve *s, answer *a)
 
 static void start_held(serve *s, answer *a)
 {
-    if (a->kind == ANSWER_LOAD) {
+    if (a->dialect == &dialect_load) {
         reply_loaded(s, a);
         return;
     }
@@ -500,17 +500,14 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
     } else if (!serve_find_model(s, name, &ref)) {
         api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
     } else if ((strcmp(ref.path, s->current.path) == 0 || !refusal(s, &ref, &e)) && has_room(s, 0, &e)) {
-        answer *a = answer_create(ANSWER_LOAD, ++s->next_answer, c->id);
-        if (a && id_table_put(&s->answers, a->id, a)) {
-            a->scope = c->scope;
+        answer *a = serve_new_answer(s, c, &dialect_load, &e);
+        if (a) {
             c->answer = a->id;
             snprintf(a->opt.model, sizeof a->opt.model, "%s", ref.name);
             a->knows_model = true;
             serve_hold_answer(s, a);
             return;
         }
-        answer_destroy(a);
-        api_error_from(&e, ERR_NOMEM, NULL);
     }
     serve_send_error(s, c, &e);
 }

@@ -169,10 +169,13 @@ static void test_journal(bytes *out)
     CHECK(!log_is_journal());
     log_set_format(LOG_JOURNAL);
     log_info("srv", "one");
+    log_set_request("r_1");
     log_error("eng", "two");
+    log_set_request(NULL);
+    log_info("srv", "three");
     log_set_format(LOG_TEXT);
     captured(out);
-    CHECK_STR(bytes_str(out), "<6>srv one\n<3>eng two\n");
+    CHECK_STR(bytes_str(out), "<6>srv one\n<3>eng req=r_1 two\n<6>srv three\n");
 }
 
 /* Last: from here on standard error gets no lines. */

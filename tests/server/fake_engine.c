@@ -286,6 +286,11 @@ void gen_request_free(gen_request *r)
     }
 }
 
+void gen_request_set_name(gen_request *r, const char *name)
+{
+    (void)r, (void)name;
+}
+
 gen_request_info gen_request_get_info(const gen_request *r)
 {
     return r->info;

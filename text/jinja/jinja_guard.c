@@ -105,7 +105,7 @@ static bool break_new_markers(jinja_render *r, const jinja_value *self, const ji
     size_t n_seen = 0, done = 0;
     bytes text;
     jinja_begin_text(r, &text);
-    for (size_t i = 0; i < out->len && !r->err; i++) {
+    for (size_t i = 0; (i = guard_next(r->guard, out->as.text, i, out->len)) < out->len && !r->err; i++) {
         const size_t n = guard_match(r->guard, out->as.text + i, out->len - i);
         if (n > 0 && !is_known(r, seen, &n_seen, self, args, out->as.text + i, n)) {
             uint32_t c;

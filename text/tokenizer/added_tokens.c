@@ -68,6 +68,14 @@ static size_t lower_bound(const added_tokens *set, size_t lo, size_t hi, size_t 
     return lo;
 }
 
+size_t added_tokens_next(const added_tokens *set, const char *text, size_t from, size_t len)
+{
+    while (from < len && !set->starts[(unsigned char)text[from]]) {
+        from++;
+    }
+    return from;
+}
+
 size_t added_tokens_match(const added_tokens *set, const char *text, size_t len, int32_t *id)
 {
     if (len == 0 || !set->starts[(unsigned char)text[0]]) {
@@ -105,7 +113,7 @@ bool added_tokens_begins_with_tail(const added_tokens *set, const char *text, si
         const added_token *t = &set->items[i];
         for (size_t cut = 1; cut < t->len; cut++) {
             size_t tail = t->len - cut;
-            if (tail <= len && memcmp(t->text + cut, text, tail) == 0) {
+            if (tail <= len && t->text[cut] == text[0] && memcmp(t->text + cut, text, tail) == 0) {
                 return true;
             }
         }

@@ -40,6 +40,9 @@ void added_tokens_deinit(added_tokens *set);
 /* Length of the longest token that text[0..len) begins with, and its id; 0 if none. */
 size_t added_tokens_match(const added_tokens *set, const char *text, size_t len, int32_t *id);
 
+/* The first place in text[from..len) where a token may begin; len if there is none. */
+size_t added_tokens_next(const added_tokens *set, const char *text, size_t from, size_t len);
+
 /* True if text[0..len) is a beginning of some token, but not all of it. */
 bool added_tokens_has_prefix(const added_tokens *set, const char *text, size_t len);
 

@@ -15,7 +15,8 @@ typedef struct bpe_pair {
     int32_t rank, at, id;
 } bpe_pair;
 
-enum { SLOTS_MIN = 64, SCRATCH_MIN = 256 };
+/* SHORT: pieces of up to so many symbols, almost all words, are merged without a list and a heap. */
+enum { SLOTS_MIN = 64, SCRATCH_MIN = 256, SHORT = 24 };
 
 err_code bpe_init(bpe *b, size_t n_merges, err_detail *detail)
 {
@@ -42,7 +43,7 @@ static bpe_merge *find_slot(const bpe *b, int32_t left, int32_t right)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     key *= 0x9E3779B97F4A7C15u;
-    size_t i = (size_t)(key >> 20) & (b->n_slots - 1);
+    size_t i = (size_t)((key >> 32) * b->n_slots >> 32); /* the upper bits: all of the key is in them */
     while (b->slots[i].left >= 0 && (b->slots[i].left != left || b->slots[i].right != right)) {
         i = (i + 1) & (b->n_slots - 1);
     }
@@ -52,6 +53,41 @@ static bpe_merge *find_slot(const bpe *b, int32_t left, int32_t right)
 void bpe_add(bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id)
 {
     *find_slot(b, left, right) = (bpe_merge){left, right, rank, id};
+}
+
+/* The same merges as below: the one of the lowest rank, the leftmost of several, until none is left.
+ * merges[i]: of symbol i with the one behind it. Returns how many symbols are left. */
+static size_t merge_short(const bpe *b, int32_t *ids, size_t n)
+{
+    const bpe_merge *merges[SHORT];
+    for (size_t i = 0; i + 1 < n; i++) {
+        merges[i] = find_slot(b, ids[i], ids[i + 1]);
+    }
+    for (;;) {
+        size_t best = n;
+        int32_t rank = INT32_MAX;
+        for (size_t i = 0; i + 1 < n; i++) {
+            if (merges[i]->left >= 0 && merges[i]->rank < rank) {
+                rank = merges[i]->rank;
+                best = i;
+            }
+        }
+        if (best == n) {
+            return n;
+        }
+        ids[best] = merges[best]->id;
+        n--;
+        for (size_t i = best + 1; i < n; i++) {
+            ids[i] = ids[i + 1];
+            merges[i - 1] = merges[i];
+        }
+        if (best + 1 < n) {
+            merges[best] = find_slot(b, ids[best], ids[best + 1]);
+        }
+        if (best > 0) {
+            merges[best - 1] = find_slot(b, ids[best - 1], ids[best]);
+        }
+    }
 }
 
 static bool comes_before(bpe_pair a, bpe_pair b)
@@ -141,7 +177,8 @@ static err_code reserve(bpe_scratch *s, size_t n, err_detail *detail)
 
 err_code bpe_encode(const bpe *b, bpe_scratch *s, int32_t *ids, size_t *n, err_detail *detail)
 {
-    if (*n < 2) {
+    if (*n <= SHORT) {
+        *n = merge_short(b, ids, *n);
         return ERR_OK;
     }
     if (*n > BPE_MAX_PIECE) {

@@ -5,8 +5,9 @@
  *     bpe_encode(&b, &s, ids, n_ids, &detail);      // in place: byte tokens in, merged tokens out
  *     bpe_scratch_deinit(&s);
  *
- * The pair with the lowest rank is merged first, the leftmost among equals, until none applies: a
- * heap over a linked list, n log n also for a word of a megabyte.
+ * The pair with the lowest rank is merged first, the leftmost among equals, until none applies: by
+ * looking at all pairs of a short piece, and with a heap over a linked list for others, n log n also
+ * for a word of a megabyte.
  */
 #ifndef PARLEY_TEXT_TOKENIZER_BPE_H
 #define PARLEY_TEXT_TOKENIZER_BPE_H

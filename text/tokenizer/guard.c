@@ -19,6 +19,16 @@ size_t guard_match(const guard *g, const char *text, size_t len)
     return best;
 }
 
+size_t guard_next(const guard *g, const char *text, size_t from, size_t len)
+{
+    static const added_tokens none = {0};
+    const bool *a = (g->sets[0] ? g->sets[0] : &none)->starts, *b = (g->sets[1] ? g->sets[1] : &none)->starts;
+    while (from < len && !a[(unsigned char)text[from]] && !b[(unsigned char)text[from]]) {
+        from++;
+    }
+    return from;
+}
+
 /* Bytes of the longest marker of both sets. */
 static size_t longest_marker(const guard *g)
 {
@@ -92,7 +102,7 @@ void guard_text(const guard *g, bytes *out, const char *text, size_t len)
         bytes_append(out, GUARD_CHAR, GUARD_LEN);
     }
     size_t done = 0;
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; (i = guard_next(g, text, i, len)) < len; i++) {
         if (guard_match(g, text + i, len - i) > 0) {
             uint32_t c;
             const size_t after_first = i + utf8_decode(text + i, len - i, &c);

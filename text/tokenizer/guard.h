@@ -27,6 +27,9 @@ typedef struct guard {
 /* Length of the longest marker that text[0..len) begins with; 0 if none. */
 size_t guard_match(const guard *g, const char *text, size_t len);
 
+/* The first place in text[from..len) where a marker may begin; len if there is none. */
+size_t guard_next(const guard *g, const char *text, size_t from, size_t len);
+
 /* The first guard character in text[0..len), or NULL. */
 const char *guard_find(const char *text, size_t len);
 

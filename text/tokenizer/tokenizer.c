@@ -14,7 +14,15 @@ struct tokenizer {
     tokenizer_parts parts;
 };
 
-enum { IDS_MIN = 64, RENDERED_FACTOR = 4 };
+/* WORDS: of a text, that are remembered with their ids, as most come again. */
+enum { IDS_MIN = 64, RENDERED_FACTOR = 4, WORD_BITS = 10, WORDS = 1 << WORD_BITS, WORD_BYTES = 26 };
+
+/* A word of the text and its ids, which stand in the output since it was first met. */
+typedef struct seen_word {
+    uint32_t at;
+    uint8_t n, len; /* len 0: free */
+    char text[WORD_BYTES];
+} seen_word;
 
 /* One call of tokenizer_encode. */
 typedef struct encode_job {
@@ -23,6 +31,7 @@ typedef struct encode_job {
     tokenizer_mode mode;
     pretokenizer_scratch *split;
     bpe_scratch merge;
+    seen_word *words;        /* [WORDS] by hash; NULL: no memory, so none is remembered */
     bytes unguarded, normal; /* the slice in work */
 } encode_job;
 
@@ -111,9 +120,8 @@ void tokenizer_close(tokenizer *tok)
 }
 
 /* Byte pairs of one piece; the ids go straight to the end of the output. */
-static err_code encode_piece(void *ctx, const char *piece, size_t len, err_detail *detail)
+static err_code merge_piece(encode_job *job, const char *piece, size_t len, err_detail *detail)
 {
-    encode_job *job = ctx;
     const tokenizer_parts *p = &job->tok->parts;
     if (p->ignore_merges) {
         int32_t id = vocab_find(&p->vocab, piece, len);
@@ -136,6 +144,41 @@ static err_code encode_piece(void *ctx, const char *piece, size_t len, err_detai
     return err;
 }
 
+/* Where this word is remembered, or would be; NULL: nowhere. */
+static seen_word *find_word(const encode_job *job, const char *piece, size_t len)
+{
+    uint32_t hash = 0;
+    if (!job->words || len > WORD_BYTES) {
+        return NULL;
+    }
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ (unsigned char)piece[i]) * 0x9E3779B1u;
+    }
+    return &job->words[hash >> (32 - WORD_BITS)];
+}
+
+static err_code encode_piece(void *ctx, const char *piece, size_t len, err_detail *detail)
+{
+    encode_job *job = ctx;
+    token_ids *out = job->out;
+    const size_t at = out->len;
+    seen_word *w = find_word(job, piece, len);
+    if (w && w->len == len && memcmp(w->text, piece, len) == 0) {
+        if (token_ids_reserve(out, w->n)) {
+            return err_set(detail, ERR_NOMEM, "no memory for the tokens");
+        }
+        memcpy(out->ids + at, out->ids + w->at, w->n * sizeof *out->ids);
+        out->len += w->n;
+        return ERR_OK;
+    }
+    const err_code err = merge_piece(job, piece, len, detail);
+    if (w && err == ERR_OK && at <= UINT32_MAX) {
+        *w = (seen_word){.at = (uint32_t)at, .n = (uint8_t)(out->len - at), .len = (uint8_t)len};
+        memcpy(w->text, piece, len);
+    }
+    return err;
+}
+
 /* True if the token text[0..len) was broken by tokenizer_guard. Only a token of a single character
  * can be matched and guarded at once: its guard stands behind it. */
 static bool is_guarded(const char *text, size_t len, size_t token_len)
@@ -154,7 +197,7 @@ static err_code cut_added(encode_job *job, const added_tokens *set, const char *
 {
     size_t done = 0;
     err_code err = ERR_OK;
-    for (size_t i = 0; i < len && !err;) {
+    for (size_t i = 0; (i = added_tokens_next(set, text, i, len)) < len && !err;) {
         int32_t id;
         size_t n = added_tokens_match(set, text + i, len - i, &id);
         if (n == 0 || is_guarded(text + i, len - i, n)) {
@@ -220,7 +263,7 @@ err_code tokenizer_encode(const tokenizer *tok, token_ids *out, const char *text
     if (!utf8_valid(text, len)) {
         return err_set(detail, ERR_INVALID, "the text is not valid UTF-8");
     }
-    encode_job job = {.tok = tok, .out = out, .mode = mode};
+    encode_job job = {.tok = tok, .out = out, .mode = mode, .words = calloc(WORDS, sizeof *job.words)};
     bytes_init(&job.unguarded, len);
     bytes_init(&job.normal, RENDERED_FACTOR * len);
     size_t len_before = out->len;
@@ -234,6 +277,7 @@ err_code tokenizer_encode(const tokenizer *tok, token_ids *out, const char *text
     }
     pretokenizer_scratch_destroy(job.split);
     bpe_scratch_deinit(&job.merge);
+    free(job.words);
     bytes_deinit(&job.unguarded);
     bytes_deinit(&job.normal);
     return err;

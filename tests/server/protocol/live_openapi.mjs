@@ -39,7 +39,7 @@ test('the fields of the file are those that the code reads', () => {
         CompletionRequest: ['protocol/dialects/completion_request.c', 'protocol/request_fields.c'],
         ResponsesRequest: [...shared.filter((file) => !file.includes('api_request')), 'protocol/dialects/responses_request.c'],
         MessagesRequest: ['protocol/dialects/messages_request.c'],
-        TokenizeRequest: ['service/text_queries.c'],
+        TokenizeRequest: ['protocol/dialects/text_queries.c'],
         UploadRequest: ['service/serve_uploads.c'],
     };
     const elsewhere = {

@@ -187,11 +187,36 @@ test('--access-log: a line for every reply, with the id that the client was give
     const messages = server.err.trim().split('\n').map((line) => JSON.parse(line).message);
     assert.ok(messages.some((m) => /^text: \d+ %$/.test(m)), 'stages of loading');
     for (const [reply, what] of [[found, 'GET /v1/models 200'], [lost, 'DELETE /nowhere%0aINFO 404'], [wrong, 'POST /v1/completions 400'], [streamed, 'POST /v1/completions 200']]) {
-        const lines = messages.filter((m) => m.startsWith(`req=${reply.headers['x-request-id']} `));
+        const lines = messages.filter((m) => m.startsWith(`req=${reply.headers['x-request-id']} ${what.split(' ')[0]} `));
         assert.equal(lines.length, 1, what);
         assert.match(lines[0], new RegExp(`${what} [0-9.]+ ms$`));
     }
     assert.ok(!messages.join('\n').includes('hidden'));
+});
+
+test('lines of one request carry the id that the client was given', async () => {
+    const template = join(folder, 'any.jinja');
+    writeFileSync(template, '{{ messages[0].content }}');
+    const server = await start(['--access-log', '--log-format', 'json', '--log-level', 'debug', '--chat-template-file', template]);
+    await eventually(async () => (await request(server, { path: '/health' })).status, 200);
+    const body = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 1 };
+    const whole = await post(server, '/v1/chat/completions', body);
+    const streamed = await post(server, '/v1/messages', { ...body, stream: true });
+    const refused = await post(server, '/v1/responses', { input: 'hi', temperature: 'hot' });
+    const socket = await Socket.open(server);
+    socket.send({ type: 'response.create', input: 'hi', max_output_tokens: 1 });
+    const { response } = await socket.wait('response.incomplete');
+    socket.destroy();
+    assert.equal(await server.stop(), 0);
+    const lines = server.err.trim().split('\n').map((line) => JSON.parse(line));
+    const told = (id) => lines.filter((line) => line.message.includes(id)).map((line) => {
+        assert.equal(line.req, id, JSON.stringify(line));
+        return `${line.area} ${line.message.split(' ')[1]}`;
+    }).sort();
+    assert.deepEqual(told(whole.headers['x-request-id']), ['eng begins', 'prep prepared', 'srv POST', 'srv chat']);
+    assert.deepEqual(told(streamed.headers['x-request-id']), ['eng begins', 'prep prepared', 'srv POST', 'srv message']);
+    assert.deepEqual(told(refused.headers['x-request-id']), ['srv POST', 'srv response']);
+    assert.deepEqual(told(response.id), ['eng begins', 'prep prepared', 'srv response']);
 });
 
 test('who shares the prompts that were read', async () => {

@@ -270,6 +270,34 @@ static void *encode_often(void *ctx)
     return wrong ? (void *)1 : NULL;
 }
 
+/* Words that come again are remembered within one text. Far more of them than are remembered, each in
+ * turn with and without a mark and a neighbour, so that places are taken over: line by line, where
+ * nothing is remembered, the ids are the same. */
+static void test_words_again(void)
+{
+    enum { LINES = 6000 };
+    bytes text;
+    token_ids lines;
+    bytes_init(&text, SIZE_MAX / 2);
+    token_ids_init(&lines);
+    for (unsigned i = 0; i < LINES; i++) {
+        const size_t from = text.len;
+        const unsigned word = i * 2654435761u >> (i % 3 ? 20 : 28);
+        bytes_printf(&text, i % 5 ? "w%x caf\xC3\xA9%u %x?\n" : "thewordthatisverylong%x_%u a%x\n", word,
+                     word % 7, word);
+        token_ids line = encode(tok, text.data + from, text.len - from, TOKENIZER_SPECIALS);
+        for (size_t k = 0; k < line.len; k++) {
+            CHECK(token_ids_push(&lines, line.ids[k]) == ERR_OK);
+        }
+        token_ids_deinit(&line);
+    }
+    token_ids whole = encode(tok, text.data, text.len, TOKENIZER_SPECIALS);
+    CHECK(same_ids(&whole, &lines));
+    token_ids_deinit(&whole);
+    token_ids_deinit(&lines);
+    bytes_deinit(&text);
+}
+
 static void test_threads(void)
 {
     const char *text = "<|im_start|>user\nThe quick brown caf\xC3\xA9 e\xCC\x81 12345<|im_end|>\n";
@@ -442,6 +470,7 @@ int main(void)
     test_guard_is_safe();
     test_guard_is_neutral();
     test_long();
+    test_words_again();
     test_threads();
     tokenizer_close(tok);
     test_refused_files();

@@ -1,4 +1,4 @@
-#include "server/service/text_queries.h"
+#include "server/protocol/dialects/text_queries.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  *     err = text_query_run(&reply, QUERY_TOKENIZE, &request, e, body, len, &hooks, &detail);   // reply: JSON
  */
-#ifndef PARLEY_SERVER_SERVICE_TEXT_QUERIES_H
-#define PARLEY_SERVER_SERVICE_TEXT_QUERIES_H
+#ifndef PARLEY_SERVER_PROTOCOL_DIALECTS_TEXT_QUERIES_H
+#define PARLEY_SERVER_PROTOCOL_DIALECTS_TEXT_QUERIES_H
 
 #include "server/protocol/dialects/chat_request.h"
 

@@ -1,0 +1,321 @@
+/* The dialects: a table each, and what their functions know of an answer. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/protocol/dialects/messages_request.h"
+#include "server/protocol/dialects/responses_request.h"
+#include "server/service/serve_state.h"
+
+static const char *model_of(const serve *s, const answer *a)
+{
+    return a->opt.model[0] ? a->opt.model : s->model_name;
+}
+
+/* ---- prep ---- */
+
+static err_code parse_chat(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                           const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return chat_request_parse(r, text, len, info, d);
+}
+
+static err_code parse_messages(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                               const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return messages_request_parse(r, text, len, true, info, d);
+}
+
+static err_code parse_responses(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                                const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return responses_request_parse(r, text, len, false, info, d);
+}
+
+static err_code parse_event(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                            const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return responses_request_parse(r, text, len, true, info, d);
+}
+
+static err_code prepare_chat(gen_request **out, const api_request *r, const completion_prompt *prompt,
+                             engine *e, const prepare_hooks *hooks, err_detail *d)
+{
+    (void)prompt;
+    return engine_prepare(e, out, r->in, hooks, d);
+}
+
+static err_code prepare_completion(gen_request **out, const api_request *r, const completion_prompt *prompt,
+                                   engine *e, const prepare_hooks *hooks, err_detail *d)
+{
+    (void)hooks;
+    return completion_request_prepare(out, r, prompt, e, d);
+}
+
+/* ---- Chat Completions and Completions ---- */
+
+static chat_reply_meta chat_meta(const serve *s, const answer *a)
+{
+    return (chat_reply_meta){
+        .id = a->chat_id,
+        .created = a->created_at,
+        .model = model_of(s, a),
+        .fingerprint = "parley-" PARLEY_VERSION,
+        .include_usage = a->opt.include_usage,
+        .reasoning_field = s->opt->reasoning_field,
+    };
+}
+
+static void first_chat(const serve *s, answer *a)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
+    chat_reply_first(&a->sse, &meta);
+}
+
+static const char *new_logprobs(const answer *a)
+{
+    return a->opt.logprobs ? bytes_str(&a->logprobs) : NULL;
+}
+
+static const gen_timings *new_timings(const answer *a)
+{
+    return a->opt.timings_per_token ? &a->timings : NULL;
+}
+
+static void delta_chat(const serve *s, answer *a)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
+    if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, new_logprobs(a), new_timings(a))) {
+        bytes_clear(&a->logprobs); /* else they wait for their text */
+    }
+}
+
+static void delta_completion(const serve *s, answer *a)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
+    completion_reply_delta(&a->sse, &meta, &a->pieces, new_logprobs(a), new_timings(a));
+    bytes_clear(&a->logprobs);
+}
+
+static void progress_chat(const serve *s, answer *a)
+{
+    if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
+        const chat_reply_meta meta = chat_meta(s, a);
+        chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
+                            clock_ms() - a->phase_start_ms);
+    }
+}
+
+static void last_chat(serve *s, answer *a, const api_error *e)
+{
+    (void)e;
+    const chat_reply_meta meta = chat_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    chat_reply_last(&a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+}
+
+static void last_completion(serve *s, answer *a, const api_error *e)
+{
+    (void)e;
+    const chat_reply_meta meta = chat_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    completion_reply_last(&a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+}
+
+static const char *whole_logprobs(const answer *a)
+{
+    return a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL;
+}
+
+static void whole_chat(const serve *s, const answer *a, bytes *out)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    chat_reply_whole(out, &meta, &a->whole, whole_logprobs(a), answer_finish_reason(a), &usage, &a->timings);
+}
+
+static void whole_completion(const serve *s, const answer *a, bytes *out)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    completion_reply_whole(out, &meta, &a->whole, whole_logprobs(a), answer_finish_reason(a), &usage,
+                           &a->timings);
+}
+
+/* ---- Messages ---- */
+
+static messages_reply_meta messages_meta(const serve *s, const answer *a)
+{
+    const char *stop = a->n_calls == 0 ? a->content_stream.stop : NULL;
+    return (messages_reply_meta){
+        .id = a->chat_id,
+        .model = model_of(s, a),
+        .stop_reason = a->finish == GEN_FINISH_LENGTH ? "max_tokens"
+                       : a->n_calls > 0               ? "tool_use"
+                       : stop                         ? "stop_sequence"
+                                                      : "end_turn",
+        .stop_sequence = stop,
+        .usage = answer_usage(a),
+    };
+}
+
+static void first_messages(const serve *s, answer *a)
+{
+    const messages_reply_meta meta = messages_meta(s, a);
+    messages_reply_first(&a->sse, &meta);
+}
+
+static void delta_messages(const serve *s, answer *a)
+{
+    (void)s;
+    messages_reply_delta(&a->sse, &a->messages, &a->pieces);
+}
+
+static void last_messages(serve *s, answer *a, const api_error *e)
+{
+    (void)e;
+    const messages_reply_meta meta = messages_meta(s, a);
+    messages_reply_last(&a->sse, &meta, &a->messages);
+}
+
+static void whole_messages(const serve *s, const answer *a, bytes *out)
+{
+    const messages_reply_meta meta = messages_meta(s, a);
+    messages_reply_whole(out, &meta, &a->whole);
+}
+
+/* ---- Responses ---- */
+
+static void first_responses(const serve *s, answer *a)
+{
+    responses_reply_init(&a->reply, &a->opt, model_of(s, a), s->opt->event_log_bytes);
+    memcpy(a->reply.id, a->chat_id, sizeof a->reply.id); /* so is it called from its arrival on */
+    a->reply.created_at = a->created_at;
+    a->has_reply = true;
+    responses_reply_created(&a->reply);
+}
+
+static void delta_responses(const serve *s, answer *a)
+{
+    (void)s;
+    responses_reply_delta(&a->reply, &a->pieces, &a->logprobs);
+}
+
+static void progress_responses(const serve *s, answer *a)
+{
+    (void)s;
+    if (a->phase == GEN_PHASE_QUEUED) {
+        responses_reply_queued(&a->reply, a->processed);
+    } else {
+        responses_reply_in_progress(&a->reply);
+    }
+}
+
+/* The conversation with this answer, for a request that goes on from it. */
+static void keep_conversation(serve *s, answer *a)
+{
+    bytes *items = &a->opt.items;
+    if (items->len > 0 && a->finish != GEN_FINISH_ERROR) {
+        responses_reply_append_output(items, &a->reply);
+        if (!items->failed) {
+            response_store_put(s->response_store, a->scope, a->reply.id, items->data, items->len, clock_ms());
+        }
+    }
+    bytes_deinit(items);
+}
+
+static void last_responses(serve *s, answer *a, const api_error *e)
+{
+    const response_result result = {
+        .status = a->finish == GEN_FINISH_LENGTH      ? RESPONSE_INCOMPLETE
+                  : a->finish == GEN_FINISH_CANCELLED ? RESPONSE_CANCELLED
+                  : e                                 ? RESPONSE_FAILED
+                                                      : RESPONSE_COMPLETED,
+        .error = a->finish == GEN_FINISH_CANCELLED ? NULL : e,
+        .usage = answer_usage(a),
+        .timings = a->timings,
+    };
+    responses_reply_finish(&a->reply, &result);
+    keep_conversation(s, a); /* before anybody hears that it is finished */
+}
+
+static void whole_responses(const serve *s, const answer *a, bytes *out)
+{
+    (void)s;
+    responses_reply_write(out, &a->reply);
+}
+
+static void error_responses(bytes *out, const api_error *e)
+{
+    bytes_append_str(out, "event: error\ndata: {\"type\":\"error\",\"error\":");
+    api_error_write(out, e, NULL);
+    bytes_append_str(out, "}\n\n");
+}
+
+/* ---- the tables ---- */
+
+#define PING ":\n\n"
+
+const dialect dialect_chat = {.name = "chat",
+                              .id_prefix = "chatcmpl-",
+                              .has_tools = true,
+                              .parse = parse_chat,
+                              .prepare = prepare_chat,
+                              .first = first_chat,
+                              .delta = delta_chat,
+                              .progress = progress_chat,
+                              .last = last_chat,
+                              .whole = whole_chat,
+                              .error = chat_reply_error,
+                              .ping = PING};
+
+const dialect dialect_completion = {.name = "completion",
+                                    .id_prefix = "cmpl-",
+                                    .parse = completion_request_parse,
+                                    .prepare = prepare_completion,
+                                    .delta = delta_completion,
+                                    .progress = progress_chat,
+                                    .last = last_completion,
+                                    .whole = whole_completion,
+                                    .error = chat_reply_error,
+                                    .ping = PING};
+
+const dialect dialect_messages = {.name = "message",
+                                  .id_prefix = "msg_",
+                                  .has_tools = true,
+                                  .parse = parse_messages,
+                                  .prepare = prepare_chat,
+                                  .first = first_messages,
+                                  .delta = delta_messages,
+                                  .last = last_messages,
+                                  .whole = whole_messages,
+                                  .error = messages_reply_error,
+                                  .error_body = messages_reply_error_body,
+                                  .ping = MESSAGES_REPLY_PING};
+
+#define RESPONSES(body)                                                                                      \
+    {                                                                                                        \
+        .name = "response", .id_prefix = "resp_", .has_log = true, .has_tools = true, .parse = (body),       \
+        .prepare = prepare_chat, .first = first_responses, .delta = delta_responses,                         \
+        .progress = progress_responses, .last = last_responses, .whole = whole_responses,                    \
+        .error = error_responses, .ping = PING                                                               \
+    }
+
+const dialect dialect_responses = RESPONSES(parse_responses);
+const dialect dialect_event = RESPONSES(parse_event);
+
+#define QUERY(which) .name = "query", .id_prefix = "chatcmpl-", .is_query = true, .query = (which)
+
+const dialect dialect_queries[] = {
+    [QUERY_TOKENIZE] = {QUERY(QUERY_TOKENIZE)},
+    [QUERY_DETOKENIZE] = {QUERY(QUERY_DETOKENIZE)},
+    [QUERY_TEMPLATE] = {QUERY(QUERY_TEMPLATE)},
+    [QUERY_COUNT_CHAT] = {QUERY(QUERY_COUNT_CHAT)},
+    [QUERY_COUNT_MESSAGES] = {QUERY(QUERY_COUNT_MESSAGES), .error_body = messages_reply_error_body},
+    [QUERY_COUNT_RESPONSES] = {QUERY(QUERY_COUNT_RESPONSES)},
+};
+
+const dialect dialect_load = {.name = "load", .id_prefix = "chatcmpl-"};
