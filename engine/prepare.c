@@ -571,8 +571,8 @@ static err_code build_form(preparation *p, err_detail *detail)
 
 static err_code render_prompt(preparation *p, err_detail *detail)
 {
-    return prompt_render(&p->text, &p->history_len, model_tokenizer(p->e->model), p->e->template, p->in,
-                         detail);
+    return prompt_render(&p->text, &p->history_len, model_tokenizer(p->e->model), p->e->template,
+                         &p->e->prompts, p->in, detail);
 }
 
 /* The text, with the videos' frames, as tokens; and what can be told of the answer's reasoning. */
@@ -707,7 +707,7 @@ err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_de
         return err_set(detail, ERR_UNSUPPORTED, "%s has no chat template; give one with --chat-template-file",
                        e->info.model_name);
     }
-    return prompt_render(out, NULL, model_tokenizer(e->model), e->template, in, detail);
+    return prompt_render(out, NULL, model_tokenizer(e->model), e->template, &e->prompts, in, detail);
 }
 
 /* ---- vocabulary services ---- */

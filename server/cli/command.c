@@ -132,6 +132,8 @@ bool command_engine_options(engine_options *out, const options *o)
         .model_dir = o->model,
         .mmproj = o->mmproj,
         .template_file = o->chat_template_file,
+        .published_history = o->template_history && strcmp(o->template_history, "published") == 0,
+        .hoist_system = o->late_system && strcmp(o->late_system, "hoist") == 0,
         .n_ctx = (int32_t)o->ctx_size,
         .n_parallel = o->command == COMMAND_SERVE ? (int32_t)o->parallel : 1,
         .n_queue = (int32_t)o->queue,

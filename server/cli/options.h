@@ -45,6 +45,7 @@ typedef struct options {
     const char *mmproj;
     const char *alias;
     const char *chat_template_file;
+    const char *template_history, *late_system;
     const char *tool_call_parser;
     const char *reasoning_field;
     bool strict_model, model_switch;

@@ -48,6 +48,15 @@ static const option_row ROWS[] = {
         .help = "refuse requests that name another model"),
     ROW(TEXT("chat-template-file", "FILE", chat_template_file), FOR(IN_ANSWER, MODEL),
         .help = "Jinja chat template to use instead of the checkpoint's"),
+    ROW(CHOICE("template-history", "HOW", template_history, "stable published"), FOR(IN_ANSWER, MODEL),
+        .standard_text = "stable", .help = "how the template writes earlier turns: stable, published",
+        .more = "Many templates drop the reasoning of earlier answers when a new question comes. stable "
+                "leaves each turn as it stood in the prompt that it was answered in, so that the prefix "
+                "cache finds the whole conversation; published renders all of it anew."),
+    ROW(CHOICE("late-system", "WHERE", late_system, "fold hoist"), FOR(IN_ANSWER, MODEL),
+        .standard_text = "fold", .help = "where system messages behind the first question go: fold, hoist",
+        .more = "fold leaves them where they are, in the user's turn if the template takes them only in "
+                "front; hoist moves all to the front."),
     ROW(TEXT("tool-call-parser", "NAME", tool_call_parser), FOR(IN_SERVE, MODEL),
         .help = "syntax of the model's tool calls: auto, none, qwen3_xml, hermes",
         .note = "auto: detected from the chat template"),

@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 
-/* Decoded media take 3/4 of the body, texts are copied once more by the normaliser. */
+/* Decoded media take 3/4 of the body, texts as much as they have there. */
 #define ARENA_BYTES (LIMIT_BODY_BYTES * 2)
 
 void api_request_init(api_request *r)

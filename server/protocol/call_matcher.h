@@ -4,7 +4,7 @@
  *     call_matcher l; call_matcher_init(&l, &e, in, n_messages);
  *     call_matcher_call(&l, "call_1", "messages[1].tool_calls[0]");
  *     call_matcher_result(&l, "call_1", 2, "messages[2].tool_call_id");
- *     call_matcher_sort(&l); // before chat_normalize
+ *     call_matcher_sort(&l);
  *
  * Templates show results without ids, so consecutive results must be in the order of their calls:
  * only the order identifies them.

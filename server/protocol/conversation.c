@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "server/protocol/chat_normalize.h"
 #include "server/protocol/video_fields.h"
 
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n)
@@ -90,7 +89,6 @@ void conversation_close(conversation *c, const json *root)
     chat_input *in = c->r->in;
     if (e->code == ERR_OK) {
         call_matcher_sort(&c->matcher);
-        e->code = chat_normalize(in, e->detail);
     }
     request_bool(e, &in->continues, root, "continue_final_message");
     if (in->continues && !can_continue(conversation_last(c))) {

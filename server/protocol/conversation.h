@@ -39,7 +39,7 @@ void conversation_call(conversation *c, chat_message *m, const char *id, const c
 /* Makes m, the message last added, the result of the call `id` (may be NULL). */
 void conversation_result(conversation *c, chat_message *m, const char *id, const char *path);
 
-/* Brings the messages into the order and form of templates. With continue_final_message in root
+/* Puts results behind their calls. With continue_final_message in root
  * (may be NULL), or r->in->continues, the last must be an assistant message without calls. */
 void conversation_close(conversation *c, const json *root);
 

@@ -198,8 +198,7 @@ static size_t count_messages(const json *messages)
     return n;
 }
 
-/* The system's words come last: the normaliser puts them in front. An answer that the client began
- * is continued. */
+/* An answer that the client began is continued. */
 static void read_messages(api_request *r, const json *root, const engine_info *info)
 {
     first_error *e = &r->error;
@@ -217,6 +216,9 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
     }
     conversation c;
     conversation_open(&c, r, NULL, info, n);
+    if (has_system) {
+        read_content(&c, conversation_add(&c, CHAT_SYSTEM), system, "system");
+    }
     for (const json *v = first_of(messages); v && e->code == ERR_OK; v = json_next(v), i++) {
         char path[PATH_BYTES];
         const char *role = json_str(json_get(v, "role"), "");
@@ -229,9 +231,6 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
     }
     const chat_message *last = conversation_last(&c);
     r->in->continues = last && last->role == CHAT_ASSISTANT && last->n_tool_calls == 0;
-    if (has_system) {
-        read_content(&c, conversation_add(&c, CHAT_SYSTEM), system, "system");
-    }
     conversation_close(&c, NULL);
 }
 
