@@ -38,6 +38,12 @@ typedef struct chat_video {
     double list_fps;
 } chat_video;
 
+/* How large an image is shown, or all frames of a video together; zeros: as the model's
+ * configuration says. */
+typedef struct chat_pixels {
+    int64_t min, max;
+} chat_pixels;
+
 typedef struct chat_part {
     chat_part_kind kind;
     const char *text; /* CHAT_TEXT */
@@ -48,6 +54,7 @@ typedef struct chat_part {
     const uint8_t *data;
     size_t data_bytes;
     chat_video video; /* CHAT_VIDEO */
+    chat_pixels pixels;
     int fd; /* CHAT_VIDEO: an open regular file with the same bytes (data may be NULL), so that they need no copy;
                0: none */
     const uint8_t *hash; /* [HASH_BYTES] SHA-256 of the file if it is known, else NULL */

@@ -139,7 +139,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .n_queue = (int32_t)o->queue,
         .prefill_chunk = (int32_t)o->batch_size,
         .cache_type = o->cache_type,
-        .cache_mib = caches ? o->cache_ram : 0,
+        .cache_mib = caches && o->prefix_cache ? o->cache_ram : 0,
         .vision_cache_mib = caches ? o->vision_cache : 0,
         .mem_limit_mib = o->mem_limit,
         .share_cache = caches && strcmp(o->cache_scope, "all") == 0,

@@ -53,7 +53,9 @@ typedef struct options {
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type, *cache_scope;
-    bool mtp, huge_pages, mlock;
+    bool mtp, prefix_cache, huge_pages, mlock;
+    bool continuous_batching, auto_tool_choice; /* without effect, as are these: */
+    const char *mem_fraction, *reasoning_parser;
     int64_t max_images, max_image_pixels;
     const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;

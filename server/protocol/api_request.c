@@ -122,6 +122,7 @@ void api_request_generation(api_request *r, const json *root, const engine_info 
     request_int(e, &n, root, "n", 1, 1);
     api_request_model(r, root);
     request_read_sampling(e, r->in, root, info);
+    request_read_timeout(e, &r->reply, root);
     read_max_tokens(r, root);
 }
 

@@ -9,7 +9,7 @@ void conversation_open(conversation *c, api_request *r, const json *root, const 
     *c = (conversation){.r = r, .content = {.r = r, .info = info}, .cap = n};
     r->in->messages = request_calloc(&r->error, r->in->arena, n, sizeof *r->in->messages);
     call_matcher_init(&c->matcher, &r->error, r->in, n);
-    video_fields_body(&r->error, &c->content.video, root);
+    video_fields_body(&r->error, &c->content.video, &c->content.pixels, root);
 }
 
 chat_message *conversation_add(conversation *c, chat_role role)

@@ -23,8 +23,8 @@ typedef struct conversation {
     chat_message spare; /* what is filled behind an error */
 } conversation;
 
-/* Makes room for n messages in r->in. root: the body, whose mm_processor_kwargs count for all
- * videos; NULL: they are not known in this dialect. */
+/* Makes room for n messages in r->in. root: the body, whose fields of images and videos count for all
+ * of them. */
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n);
 
 /* The next message, empty; never NULL. */
