@@ -2,12 +2,13 @@
  * measured in the same run.
  *
  *     build/bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] [--history TOKENS] [--turn CASE]
- *                      [--only PART] [--json]
+ *                      [--template FILE] [--only PART] [--json]
  *
  * What is compared runs alternately in one process and medians of ratios are printed, because
  * machines are noisy. --prompts: one question a line, asked with the checkpoint's chat template and
  * answered greedily to the end, with and without drafts; the answers must be the same tokens.
- * --history 0 leaves the second turns out (bench/turns.h; --turn: one of them).
+ * --history 0 leaves the second turns out (bench/turns.h; --turn: one of them). --template: a chat
+ * template instead of the checkpoint's.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000, N_CTX = 16384 };
 
 typedef struct settings {
-    const char *dir, *prompts, *only;
+    const char *dir, *prompts, *only, *template;
     size_t n_threads;
     int rounds, n_tokens, history;
     int turn; /* -1: all of turn_cases */
@@ -469,11 +470,13 @@ static err_code measure_turn(bench *b, const turn_case *c, const char *words, er
     const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
     static answer with, without;
     int n_same = 0;
+    int32_t earlier = 1; /* tokens of the first turn */
     err_code err = ERR_OK;
     for (int i = 0; err == ERR_OK && i < rounds; i++) {
         engine_clear_cache(b->e);
         err = ask_turn(b, c, 0, words, &with, detail);
         if (err == ERR_OK) {
+            earlier = with.timings.prompt_n;
             err = ask_turn(b, c, 1, words, &with, detail);
         }
         engine_clear_cache(b->e);
@@ -489,11 +492,12 @@ static err_code measure_turn(bench *b, const turn_case *c, const char *words, er
         }
     }
     if (err == ERR_OK) {
-        char note[128];
+        char note[160];
         snprintf(note, sizeof note,
-                 "%.0f ms from nothing; %d tokens cached, %d computed; %d of %d answers the same",
-                 stats_median(cold, (size_t)rounds), with.timings.cache_n, with.timings.prompt_n, n_same,
-                 rounds);
+                 "%.0f ms from nothing; %d tokens cached (%.1f %% of the earlier prompt), %d computed; "
+                 "%d of %d answers the same",
+                 stats_median(cold, (size_t)rounds), with.timings.cache_n,
+                 100.0 * with.timings.cache_n / earlier, with.timings.prompt_n, n_same, rounds);
         report(b, c->name, stats_median(warm, (size_t)rounds), "ms", stats_median(ratio, (size_t)rounds),
                note);
     }
@@ -623,6 +627,7 @@ static bool wanted(const bench *b, const char *part)
 static err_code measure_engine(bench *b, err_detail *detail)
 {
     const engine_options eo = {.model_dir = b->set.dir,
+                               .template_file = b->set.template,
                                .n_ctx = N_CTX,
                                .n_parallel = AT_ONCE_MAX,
                                .cache_mib = -1,
@@ -664,7 +669,7 @@ static err_code measure_engine(bench *b, err_detail *detail)
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] "
-                    "[--history TOKENS] [--turn CASE] [--only PART] [--json]\n");
+                    "[--history TOKENS] [--turn CASE] [--template FILE] [--only PART] [--json]\n");
     return 2;
 }
 
@@ -682,6 +687,8 @@ static bool parse_arguments(settings *set, int argc, char **argv)
         }
         if (strcmp(flag, "-m") == 0) {
             set->dir = value;
+        } else if (strcmp(flag, "--template") == 0) {
+            set->template = value;
         } else if (strcmp(flag, "--prompts") == 0) {
             set->prompts = value;
         } else if (strcmp(flag, "--only") == 0) {

@@ -23,9 +23,63 @@
     {                                                                                                        \
         CHAT_ASSISTANT, "", reasoning, tool                                                                  \
     }
+#define BILLED(version)                                                                                      \
+    {                                                                                                        \
+        CHAT_SYSTEM,                                                                                         \
+            "x-anthropic-billing-header: cc_version=" version "; cc_entrypoint=cli; cch=" version ";\n\n"    \
+            "You are a careful agent.",                                                                      \
+            NULL, NULL                                                                                       \
+    }
+#define LATE(text)                                                                                           \
+    {                                                                                                        \
+        CHAT_SYSTEM, text, NULL, NULL                                                                        \
+    }
 #define RESULT(text)                                                                                         \
     {                                                                                                        \
         CHAT_TOOL, text, NULL, NULL                                                                          \
+    }
+
+/* What an agent appends, with thinking and without; the reasoning comes back. */
+#define GROWING(words, thinks, thought)                                                                      \
+    {.name = "tool result to tool result" words,                                                             \
+     .thinking = {thinks, thinks},                                                                           \
+     .tools = true,                                                                                          \
+     .grows = true,                                                                                          \
+     .turns = {{SYSTEM, USER("Look at it."), CALLED(thought, "get_weather"), RESULT(LONG_TEXT)},             \
+               {SYSTEM, USER("Look at it."), CALLED(thought, "get_weather"), RESULT(LONG_TEXT),              \
+                CALLED(thought, "get_weather"), RESULT("18 degrees, rain")}},                                \
+     .n = {4, 6}},                                                                                           \
+        {.name = "tool result to user text" words,                                                           \
+         .thinking = {thinks, thinks},                                                                       \
+         .tools = true,                                                                                      \
+         .grows = true,                                                                                      \
+         .turns = {{SYSTEM, USER("Look at it."), CALLED(thought, "get_weather"), RESULT(LONG_TEXT)},         \
+                   {SYSTEM, USER("Look at it."), CALLED(thought, "get_weather"), RESULT(LONG_TEXT),          \
+                    THOUGHT(thought, "It rains."), USER("And now?")}},                                       \
+         .n = {4, 6}},                                                                                       \
+        {.name = "user text to user text" words,                                                             \
+         .thinking = {thinks, thinks},                                                                       \
+         .grows = true,                                                                                      \
+         .turns = {{SYSTEM, USER(LONG_TEXT), THOUGHT(thought, "A circle."), USER("Why?")},                   \
+                   {SYSTEM, USER(LONG_TEXT), THOUGHT(thought, "A circle."), USER("Why?"),                    \
+                    THOUGHT(thought, "It is."), USER("Sure?")}},                                             \
+         .n = {4, 6}},                                                                                       \
+        {.name = "a late system message" words,                                                              \
+         .thinking = {thinks, thinks},                                                                       \
+         .tools = true,                                                                                      \
+         .grows = true,                                                                                      \
+         .turns = {{SYSTEM, USER("Look at it."), CALLED(thought, "get_weather"), RESULT(LONG_TEXT)},         \
+                   {SYSTEM, USER("Look at it."), CALLED(thought, "get_weather"), RESULT(LONG_TEXT),          \
+                    THOUGHT(thought, "It rains."), LATE("Be brief."), USER("And now?")}},                    \
+         .n = {4, 7}},                                                                                       \
+    {                                                                                                        \
+        .name = "a changing billing header" words, .thinking = {thinks, thinks}, .grows = true,              \
+        .turns = {{BILLED("2.1.0a7"), USER(LONG_TEXT)},                                                      \
+                  {BILLED("2.1.f31"), USER(LONG_TEXT), THOUGHT(thought, "A circle."), USER("And now?")}},    \
+        .n = {                                                                                               \
+            2,                                                                                               \
+            4                                                                                                \
+        }                                                                                                    \
     }
 
 const turn_case turn_cases[TURN_CASES] = {
@@ -69,6 +123,8 @@ const turn_case turn_cases[TURN_CASES] = {
      .turns = {{SYSTEM, USER("Look at this."), SAID("Yes."), USER(LONG_TEXT)},
                {SYSTEM, USER("Look at that."), SAID("Yes."), USER(LONG_TEXT)}},
      .n = {4, 4}},
+    GROWING("", false, NULL),
+    GROWING(", thinking", true, "I see a shape."),
 };
 
 static const char TOOLS[] =

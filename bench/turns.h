@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "engine/chat.h"
 
-enum { TURN_CASES = 9, TURN_MESSAGES = 8 };
+enum { TURN_CASES = 19, TURN_MESSAGES = 8 };
 
 /* One message; LONG_TEXT as text stands for the caller's long one. */
 #define LONG_TEXT "\1"
@@ -28,6 +28,7 @@ typedef struct turn_case {
     const char *name;
     bool thinking[2], tools;
     bool is_short; /* only what precedes the long text is the same */
+    bool grows;    /* the second turn appends to the first, as agents do: all of it must be found */
     turn_message turns[2][TURN_MESSAGES];
     int n[2];
 } turn_case;

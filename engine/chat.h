@@ -38,15 +38,23 @@ typedef struct chat_video {
     double list_fps;
 } chat_video;
 
+/* How large an image is shown, or all frames of a video together; zeros: as the model's
+ * configuration says. */
+typedef struct chat_pixels {
+    int64_t min, max;
+} chat_pixels;
+
 typedef struct chat_part {
     chat_part_kind kind;
     const char *text; /* CHAT_TEXT */
     size_t text_len;
+    bool is_ours; /* CHAT_TEXT: this program wrote it, and markers in it are meant as such */
     /* CHAT_IMAGE, CHAT_VIDEO: the encoded file; owned by the arena or by `keep` of the input.
      * NULL for a video that is a list of images. */
     const uint8_t *data;
     size_t data_bytes;
     chat_video video; /* CHAT_VIDEO */
+    chat_pixels pixels;
     int fd; /* CHAT_VIDEO: an open regular file with the same bytes (data may be NULL), so that they need no copy;
                0: none */
     const uint8_t *hash; /* [HASH_BYTES] SHA-256 of the file if it is known, else NULL */
@@ -64,7 +72,7 @@ typedef struct chat_message {
     chat_role role;
     chat_part *parts;
     size_t n_parts;
-    bool is_string;        /* content was one string, not a list of parts */
+    bool is_string;        /* content is one string, not a list of parts (which are pieces of it, then) */
     const char *reasoning; /* reasoning_content, or NULL */
     chat_tool_call *tool_calls;
     size_t n_tool_calls;

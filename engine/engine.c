@@ -35,7 +35,7 @@ bool engine_parse_cpu(const char *text, unsigned *mask)
 
 /* ---- opening, part by part ---- */
 
-static err_code open_template(engine *e, const char *file, err_detail *detail)
+static err_code read_template(engine *e, const char *file, err_detail *detail)
 {
     if (!file) {
         e->template = model_chat_template(e->model);
@@ -49,6 +49,17 @@ static err_code open_template(engine *e, const char *file, err_detail *detail)
         e->template = e->own_template;
     }
     bytes_deinit(&text);
+    return err;
+}
+
+static err_code open_template(engine *e, const engine_options *opt, err_detail *detail)
+{
+    err_code err = read_template(e, opt->template_file, detail);
+    if (err == ERR_OK && e->template) {
+        err = template_habits_find(&e->prompts.habits, e->template, detail);
+    }
+    e->prompts.as_published = opt->published_history;
+    e->prompts.hoists_system = opt->hoist_system;
     return err;
 }
 
@@ -298,6 +309,7 @@ static void set_info(engine *e)
     e->info.has_mtp = model_has_mtp(e->model);
     e->info.has_template = e->template != NULL;
     e->info.template_text = e->template ? chat_template_text(e->template) : NULL;
+    e->info.writes_tools = e->template && !e->prompts.habits.takes_tools;
     e->info.has_thinking = e->template && chat_template_has_variable(e->template, "enable_thinking");
 }
 
@@ -336,7 +348,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     report_load(opt, "vision", 0.5);
     err = open_vision(e, detail);
     if (err == ERR_OK) {
-        err = open_template(e, opt->template_file, detail);
+        err = open_template(e, opt, detail);
     }
     if (err != ERR_OK) {
         return err;

@@ -35,6 +35,8 @@ typedef struct engine_options {
     const char *model_dir;
     const char *mmproj;        /* see model_open_options */
     const char *template_file; /* NULL: the checkpoint's own */
+    bool published_history;    /* earlier turns are rendered anew as the template says, see prompt.h */
+    bool hoist_system;         /* system messages go to the front, wherever they stand */
     int32_t n_ctx;             /* 0: the model's, at most 32768 */
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
@@ -116,6 +118,7 @@ typedef struct engine_info {
     bool has_vision, has_video, has_mtp, has_template,
         has_thinking;          /* thinking: the template knows enable_thinking */
     const char *template_text; /* the chat template's source; NULL without one */
+    bool writes_tools;         /* it knows no tools: they are written into the system text */
     double video_fps;          /* default frame rate at which videos are sampled */
     int32_t video_min_frames, video_max_frames;
     int32_t patch_size, merge_size, temporal_patch_size; /* of the vision encoder */

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/inbox.h"
 #include "engine/cache/prefix_cache.h"
+#include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
 #include "engine/think.h"
@@ -56,6 +57,7 @@ struct engine {
     model *model;
     chat_template *own_template; /* from --chat-template-file, else NULL */
     const chat_template *template;
+    prompt_style prompts; /* how the template is used */
     processor_config processor;
     vit *vision;                /* NULL: text only. Its scratch belongs to the engine thread. */
     vision_cache *vision_cache; /* NULL: none; any thread */

@@ -41,6 +41,10 @@ typedef struct gen_params {
     bool no_draft;   /* decode token by token even if the model has a draft head; the answer is the same */
     bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
     bool ignore_eos; /* benchmarks */
+    /* sparse prefill: 1 asks for it, 0 for none, -1: unset; the shares kept of the prompt, and kept
+     * evenly spread, NAN: unset */
+    int spec_prefill;
+    float spec_keep, spec_backbone;
 } gen_params;
 
 void gen_params_init(gen_params *p); /* everything unset */

@@ -119,7 +119,8 @@ static err_code plan_image(preparation *p, const chat_part *part, err_detail *de
     }
     plan->pixels += m->pixels;
     plan->n_images++;
-    return processor_image_plan(&m->patches, &p->e->processor, todo->plan.height, todo->plan.width, detail);
+    const processor_config pc = prepare_processor(p->e, part);
+    return processor_image_plan(&m->patches, &pc, todo->plan.height, todo->plan.width, detail);
 }
 
 /* Fills hash and key, and looks whether the image or video was encoded before: then m gets what the
@@ -138,10 +139,19 @@ static err_code find_features(preparation *p, const chat_part *part, err_detail 
     } else {
         hash_sha256(m->hash, part->data, part->data_bytes);
     }
+    if (!m->is_video && (part->pixels.min || part->pixels.max)) { /* it is another image to the model */
+        struct {
+            uint8_t file[HASH_BYTES];
+            int64_t pixels[2];
+        } shown = {.pixels = {part->pixels.min, part->pixels.max}};
+        memcpy(shown.file, m->hash, sizeof shown.file);
+        hash_sha256(m->hash, &shown, sizeof shown);
+    }
     if (!vc) {
         return ERR_OK;
     }
-    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &p->e->processor);
+    const processor_config pc = prepare_processor(p->e, part);
+    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &pc);
     const vision_features *f = vision_cache_find(vc, m->key);
     if (!f || f->pixels > LIMIT_IMAGE_PIXELS_SUM - *pixels) {
         vision_cache_release(f);
@@ -571,8 +581,8 @@ static err_code build_form(preparation *p, err_detail *detail)
 
 static err_code render_prompt(preparation *p, err_detail *detail)
 {
-    return prompt_render(&p->text, &p->history_len, model_tokenizer(p->e->model), p->e->template, p->in,
-                         detail);
+    return prompt_render(&p->text, &p->history_len, model_tokenizer(p->e->model), p->e->template,
+                         &p->e->prompts, p->in, detail);
 }
 
 /* The text, with the videos' frames, as tokens; and what can be told of the answer's reasoning. */
@@ -707,7 +717,7 @@ err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_de
         return err_set(detail, ERR_UNSUPPORTED, "%s has no chat template; give one with --chat-template-file",
                        e->info.model_name);
     }
-    return prompt_render(out, NULL, model_tokenizer(e->model), e->template, in, detail);
+    return prompt_render(out, NULL, model_tokenizer(e->model), e->template, &e->prompts, in, detail);
 }
 
 /* ---- vocabulary services ---- */

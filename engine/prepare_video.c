@@ -132,7 +132,7 @@ void prepare_video_hash(uint8_t out[HASH_BYTES], const chat_part *part)
     const chat_video *v = &part->video;
     struct {
         uint8_t files[HASH_BYTES], file[HASH_BYTES];
-        double numbers[7];
+        double numbers[9];
     } key;
     memset(&key, 0, sizeof key);
     if (part->hash) {
@@ -154,7 +154,25 @@ void prepare_video_hash(uint8_t out[HASH_BYTES], const chat_part *part)
     key.numbers[4] = v->end_s;
     key.numbers[5] = v->min_frames;
     key.numbers[6] = v->n_list ? v->list_fps : 0;
+    key.numbers[7] = (double)part->pixels.min;
+    key.numbers[8] = (double)part->pixels.max;
     hash_sha256(out, &key, sizeof key);
+}
+
+processor_config prepare_processor(const engine *e, const chat_part *part)
+{
+    processor_config pc = e->processor;
+    int64_t *min = part->kind == CHAT_VIDEO ? &pc.video_min_pixels : &pc.image_min_pixels;
+    int64_t *max = part->kind == CHAT_VIDEO ? &pc.video_max_pixels : &pc.image_max_pixels;
+    if (part->pixels.max > 0) {
+        *max = part->pixels.max;
+        *min = *min < *max ? *min : *max;
+    }
+    if (part->pixels.min > 0) {
+        *min = part->pixels.min;
+        *max = *max > *min ? *max : *min;
+    }
+    return pc;
 }
 
 image_read_job prepare_image_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits)
@@ -187,7 +205,7 @@ err_code prepare_video(const engine *e, gen_request *r, gen_media *m, const chat
                                   .max_frames = settings->max_frames,
                                   .start_s = settings->start_s,
                                   .end_s = settings->end_s};
-    processor_config pc = e->processor;
+    processor_config pc = prepare_processor(e, part);
     if (!e->info.has_video) {
         return err_set_param(detail, ERR_UNSUPPORTED, NULL, "unsupported_modality", "%s cannot read videos",
                              e->info.model_name);

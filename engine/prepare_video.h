@@ -19,13 +19,16 @@ typedef struct video_hooks {
     void *fits_ctx;
 } video_hooks;
 
-/* Identifies a video: its file or files, and how they are sampled. */
+/* Identifies a video: its file or files, how they are sampled and how large they are shown. */
 void prepare_video_hash(uint8_t out[HASH_BYTES], const chat_part *part);
 
 /* Reads the video, or the list of images, of `part` into m->patches, whose memory is reserved in
  * r->memory; on error they are empty. */
 MUST_CHECK err_code prepare_video(const engine *e, gen_request *r, gen_media *m, const chat_part *part,
                                   const video_hooks *hooks, err_detail *detail);
+
+/* The processor's settings, with what the part says of its size. */
+processor_config prepare_processor(const engine *e, const chat_part *part);
 
 /* What an image of a request is read with; cancelling is the caller's. */
 image_read_job prepare_image_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits);

@@ -7,10 +7,17 @@
 
 /* What building the template's variables needs everywhere. */
 typedef struct builder {
+    const chat_template *template;
+    const prompt_style *style;
+    const chat_input *in;
     arena *a;
     guard guard;
     bool splits_thinking; /* the template wants the reasoning of an answer apart from its text */
     bytes guarded;        /* reused for each string */
+    /* as the template takes them, without an answer that is to be continued */
+    chat_message *messages;
+    jinja_value **values; /* [n] */
+    size_t n;
 } builder;
 
 /* A string that a user, a tool or a model wrote: markers in it are broken by guards. */
@@ -84,14 +91,30 @@ static size_t find_thinking(const builder *b, const chat_message *m, const char 
     return (size_t)(rest - text);
 }
 
+/* The pieces of a content that is one string. */
+static jinja_value *joined_string(builder *b, const chat_message *m, size_t skip)
+{
+    bytes_clear(&b->guarded);
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const chat_part *p = &m->parts[i];
+        const size_t begin = i ? 0 : skip;
+        if (p->is_ours) {
+            bytes_append(&b->guarded, p->text, p->text_len);
+        } else {
+            guard_text(&b->guard, &b->guarded, p->text + begin, p->text_len - begin);
+        }
+    }
+    return b->guarded.failed ? NULL : jinja_str(b->a, bytes_str(&b->guarded), b->guarded.len);
+}
+
 /* Without the first `skip` bytes of the first part. */
 static jinja_value *content_value(builder *b, const chat_message *m, size_t skip)
 {
-    if (m->is_string && m->n_parts == 1 && m->parts[0].kind == CHAT_TEXT) {
-        return user_string(b, m->parts[0].text + skip, m->parts[0].text_len - skip);
-    }
     if (m->n_parts == 0) {
         return constant(b, "");
+    }
+    if (m->is_string) {
+        return joined_string(b, m, skip);
     }
     jinja_value *list = jinja_list(b->a);
     for (size_t i = 0; i < m->n_parts && list; i++) {
@@ -99,9 +122,12 @@ static jinja_value *content_value(builder *b, const chat_message *m, size_t skip
         jinja_value *item = jinja_dict(b->a);
         bool ok = item != NULL;
         if (p->kind == CHAT_TEXT) {
+            const size_t begin = i ? 0 : skip;
+            const bool is_ours = p->is_ours;
             ok = ok && jinja_dict_set(b->a, item, "type", constant(b, "text")) &&
                  jinja_dict_set(b->a, item, "text",
-                                user_string(b, p->text + (i ? 0 : skip), p->text_len - (i ? 0 : skip)));
+                                is_ours ? constant(b, p->text)
+                                        : user_string(b, p->text + begin, p->text_len - begin));
         } else {
             ok = ok &&
                  jinja_dict_set(b->a, item, "type", constant(b, p->kind == CHAT_IMAGE ? "image" : "video"));
@@ -160,27 +186,6 @@ static jinja_value *message_value(builder *b, const chat_message *m)
     return ok ? dict : NULL;
 }
 
-/* The template's variables, or NULL if out of memory. */
-static jinja_value *template_vars(builder *b, const chat_input *in)
-{
-    jinja_value *vars = jinja_dict(b->a), *messages = jinja_list(b->a);
-    bool ok = vars && messages;
-    const size_t n = in->n_messages - (in->continues ? 1 : 0);
-    for (size_t i = 0; i < n && ok; i++) {
-        ok = jinja_list_push(b->a, messages, message_value(b, &in->messages[i]));
-    }
-    ok = ok && jinja_dict_set(b->a, vars, "messages", messages) &&
-         jinja_dict_set(b->a, vars, "add_generation_prompt", jinja_bool(b->a, true));
-    if (ok && in->tools && json_len(in->tools) > 0) {
-        ok = jinja_dict_set(b->a, vars, "tools", user_json(b, in->tools));
-    }
-    const json *kwargs = json_is(in->template_kwargs, JSON_OBJECT) ? json_child(in->template_kwargs) : NULL;
-    for (; kwargs && ok; kwargs = json_next(kwargs)) {
-        ok = jinja_dict_set(b->a, vars, json_key(kwargs), user_json(b, kwargs));
-    }
-    return ok ? vars : NULL;
-}
-
 /* Appends what an answer that was cut had said already, behind the words that invited it. */
 static void append_answer(bytes *out, const tokenizer *tok, const chat_message *m)
 {
@@ -197,21 +202,241 @@ static void append_answer(bytes *out, const tokenizer *tok, const chat_message *
     }
 }
 
-err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, const chat_template *template,
-                       const chat_input *in, err_detail *detail)
+/* ---- rendering ---- */
+
+/* Where the messages are that no rendering can do without: the system's, in front. */
+static size_t head_len(const builder *b)
 {
-    builder b = {.guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
-                 .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
-    bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
-    const char *source = chat_template_text(template);
-    b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
-    jinja_value *vars = b.a ? template_vars(&b, in) : NULL;
+    return b->n > 0 && b->messages[0].role == CHAT_SYSTEM ? 1 : 0;
+}
+
+/* The template's variables, with the head and messages begin to end, or NULL if out of memory. */
+static jinja_value *template_vars(builder *b, size_t begin, size_t end)
+{
+    const chat_input *in = b->in;
+    jinja_value *vars = jinja_dict(b->a), *messages = jinja_list(b->a);
+    bool ok = vars && messages;
+    for (size_t i = 0; i < end && ok; i++) {
+        ok = (i >= head_len(b) && i < begin) || jinja_list_push(b->a, messages, b->values[i]);
+    }
+    ok = ok && jinja_dict_set(b->a, vars, "messages", messages) &&
+         jinja_dict_set(b->a, vars, "add_generation_prompt", jinja_bool(b->a, true));
+    if (ok && in->tools && json_len(in->tools) > 0 && b->style->habits.takes_tools) {
+        ok = jinja_dict_set(b->a, vars, "tools", user_json(b, in->tools));
+    }
+    const json *kwargs = json_is(in->template_kwargs, JSON_OBJECT) ? json_child(in->template_kwargs) : NULL;
+    for (; kwargs && ok; kwargs = json_next(kwargs)) {
+        ok = jinja_dict_set(b->a, vars, json_key(kwargs), user_json(b, kwargs));
+    }
+    return ok ? vars : NULL;
+}
+
+/* Renders the head and messages begin to end. spans: [n], filled for these, at their own indices. */
+static err_code render(builder *b, bytes *out, chat_template_trace *trace, size_t begin, size_t end,
+                       err_detail *detail)
+{
+    arena *a = arena_create(LIMIT_RENDERED_BYTES * 4);
+    jinja_value *vars = a ? template_vars(b, begin, end) : NULL;
     err_code err = vars
-                       ? chat_template_render(template, out, history_len, vars, &b.guard, b.a, detail)
+                       ? chat_template_render(b->template, out, trace, vars, &b->guard, a, detail)
                        : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
-    if (err == ERR_OK && in->continues) {
-        append_answer(out, tok, &in->messages[in->n_messages - 1]);
-        err = out->failed ? err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt") : ERR_OK;
+    const size_t n_head = head_len(b);
+    if (begin > n_head) {
+        memmove(trace->spans + begin, trace->spans + n_head, (end - begin) * sizeof *trace->spans);
+    }
+    arena_destroy(a);
+    return err;
+}
+
+/* ---- a history that stays what it was ---- */
+
+/* A conversation and the text of each message in it. */
+typedef struct history {
+    bytes text;
+    chat_template_trace trace;
+    const char **pieces; /* [n]: what stands for a message's span; NULL: what is there */
+    size_t *piece_len;
+    size_t n_rendered; /* bytes rendered for it */
+} history;
+
+static bool same_span(const history *h, const bytes *text, const chat_template_trace *trace, size_t i)
+{
+    const jinja_span a = h->trace.spans[i], c = trace->spans[i];
+    return a.end - a.begin == c.end - c.begin &&
+           memcmp(bytes_str(&h->text) + a.begin, bytes_str(text) + c.begin, a.end - a.begin) == 0;
+}
+
+/* Takes the answers among messages begin to end as they stand in `text`; false if the questions and
+ * results beside them stand there otherwise than in the history. */
+static bool take_answers(builder *b, history *h, const bytes *text, const chat_template_trace *trace,
+                         size_t begin, size_t end, bool checks)
+{
+    for (size_t i = begin; i < end && checks; i++) {
+        if (b->messages[i].role != CHAT_ASSISTANT && !same_span(h, text, trace, i)) {
+            return false;
+        }
+    }
+    for (size_t i = begin; i < end; i++) {
+        const jinja_span s = trace->spans[i];
+        if (b->messages[i].role == CHAT_ASSISTANT && s.end > s.begin && h->trace.spans[i].end > 0 &&
+            !same_span(h, text, trace, i)) {
+            h->pieces[i] = arena_strdup(b->a, bytes_str(text) + s.begin, s.end - s.begin);
+            h->piece_len[i] = s.end - s.begin;
+        }
+    }
+    return true;
+}
+
+/* Messages begin to end are a question and calls with their results, the last of which was answered
+ * once: the answers before it get back the text that they had in that prompt. It is rendered
+ * without what came before the question, and with it if that matters. */
+static err_code restore_round(builder *b, history *h, size_t begin, size_t end, err_detail *detail)
+{
+    const size_t froms[] = {begin, 0};
+    err_detail inner = {0};
+    bool done = false;
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(froms) && !done && err != ERR_NOMEM; i++) {
+        bytes text;
+        chat_template_trace trace = {.spans = arena_calloc(b->a, b->n, sizeof *trace.spans)};
+        if (!trace.spans || h->n_rendered > LIMIT_RENDERED_BYTES) {
+            return trace.spans ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+        }
+        bytes_init(&text, LIMIT_RENDERED_BYTES);
+        err = render(b, &text, &trace, froms[i], end, &inner);
+        h->n_rendered += text.len;
+        done = err == ERR_OK && !trace.is_torn && take_answers(b, h, &text, &trace, begin, end, i == 0);
+        bytes_deinit(&text);
+    }
+    /* what cannot be rendered alone stays as it is */
+    return err == ERR_NOMEM ? err_set(detail, err, "%s", inner.text) : ERR_OK;
+}
+
+/* Each of the rounds that a further question ended. */
+static err_code restore_rounds(builder *b, history *h, err_detail *detail)
+{
+    size_t begin = head_len(b), end = 0;
+    err_code err = ERR_OK;
+    for (size_t i = begin; i < b->n && err == ERR_OK; i++) {
+        if (b->messages[i].role == CHAT_TOOL) {
+            end = i + 1;
+        } else if (b->messages[i].role == CHAT_USER) {
+            err = end > begin ? restore_round(b, h, begin, end, detail) : ERR_OK;
+            begin = i;
+        }
+    }
+    return err;
+}
+
+/* Whether every message stands behind the one before it. */
+static bool is_in_order(const builder *b, const chat_template_trace *trace)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const jinja_span s = trace->spans[i];
+        if (s.end > 0 && s.begin < at) {
+            return false;
+        }
+        at = s.end > 0 ? s.end : at;
+    }
+    return !trace->is_torn;
+}
+
+/* Appends text that stood beside something else when it was rendered. */
+static void append_piece(const builder *b, bytes *out, const char *text, size_t len)
+{
+    if (len > 0 && guard_spans(&b->guard, bytes_str(out), out->len, 0, text, len)) {
+        bytes_append(out, GUARD_CHAR, GUARD_LEN);
+    }
+    bytes_append(out, text, len);
+}
+
+/* Writes the text with the pieces in it; returns the bytes of its history. */
+static size_t assemble(const builder *b, const history *h, bytes *out)
+{
+    const char *text = bytes_str(&h->text);
+    const size_t before = out->len, history_len = h->trace.history_len;
+    size_t at = 0, shown = history_len;
+    for (size_t i = 0; i < b->n; i++) {
+        const jinja_span s = h->trace.spans[i];
+        if (h->pieces[i]) {
+            append_piece(b, out, text + at, s.begin - at);
+            append_piece(b, out, h->pieces[i], h->piece_len[i]);
+            at = s.end;
+            shown = at <= history_len ? out->len - before + (history_len - at) : shown;
+        }
+    }
+    const size_t rest = out->len;
+    append_piece(b, out, text + at, h->text.len - at);
+    return shown + (out->len - rest - (h->text.len - at)) * (at > 0 && at <= history_len);
+}
+
+/* Renders the conversation so that each turn stands as it stood in the prompt that it was answered
+ * in. Templates show the reasoning of the answers behind the last question only: a new question
+ * would change the text of all calls before it, and nothing of it could be found in a cache. */
+static err_code render_stable(builder *b, bytes *out, size_t *history_len, err_detail *detail)
+{
+    history h = {.trace = {.spans = arena_calloc(b->a, b->n + 1, sizeof *h.trace.spans)},
+                 .pieces = arena_calloc(b->a, b->n + 1, sizeof *h.pieces),
+                 .piece_len = arena_calloc(b->a, b->n + 1, sizeof *h.piece_len)};
+    if (!h.trace.spans || !h.pieces || !h.piece_len) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    }
+    bytes_init(&h.text, LIMIT_RENDERED_BYTES);
+    err_code err = render(b, &h.text, &h.trace, 0, b->n, detail);
+    if (err == ERR_OK && !b->style->as_published && is_in_order(b, &h.trace)) {
+        err = restore_rounds(b, &h, detail);
+    }
+    if (err == ERR_OK) {
+        *history_len = assemble(b, &h, out);
+    }
+    bytes_deinit(&h.text);
+    return err;
+}
+
+/* The messages as the template takes them, as values. */
+static err_code build_messages(builder *b, const chat_message **continued, err_detail *detail)
+{
+    err_code err = prompt_arrange(&b->messages, &b->n, b->in, b->style, b->a, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    *continued = b->in->continues && b->n > 0 ? &b->messages[--b->n] : NULL;
+    b->values = arena_calloc(b->a, b->n + 1, sizeof(jinja_value *));
+    bool ok = b->values != NULL;
+    for (size_t i = 0; i < b->n && ok; i++) {
+        b->values[i] = message_value(b, &b->messages[i]);
+        ok = b->values[i] != NULL;
+    }
+    return ok ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+}
+
+err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, const chat_template *template,
+                       const prompt_style *style, const chat_input *in, err_detail *detail)
+{
+    builder b = {.template = template,
+                 .style = style,
+                 .in = in,
+                 .guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
+                 .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
+    const chat_message *continued = NULL;
+    const char *source = chat_template_text(template);
+    size_t len = 0;
+    bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
+    b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
+    err_code err = b.a ? build_messages(&b, &continued, detail)
+                       : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    if (err == ERR_OK) {
+        err = render_stable(&b, out, &len, detail);
+    }
+    if (err == ERR_OK && continued) {
+        append_answer(out, tok, continued);
+    }
+    if (err == ERR_OK && out->failed) {
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
+    }
+    if (history_len) {
+        *history_len = len;
     }
     bytes_deinit(&b.guarded);
     arena_destroy(b.a);

@@ -55,7 +55,7 @@ static jinja_value *make_vars(arena *a, const json *root, const json *conversati
 }
 
 /* Renders one conversation. The reference refuses an empty one before the template sees it. */
-static err_code render(const chat_template *t, bytes *out, size_t *history_len, const json *root,
+static err_code render(const chat_template *t, bytes *out, chat_template_trace *trace, const json *root,
                        const json *conversation, bool invite, err_detail *detail)
 {
     if (json_len(json_get(conversation, "messages")) == 0) {
@@ -66,7 +66,7 @@ static err_code render(const chat_template *t, bytes *out, size_t *history_len, 
         return err_set(detail, ERR_NOMEM, "no memory");
     }
     err_code err =
-        chat_template_render(t, out, history_len, make_vars(a, root, conversation, invite), NULL, a, detail);
+        chat_template_render(t, out, trace, make_vars(a, root, conversation, invite), NULL, a, detail);
     arena_destroy(a);
     return err;
 }
@@ -150,11 +150,11 @@ static err_code check_file(totals *n, const char *dir, const json *cases, const 
         bytes got;
         bytes_init(&got, LIMIT_RENDERED_BYTES);
         const json *conversation = json_get(json_get(root, "conversations"), json_key(want));
-        size_t history_len = 0;
-        err = compiled ? compiled : render(t, &got, &history_len, root, conversation, true, detail);
+        chat_template_trace trace = {0};
+        err = compiled ? compiled : render(t, &got, &trace, root, conversation, true, detail);
         check_pair(n, json_key(cases), want, err, &got, detail);
         if (err == ERR_OK) {
-            check_history(n, json_key(cases), t, &got, history_len, root, conversation);
+            check_history(n, json_key(cases), t, &got, trace.history_len, root, conversation);
         }
         bytes_deinit(&got);
     }

@@ -6,8 +6,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
+#include "server/cli/options_table.h"
 #include "server/service/serve.h"
 #include "server/protocol/output/tool_scanner.h"
 
@@ -177,6 +179,18 @@ static err_code read_template_kwargs(json_doc **out, const options *o, err_detai
     return err;
 }
 
+/* Says why options of other servers do nothing. */
+static void log_idle_options(const options *o)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].idle && o->sources[i] != SOURCE_STANDARD) {
+            log_info("srv", "--%s does nothing here: %s", rows[i].name, rows[i].idle);
+        }
+    }
+}
+
 static bool is_prefix(const char *path)
 {
     return !path || (path[0] == '/' && path[1] && path[strlen(path) - 1] != '/' &&
@@ -282,6 +296,7 @@ int command_serve(const options *o)
     so.switches_model = o->model_switch;
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.quiet = o->quiet;
+    log_idle_options(o);
     code = serve_run(&so);
 out:
     json_free(kwargs);

@@ -45,6 +45,7 @@ typedef struct options {
     const char *mmproj;
     const char *alias;
     const char *chat_template_file;
+    const char *template_history, *late_system;
     const char *tool_call_parser;
     const char *reasoning_field;
     bool strict_model, model_switch;
@@ -52,7 +53,9 @@ typedef struct options {
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type, *cache_scope;
-    bool mtp, huge_pages, mlock;
+    bool mtp, prefix_cache, huge_pages, mlock;
+    bool continuous_batching, auto_tool_choice; /* without effect, as are these: */
+    const char *mem_fraction, *reasoning_parser;
     int64_t max_images, max_image_pixels;
     const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;

@@ -23,6 +23,9 @@
 #define NUMBER(name_, field, min_, max_)                                                                     \
     VALUE(OPTION_NUMBER, name_, "X", field), .standard = NAN, .min = min_, .max = max_,                      \
                                              .note = "model's default"
+/* Without effect here; the reason completes "does nothing here: ". */
+#define IDLE(reason)                                                                                         \
+    .help = "accepted without effect: " reason, .idle = reason, .commands = IN_SERVE, .group = GROUP_SPEED
 #define FOR(commands_, group_) .commands = commands_, .group = GROUP_##group_
 #define MIB                    (1 << 20)
 
@@ -48,8 +51,17 @@ static const option_row ROWS[] = {
         .help = "refuse requests that name another model"),
     ROW(TEXT("chat-template-file", "FILE", chat_template_file), FOR(IN_ANSWER, MODEL),
         .help = "Jinja chat template to use instead of the checkpoint's"),
+    ROW(CHOICE("template-history", "HOW", template_history, "stable published"), FOR(IN_ANSWER, MODEL),
+        .standard_text = "stable", .help = "how the template writes earlier turns: stable, published",
+        .more = "Many templates drop the reasoning of earlier answers when a new question comes. stable "
+                "leaves each turn as it stood in the prompt that it was answered in, so that the prefix "
+                "cache finds the whole conversation; published renders all of it anew."),
+    ROW(CHOICE("late-system", "WHERE", late_system, "fold hoist"), FOR(IN_ANSWER, MODEL),
+        .standard_text = "fold", .help = "where system messages behind the first question go: fold, hoist",
+        .more = "fold leaves them where they are, in the user's turn if the template takes them only in "
+                "front; hoist moves all to the front."),
     ROW(TEXT("tool-call-parser", "NAME", tool_call_parser), FOR(IN_SERVE, MODEL),
-        .help = "syntax of the model's tool calls: auto, none, qwen3_xml, hermes",
+        .help = "syntax of the model's tool calls: auto, none, qwen3_xml (or qwen3_coder), hermes",
         .note = "auto: detected from the chat template"),
     ROW(INT("ctx-size", "N", ctx_size, 0, 256, 1 << 24), .also = "max-model-len", .letters = "c",
         FOR(IN_ENGINE, MODEL), .help = "context length in tokens, prompt and answer together",
@@ -69,8 +81,8 @@ static const option_row ROWS[] = {
         .help = "answers computed at the same time"),
     ROW(INT("queue", "N", queue, LIMIT_QUEUE, 1, 4096), .also = "max-queue", FOR(IN_SERVE, SPEED),
         .help = "requests that may wait; more get 429"),
-    ROW(INT("batch-size", "N", batch_size, 512, 16, 8192), .letters = "b", FOR(IN_ENGINE, SPEED),
-        .help = "prompt tokens computed in one step"),
+    ROW(INT("batch-size", "N", batch_size, 512, 16, 8192), .also = "prefill-step-size", .letters = "b",
+        FOR(IN_ENGINE, SPEED), .help = "prompt tokens computed in one step"),
     ROW(INT("mem-limit", "MIB", mem_limit, 0, 0, 1 << 24), FOR(IN_ENGINE, SPEED),
         .help = "memory for weights, sequence states, caches and requests together; the server refuses to "
                 "start if they do not fit",
@@ -83,6 +95,8 @@ static const option_row ROWS[] = {
     ROW(INT("cache-ram", "MIB", cache_ram, -1, 0, MIB), FOR(IN_SERVE, SPEED),
         .help = "memory for the prefix cache; 0 turns it off",
         .note = "1024, or an eighth of the free memory"),
+    ROW(SWITCH("prefix-cache", prefix_cache, 1), .also = "enable-prefix-cache", FOR(IN_SERVE, SPEED),
+        .help = "keep the states of prompts for those that begin alike"),
     ROW(INT("vision-cache", "MIB", vision_cache, -1, 0, MIB), FOR(IN_SERVE, SPEED),
         .help = "memory for encoded images and videos, so that a second question about them is fast; 0 turns "
                 "it off",
@@ -108,9 +122,17 @@ static const option_row ROWS[] = {
         .help = "arithmetic for prompts and images: fast, exact", .standard_text = "fast",
         .more = "fast uses the processor's fastest kernels, which may round activations to bf16; exact uses "
                 "the float32 products of the reference checks."),
-    ROW(SWITCH("mtp", mtp, 1), FOR(IN_ENGINE, SPEED),
+    ROW(SWITCH("mtp", mtp, 1), .also = "enable-mtp", FOR(IN_ENGINE, SPEED),
         .help = "let the model's multi-token-prediction head draft tokens",
         .more = "Answers are the same with and without it."),
+    ROW(SWITCH("continuous-batching", continuous_batching, 1),
+        IDLE("up to --parallel answers are always computed together")),
+    ROW(TEXT("mem-fraction", "X", mem_fraction),
+        IDLE("--mem-limit says how much memory is used, by default what is free")),
+    ROW(TEXT("reasoning-parser", "NAME", reasoning_parser),
+        IDLE("reasoning is found by the markers of the chat template")),
+    ROW(SWITCH("enable-auto-tool-choice", auto_tool_choice, 1),
+        IDLE("the model always chooses among the tools of a request")),
 
     /* ---- answers ---- */
     ROW(INT("n-predict", "N", n_predict, LIMIT_MAX_TOKENS_DEFAULT, 1, 1 << 24), .letters = "n",

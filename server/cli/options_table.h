@@ -82,7 +82,8 @@ typedef struct option_row {
     option_group group;
     option_kind kind;
     option_place place;
-    bool is_secret; /* never shown */
+    bool is_secret;   /* never shown */
+    const char *idle; /* known from other servers, and why it does nothing here; NULL: it does something */
 } option_row;
 
 typedef struct command_row {

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 
-/* Decoded media take 3/4 of the body, texts are copied once more by the normaliser. */
+/* Decoded media take 3/4 of the body, texts as much as they have there. */
 #define ARENA_BYTES (LIMIT_BODY_BYTES * 2)
 
 void api_request_init(api_request *r)
@@ -116,6 +116,7 @@ void api_request_generation(api_request *r, const json *root, const engine_info 
     request_int(e, &n, root, "n", 1, 1);
     api_request_model(r, root);
     request_read_sampling(e, r->in, root, info);
+    request_read_timeout(e, &r->reply, root);
     read_max_tokens(r, root);
 }
 

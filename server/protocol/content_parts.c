@@ -143,6 +143,7 @@ static void begin_media(content_reader *c, chat_part *part, chat_part_kind kind,
                      max);
     }
     part->kind = kind;
+    part->pixels = c->pixels;
     part->param = request_strdup(e, c->r->in->arena, path);
 }
 
@@ -171,6 +172,8 @@ static void set_one_file(content_reader *c, chat_part *part, chat_part_kind kind
     const char *url = media_url(v, field), *id = file_id_of(v, field, url);
     request_path(path, "%s.%s", part_path, json_get(v, "file_id") ? "file_id" : field);
     set_media(c, part, kind, url, id, path);
+    video_fields_pixels(&c->r->error, &part->pixels, json_get(v, field), path);
+    video_fields_pixels(&c->r->error, &part->pixels, v, part_path);
     if (kind == CHAT_VIDEO) {
         part->video = c->video;
         video_fields_part(&c->r->error, &part->video, json_get(v, field), path);
@@ -200,6 +203,7 @@ static void set_video_list(content_reader *c, chat_part *part, const json *v, co
     }
     part->video = c->video;
     video_fields_part(e, &part->video, v, part_path);
+    video_fields_pixels(e, &part->pixels, v, part_path);
     part->video.list_fps = json_get(v, "fps") ? part->video.fps : 0;
     part->video.fps = c->video.fps;
     part->video.list = files;

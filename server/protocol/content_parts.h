@@ -20,6 +20,7 @@ typedef struct content_reader {
     const engine_info *info; /* NULL: assume that images and videos are understood */
     int n_media;             /* so far, over all messages */
     chat_video video;        /* sampling of videos whose part does not set it */
+    chat_pixels pixels;      /* likewise the size of images and videos */
 } content_reader;
 
 /* Fills parts, n_parts and is_string of `m`. `path` names the field in errors. A null content gives

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "server/protocol/chat_normalize.h"
 #include "server/protocol/video_fields.h"
 
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n)
@@ -11,7 +10,7 @@ void conversation_open(conversation *c, api_request *r, const json *root, const 
     *c = (conversation){.r = r, .content = {.r = r, .info = info}, .cap = n};
     r->in->messages = request_calloc(&r->error, r->in->arena, n, sizeof *r->in->messages);
     c->order = request_calloc(&r->error, r->in->arena, n + 1, sizeof *c->order);
-    video_fields_body(&r->error, &c->content.video, root);
+    video_fields_body(&r->error, &c->content.video, &c->content.pixels, root);
 }
 
 chat_message *conversation_add(conversation *c, chat_role role)
@@ -171,7 +170,6 @@ void conversation_close(conversation *c, const json *root)
     chat_input *in = c->r->in;
     if (e->code == ERR_OK) {
         sort_results(c);
-        e->code = chat_normalize(in, e->detail);
     }
     request_bool(e, &in->continues, root, "continue_final_message");
     if (in->continues && !can_continue(conversation_last(c))) {

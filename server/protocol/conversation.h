@@ -32,8 +32,8 @@ typedef struct conversation {
     size_t *order;     /* [cap] of a message that is a result: its call */
 } conversation;
 
-/* Makes room for n messages in r->in. root: the body, whose mm_processor_kwargs count for all
- * videos; NULL: they are not known in this dialect. */
+/* Makes room for n messages in r->in. root: the body, whose fields of images and videos count for all
+ * of them. */
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n);
 
 /* The next message, empty; never NULL. */
@@ -48,7 +48,7 @@ void conversation_call(conversation *c, chat_message *m, const char *id, const c
 /* Makes m, the message last added, the result of the call `id` (may be NULL). */
 void conversation_result(conversation *c, chat_message *m, const char *id, const char *path);
 
-/* Brings the messages into the order and form of templates. With continue_final_message in root
+/* Puts results behind their calls. With continue_final_message in root
  * (may be NULL), or r->in->continues, the last must be an assistant message without calls. */
 void conversation_close(conversation *c, const json *root);
 

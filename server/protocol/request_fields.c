@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of `timeout`. */
+#define TIMEOUT_MIN_S 0.001
+#define TIMEOUT_MAX_S 864000.0
+
 void reply_options_init(reply_options *o)
 {
     memset(o, 0, sizeof *o);
@@ -137,17 +141,44 @@ static void read_seed(first_error *e, gen_params *p, const json *root)
     }
 }
 
-/* How the answer is computed, never what it says: in the body, or in its "parley" object. */
+/* A share above `above`, at most 1. */
+static void read_share(first_error *e, float *out, const json *root, const char *name, bool may_be_0)
+{
+    const json *v = present(e, root, name);
+    const double share = json_num(v, NAN);
+    if (v && !(share <= 1.0 && (share > 0.0 || (may_be_0 && share == 0.0)))) {
+        request_fail(e, ERR_INVALID, name, "invalid_value",
+                     "%s must be a share of the prompt, %s 0 to 1: 0.3 is 30 %%", name,
+                     may_be_0 ? "from" : "above");
+    } else if (v) {
+        *out = (float)share;
+    }
+}
+
+/* How the answer is computed: in the body, or in its "parley" object. */
 static void read_engine_switches(first_error *e, gen_params *p, const json *root)
 {
     const json *const places[] = {root, request_object(e, root, "parley")};
-    bool mtp = true, cache = true;
+    bool mtp = true, cache = true, sparse = false;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         request_bool(e, &mtp, places[i], "mtp");
+        request_bool(e, &cache, places[i], "use_cache");
         request_bool(e, &cache, places[i], "cache_prompt");
+        request_bool(e, &sparse, places[i], "specprefill");
+        p->spec_prefill = present(e, places[i], "specprefill") ? sparse : p->spec_prefill;
+        read_share(e, &p->spec_keep, places[i], "specprefill_keep_pct", false);
+        read_share(e, &p->spec_backbone, places[i], "specprefill_backbone_pct", true);
     }
     p->no_draft = !mtp;
     p->no_cache = !cache;
+}
+
+/* Seconds; longer than the server's own limit is that limit. */
+void request_read_timeout(first_error *e, reply_options *o, const json *root)
+{
+    double seconds = 0.0;
+    request_number(e, &seconds, root, "timeout", TIMEOUT_MIN_S, TIMEOUT_MAX_S);
+    o->timeout_s = seconds;
 }
 
 void request_read_sampling(first_error *e, chat_input *in, const json *root, const engine_info *info)

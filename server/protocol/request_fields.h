@@ -24,7 +24,7 @@
 #include "server/protocol/output/tool_set.h"
 
 enum {
-    REQUEST_MODEL_MAX = 128,
+    REQUEST_MODEL_MAX = 512,
     REQUEST_ID_MAX = 256,
     REQUEST_EVENT_ID_MAX = 64,
     REQUEST_RESPONSE_ID_MAX = 48
@@ -51,6 +51,7 @@ typedef struct reply_options {
     char *text_options;                        /* "text" of Responses likewise */
     double temperature, top_p;                 /* as asked for, NAN if not: echoed by Responses */
     int32_t max_tokens;                        /* as asked for, -1 if not */
+    double timeout_s;                          /* from the request to the answer's end; 0: the server's */
     char previous_id[REQUEST_RESPONSE_ID_MAX]; /* previous_response_id, "" if not given */
     /* the conversation so far, to be kept (see response_store); owned */
     bytes items;
@@ -75,9 +76,11 @@ void request_string(first_error *e, const char **out, const json *root, const ch
 /* The member, which must be an object; NULL if it is missing or null, and after an error. */
 const json *request_object(first_error *e, const json *root, const char *name);
 
-/* temperature, top_p, top_k, min_p, penalties, seed, logit_bias, mtp, cache_prompt. info may be
- * NULL (no vocabulary check). */
+/* temperature, top_p, top_k, min_p, penalties, seed, logit_bias, mtp, cache_prompt (or use_cache),
+ * specprefill and its shares. info may be NULL (no vocabulary check). */
 void request_read_sampling(first_error *e, chat_input *in, const json *root, const engine_info *info);
+/* timeout: the seconds that the answer may take. */
+void request_read_timeout(first_error *e, reply_options *o, const json *root);
 /* stop: a string or a list. */
 void request_read_stop(first_error *e, reply_options *o, const json *root);
 

@@ -54,19 +54,16 @@ void thinking_fields_set(api_request *r, const json *kwargs, const bool *thinkin
     r->in->template_kwargs = api_request_keep_built(r, doc);
 }
 
-static void read_budget(api_request *r, const json *root, const effort_row *effort)
+void thinking_fields_budget(api_request *r, const json *root)
 {
-    static const char *const NAMES[] = {"reasoning_budget", "thinking_budget"};
-    gen_params *p = &r->in->params;
-    int64_t budget = effort && effort->budget >= 0 ? effort->budget : p->think_tokens;
+    static const char *const NAMES[] = {"reasoning_budget", "thinking_budget", "thinking_token_budget"};
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         int64_t given = INT64_MIN;
         request_int(&r->error, &given, root, NAMES[i], -1, INT32_MAX);
         if (given != INT64_MIN) { /* -1: no limit, whatever the server's default is */
-            budget = given < 0 ? INT32_MAX : given;
+            r->in->params.think_tokens = given < 0 ? INT32_MAX : (int32_t)given;
         }
     }
-    p->think_tokens = (int32_t)budget;
 }
 
 void thinking_fields_read(api_request *r, const json *root, const char *effort, const char *effort_param)
@@ -79,7 +76,10 @@ void thinking_fields_read(api_request *r, const json *root, const char *effort, 
     }
     bool thinking = !row || row->thinks;
     request_bool(&r->error, &thinking, root, "enable_thinking");
-    read_budget(r, root, row);
+    if (row && row->budget >= 0) {
+        r->in->params.think_tokens = row->budget;
+    }
+    thinking_fields_budget(r, root);
     thinking = thinking && (!row || row->thinks);
     const bool says = row || json_typeof(json_get(root, "enable_thinking")) != JSON_NULL;
     thinking_fields_set(r, kwargs, says ? &thinking : NULL, row ? row->name : NULL);

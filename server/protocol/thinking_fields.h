@@ -13,6 +13,10 @@
  * of the template's variables. */
 void thinking_fields_read(api_request *r, const json *root, const char *effort, const char *effort_param);
 
+/* reasoning_budget, thinking_budget or thinking_token_budget: the tokens of reasoning, -1 for no
+ * limit. */
+void thinking_fields_budget(api_request *r, const json *root);
+
 /* The template's variables for a request that says whether to think: `kwargs` (NULL: none), with
  * enable_thinking and reasoning_effort where they are given (not NULL) and kwargs say nothing of
  * them, and the defaults for the rest. */

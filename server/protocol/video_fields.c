@@ -27,6 +27,7 @@ static void read_time(first_error *e, double *out, const json *object, const cha
 static void read_sampling(first_error *e, chat_video *v, const json *object)
 {
     request_number(e, &v->fps, object, "fps", FPS_MIN, FPS_MAX);
+    read_count(e, &v->n_frames, object, "nframes");
     read_count(e, &v->n_frames, object, "num_frames");
     read_count(e, &v->min_frames, object, "min_frames");
     read_count(e, &v->max_frames, object, "max_frames");
@@ -53,10 +54,30 @@ void video_fields_part(first_error *e, chat_video *v, const json *object, const 
     name_object(e, path);
 }
 
-void video_fields_body(first_error *e, chat_video *v, const json *root)
+static void read_pixels(first_error *e, chat_pixels *pixels, const json *object)
+{
+    request_int(e, &pixels->min, object, "min_pixels", 1, (int64_t)LIMIT_IMAGE_PIXELS);
+    request_int(e, &pixels->max, object, "max_pixels", 1, (int64_t)LIMIT_IMAGE_PIXELS);
+    if (pixels->min > 0 && pixels->max > 0 && pixels->min > pixels->max) {
+        request_fail(e, ERR_INVALID, "min_pixels", "invalid_value",
+                     "min_pixels is %lld, more than max_pixels, which is %lld", (long long)pixels->min,
+                     (long long)pixels->max);
+    }
+}
+
+void video_fields_pixels(first_error *e, chat_pixels *pixels, const json *object, const char *path)
+{
+    if (e->code == ERR_OK && json_is(object, JSON_OBJECT)) {
+        read_pixels(e, pixels, object);
+        name_object(e, path);
+    }
+}
+
+static void read_processor_kwargs(first_error *e, chat_video *v, chat_pixels *pixels, const json *root)
 {
     static const char NAME[] = "mm_processor_kwargs";
-    static const char *const KNOWN[] = {"fps", "num_frames", "min_frames", "max_frames", "do_sample_frames"};
+    static const char *const KNOWN[] = {"fps",        "num_frames", "nframes",    "min_frames",
+                                        "max_frames", "min_pixels", "max_pixels", "do_sample_frames"};
     const json *object = request_object(e, root, NAME);
     for (const json *field = json_child(object); field; field = json_next(field)) {
         bool known = false;
@@ -65,7 +86,9 @@ void video_fields_body(first_error *e, chat_video *v, const json *root)
         }
         if (!known) {
             request_fail(e, ERR_UNSUPPORTED, NAME, "not_supported",
-                         "%s may hold fps, num_frames, min_frames, max_frames and do_sample_frames", NAME);
+                         "%s may hold fps, num_frames, min_frames, max_frames, min_pixels, max_pixels "
+                         "and do_sample_frames",
+                         NAME);
         }
     }
     if (e->code != ERR_OK) {
@@ -78,5 +101,16 @@ void video_fields_body(first_error *e, chat_video *v, const json *root)
                      "videos are always sampled; num_frames says how many frames are shown");
     }
     read_sampling(e, v, object);
+    read_pixels(e, pixels, object);
     name_object(e, NAME);
+}
+
+void video_fields_body(first_error *e, chat_video *v, chat_pixels *pixels, const json *root)
+{
+    const json *io = request_object(e, request_object(e, root, "media_io_kwargs"), "video");
+    request_number(e, &v->fps, root, "video_fps", FPS_MIN, FPS_MAX);
+    read_count(e, &v->max_frames, root, "video_max_frames");
+    read_pixels(e, pixels, root);
+    video_fields_part(e, v, io, "media_io_kwargs.video");
+    read_processor_kwargs(e, v, pixels, root);
 }

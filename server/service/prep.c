@@ -176,8 +176,11 @@ static void refuse(prep_run *run, loop_message *m, err_code err, const err_detai
 /* Whether the loaded model is called so. */
 static bool is_loaded(const prep_order *order, const char *name)
 {
-    return (order->names[0][0] && strcmp(name, order->names[0]) == 0) ||
-           (order->names[1][0] && strcmp(name, order->names[1]) == 0);
+    bool found = strcmp(name, "default") == 0;
+    for (size_t i = 0; !found && i < ARRAY_LEN(order->names); i++) {
+        found = order->names[i][0] && strcmp(name, order->names[i]) == 0;
+    }
+    return found;
 }
 
 /* Reads the body as a document, and for which model it is. */

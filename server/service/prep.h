@@ -61,9 +61,9 @@ typedef struct prep_order {
     const json *template_kwargs;     /* see api_request; lives as long as prep */
     const tool_form *form;           /* the model's tool-call syntax; NULL: none */
     bool hash_body;                  /* wanted in the options, as it is for bodies with an event_id */
-    /* What clients call the loaded model; "" for fewer names. A body that asks for another one is
+    /* What clients call the loaded model, beside "default"; "" for fewer names. A body that asks for another one is
      * LOOP_OTHER_MODEL if asks_model, else ERR_NOT_FOUND if is_strict, else read all the same. */
-    char names[2][REQUEST_MODEL_MAX];
+    char names[4][REQUEST_MODEL_MAX];
     bool asks_model, is_strict;
     bool says_accepted; /* LOOP_ACCEPTED is wanted, as it is for a stream that begins early */
     /* the engine gets the request here, unless it has an event_id, so that it may have come before;

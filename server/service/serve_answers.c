@@ -148,7 +148,9 @@ static void engine_error(const answer *a, api_error *e)
     }
     if (a->timeout == ANSWER_TOOK_TOO_LONG) {
         api_error_set(e, 504, "request_timeout", NULL,
-                      "the answer took longer than --request-timeout allows");
+                      a->opt.timeout_s > 0.0
+                          ? "the answer took longer than timeout or --request-timeout allows"
+                          : "the answer took longer than --request-timeout allows");
         return;
     }
     if (a->timeout == ANSWER_STALLED) {
@@ -534,12 +536,13 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
 static void check_time(serve *s, answer *a, double now)
 {
     const bool is_waiting = !a->started && a->first_token_ms <= 0.0;
+    const double most_s = s->opt->request_timeout_s, asked_s = a->opt.timeout_s;
     if (a->timeout != ANSWER_IN_TIME) {
         return;
     }
     if (is_waiting && now - a->submitted_ms > s->opt->queue_timeout_s * 1000.0) {
         a->timeout = ANSWER_WAITED_TOO_LONG;
-    } else if (now - a->created_ms > s->opt->request_timeout_s * 1000.0) {
+    } else if (now - a->created_ms > (asked_s > 0.0 && asked_s < most_s ? asked_s : most_s) * 1000.0) {
         a->timeout = ANSWER_TOOK_TOO_LONG;
     }
     if (a->timeout != ANSWER_IN_TIME) {

@@ -41,8 +41,12 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .says_accepted = a->is_socket || a->idempotency_key[0],
                         .submits = is_free(s, a)};
     snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
-    snprintf(order.names[0], REQUEST_MODEL_MAX, "%s", s->current.name);
-    snprintf(order.names[1], REQUEST_MODEL_MAX, "%s", listed ? listed : "");
+    const char *const names[] = {s->current.name, listed, s->info ? s->info->model_name : NULL,
+                                 s->current.path};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) { /* a longer one cannot be asked for */
+        const bool fits = names[i] && strlen(names[i]) < REQUEST_MODEL_MAX;
+        snprintf(order.names[i], REQUEST_MODEL_MAX, "%s", fits ? names[i] : "");
+    }
     const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, &a->memory, a->ticket);
     a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
     return err;

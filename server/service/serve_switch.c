@@ -97,8 +97,9 @@ static const tool_form *choose_tool_form(const serve *s)
 {
     const char *wanted = s->opt->tool_scanner;
     const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
-    const tool_form *form = is_auto ? tool_form_of_template(s->info->template_text)
-                                    : tool_form_find(wanted); /* "none" is no form */
+    const tool_form *form = !is_auto                ? tool_form_find(wanted) /* "none" is no form */
+                            : s->info->writes_tools ? &TOOL_FORM_HERMES      /* as the prompt asks for it */
+                                                    : tool_form_of_template(s->info->template_text);
     log_info("srv", "tool calls: %s", form ? form->name : "none");
     return form;
 }

@@ -1,5 +1,6 @@
 /* A second turn takes up what the first left in the prefix cache, and answers as without a cache:
- * after a new question, a tool's result, an edit, with thinking on, off and switched. */
+ * after a new question, a tool's result, an edit, with thinking on, off and switched. Our own template
+ * and a published one, or the file given as argument. */
 #include "bench/turns.h"
 #include "tests/engine/answers.h"
 
@@ -28,15 +29,9 @@ static answer ask(engine *e, const turn_case *c, int turn, const char *long_text
     return a;
 }
 
-int main(void)
+/* All conversations, greedy and sampled, with the template of a file. */
+static void check_turns(const char *template, const char *words)
 {
-    static char template[4096];
-    char words[6 * LONG_WORDS + 1] = "";
-    for (size_t i = 0; i < LONG_WORDS; i++) {
-        snprintf(words + 6 * i, 7, "%s", i % 3 ? "birds " : "house ");
-    }
-    snprintf(template, sizeof template, "%s/tools/seedling/chat_template.jinja", PARLEY_SOURCE_DIR);
-    answers_begin();
     engine *e[2]; /* with a cache and without */
     for (int i = 0; i < 2; i++) {
         e[i] = answers_open(&(engine_options){.model_dir = check_data("tiny"),
@@ -54,17 +49,35 @@ int main(void)
         const answer first = ask(e[0], c, 0, words, sampled, id++);
         const answer cached = ask(e[0], c, 1, words, sampled, id++),
                      cold = ask(e[1], c, 1, words, sampled, id++);
-        printf("%s: %d of %d tokens cached\n", c->name, cached.timings.cache_n, cold.timings.prompt_n);
+        printf("%s: %d of %d tokens cached, the first turn had %d\n", c->name, cached.timings.cache_n,
+               cold.timings.prompt_n, first.timings.prompt_n);
         CHECK_INT(first.timings.cache_n + cold.timings.cache_n, 0);
         CHECK(cold.timings.prompt_n > 2 * LONG_WORDS);
         CHECK_INT(cached.timings.cache_n + cached.timings.prompt_n, cold.timings.prompt_n);
         CHECK(cached.timings.cache_n > 0);
         CHECK(c->is_short ? cached.timings.cache_n < LONG_WORDS : cached.timings.cache_n > LONG_WORDS);
+        CHECK(!c->grows || cached.timings.cache_n >= 0.95 * first.timings.prompt_n);
         CHECK_INT(cached.n, MAX_TOKENS);
         CHECK(cached.n == cold.n && memcmp(cached.ids, cold.ids, (size_t)cold.n * sizeof cold.ids[0]) == 0);
     }
     engine_close(e[0]);
     engine_close(e[1]);
+}
+
+int main(int argc, char **argv)
+{
+    char template[4096], words[6 * LONG_WORDS + 1] = "";
+    const char *shared = check_shared_dir();
+    for (size_t i = 0; i < LONG_WORDS; i++) {
+        snprintf(words + 6 * i, 7, "%s", i % 3 ? "birds " : "house ");
+    }
+    answers_begin();
+    snprintf(template, sizeof template, "%s/tools/seedling/chat_template.jinja", PARLEY_SOURCE_DIR);
+    check_turns(argc > 1 ? argv[1] : template, words);
+    if (shared && argc == 1) {
+        snprintf(template, sizeof template, "%s/reference/templates/Qwen3.5-4B.jinja", shared);
+        check_turns(template, words);
+    }
     answers_end();
     CHECK_DONE();
 }

@@ -110,7 +110,26 @@ static bool fill_root(jinja_render *r, const jinja_value *vars)
     return jinja_check_memory(r);
 }
 
-err_code chat_template_render(const chat_template *t, bytes *out, size_t *history_len,
+/* The list that the spans of a trace are of; NULL: there is none. */
+static const jinja_seq *traced_messages(const chat_template_trace *trace, const jinja_value *vars)
+{
+    static const char NAME[] = "messages";
+    const jinja_value *v =
+        trace && trace->spans ? jinja_map_get_text(vars->as.map, NAME, sizeof NAME - 1) : NULL;
+    return v && v->type == JINJA_LIST ? v->as.seq : NULL;
+}
+
+static void fill_trace(chat_template_trace *trace, const jinja_render *r, size_t before)
+{
+    trace->history_len = r->err ? 0 : r->history_end - before;
+    trace->is_torn = r->is_torn;
+    for (size_t i = 0; r->messages && i < r->messages->len; i++) {
+        trace->spans[i].begin -= trace->spans[i].end ? before : 0;
+        trace->spans[i].end -= trace->spans[i].end ? before : 0;
+    }
+}
+
+err_code chat_template_render(const chat_template *t, bytes *out, chat_template_trace *trace,
                               const jinja_value *vars, const guard *g, arena *a, err_detail *detail)
 {
     if (!vars || vars->type != JINJA_DICT) {
@@ -124,9 +143,14 @@ err_code chat_template_render(const chat_template *t, bytes *out, size_t *histor
                       .own_from = out->len,
                       .invite = -1,
                       .history_end = out->len,
+                      .messages = traced_messages(trace, vars),
+                      .spans = trace ? trace->spans : NULL,
                       .line = 1,
                       .detail = detail};
     size_t before = out->len;
+    if (r.messages) {
+        memset(r.spans, 0, r.messages->len * sizeof *r.spans);
+    }
     bytes_init(&r.capture, out->max);
     if (fill_root(&r, vars)) {
         jinja_exec(&r, t->program.body);
@@ -137,8 +161,8 @@ err_code chat_template_render(const chat_template *t, bytes *out, size_t *histor
         out->len = before;
         out->data[before] = '\0';
     }
-    if (history_len) {
-        *history_len = r.err ? 0 : r.history_end - before;
+    if (trace) {
+        fill_trace(trace, &r, before);
     }
     return r.err;
 }

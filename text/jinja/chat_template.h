@@ -46,19 +46,30 @@ bool chat_template_has_variable(const chat_template *t, const char *name);
  * shows (in the local zone); without it the machine's clock is. No template can read it. */
 #define CHAT_TEMPLATE_NOW "%now"
 
+/* Where things stand in a rendered text, counted from its own begin. */
+typedef struct chat_template_trace {
+    /* Bytes before the place where the template last asked for add_generation_prompt, so that what
+     * follows is the generation prompt; 0 if it never asks. It is a guess: macros and set blocks
+     * that ask do not count, and a template may write more behind it. */
+    size_t history_len;
+    /* Set before: room for a span for each of the list `messages`, or NULL. What the loop over the
+     * messages wrote for each of them; an empty span for one that it passed over, or that was
+     * written elsewhere. */
+    jinja_span *spans;
+    bool is_torn; /* a message was written in two places; the spans then say nothing */
+} chat_template_trace;
+
 /* Renders with `vars` (a dict: messages, tools, add_generation_prompt, bos_token, eos_token, ...)
  * and appends the text to out. ERR_INVALID: raise_exception, with the template's message; a type
  * error or an undefined variable, with the template's line. ERR_LIMIT: the bounds above or
  * out->max. ERR_NOMEM: the arena is full.
  *
- * *history_len (may be NULL): bytes of the text before the place where the template last asked for
- * add_generation_prompt, so that what follows is the generation prompt; 0 if it never asks. It is a
- * guess: macros and set blocks that ask do not count, and a template may write more behind it.
+ * trace: NULL, or receives what was seen on the way.
  *
  * g: NULL, or what the variables' strings were guarded with (guard_text). Then what the template
  * makes of them spells no marker either, be it out of pieces ("<" ~ name ~ ">") or by a filter.
  * Markers that it writes itself stand whole. */
-MUST_CHECK err_code chat_template_render(const chat_template *t, bytes *out, size_t *history_len,
+MUST_CHECK err_code chat_template_render(const chat_template *t, bytes *out, chat_template_trace *trace,
                                          const jinja_value *vars, const guard *g, arena *a,
                                          err_detail *detail);
 

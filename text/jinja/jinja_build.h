@@ -16,6 +16,11 @@
 
 typedef struct jinja_value jinja_value; /* immutable once rendered */
 
+/* A piece of a rendered text, in bytes. */
+typedef struct jinja_span {
+    size_t begin, end;
+} jinja_span;
+
 /* Builders; all return NULL when the arena is exhausted, and accept NULL children by returning
  * NULL. */
 jinja_value *jinja_none(arena *a);

@@ -186,6 +186,43 @@ static bool loop_items(jinja_render *r, const jinja_node *n, jinja_value over, j
     return jinja_check_memory(r);
 }
 
+/* Whether the item of a loop is a message whose span is wanted, and which: one of the list, which is
+ * told by the dict itself. */
+static bool find_message(jinja_render *r, const jinja_value *item, size_t *index)
+{
+    const jinja_seq *all = r->messages;
+    if (!all || item->type != JINJA_DICT || r->n_captures > 0 || r->in_message) {
+        return false;
+    }
+    for (size_t i = 0; i < all->len; i++) {
+        const size_t k = (r->next_message + i) % all->len;
+        if (all->items[k].type == JINJA_DICT && all->items[k].as.map == item->as.map) {
+            *index = k;
+            r->next_message = k + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Runs the body for the loop's present item. */
+static jinja_flow run_pass(jinja_render *r, const jinja_loop *loop)
+{
+    size_t index = 0;
+    const size_t begin = r->out->len;
+    if (!find_message(r, &loop->items->items[loop->i], &index)) {
+        return jinja_exec(r, loop->node->body);
+    }
+    r->in_message = true;
+    const jinja_flow flow = jinja_exec(r, loop->node->body);
+    r->in_message = false;
+    if (r->out->len > begin) {
+        r->is_torn = r->is_torn || r->spans[index].end > 0;
+        r->spans[index] = (jinja_span){begin, r->out->len};
+    }
+    return flow;
+}
+
 static jinja_flow run_passes(jinja_render *r, jinja_loop *loop)
 {
     jinja_value value = {.type = JINJA_LOOP, .as.loop = loop};
@@ -197,7 +234,7 @@ static jinja_flow run_passes(jinja_render *r, jinja_loop *loop)
             !assign(r, loop->node->a, &loop->items->items[loop->i])) {
             return JINJA_ERROR;
         }
-        flow = jinja_exec(r, loop->node->body);
+        flow = run_pass(r, loop);
         if (flow == JINJA_BREAK || flow == JINJA_ERROR) {
             break;
         }

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "text/tokenizer/guard.h"
 #include "text/jinja/jinja_ast.h"
+#include "text/jinja/jinja_build.h"
 #include "text/jinja/jinja_value.h"
 
 /* Bounds of one rendering: nodes visited (a kilobyte of text counts as one more), nesting, items of
@@ -65,7 +66,13 @@ typedef struct jinja_render {
     int n_captures;
     int32_t invite;     /* symbol of add_generation_prompt, or -1 */
     size_t history_end; /* where the output stood when it was last read outside of captures */
-    jinja_value *root;  /* [n_symbols] values of the outermost scope */
+    /* What each message became, for chat_template_trace; NULL: it is not asked for. */
+    const jinja_seq *messages;
+    jinja_span *spans;   /* [messages->len], in bytes of out */
+    size_t next_message; /* where the next one is looked for first */
+    bool in_message;     /* a loop's pass over one is under way */
+    bool is_torn;        /* one was written in two places */
+    jinja_value *root;   /* [n_symbols] values of the outermost scope */
     bool *root_set;
     jinja_scope *scope;
     int depth;

@@ -197,8 +197,7 @@ static size_t count_messages(const json *messages)
     return n;
 }
 
-/* The system's words come last: the normaliser puts them in front. An answer that the client began
- * is continued. */
+/* An answer that the client began is continued. */
 static void read_messages(api_request *r, const json *root, const engine_info *info)
 {
     first_error *e = &r->error;
@@ -215,7 +214,10 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
                      "messages must be a list of 1 to %d messages", LIMIT_MESSAGES);
     }
     conversation c;
-    conversation_open(&c, r, NULL, info, n);
+    conversation_open(&c, r, root, info, n);
+    if (has_system) {
+        read_content(&c, conversation_add(&c, CHAT_SYSTEM), system, "system");
+    }
     for (const json *v = first_of(messages); v && e->code == ERR_OK; v = json_next(v), i++) {
         char path[PATH_BYTES];
         const char *role = json_str(json_get(v, "role"), "");
@@ -228,9 +230,6 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
     }
     const chat_message *last = conversation_last(&c);
     r->in->continues = last && last->role == CHAT_ASSISTANT && last->n_tool_calls == 0;
-    if (has_system) {
-        read_content(&c, conversation_add(&c, CHAT_SYSTEM), system, "system");
-    }
     conversation_close(&c, NULL);
 }
 
@@ -305,7 +304,8 @@ static void check_stops(first_error *e, const json *stops)
     }
 }
 
-static void read_thinking(api_request *r, const json *thinking)
+/* chat: the fields that a chat has too. */
+static void read_thinking(api_request *r, const json *thinking, const json *chat)
 {
     int64_t budget = -1;
     const bool thinks = has_type(thinking, "enabled") || has_type(thinking, "adaptive");
@@ -316,14 +316,29 @@ static void read_thinking(api_request *r, const json *thinking)
     if (thinks && budget > 0) {
         r->in->params.think_tokens = (int32_t)budget;
     }
+    thinking_fields_budget(r, chat);
     thinking_fields_set(r, NULL, &thinks, NULL);
 }
 
 /* The fields that a chat has too, under its names; what else a chat has is not known here. */
 static const json *chat_fields(api_request *r, const json *root)
 {
-    static const char *const SAME[] = {"model", "stream", "max_tokens", "temperature", "top_p",
-                                       "top_k", "seed",   "mtp",        "cache_prompt"};
+    static const char *const SAME[] = {"model",
+                                       "stream",
+                                       "max_tokens",
+                                       "temperature",
+                                       "top_p",
+                                       "top_k",
+                                       "seed",
+                                       "mtp",
+                                       "cache_prompt",
+                                       "use_cache",
+                                       "timeout",
+                                       "parley",
+                                       "thinking_token_budget",
+                                       "specprefill",
+                                       "specprefill_keep_pct",
+                                       "specprefill_backbone_pct"};
     json *chat;
     json_doc *doc = json_build(&chat, JSON_OBJECT);
     for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
@@ -354,7 +369,7 @@ err_code messages_request_parse(api_request *r, const char *text, size_t len, bo
     const json *chat = chat_fields(r, root);
     api_request_generation(r, chat, info);
     request_read_stop(e, &r->reply, chat);
-    read_thinking(r, json_get(root, "thinking"));
+    read_thinking(r, json_get(root, "thinking"), chat);
     tool_fields_read(r, chat, TOOLS_NESTED);
     read_messages(r, root, info);
     return e->code;

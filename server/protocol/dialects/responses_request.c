@@ -318,6 +318,7 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
     request_bool(e, &r->reply.stream, root, "stream");
     request_bool(e, &r->reply.return_progress, root, "return_progress");
     request_read_sampling(e, r->in, root, info);
+    request_read_timeout(e, &r->reply, root);
     request_number(e, &r->reply.temperature, root, "temperature", 0.0, 2.0);
     request_number(e, &r->reply.top_p, root, "top_p", 0.0, 1.0);
     request_int(e, &max_tokens, root, "max_output_tokens", 1, INT32_MAX);

@@ -30,6 +30,9 @@ const tool_form *tool_form_of_template(const char *template_text)
 
 const tool_form *tool_form_find(const char *name)
 {
+    if (strcmp(name, "qwen3_coder") == 0) { /* as vLLM calls it */
+        return &TOOL_FORM_XML;
+    }
     for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
         if (strcmp(FORMS[i]->name, name) == 0) {
             return FORMS[i];
@@ -40,7 +43,7 @@ const tool_form *tool_form_find(const char *name)
 
 const char *tool_form_names(void)
 {
-    return "qwen3_xml, hermes";
+    return "qwen3_xml (or qwen3_coder), hermes";
 }
 
 void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *tools, reply_pieces *out)

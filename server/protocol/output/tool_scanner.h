@@ -83,9 +83,9 @@ extern const tool_form TOOL_FORM_XML, TOOL_FORM_HERMES;
 
 /* The form that a chat template uses; NULL if unknown. template_text may be NULL. */
 const tool_form *tool_form_of_template(const char *template_text);
-/* By its name; NULL if there is none. */
+/* By its name, also qwen3_coder for qwen3_xml; NULL if there is none. */
 const tool_form *tool_form_find(const char *name);
-/* The names of all forms, for messages: "qwen3_xml, hermes". */
+/* The names of all forms, for messages. */
 const char *tool_form_names(void);
 
 /* A call as a grammar, for answers that must be one: `name` is the function's, `parameters` its

@@ -87,6 +87,12 @@ test('values behind =, as the next word, behind a letter; switches and their opp
     assert.equal(c.ui.value, 'on');
     assert.equal(c.seed.value, '7');
     assert.equal(configuration(['--max-model-len', '4096'])['ctx-size'].value, '4096', 'a name of another server');
+    const known = configuration(['--served-model-name', 'm', '--enable-mtp', '--no-enable-prefix-cache', '--prefill-step-size', '256',
+        '--tool-call-parser', 'qwen3_coder', '--continuous-batching', '--mem-fraction', '0.8', '--reasoning-parser', 'qwen3', '--enable-auto-tool-choice']);
+    assert.deepEqual(['alias', 'mtp', 'prefix-cache', 'batch-size', 'mem-fraction', 'reasoning-parser'].map((name) => known[name].value), ['m', 'on', 'off', '256', '0.8', 'qwen3']);
+    refused(['serve', '--prefill-step-size', '1'], /--batch-size is "1"; it takes a number from 16 to 8192/);
+    refused(['serve', '--template-history', 'new'], /--template-history is "new"; it takes stable or published/);
+    refused(['serve', '--tool-call-parser', 'llama3'], /--tool-call-parser llama3 is unknown; it may be auto, none, qwen3_xml \(or qwen3_coder\), hermes/);
     assert.equal(configuration(['--allowed-hosts', 'a', '--allowed-hosts=b,c'])['allowed-hosts'].value, 'a,b,c');
     assert.equal(parley(['run', '--print-config', '--', '--port']).status, 0, 'behind -- all words are words');
     refused(['serve', '--', '--port'], /"--port" is one word too many/);

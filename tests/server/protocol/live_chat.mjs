@@ -192,13 +192,13 @@ test('a full queue is 429 with Retry-After', async () => {
     assert.equal(refused[0].json().error.type, 'rate_limit_error');
 });
 
-test('messages are put in order for the template', async () => {
+test('messages reach the engine as they came, system messages too', async () => {
     const messages = [
         { role: 'user', content: 'one' }, { role: 'developer', content: 'be kind' },
-        { role: 'user', content: 'two' }, { role: 'system', content: [{ type: 'text', text: 'be brief' }] },
+        { role: 'system', content: [{ type: 'text', text: 'be brief' }] }, { role: 'user', content: 'two !recall' },
     ];
     const reply = (await post(server, '/v1/chat/completions', { messages })).json();
-    assert.equal(reply.choices[0].message.content, 'You said: one\n\ntwo');
+    assert.match(reply.choices[0].message.content, / user:one system:be kind system:be brief user:two/);
 });
 
 test('responses over HTTP: stream, whole, get', async () => {

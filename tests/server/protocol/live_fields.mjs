@@ -16,11 +16,16 @@ const SAMPLING = [
     real('temperature', 0, 2), real('top_p', 0, 1), real('min_p', 0, 1), real('presence_penalty', -2, 2), real('frequency_penalty', -2, 2),
     real('repetition_penalty', 0.01, 10), real('repeat_penalty', 0.01, 10), whole('top_k', -1, 1000000),
     whole('seed', -(2n ** 63n), 2n ** 63n - 1n),
+    real('specprefill_backbone_pct', 0, 1),
     real('logit_bias', -100, 100, { body: (value) => `"logit_bias":{"65":${value}}`, nullIsBad: true }),
 ];
 const LENGTH = [whole('max_tokens', 1, INT32_MAX), whole('max_completion_tokens', 1, INT32_MAX), whole('n_predict', -1, INT32_MAX), whole('n', 1, 1)];
-const THINKING = [whole('reasoning_budget', -1, INT32_MAX), whole('thinking_budget', -1, INT32_MAX)];
-const VIDEOS = inside('mm_processor_kwargs', [real('fps', 0.001, 240), whole('num_frames', 1, 768), whole('min_frames', 1, 768), whole('max_frames', 1, 768)]);
+const THINKING = [whole('reasoning_budget', -1, INT32_MAX), whole('thinking_budget', -1, INT32_MAX), whole('thinking_token_budget', -1, INT32_MAX)];
+const PIXELS = [whole('min_pixels', 1, 67108864), whole('max_pixels', 1, 67108864)];
+const VIDEOS = [
+    ...inside('mm_processor_kwargs', [real('fps', 0.001, 240), whole('num_frames', 1, 768), whole('min_frames', 1, 768), whole('max_frames', 1, 768), ...PIXELS]),
+    real('video_fps', 0.001, 240), whole('video_max_frames', 1, 768), ...PIXELS,
+];
 
 const ROUTES = [
     { path: '/v1/chat/completions', start: '"logprobs":true,"messages":[{"role":"user","content":"hello"}]',

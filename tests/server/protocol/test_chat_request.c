@@ -19,7 +19,7 @@ static const char *text_of(const chat_message *m, size_t part)
     return part < m->n_parts && m->parts[part].kind == CHAT_TEXT ? m->parts[part].text : "(none)";
 }
 
-static void test_normalisation(void)
+static void test_conversation(void)
 {
     api_request r;
     err_detail d;
@@ -41,21 +41,20 @@ static void test_normalisation(void)
             false, &d),
         d);
     const chat_input *in = r.in;
-    CHECK_INT(in->n_messages, 7);
-    CHECK_INT(in->messages[0].role, CHAT_SYSTEM);
-    CHECK_STR(text_of(&in->messages[0], 0), "s1\n\ns2");
-    CHECK(in->messages[0].is_string);
-    CHECK_STR(text_of(&in->messages[1], 0), "a\n\nb");
-    CHECK_INT(in->messages[2].role, CHAT_ASSISTANT);
-    CHECK_STR(in->messages[2].reasoning, "r");
-    CHECK_INT(in->messages[2].n_tool_calls, 2);
+    CHECK_INT(in->n_messages, 9); /* as they came: the engine knows what the template takes */
+    CHECK_STR(text_of(&in->messages[0], 0), "a");
+    CHECK_INT(in->messages[1].role, CHAT_SYSTEM);
+    CHECK_STR(text_of(&in->messages[1], 0), "s1");
+    CHECK_INT(in->messages[3].role, CHAT_ASSISTANT);
+    CHECK_STR(in->messages[3].reasoning, "r");
+    CHECK_INT(in->messages[3].n_tool_calls, 2);
     int64_t x = 0;
-    CHECK(json_int(json_get(in->messages[2].tool_calls[0].arguments, "x"), 0, 9, &x));
+    CHECK(json_int(json_get(in->messages[3].tool_calls[0].arguments, "x"), 0, 9, &x));
     CHECK_INT(x, 1);
-    CHECK_STR(text_of(&in->messages[3], 0), "t1"); /* results of tools stay apart */
-    CHECK_STR(in->messages[4].tool_call_id, "c2");
-    CHECK(!in->messages[5].is_string); /* lists of parts are not merged */
-    CHECK_STR(text_of(&in->messages[6], 0), "d");
+    CHECK_STR(text_of(&in->messages[4], 0), "t1");
+    CHECK_STR(in->messages[5].tool_call_id, "c2");
+    CHECK_INT(in->messages[6].role, CHAT_SYSTEM);
+    CHECK(!in->messages[7].is_string);
     api_request_deinit(&r);
 }
 
@@ -522,12 +521,12 @@ static void test_large_kwargs(void)
 
 int main(void)
 {
-    test_messages();
+    test_conversation();
     test_large_kwargs();
     test_allowed_tools();
     test_tool_history();
     test_thinking();
-    test_normalisation();
+    test_messages();
     test_parameters();
     test_media();
     test_videos();

@@ -283,6 +283,7 @@ static void test_forms(void)
 {
     CHECK(tool_form_find("hermes") == &TOOL_FORM_HERMES);
     CHECK(tool_form_find("qwen3_xml") == &TOOL_FORM_XML);
+    CHECK(tool_form_find("qwen3_coder") == &TOOL_FORM_XML);
     CHECK(tool_form_find("other") == NULL);
     CHECK(tool_form_of_template(NULL) == NULL);
     CHECK(tool_form_of_template("{{ messages }}") == NULL);

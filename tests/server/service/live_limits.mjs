@@ -100,6 +100,19 @@ test('the time of an answer', async () => {
     assert.equal(await server.stop(), 0);
 });
 
+test('the time that a request gives its answer', async () => {
+    const server = await startServer();
+    await server.ready();
+    const message = { max_tokens: 19000, timeout: 0.5, messages: [{ role: 'user', content: LONG }] };
+    const response = post(server, '/v1/responses', { input: LONG, timeout: 0.5 });
+    const replies = await Promise.all([chat(server, LONG, { timeout: 0.5 }), post(server, '/v1/messages', message)]);
+    assert.equal((await response).json().error.code, 'request_timeout');
+    for (const reply of replies) assert.equal(reply.status, 504, reply.text);
+    assert.match(replies[0].json().error.message, /timeout/);
+    assert.equal((await chat(server, 'ping', { timeout: 1e5 })).status, 200);
+    assert.equal(await server.stop(), 0);
+});
+
 test('a computation that stalls', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-stuck-'));
     const until = join(folder, 'goes-on');

@@ -291,8 +291,15 @@ test('switched off, strict, and without a folder', async () => {
     assert.equal(await off.stop(), 0);
     const strict = await start(['--strict-model', 'on']);
     assert.equal((await chat(strict, 'hello', { model: 'gpt-4' })).json().error.code, 'model_not_found');
+    for (const name of ['ash', 'default', join(root, 'ash'), '']) assert.equal(await which(strict, name), 'ash', name);
     assert.equal(await which(strict, 'org/cedar'), 'cedar');
+    assert.equal(await which(strict, 'default'), 'cedar', 'what is loaded');
     assert.equal(await strict.stop(), 0);
+    const named = await startServer(['--model', join(root, 'ash'), '--alias', 'the one', '--strict-model', 'on']);
+    await named.ready();
+    for (const name of ['the one', 'ash', 'default', join(root, 'ash')]) assert.equal(await which(named, name), 'ash', name);
+    assert.equal((await chat(named, 'hello', { model: 'birch' })).json().error.code, 'model_not_found');
+    assert.equal(await named.stop(), 0);
     const alone = await startServer(['--model', join(root, 'ash')]);
     await alone.ready();
     assert.equal(await states(alone), 'ash loaded');

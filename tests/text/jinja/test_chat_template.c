@@ -129,14 +129,14 @@ static void test_history(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         chat_template *t = NULL;
-        size_t history_len = 99;
+        chat_template_trace trace = {.history_len = 99};
         bytes out;
         arena *a = arena_create(1 << 20);
         bytes_init(&out, 1 << 10);
         bytes_append_str(&out, "before ");
         CHECK_OK(chat_template_compile(&t, CASES[i].source, strlen(CASES[i].source), &d), d);
-        CHECK_OK(chat_template_render(t, &out, &history_len, vars_of(a, jinja_list(a)), NULL, a, &d), d);
-        CHECK_INT(history_len, CASES[i].history_len);
+        CHECK_OK(chat_template_render(t, &out, &trace, vars_of(a, jinja_list(a)), NULL, a, &d), d);
+        CHECK_INT(trace.history_len, CASES[i].history_len);
         bytes_deinit(&out);
         arena_destroy(a);
         chat_template_close(t);

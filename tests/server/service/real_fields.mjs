@@ -1,0 +1,76 @@
+/** Fields and options of other servers with the real engine: how large images and videos are shown,
+ *  the cache, the names of the model, and what is said of options that do nothing. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { chat, post, runTests, startServer, test } from '../client.mjs';
+
+const file = (path) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+const model = file('assets/seedling');
+const image = `data:image/png;base64,${readFileSync(file('assets/samples/describe.png')).toString('base64')}`;
+const video = `data:video/mp4;base64,${readFileSync(file('assets/samples/ball-moves.mp4')).toString('base64')}`;
+const start = async (...more) => {
+    const server = await startServer(['serve', '-m', model, '--port', '0', '-c', '4096', '-t', '1', '--temp', '0', '-n', '2', ...more]);
+    await server.ready();
+    return server;
+};
+const server = await start('--cache-ram', '32', '--enable-mtp', '--enable-prefix-cache', '--prefill-step-size', '256', '--tool-call-parser', 'qwen3_coder',
+    '--continuous-batching', '--mem-fraction', '0.8', '--reasoning-parser', 'qwen3', '--enable-auto-tool-choice', '--max-model-len', '2048');
+
+const prompt = async (part, more = {}) => {
+    const reply = await post(server, '/v1/chat/completions', { max_tokens: 2, messages: [{ role: 'user', content: [part, { type: 'text', text: 'What is it?' }] }], ...more });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json().usage.prompt_tokens;
+};
+
+test('the size of an image is the one that is asked for, cached or not', async () => {
+    const part = { type: 'image_url', image_url: { url: image } };
+    const usual = await prompt(part), small = await prompt(part, { max_pixels: 4096 }), large = await prompt(part, { min_pixels: 400000 });
+    assert.ok(small < usual && usual < large, `${small} ${usual} ${large}`);
+    assert.equal(await prompt({ ...part, max_pixels: 4096 }), small);
+    assert.equal(await prompt({ type: 'image_url', image_url: { url: image, max_pixels: 4096 } }), small);
+    assert.equal(await prompt(part, { mm_processor_kwargs: { max_pixels: 4096 } }), small);
+    assert.equal(await prompt(part), usual);
+    const responses = await post(server, '/v1/responses', { max_output_tokens: 2, max_pixels: 4096, input: [{ role: 'user', content: [{ type: 'input_image', image_url: image }, { type: 'input_text', text: 'What is it?' }] }] });
+    assert.equal(responses.json().usage.input_tokens, small);
+    const messages = await post(server, '/v1/messages', { max_tokens: 2, max_pixels: 4096, use_cache: false, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: image.split(',')[1] } }, { type: 'text', text: 'What is it?' }] }] });
+    assert.equal(messages.json().usage.input_tokens, small);
+    const huge = await post(server, '/v1/chat/completions', { max_tokens: 2, min_pixels: 67108864, messages: [{ role: 'user', content: [part] }] });
+    assert.equal(huge.json().error.code, 'context_length_exceeded');
+});
+
+test('so are the rate, the number and the size of frames', async () => {
+    const part = { type: 'video_url', video_url: { url: video } };
+    const usual = await prompt(part), few = await prompt(part, { video_max_frames: 4 }), slow = await prompt(part, { video_fps: 0.5 });
+    assert.ok(few < usual && slow < usual, `${few} ${slow} ${usual}`);
+    assert.equal(await prompt(part, { mm_processor_kwargs: { max_frames: 4 } }), few);
+    assert.ok(await prompt(part, { max_pixels: 16384 }) < usual);
+    assert.equal(await prompt(part), usual);
+});
+
+test('use_cache', async () => {
+    const cached = async (more) => (await chat(server, 'Tell me all of it. '.repeat(30), more)).json().usage.prompt_tokens_details.cached_tokens;
+    assert.equal(await cached({ use_cache: false }), 0);
+    assert.equal(await cached({}), 0);
+    assert.ok(await cached({}) > 0);
+    assert.equal(await cached({ use_cache: false }), 0);
+});
+
+test('options of other servers: what they mean, and a line for those that mean nothing', async () => {
+    const log = server.err;
+    for (const name of ['continuous-batching', 'mem-fraction', 'reasoning-parser', 'enable-auto-tool-choice']) assert.match(log, new RegExp(`--${name} does nothing here: `));
+    assert.ok(!log.includes('--mtp does nothing'));
+    assert.match(log, /tool calls: qwen3_xml/);
+    assert.equal(await server.stop(), 0);
+});
+
+test('strict names of the model; no prefix cache', async () => {
+    const strict = await start('--strict-model', '--served-model-name', 'my model', '--no-enable-prefix-cache');
+    for (const name of ['my model', 'seedling', model, 'default']) assert.equal((await chat(strict, 'hi', { model: name })).status, 200, name);
+    for (const name of ['gpt-4', 'my', `${model}/`, '/nowhere']) assert.equal((await chat(strict, 'hi', { model: name })).json().error.code, 'model_not_found', name);
+    assert.equal((await chat(strict, 'hi '.repeat(50))).json().usage.prompt_tokens_details?.cached_tokens ?? 0, 0);
+    assert.equal((await chat(strict, 'hi '.repeat(50))).json().usage.prompt_tokens_details?.cached_tokens ?? 0, 0);
+    assert.equal(await strict.stop(), 0);
+});
+
+await runTests();

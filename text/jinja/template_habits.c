@@ -1,0 +1,113 @@
+#include "text/jinja/template_habits.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+
+enum { PROBE_BYTES = 1 << 20, WORDS_MAX = 5 };
+
+/* A small conversation, and the words that must stand in its rendering, one behind the other. */
+typedef struct probe {
+    const char *messages, *tools; /* JSON; tools may be NULL */
+    const char *words[WORDS_MAX];
+    bool apart; /* between the last two words something must stand */
+} probe;
+
+#define SAYS(role, word) "{\"role\":\"" role "\",\"content\":\"" word "\"}"
+#define TOOL                                                                                                 \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"probe_tool\",\"description\":\"probes\","              \
+    "\"parameters\":{\"type\":\"object\",\"properties\":{\"depth\":{\"type\":\"string\","                    \
+    "\"description\":\"how deep\"}},\"required\":[\"depth\"]}}}]"
+static const probe PLAIN = {"[" SAYS("user", "QUSER") "]", NULL, {"QUSER"}, false};
+static const probe SYSTEM = {
+    "[" SAYS("system", "QSYSTEM") "," SAYS("user", "QUSER") "]", NULL, {"QSYSTEM", "QUSER"}, true};
+static const probe LATE_SYSTEM = {
+    "[" SAYS("system", "QSYSTEM") "," SAYS("user", "QUSER") "," SAYS("assistant", "QANSWER") "," SAYS(
+        "system", "QLATE") "," SAYS("user", "QNEXT") "]",
+    NULL,
+    {"QSYSTEM", "QUSER", "QANSWER", "QLATE", "QNEXT"},
+    true};
+static const probe LAST_SYSTEM = {
+    "[" SAYS("user", "QUSER") "," SAYS("system", "QLATE") "]", NULL, {"QUSER", "QLATE"}, true};
+static const probe REPEATS = {
+    "[" SAYS("user", "QUSER") "," SAYS("user", "QNEXT") "]", NULL, {"QUSER", "QNEXT"}, true};
+static const probe OFFERED = {"[" SAYS("user", "QUSER") "]", TOOL, {NULL}, false};
+
+/* Whether the words stand in the text in this order. */
+static bool shows(const probe *p, const char *text)
+{
+    const char *at = text;
+    for (size_t i = 0; i < WORDS_MAX && p->words[i]; i++) {
+        const char *found = strstr(at, p->words[i]);
+        if (!found || (p->apart && i > 0 && found == at)) {
+            return false;
+        }
+        at = found + strlen(p->words[i]);
+    }
+    return true;
+}
+
+/* Renders the conversation; false if the template fails on it. */
+static bool render(const chat_template *t, const probe *p, bytes *text, err_code *err, err_detail *detail)
+{
+    json_doc *messages = NULL, *tools = NULL;
+    arena *a = arena_create(PROBE_BYTES);
+    jinja_value *vars = a ? jinja_dict(a) : NULL;
+    bool ok =
+        vars && json_parse(&messages, p->messages, strlen(p->messages), LIMIT_JSON_DEPTH, detail) == ERR_OK;
+    ok = ok && jinja_dict_set(a, vars, "messages", jinja_from_json(a, json_root(messages))) &&
+         jinja_dict_set(a, vars, "add_generation_prompt", jinja_bool(a, true));
+    if (ok && p->tools) {
+        ok = json_parse(&tools, p->tools, strlen(p->tools), LIMIT_JSON_DEPTH, detail) == ERR_OK &&
+             jinja_dict_set(a, vars, "tools", jinja_from_json(a, json_root(tools)));
+    }
+    if (!ok) {
+        *err = err_set(detail, ERR_NOMEM, "no memory for the chat template");
+    }
+    err_detail ignored = {0};
+    ok = ok && chat_template_render(t, text, NULL, vars, NULL, a, &ignored) == ERR_OK && !text->failed;
+    json_free(messages);
+    json_free(tools);
+    arena_destroy(a);
+    return ok;
+}
+
+/* Whether the template renders the conversation, and the words with it. */
+static bool passes(const chat_template *t, const probe *p, err_code *err, err_detail *detail)
+{
+    bytes text;
+    bytes_init(&text, PROBE_BYTES);
+    const bool ok = render(t, p, &text, err, detail) && shows(p, bytes_str(&text));
+    bytes_deinit(&text);
+    return ok;
+}
+
+/* Whether tools change the text. A template that fails on these may want others. */
+static bool takes_tools(const chat_template *t, err_code *err, err_detail *detail)
+{
+    bytes without, with;
+    bytes_init(&without, PROBE_BYTES);
+    bytes_init(&with, PROBE_BYTES);
+    bool takes = chat_template_has_variable(t, "tools");
+    if (render(t, &PLAIN, &without, err, detail) && render(t, &OFFERED, &with, err, detail)) {
+        takes = strcmp(bytes_str(&without), bytes_str(&with)) != 0;
+    }
+    bytes_deinit(&without);
+    bytes_deinit(&with);
+    return takes;
+}
+
+err_code template_habits_find(template_habits *out, const chat_template *t, err_detail *detail)
+{
+    err_code err = ERR_OK;
+    *out = (template_habits){.takes_system = true, .takes_repeats = true, .takes_tools = true};
+    if (!passes(t, &PLAIN, &err, detail)) {
+        return err; /* it wants something of its own; nothing can be told */
+    }
+    out->takes_system = passes(t, &SYSTEM, &err, detail);
+    out->takes_late_system = passes(t, &LATE_SYSTEM, &err, detail) && passes(t, &LAST_SYSTEM, &err, detail);
+    out->takes_repeats = passes(t, &REPEATS, &err, detail);
+    out->takes_tools = takes_tools(t, &err, detail);
+    return err;
+}
