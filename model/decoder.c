@@ -34,6 +34,7 @@ struct decoder_scratch {
     size_t n_of_kind[2];
     void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows);
     void *trace_ctx;
+    query_tap tap;
 };
 
 enum { ALIGN_FLOATS = 16 };
@@ -128,6 +129,14 @@ void decoder_set_trace(decoder_scratch *sc,
 {
     sc->trace = trace;
     sc->trace_ctx = ctx;
+}
+
+void decoder_set_query_tap(decoder_scratch *sc,
+                           void (*tap)(void *ctx, size_t kv_layer, const float *q, size_t n_rows,
+                                       size_t row_stride, size_t head_stride),
+                           void *ctx)
+{
+    sc->tap = (query_tap){tap, ctx};
 }
 
 /* Fills sc->runs; everything that could go wrong is found here, before any state is touched. */
@@ -268,7 +277,8 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
                          .n_rows = (size_t)b->n_rows,
                          .cos = sc->cos,
                          .sin = sc->sin,
-                         .work = sc->work};
+                         .work = sc->work,
+                         .tap = sc->tap};
     rope_tables(sc->cos, sc->sin, cfg, b->positions, sc->lc.n_rows);
     embed(parts, cfg, b, sc);
     trace(sc, 0, sc->h, b->n_rows);

@@ -80,4 +80,13 @@ const float *decoder_hidden(const decoder_scratch *sc, int32_t row);
 void decoder_set_trace(decoder_scratch *sc,
                        void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows), void *ctx);
 
+/* Shows the queries of every full-attention layer (counted among those alone) as its keys are
+ * matched with them, normed and rotated: head h of row t starts at q + t*row_stride +
+ * h*head_stride; in pieces where the forward goes in pieces. For forwards begun from now on; NULL
+ * turns it off. */
+void decoder_set_query_tap(decoder_scratch *sc,
+                           void (*tap)(void *ctx, size_t kv_layer, const float *q, size_t n_rows,
+                                       size_t row_stride, size_t head_stride),
+                           void *ctx);
+
 #endif
