@@ -16,6 +16,9 @@ void gen_params_init(gen_params *p)
         .max_tokens = -1,
         .n_top_logprobs = -1,
         .think_tokens = -1,
+        .spec_prefill = -1,
+        .spec_keep = NAN,
+        .spec_backbone = NAN,
     };
 }
 
@@ -45,6 +48,12 @@ void gen_params_fill(gen_params *p, const gen_params *defaults)
     }
     if (p->max_tokens < 0) {
         p->max_tokens = defaults->max_tokens;
+    }
+    if (isnan(p->spec_keep)) {
+        p->spec_keep = defaults->spec_keep;
+    }
+    if (isnan(p->spec_backbone)) {
+        p->spec_backbone = defaults->spec_backbone;
     }
 }
 

@@ -99,6 +99,7 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
 {
     gen_request *r = s->req;
     slot_update_timings(s);
+    sparse_stop(e, s);
     sampler_destroy(s->sampler);
     s->sampler = NULL;
     grammar_cursor_destroy(s->cursor);
@@ -252,6 +253,7 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
     if (err == ERR_OK) {
         err = resume_prefix(e, s, detail);
     }
+    sparse_start(e, s);
     s->phase = s->media_done < r->n_media ? GEN_PHASE_VISION : GEN_PHASE_PREFILL;
     return err;
 }
