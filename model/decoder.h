@@ -41,6 +41,8 @@ typedef struct batch {
     const int32_t *embed_rows; /* rows whose embedding is replaced, ascending (media placeholders) */
     const float *embeds;       /* [n_embed_rows, model_config_feature_width] */
     int32_t n_embed_rows;
+    /* nothing is asked of these rows but what later ones need of them: no logits, no hidden state */
+    bool states_only;
 } batch;
 
 typedef struct decoder_scratch decoder_scratch;

@@ -180,7 +180,8 @@ static err_code begin_rows(lookahead *la, const int32_t *ids, int32_t n, bool ex
                      .runs = &run,
                      .n_runs = 1,
                      .logit_rows = &last,
-                     .n_logit_rows = logits};
+                     .n_logit_rows = logits,
+                     .states_only = !logits && !exact};
     return decoder_begin(la->m, la->c, &b, la->sc, detail);
 }
 
