@@ -72,7 +72,7 @@ void request_send_done(engine *e, gen_request *r, const gen_timings *timings, ge
     snprintf(ev->message, sizeof ev->message, "%s", message ? message : "");
     pthread_mutex_lock(&e->status_lock);
     e->status.n_requests++;
-    e->status.n_prompt_tokens += (uint64_t)timings->prompt_n;
+    e->status.n_prompt_tokens += (uint64_t)(timings->prompt_n + timings->sparse_n - timings->sparse_kept_n);
     e->status.n_cached_tokens += (uint64_t)timings->cache_n;
     e->status.n_generated_tokens += (uint64_t)timings->predicted_n;
     e->status.prefill_ms_sum += timings->prompt_ms;

@@ -21,12 +21,14 @@ void sparse_open(engine *e, const engine_options *opt)
     if (!st->set.draft_dir) {
         return;
     }
+    /* A judge need not be exact, and in blocks it reads prompts twice as fast. */
+    const int bits = opt->exact ? 0 : 8;
     const lookahead_options lo = {.path = st->set.draft_dir,
                                   .target = e->model,
                                   .c = e->compute,
                                   .cache_type = e->cache_type,
                                   .chunk = e->prefill_chunk,
-                                  .quantize = {opt->layer_bits, opt->head_bits, e->compute, {NULL, NULL}},
+                                  .quantize = {bits, bits, e->compute, {NULL, NULL}},
                                   .huge_pages = opt->huge_pages,
                                   .rope_bf16 = opt->rope_bf16};
     err_detail detail = {0};

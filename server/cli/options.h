@@ -53,6 +53,10 @@ typedef struct options {
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type, *cache_scope;
     bool mtp, huge_pages, mlock;
+    const char *draft_model;
+    bool spec_prefill;
+    int64_t spec_prefill_threshold, spec_prefill_max;
+    double spec_prefill_keep, spec_prefill_backbone;
     int64_t max_images, max_image_pixels;
     const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;
