@@ -2,7 +2,7 @@
  * stretch, and what stands near the words of the question, rare words before frequent ones. The
  * question is what the prompt ends with.
  *
- *     if (lexical_score(importance, tok, ids, n, keep)) { ... }
+ *     bool done = lexical_score(importance, tok, ids, n, keep);
  */
 #ifndef PARLEY_ENGINE_SPARSE_LEXICAL_H
 #define PARLEY_ENGINE_SPARSE_LEXICAL_H

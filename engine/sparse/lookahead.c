@@ -75,6 +75,11 @@ err_code lookahead_open(lookahead **out, const lookahead_options *o, err_detail 
             err_set(detail, ERR_INVALID,
                     "the draft model %s has no full attention, so it cannot judge prompts", model_dir(la->m));
     }
+    if (err == ERR_OK && lookahead_longest(la) < 1) {
+        err = err_set(detail, ERR_INVALID,
+                      "the draft model %s has a context of %d tokens, too few to judge prompts",
+                      model_dir(la->m), model_get_config(la->m)->max_position_embeddings);
+    }
     if (err != ERR_OK) {
         lookahead_close(la);
         return err;

@@ -324,6 +324,7 @@ static void check_tool(reference *ref, const char *target, const char *draft)
     snprintf(inside, sizeof inside, "%s/draft", dir);
     CHECK(symlink(draft, inside) == 0);
     CHECK_INT(run_tool(dir), 0);
+    CHECK_INT(tool_run_3("check_sparse_prefill", "--exact-rope", dir, "generic"), 0);
     int32_t *const numbers[] = {&ref->lookahead[5], &ref->selected[3], &ref->greedy[2]};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (*numbers[i])++;
