@@ -106,7 +106,7 @@ void sparse_start(engine *e, slot *s)
     s->sparse = SPARSE_NONE;
     s->n_skipped = 0;
     if (!(asked || (p->spec_prefill < 0 && st->set.on && left >= st->set.threshold)) ||
-        select_share(p->spec_keep) >= 1.0) {
+        select_share(p->spec_keep) >= 1.0 || left <= st->set.chunk) {
         return;
     }
     s->sparse = SPARSE_WAITS;

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "tests/engine/answers.h"
-#include "tests/folder.h"
+#include "tests/model/random_families.h"
 
 enum { N = 400, GREEDY = 24, N_CTX = 1024 };
 
@@ -179,6 +180,27 @@ static void test_settings(void)
     engine_close(e);
 }
 
+/* A draft model that knows all tokens of the tokenizer but not all ids that the model has: it fails in
+ * the middle of a prompt. */
+static void make_narrow(char *dir)
+{
+    bytes text;
+    err_detail d = {0};
+    char config[2048];
+    const random_family *f = &RANDOM_FAMILIES[0];
+    while (strcmp(f->name, "qwen3") != 0) {
+        f++;
+    }
+    const char *size = strstr(f->config, "1888");
+    CHECK(size != NULL);
+    snprintf(config, sizeof config, "%.*s1830%s", (int)(size - f->config), f->config, size + 4);
+    random_checkpoint_make(dir, config, f->forms);
+    bytes_init(&text, 1 << 24);
+    CHECK_OK(file_read(&text, check_data("tiny/tokenizer.json"), &d), d);
+    random_text(dir, "tokenizer.json", bytes_str(&text));
+    bytes_deinit(&text);
+}
+
 /* Whatever is wrong with the draft model, answers are those of whole prompts. */
 static void test_failures(void)
 {
@@ -200,6 +222,19 @@ static void test_failures(void)
         CHECK(same(&a, &whole));
         engine_close(e);
     }
+    char narrow[FOLDER_NAME];
+    make_narrow(narrow);
+    e = open_with((engine_sparse_options){.draft_dir = narrow}, 0, 1);
+    const answer before = ask(e, N, &on);
+    CHECK_INT(before.timings.sparse_n, N);
+    ids[300] = 1850;
+    const answer failed = ask(e, N, &on), dense = ask(e, N, &off);
+    CHECK_INT(failed.timings.sparse_n, 0);
+    CHECK(same(&failed, &dense));
+    ids[300] = 300;
+    const answer next = ask(e, N, &on); /* what failed is forgotten */
+    CHECK_INT(next.timings.sparse_n, N);
+    engine_close(e);
 }
 
 /* What the limit on memory holds for weights and states counts the draft model's. */
