@@ -23,7 +23,10 @@ enum {
     LIMIT_TOP_LOGPROBS = 20,
     LIMIT_LOGIT_BIAS = 1024,
     LIMIT_MAX_TOKENS_DEFAULT = 2048,
+    LIMIT_SPARSE_THRESHOLD = 8192, /* --spec-prefill-threshold */
 };
+/* --spec-prefill-keep: the share of a sparse prompt that is read */
+#define LIMIT_SPARSE_KEEP 0.3
 
 /* Structured output: a schema is refused before its automaton takes more */
 #define LIMIT_GRAMMAR_BYTES ((size_t)32 << 20) /* nodes, literals and automata of one grammar */

@@ -174,6 +174,14 @@ void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, fl
 void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
                        size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
 
+/* out [R, n] = scale * q[r] . key of slot 0 .. n-1 of key head kv_head; q [R, hd]. What attention
+ * forms inside, for those who ask how much a query looks at each key. */
+void nn_key_scores(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t kv_head,
+                   size_t n, size_t R, size_t hd);
+/* best[r,i] = max(best[r,i], mean of softmax(scores[r])[i - window/2 .. i + window/2]), zeros beyond
+ * the ends; both [R, n], window odd; scores become exp(score - maximum). */
+void nn_softmax_peaks(compute *c, float *best, float *scores, size_t n, size_t window, size_t R);
+
 /* Full attention inside segments (vision): rows cu[s] .. cu[s+1]-1 see each other. qkv [T, 3, H,
  * hd] (q, k, v one after another in a row); out [T, H, hd]; cu [n_segments + 1]. */
 void nn_attention_segments(compute *c, float *out, const float *qkv, const int32_t *cu, size_t n_segments,

@@ -516,3 +516,69 @@ void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *k
 {
     attend(c, out, q, kv, scale, first, T, H, n_kv, hd, row_stride, head_stride, true);
 }
+
+/* ---- how much a query looks at each key ---- */
+
+typedef struct scores_job {
+    compute *c;
+    float *out;
+    const float *q;
+    const kv_pages *kv;
+    float scale;
+    size_t kv_head, n, R, hd;
+} scores_job;
+
+/* The slots of one page. */
+static void scores_task(void *ctx, size_t task, size_t thread)
+{
+    (void)thread;
+    const scores_job *job = ctx;
+    const ops *o = job->c->ops;
+    const size_t begin = task * job->kv->page_tokens, n = min_size(job->kv->page_tokens, job->n - begin);
+    const place first = place_of(job->kv, begin, job->kv_head, false, job->hd);
+    const kv_rows keys = {{first.row}, 1, n, kv_row_bytes(job->kv->type, job->hd), job->hd, {first.scale}};
+    o->kv[job->kv->type].dot(job->out + begin, job->n, job->q, job->hd, job->R, &keys);
+    for (size_t r = 0; r < job->R; r++) {
+        o->scale(job->out + r * job->n + begin, job->scale, n);
+    }
+}
+
+void nn_key_scores(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t kv_head,
+                   size_t n, size_t R, size_t hd)
+{
+    scores_job job = {c, out, q, kv, scale, kv_head, n, R, hd};
+    pool_run(c->pool, scores_task, &job, (n + kv->page_tokens - 1) / kv->page_tokens);
+}
+
+typedef struct peaks_args {
+    float *best, *scores;
+    size_t n, window;
+} peaks_args;
+
+static void peaks_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const peaks_args *a = args;
+    const size_t half = a->window / 2;
+    for (size_t r = begin; r < end; r++) {
+        float *weights = a->scores + r * a->n, *best = a->best + r * a->n;
+        float max = -INFINITY, sum = 0;
+        (void)o->softmax_tile(weights, a->n, &max, &sum);
+        const double share = 1.0 / ((double)sum * (double)a->window);
+        double seen = 0; /* of the window; in double, so that adding and taking away leaves no trace */
+        for (size_t i = 0; i < min_size(half, a->n); i++) {
+            seen += (double)weights[i];
+        }
+        for (size_t i = 0; i < a->n; i++) {
+            seen += i + half < a->n ? (double)weights[i + half] : 0.0;
+            seen -= i > half ? (double)weights[i - half - 1] : 0.0;
+            const float mean = (float)(seen * share);
+            best[i] = mean > best[i] ? mean : best[i];
+        }
+    }
+}
+
+void nn_softmax_peaks(compute *c, float *best, float *scores, size_t n, size_t window, size_t R)
+{
+    const peaks_args args = {best, scores, n, window};
+    nn_run_rows(c, peaks_rows, &args, R, n);
+}

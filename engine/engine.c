@@ -100,7 +100,14 @@ static size_t state_bytes(const engine *e, int32_t n_ctx)
     return seq_state_bytes(model_get_config(e->model), e->cache_type, e->drafting, n_ctx) *
                (size_t)e->n_slots +
            decoder_scratch_bytes(e->model, most_rows(e), most_rows(e)) +
-           decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes;
+           decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes +
+           sparse_bytes(e, n_ctx);
+}
+
+static size_t weight_bytes(const engine *e)
+{
+    return (size_t)model_weight_bytes(e->model) +
+           (e->sparse.draft ? (size_t)lookahead_weight_bytes(e->sparse.draft) : 0);
 }
 
 /* The bytes of a cache: what was asked for, else the default within its share of the free
@@ -115,7 +122,7 @@ static size_t cache_budget(int64_t asked_mib, size_t default_mib, size_t share)
 static err_code room_for_states(const engine *e, const engine_options *opt, size_t *most, size_t *easy,
                                 err_detail *detail)
 {
-    const size_t fixed = (size_t)model_weight_bytes(e->model), limit = (size_t)opt->mem_limit_mib << 20;
+    const size_t fixed = weight_bytes(e), limit = (size_t)opt->mem_limit_mib << 20;
     *most = memory_available();
     *easy = *most / 2;
     if (limit && limit <= fixed + LIMIT_REQUEST_MEMORY) {
@@ -259,6 +266,8 @@ static void set_defaults(engine *e, const engine_options *opt)
     model_defaults.top_p = cfg->top_p;
     model_defaults.min_p = cfg->min_p;
     model_defaults.repetition_penalty = cfg->repetition_penalty;
+    model_defaults.spec_keep = opt->sparse.keep > 0 ? opt->sparse.keep : (float)LIMIT_SPARSE_KEEP;
+    model_defaults.spec_backbone = opt->sparse.backbone;
     model_defaults.max_tokens = opt->default_max_tokens ? opt->default_max_tokens : LIMIT_MAX_TOKENS_DEFAULT;
     e->info.defaults = opt->defaults;
     gen_params_fill(&e->info.defaults, &model_defaults);
@@ -280,7 +289,7 @@ static void set_info(engine *e)
     e->info.n_embd = cfg->hidden_size;
     e->info.n_parallel = e->n_slots;
     e->info.n_params = model_n_params(e->model);
-    e->info.weight_bytes = model_weight_bytes(e->model);
+    e->info.weight_bytes = weight_bytes(e);
     const model_cost cost = model_costs(e->model, e->cache_type);
     e->info.step_bytes = cost.step_bytes;
     e->info.slot_bytes = cost.slot_bytes;
@@ -336,6 +345,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     report_load(opt, "text", 0.0);
     const model_open_options mo = {.mmproj = opt->mmproj,
+                                   .rope_bf16 = opt->rope_bf16,
                                    .quantize = {opt->layer_bits,
                                                 opt->head_bits,
                                                 e->compute,
@@ -361,12 +371,16 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     report_load(opt, "memory", 0.8);
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
     e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
+    sparse_open(e, opt);
     err = plan_memory(e, opt, detail);
     if (err == ERR_OK) {
         err = create_pool(e, detail);
     }
     if (err == ERR_OK) {
         err = create_state(e, detail);
+    }
+    if (err == ERR_OK) {
+        err = sparse_create(e, detail);
     }
     if (err != ERR_OK) {
         return err;
@@ -488,6 +502,7 @@ void engine_close(engine *e)
     decoder_scratch_destroy(e->scratch);
     decoder_scratch_destroy(e->prompt_scratch);
     mtp_scratch_destroy(e->mtp);
+    sparse_close(e);
     vit_close(e->vision);
     chat_template_close(e->own_template);
     token_trie_destroy(e->trie);

@@ -31,6 +31,17 @@ typedef struct engine_video_limits {
     int64_t max_memory; /* of the process that reads it, in bytes */
 } engine_video_limits;
 
+/* Sparse prefill: of a long prompt the model reads the part that matters. keep and backbone: what
+ * requests leave unset. */
+typedef struct engine_sparse_options {
+    const char *draft_dir; /* the small model that judges prompts; NULL: the question's words do */
+    bool on;               /* for prompts that do not say */
+    int32_t threshold;     /* tokens to compute from which on; 0: LIMIT_SPARSE_THRESHOLD */
+    int32_t most;          /* longer prompts are computed whole; 0: no bound */
+    int32_t chunk;         /* tokens that stay or go together; 0: SELECT_CHUNK */
+    float keep, backbone;  /* 0: LIMIT_SPARSE_KEEP; 0: none */
+} engine_sparse_options;
+
 typedef struct engine_options {
     const char *model_dir;
     const char *mmproj;        /* see model_open_options */
@@ -52,6 +63,7 @@ typedef struct engine_options {
     /* started as `PROGRAM video-worker` to read a video; NULL: videos are read in this process */
     const char *video_program;
     engine_video_limits videos;
+    engine_sparse_options sparse;
     int32_t max_images;       /* images and videos of a request, at most LIMIT_IMAGES; 0: as many */
     int64_t max_image_pixels; /* of one image, at most LIMIT_IMAGE_PIXELS; 0: as many */
     /* keep the vision_start and vision_end that a template puts around a video */
@@ -62,6 +74,7 @@ typedef struct engine_options {
     int layer_bits, head_bits;  /* matrices are quantized to blocks of 8 or 4 bits; 0: as stored */
     bool huge_pages;            /* weights are copied into huge pages (model/weights_copy.h) */
     bool lock_memory;           /* lock memory (mlockall); a failure is only a warning */
+    bool rope_bf16;             /* see model_open_options */
     bool exact;                 /* prompts and images in float32 too; see compute_options.fast */
     int32_t default_max_tokens; /* 0: LIMIT_MAX_TOKENS_DEFAULT */
     gen_params defaults;        /* from the command line; unset fields fall to generation_config.json */

@@ -16,6 +16,8 @@
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
+#include "engine/sparse/lookahead.h"
+#include "engine/sparse/select.h"
 #include "engine/think.h"
 #include "engine/cache/vision_cache.h"
 #include "model/decoder.h"
@@ -25,6 +27,21 @@
 #include "vision/video/video.h"
 #include "vision/processor.h"
 #include "vision/vit.h"
+
+/* Whether a slot's prompt is to be thinned out before it is computed, and how far that is. */
+typedef enum sparse_phase { SPARSE_NONE, SPARSE_WAITS, SPARSE_READS } sparse_phase;
+
+/* Sparse prefill: the settings, and room for one prompt at a time. */
+typedef struct sparse_state {
+    engine_sparse_options set;
+    bool failed;       /* a draft model was asked for and cannot be used: prompts are computed whole */
+    lookahead *draft;  /* NULL: none */
+    int32_t n_longest; /* tokens of a prompt */
+    struct slot *slot; /* whose prompt the draft model reads, or NULL */
+    float *importance; /* [n_longest] of the lexical judge */
+    int32_t *kept;     /* [n_longest] */
+    select_chunk *order;
+} sparse_state;
 
 /* One running sequence. Engine thread. */
 typedef struct slot {
@@ -45,6 +62,8 @@ typedef struct slot {
     /* [1 + n_ctx + 1]: the sharing scope, then an element for each token (prefix_cache.h) */
     uint64_t *key;
     size_t n_key;
+    sparse_phase sparse;
+    int32_t n_skipped;    /* prompt tokens that are not read */
     size_t next_boundary; /* index into req->boundaries */
     int32_t next_token;   /* sampled, not yet in the cache */
     drafter drafter;      /* unused without a draft head */
@@ -91,6 +110,7 @@ struct engine {
     kv_pool *pool;
     prefix_cache *cache;                    /* its entries hold blocks of the pool */
     size_t cache_bytes, vision_cache_bytes; /* --cache-ram, --vision-cache */
+    sparse_state sparse;
     slot *slots;
     int32_t n_slots;
     scheduler scheduler;
@@ -104,6 +124,16 @@ struct engine {
     pthread_mutex_t status_lock;
     engine_status status; /* {status_lock} */
 };
+
+/* ---- sparse_prompt.c: what opening and closing need of it ---- */
+
+/* Loads the draft model, if there is to be one; a failure is logged, and prompts are computed
+ * whole. */
+void sparse_open(engine *e, const engine_options *opt);
+/* Bytes that sparse_create takes with a context of n_ctx tokens. */
+size_t sparse_bytes(const engine *e, int32_t n_ctx);
+MUST_CHECK err_code sparse_create(engine *e, err_detail *detail);
+void sparse_close(engine *e);
 
 /* The engine thread: runs steps until the inbox is closed and every slot is free. */
 void *engine_thread(void *arg);

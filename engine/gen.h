@@ -36,15 +36,14 @@ typedef struct gen_params {
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
     /* reasoning budget: the think block is closed after so many; -1: unset (no limit) */
     int32_t think_tokens;
+    /* sparse prefill: -1: as the server does; 0: off; 1: on, however short the prompt */
+    int32_t spec_prefill;
+    float spec_keep, spec_backbone; /* shares of the prompt: kept, and of it spread evenly; NAN: unset */
     gen_bias *biases;
     size_t n_biases;
     bool no_draft;   /* decode token by token even if the model has a draft head; the answer is the same */
     bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
     bool ignore_eos; /* benchmarks */
-    /* sparse prefill: 1 asks for it, 0 for none, -1: unset; the shares kept of the prompt, and kept
-     * evenly spread, NAN: unset */
-    int spec_prefill;
-    float spec_keep, spec_backbone;
 } gen_params;
 
 void gen_params_init(gen_params *p); /* everything unset */
@@ -90,8 +89,11 @@ typedef enum gen_finish {
 
 typedef struct gen_timings {
     gen_route route;
-    int32_t prompt_n;    /* prompt tokens computed (without cached ones) */
-    int32_t cache_n;     /* prompt tokens taken from the prefix cache */
+    int32_t prompt_n; /* prompt tokens computed (without cached ones) */
+    int32_t cache_n;  /* prompt tokens taken from the prefix cache */
+    /* of a sparse prompt: the tokens behind the cached ones, and those of them that the model read
+     * (prompt_n when all are); 0, 0: it was computed whole */
+    int32_t sparse_n, sparse_kept_n;
     int32_t predicted_n; /* generated tokens */
     int32_t draft_n, draft_accepted_n;
     int32_t n_images, n_videos;

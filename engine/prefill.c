@@ -151,7 +151,7 @@ static void end_chunk(engine *e, slot *s)
         slot_keep_state(e, s, decoder_hidden(e->prompt_scratch, n - 1));
         s->next_boundary++;
     }
-    slot_emit_progress(e, s, s->prompt_done, total);
+    slot_emit_progress(e, s, s->prompt_done + s->n_skipped, total + s->n_skipped);
     if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT)) {
         return;
     }
@@ -170,6 +170,10 @@ static void end_chunk(engine *e, slot *s)
 void prefill_step(engine *e, slot *s, int32_t n, double decode_ms)
 {
     const int64_t start = clock_ns();
+    if (s->sparse != SPARSE_NONE) {
+        sparse_step(e, s, decode_ms);
+        return;
+    }
     if (s->chunk == 0) {
         err_detail detail = {0};
         err_code err = begin_chunk(e, s, n, &detail);

@@ -85,6 +85,7 @@ typedef struct preparation {
     size_t text_memory; /* bytes reserved for the text until it is tokens */
     bytes text;         /* as the template wrote it */
     size_t history_len; /* bytes of it */
+    int32_t begins;     /* the token that begins the invitation to answer, if there is one */
     token_ids ids;      /* of the text with the videos' frames */
 } preparation;
 
@@ -486,29 +487,38 @@ static err_code assign_positions(preparation *p, err_detail *detail)
 
 enum { BOUNDARY_GAP = 1024, BOUNDARY_LAST = 3 };
 
-/* Where the prefix cache keeps states of a chat: at the end of the system prompt, of the last
- * messages, and here and there in a long history. Messages are told by the token that begins the
- * invitation to answer, which also begins every message; `history_len` bytes of the text come
- * before it. */
-static err_code find_boundaries(preparation *p, err_detail *detail)
+/* The invitation to answer is what comes behind `history_len` bytes of the text. */
+static err_code find_invitation(preparation *p, err_detail *detail)
 {
-    gen_request *r = p->r;
     token_ids invitation;
+    if (p->history_len == 0 || p->history_len >= p->text.len) {
+        return ERR_OK;
+    }
     token_ids_init(&invitation);
-    const int32_t n = (int32_t)r->prompt.len;
-    err_code err =
+    const err_code err =
         tokenizer_encode(model_tokenizer(p->e->model), &invitation, bytes_str(&p->text) + p->history_len,
                          p->text.len - p->history_len, TOKENIZER_SPECIALS, detail);
-    if (err != ERR_OK || invitation.len == 0 || invitation.len >= r->prompt.len) {
-        goto out;
+    if (err == ERR_OK && invitation.len > 0 && invitation.len < p->r->prompt.len) {
+        p->r->n_invitation = (int32_t)invitation.len;
+        p->begins = invitation.ids[0];
     }
-    const int32_t begins = invitation.ids[0], end = n - (int32_t)invitation.len;
+    token_ids_deinit(&invitation);
+    return err;
+}
+
+/* Where the prefix cache keeps states of a chat: at the end of the system prompt, of the last
+ * messages, and here and there in a long history. Messages are told by the token that begins the
+ * invitation to answer, which also begins every message. */
+static void find_boundaries(const preparation *p)
+{
+    gen_request *r = p->r;
+    const int32_t end = (int32_t)r->prompt.len - r->n_invitation;
     int32_t n_begins = 0, seen = 0, last = 0;
     for (int32_t i = 1; i <= end; i++) {
-        n_begins += r->prompt.ids[i] == begins;
+        n_begins += r->prompt.ids[i] == p->begins;
     }
     for (int32_t i = 1; i <= end; i++) {
-        if (r->prompt.ids[i] != begins) {
+        if (r->prompt.ids[i] != p->begins) {
             continue;
         }
         seen++;
@@ -516,9 +526,6 @@ static err_code find_boundaries(preparation *p, err_detail *detail)
             r->boundaries[r->n_boundaries++] = last = i;
         }
     }
-out:
-    token_ids_deinit(&invitation);
-    return err;
 }
 
 static err_code choose_boundaries(preparation *p, err_detail *detail)
@@ -532,7 +539,10 @@ static err_code choose_boundaries(preparation *p, err_detail *detail)
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
     }
     if (p->history_len > 0 && p->history_len < p->text.len) {
-        return find_boundaries(p, detail);
+        if (r->n_invitation > 0) {
+            find_boundaries(p);
+        }
+        return ERR_OK;
     }
     /* A raw prompt may come again as it is: all but its last token is kept. */
     if (r->prompt.len > 1) {
@@ -542,6 +552,23 @@ static err_code choose_boundaries(preparation *p, err_detail *detail)
 }
 
 /* ---- stages ---- */
+
+static err_code check_shares(const gen_params *p, err_detail *detail)
+{
+    if (!(p->spec_keep > 0.0f && p->spec_keep <= 1.0f)) {
+        return err_set_param(
+            detail, ERR_INVALID, "specprefill_keep_pct", "invalid_value",
+            "specprefill_keep_pct is the share of the prompt that is read: a number above 0, at "
+            "most 1");
+    }
+    if (!(p->spec_backbone >= 0.0f && p->spec_backbone <= 1.0f)) {
+        return err_set_param(
+            detail, ERR_INVALID, "specprefill_backbone_pct", "invalid_value",
+            "specprefill_backbone_pct is the share of the prompt that is spread evenly: a number "
+            "from 0 to 1");
+    }
+    return ERR_OK;
+}
 
 /* Checks the context and completes the parameters. */
 static err_code finish_request(preparation *p, err_detail *detail)
@@ -567,6 +594,10 @@ static err_code finish_request(preparation *p, err_detail *detail)
     r->params = *params;
     r->params.biases = biases;
     gen_params_fill(&r->params, &e->info.defaults);
+    err = check_shares(&r->params, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
     int32_t room = e->info.n_ctx - (int32_t)r->prompt.len;
     r->max_tokens = r->params.max_tokens < room ? r->params.max_tokens : room;
     return ERR_OK;
@@ -638,7 +669,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
 {
     static const stage STAGES[] = {build_form,     plan_media,       reserve_text,        render_prompt,
                                    encode_prompt,  reserve_memory,   expand_placeholders, decode_images,
-                                   finish_request, assign_positions, choose_boundaries};
+                                   finish_request, assign_positions, find_invitation,     choose_boundaries};
     *out = NULL;
     if (!e->template) {
         return err_set(detail, ERR_UNSUPPORTED,

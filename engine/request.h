@@ -49,6 +49,7 @@ struct gen_request {
     uint64_t scope; /* requests of another scope never share cached prefixes */
     int32_t max_tokens;
     bool starts_in_thinking, may_think, continues;
+    int32_t n_invitation;  /* the prompt's last tokens, which ask for the answer; 0: a raw prompt */
     token_ids think_close; /* what closes a think block (think.h) */
     int32_t n_images, n_videos;
     double media_ms;

@@ -72,7 +72,7 @@ void request_send_done(engine *e, gen_request *r, const gen_timings *timings, ge
     snprintf(ev->message, sizeof ev->message, "%s", message ? message : "");
     pthread_mutex_lock(&e->status_lock);
     e->status.n_requests++;
-    e->status.n_prompt_tokens += (uint64_t)timings->prompt_n;
+    e->status.n_prompt_tokens += (uint64_t)(timings->prompt_n + timings->sparse_n - timings->sparse_kept_n);
     e->status.n_cached_tokens += (uint64_t)timings->cache_n;
     e->status.n_generated_tokens += (uint64_t)timings->predicted_n;
     e->status.prefill_ms_sum += timings->prompt_ms;
@@ -99,6 +99,7 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
 {
     gen_request *r = s->req;
     slot_update_timings(s);
+    sparse_stop(e, s);
     sampler_destroy(s->sampler);
     s->sampler = NULL;
     grammar_cursor_destroy(s->cursor);
@@ -252,6 +253,7 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
     if (err == ERR_OK) {
         err = resume_prefix(e, s, detail);
     }
+    sparse_start(e, s);
     s->phase = s->media_done < r->n_media ? GEN_PHASE_VISION : GEN_PHASE_PREFILL;
     return err;
 }

@@ -88,7 +88,7 @@ static bool step(engine *e)
     bool any = false;
     for (int32_t i = 0; i < e->n_slots; i++) {
         const slot *s = &e->slots[i];
-        views[i] = (slot_view){.used = s->req != NULL, .phase = s->phase};
+        views[i] = (slot_view){.used = s->req != NULL && !sparse_must_wait(e, s), .phase = s->phase};
         if (s->req) {
             any = true;
             views[i].prompt_left = next_stop(s) - s->prompt_done;

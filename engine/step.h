@@ -47,6 +47,18 @@ void slot_keep_state(engine *e, slot *s, const float *hidden);
  * longest cached prefix. */
 err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail);
 
+/* ---- sparse_prompt.c ---- */
+
+/* Decides whether the rest of a slot's prompt is to be thinned out, behind what the cache had. */
+void sparse_start(engine *e, slot *s);
+/* The slot needs it no longer. */
+void sparse_stop(engine *e, slot *s);
+/* The draft model reads another slot's prompt. */
+bool sparse_must_wait(const engine *e, const slot *s);
+/* Some pieces of judging the prompt, as many as there is time for; in the end the prompt holds what
+ * is to be computed. */
+void sparse_step(engine *e, slot *s, double decode_ms);
+
 /* ---- decode.c ---- */
 
 /* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer;

@@ -49,6 +49,9 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
     nn_rmsnorm_heads(lc->c, qg, w->q_norm, cfg->rms_norm_eps, T, nh, hd, row, head);
     nn_rope(lc->c, qg, lc->cos, lc->sin, T, nh, (size_t)cfg->rope_pairs, row, head);
     store_keys(lc, k, v, w, kv_layer);
+    if (lc->tap.take) {
+        lc->tap.take(lc->tap.ctx, kv_layer, qg, T, row, head);
+    }
 
     float scale = 1.0f / sqrtf((float)hd);
     for (size_t r = 0; r < lc->n_runs; r++) {

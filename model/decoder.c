@@ -32,8 +32,10 @@ struct decoder_scratch {
     bool mixed;       /* of the next layer the first half is done */
     size_t rows_done; /* of its present half */
     size_t n_of_kind[2];
+    bool states_only;
     void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows);
     void *trace_ctx;
+    query_tap tap;
 };
 
 enum { ALIGN_FLOATS = 16 };
@@ -130,6 +132,14 @@ void decoder_set_trace(decoder_scratch *sc,
     sc->trace_ctx = ctx;
 }
 
+void decoder_set_query_tap(decoder_scratch *sc,
+                           void (*tap)(void *ctx, size_t kv_layer, const float *q, size_t n_rows,
+                                       size_t row_stride, size_t head_stride),
+                           void *ctx)
+{
+    sc->tap = (query_tap){tap, ctx};
+}
+
 /* Fills sc->runs; everything that could go wrong is found here, before any state is touched. */
 static err_code check_batch(const batch *b, decoder_scratch *sc, err_detail *detail)
 {
@@ -204,11 +214,21 @@ static void trace(const decoder_scratch *sc, int32_t layer, const float *rows, i
     }
 }
 
+/* Whether the layer at hand is the last one of rows of which states alone are wanted. */
+static bool is_last_needless(const decoder_scratch *sc)
+{
+    return sc->states_only && sc->n_layers_done + 1 == sc->lc.cfg->n_layers;
+}
+
 /* h += mixer(norm(h)). index: this layer's number among its kind. */
 static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w, size_t index)
 {
     const size_t T = lc->n_rows, H = sc->hidden_size;
     nn_rmsnorm(sc->c, sc->x, h, w->input_norm, lc->cfg->rms_norm_eps, T, H);
+    if (w->kind == LAYER_ATTENTION && is_last_needless(sc)) {
+        attention_store(lc, sc->x, &w->attention, index);
+        return;
+    }
     if (w->kind == LAYER_ATTENTION) {
         attention_forward(lc, sc->y, sc->x, &w->attention, index);
     } else {
@@ -220,6 +240,9 @@ static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_
 /* h += ffn(norm(h)). */
 static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w)
 {
+    if (is_last_needless(sc)) {
+        return;
+    }
     const size_t T = lc->n_rows, H = sc->hidden_size;
     nn_rmsnorm(sc->c, sc->x, h, w->post_norm, lc->cfg->rms_norm_eps, T, H);
     feed_forward(lc, sc->y, sc->x, w);
@@ -259,6 +282,7 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
     sc->n_layers_done = 0;
     sc->rows_done = 0;
     sc->mixed = false;
+    sc->states_only = b->states_only;
     sc->n_of_kind[0] = sc->n_of_kind[1] = 0;
     sc->lc = (layer_ctx){.cfg = cfg,
                          .c = c,
@@ -268,7 +292,8 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
                          .n_rows = (size_t)b->n_rows,
                          .cos = sc->cos,
                          .sin = sc->sin,
-                         .work = sc->work};
+                         .work = sc->work,
+                         .tap = sc->tap};
     rope_tables(sc->cos, sc->sin, cfg, b->positions, sc->lc.n_rows);
     embed(parts, cfg, b, sc);
     trace(sc, 0, sc->h, b->n_rows);
@@ -279,10 +304,12 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
 static void end_forward(const model_parts *parts, decoder_scratch *sc)
 {
     const model_config *cfg = sc->lc.cfg;
-    nn_rmsnorm(sc->c, sc->x, sc->h, parts->weights->final_norm, cfg->rms_norm_eps, sc->lc.n_rows,
-               sc->hidden_size);
-    trace(sc, cfg->n_layers, sc->x, (int32_t)sc->lc.n_rows);
-    head_forward(parts, sc);
+    if (!sc->states_only) {
+        nn_rmsnorm(sc->c, sc->x, sc->h, parts->weights->final_norm, cfg->rms_norm_eps, sc->lc.n_rows,
+                   sc->hidden_size);
+        trace(sc, cfg->n_layers, sc->x, (int32_t)sc->lc.n_rows);
+        head_forward(parts, sc);
+    }
     for (size_t r = 0; r < sc->lc.n_runs; r++) {
         const layer_run *run = &sc->runs[r];
         run->seq->len += (int32_t)run->n_rows;

@@ -41,6 +41,8 @@ typedef struct batch {
     const int32_t *embed_rows; /* rows whose embedding is replaced, ascending (media placeholders) */
     const float *embeds;       /* [n_embed_rows, model_config_feature_width] */
     int32_t n_embed_rows;
+    /* nothing is asked of these rows but what later ones need of them: no logits, no hidden state */
+    bool states_only;
 } batch;
 
 typedef struct decoder_scratch decoder_scratch;
@@ -79,5 +81,14 @@ const float *decoder_hidden(const decoder_scratch *sc, int32_t row);
  * it). NULL turns it off. */
 void decoder_set_trace(decoder_scratch *sc,
                        void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows), void *ctx);
+
+/* Shows the queries of every full-attention layer (counted among those alone) as its keys are
+ * matched with them, normed and rotated: head h of row t starts at q + t*row_stride +
+ * h*head_stride; in pieces where the forward goes in pieces. For forwards begun from now on; NULL
+ * turns it off. */
+void decoder_set_query_tap(decoder_scratch *sc,
+                           void (*tap)(void *ctx, size_t kv_layer, const float *q, size_t n_rows,
+                                       size_t row_stride, size_t head_stride),
+                           void *ctx);
 
 #endif

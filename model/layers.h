@@ -34,6 +34,14 @@ typedef struct row_span {
     bool exact; /* decode rows: their bits are those of the row alone */
 } row_span;
 
+/* Shown the queries of a full-attention layer's rows, normed and rotated: head h of row t starts at
+ * q + t*row_stride + h*head_stride. */
+typedef struct query_tap {
+    void (*take)(void *ctx, size_t kv_layer, const float *q, size_t n_rows, size_t row_stride,
+                 size_t head_stride);
+    void *ctx;
+} query_tap;
+
 typedef struct layer_ctx {
     const model_config *cfg;
     compute *c;
@@ -43,6 +51,7 @@ typedef struct layer_ctx {
     size_t n_spans, n_rows;
     const float *cos, *sin; /* [T, rope_pairs] */
     float *work;            /* layer_work_floats(cfg, n_rows) */
+    query_tap tap;          /* take NULL: none */
 } layer_ctx;
 
 /* Floats of scratch that any of the functions below needs for `rows` rows. */

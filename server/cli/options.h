@@ -56,6 +56,10 @@ typedef struct options {
     bool mtp, prefix_cache, huge_pages, mlock;
     bool continuous_batching, auto_tool_choice; /* without effect, as are these: */
     const char *mem_fraction, *reasoning_parser;
+    const char *draft_model;
+    bool spec_prefill;
+    int64_t spec_prefill_threshold, spec_prefill_max;
+    double spec_prefill_keep, spec_prefill_backbone;
     int64_t max_images, max_image_pixels;
     const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;

@@ -26,6 +26,8 @@
 /* Without effect here; the reason completes "does nothing here: ". */
 #define IDLE(reason)                                                                                         \
     .help = "accepted without effect: " reason, .idle = reason, .commands = IN_SERVE, .group = GROUP_SPEED
+#define SHARE(name_, field, standard_, min_)                                                                 \
+    VALUE(OPTION_NUMBER, name_, "X", field), .standard = standard_, .min = min_, .max = 1
 #define FOR(commands_, group_) .commands = commands_, .group = GROUP_##group_
 #define MIB                    (1 << 20)
 
@@ -133,6 +135,24 @@ static const option_row ROWS[] = {
         IDLE("reasoning is found by the markers of the chat template")),
     ROW(SWITCH("enable-auto-tool-choice", auto_tool_choice, 1),
         IDLE("the model always chooses among the tools of a request")),
+    ROW(SWITCH("spec-prefill", spec_prefill, 0), FOR(IN_ENGINE, SPEED),
+        .help = "of long prompts compute the part that matters (sparse prefill), unless the request says",
+        .more = "Answers come much sooner and may differ. --draft-model judges what matters; without it the "
+                "beginning, the end and what stands near the question's words are kept. Prompts with new "
+                "images are computed whole. Requests choose by specprefill."),
+    ROW(TEXT("draft-model", "PATH", draft_model), FOR(IN_ENGINE, SPEED),
+        .help = "small model of the same vocabulary that judges prompts for sparse prefill",
+        .more =
+            "Its weights and states count in --mem-limit. One that cannot be used is an error in the log, "
+            "and prompts are computed whole."),
+    ROW(INT("spec-prefill-threshold", "N", spec_prefill_threshold, LIMIT_SPARSE_THRESHOLD, 1, 1 << 24),
+        FOR(IN_ENGINE, SPEED), .help = "prompt tokens to compute from which on a prompt is sparse"),
+    ROW(INT("spec-prefill-max", "N", spec_prefill_max, 0, 0, 1 << 24), FOR(IN_ENGINE, SPEED),
+        .help = "longer prompts are computed whole", .note = "the context"),
+    ROW(SHARE("spec-prefill-keep", spec_prefill_keep, LIMIT_SPARSE_KEEP, 0.001), FOR(IN_ENGINE, SPEED),
+        .help = "share of a sparse prompt that is computed, unless the request sets it"),
+    ROW(SHARE("spec-prefill-backbone", spec_prefill_backbone, 0, 0), FOR(IN_ENGINE, SPEED),
+        .help = "share of a sparse prompt that is kept at even distances, as a part of what is kept"),
 
     /* ---- answers ---- */
     ROW(INT("n-predict", "N", n_predict, LIMIT_MAX_TOKENS_DEFAULT, 1, 1 << 24), .letters = "n",

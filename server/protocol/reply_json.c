@@ -2,24 +2,35 @@
 
 #include <math.h>
 
+/* {"cached_tokens":N}; of a sparse prompt also how many of the others there were and were read. */
+static void write_prompt_details(bytes *out, const reply_usage *u)
+{
+    bytes_printf(out, "{\"cached_tokens\":%d", u->cached_tokens);
+    if (u->sparse_tokens > 0) {
+        bytes_printf(out, ",\"sparse_tokens\":%d,\"sparse_kept_tokens\":%d", u->sparse_tokens,
+                     u->sparse_kept_tokens);
+    }
+    bytes_append_char(out, '}');
+}
+
 void reply_json_usage(bytes *out, const reply_usage *u)
 {
     bytes_printf(out,
                  ",\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
-                 "\"prompt_tokens_details\":{\"cached_tokens\":%d},"
-                 "\"completion_tokens_details\":{\"reasoning_tokens\":%d}}",
-                 u->prompt_tokens, u->completion_tokens, u->prompt_tokens + u->completion_tokens,
-                 u->cached_tokens, u->reasoning_tokens);
+                 "\"prompt_tokens_details\":",
+                 u->prompt_tokens, u->completion_tokens, u->prompt_tokens + u->completion_tokens);
+    write_prompt_details(out, u);
+    bytes_printf(out, ",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}", u->reasoning_tokens);
 }
 
 void reply_json_responses_usage(bytes *out, const reply_usage *u)
 {
+    bytes_printf(out, ",\"usage\":{\"input_tokens\":%d,\"input_tokens_details\":", u->prompt_tokens);
+    write_prompt_details(out, u);
     bytes_printf(out,
-                 ",\"usage\":{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},\"output_"
-                 "tokens\":%d,"
-                 "\"output_tokens_details\":{\"reasoning_tokens\":%d},\"total_tokens\":%d}",
-                 u->prompt_tokens, u->cached_tokens, u->completion_tokens, u->reasoning_tokens,
-                 u->prompt_tokens + u->completion_tokens);
+                 ",\"output_tokens\":%d,\"output_tokens_details\":{\"reasoning_tokens\":%d},"
+                 "\"total_tokens\":%d}",
+                 u->completion_tokens, u->reasoning_tokens, u->prompt_tokens + u->completion_tokens);
 }
 
 static double ratio(double a, double b)
@@ -41,6 +52,9 @@ void reply_json_timings(bytes *out, const gen_timings *t)
                  ratio(1000.0 * t->predicted_n, t->predicted_ms));
     bytes_printf(out, "\"queue_ms\":%.3f,\"media_ms\":%.3f,\"vision_ms\":%.3f,\"ttft_ms\":%.3f,", t->queue_ms,
                  t->media_ms, t->vision_ms, t->ttft_ms);
+    if (t->sparse_n > 0) {
+        bytes_printf(out, "\"sparse_n\":%d,\"sparse_kept_n\":%d,", t->sparse_n, t->sparse_kept_n);
+    }
     bytes_printf(
         out, "\"n_images\":%d,\"n_videos\":%d,\"n_media_cached\":%d,\"draft_n\":%d,\"draft_n_accepted\":%d}",
         t->n_images, t->n_videos, t->n_media_cached, t->draft_n, t->draft_accepted_n);

@@ -10,6 +10,7 @@
 
 typedef struct reply_usage {
     int32_t prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens;
+    int32_t sparse_tokens, sparse_kept_tokens; /* see gen_timings.sparse_n; 0: not shown */
 } reply_usage;
 
 /* ,"usage":{"prompt_tokens":..} of Chat Completions. */

@@ -304,5 +304,7 @@ reply_usage answer_usage(const answer *a)
         .cached_tokens = a->timings.cache_n,
         .completion_tokens = a->n_tokens,
         .reasoning_tokens = a->n_reasoning_tokens,
+        .sparse_tokens = a->timings.sparse_n,
+        .sparse_kept_tokens = a->timings.sparse_kept_n,
     };
 }

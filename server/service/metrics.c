@@ -40,7 +40,7 @@ void metrics_answer(metrics *m, const metrics_sample *s)
     const gen_timings *t = &s->timings;
     m->finished[s->finish]++;
     m->routed[t->route]++;
-    m->prompt_tokens += (uint64_t)(t->prompt_n + t->cache_n);
+    m->prompt_tokens += (uint64_t)(t->prompt_n + t->cache_n + t->sparse_n - t->sparse_kept_n);
     m->cached_tokens += (uint64_t)t->cache_n;
     m->generated_tokens += (uint64_t)s->n_generated;
     observe(&m->e2e, s->e2e_ms / 1000.0);

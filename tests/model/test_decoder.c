@@ -235,7 +235,8 @@ static void check_pieces(const compute_options *options, kv_type type)
         int32_t n_pieces = 0;
         do {
             if (n_pieces < 20) {
-                const batch one = {1, &ids[n_pieces], &p[n_pieces], &other_run, 1, &row, 1, NULL, NULL, 0};
+                const batch one = {1, &ids[n_pieces], &p[n_pieces], &other_run, 1,    &row,
+                                   1, NULL,           NULL,         0,          false};
                 CHECK_OK(decoder_forward(t.m, t.c, &one, other_sc, &d), d);
             }
             n_pieces++;

@@ -40,6 +40,12 @@ test('a question streams an answer, with its figures', async () => {
     assert.match(figures, /first token 84 ms/);
     assert.match(figures, /text route/);
     assert.match(figures, /33 % remembered/);
+    assert.doesNotMatch(figures, /of the prompt read/);
+    server.options.timings = { sparse_n: 128, sparse_kept_n: 64 };
+    await send(page, 'say five');
+    assert.equal(await lastAnswer(page), 'five');
+    assert.match(await page.locator('.figures').last().innerText(), /20 % remembered.*50 % of the prompt read/s);
+    server.options.timings = {};
     // While it goes on: the speed, and how full the context is.
     server.options.holdAfter = 40;
     await send(page, 'long');

@@ -181,7 +181,7 @@ export async function startMock(given = {}) {
         return {
             route: images ? 'media' : 'text', prompt_n: 64, cache_n: 32, prompt_ms: 42, predicted_n: n, predicted_ms: n * 11.2,
             predicted_per_second: 89.3, ttft_ms: images ? 310 : 84, media_ms: images ? 12 : 0, vision_ms: images ? 180 : 0,
-            draft_n: 0, draft_n_accepted: 0,
+            draft_n: 0, draft_n_accepted: 0, ...options.timings,
         };
     }
 

@@ -133,8 +133,16 @@ export function figures(message) {
         });
     }
     if (t.cache_n > 0) {
-        const share = Math.round((100 * t.cache_n) / (t.cache_n + (t.prompt_n ?? 0)));
+        const skipped = (t.sparse_n ?? 0) - (t.sparse_kept_n ?? 0);
+        const share = Math.round((100 * t.cache_n) / (t.cache_n + (t.prompt_n ?? 0) + skipped));
         list.push({ text: `${share} % remembered`, title: `${t.cache_n} tokens of the conversation were still in the server's cache` });
+    }
+    if (t.sparse_n > 0) {
+        const share = Math.round((100 * t.sparse_kept_n) / t.sparse_n);
+        list.push({
+            text: `${share} % of the prompt read`,
+            title: `Sparse prefill: the model read ${t.sparse_kept_n} of ${t.sparse_n} tokens, those that seemed to matter`,
+        });
     }
     if (t.draft_n > 0) {
         const accepted = Math.round(((t.draft_n_accepted ?? t.draft_accepted_n ?? 0) / t.draft_n) * 100);

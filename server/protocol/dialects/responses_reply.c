@@ -515,5 +515,5 @@ void responses_reply_stats(bytes *out, const responses_reply *r, const gen_timin
     write_identity(out, r);
     reply_json_timings(out, t);
     bytes_printf(out, ",\"context\":{\"n_ctx\":%d,\"used\":%d}}", n_ctx,
-                 t->cache_n + t->prompt_n + t->predicted_n);
+                 t->cache_n + t->prompt_n + t->sparse_n - t->sparse_kept_n + t->predicted_n);
 }
