@@ -138,10 +138,10 @@ static err_code find_features(preparation *p, const chat_part *part, err_detail 
     } else {
         hash_sha256(m->hash, part->data, part->data_bytes);
     }
+    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &p->e->processor);
     if (!vc) {
         return ERR_OK;
     }
-    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &p->e->processor);
     const vision_features *f = vision_cache_find(vc, m->key);
     if (!f || f->pixels > LIMIT_IMAGE_PIXELS_SUM - *pixels) {
         vision_cache_release(f);
