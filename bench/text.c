@@ -164,7 +164,7 @@ static err_code run_words(bench *b, int n, int n_prompt, int n_tokens, bool no_d
     const gen_params p = greedy(n_tokens, no_draft, true);
     int n_sent = 0;
     err_code err = ERR_OK;
-    engine_clear_cache(b->e);
+    engine_clear_cache(b->e, NULL);
     for (int i = 0; err == ERR_OK && i < n; i++) {
         bytes text;
         bytes_init(&text, (size_t)16 << 20);
@@ -349,7 +349,7 @@ static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err
     static int32_t tokens[TOKENS_MAX];
     answer *a = NULL;
     gen_params p = greedy(256, true, false);
-    engine_clear_cache(b->e);
+    engine_clear_cache(b->e, NULL);
     err_code err = ask(b, &q->text, 1, &p, &a, detail);
     if (err != ERR_OK) {
         return err;
@@ -358,7 +358,7 @@ static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err
     memcpy(tokens, a->tokens, sizeof tokens);
     q->plain_ms[round] = a->timings.predicted_ms;
     p.no_draft = false;
-    engine_clear_cache(b->e);
+    engine_clear_cache(b->e, NULL);
     err = ask(b, &q->text, 1, &p, &a, detail);
     if (err == ERR_OK) {
         q->draft_ms[round] = a->timings.predicted_ms;
@@ -473,13 +473,13 @@ static err_code measure_turn(bench *b, const turn_case *c, const char *words, er
     int32_t earlier = 1; /* tokens of the first turn */
     err_code err = ERR_OK;
     for (int i = 0; err == ERR_OK && i < rounds; i++) {
-        engine_clear_cache(b->e);
+        engine_clear_cache(b->e, NULL);
         err = ask_turn(b, c, 0, words, &with, detail);
         if (err == ERR_OK) {
             earlier = with.timings.prompt_n;
             err = ask_turn(b, c, 1, words, &with, detail);
         }
-        engine_clear_cache(b->e);
+        engine_clear_cache(b->e, NULL);
         if (err == ERR_OK) {
             err = ask_turn(b, c, 1, words, &without, detail);
         }
@@ -556,7 +556,7 @@ static err_code measure_gaps(bench *b, err_detail *detail)
         const gen_params one = greedy(1, true, true), many = greedy(TOKENS_MAX, true, true);
         gen_request *talk = NULL, *prompt = NULL;
         answer *a = NULL, *p = NULL;
-        engine_clear_cache(b->e);
+        engine_clear_cache(b->e, NULL);
         err = engine_prepare_text(b->e, &talk, "Tell me", 7, false, 0, &many, detail);
         if (err == ERR_OK) {
             err = make_words(b, &text, b->set.history, 7, detail);

@@ -101,7 +101,7 @@ static size_t state_bytes(const engine *e, int32_t n_ctx)
                (size_t)e->n_slots +
            decoder_scratch_bytes(e->model, most_rows(e), most_rows(e)) +
            decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes +
-           sparse_bytes(e, n_ctx);
+           sparse_bytes(e, n_ctx) + e->disk_bytes;
 }
 
 static size_t weight_bytes(const engine *e)
@@ -151,6 +151,9 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
     e->cache_bytes = cache_budget(opt->cache_mib, CACHE_DEFAULT_MIB, available / 8);
     e->vision_cache_bytes =
         e->vision ? cache_budget(opt->vision_cache_mib, VISION_CACHE_DEFAULT_MIB, available / 32) : 0;
+    if (opt->cache_disk && e->cache_bytes) { /* what the disk cache copies to write it */
+        e->disk_bytes = seq_state_bytes(model_get_config(e->model), e->cache_type, e->drafting, 1);
+    }
     int32_t n_ctx = asked ? asked : trained < N_CTX_DEFAULT_MAX ? trained : N_CTX_DEFAULT_MAX;
     if (n_ctx < N_CTX_MIN || n_ctx > trained) {
         return err_set(detail, ERR_INVALID, "--ctx-size is %d; this model takes %d to %d", n_ctx, N_CTX_MIN,
@@ -406,6 +409,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     if (!e->inbox) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
     }
+    engine_open_disk(e, opt);
     if (pthread_create(&e->thread, NULL, engine_thread, e) != 0) {
         return err_set(detail, ERR_NOMEM, "the system refused another thread");
     }
@@ -487,6 +491,10 @@ void engine_close(engine *e)
         inbox_close(e->inbox);
         pthread_join(e->thread, NULL);
     }
+    for (int32_t i = 0; e->slots && i < e->n_slots; i++) {
+        disk_load_free(e->disk, e->slots[i].load);
+    }
+    disk_cache_close(e->disk);
     inbox_destroy(e->inbox);
     for (int32_t i = 0; e->slots && i < e->n_slots; i++) {
         seq_state_destroy(e->slots[i].seq);
@@ -565,13 +573,20 @@ void engine_end_thinking(engine *e, uint64_t id)
     inbox_end_thinking(e->inbox, id);
 }
 
-void engine_clear_cache(engine *e)
+void engine_clear_cache(engine *e, const uint64_t *scope)
 {
+    const uint64_t own = scope && !e->share_cache ? *scope : 0;
     if (e->vision_cache) {
-        vision_cache_clear(e->vision_cache);
+        vision_cache_clear(e->vision_cache, scope ? &own : NULL);
     }
-    atomic_store(&e->clear_cache, true);
-    inbox_wake(e->inbox);
+    if (e->disk) {
+        disk_cache_clear(e->disk, scope ? &own : NULL);
+    }
+    if (e->cache) {
+        prefix_cache_forget(e->cache, scope ? &own : NULL);
+        atomic_store(&e->sweep_cache, true);
+        inbox_wake(e->inbox);
+    }
 }
 
 void engine_get_status(engine *e, engine_status *out)
@@ -586,6 +601,16 @@ void engine_get_status(engine *e, engine_status *out)
         out->n_vision_hits = s.n_hits;
         out->n_vision_entries = s.n_entries;
         out->vision_cache_bytes = s.bytes;
+    }
+    if (e->disk) {
+        const disk_cache_stats s = disk_cache_get_stats(e->disk);
+        out->n_disk_entries = s.n_entries;
+        out->disk_bytes = s.bytes;
+        out->disk_budget = s.budget;
+        out->n_disk_hits = s.n_hits;
+        out->n_disk_tokens = s.n_hit_tokens;
+        out->n_disk_saves = s.n_saves;
+        out->n_disk_errors = s.n_errors;
     }
 }
 

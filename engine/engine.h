@@ -54,6 +54,8 @@ typedef struct engine_options {
     int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
     const char *cache_type;    /* keys and values: "f32", "bf16", "f16", "q8"; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
+    const char *cache_disk;   /* folder of the prefix cache's second tier; NULL: none */
+    int64_t cache_disk_mib;   /* it takes at most so much; 0: 4096 */
     int64_t vision_cache_mib; /* encoded images and videos; -1: 256, or a 32nd of the free memory; 0: none */
     int64_t mem_limit_mib;    /* weights, states, caches and requests keep within it; 0: the free memory */
     /* What requests reserve (base/ledger.h); gets its limit when the model is open, and outlives
@@ -237,8 +239,23 @@ typedef struct preview_hooks {
 MUST_CHECK err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes,
                                    bool is_video, const preview_hooks *hooks, err_detail *detail);
 
-/* Empties the prefix cache and the vision cache, at once or after the current step. Any thread. */
-void engine_clear_cache(engine *e);
+/* What a scope (chat_input) has in the prefix cache, in memory and on disk, and in the vision
+ * cache, is not found any more; NULL: all scopes. Memory is given back after the current step. Any
+ * thread. */
+void engine_clear_cache(engine *e, const uint64_t *scope);
+
+/* A cached prompt. */
+typedef struct engine_cached {
+    int32_t n_tokens;
+    uint64_t n_bytes; /* of what it has alone: blocks of keys and values are shared */
+    int64_t used_at;  /* seconds since 1970 */
+    bool is_on_disk;
+} engine_cached;
+
+/* Calls `each` for the cached prompts of a scope, those in memory first; one that is in both places
+ * comes twice. `each` must not call the engine. Any thread. */
+void engine_list_cache(engine *e, uint64_t scope, void (*each)(void *ctx, const engine_cached *one),
+                       void *ctx);
 
 /* Roofline of this machine with the engine's threads (compute/limits.h). Call only while nothing is
  * being answered. Repeated calls raise *best; start with zeros. */
@@ -256,6 +273,9 @@ typedef struct engine_status {
     uint64_t n_vision_hits, n_vision_entries,
         vision_cache_bytes; /* hits: images and videos that needed no encoding */
     uint64_t n_cache_queries, n_cache_hits, n_cache_entries, cache_bytes;
+    /* Of the prefix cache on disk; budget 0: there is none. tokens: read back. errors: files that
+     * could not be written or read. */
+    uint64_t n_disk_entries, disk_bytes, disk_budget, n_disk_hits, n_disk_tokens, n_disk_saves, n_disk_errors;
     uint64_t n_drafted, n_draft_accepted;
     uint64_t n_first_drafts,
         n_first_accepted;    /* of them, the first of each step that was compared with a draw */

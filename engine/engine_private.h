@@ -12,6 +12,7 @@
 #include "engine/draft/draft.h"
 #include "engine/engine.h"
 #include "engine/inbox.h"
+#include "engine/cache/disk_cache.h"
 #include "engine/cache/prefix_cache.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
@@ -54,6 +55,7 @@ typedef struct slot {
     sampler *sampler;
     grammar_cursor *cursor; /* the sampler uses it; NULL: the answer is free */
     think_watch think;
+    disk_load *load; /* the slot waits for it; it may outlive a request that was cancelled */
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
     int32_t chunk;       /* prompt tokens behind them that are under way; 0: none */
@@ -111,6 +113,9 @@ struct engine {
     prefix_cache *cache;                    /* its entries hold blocks of the pool */
     size_t cache_bytes, vision_cache_bytes; /* --cache-ram, --vision-cache */
     sparse_state sparse;
+    size_t disk_bytes;    /* memory of the disk cache */
+    disk_cache *disk;     /* NULL: none */
+    prefix_entry *saving; /* being written by the disk cache */
     slot *slots;
     int32_t n_slots;
     scheduler scheduler;
@@ -120,7 +125,7 @@ struct engine {
     pthread_mutex_t trie_lock;
     token_trie *trie; /* {trie_lock} until it is made; then immutable */
 
-    atomic_bool clear_cache; /* set by any thread, taken by the engine thread */
+    atomic_bool sweep_cache; /* set by any thread, taken by the engine thread */
     pthread_mutex_t status_lock;
     engine_status status; /* {status_lock} */
 };
@@ -134,6 +139,10 @@ void sparse_open(engine *e, const engine_options *opt);
 size_t sparse_bytes(const engine *e, int32_t n_ctx);
 MUST_CHECK err_code sparse_create(engine *e, err_detail *detail);
 void sparse_close(engine *e);
+
+/* Opens the second tier of the prefix cache, if options name one. One that cannot be used is said
+ * in the log, and the engine does without. */
+void engine_open_disk(engine *e, const engine_options *opt);
 
 /* The engine thread: runs steps until the inbox is closed and every slot is free. */
 void *engine_thread(void *arg);

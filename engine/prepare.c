@@ -148,11 +148,11 @@ static err_code find_features(preparation *p, const chat_part *part, err_detail 
         memcpy(shown.file, m->hash, sizeof shown.file);
         hash_sha256(m->hash, &shown, sizeof shown);
     }
+    const processor_config pc = prepare_processor(p->e, part);
+    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &pc);
     if (!vc) {
         return ERR_OK;
     }
-    const processor_config pc = prepare_processor(p->e, part);
-    vision_cache_key(m->key, p->r->scope, m->hash, m->is_video, &pc);
     const vision_features *f = vision_cache_find(vc, m->key);
     if (!f || f->pixels > LIMIT_IMAGE_PIXELS_SUM - *pixels) {
         vision_cache_release(f);

@@ -18,10 +18,9 @@
 
 /* One image or video of the prompt, in order of appearance. */
 typedef struct gen_media {
-    /* of the file as it was sent: identifies the image in the prefix cache */
-    uint8_t hash[HASH_BYTES];
-    patches patches;         /* freed as soon as it is encoded; without rows if it needs no encoding */
-    uint8_t key[HASH_BYTES]; /* in the vision cache */
+    uint8_t hash[HASH_BYTES]; /* of the file as it was sent */
+    patches patches;          /* freed as soon as it is encoded; without rows if it needs no encoding */
+    uint8_t key[HASH_BYTES];  /* in the vision cache, and of its rows in the prefix cache */
     const vision_features *features; /* found there, and held; NULL: to be encoded */
     size_t pixels;                   /* of a decoded image */
     bool is_video;

@@ -128,8 +128,9 @@ bool slot_may_draft(const engine *e, const slot *s)
 
 /* ---- prefix cache ---- */
 
-/* The key of the prompt: the sharing scope, then each token; rows of an image carry bits of its
- * hash instead, other ones in each row, so that two images differ in all of them. */
+/* The key of the prompt: the sharing scope, then each token; rows of an image carry bits of its key
+ * in the vision cache instead, other ones in each row, so that two images, or one shown in two
+ * sizes, differ in all of them. */
 static void make_key(slot *s)
 {
     const gen_request *r = s->req;
@@ -139,10 +140,14 @@ static void make_key(slot *s)
     }
     for (size_t m = 0; m < r->n_media; m++) {
         const gen_media *media = &r->media[m];
+        uint8_t seed[HASH_BYTES + sizeof(int32_t)], bits[HASH_BYTES];
+        memcpy(seed, media->key, HASH_BYTES);
+        memcpy(seed + HASH_BYTES, &media->n_rows, sizeof(int32_t));
+        hash_sha256(bits, seed, sizeof seed);
         for (int32_t k = 0; k < media->n_rows; k++) {
-            uint64_t bits;
-            memcpy(&bits, media->hash + 8 * (k % (HASH_BYTES / 8)), sizeof bits);
-            s->key[1 + r->embed_rows[media->first_row + k]] = bits | (uint64_t)1 << 63;
+            uint64_t row;
+            memcpy(&row, bits + 8 * (k % (HASH_BYTES / 8)), sizeof row);
+            s->key[1 + r->embed_rows[media->first_row + k]] = row | (uint64_t)1 << 63;
         }
     }
     s->n_key = 1 + r->prompt.len;
@@ -155,30 +160,51 @@ void slot_keep_state(engine *e, slot *s, const float *hidden)
     }
 }
 
+/* A medium counts as done when its last row is; the rest of one that was cut is taken from its
+ * features again. */
+static void skip_done_media(slot *s, int32_t n)
+{
+    gen_request *r = s->req;
+    while (s->media_done < r->n_media) {
+        const gen_media *m = &r->media[s->media_done];
+        if (m->n_rows == 0 || r->embed_rows[m->first_row + m->n_rows - 1] >= n) {
+            break;
+        }
+        gen_request_drop_media(r, s->media_done++);
+    }
+}
+
 /* Continues from the longest cached prefix that leaves at least one token to compute. */
 static err_code resume_prefix(engine *e, slot *s, err_detail *detail)
 {
     gen_request *r = s->req;
-    const prefix_entry *hit = s->cache_used ? prefix_cache_find(e->cache, s->key, s->n_key - 1) : NULL;
-    if (!hit || prefix_entry_len(hit) == 0) {
+    int32_t n = 0;
+    const prefix_entry *hit = s->cache_used ? prefix_cache_find(e->cache, s->key, s->n_key - 1, &n) : NULL;
+    if (!hit) {
         return ERR_OK;
     }
-    const int32_t n = prefix_entry_len(hit);
-    err_code err = seq_state_restore(s->seq, prefix_entry_snapshot(hit), detail);
+    const bool lacks_hidden = n < prefix_entry_len(hit) || !prefix_entry_hidden(hit);
+    if (lacks_hidden && e->drafting) {
+        n--; /* the draft head needs the hidden state of the last token: it is computed again */
+    }
+    if (n == 0) {
+        return ERR_OK;
+    }
+    err_code err = seq_state_restore_prefix(s->seq, prefix_entry_snapshot(hit), n, detail);
     if (err != ERR_OK) {
         return err;
     }
     seq_state_set_rope_delta(s->seq, r->rope_delta);
     s->prompt_done = s->timings.cache_n = n;
-    while (s->media_done < r->n_media && r->embed_rows[r->media[s->media_done].first_row] < n) {
-        gen_request_drop_media(r, s->media_done++);
-    }
+    skip_done_media(s, n);
     while (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] <= n) {
         s->next_boundary++;
     }
     if (e->drafting) {
+        drafter_resume(&s->drafter, s->seq, lacks_hidden ? n + 1 : n);
+    }
+    if (e->drafting && !lacks_hidden) {
         const draft_context ctx = drafting_context(e);
-        drafter_resume(&s->drafter, s->seq, n);
         err = drafter_prompt(&s->drafter, &ctx, s->seq, prefix_entry_hidden(hit), &r->prompt.ids[n],
                              &r->positions[n - 1], 1, detail);
     }
@@ -249,11 +275,18 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
     make_key(s);
     think_init(&s->think, r->starts_in_thinking, r->may_think, r->params.think_tokens, r->think_close.ids,
                r->think_close.len);
+    s->phase = GEN_PHASE_PREFILL;
     err_code err = start_sampling(e, s, r, detail);
-    if (err == ERR_OK) {
-        err = resume_prefix(e, s, detail);
+    if (err == ERR_OK && s->cache_used) {
+        disk_begin_load(e, s);
     }
+    return err == ERR_OK && !s->load ? slot_resume(e, s, detail) : err;
+}
+
+err_code slot_resume(engine *e, slot *s, err_detail *detail)
+{
+    const err_code err = resume_prefix(e, s, detail);
     sparse_start(e, s);
-    s->phase = s->media_done < r->n_media ? GEN_PHASE_VISION : GEN_PHASE_PREFILL;
+    s->phase = s->media_done < s->req->n_media ? GEN_PHASE_VISION : GEN_PHASE_PREFILL;
     return err;
 }

@@ -15,14 +15,14 @@ static void admit(engine *e)
     for (int32_t i = 0; i < e->n_slots; i++) {
         slot *s = &e->slots[i];
         gen_request *r = NULL;
-        if (s->req || !inbox_take(e->inbox, &r)) {
+        if (s->req || s->load || !inbox_take(e->inbox, &r)) {
             continue;
         }
         err_detail detail = {0};
         err_code err = slot_start(e, s, r, &detail);
         if (err != ERR_OK) {
             slot_fail(e, s, err, &detail);
-        } else {
+        } else if (!s->load) {
             log_debug("eng", "req=%s begins prompt=%zu cached=%d queue=%.1fms", r->name, r->prompt.len,
                       s->prompt_done, s->timings.queue_ms);
             slot_emit_start(e, s);
@@ -88,8 +88,8 @@ static bool step(engine *e)
     bool any = false;
     for (int32_t i = 0; i < e->n_slots; i++) {
         const slot *s = &e->slots[i];
-        views[i] = (slot_view){.used = s->req != NULL && !sparse_must_wait(e, s), .phase = s->phase};
-        if (s->req) {
+        views[i] = (slot_view){.used = s->req && !s->load && !sparse_must_wait(e, s), .phase = s->phase};
+        if (views[i].used) {
             any = true;
             views[i].prompt_left = next_stop(s) - s->prompt_done;
             views[i].under_way = s->chunk > 0;
@@ -117,10 +117,12 @@ void *engine_thread(void *arg)
 {
     engine *e = arg;
     for (;;) {
-        if (atomic_exchange(&e->clear_cache, false) && e->cache) {
-            prefix_cache_clear(e->cache);
+        if (atomic_exchange(&e->sweep_cache, false) && e->cache) {
+            prefix_cache_sweep(e->cache);
             count_steps(e, 0);
         }
+        disk_end_loads(e);
+        disk_save_next(e);
         drop_cancelled(e);
         if (!inbox_is_closed(e->inbox)) {
             admit(e);
@@ -131,5 +133,6 @@ void *engine_thread(void *arg)
         }
     }
     drop_cancelled(e);
+    disk_save_all(e);
     return NULL;
 }

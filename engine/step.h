@@ -43,9 +43,22 @@ bool slot_may_draft(const engine *e, const slot *s);
 /* Keeps the state of the slot's sequence as it stands; hidden: the last row's. A full cache is no
  * error. The slot may be free already: the end of an answer is kept too. */
 void slot_keep_state(engine *e, slot *s, const float *hidden);
-/* Takes a request (owned from now on, also if this fails: slot_fail): sampler, grammar, and the
- * longest cached prefix. */
+/* Takes a request (owned from now on, also if this fails: slot_fail): sampler, grammar, and
+ * slot_resume, unless s->load says that the disk has to be waited for. */
 err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail);
+/* Takes up the longest cached prefix. */
+err_code slot_resume(engine *e, slot *s, err_detail *detail);
+
+/* ---- disk.c ---- */
+
+/* Begins to read a longer prefix than memory has, if the disk has one. */
+void disk_begin_load(engine *e, slot *s);
+/* Resumes the slots whose prefix has been read, or could not be. */
+void disk_end_loads(engine *e);
+/* Writes the next prompt of the cache once the last one is written. */
+void disk_save_next(engine *e);
+/* Writes all that is not written yet, the last used first. At the engine's end. */
+void disk_save_all(engine *e);
 
 /* ---- sparse_prompt.c ---- */
 

@@ -10,6 +10,7 @@
 #define PARLEY_MODEL_MODEL_H
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "compute/tensor.h"
 #include "text/jinja/chat_template.h"
 #include "model/config/config.h"
@@ -52,6 +53,11 @@ uint64_t model_weight_bytes(const model *m); /* in the files */
 uint64_t model_weight_bytes_as(const model *m, int layer_bits, int head_bits);
 /* Bytes of the tensors of a type. */
 uint64_t model_type_bytes(const model *m, dtype type);
+
+/* A hash that tells this checkpoint from every other one, without reading all of it: config.json,
+ * names, types, shapes and samples of the tensors, sizes and times of the weight files, the
+ * vocabulary. ERR_NOMEM. */
+MUST_CHECK err_code model_fingerprint(const model *m, uint8_t out[HASH_BYTES], err_detail *detail);
 
 /* All tensors by canonical name, and the documents, for the vision tower. Valid while the model is
  * open. */

@@ -234,27 +234,38 @@ static size_t blocks_in_use(const seq_state *s)
     return round_up((size_t)n, SEQ_PAGE_TOKENS) / SEQ_PAGE_TOKENS;
 }
 
-seq_snapshot *seq_state_snapshot(const seq_state *s)
+/* One without blocks, but with memory for n_blocks of them. */
+static seq_snapshot *make_snapshot(const seq_state *s, size_t n_blocks)
 {
     const seq_shape *sh = &s->shape;
     seq_snapshot *snap = calloc(1, sizeof *snap);
     if (!snap) {
         return NULL;
     }
-    size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
     snap->c = s->c;
     snap->pool = s->pool;
     snap->shape = *sh;
-    snap->len = s->len;
-    snap->mtp_len = s->mtp_len;
-    snap->rope_delta = s->rope_delta;
-    snap->n_floats = n_delta + n_tails;
+    snap->n_floats = sh->n_delta_layers * (sh->delta + sh->tail);
     snap->data = compute_alloc(s->c, (snap->n_floats + 1) * sizeof(float));
-    snap->blocks = calloc(blocks_in_use(s) + 1, sizeof *snap->blocks);
+    snap->blocks = calloc(n_blocks + 1, sizeof *snap->blocks);
     if (!snap->data || !snap->blocks) {
         seq_snapshot_free(snap);
         return NULL;
     }
+    return snap;
+}
+
+seq_snapshot *seq_state_snapshot(const seq_state *s)
+{
+    const seq_shape *sh = &s->shape;
+    seq_snapshot *snap = make_snapshot(s, blocks_in_use(s));
+    if (!snap) {
+        return NULL;
+    }
+    size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
+    snap->len = s->len;
+    snap->mtp_len = s->mtp_len;
+    snap->rope_delta = s->rope_delta;
     snap->n_blocks = blocks_in_use(s);
     for (size_t b = 0; b < snap->n_blocks; b++) {
         snap->blocks[b] = s->blocks[b];
@@ -271,28 +282,72 @@ static bool same_model(const seq_shape *a, const seq_shape *b)
            a->n_delta_layers == b->n_delta_layers && a->delta == b->delta && a->tail == b->tail;
 }
 
+seq_snapshot *seq_snapshot_alloc(const seq_state *s, int32_t len, int32_t mtp_len)
+{
+    const size_t n_blocks = kv_pool_blocks_for(len);
+    seq_snapshot *snap = make_snapshot(s, n_blocks);
+    if (!snap) {
+        return NULL;
+    }
+    snap->len = len;
+    snap->mtp_len = mtp_len < len ? mtp_len : len;
+    while (snap->n_blocks < n_blocks) {
+        void *block = kv_pool_take(s->pool);
+        if (!block) {
+            seq_snapshot_free(snap);
+            return NULL;
+        }
+        snap->blocks[snap->n_blocks++] = block;
+    }
+    return snap;
+}
+
+seq_snapshot_parts seq_snapshot_get_parts(const seq_snapshot *snap)
+{
+    return (seq_snapshot_parts){.len = snap->len,
+                                .mtp_len = snap->mtp_len < snap->len ? snap->mtp_len : snap->len,
+                                .blocks = snap->blocks,
+                                .n_blocks = kv_pool_blocks_for(snap->len),
+                                .block_bytes = snap->shape.block_bytes,
+                                .floats = snap->data,
+                                .n_floats = snap->n_floats};
+}
+
+bool seq_snapshot_can_be_cut(const seq_snapshot *snap)
+{
+    return snap->shape.n_delta_layers == 0;
+}
+
 err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail)
 {
+    return seq_state_restore_prefix(s, snap, snap->len, detail);
+}
+
+err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_t n, err_detail *detail)
+{
+    if (n < 1 || n > snap->len || (n < snap->len && !seq_snapshot_can_be_cut(snap))) {
+        return err_set(detail, ERR_INVALID, "a snapshot of %d tokens cannot be cut behind %d", snap->len, n);
+    }
+    const size_t n_blocks = n < snap->len ? kv_pool_blocks_for(n) : snap->n_blocks;
     const seq_shape *sh = &s->shape;
     if (s->pool != snap->pool || !same_model(sh, &snap->shape)) {
         return err_set(detail, ERR_INVALID, "the snapshot belongs to another model");
     }
-    if (snap->len > s->cap || snap->n_blocks > sh->n_blocks) {
-        return err_set(detail, ERR_LIMIT, "a snapshot of %d tokens does not fit a context of %d", snap->len,
-                       s->cap);
+    if (n > s->cap || n_blocks > sh->n_blocks) {
+        return err_set(detail, ERR_LIMIT, "a snapshot of %d tokens does not fit a context of %d", n, s->cap);
     }
     size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
-    for (size_t b = 0; b < snap->n_blocks; b++) { /* before the release: they may be the same blocks */
+    for (size_t b = 0; b < n_blocks; b++) { /* before the release: they may be the same blocks */
         kv_pool_share(s->pool, snap->blocks[b]);
     }
     release_blocks(s);
-    for (size_t b = 0; b < snap->n_blocks; b++) {
+    for (size_t b = 0; b < n_blocks; b++) {
         set_block(s, b, snap->blocks[b]);
     }
     memcpy(s->delta, snap->data, n_delta * sizeof(float));
     memcpy(s->tails, snap->data + n_delta, n_tails * sizeof(float));
-    s->len = snap->len;
-    s->mtp_len = snap->mtp_len;
+    s->len = n;
+    s->mtp_len = n < snap->len && n < snap->mtp_len ? n : snap->mtp_len;
     s->rope_delta = snap->rope_delta;
     s->rows.n_rows = 0;
     return ERR_OK;

@@ -57,6 +57,25 @@ void seq_state_rewind(seq_state *s, int32_t n_keep);
 MUST_CHECK seq_snapshot *seq_state_snapshot(const seq_state *s);
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);
+/* Whether a prefix of it can be restored: no layer has a recurrent state. */
+bool seq_snapshot_can_be_cut(const seq_snapshot *snap);
+/* Back to the first n tokens of a snapshot (1 .. its length), ERR_INVALID if it cannot be cut
+ * there; what the draft head has beyond them is dropped. */
+MUST_CHECK err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_t n,
+                                             err_detail *detail);
+
+/* What a snapshot consists of, for those who keep it elsewhere. */
+typedef struct seq_snapshot_parts {
+    int32_t len, mtp_len; /* tokens, and entries of the draft head */
+    void **blocks;        /* [n_blocks] of block_bytes each; not written while others hold them */
+    size_t n_blocks, block_bytes;
+    float *floats; /* [n_floats] recurrent states */
+    size_t n_floats;
+} seq_snapshot_parts;
+seq_snapshot_parts seq_snapshot_get_parts(const seq_snapshot *snap);
+/* A snapshot for states of the shape of s, whose blocks are its own and undefined like its floats:
+ * the caller fills them. NULL if out of memory or blocks. */
+MUST_CHECK seq_snapshot *seq_snapshot_alloc(const seq_state *s, int32_t len, int32_t mtp_len);
 size_t seq_snapshot_bytes(const seq_snapshot *snap); /* what was copied */
 void seq_snapshot_free(seq_snapshot *snap);          /* NULL allowed */
 

@@ -81,6 +81,7 @@ PRIVATE = {
     "model/seq_layout": "model/seq_state",
     "vision/image/image_codec": "vision/image/image",
     "engine/engine_private": "engine/engine",
+    "engine/cache/disk_cache_state": "engine/cache/disk_cache",
     "server/net/net_lws": "server/net/net",
     "server/history/history_state": "server/history/history_store",
     "server/service/serve_state": "server/service/serve",

@@ -1,23 +1,19 @@
 #include "engine/cache/prefix_cache.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct prefix_entry {
-    uint64_t *key; /* [n_key] */
-    size_t n_key;
-    seq_snapshot *snapshot;
-    float *hidden;
-    size_t bytes;
-    uint64_t last_used;
-};
+#include <time.h>
 
 struct prefix_cache {
-    prefix_entry *entries; /* [n], in no order */
+    pthread_mutex_t lock;   /* other threads list and forget entries; the engine thread does the rest */
+    prefix_entry **entries; /* [n], in no order {lock} */
     size_t n, max_entries;
     size_t bytes, budget;
     size_t hidden_size;
     uint64_t clock; /* counts uses */
+    void (*on_drop)(void *ctx, const prefix_entry *e);
+    void *on_drop_ctx;
     prefix_cache_stats stats;
 };
 
@@ -32,6 +28,7 @@ prefix_cache *prefix_cache_create(size_t budget, size_t max_entries, int32_t hid
         free(pc);
         return NULL;
     }
+    pthread_mutex_init(&pc->lock, NULL);
     pc->max_entries = max_entries;
     pc->budget = budget;
     pc->hidden_size = (size_t)hidden_size;
@@ -40,47 +37,83 @@ prefix_cache *prefix_cache_create(size_t budget, size_t max_entries, int32_t hid
 
 static void free_entry(prefix_entry *e)
 {
-    seq_snapshot_free(e->snapshot);
-    free(e->key);
-    free(e->hidden);
+    if (e) {
+        seq_snapshot_free(e->snapshot);
+        free(e->key);
+        free(e->hidden);
+        free(e);
+    }
+}
+
+/* Under the lock. */
+static void drop(prefix_cache *pc, size_t i)
+{
+    prefix_entry *e = pc->entries[i];
+    if (e->saved == PREFIX_BEING_SAVED && pc->on_drop) {
+        pc->on_drop(pc->on_drop_ctx, e);
+    }
+    pc->bytes -= e->bytes;
+    pc->entries[i] = pc->entries[--pc->n];
+    free_entry(e);
 }
 
 void prefix_cache_clear(prefix_cache *pc)
 {
-    for (size_t i = 0; i < pc->n; i++) {
-        free_entry(&pc->entries[i]);
-    }
-    pc->n = 0;
-    pc->bytes = 0;
+    prefix_cache_forget(pc, NULL);
+    prefix_cache_sweep(pc);
 }
 
 void prefix_cache_destroy(prefix_cache *pc)
 {
     if (pc) {
         prefix_cache_clear(pc);
+        pthread_mutex_destroy(&pc->lock);
         free(pc->entries);
         free(pc);
     }
 }
 
-bool prefix_cache_evict_one(void *ctx)
+void prefix_cache_on_drop(prefix_cache *pc, void (*on_drop)(void *ctx, const prefix_entry *e), void *ctx)
 {
-    prefix_cache *pc = ctx;
+    pc->on_drop = on_drop;
+    pc->on_drop_ctx = ctx;
+}
+
+static bool evict_one(prefix_cache *pc)
+{
     size_t oldest = 0;
     if (pc->n == 0) {
         return false;
     }
     for (size_t i = 1; i < pc->n; i++) {
-        if (pc->entries[i].last_used < pc->entries[oldest].last_used) {
+        if (pc->entries[i]->last_used < pc->entries[oldest]->last_used) {
             oldest = i;
         }
     }
-    pc->bytes -= pc->entries[oldest].bytes;
-    free_entry(&pc->entries[oldest]);
-    pc->entries[oldest] = pc->entries[--pc->n];
+    drop(pc, oldest);
     pc->stats.n_evictions++;
     return true;
 }
+
+bool prefix_cache_evict_one(void *ctx)
+{
+    prefix_cache *pc = ctx;
+    pthread_mutex_lock(&pc->lock);
+    const bool done = evict_one(pc);
+    pthread_mutex_unlock(&pc->lock);
+    return done;
+}
+
+void prefix_cache_make_room(prefix_cache *pc, size_t n_bytes)
+{
+    pthread_mutex_lock(&pc->lock);
+    while (pc->n > 0 && pc->bytes + n_bytes > pc->budget) {
+        evict_one(pc);
+    }
+    pthread_mutex_unlock(&pc->lock);
+}
+
+/* ---- finding ---- */
 
 /* The last elements are compared first: two conversations that begin alike are told apart at
  * once. */
@@ -90,21 +123,67 @@ static bool is_prefix(const prefix_entry *e, const uint64_t *key, size_t n_key)
            memcmp(e->key, key, e->n_key * sizeof *key) == 0;
 }
 
-const prefix_entry *prefix_cache_find(prefix_cache *pc, const uint64_t *key, size_t n_key)
+/* Elements of the key that the entry can stand for, if they are more than `best`. */
+static size_t common(const prefix_entry *e, const uint64_t *key, size_t n_key, size_t best)
+{
+    if (!seq_snapshot_can_be_cut(e->snapshot)) {
+        return e->n_key > best && is_prefix(e, key, n_key) ? e->n_key : 0;
+    }
+    const size_t most = e->n_key < n_key ? e->n_key : n_key;
+    size_t n = 0;
+    if (best >= most || e->key[best] != key[best]) {
+        return 0;
+    }
+    while (n < most && e->key[n] == key[n]) {
+        n++;
+    }
+    return n;
+}
+
+static void touch(prefix_cache *pc, prefix_entry *e)
+{
+    e->last_used = ++pc->clock;
+    e->used_at = (int64_t)time(NULL);
+}
+
+/* Under the lock. */
+static prefix_entry *find(const prefix_cache *pc, const uint64_t *key, size_t n_key, size_t *n)
 {
     prefix_entry *best = NULL;
+    *n = 1; /* the scope alone is no prefix */
     for (size_t i = 0; i < pc->n; i++) {
-        prefix_entry *e = &pc->entries[i];
-        if ((!best || e->n_key > best->n_key) && is_prefix(e, key, n_key)) {
+        prefix_entry *e = pc->entries[i];
+        const size_t n_common = e->is_dead ? 0 : common(e, key, n_key, *n);
+        if (n_common > *n) {
             best = e;
+            *n = n_common;
         }
     }
+    return best;
+}
+
+int32_t prefix_cache_peek(prefix_cache *pc, const uint64_t *key, size_t n_key)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&pc->lock);
+    find(pc, key, n_key, &n);
+    pthread_mutex_unlock(&pc->lock);
+    return (int32_t)n - 1;
+}
+
+const prefix_entry *prefix_cache_find(prefix_cache *pc, const uint64_t *key, size_t n_key, int32_t *n)
+{
+    size_t n_best = 0;
+    pthread_mutex_lock(&pc->lock);
+    prefix_entry *best = find(pc, key, n_key, &n_best);
     pc->stats.n_queries++;
     if (best) {
-        best->last_used = ++pc->clock;
+        touch(pc, best);
         pc->stats.n_hits++;
-        pc->stats.n_hit_tokens += best->n_key - 1;
+        pc->stats.n_hit_tokens += n_best - 1;
     }
+    pthread_mutex_unlock(&pc->lock);
+    *n = (int32_t)n_best - 1;
     return best;
 }
 
@@ -125,13 +204,44 @@ const float *prefix_entry_hidden(const prefix_entry *e)
 
 bool prefix_cache_has(prefix_cache *pc, const uint64_t *key, size_t n_key)
 {
-    for (size_t i = 0; i < pc->n; i++) {
-        if (pc->entries[i].n_key == n_key && is_prefix(&pc->entries[i], key, n_key)) {
-            pc->entries[i].last_used = ++pc->clock;
-            return true;
+    bool found = false;
+    pthread_mutex_lock(&pc->lock);
+    for (size_t i = 0; i < pc->n && !found; i++) {
+        prefix_entry *e = pc->entries[i];
+        found = e->n_key == n_key && !e->is_dead && is_prefix(e, key, n_key);
+        if (found) {
+            touch(pc, e);
         }
     }
-    return false;
+    pthread_mutex_unlock(&pc->lock);
+    return found;
+}
+
+/* ---- storing ---- */
+
+/* Takes the entry, whose snapshot and hidden state are there; false if it was freed for want of
+ * room. */
+static bool add(prefix_cache *pc, prefix_entry *e, const uint64_t *key, size_t n_key)
+{
+    e->n_key = n_key;
+    e->key = malloc(n_key * sizeof *key);
+    e->bytes = sizeof *e + n_key * sizeof *key + pc->hidden_size * sizeof *e->hidden +
+               (e->snapshot ? seq_snapshot_bytes(e->snapshot) : 0);
+    if (!e->key || !e->snapshot || e->bytes > pc->budget || pc->max_entries == 0) {
+        free_entry(e);
+        return false;
+    }
+    memcpy(e->key, key, n_key * sizeof *key);
+    pthread_mutex_lock(&pc->lock);
+    while (pc->n == pc->max_entries || pc->bytes + e->bytes > pc->budget) {
+        evict_one(pc);
+    }
+    touch(pc, e);
+    pc->bytes += e->bytes;
+    pc->entries[pc->n++] = e;
+    pc->stats.n_stores++;
+    pthread_mutex_unlock(&pc->lock);
+    return true;
 }
 
 bool prefix_cache_store(prefix_cache *pc, const uint64_t *key, size_t n_key, const seq_state *seq,
@@ -140,28 +250,91 @@ bool prefix_cache_store(prefix_cache *pc, const uint64_t *key, size_t n_key, con
     if (pc->max_entries == 0 || prefix_cache_has(pc, key, n_key)) {
         return pc->max_entries > 0;
     }
-    prefix_entry e = {.n_key = n_key,
-                      .key = malloc(n_key * sizeof *key),
-                      .hidden = malloc(pc->hidden_size * sizeof *hidden),
-                      .snapshot = seq_state_snapshot(seq)};
-    if (e.snapshot) {
-        e.bytes = sizeof e + n_key * sizeof *key + pc->hidden_size * sizeof *hidden +
-                  seq_snapshot_bytes(e.snapshot);
-    }
-    if (!e.key || !e.hidden || !e.snapshot || e.bytes > pc->budget) {
-        free_entry(&e);
+    prefix_entry *e = calloc(1, sizeof *e);
+    if (!e) {
         return false;
     }
-    while (pc->n == pc->max_entries || pc->bytes + e.bytes > pc->budget) {
-        prefix_cache_evict_one(pc);
+    e->snapshot = seq_state_snapshot(seq);
+    e->hidden = malloc(pc->hidden_size * sizeof *hidden);
+    if (!e->hidden) {
+        free_entry(e);
+        return false;
     }
-    memcpy(e.key, key, n_key * sizeof *key);
-    memcpy(e.hidden, hidden, pc->hidden_size * sizeof *hidden);
-    e.last_used = ++pc->clock;
-    pc->bytes += e.bytes;
-    pc->entries[pc->n++] = e;
-    pc->stats.n_stores++;
-    return true;
+    memcpy(e->hidden, hidden, pc->hidden_size * sizeof *hidden);
+    return add(pc, e, key, n_key);
+}
+
+void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,
+                         float *hidden)
+{
+    prefix_entry *e = prefix_cache_has(pc, key, n_key) ? NULL : calloc(1, sizeof *e);
+    if (e) {
+        *e = (prefix_entry){.snapshot = snapshot, .hidden = hidden, .saved = PREFIX_SAVED};
+        (void)add(pc, e, key, n_key);
+    } else {
+        seq_snapshot_free(snapshot);
+        free(hidden);
+    }
+}
+
+prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest)
+{
+    prefix_entry *best = NULL;
+    pthread_mutex_lock(&pc->lock);
+    for (size_t i = 0; i < pc->n; i++) {
+        prefix_entry *e = pc->entries[i];
+        if (e->saved == PREFIX_NEW && !e->is_dead && (!best || (e->last_used > best->last_used) == newest)) {
+            best = e;
+        }
+    }
+    pthread_mutex_unlock(&pc->lock);
+    return best;
+}
+
+/* ---- other threads ---- */
+
+void prefix_cache_forget(prefix_cache *pc, const uint64_t *scope)
+{
+    pthread_mutex_lock(&pc->lock);
+    for (size_t i = 0; i < pc->n; i++) {
+        prefix_entry *e = pc->entries[i];
+        e->is_dead = e->is_dead || !scope || e->key[0] == *scope;
+    }
+    pthread_mutex_unlock(&pc->lock);
+}
+
+void prefix_cache_sweep(prefix_cache *pc)
+{
+    pthread_mutex_lock(&pc->lock);
+    for (size_t i = pc->n; i-- > 0;) {
+        if (pc->entries[i]->is_dead) {
+            drop(pc, i);
+        }
+    }
+    pthread_mutex_unlock(&pc->lock);
+}
+
+void prefix_cache_list(prefix_cache *pc, uint64_t scope, void (*each)(void *ctx, const prefix_entry *e),
+                       void *ctx)
+{
+    uint64_t before = UINT64_MAX;
+    pthread_mutex_lock(&pc->lock);
+    for (;;) {
+        const prefix_entry *next = NULL;
+        for (size_t i = 0; i < pc->n; i++) {
+            const prefix_entry *e = pc->entries[i];
+            if (e->key[0] == scope && !e->is_dead && e->last_used < before &&
+                (!next || e->last_used > next->last_used)) {
+                next = e;
+            }
+        }
+        if (!next) {
+            break;
+        }
+        before = next->last_used;
+        each(ctx, next);
+    }
+    pthread_mutex_unlock(&pc->lock);
 }
 
 prefix_cache_stats prefix_cache_get_stats(const prefix_cache *pc)

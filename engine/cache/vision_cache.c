@@ -37,7 +37,7 @@ vision_cache *vision_cache_create(size_t budget, int32_t width)
 void vision_cache_destroy(vision_cache *vc)
 {
     if (vc) {
-        vision_cache_clear(vc);
+        vision_cache_clear(vc, NULL);
         pthread_mutex_destroy(&vc->lock);
         free(vc);
     }
@@ -70,6 +70,7 @@ void vision_cache_key(uint8_t out[HASH_BYTES], uint64_t scope, const uint8_t fil
     memcpy(key.mean, pc->mean, sizeof key.mean);
     memcpy(key.std, pc->std, sizeof key.std);
     hash_sha256(out, &key, sizeof key);
+    memcpy(out, &scope, sizeof scope); /* for vision_cache_clear */
 }
 
 /* ---- the list, under the lock ---- */
@@ -201,11 +202,20 @@ void vision_cache_store(vision_cache *vc, const uint8_t key[HASH_BYTES], const p
     pthread_mutex_unlock(&vc->lock);
 }
 
-void vision_cache_clear(vision_cache *vc)
+static bool is_of(const entry *e, uint64_t scope)
+{
+    return memcmp(e->key, &scope, sizeof scope) == 0;
+}
+
+void vision_cache_clear(vision_cache *vc, const uint64_t *scope)
 {
     pthread_mutex_lock(&vc->lock);
-    while (vc->oldest) {
-        drop(vc, vc->oldest);
+    for (entry *e = vc->oldest; e;) {
+        entry *newer = e->newer;
+        if (!scope || is_of(e, *scope)) {
+            drop(vc, e);
+        }
+        e = newer;
     }
     pthread_mutex_unlock(&vc->lock);
 }

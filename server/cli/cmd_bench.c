@@ -181,7 +181,7 @@ static err_code run_once(bench *b, const bytes *text, int64_t n_predict, bool no
                          err_detail *detail)
 {
     const gen_params p = params_for(n_predict, no_draft);
-    engine_clear_cache(b->e); /* or the second run would find its prompt computed */
+    engine_clear_cache(b->e, NULL); /* or the second run would find its prompt computed */
     gen_request *r = NULL;
     err_code err = raise_limits(b, detail);
     err =
@@ -321,7 +321,7 @@ static err_code measure_batch(bench *b, bench_report *r, int32_t n, double *alon
     gen_timings t = {0};
     double slowest = 0.0;
     bytes text = bytes_empty((size_t)64 << 20);
-    engine_clear_cache(b->e);
+    engine_clear_cache(b->e, NULL);
     err_code err = make_prompt(&text, b->e, 1, detail);
     int32_t n_submitted = 0;
     for (; err == ERR_OK && n_submitted < n; n_submitted++) {
@@ -416,7 +416,7 @@ static err_code measure_image(bench *b, bench_report *r, err_detail *detail)
     for (size_t i = 0; err == ERR_OK && i < ARRAY_LEN(ms); i++) {
         gen_request *request = NULL;
         gen_timings t = {0};
-        engine_clear_cache(b->e);
+        engine_clear_cache(b->e, NULL);
         err = raise_limits(b, detail);
         err = err == ERR_OK ? prepare_image(b, &request, &file, true, detail) : err;
         err = command_submit(b->e, request, ++b->n_requests, err, detail);

@@ -140,6 +140,8 @@ bool command_engine_options(engine_options *out, const options *o)
         .prefill_chunk = (int32_t)o->batch_size,
         .cache_type = o->cache_type,
         .cache_mib = caches && o->prefix_cache ? o->cache_ram : 0,
+        .cache_disk = o->command == COMMAND_SERVE && o->prefix_cache ? o->cache_disk : NULL,
+        .cache_disk_mib = o->cache_disk_mib,
         .vision_cache_mib = caches ? o->vision_cache : 0,
         .mem_limit_mib = o->mem_limit,
         .share_cache = caches && strcmp(o->cache_scope, "all") == 0,

@@ -66,7 +66,9 @@ typedef struct options {
     int64_t max_video_duration, max_video_time; /* seconds */
     bool video_outer_pair;
     int64_t cache_ram, vision_cache; /* -1: not given */
-    int64_t mem_limit, media_mem;    /* MiB; mem_limit 0: none */
+    const char *cache_disk;
+    int64_t cache_disk_mib;
+    int64_t mem_limit, media_mem; /* MiB; mem_limit 0: none */
     /* sampling */
     int64_t n_predict, top_k; /* top_k -1: not given */
     double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;

@@ -99,6 +99,15 @@ static const option_row ROWS[] = {
         .note = "1024, or an eighth of the free memory"),
     ROW(SWITCH("prefix-cache", prefix_cache, 1), .also = "enable-prefix-cache", FOR(IN_SERVE, SPEED),
         .help = "keep the states of prompts for those that begin alike"),
+    ROW(TEXT("cache-disk", "DIR", cache_disk), FOR(IN_SERVE, SPEED),
+        .help = "folder where cached prompts outlive the server; made if it is missing",
+        .more =
+            "What the prefix cache holds is written there, and read back when a prompt begins like it, also "
+            "after a restart. The files hold the texts of prompts and answers in the form of tokens, "
+            "readable by the owner alone. One server at a time uses a folder; another one, or one that "
+            "cannot write to it, says so in the log and serves without."),
+    ROW(INT("cache-disk-mib", "MIB", cache_disk_mib, 4096, 1, MIB), FOR(IN_SERVE, SPEED),
+        .help = "what --cache-disk may take; the prompts that were not used for longest make room"),
     ROW(INT("vision-cache", "MIB", vision_cache, -1, 0, MIB), FOR(IN_SERVE, SPEED),
         .help = "memory for encoded images and videos, so that a second question about them is fast; 0 turns "
                 "it off",

@@ -30,7 +30,7 @@ static const route ROUTES[] = {
     {ROUTE_STATUS, NET_GET, "/v1/status", "status", false, false, false},
     {ROUTE_REQUEST_CANCEL, NET_POST, "/v1/requests/*/cancel", "requests_cancel", false, false, false},
     {ROUTE_REQUEST_CANCEL, NET_DELETE, "/v1/requests/*", "requests_cancel", false, false, false},
-    {ROUTE_CACHE, NET_DELETE, "/v1/cache", "cache", false, false, false},
+    {ROUTE_CACHE, NET_GET | NET_DELETE, "/v1/cache", "cache", false, false, false},
     {ROUTE_PROPS, NET_GET, "/props", "props", false, false, false},
     {ROUTE_SLOTS, NET_GET, "/slots", "slots", false, false, false},
     {ROUTE_FILE_CREATE, NET_POST, "/v1/files", "files_create", false, false, true},

@@ -34,7 +34,7 @@ typedef enum route_id {
     ROUTE_METRICS,
     ROUTE_STATUS,
     ROUTE_REQUEST_CANCEL, /* POST /v1/requests/{id}/cancel, DELETE /v1/requests/{id} */
-    ROUTE_CACHE,          /* DELETE /v1/cache */
+    ROUTE_CACHE,          /* GET, DELETE /v1/cache */
     ROUTE_PROPS,
     ROUTE_SLOTS,
     ROUTE_EMBEDDINGS,  /* not supported, and said so */

@@ -426,7 +426,7 @@ void serve_on_control(serve *s, conn *c, const bytes *body);
 /* Does to an answer what a control message asks for ("reasoning_end"); ERR_INVALID for another
  * action. Nothing happens to an answer that is past its thoughts. */
 MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action, err_detail *d);
-void serve_on_clear_cache(serve *s, conn *c);
+void serve_on_cache(serve *s, conn *c);
 
 /* serve_answers.c */
 /* A new answer for this client, in the table; NULL: no memory, and *e says so. */

@@ -86,18 +86,35 @@ void serve_on_control(serve *s, conn *c, const bytes *body)
     json_free(doc);
 }
 
-void serve_on_clear_cache(serve *s, conn *c)
+/* ctx: the list so far. */
+static void write_cached(void *ctx, const engine_cached *one)
+{
+    bytes *out = ctx;
+    bytes_printf(out,
+                 "%s{\"object\":\"cache.entry\",\"tokens\":%d,\"bytes\":%" PRIu64
+                 ",\"where\":\"%s\",\"last_used\":%" PRId64 "}",
+                 out->data[out->len - 1] == '[' ? "" : ",", one->n_tokens, one->n_bytes,
+                 one->is_on_disk ? "disk" : "memory", one->used_at);
+}
+
+void serve_on_cache(serve *s, conn *c)
 {
     api_error e;
     if (!serve_is_ready(s, &e)) {
         serve_send_error(s, c, &e);
         return;
     }
-    engine_clear_cache(s->engine);
     bytes body;
-    bytes_init(&body, 4096);
-    bytes_append_str(&body, "{\"object\":\"cache\",\"cleared\":true}");
-    serve_send_json(s, c, 200, &body, NULL);
+    bytes_init(&body, SIZE_MAX / 2);
+    if (c->method == NET_DELETE) {
+        engine_clear_cache(s->engine, &c->scope);
+        bytes_append_str(&body, "{\"object\":\"cache\",\"cleared\":true}");
+    } else {
+        bytes_append_str(&body, "{\"object\":\"list\",\"data\":[");
+        engine_list_cache(s->engine, c->scope, write_cached, &body);
+        bytes_append_str(&body, "]}");
+    }
+    serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
     bytes_deinit(&body);
 }
 
@@ -170,9 +187,19 @@ static void write_totals(bytes *out, const engine_status *e)
                  rate((double)e->n_generated_tokens, e->decode_ms_sum));
     bytes_printf(out,
                  ",\"cache\":{\"entries\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"queries\":%" PRIu64
-                 ",\"hits\":%" PRIu64 ",\"hit_rate\":%.4f}",
+                 ",\"hits\":%" PRIu64 ",\"hit_rate\":%.4f",
                  e->n_cache_entries, e->cache_bytes, e->n_cache_queries, e->n_cache_hits,
                  ratio(e->n_cache_hits, e->n_cache_queries));
+    if (e->disk_budget) {
+        bytes_printf(out,
+                     ",\"disk\":{\"entries\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"limit\":%" PRIu64
+                     ",\"hits\":%" PRIu64 ",\"tokens\":%" PRIu64 ",\"saves\":%" PRIu64 ",\"errors\":%" PRIu64
+                     "}}",
+                     e->n_disk_entries, e->disk_bytes, e->disk_budget, e->n_disk_hits, e->n_disk_tokens,
+                     e->n_disk_saves, e->n_disk_errors);
+    } else {
+        bytes_append_str(out, ",\"disk\":null}");
+    }
     bytes_printf(out,
                  ",\"vision_cache\":{\"entries\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"hits\":%" PRIu64
                  ",\"hit_rate\":%.4f}",

@@ -233,7 +233,7 @@ static void test_cancel(void)
      * once it is empty, no step is left to count. */
     engine_get_status(e, &st);
     CHECK(st.n_cache_entries > 0);
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
     while (st.n_cache_entries > 0) {
         sched_yield();
         engine_get_status(e, &st);
@@ -425,7 +425,7 @@ static void test_cached_turns(const uint8_t *image, size_t image_bytes)
     check_same(&foreign, &a);
     CHECK_INT(foreign.timings.cache_n, 0);
     in->scope = 0;
-    engine_clear_cache(cached);
+    engine_clear_cache(cached, NULL);
     answer cleared = ask(cached, in, id++);
     CHECK_INT(cleared.timings.cache_n, 0);
     chat_input_destroy(in);

@@ -451,7 +451,7 @@ static void test_switches(void)
     CHECK_INT(off->timings.cache_n, 0);
     CHECK(is_same(plain, first) && is_same(first, again) && is_same(again, off));
     CHECK(status_of(e).n_cache_entries > 0);
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
     CHECK(cache_is_empty_soon(e));
     CHECK_INT(await(submit_turn(e, &t, 1, 0, false))->timings.cache_n, 0);
     engine_close(e);

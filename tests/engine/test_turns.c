@@ -45,7 +45,7 @@ static void check_turns(const char *template, const char *words)
     for (size_t i = 0; i < 2 * TURN_CASES; i++) {
         const turn_case *c = &turn_cases[i / 2];
         const bool sampled = i % 2;
-        engine_clear_cache(e[0]);
+        engine_clear_cache(e[0], NULL);
         const answer first = ask(e[0], c, 0, words, sampled, id++);
         const answer cached = ask(e[0], c, 1, words, sampled, id++),
                      cold = ask(e[1], c, 1, words, sampled, id++);

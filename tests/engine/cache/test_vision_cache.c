@@ -66,7 +66,7 @@ static void test_store(void)
     store(vc, "a", 5, 2.0f); /* a key means one thing for ever */
     const vision_features *again = find(vc, "a");
     CHECK(again == f);
-    vision_cache_clear(vc);
+    vision_cache_clear(vc, NULL);
     CHECK(!has(vc, "a"));
     CHECK(f && f->rows[0] == 1.0f); /* held, so still there */
     CHECK_INT(vision_cache_get_stats(vc).bytes, 0);
@@ -334,7 +334,7 @@ static void test_images(engine *e)
     check_question(e, &(question){.files = {color}, .text = "What color is it?", .scope = 1}, 1, 0);
     check_question(e, &(question){.files = {color}, .text = "What color is it?", .scope = 1}, 0, 1);
     CHECK(hits(e) >= 7);
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
     check_question(e, &(question){.files = {color}, .text = "What color is it?"}, 1, 0);
 }
 
@@ -384,7 +384,7 @@ static void test_list_rates(void)
  * made. */
 static void test_together(engine *e)
 {
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
     const question q = {.files = {"size.png"}, .text = "Which is larger?"};
     const uint64_t before = encodes(e);
     gen_request *both[2] = {prepare(e, &q), prepare(e, &q)};

@@ -244,7 +244,7 @@ test('a prompt over the context names both numbers', async () => {
 test('paths, methods and HEAD', async () => {
     const cases = [
         ['GET', '/v1/unknown', 404], ['POST', '/v1/models', 405], ['DELETE', '/health', 405], ['PUT', '/', 405],
-        ['POST', '/v1/status', 405], ['GET', '/v1/requests/req_1', 405], ['GET', '/v1/requests/req_1/cancel', 405], ['GET', '/v1/cache', 405],
+        ['POST', '/v1/status', 405], ['GET', '/v1/requests/req_1', 405], ['GET', '/v1/requests/req_1/cancel', 405], ['PUT', '/v1/cache', 405],
         ['DELETE', '/v1/requests/req_999', 404], ['DELETE', '/v1/requests/', 404], ['HEAD', '/v1/status', 200], ['DELETE', '/v1/status', 405],
         ['GET', '/v1/chat/completions', 405], ['GET', '/no-such-page', 404], ['GET', '/../../etc/passwd', 404],
         ['GET', '/%2e%2e/%2e%2e/etc/passwd', 404], ['GET', '/%00a', 404],

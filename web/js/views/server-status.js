@@ -94,6 +94,7 @@ class ServerStatus extends LitElement {
             ['Speed on average', totals.predicted_per_second > 0 ? `${formatRate(totals.predicted_per_second)} tokens/s written, ${formatRate(totals.prompt_per_second)} read` : ''],
             ['Images looked at', totals.vision_encodes ? formatCount(totals.vision_encodes) : ''],
             ['Remembered prompts', cache.queries ? `${Math.round(cache.hit_rate * 100)} % found of ${formatCount(cache.queries)}, ${formatBytes(cache.bytes)}` : ''],
+            ['Prompts on disk', cache.disk ? `${formatCount(cache.disk.entries)}, ${formatBytes(cache.disk.bytes)} of ${formatBytes(cache.disk.limit)}, ${formatCount(cache.disk.hits)} read back` : ''],
             ['Drafts kept', mtp.drafted ? `${Math.round(mtp.acceptance_rate * 100)} % of ${formatCount(mtp.drafted)}` : ''],
             ['Weights', formatBytes(memory.weight_bytes)],
         ].filter(([, value]) => value);
