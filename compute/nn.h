@@ -139,6 +139,13 @@ void nn_sigmoid_gate(compute *c, float *x, const float *gate, size_t T, size_t H
 void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T, size_t H, size_t n_pairs,
              size_t row_stride, size_t head_stride);
 
+/* Rotates each head, in place, by the orthogonal Hadamard matrix of the largest power of two that
+ * divides hd (block by block, where that is not hd itself): a number that stands out is spread over
+ * its block. Dot products of two heads that were both rotated are what they were; a second rotation
+ * takes the first one back. Head h of row t starts at x + t*row_stride + h*head_stride. */
+void nn_rotate_heads(compute *c, float *x, size_t T, size_t H, size_t hd, size_t row_stride,
+                     size_t head_stride);
+
 /* ---- attention ---- */
 
 /* One sequence's keys and values of one layer, in pages of page_tokens tokens: token n is row n %

@@ -3,6 +3,7 @@
 #include "compute/nn.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "compute/context.h"
 
@@ -191,4 +192,44 @@ void nn_rope(compute *c, float *x, const float *cos, const float *sin, size_t T,
                        .row_stride = row_stride,
                        .head_stride = head_stride};
     nn_run_rows(c, rope_rows, &args, T, H * n_pairs * 2);
+}
+
+/* x [n] times the Hadamard matrix of size n, a power of two. */
+static void rotate_block(float *x, size_t n)
+{
+    for (size_t half = 1; half < n; half *= 2) {
+        for (size_t i = 0; i < n; i += 2 * half) {
+            for (size_t k = i; k < i + half; k++) {
+                const float a = x[k], b = x[k + half];
+                x[k] = a + b;
+                x[k + half] = a - b;
+            }
+        }
+    }
+    const float unit = 1.0f / sqrtf((float)n);
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= unit;
+    }
+}
+
+static void rotate_rows(const ops *o, const void *args, size_t begin, size_t end)
+{
+    (void)o;
+    const heads_args *a = args;
+    const size_t block = a->n & (~a->n + 1); /* the lowest bit that is set */
+    for (size_t t = begin; t < end; t++) {
+        for (size_t h = 0; h < a->H; h++) {
+            float *x = a->x + t * a->row_stride + h * a->head_stride;
+            for (size_t i = 0; i < a->n; i += block) {
+                rotate_block(x + i, block);
+            }
+        }
+    }
+}
+
+void nn_rotate_heads(compute *c, float *x, size_t T, size_t H, size_t hd, size_t row_stride,
+                     size_t head_stride)
+{
+    heads_args args = {.x = x, .H = H, .n = hd, .row_stride = row_stride, .head_stride = head_stride};
+    nn_run_rows(c, rotate_rows, &args, T, H * hd * 2);
 }

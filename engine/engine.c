@@ -165,11 +165,12 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
     e->info.n_ctx = n_ctx;
     e->info.state_bytes = state_bytes(e, n_ctx);
     if (e->info.state_bytes > available) {
-        return err_set(detail, ERR_NOMEM,
-                       "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are %s; "
-                       "lower --ctx-size, --parallel, --cache-ram or --vision-cache, or take --cache-type q8",
-                       e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20,
-                       opt->mem_limit_mib ? "left of --mem-limit" : "free");
+        return err_set(
+            detail, ERR_NOMEM,
+            "%d sequences of %d tokens and the cache need %zu MiB and %zu MiB are %s; "
+            "lower --ctx-size, --parallel, --cache-ram or --vision-cache, or take --cache-type q8 or q4",
+            e->n_slots, n_ctx, (size_t)e->info.state_bytes >> 20, available >> 20,
+            opt->mem_limit_mib ? "left of --mem-limit" : "free");
     }
     /* Requests get what is left: of the limit, or half of what is free now. */
     const size_t left = available - (size_t)e->info.state_bytes;
@@ -467,7 +468,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
         err =
             err_set(detail, ERR_INVALID, "--parallel is %d; 1 to %d is possible", e->n_slots, NN_ROWS_EXACT);
     } else if (opt->cache_type && !kv_type_parse(&e->cache_type, opt->cache_type)) {
-        err = err_set(detail, ERR_INVALID, "--cache-type is \"%s\"; it takes f32, bf16, f16 or q8",
+        err = err_set(detail, ERR_INVALID, "--cache-type is \"%s\"; it takes f32, bf16, f16, q8 or q4",
                       opt->cache_type);
     } else {
         memcpy(e->dir, full, strlen(full) + 1);

@@ -52,7 +52,8 @@ typedef struct engine_options {
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
     int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
-    const char *cache_type;    /* keys and values: "f32", "bf16", "f16", "q8"; NULL: f16, or f32 if exact */
+    const char
+        *cache_type;   /* keys and values: "f32", "bf16", "f16", "q8", "q4"; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     const char *cache_disk;   /* folder of the prefix cache's second tier; NULL: none */
     int64_t cache_disk_mib;   /* it takes at most so much; 0: 4096 */

@@ -81,6 +81,7 @@ static void fill(report *r, const model *m)
     add_number(r, "state_bytes_4096", "state for 4096 tokens, bytes",
                seq_state_bytes(c, KV_F16, false, 4096));
     add_number(r, "state_bytes_4096_q8", "  with --cache-type q8", seq_state_bytes(c, KV_Q8, false, 4096));
+    add_number(r, "state_bytes_4096_q4", "  with --cache-type q4", seq_state_bytes(c, KV_Q4, false, 4096));
     add_number(r, "state_bytes_4096_f32", "  with --cache-type f32", seq_state_bytes(c, KV_F32, false, 4096));
 }
 

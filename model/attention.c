@@ -4,16 +4,25 @@
 #include "model/layers.h"
 #include "model/seq_layout.h"
 
+/* All sequences of a step have one pool. */
+static bool cache_rotates(const layer_ctx *lc, size_t kv_layer)
+{
+    return lc->n_runs > 0 && kv_type_rotates(seq_kv(lc->runs[0].seq, kv_layer).type);
+}
+
 /* Keys and values of all rows, projected [T, nkv * hd]: keys are normed and rotated in place, both
  * stored in every run's cache. */
-static void store_keys(const layer_ctx *lc, float *k, const float *v, const attention_weights *w,
-                       size_t kv_layer)
+static void store_keys(const layer_ctx *lc, float *k, float *v, const attention_weights *w, size_t kv_layer)
 {
     const model_config *cfg = lc->cfg;
     size_t T = lc->n_rows, n_kv = (size_t)cfg->n_kv_heads, hd = (size_t)cfg->head_dim, width = n_kv * hd;
-    /* TRAP: norm before rope; values are neither normed nor rotated */
+    /* TRAP: norm before rope; values are neither normed nor turned by rope */
     nn_rmsnorm_heads(lc->c, k, w->k_norm, cfg->rms_norm_eps, T, n_kv, hd, width, hd);
     nn_rope(lc->c, k, lc->cos, lc->sin, T, n_kv, (size_t)cfg->rope_pairs, width, hd);
+    if (cache_rotates(lc, kv_layer)) {
+        nn_rotate_heads(lc->c, k, T, n_kv, hd, width, hd);
+        nn_rotate_heads(lc->c, v, T, n_kv, hd, width, hd);
+    }
     for (size_t r = 0; r < lc->n_runs; r++) {
         const layer_run *run = &lc->runs[r];
         kv_pages kv = seq_kv(run->seq, kv_layer);
@@ -48,6 +57,11 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
     layer_linear_group(lc, parts, 3, x);
     nn_rmsnorm_heads(lc->c, qg, w->q_norm, cfg->rms_norm_eps, T, nh, hd, row, head);
     nn_rope(lc->c, qg, lc->cos, lc->sin, T, nh, (size_t)cfg->rope_pairs, row, head);
+    /* queries as the keys; what is mixed of rotated values is rotated back */
+    const bool rotates = cache_rotates(lc, kv_layer);
+    if (rotates) {
+        nn_rotate_heads(lc->c, qg, T, nh, hd, row, head);
+    }
     store_keys(lc, k, v, w, kv_layer);
     if (lc->tap.take) {
         lc->tap.take(lc->tap.ctx, kv_layer, qg, T, row, head);
@@ -65,6 +79,9 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
                                                                  &kv, scale, run->slot + t, n, nh, n_kv, hd,
                                                                  row, head);
         }
+    }
+    if (rotates) {
+        nn_rotate_heads(lc->c, mixed, T, nh, hd, nh * hd, hd);
     }
     if (cfg->attention_gate) {
         nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-static const char *const NAMES[KV_TYPES] = {"f32", "bf16", "f16", "q8"};
+static const char *const NAMES[KV_TYPES] = {"f32", "bf16", "f16", "q8", "q4"};
+
+const int8_t KV_Q4_NUMBERS[KV_Q4_LEVELS] = {-127, -96, -75, -58, -44, -31, -18, -6,
+                                            6,    18,  31,  44,  58,  75,  96,  127};
 
 const char *kv_type_name(kv_type type)
 {

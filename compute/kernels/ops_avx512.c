@@ -24,6 +24,7 @@ enum { KV_R = 4, KV_N = 4, KV_V = 4, KV_Q8_R = 4, KV_Q8_N = 4, KV_Q8_GROUPS = 2 
 static const kv_ops KV_OPS_VNNI[KV_TYPES] = {
     KV_OPS_SIMD_FLOATS,
     {kv_pack_q8, kv_widen_q8, kv_dot_q8_vnni, kv_mix_q8_vnni},
+    {kv_pack_q4, kv_widen_q4, kv_dot_q4_vnni, kv_mix_q4_vnni},
 };
 
 const ops *ops_avx512(void)

@@ -28,7 +28,7 @@ typedef struct kv_rows {
     size_t n_parts; /* 1 or KV_PARTS */
     size_t n;       /* rows in all, a multiple of n_parts */
     size_t row_bytes, hd;
-    const float *scales[KV_PARTS]; /* of q8: of the rows of each piece, one after another */
+    const float *scales[KV_PARTS]; /* of q8 and q4: of the rows of each piece, one after another */
 } kv_rows;
 
 /* Row k; n_parts is that of rows, for kernels that know it as a constant. */
@@ -42,13 +42,13 @@ static inline const unsigned char *kv_row_at(const kv_rows *rows, size_t k)
     return kv_row_of(rows, k, rows->n_parts);
 }
 
-/* The scale of row k of q8. */
+/* The scale of row k of q8 or q4. */
 static inline float kv_scale_at(const kv_rows *rows, size_t k)
 {
     return rows->scales[k % rows->n_parts][k / rows->n_parts];
 }
 
-/* Of q8, products are integers: queries, and weights of at most KV_Q8_ROWS values at a time, become
+/* Of q8 and q4, products are integers: queries, and weights of at most KV_Q8_ROWS values at a time, become
  * whole numbers up to a limit with which the sums fit in 32 bits. For `limit` and the largest
  * magnitude `top`: number = round(x * (limit / top)), ties to even, which stands for number * (top
  * / limit); zeros where top is at most KV_Q8_LEAST. */
@@ -67,12 +67,12 @@ typedef struct kv_ops {
     /* The hd numbers of a packed row. The same bits from every table. */
     void (*widen)(float *out, const void *row, float scale, size_t hd);
     /* out[r*out_stride + k] = q[r] . row k, for R queries (q_stride floats apart). Summed as
-     * dot_rows does; of q8 (float)sum * (what a whole number of the query stands for * the row's
-     * scale). */
+     * dot_rows does; of q8 and q4 (float)sum * (what a whole number of the query stands for * the
+     * row's scale). */
     void (*dot)(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
                 const kv_rows *rows);
     /* out[r*out_stride + i] += sum_k p[r*p_stride + k] * row k [i], k rising, starting from out. Of
-     * q8 the weights are p[k] * scale[k], rounded before they become whole numbers; KV_Q8_ROWS rows
+     * q8 and q4 the weights are p[k] * scale[k], rounded before they become whole numbers; KV_Q8_ROWS rows
      * at a time, out takes in (float)sum * what one of them stands for. */
     void (*mix)(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
                 const kv_rows *rows);

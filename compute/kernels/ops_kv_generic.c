@@ -139,15 +139,116 @@ static float pack_q8(void *out, const float *x, size_t hd)
     return scale;
 }
 
+static int32_t whole_byte(const unsigned char *row, size_t i)
+{
+    return (int8_t)row[i];
+}
+
 static float number_byte(const unsigned char *row, size_t i)
 {
-    return (float)(int8_t)row[i];
+    return (float)whole_byte(row, i);
 }
 
 static void widen_q8(float *out, const void *row, float scale, size_t hd)
 {
     widen_row(out, row, scale, hd, number_byte);
 }
+
+/* ---- q4 ---- */
+
+static size_t nibble_byte(size_t i)
+{
+    return i / KV_Q4_GROUP * (KV_Q4_GROUP / 2) + 2 * (i % 8) + i % KV_Q4_GROUP / 16;
+}
+
+static int32_t whole_nibble(const unsigned char *row, size_t i)
+{
+    return KV_Q4_NUMBERS[row[nibble_byte(i)] >> (i / 8 % 2 * 4) & 15];
+}
+
+static float number_nibble(const unsigned char *row, size_t i)
+{
+    return (float)whole_nibble(row, i);
+}
+
+static void widen_q4(float *out, const void *row, float scale, size_t hd)
+{
+    widen_row(out, row, scale, hd, number_nibble);
+}
+
+/* x / unit and the sum of its squares; returns the latter. */
+static float in_units(float *out, const float *x, size_t hd, float unit)
+{
+    float lane[LANES] = {0};
+    for (size_t i = 0; i < hd; i++) {
+        out[i] = x[i] / unit;
+        lane[i % LANES] += out[i] * out[i];
+    }
+    return add_lanes(lane);
+}
+
+/* The levels nearest to x in steps of `step`, of which the numbers are KV_Q4_NUMBERS. */
+static void nearest_levels(uint8_t *levels, const float *x, size_t hd, float step)
+{
+    float between[KV_Q4_LEVELS - 1];
+    for (size_t j = 0; j + 1 < KV_Q4_LEVELS; j++) {
+        between[j] = (float)(KV_Q4_NUMBERS[j] + KV_Q4_NUMBERS[j + 1]) / 2 * step;
+    }
+    for (size_t i = 0; i < hd; i++) {
+        uint8_t level = 0;
+        for (size_t j = 0; j + 1 < KV_Q4_LEVELS; j++) {
+            level = (uint8_t)(level + (x[i] >= between[j]));
+        }
+        levels[i] = level;
+    }
+}
+
+/* The sum of x[i] times the number of levels[i]; *weight takes in the squares of those numbers. */
+static float in_levels(const uint8_t *levels, const float *x, size_t hd, int64_t *weight)
+{
+    float lane[LANES] = {0};
+    for (size_t i = 0; i < hd; i++) {
+        const int number = KV_Q4_NUMBERS[levels[i]];
+        lane[i % LANES] += x[i] * (float)number;
+        *weight += number * number;
+    }
+    return add_lanes(lane);
+}
+
+/* The levels are chosen for the numbers' standard deviation, then the scale for the levels: the one
+ * of the least squared error. Rows that are not finite get an infinite scale. */
+static float pack_q4(void *out, const float *x, size_t hd)
+{
+    enum { AT_ONCE = 256 };
+    unsigned char *row = out;
+    float top = 0, y[AT_ONCE], squares = 0, products = 0;
+    uint8_t levels[AT_ONCE];
+    int64_t weight = 0;
+    memset(row, 0, kv_row_bytes(KV_Q4, hd));
+    for (size_t i = 0; i < hd; i++) {
+        top = larger_magnitude(top, x[i]);
+    }
+    const float unit = top > KV_Q8_LEAST ? top : 1.0f;
+    for (size_t at = 0; at < hd; at += AT_ONCE) {
+        squares += in_units(y, x + at, hd - at < AT_ONCE ? hd - at : AT_ONCE, unit);
+    }
+    const float step = 2.733f / 127.0f * sqrtf(squares / (float)hd);
+    for (size_t at = 0; at < hd; at += AT_ONCE) {
+        const size_t n = hd - at < AT_ONCE ? hd - at : AT_ONCE;
+        (void)in_units(y, x + at, n, unit);
+        nearest_levels(levels, y, n, step);
+        products += in_levels(levels, y, n, &weight);
+        for (size_t i = 0; i < n; i++) {
+            row[nibble_byte(at + i)] |= (unsigned char)(levels[i] << (i / 8 % 2 * 4));
+        }
+    }
+    if (!isfinite(squares) || !isfinite(top)) {
+        return INFINITY;
+    }
+    return top > KV_Q8_LEAST ? products / (float)weight * unit : 0.0f;
+}
+
+/* ---- products with q8 and q4 ---- */
 
 /* How floats become whole numbers (ops_kv.h). */
 typedef struct steps {
@@ -170,8 +271,10 @@ static int32_t in_steps(const steps *s, float x)
     return (int32_t)rintf(v);
 }
 
-static void dot_q8(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
-                   const kv_rows *rows)
+typedef int32_t whole_fn(const unsigned char *row, size_t i);
+
+static inline void dot_whole(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                             const kv_rows *rows, whole_fn *whole)
 {
     const size_t hd = rows->hd;
     for (size_t r = 0; r < R; r++) {
@@ -185,7 +288,7 @@ static void dot_q8(float *out, size_t out_stride, const float *q, size_t q_strid
             const unsigned char *row = kv_row_at(rows, k);
             int32_t sum = 0;
             for (size_t i = 0; i < hd; i++) {
-                sum += (int8_t)row[i] * in_steps(&s, x[i]);
+                sum += whole(row, i) * in_steps(&s, x[i]);
             }
             out[r * out_stride + k] = (float)sum * (s.unit * kv_scale_at(rows, k));
         }
@@ -193,7 +296,8 @@ static void dot_q8(float *out, size_t out_stride, const float *q, size_t q_strid
 }
 
 /* One query's out takes in rows k0 .. k1-1. */
-static void mix_some_q8(float *out, const float *p, const kv_rows *rows, size_t k0, size_t k1)
+static inline void mix_some(float *out, const float *p, const kv_rows *rows, size_t k0, size_t k1,
+                            whole_fn *whole)
 {
     const size_t hd = rows->hd;
     float top = 0;
@@ -205,26 +309,40 @@ static void mix_some_q8(float *out, const float *p, const kv_rows *rows, size_t 
         int32_t sum = 0;
         for (size_t k = k0; k < k1; k++) {
             const unsigned char *row = kv_row_at(rows, k);
-            sum += (int8_t)row[i] * in_steps(&s, p[k] * kv_scale_at(rows, k));
+            sum += whole(row, i) * in_steps(&s, p[k] * kv_scale_at(rows, k));
         }
         out[i] += (float)sum * s.unit;
     }
 }
 
-static void mix_q8(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
-                   const kv_rows *rows)
+static inline void mix_whole(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                             const kv_rows *rows, whole_fn *whole)
 {
     for (size_t r = 0; r < R; r++) {
         for (size_t k = 0; k < rows->n; k += KV_Q8_ROWS) {
             const size_t end = rows->n - k < KV_Q8_ROWS ? rows->n : k + KV_Q8_ROWS;
-            mix_some_q8(out + r * out_stride, p + r * p_stride, rows, k, end);
+            mix_some(out + r * out_stride, p + r * p_stride, rows, k, end, whole);
         }
     }
 }
 
+#define KV_GENERIC_WHOLE(type, whole)                                                                        \
+    static void dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,         \
+                           const kv_rows *rows)                                                              \
+    {                                                                                                        \
+        dot_whole(out, out_stride, q, q_stride, R, rows, whole);                                             \
+    }                                                                                                        \
+    static void mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,         \
+                           const kv_rows *rows)                                                              \
+    {                                                                                                        \
+        mix_whole(out, out_stride, p, p_stride, R, rows, whole);                                             \
+    }
+
+KV_GENERIC_WHOLE(q8, whole_byte)
+KV_GENERIC_WHOLE(q4, whole_nibble)
+
 const kv_ops KV_OPS_GENERIC[KV_TYPES] = {
-    {pack_f32, widen_f32, dot_f32, mix_f32},
-    {pack_bf16, widen_bf16, dot_bf16, mix_bf16},
-    {pack_f16, widen_f16, dot_f16, mix_f16},
-    {pack_q8, widen_q8, dot_q8, mix_q8},
+    {pack_f32, widen_f32, dot_f32, mix_f32}, {pack_bf16, widen_bf16, dot_bf16, mix_bf16},
+    {pack_f16, widen_f16, dot_f16, mix_f16}, {pack_q8, widen_q8, dot_q8, mix_q8},
+    {pack_q4, widen_q4, dot_q4, mix_q4},
 };

@@ -1,12 +1,12 @@
-/* ops_kv_q8_simd: products with packed keys and values of 8 bits, as integers (ops_kv.h), written
- * once over vectors. Included by one file an instruction set; integer sums are exact, so every
+/* ops_kv_q8_simd: products with packed keys and values of 8 and 4 bits, as integers (ops_kv.h),
+ * written once over vectors. Included by one file an instruction set; integer sums are exact, so every
  * table gives the same bits.
  *
  * Wanted of the including file: KV_Q8_R queries against KV_Q8_N keys, or KV_Q8_GROUPS groups of 32
  * numbers of a value; and beside v_set1, v_load_n, v_store_n, v_sub, v_mul, v_min, v_max, v_fma and
  * v_top of ops_simd.h:
  *   wvec, 32 whole numbers of 16 bits: w_bytes (32 signed bytes widened), w_bytes_n (the first n,
- *   then zeros; reads nothing beyond), w_load, w_pair (2 numbers all over), w_low and w_high
+ *   then zeros; reads nothing beyond), w_nibbles (those of a group of q4), w_load, w_pair (2 numbers all over), w_low and w_high
  *   (numbers of two vectors in turns, together all of them);
  *   svec, 16 of 32 bits: s_zero, s_load, s_store, s_madd (products of pairs added), s_totals (of 1
  *   or KV_Q8_N vectors); v_of_sums (as floats), v_of_pairs (what w_low and w_high led to, as 32
@@ -45,10 +45,25 @@ static ALWAYS_INLINE float kv_q8_steps(int16_t *out, const float *x, size_t n, i
     return top / (float)limit;
 }
 
-/* Numbers i .. i+31 of a row; of the last ones, which are not `whole`, zeros behind its end. */
-static ALWAYS_INLINE wvec kv_q8_load(const unsigned char *row, size_t i, size_t hd, const bool whole)
+/* Numbers i .. i+31 of a row of that type, q8 or q4; of the last ones, which are not `whole`, zeros
+ * behind the end of q8 and anything behind that of q4. */
+static ALWAYS_INLINE wvec kv_q8_load(const unsigned char *row, size_t i, size_t hd, const bool whole,
+                                     const kv_type type)
 {
+    if (type == KV_Q4) {
+        return w_nibbles(row + i / 2);
+    }
     return whole ? w_bytes(row + i) : w_bytes_n(row + i, hd - i);
+}
+
+/* Asks for numbers i and up, once a line of the cache. */
+static ALWAYS_INLINE void kv_q8_fetch(const unsigned char *row, size_t i, const kv_type type)
+{
+    if (type == KV_Q8) {
+        prefetch_line(row + i);
+    } else if (i % (2 * CACHE_LINE) == 0) {
+        prefetch_line(row + i / 2);
+    }
 }
 
 /* Queries that are taken together when so many are left. */
@@ -85,14 +100,15 @@ typedef struct kv_q8_queries {
 
 static ALWAYS_INLINE void kv_q8_dot_step(svec acc[KV_Q8_R][KV_Q8_N], const kv_q8_queries *q,
                                          const unsigned char *const row[KV_Q8_N], size_t i, size_t hd,
-                                         const size_t nr, const size_t nn, const bool whole)
+                                         const size_t nr, const size_t nn, const bool whole,
+                                         const kv_type type)
 {
     wvec x[KV_Q8_R];
     for (size_t r = 0; r < nr; r++) {
         x[r] = w_load(q->numbers[r] + i);
     }
     for (size_t j = 0; j < nn; j++) {
-        const wvec key = kv_q8_load(row[j], i, hd, whole);
+        const wvec key = kv_q8_load(row[j], i, hd, whole, type);
         for (size_t r = 0; r < nr; r++) {
             acc[r][j] = s_madd(acc[r][j], x[r], key);
         }
@@ -101,7 +117,8 @@ static ALWAYS_INLINE void kv_q8_dot_step(svec acc[KV_Q8_R][KV_Q8_N], const kv_q8
 
 /* totals[.][at ..] = nr queries against keys k .. k+nn-1. */
 static ALWAYS_INLINE void kv_q8_dot_block(kv_q8_queries *q, size_t at, const kv_rows *rows, size_t k,
-                                          const size_t nr, const size_t nn, const size_t n_parts)
+                                          const size_t nr, const size_t nn, const size_t n_parts,
+                                          const kv_type type)
 {
     const size_t hd = rows->hd;
     const unsigned char *row[KV_Q8_N];
@@ -115,13 +132,13 @@ static ALWAYS_INLINE void kv_q8_dot_block(kv_q8_queries *q, size_t at, const kv_
     size_t i = 0;
     for (; i + 2 * KV_Q8_GROUP <= hd; i += 2 * KV_Q8_GROUP) {
         for (size_t j = 0; j < nn; j++) {
-            prefetch_line(row[j] + i);
+            kv_q8_fetch(row[j], i, type);
         }
-        kv_q8_dot_step(acc, q, row, i, hd, nr, nn, true);
-        kv_q8_dot_step(acc, q, row, i + KV_Q8_GROUP, hd, nr, nn, true);
+        kv_q8_dot_step(acc, q, row, i, hd, nr, nn, true, type);
+        kv_q8_dot_step(acc, q, row, i + KV_Q8_GROUP, hd, nr, nn, true, type);
     }
     for (; i < hd; i += KV_Q8_GROUP) {
-        kv_q8_dot_step(acc, q, row, i, hd, nr, nn, i + KV_Q8_GROUP <= hd);
+        kv_q8_dot_step(acc, q, row, i, hd, nr, nn, i + KV_Q8_GROUP <= hd, type);
     }
     for (size_t r = 0; r < nr; r++) {
         s_totals(q->totals[r] + at, acc[r], nn);
@@ -145,38 +162,38 @@ static ALWAYS_INLINE void kv_q8_dot_scale(float *out, size_t out_stride, const k
 }
 
 static ALWAYS_INLINE void kv_q8_dot_rows(float *out, size_t out_stride, kv_q8_queries *q, const kv_rows *rows,
-                                         const size_t nr, const size_t n_parts)
+                                         const size_t nr, const size_t n_parts, const kv_type type)
 {
     for (size_t k = 0; k < rows->n; k += KV_Q8_KEYS) {
         const size_t n = rows->n - k < KV_Q8_KEYS ? rows->n - k : KV_Q8_KEYS;
         size_t at = 0;
         for (; at + KV_Q8_N <= n; at += KV_Q8_N) {
-            kv_q8_dot_block(q, at, rows, k + at, nr, KV_Q8_N, n_parts);
+            kv_q8_dot_block(q, at, rows, k + at, nr, KV_Q8_N, n_parts, type);
         }
         for (; at < n; at++) {
-            kv_q8_dot_block(q, at, rows, k + at, nr, 1, n_parts);
+            kv_q8_dot_block(q, at, rows, k + at, nr, 1, n_parts, type);
         }
         kv_q8_dot_scale(out, out_stride, q, rows, k, n, nr);
     }
 }
 
 static ALWAYS_INLINE void kv_q8_dot_all(float *out, size_t out_stride, kv_q8_queries *q, const kv_rows *rows,
-                                        const size_t nr)
+                                        const size_t nr, const kv_type type)
 {
     if (rows->n_parts == KV_PARTS) {
-        kv_q8_dot_rows(out, out_stride, q, rows, nr, KV_PARTS);
+        kv_q8_dot_rows(out, out_stride, q, rows, nr, KV_PARTS, type);
     } else {
-        kv_q8_dot_rows(out, out_stride, q, rows, nr, 1);
+        kv_q8_dot_rows(out, out_stride, q, rows, nr, 1, type);
     }
 }
 
-static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
-                      const kv_rows *rows)
+static ALWAYS_INLINE void kv_q8_dot(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                                    const kv_rows *rows, const kv_type type)
 {
     const size_t hd = rows->hd;
     kv_q8_queries some;
     if (hd > KV_Q8_HEAD) {
-        KV_OPS_GENERIC[KV_Q8].dot(out, out_stride, q, q_stride, R, rows);
+        KV_OPS_GENERIC[type].dot(out, out_stride, q, q_stride, R, rows);
         return;
     }
     for (size_t r = 0; r < R;) {
@@ -186,11 +203,11 @@ static void kv_dot_q8(float *out, size_t out_stride, const float *q, size_t q_st
         }
         float *to = out + r * out_stride;
         if (nr == KV_Q8_R) {
-            kv_q8_dot_all(to, out_stride, &some, rows, KV_Q8_R);
+            kv_q8_dot_all(to, out_stride, &some, rows, KV_Q8_R, type);
         } else if (nr == 2) {
-            kv_q8_dot_all(to, out_stride, &some, rows, 2);
+            kv_q8_dot_all(to, out_stride, &some, rows, 2, type);
         } else {
-            kv_q8_dot_all(to, out_stride, &some, rows, 1);
+            kv_q8_dot_all(to, out_stride, &some, rows, 1, type);
         }
         r += nr;
     }
@@ -208,19 +225,20 @@ typedef struct kv_q8_weights {
 /* Rows a and b, of which the first has weight k, from column i on. */
 static ALWAYS_INLINE void kv_q8_mix_pair(svec acc[KV_Q8_R][2 * KV_Q8_GROUPS], const kv_q8_weights *w,
                                          const unsigned char *a, const unsigned char *b, size_t k, size_t i,
-                                         size_t hd, const size_t nr, const size_t groups, const bool whole)
+                                         size_t hd, const size_t nr, const size_t groups, const bool whole,
+                                         const kv_type type)
 {
     wvec pair[KV_Q8_R];
     if (groups * KV_Q8_GROUP % CACHE_LINE == 0 || i % CACHE_LINE == 0) {
-        prefetch_line(a + i);
-        prefetch_line(b + i);
+        kv_q8_fetch(a, i, type);
+        kv_q8_fetch(b, i, type);
     }
     for (size_t r = 0; r < nr; r++) {
         pair[r] = w_pair(w->numbers[r] + k);
     }
     for (size_t g = 0; g < groups; g++) {
-        const wvec x = kv_q8_load(a, i + g * KV_Q8_GROUP, hd, whole);
-        const wvec y = kv_q8_load(b, i + g * KV_Q8_GROUP, hd, whole);
+        const wvec x = kv_q8_load(a, i + g * KV_Q8_GROUP, hd, whole, type);
+        const wvec y = kv_q8_load(b, i + g * KV_Q8_GROUP, hd, whole, type);
         const wvec low = w_low(x, y), high = w_high(x, y);
         for (size_t r = 0; r < nr; r++) {
             acc[r][2 * g] = s_madd(acc[r][2 * g], low, pair[r]);
@@ -233,7 +251,7 @@ static ALWAYS_INLINE void kv_q8_mix_pair(svec acc[KV_Q8_R][2 * KV_Q8_GROUPS], co
  * one stands twice. */
 static ALWAYS_INLINE void kv_q8_mix_strip(kv_q8_weights *w, const kv_rows *rows, size_t first, size_t k0,
                                           size_t k1, size_t i, const size_t nr, const size_t groups,
-                                          const size_t n_parts, const bool whole)
+                                          const size_t n_parts, const bool whole, const kv_type type)
 {
     const size_t hd = rows->hd, row_bytes = rows->row_bytes;
     svec acc[KV_Q8_R][2 * KV_Q8_GROUPS];
@@ -249,16 +267,16 @@ static ALWAYS_INLINE void kv_q8_mix_strip(kv_q8_weights *w, const kv_rows *rows,
             row[j] = kv_row_of(rows, first + k + j, KV_PARTS);
         }
         for (size_t at = 0; k < k1; k += KV_PARTS, at += row_bytes) {
-            kv_q8_mix_pair(acc, w, row[0] + at, row[1] + at, k, i, hd, nr, groups, whole);
-            kv_q8_mix_pair(acc, w, row[2] + at, row[3] + at, k + 2, i, hd, nr, groups, whole);
+            kv_q8_mix_pair(acc, w, row[0] + at, row[1] + at, k, i, hd, nr, groups, whole, type);
+            kv_q8_mix_pair(acc, w, row[2] + at, row[3] + at, k + 2, i, hd, nr, groups, whole, type);
         }
     } else {
         const unsigned char *row = kv_row_of(rows, first + k, 1);
         for (; k + 2 <= k1; k += 2, row += 2 * row_bytes) {
-            kv_q8_mix_pair(acc, w, row, row + row_bytes, k, i, hd, nr, groups, whole);
+            kv_q8_mix_pair(acc, w, row, row + row_bytes, k, i, hd, nr, groups, whole, type);
         }
         if (k < k1) {
-            kv_q8_mix_pair(acc, w, row, row, k, i, hd, nr, groups, whole);
+            kv_q8_mix_pair(acc, w, row, row, k, i, hd, nr, groups, whole, type);
         }
     }
     for (size_t r = 0; r < nr; r++) {
@@ -270,7 +288,7 @@ static ALWAYS_INLINE void kv_q8_mix_strip(kv_q8_weights *w, const kv_rows *rows,
 
 /* Rows first .. first+n-1 go into the sums. */
 static ALWAYS_INLINE void kv_q8_mix_rows(kv_q8_weights *w, const kv_rows *rows, size_t first, size_t n,
-                                         const size_t nr, const size_t n_parts)
+                                         const size_t nr, const size_t n_parts, const kv_type type)
 {
     enum { STRIP = KV_Q8_GROUPS * KV_Q8_GROUP };
     const size_t hd = rows->hd;
@@ -278,24 +296,24 @@ static ALWAYS_INLINE void kv_q8_mix_rows(kv_q8_weights *w, const kv_rows *rows, 
         const size_t end = n - k < KV_CHUNK ? n : k + KV_CHUNK;
         size_t i = 0;
         for (; i + STRIP <= hd; i += STRIP) {
-            kv_q8_mix_strip(w, rows, first, k, end, i, nr, KV_Q8_GROUPS, n_parts, true);
+            kv_q8_mix_strip(w, rows, first, k, end, i, nr, KV_Q8_GROUPS, n_parts, true, type);
         }
         for (; i + KV_Q8_GROUP <= hd; i += KV_Q8_GROUP) {
-            kv_q8_mix_strip(w, rows, first, k, end, i, nr, 1, n_parts, true);
+            kv_q8_mix_strip(w, rows, first, k, end, i, nr, 1, n_parts, true, type);
         }
         if (i < hd) {
-            kv_q8_mix_strip(w, rows, first, k, end, i, nr, 1, n_parts, false);
+            kv_q8_mix_strip(w, rows, first, k, end, i, nr, 1, n_parts, false, type);
         }
     }
 }
 
 static ALWAYS_INLINE void kv_q8_mix_all(kv_q8_weights *w, const kv_rows *rows, size_t first, size_t n,
-                                        const size_t nr)
+                                        const size_t nr, const kv_type type)
 {
     if (rows->n_parts == KV_PARTS) {
-        kv_q8_mix_rows(w, rows, first, n, nr, KV_PARTS);
+        kv_q8_mix_rows(w, rows, first, n, nr, KV_PARTS, type);
     } else {
-        kv_q8_mix_rows(w, rows, first, n, nr, 1);
+        kv_q8_mix_rows(w, rows, first, n, nr, 1, type);
     }
 }
 
@@ -328,12 +346,12 @@ static ALWAYS_INLINE void kv_q8_take(float *out, const int32_t *from, float unit
     }
 }
 
-static void kv_mix_q8(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
-                      const kv_rows *rows)
+static ALWAYS_INLINE void kv_q8_mix(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                                    const kv_rows *rows, const kv_type type)
 {
     kv_q8_weights w;
     if (rows->hd > KV_Q8_HEAD) {
-        KV_OPS_GENERIC[KV_Q8].mix(out, out_stride, p, p_stride, R, rows);
+        KV_OPS_GENERIC[type].mix(out, out_stride, p, p_stride, R, rows);
         return;
     }
     for (size_t first = 0; first < rows->n; first += KV_Q8_ROWS) {
@@ -342,11 +360,11 @@ static void kv_mix_q8(float *out, size_t out_stride, const float *p, size_t p_st
             const size_t nr = kv_q8_together(R - r);
             kv_q8_weigh(&w, p + r * p_stride + first, p_stride, rows, first, n, nr);
             if (nr == KV_Q8_R) {
-                kv_q8_mix_all(&w, rows, first, n, KV_Q8_R);
+                kv_q8_mix_all(&w, rows, first, n, KV_Q8_R, type);
             } else if (nr == 2) {
-                kv_q8_mix_all(&w, rows, first, n, 2);
+                kv_q8_mix_all(&w, rows, first, n, 2, type);
             } else {
-                kv_q8_mix_all(&w, rows, first, n, 1);
+                kv_q8_mix_all(&w, rows, first, n, 1, type);
             }
             for (size_t i = 0; i < nr; i++) {
                 kv_q8_take(out + (r + i) * out_stride, w.sums[i], w.units[i], rows->hd);
@@ -355,5 +373,22 @@ static void kv_mix_q8(float *out, size_t out_stride, const float *p, size_t p_st
         }
     }
 }
+
+/* ---- by type ---- */
+
+#define KV_SIMD_WHOLE(type, kind)                                                                            \
+    static void kv_dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,      \
+                              const kv_rows *rows)                                                           \
+    {                                                                                                        \
+        kv_q8_dot(out, out_stride, q, q_stride, R, rows, kind);                                              \
+    }                                                                                                        \
+    static void kv_mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,      \
+                              const kv_rows *rows)                                                           \
+    {                                                                                                        \
+        kv_q8_mix(out, out_stride, p, p_stride, R, rows, kind);                                              \
+    }
+
+KV_SIMD_WHOLE(q8, KV_Q8)
+KV_SIMD_WHOLE(q4, KV_Q4)
 
 #endif

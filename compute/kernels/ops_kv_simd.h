@@ -2,9 +2,9 @@
  * Included after ops_simd.h by one file an instruction set; every vector table gives the same bits.
  *
  * Wanted of the including file, beside what ops_simd.h wants: v_widen_i8 (16 signed bytes),
- * v_narrow_bf16, v_narrow_f16, v_narrow_i8 (16 numbers stored, rounded to the nearest, ties to
- * even; a NaN stays one in 16 bits); KV_R queries (4) against KV_N keys (1 or 4), or KV_V vectors
- * of a value.
+ * v_of_words (32 numbers of a wvec as floats), v_narrow_bf16, v_narrow_f16, v_narrow_i8 (16 numbers
+ * stored, rounded to the nearest, ties to even; a NaN stays one in 16 bits); KV_R queries (4)
+ * against KV_N keys (1 or 4), or KV_V vectors of a value.
  */
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_KV_SIMD_H
 #define PARLEY_COMPUTE_KERNELS_OPS_KV_SIMD_H
@@ -347,7 +347,26 @@ static void kv_widen_q8(float *out, const void *row, float scale, size_t hd)
     kv_widen_row(out, row, hd, 1, v_widen_i8, scale);
 }
 
-/* All types but q8. */
+/* The specification itself packs q4: its sums have an order, and few rows are packed. */
+static float kv_pack_q4(void *out, const float *x, size_t hd)
+{
+    return KV_OPS_GENERIC[KV_Q4].pack(out, x, hd);
+}
+
+static void kv_widen_q4(float *out, const void *row, float scale, size_t hd)
+{
+    const unsigned char *from = row;
+    for (size_t i = 0; i < hd; i += KV_Q4_GROUP) {
+        vec part[2];
+        v_of_words(part, w_nibbles(from + i / 2));
+        v_store_n(out + i, v_mul(part[0], v_set1(scale)), lanes_left(i, hd));
+        if (i + LANES < hd) {
+            v_store_n(out + i + LANES, v_mul(part[1], v_set1(scale)), lanes_left(i + LANES, hd));
+        }
+    }
+}
+
+/* All types but q8 and q4. */
 #define KV_OPS_SIMD_FLOATS                                                                                   \
     {kv_pack_f32, kv_widen_f32, kv_dot_f32, kv_mix_f32},                                                     \
         {kv_pack_bf16, kv_widen_bf16, kv_dot_bf16, kv_mix_bf16},                                             \
@@ -358,6 +377,7 @@ static void kv_widen_q8(float *out, const void *row, float scale, size_t hd)
 static const kv_ops KV_OPS_SIMD[KV_TYPES] = {
     KV_OPS_SIMD_FLOATS,
     {kv_pack_q8, kv_widen_q8, kv_dot_q8, kv_mix_q8},
+    {kv_pack_q4, kv_widen_q4, kv_dot_q4, kv_mix_q4},
 };
 
 #endif

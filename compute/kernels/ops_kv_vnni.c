@@ -1,4 +1,4 @@
-/* Packed keys and values of 8 bits with AVX-512 VNNI, which multiplies and adds pairs in one
+/* Packed keys and values of 8 and 4 bits with AVX-512 VNNI, which multiplies and adds pairs in one
  * instruction. */
 #include "compute/kernels/ops_q.h"
 
@@ -20,6 +20,18 @@ void kv_mix_q8_vnni(float *out, size_t out_stride, const float *p, size_t p_stri
                     const kv_rows *rows)
 {
     kv_mix_q8(out, out_stride, p, p_stride, R, rows);
+}
+
+void kv_dot_q4_vnni(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                    const kv_rows *rows)
+{
+    kv_dot_q4(out, out_stride, q, q_stride, R, rows);
+}
+
+void kv_mix_q4_vnni(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                    const kv_rows *rows)
+{
+    kv_mix_q4(out, out_stride, p, p_stride, R, rows);
 }
 
 #endif

@@ -26,5 +26,9 @@ void kv_dot_q8_vnni(float *out, size_t out_stride, const float *q, size_t q_stri
                     const kv_rows *rows);
 void kv_mix_q8_vnni(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
                     const kv_rows *rows);
+void kv_dot_q4_vnni(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,
+                    const kv_rows *rows);
+void kv_mix_q4_vnni(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,
+                    const kv_rows *rows);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "compute/formats/kv_type.h"
 #include "compute/kernels/kernel.h"
 
 typedef struct vec {
@@ -269,6 +270,17 @@ static ALWAYS_INLINE wvec w_bytes_n(const void *p, size_t n)
     return w_bytes(first);
 }
 
+/* The nibbles of numbers 0 .. 7 and 8 .. 15 are looked up in the low bytes of words, those of 16 ..
+ * 23 and 24 .. 31 in the high ones. */
+static ALWAYS_INLINE wvec w_nibbles(const void *p)
+{
+    const __m256i numbers = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)KV_Q4_NUMBERS));
+    const __m128i words = _mm_loadu_si128(p);
+    const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(words), _mm_srli_epi16(words, 4), 1);
+    const __m256i found = _mm256_shuffle_epi8(numbers, _mm256_and_si256(both, _mm256_set1_epi8(15)));
+    return (wvec){_mm256_srai_epi16(_mm256_slli_epi16(found, 8), 8), _mm256_srai_epi16(found, 8)};
+}
+
 static ALWAYS_INLINE wvec w_load(const int16_t *p)
 {
     return (wvec){_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 16))};
@@ -320,6 +332,18 @@ static ALWAYS_INLINE void s_totals(int32_t *out, const svec *a, const size_t n)
 static ALWAYS_INLINE vec floats_of(__m256i first, __m256i second)
 {
     return (vec){_mm256_cvtepi32_ps(first), _mm256_cvtepi32_ps(second)};
+}
+
+static ALWAYS_INLINE vec floats_of_words(__m256i a)
+{
+    return floats_of(_mm256_cvtepi16_epi32(_mm256_castsi256_si128(a)),
+                     _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1)));
+}
+
+static ALWAYS_INLINE void v_of_words(vec out[2], wvec a)
+{
+    out[0] = floats_of_words(a.lo);
+    out[1] = floats_of_words(a.hi);
 }
 
 static ALWAYS_INLINE vec v_of_sums(svec a)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "compute/formats/kv_type.h"
 #include "compute/kernels/kernel.h"
 
 typedef __m512 vec;
@@ -165,6 +166,25 @@ static ALWAYS_INLINE wvec w_bytes(const void *p)
 static ALWAYS_INLINE wvec w_bytes_n(const void *p, size_t n)
 {
     return _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8((__mmask32)((1ull << n) - 1), p));
+}
+
+/* A 16-bit word has four nibbles, and each quarter of the vector takes another one of all words. An
+ * index has 5 bits of which the highest belongs to the next nibble, so the table stands there
+ * twice. */
+static ALWAYS_INLINE wvec w_nibbles(const void *p)
+{
+    const __m512i shifts = _mm512_set_epi64(0x000c000c000c000c, 0x000c000c000c000c, 0x0008000800080008,
+                                            0x0008000800080008, 0x0004000400040004, 0x0004000400040004, 0, 0);
+    const __m512i numbers =
+        _mm512_cvtepi8_epi16(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)KV_Q4_NUMBERS)));
+    const __m512i words = _mm512_broadcast_i32x4(_mm_loadu_si128(p));
+    return _mm512_permutexvar_epi16(_mm512_srlv_epi16(words, shifts), numbers);
+}
+
+static ALWAYS_INLINE void v_of_words(vec out[2], wvec a)
+{
+    out[0] = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm512_castsi512_si256(a)));
+    out[1] = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(a, 1)));
 }
 
 static ALWAYS_INLINE wvec w_pair(const int16_t *p)

@@ -116,8 +116,8 @@ static const option_row ROWS[] = {
         .standard_text = "key", .help = "who shares cached prefixes and encoded images: key, all, none",
         .more = "key: requests with the same API key. With all, a client that guesses a prompt can tell from "
                 "the response time whether another key has sent it. none turns both caches off."),
-    ROW(CHOICE("cache-type", "TYPE", cache_type, "f32 bf16 f16 q8"), FOR(IN_ENGINE, SPEED),
-        .help = "KV cache type: f32, bf16, f16, q8; smaller types take less memory and time in long "
+    ROW(CHOICE("cache-type", "TYPE", cache_type, "f32 bf16 f16 q8 q4"), FOR(IN_ENGINE, SPEED),
+        .help = "KV cache type: f32, bf16, f16, q8, q4; smaller types take less memory and time in long "
                 "conversations",
         .note = "f16; f32 with --compute exact"),
     ROW(SWITCH("huge-pages", huge_pages, 0), FOR(IN_ENGINE, SPEED),

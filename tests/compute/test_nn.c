@@ -326,6 +326,37 @@ static void test_delta(void)
     }
 }
 
+/* Against the matrix itself, a block of the largest power of two; a second rotation takes the first
+ * one back, and what lies between the heads stays. */
+static void test_rotation(void)
+{
+    static const struct {
+        size_t hd, block;
+    } sizes[] = {{1, 1}, {24, 8}, {64, 64}, {96, 32}, {128, 128}, {256, 256}};
+    enum { T = 3, H = 2, HEAD = 260, ROW = H * HEAD + 1 };
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        const size_t hd = sizes[i].hd, block = sizes[i].block;
+        float *x = rng_floats(T * ROW, 1), *before = malloc(T * ROW * sizeof *before);
+        memcpy(before, x, T * ROW * sizeof *x);
+        nn_rotate_heads(ctx, x, T, H, hd, ROW, HEAD);
+        for (size_t n = 0; n < T * ROW; n++) {
+            const size_t at = n % ROW % HEAD, first = n - at % block;
+            double want = 0;
+            for (size_t k = 0; k < block; k++) {
+                const double term = (double)before[(first + k) % (T * ROW)];
+                want += __builtin_parityll(at % block & k) ? -term : term;
+            }
+            const bool inside = at < hd && n % ROW < H * HEAD;
+            CHECK_NEAR(x[n], inside ? want / sqrt((double)block) : (double)before[n], inside ? 2e-6 : 0);
+        }
+        nn_rotate_heads(ctx, x, T, H, hd, ROW, HEAD);
+        for (size_t n = 0; n < T * ROW; n++) {
+            CHECK_NEAR(x[n], before[n], 2e-6);
+        }
+        free(x), free(before);
+    }
+}
+
 int main(void)
 {
     static const char *const levels[] = {"generic", "avx2", "avx512"};
@@ -344,6 +375,7 @@ int main(void)
         test_norms();
         test_activations();
         test_gate_and_rope();
+        test_rotation();
         test_conv();
         test_gates();
         test_delta();

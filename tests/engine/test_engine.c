@@ -472,10 +472,10 @@ static void test_prefix_cache(void)
  * smaller. */
 static void test_cache_types(void)
 {
-    static const char *const types[] = {"f32", "bf16", "f16", "q8"};
-    uint64_t size[4] = {0};
+    static const char *const types[] = {"f32", "bf16", "f16", "q8", "q4"};
+    uint64_t size[5] = {0};
     err_detail d = {0};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         cache_type = types[i];
         test_equal_alone_and_together();
         test_drafts_change_nothing();
@@ -495,11 +495,12 @@ static void test_cache_types(void)
     CHECK_INT(size[0] - size[1], 2 * numbers);
     CHECK_INT(size[1], size[2]);
     CHECK_INT(size[2] - size[3], numbers - numbers / 32 * 4);
+    CHECK_INT(size[3] - size[4], numbers / 2);
 
-    engine_options opt = {.model_dir = check_data("tiny"), .cpu_mask = ~0u, .cache_type = "q4"};
+    engine_options opt = {.model_dir = check_data("tiny"), .cpu_mask = ~0u, .cache_type = "q5"};
     gen_params_init(&opt.defaults);
     CHECK_INT(engine_open(&e, &opt, &d), ERR_INVALID);
-    CHECK(strstr(d.text, "--cache-type") && strstr(d.text, "q4") && strstr(d.text, "bf16"));
+    CHECK(strstr(d.text, "--cache-type") && strstr(d.text, "q5") && strstr(d.text, "bf16"));
 }
 
 static void test_bad_prompts(void)

@@ -170,7 +170,7 @@ static void test_sizes(const tiny *t)
     const size_t pointers = 2 * sizeof(void *),      /* to a block, and to a page */
         page_rows = (size_t)SEQ_PAGE_TOKENS * 2 * 2; /* k and v, two heads */
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
-        static const size_t row_bytes[KV_TYPES] = {32 * 4, 32 * 2, 32 * 2, 32 + 4};
+        static const size_t row_bytes[KV_TYPES] = {32 * 4, 32 * 2, 32 * 2, 32 + 4, 16 + 4};
         size_t a = seq_state_bytes(cfg, type, false, 64), b = seq_state_bytes(cfg, type, false, 65),
                c = seq_state_bytes(cfg, type, true, 65);
         CHECK_INT(b - a, page_rows * row_bytes[type] + pointers); /* one more page of one attention layer */

@@ -64,13 +64,16 @@ static void test_names(void)
         CHECK_INT(type, i);
     }
     type = KV_F16;
-    CHECK(!kv_type_parse(&type, "q4") && !kv_type_parse(&type, "") && !kv_type_parse(&type, "bf16 "));
+    CHECK(!kv_type_parse(&type, "q5") && !kv_type_parse(&type, "") && !kv_type_parse(&type, "bf16 "));
     CHECK_INT(type, KV_F16);
     CHECK_INT(kv_row_bytes(KV_F32, 5), 20);
     CHECK_INT(kv_row_bytes(KV_BF16, 5), 10);
     CHECK_INT(kv_row_bytes(KV_F16, 5), 10);
     CHECK_INT(kv_row_bytes(KV_Q8, 5), 8);
     CHECK_INT(kv_row_bytes(KV_Q8, 256), 256);
+    CHECK_INT(kv_row_bytes(KV_Q4, 1), 16);
+    CHECK_INT(kv_row_bytes(KV_Q4, 33), 32);
+    CHECK_INT(kv_row_bytes(KV_Q4, 256), 128);
 }
 
 /* A row comes back within half a step of its type. */
@@ -84,8 +87,8 @@ static void test_round_trip(const kv_ops *kv)
         for (size_t k = 0; k < hd; k++) {
             top = fabsf(x[k]) > top ? fabsf(x[k]) : top;
         }
-        for (kv_type type = KV_F32; type < KV_TYPES; type++) {
-            static const double share[KV_TYPES] = {0, 0x1p-8, 0x1p-11, 0};
+        for (kv_type type = KV_F32; type < KV_Q4; type++) {
+            static const double share[KV_Q4] = {0, 0x1p-8, 0x1p-11, 0};
             const float scale = kv[type].pack(row, x, hd);
             kv[type].widen(back, row, scale, hd);
             for (size_t k = 0; k < hd; k++) {
@@ -96,7 +99,47 @@ static void test_round_trip(const kv_ops *kv)
         memset(x, 0, sizeof x);
         kv[KV_Q8].widen(back, row, kv[KV_Q8].pack(row, x, hd), hd);
         CHECK(memcmp(back, x, hd * sizeof *x) == 0);
+        kv[KV_Q4].widen(back, row, kv[KV_Q4].pack(row, x, hd), hd);
+        CHECK(memcmp(back, x, hd * sizeof *x) == 0);
     }
+}
+
+/* Of normally distributed numbers, 16 levels and one scale leave the error that is the least
+ * possible, 0.0095 of the variance, but for few per cent; every level comes back as it is; the
+ * nibbles lie where kv_type.h says. */
+static void test_q4(const kv_ops *q4)
+{
+    enum { HD = 256, ROUNDS = 200 };
+    float x[HD], back[HD];
+    unsigned char row[HD / 2], spelled[HD / 2] = {0};
+    double squares = 0, errors = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < HD; i++) { /* the sum of twelve even ones is near to normal */
+            x[i] = 0;
+            for (int j = 0; j < 12; j++) {
+                x[i] += rng_f32();
+            }
+            squares += (double)x[i] * (double)x[i];
+        }
+        q4->widen(back, row, q4->pack(row, x, HD), HD);
+        for (size_t i = 0; i < HD; i++) {
+            errors += ((double)back[i] - (double)x[i]) * ((double)back[i] - (double)x[i]);
+        }
+    }
+    CHECK_NEAR(errors / squares, 0.0095, 0.0006);
+    for (size_t i = 0; i < HD; i++) {
+        const size_t level = i / 16 < 12 ? 4 + i % 8 : i % 16, at = i % 32;
+        x[i] = (float)KV_Q4_NUMBERS[level] * 0.5f;
+        spelled[i / 32 * 16 + at % 8 * 2 + at / 16] |= (unsigned char)(level << at / 8 % 2 * 4);
+    }
+    const float scale = q4->pack(row, x, HD);
+    CHECK_NEAR(scale, 0.5, 0.01);
+    q4->widen(back, spelled, 0.5f, HD);
+    CHECK(memcmp(back, x, sizeof x) == 0);
+    x[7] = INFINITY;
+    CHECK(isinf(q4->pack(row, x, HD)));
+    x[7] = NAN;
+    CHECK(isinf(q4->pack(row, x, HD)));
 }
 
 /* ---- tables against each other ---- */
@@ -143,15 +186,15 @@ static void check_close(const float *a, const float *b, size_t n, double abs)
 
 /* Sums of a query's products with whole numbers of the rows are those of its products with the
  * rows' numbers, but for the rounding of query and weights. */
-static void check_q8(const float *scores, const float *mixed, const float *start, const float *q,
-                     const float *p, const kv_rows *rows)
+static void check_whole(kv_type type, const float *scores, const float *mixed, const float *start,
+                        const float *q, const float *p, const kv_rows *rows)
 {
     const size_t hd = rows->hd;
     double sums[MAX_HD] = {0};
     float row[MAX_HD];
     for (size_t k = 0; k < rows->n; k++) {
         double score = 0;
-        KV_OPS_GENERIC[KV_Q8].widen(row, kv_row_at(rows, k), kv_scale_at(rows, k), hd);
+        KV_OPS_GENERIC[type].widen(row, kv_row_at(rows, k), kv_scale_at(rows, k), hd);
         for (size_t i = 0; i < hd; i++) {
             score += (double)q[i] * (double)row[i];
             sums[i] += (double)p[k] * (double)row[i];
@@ -201,9 +244,9 @@ static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, 
 
     float score = 0;
     const size_t r = rng_u32() % R, k = rng_u32() % n;
-    if (type == KV_Q8) {
-        check_q8(s_a + r * s_stride, o_a + r * q_stride, start + r * q_stride, q + r * q_stride,
-                 p + r * s_stride, &rows);
+    if (type >= KV_Q8) {
+        check_whole(type, s_a + r * s_stride, o_a + r * q_stride, start + r * q_stride, q + r * q_stride,
+                    p + r * s_stride, &rows);
     }
     const kv_rows one = {{kv_row_at(&rows, k)}, 1, 1, row_bytes, hd, {&scales[k % n_parts][k / n_parts]}};
     a->dot(&score, 1, q + r * q_stride, hd, 1, &one);
@@ -217,7 +260,7 @@ static void rows_case(const kv_ops *a, const kv_ops *b, kv_type type, size_t R, 
     }
     a->mix(start + r * q_stride, hd, p + r * s_stride, s_stride, 1, &first);
     a->mix(start + r * q_stride, hd, p + r * s_stride + first.n, s_stride, 1, &second);
-    if (type == KV_Q8) { /* each call has steps of its own */
+    if (type >= KV_Q8) { /* each call has steps of its own */
         check_close(start + r * q_stride, o_a + r * q_stride, hd, 2 * Q8_STEP * (double)n + 1e-6);
         a->mix(alone + r * q_stride, hd, p + r * s_stride, s_stride, 1, &rows);
         CHECK(memcmp(alone + r * q_stride, o_a + r * q_stride, hd * sizeof *start) == 0);
@@ -249,8 +292,8 @@ static void check_rows(const kv_ops *a, const kv_ops *b, bool exact)
     }
 }
 
-/* Sums of q8 that are as large as they can be. */
-static void test_largest_sums(const kv_ops *q8)
+/* Sums of q8 and q4 that are as large as they can be. */
+static void test_largest_sums(const kv_ops *kv, kv_type type)
 {
     enum { N = KV_Q8_ROWS };
     static const size_t heads[] = {256, 512, 513, MAX_HD};
@@ -260,14 +303,14 @@ static void test_largest_sums(const kv_ops *q8)
         ones[i] = 1;
     }
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        const size_t hd = heads[i], row_bytes = kv_row_bytes(KV_Q8, hd);
+        const size_t hd = heads[i], row_bytes = kv_row_bytes(type, hd);
         const kv_rows rows = {{memory}, 1, N, row_bytes, hd, {scales}};
         for (size_t k = 0; k < N; k++) {
-            scales[k] = q8->pack(memory + k * row_bytes, ones, hd);
+            scales[k] = kv->pack(memory + k * row_bytes, ones, hd);
         }
         memset(out, 0, sizeof out);
-        q8->dot(scores, N, ones, hd, 1, &rows);
-        q8->mix(out, hd, ones, N, 1, &rows);
+        kv->dot(scores, N, ones, hd, 1, &rows);
+        kv->mix(out, hd, ones, N, 1, &rows);
         CHECK_NEAR(scores[N - 1], (double)hd, 1e-3);
         CHECK_NEAR(out[hd - 1], N, 1e-3);
     }
@@ -286,7 +329,9 @@ int main(void)
         if (tables[i]) {
             printf("%s\n", tables[i]->name);
             test_round_trip(tables[i]->kv);
-            test_largest_sums(&tables[i]->kv[KV_Q8]);
+            test_q4(&tables[i]->kv[KV_Q4]);
+            test_largest_sums(&tables[i]->kv[KV_Q8], KV_Q8);
+            test_largest_sums(&tables[i]->kv[KV_Q4], KV_Q4);
             check_pack(tables[i]->kv, KV_OPS_GENERIC);
             check_rows(tables[i]->kv, KV_OPS_GENERIC, false);
         }

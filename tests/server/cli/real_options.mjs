@@ -19,7 +19,7 @@ refused(['serve', '--port', '0', '--ctx-size', '16000000'], /--ctx-size is 16000
 refused(['bench', '--ctx-size', '16000000'], /--ctx-size is 16000000; this model takes 256 to \d+/);
 refused(['serve', '--parallel', '0'], /--parallel is "0"; it takes a number from 1 to 32/);
 refused(['serve', '--api-key', 'a-key-of-enough-letters', '--api-key-file', '/nowhere'], /--api-key and --api-key-file are both given/);
-refused(['serve', '--cache-type', 'q5'], /--cache-type is "q5"; it takes f32, bf16, f16 or q8/);
+refused(['serve', '--cache-type', 'q5'], /--cache-type is "q5"; it takes f32, bf16, f16, q8 or q4/);
 refused(['serve', '--host', '0.0.0.0', '--port', '0'], /everybody who reaches this machine could use this server/);
 refused(['serve', '--api-key', 'fifteen-letters'], /shorter than 16 characters/);
 for (const [flag, range] of [['max-conns', '1 to 100000'], ['max-conns-per-ip', '1 to 100000'], ['header-timeout', '1 to 3600'], ['body-timeout', '1 to 3600'],
