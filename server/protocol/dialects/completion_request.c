@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 /* At most this many alternatives a token, as OpenAI's completions allow. */
 enum { TOP_LOGPROBS_MAX = 5 };
 
