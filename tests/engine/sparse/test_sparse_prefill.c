@@ -95,13 +95,13 @@ static void test_cache(engine *e)
     const gen_params sparse = greedy(1), dense = greedy(0);
     gen_params uncached = greedy(0);
     uncached.no_cache = true;
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
     const answer fresh = ask(e, N, &uncached);
     (void)ask(e, N, &sparse);
     const answer after = ask(e, N, &dense);
     CHECK_INT(after.timings.cache_n, 0);
     CHECK(same(&after, &fresh));
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
     (void)ask(e, 150, &dense);
     const answer behind = ask(e, N, &sparse);
     CHECK_INT(behind.timings.cache_n, 149);
@@ -113,7 +113,7 @@ static void test_cache(engine *e)
     const answer whole = ask(e, N, &dense);
     CHECK_INT(whole.timings.cache_n, 149);
     CHECK(same(&whole, &fresh));
-    engine_clear_cache(e);
+    engine_clear_cache(e, NULL);
 }
 
 /* The draft model reads one prompt at a time, beside answers that run; each is what it is alone. A
