@@ -250,6 +250,9 @@ static err_code render(builder *b, bytes *out, chat_template_trace *trace, size_
 
 /* ---- a history that stays what it was ---- */
 
+/* So much text is rendered a second time, at most, for one prompt. */
+static const size_t RESTORED_BYTES = LIMIT_RENDERED_BYTES / 4;
+
 /* A conversation and the text of each message in it. */
 typedef struct history {
     bytes text;
@@ -299,7 +302,7 @@ static err_code restore_round(builder *b, history *h, size_t begin, size_t end, 
     for (size_t i = 0; i < ARRAY_LEN(froms) && !done && err != ERR_NOMEM; i++) {
         bytes text;
         chat_template_trace trace = {.spans = arena_calloc(b->a, b->n, sizeof *trace.spans)};
-        if (!trace.spans || h->n_rendered > LIMIT_RENDERED_BYTES) {
+        if (!trace.spans || h->n_rendered > RESTORED_BYTES) {
             return trace.spans ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
         }
         bytes_init(&text, LIMIT_RENDERED_BYTES);

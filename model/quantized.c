@@ -234,10 +234,15 @@ void quantized_close(quantized *q)
 /* ---- a checkpoint of its own ---- */
 
 /* The small files that stand beside the weights. */
-static const char *const SIDE_FILES[] = {"config.json",           "generation_config.json",
-                                         "tokenizer.json",        "tokenizer_config.json",
-                                         "chat_template.jinja",   "preprocessor_config.json",
-                                         "processor_config.json", "video_preprocessor_config.json"};
+static const char *const SIDE_FILES[] = {"config.json",
+                                         "generation_config.json",
+                                         "tokenizer.json",
+                                         "tokenizer_config.json",
+                                         "chat_template.jinja",
+                                         "chat_template.json",
+                                         "preprocessor_config.json",
+                                         "processor_config.json",
+                                         "video_preprocessor_config.json"};
 
 static err_code copy_file(const char *dir, const char *out_dir, const char *name, err_detail *detail)
 {

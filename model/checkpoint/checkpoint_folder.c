@@ -1,7 +1,7 @@
 /* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json,
- * chat_template.jinja; the same with matrices in our blocks, as `parley convert` writes it (NAME.q8
- * or NAME.q4 in place of NAME); as MLX tools convert it (mlx.h); and with matrices in 8-bit floats
- * (fp8.h). */
+ * chat_template.jinja (or a template inside one of the documents); the same with matrices in our
+ * blocks, as `parley convert` writes it (NAME.q8 or NAME.q4 in place of NAME); as MLX tools convert
+ * it (mlx.h); and with matrices in 8-bit floats (fp8.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,12 +127,12 @@ static err_code open_tokenizer(void *self, tokenizer **out, err_detail *detail)
     return tokenizer_open(out, path, detail);
 }
 
-/* The template inside tokenizer_config.json: a text, or a list of {name, template} of which
- * "default" counts. */
-static err_code read_embedded_template(void *self, bytes *out, err_detail *detail)
+/* The template inside a document: a text, or a list of {name, template} of which "default"
+ * counts. */
+static err_code read_embedded_template(void *self, const char *document, bytes *out, err_detail *detail)
 {
     json_doc *doc = NULL;
-    err_code err = read_document(self, "tokenizer_config.json", &doc, detail);
+    err_code err = read_document(self, document, &doc, detail);
     if (err || !doc) {
         return err;
     }
@@ -158,7 +158,14 @@ static err_code read_template(void *self, bytes *out, err_detail *detail)
     if (file_join(path, sizeof path, f->dir, "chat_template.jinja") && file_exists(path)) {
         return file_read(out, path, detail);
     }
-    return read_embedded_template(self, out, detail);
+    /* The processor's comes before the tokenizer's, which may know no images. */
+    static const char *const DOCUMENTS[] = {"chat_template.json", "processor_config.json",
+                                            "tokenizer_config.json"};
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(DOCUMENTS) && !err && out->len == 0; i++) {
+        err = read_embedded_template(self, DOCUMENTS[i], out, detail);
+    }
+    return err;
 }
 
 static void close_folder(void *self)

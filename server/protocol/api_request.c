@@ -101,7 +101,9 @@ static void read_max_tokens(api_request *r, const json *root)
 void api_request_model(api_request *r, const json *root)
 {
     const char *model = "";
-    request_string(&r->error, &model, root, "model", sizeof r->reply.model - 1);
+    const bool is_path = json_str(json_get(root, "model"), "")[0] == '/';
+    request_string(&r->error, &model, root, "model",
+                   (is_path ? REQUEST_MODEL_MAX : REQUEST_MODEL_NAME_MAX) - 1);
     snprintf(r->reply.model, sizeof r->reply.model, "%s", model);
 }
 

@@ -24,7 +24,8 @@
 #include "server/protocol/output/tool_set.h"
 
 enum {
-    REQUEST_MODEL_MAX = 512,
+    REQUEST_MODEL_MAX = 512, /* of a path; other names: */
+    REQUEST_MODEL_NAME_MAX = 128,
     REQUEST_ID_MAX = 256,
     REQUEST_EVENT_ID_MAX = 64,
     REQUEST_RESPONSE_ID_MAX = 48
