@@ -229,6 +229,8 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out);
 void serve_on_done(void *ctx, uint64_t id);
 void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
+/* 200; frees the body. */
+void serve_send_body(serve *s, conn *c, bytes *body);
 void serve_send_error(serve *s, conn *c, const api_error *e);
 /* The same for an error that the server itself has found; code and param as in api_error_set. */
 void serve_send_fault(serve *s, conn *c, int status, const char *code, const char *param, const char *text);
@@ -461,5 +463,7 @@ int serve_tick_answers(serve *s, double now);
 void serve_drop_answer(serve *s, answer *a);
 /* The answer is over without having run; it may be freed. */
 void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e);
+/* The same after a failed call below the server; d may be NULL. */
+void serve_fail_answer_from(serve *s, answer *a, err_code code, const err_detail *d);
 
 #endif

@@ -211,8 +211,7 @@ static void reply_loaded(serve *s, answer *a)
         bytes_append_json(&body, s->model_name, strlen(s->model_name));
         bytes_append_char(&body, '}');
         c->answer = 0;
-        serve_send_json(s, c, 200, &body, NULL);
-        bytes_deinit(&body);
+        serve_send_body(s, c, &body);
     }
     serve_drop_answer(s, a);
 }
@@ -225,9 +224,7 @@ static void start_held(serve *s, answer *a)
     }
     const err_code err = serve_prepare_answer(s, a);
     if (err != ERR_OK) {
-        api_error e;
-        api_error_from(&e, err, NULL);
-        serve_fail_answer(s, a, err, &e);
+        serve_fail_answer_from(s, a, err, NULL);
     }
 }
 
