@@ -2,7 +2,7 @@
 
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
-#include "server/service/load_bar.h"
+#include "server/load_bar.h"
 
 int command_convert(const options *o)
 {

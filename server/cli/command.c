@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "engine/catalog.h"
-#include "server/service/load_bar.h"
+#include "server/load_bar.h"
 
 const char *command_default_model(void)
 {

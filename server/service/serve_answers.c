@@ -209,6 +209,13 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     serve_try_lanes(s, conn_id); /* of a socket */
 }
 
+void serve_fail_answer_from(serve *s, answer *a, err_code code, const err_detail *d)
+{
+    api_error e;
+    api_error_from(&e, code, d);
+    serve_fail_answer(s, a, code, &e);
+}
+
 /* Once, as calls get their ids here. */
 static void write_whole(const serve *s, answer *a)
 {
@@ -479,12 +486,9 @@ void serve_cancel_answer(serve *s, answer *a)
         prep_ticket_cancel(a->ticket); /* LOOP_REFUSED with ERR_CANCELLED follows */
         break;
     case ANSWER_HELD:
-    case ANSWER_READY: {
-        api_error e;
-        api_error_from(&e, ERR_CANCELLED, NULL);
-        serve_fail_answer(s, a, ERR_CANCELLED, &e);
+    case ANSWER_READY:
+        serve_fail_answer_from(s, a, ERR_CANCELLED, NULL);
         break;
-    }
     case ANSWER_RUNNING:
         engine_cancel(s->engine, a->id);
         break;

@@ -230,8 +230,7 @@ static void send_file_object(serve *s, conn *c, const stored_file *f)
     bytes body;
     bytes_init(&body, 16384);
     serve_write_file(&body, f);
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 /* Keeps what a form brought, which is written, and replies. */
@@ -363,8 +362,7 @@ static void on_list(serve *s, conn *c)
         }
     }
     bytes_printf(&body, "],\"has_more\":%s}", has_more ? "true" : "false");
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 static void no_such_file(serve *s, conn *c)
@@ -385,8 +383,7 @@ static void on_delete(serve *s, conn *c)
     bytes_append_str(&body, "{\"id\":");
     bytes_append_json(&body, c->param, strlen(c->param));
     bytes_append_str(&body, ",\"object\":\"file\",\"deleted\":true}");
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 /* A name that no header can be broken out of. */

@@ -41,6 +41,12 @@ void serve_send_json(serve *s, conn *c, int status, const bytes *body, const cha
     net_send_reply(s->net, c->id, &reply);
 }
 
+void serve_send_body(serve *s, conn *c, bytes *body)
+{
+    serve_send_json(s, c, 200, body, NULL);
+    bytes_deinit(body);
+}
+
 static void error_headers(char *out, size_t cap, const api_error *e, const char *allow)
 {
     out[0] = '\0';
@@ -411,8 +417,7 @@ static void on_props(serve *s, conn *c)
         serve_write_video(&body, info);
     }
     bytes_json(&body, ",\"history\":%hhd}", (bool)s->history);
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 static void on_generate(serve *s, conn *c, const dialect *d, bytes *body)
@@ -466,8 +471,7 @@ static void on_response(serve *s, conn *c)
     bytes body;
     bytes_init(&body, SIZE_MAX / 2);
     responses_reply_write(&body, &a->reply);
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 /* The routes that look at no body, or have read it as it came. */

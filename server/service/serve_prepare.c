@@ -87,8 +87,7 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m)
     case MODEL_NOW: {
         const err_code err = prepare(s, a, false);
         if (err != ERR_OK) {
-            api_error_from(&e, err, NULL);
-            serve_fail_answer(s, a, err, &e);
+            serve_fail_answer_from(s, a, err, NULL);
         }
         break;
     }
@@ -132,9 +131,7 @@ static void submit(serve *s, answer *a)
     }
     err_code err = engine_submit(s->engine, a->request, a->id, &d);
     if (err != ERR_OK) {
-        api_error e;
-        api_error_from(&e, err, &d);
-        serve_fail_answer(s, a, err, &e);
+        serve_fail_answer_from(s, a, err, &d);
         return;
     }
     begin(s, a);

@@ -2,6 +2,7 @@
  * Private.
  *
  * serve.c          life cycle, mailbox, timer
+ * serve_parts.c    opening and closing what it is made of
  * serve_http.c     requests and replies, one function a route
  * serve_socket.c   WebSocket sessions
  * serve_models.c   the list of models
@@ -33,7 +34,7 @@
 #include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/completion_reply.h"
 #include "server/id_table.h"
-#include "server/service/load_bar.h"
+#include "server/load_bar.h"
 #include "server/service/metrics.h"
 #include "server/net/net.h"
 #include "server/service/notify.h"
@@ -42,6 +43,9 @@
 #include "server/service/serve.h"
 #include "server/shares.h"
 #include "server/media/uploads.h"
+
+/* Of the program. */
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MODEL = 3, EXIT_MEMORY = 4, EXIT_PORT = 5 };
 
 enum {
     SERVE_MAX_READERS = 32,            /* responses one socket follows */
@@ -201,11 +205,21 @@ typedef struct serve {
 void serve_schedule(serve *s, int ms);
 /* Any thread: hands a message to the loop. */
 void serve_post(void *ctx, loop_message *m);
+/* Frees a message that will not be handled, with the engine that it may bring. */
+void serve_drop_message(void *message);
+/* net_callbacks */
+void serve_on_wake(void *ctx);
+void serve_on_timer(void *ctx);
 /* engine_options.on_event */
 void serve_on_engine_event(void *ctx, gen_event *event);
 int serve_count_sockets(const serve *s);
 int serve_count_open_answers(const serve *s);
 int64_t serve_started_at(void);
+
+/* serve_parts.c */
+/* Opens everything and begins to load the model. On failure what was opened is closed by the next. */
+MUST_CHECK err_code serve_open_parts(serve *s, err_detail *d);
+void serve_close_parts(serve *s);
 
 /* serve_http.c */
 conn *serve_conn(serve *s, uint64_t id);
@@ -215,6 +229,8 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out);
 void serve_on_done(void *ctx, uint64_t id);
 void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
+/* 200; frees the body. */
+void serve_send_body(serve *s, conn *c, bytes *body);
 void serve_send_error(serve *s, conn *c, const api_error *e);
 /* The same for an error that the server itself has found; code and param as in api_error_set. */
 void serve_send_fault(serve *s, conn *c, int status, const char *code, const char *param, const char *text);
@@ -236,8 +252,9 @@ typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
 
 /* Starts the loader thread for the command line's model; false without one. */
 bool serve_load_first(serve *s);
-/* The model is loaded. */
-void serve_take_first(serve *s, engine *e);
+/* LOOP_LOADING and LOOP_LOADED. */
+void serve_on_loading(serve *s, const loop_message *m);
+void serve_on_loaded(serve *s, loop_message *m);
 /* Whether a request with a body of so many bytes may be prepared now, waits for the end of a switch,
  * or is refused with *e. Nothing is known of the body: whoever prepares it says if it needs another
  * model. */
@@ -257,8 +274,6 @@ void serve_on_load_model(serve *s, conn *c, bytes *body);
 /* No worker uses the engine, and all messages were handled: starts loading if a switch waits for
  * that. */
 void serve_advance_switch(serve *s);
-/* LOOP_LOADED of a switch. */
-void serve_finish_switch(serve *s, loop_message *m);
 /* Returns milliseconds until it wants to be called again. */
 int serve_tick_switch(serve *s, double now);
 /* Shutdown: fails all requests that wait for a model. */
@@ -448,5 +463,7 @@ int serve_tick_answers(serve *s, double now);
 void serve_drop_answer(serve *s, answer *a);
 /* The answer is over without having run; it may be freed. */
 void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e);
+/* The same after a failed call below the server; d may be NULL. */
+void serve_fail_answer_from(serve *s, answer *a, err_code code, const err_detail *d);
 
 #endif

@@ -36,8 +36,7 @@ void serve_on_cancel(serve *s, conn *c)
     bytes body;
     bytes_init(&body, 16384);
     bytes_json(&body, "{\"id\":%s,\"object\":\"request\",\"cancelled\":true}", c->param);
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 err_code serve_control_answer(serve *s, answer *a, const char *action, err_detail *d)
@@ -80,8 +79,7 @@ void serve_on_control(serve *s, conn *c, const bytes *body)
         bytes_json(&reply,
                    "{\"id\":%s,\"object\":\"request.control\",\"action\":\"reasoning_end\",\"success\":true}",
                    id);
-        serve_send_json(s, c, 200, &reply, NULL);
-        bytes_deinit(&reply);
+        serve_send_body(s, c, &reply);
     }
     json_free(doc);
 }

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "server/service/serve_state.h"
 
-enum { SWITCH_TICK_MS = 20 };
+enum { SWITCH_TICK_MS = 20, URL_BYTES = 256 };
 
 /* ---- the loader thread ---- */
 
@@ -120,7 +120,7 @@ static void take_engine(serve *s, engine *e)
     }
 }
 
-void serve_take_first(serve *s, engine *e)
+static void take_first(serve *s, engine *e)
 {
     const char *name = s->opt->alias ? s->opt->alias : serve_name_of(s, s->home.path);
     snprintf(s->home.name, sizeof s->home.name, "%s", name ? name : engine_get_info(e)->model_name);
@@ -212,8 +212,7 @@ static void reply_loaded(serve *s, answer *a)
         bytes_append_json(&body, s->model_name, strlen(s->model_name));
         bytes_append_char(&body, '}');
         c->answer = 0;
-        serve_send_json(s, c, 200, &body, NULL);
-        bytes_deinit(&body);
+        serve_send_body(s, c, &body);
     }
     serve_drop_answer(s, a);
 }
@@ -226,9 +225,7 @@ static void start_held(serve *s, answer *a)
     }
     const err_code err = serve_prepare_answer(s, a);
     if (err != ERR_OK) {
-        api_error e;
-        api_error_from(&e, err, NULL);
-        serve_fail_answer(s, a, err, &e);
+        serve_fail_answer_from(s, a, err, NULL);
     }
 }
 
@@ -338,7 +335,7 @@ static void on_failed_load(serve *s, loop_message *m)
     fail_held(s, name, &e);
 }
 
-void serve_finish_switch(serve *s, loop_message *m)
+static void finish_switch(serve *s, loop_message *m)
 {
     s->switching = SWITCH_NONE;
     if (m->code == ERR_OK) {
@@ -353,6 +350,64 @@ void serve_finish_switch(serve *s, loop_message *m)
     if (s->phase != SERVE_DRAINING) {
         pump(s);
     }
+}
+
+/* The bar; where there is none a line for each stage, and for each tenth of the whole way. */
+void serve_on_loading(serve *s, const loop_message *m)
+{
+    if (s->bar.is_drawn) {
+        load_bar_show(&s->bar, m->stage, m->fraction);
+    } else if (strcmp(m->stage, s->load_stage) != 0 ||
+               (int)(m->fraction * 10.0) != (int)(s->load_fraction * 10.0)) {
+        log_info("load", "%s: %.0f %%", m->stage, m->fraction * 100.0);
+    }
+    snprintf(s->load_stage, sizeof s->load_stage, "%s", m->stage);
+    s->load_fraction = m->fraction;
+    notify_send(&s->notify, "STATUS=Loading: %s, %.0f %%", s->load_stage, s->load_fraction * 100.0);
+    serve_status_changed(s);
+}
+
+/* Where to find the page: of the first host, in a form that a browser takes. */
+static void write_url(const serve *s, char *out, size_t cap)
+{
+    const char *host = s->opt->hosts[0];
+    const bool is_any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    const bool is_v6 = !is_any && strchr(host, ':');
+    if (net_port(s->net) == 0) {
+        snprintf(out, cap, "%s", host);
+    } else {
+        snprintf(out, cap, "http://%s%s%s:%d/", is_v6 ? "[" : "", is_any ? "127.0.0.1" : host,
+                 is_v6 ? "]" : "", net_port(s->net));
+    }
+}
+
+void serve_on_loaded(serve *s, loop_message *m)
+{
+    pthread_join(s->loader, NULL);
+    s->loader_started = false;
+    load_bar_end(&s->bar);
+    if (s->switching == SWITCH_LOADING) {
+        finish_switch(s, m);
+        return;
+    }
+    if (!m->engine) {
+        log_error("load", "%s", m->detail.text[0] ? m->detail.text : err_name(m->code));
+        s->exit_code = m->code == ERR_NOMEM ? EXIT_MEMORY : m->code == ERR_INVALID ? EXIT_USAGE : EXIT_MODEL;
+        s->done = true;
+        return;
+    }
+    take_first(s, m->engine);
+    if (s->phase == SERVE_READY) {
+        notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->model_name);
+        if (!s->opt->quiet) {
+            char url[URL_BYTES];
+            write_url(s, url, sizeof url);
+            printf("Parley is ready: %s  model %s, context %d, %s\n", url, s->model_name, s->info->n_ctx,
+                   s->info->compute);
+            fflush(stdout);
+        }
+    }
+    serve_status_changed(s);
 }
 
 void serve_try_held(serve *s)

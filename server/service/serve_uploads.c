@@ -37,8 +37,7 @@ static void send_upload(serve *s, conn *c, const upload *up, const char *status)
     bytes body;
     bytes_init(&body, 65536);
     write_upload(&body, up, status);
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *part)
@@ -47,8 +46,7 @@ void serve_send_part(serve *s, conn *c, const upload *up, const upload_part *par
     bytes_init(&body, 4096);
     bytes_printf(&body, "{\"id\":\"%s\",\"object\":\"upload.part\",\"created_at\":%lld,\"upload_id\":\"%s\"}",
                  part->id, (long long)clock_unix_s(), up->id);
-    serve_send_json(s, c, 200, &body, NULL);
-    bytes_deinit(&body);
+    serve_send_body(s, c, &body);
 }
 
 /* The fields that begin an upload: filename, bytes, purpose, sha256. */

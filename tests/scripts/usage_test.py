@@ -69,7 +69,7 @@ CALLER = {
     "server/protocol/output/tool_value.h": "#server/protocol/output/tool_set.h",
     "server/protocol/response_format.h": "const json *root",
     "server/service/answer.h": "gen_event event",
-    "server/service/load_bar.h": "#engine/engine.h; engine_options eo",
+    "server/load_bar.h": "#engine/engine.h; engine_options eo",
     "server/service/loop_message.h": "gen_event *event",
     "server/service/notify.h": "int port",
     "server/service/prep.h": "uint64_t id; engine *e",

@@ -297,7 +297,7 @@ test('every field with wrong types and ranges is 400 naming it', async () => {
         messages: [null, [], {}, 'x', [1], [{}], [{ role: 'x', content: 'y' }], [{ role: 'user' }], [{ role: 'user', content: 1 }], [{ role: 'user', content: [1] }]],
         stream_options: ['x', 1], response_format: ['x', { type: 'y' }, { type: 'json_schema' }, { type: 'json_schema', json_schema: 1 }, { type: 'json_schema', json_schema: { name: 'a b', schema: {} } }],
         tools: ['x', [1], [{ type: 'function' }]], tool_choice: ['required', 'x'], chat_template_kwargs: ['x', []],
-        mtp: ['x', 1, []], cache_prompt: ['x', 0, {}], parley: ['x', 1, []], reasoning_effort: ['x', 1], model: [1, [], 'x'.repeat(200)],
+        mtp: ['x', 1, []], cache_prompt: ['x', 0, {}], parley: ['x', 1, []], reasoning_effort: ['x', 1], model: [1, [], 'x'.repeat(600)],
     };
     for (const [field, values] of Object.entries(wrong)) {
         for (const value of values) {

@@ -4,8 +4,8 @@
  *     load_bar bar; load_bar_begin(&bar); eo.on_load = load_bar_on_load; eo.on_load_ctx = &bar;
  *     load_bar_end(&bar);
  */
-#ifndef PARLEY_SERVER_SERVICE_LOAD_BAR_H
-#define PARLEY_SERVER_SERVICE_LOAD_BAR_H
+#ifndef PARLEY_SERVER_LOAD_BAR_H
+#define PARLEY_SERVER_LOAD_BAR_H
 
 #include <stdbool.h>
 

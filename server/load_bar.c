@@ -1,4 +1,4 @@
-#include "server/service/load_bar.h"
+#include "server/load_bar.h"
 
 #include <stdio.h>
 #include <unistd.h>
