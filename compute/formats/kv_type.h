@@ -7,8 +7,8 @@
  *   f32, bf16, f16   hd numbers one after another; bf16 and f16 rounded to the nearest, ties to even, f16 kept finite
  *   q8               hd signed bytes, zeros up to a multiple of 4; number i is byte i * scale, scale = largest magnitude / 127
  *   q4               groups of 32 numbers in 16 bytes, zeros behind the last; number i is KV_Q4_NUMBERS[nibble i] * scale.
- *                    (the nibble of number i of a group is bits 4 * (i / 8) and up of its little-endian 16-bit word i % 8)
- * The scale is a float elsewhere, so that rows keep to the lines of the cache.
+ * The nibble of number i of a q4 group is bits 4 * (i / 8) and up of its little-endian 16-bit word
+ * i % 8. The scale is a float elsewhere, so that rows keep to the lines of the cache.
  *
  * Rows of q4 are to be rotated first (nn_rotate_heads), so that no number stands out: what 16 steps
  * can say is fitted to the numbers that a rotation leaves.

@@ -2,9 +2,8 @@
  * one is a table in serve_dialects.c, a parser and a writer in server/protocol/dialects, and the row
  * of its route in serve_http.c.
  *
- *     static const dialect *const d = &dialect_chat;
- *     err = d->parse(&request, &prompt, text, len, info, &detail);   // a prep worker
- *     d->delta(s, a);                                                // the loop thread
+ *     const dialect *d = &dialect_chat;
+ *     bool streams_numbers = d->has_log;   // parse runs on a prep worker, what writes on the loop thread
  */
 #ifndef PARLEY_SERVER_SERVICE_DIALECT_H
 #define PARLEY_SERVER_SERVICE_DIALECT_H
