@@ -151,9 +151,9 @@ static const option_row ROWS[] = {
                 "images are computed whole. Requests choose by specprefill."),
     ROW(TEXT("draft-model", "PATH", draft_model), FOR(IN_ENGINE, SPEED),
         .help = "small model of the same vocabulary that judges prompts for sparse prefill",
-        .more =
-            "Its weights and states count in --mem-limit. One that cannot be used is an error in the log, "
-            "and prompts are computed whole."),
+        .more = "It is quantized to q8 (with --compute exact it stays as stored). Its weights and states "
+                "count in --mem-limit. One that cannot be used is an error in the log, "
+                "and prompts are computed whole."),
     ROW(INT("spec-prefill-threshold", "N", spec_prefill_threshold, LIMIT_SPARSE_THRESHOLD, 1, 1 << 24),
         FOR(IN_ENGINE, SPEED), .help = "prompt tokens to compute from which on a prompt is sparse"),
     ROW(INT("spec-prefill-max", "N", spec_prefill_max, 0, 0, 1 << 24), FOR(IN_ENGINE, SPEED),
