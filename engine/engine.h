@@ -39,8 +39,7 @@ typedef struct engine_options {
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
     int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
-    const char
-        *cache_type;   /* keys and values: "f32", "bf16", "f16", "q8", "q4"; NULL: f16, or f32 if exact */
+    const char *cache_type;    /* keys and values: as --cache-type; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     int64_t vision_cache_mib; /* encoded images and videos; -1: 256, or a 32nd of the free memory; 0: none */
     int64_t mem_limit_mib;    /* weights, states, caches and requests keep within it; 0: the free memory */
@@ -56,6 +55,7 @@ typedef struct engine_options {
     /* keep the vision_start and vision_end that a template puts around a video */
     bool video_outer_pair;
     bool no_draft;              /* never use the multi-token-prediction head */
+    int32_t prompt_lookup;      /* tokens guessed from the text, of a step; at most 31; 0: none */
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
     int layer_bits, head_bits;  /* matrices are quantized to blocks of 8 or 4 bits; 0: as stored */
@@ -241,7 +241,8 @@ typedef struct engine_status {
     uint64_t n_vision_hits, n_vision_entries,
         vision_cache_bytes; /* hits: images and videos that needed no encoding */
     uint64_t n_cache_queries, n_cache_hits, n_cache_entries, cache_bytes;
-    uint64_t n_drafted, n_draft_accepted;
+    uint64_t n_drafted, n_draft_accepted; /* by the draft head */
+    uint64_t n_copied, n_copied_accepted; /* from the text */
     uint64_t n_first_drafts,
         n_first_accepted;    /* of them, the first of each step that was compared with a draw */
     uint64_t n_parked_steps; /* decode steps without drafting, because it did not pay */

@@ -142,6 +142,7 @@ bool command_engine_options(engine_options *out, const options *o)
         .mem_limit_mib = o->mem_limit,
         .share_cache = caches && strcmp(o->cache_scope, "all") == 0,
         .no_draft = !o->mtp,
+        .prompt_lookup = (int32_t)o->prompt_lookup,
         .n_threads = (size_t)o->threads,
         .huge_pages = o->huge_pages,
         .lock_memory = o->mlock,

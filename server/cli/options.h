@@ -53,6 +53,7 @@ typedef struct options {
     const char *cpu, *compute, *quantize, *quantize_head;
     const char *cache_type, *cache_scope;
     bool mtp, huge_pages, mlock;
+    int64_t prompt_lookup; /* tokens; 0: none */
     int64_t max_images, max_image_pixels;
     const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;

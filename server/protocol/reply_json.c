@@ -41,9 +41,10 @@ void reply_json_timings(bytes *out, const gen_timings *t)
                  ratio(1000.0 * t->predicted_n, t->predicted_ms));
     bytes_printf(out, "\"queue_ms\":%.3f,\"media_ms\":%.3f,\"vision_ms\":%.3f,\"ttft_ms\":%.3f,", t->queue_ms,
                  t->media_ms, t->vision_ms, t->ttft_ms);
-    bytes_printf(
-        out, "\"n_images\":%d,\"n_videos\":%d,\"n_media_cached\":%d,\"draft_n\":%d,\"draft_n_accepted\":%d}",
-        t->n_images, t->n_videos, t->n_media_cached, t->draft_n, t->draft_accepted_n);
+    bytes_printf(out, "\"n_images\":%d,\"n_videos\":%d,\"n_media_cached\":%d,", t->n_images, t->n_videos,
+                 t->n_media_cached);
+    bytes_printf(out, "\"draft_n\":%d,\"draft_n_accepted\":%d,\"lookup_n\":%d,\"lookup_n_accepted\":%d}",
+                 t->draft_n, t->draft_accepted_n, t->lookup_n, t->lookup_accepted_n);
 }
 
 void reply_json_logprob_head(bytes *out, const char *token, size_t len, double logprob)

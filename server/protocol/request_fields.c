@@ -141,12 +141,14 @@ static void read_seed(first_error *e, gen_params *p, const json *root)
 static void read_engine_switches(first_error *e, gen_params *p, const json *root)
 {
     const json *const places[] = {root, request_object(e, root, "parley")};
-    bool mtp = true, cache = true;
+    bool mtp = true, lookup = true, cache = true;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         request_bool(e, &mtp, places[i], "mtp");
+        request_bool(e, &lookup, places[i], "prompt_lookup");
         request_bool(e, &cache, places[i], "cache_prompt");
     }
     p->no_draft = !mtp;
+    p->no_lookup = !lookup;
     p->no_cache = !cache;
 }
 

@@ -323,8 +323,8 @@ static void read_thinking(api_request *r, const json *thinking)
 /* The fields that a chat has too, under its names; what else a chat has is not known here. */
 static const json *chat_fields(api_request *r, const json *root)
 {
-    static const char *const SAME[] = {"model", "stream", "max_tokens", "temperature", "top_p",
-                                       "top_k", "seed",   "mtp",        "cache_prompt"};
+    static const char *const SAME[] = {"model", "stream", "max_tokens", "temperature",   "top_p",
+                                       "top_k", "seed",   "mtp",        "prompt_lookup", "cache_prompt"};
     json *chat;
     json_doc *doc = json_build(&chat, JSON_OBJECT);
     for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
