@@ -114,8 +114,9 @@ static const option_row ROWS[] = {
 
     ROW(INT("prompt-lookup", "N", prompt_lookup, 8, 0, 31), FOR(IN_ENGINE, SPEED),
         .help = "maximum tokens per step that are guessed from the prompt and the answer so far; 0 is none",
-        .more = "What followed the last words where they stood before is guessed to follow again; how much, and "
-                "whether at all, is measured. Answers are the same with and without it."),
+        .more =
+            "What followed the last words where they stood before is guessed to follow again; how much, and "
+            "whether at all, is measured. Answers are the same with and without it."),
 
     /* ---- answers ---- */
     ROW(INT("n-predict", "N", n_predict, LIMIT_MAX_TOKENS_DEFAULT, 1, 1 << 24), .letters = "n",
