@@ -2,7 +2,7 @@
  * measured in the same run.
  *
  *     build/bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] [--history TOKENS] [--turn CASE]
- *                      [--template FILE] [--only PART] [--json]
+ *                      [--template FILE] [--only PART] [--no-mtp] [--json]
  *
  * What is compared runs alternately in one process and medians of ratios are printed, because
  * machines are noisy. --prompts: one question a line, asked with the checkpoint's chat template and
@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/mailbox.h"
 #include "bench/blocks.h"
+#include "bench/copy.h"
 #include "bench/stats.h"
 #include "bench/turns.h"
 #include "engine/engine.h"
@@ -31,7 +32,7 @@ typedef struct settings {
     size_t n_threads;
     int rounds, n_tokens, history;
     int turn; /* -1: all of turn_cases */
-    bool json;
+    bool json, no_mtp;
 } settings;
 
 /* One request as its events tell it. Written by the engine thread until its last event is in the
@@ -302,8 +303,8 @@ static chat_message say(chat_input *in, chat_role role, const char *text)
     return (chat_message){.role = role, .parts = part, .n_parts = part ? 1 : 0, .is_string = true};
 }
 
-/* Asks texts[0..n), the user's and the model's turn by turn, without thinking. */
-static err_code ask(bench *b, const char *const *texts, size_t n, const gen_params *p, answer **a,
+/* Asks one question, without thinking; form: of the answer, or NULL. */
+static err_code ask(bench *b, const char *text, const grammar_spec *form, const gen_params *p, answer **a,
                     err_detail *detail)
 {
     chat_input *in = chat_input_create((size_t)4 << 20);
@@ -312,15 +313,14 @@ static err_code ask(bench *b, const char *const *texts, size_t n, const gen_para
     }
     static const char KWARGS[] = "{\"enable_thinking\":false}";
     gen_request *r = NULL;
-    in->messages = arena_calloc(in->arena, n, sizeof *in->messages);
+    in->messages = arena_calloc(in->arena, 1, sizeof *in->messages);
     err_code err = in->messages ? json_parse(&in->keep, KWARGS, sizeof KWARGS - 1, 8, detail)
                                 : err_set(detail, ERR_NOMEM, "no memory for a chat");
     if (err == ERR_OK) {
         in->template_kwargs = json_root(in->keep);
         in->params = *p;
-        for (size_t i = 0; i < n; i++) {
-            in->messages[in->n_messages++] = say(in, i % 2 ? CHAT_ASSISTANT : CHAT_USER, texts[i]);
-        }
+        in->form = form;
+        in->messages[in->n_messages++] = say(in, CHAT_USER, text);
         err = engine_prepare(b->e, &r, in, &(prepare_hooks){0}, detail);
     }
     chat_input_destroy(in);
@@ -336,21 +336,21 @@ enum { LONG_ANSWER = 24, QUESTION_ROUNDS = 9 };
 typedef struct question {
     const char *text;
     int32_t n_tokens;
-    double plain_ms[QUESTION_ROUNDS], draft_ms[QUESTION_ROUNDS];
+    double plain_ms[QUESTION_ROUNDS], head_ms[QUESTION_ROUNDS], draft_ms[QUESTION_ROUNDS];
 } question;
 
 typedef struct totals {
-    int64_t drafted, accepted;
+    int64_t drafted, accepted, copied, copied_accepted;
     int asked, same;
 } totals;
 
-static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err_detail *detail)
+static err_code ask_all_ways(bench *b, question *q, int round, totals *sum, err_detail *detail)
 {
     static int32_t tokens[TOKENS_MAX];
     answer *a = NULL;
     gen_params p = greedy(256, true, false);
     engine_clear_cache(b->e, NULL);
-    err_code err = ask(b, &q->text, 1, &p, &a, detail);
+    err_code err = ask(b, q->text, NULL, &p, &a, detail);
     if (err != ERR_OK) {
         return err;
     }
@@ -358,14 +358,24 @@ static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err
     memcpy(tokens, a->tokens, sizeof tokens);
     q->plain_ms[round] = a->timings.predicted_ms;
     p.no_draft = false;
+    p.no_lookup = true;
     engine_clear_cache(b->e, NULL);
-    err = ask(b, &q->text, 1, &p, &a, detail);
+    err = ask(b, q->text, NULL, &p, &a, detail);
+    if (err != ERR_OK) {
+        return err;
+    }
+    q->head_ms[round] = a->timings.predicted_ms;
+    p.no_lookup = false;
+    engine_clear_cache(b->e, NULL);
+    err = ask(b, q->text, NULL, &p, &a, detail);
     if (err == ERR_OK) {
         q->draft_ms[round] = a->timings.predicted_ms;
         q->n_tokens = a->timings.predicted_n - 1; /* the first one is the prompt's */
         sum->asked++;
         sum->drafted += a->timings.draft_n;
         sum->accepted += a->timings.draft_accepted_n;
+        sum->copied += a->timings.lookup_n;
+        sum->copied_accepted += a->timings.lookup_accepted_n;
         sum->same += a->n == n && memcmp(a->tokens, tokens, (size_t)n * sizeof *tokens) == 0;
     }
     return err;
@@ -375,12 +385,13 @@ static err_code ask_both_ways(bench *b, question *q, int round, totals *sum, err
  * out. */
 static void report_questions(bench *b, question *list, int n, int rounds, bool long_ones, const char *note)
 {
-    double plain_ms = 0, draft_ms = 0;
+    double plain_ms = 0, head_ms = 0, draft_ms = 0;
     int64_t tokens = 0;
     int n_counted = 0;
     for (int i = 0; i < n; i++) {
         if (!long_ones || list[i].n_tokens >= LONG_ANSWER) {
             plain_ms += stats_median(list[i].plain_ms, (size_t)rounds);
+            head_ms += stats_median(list[i].head_ms, (size_t)rounds);
             draft_ms += stats_median(list[i].draft_ms, (size_t)rounds);
             tokens += list[i].n_tokens;
             n_counted++;
@@ -394,6 +405,8 @@ static void report_questions(bench *b, question *list, int n, int rounds, bool l
         snprintf(what, sizeof what, "%d questions%s, drafts", n_counted,
                  long_ones ? " answered at length" : "");
         report(b, what, (double)tokens * 1e3 / draft_ms, "tokens/s", plain_ms / draft_ms, note);
+        snprintf(what, sizeof what, "the same, of the draft head's alone");
+        report(b, what, (double)tokens * 1e3 / head_ms, "tokens/s", head_ms / draft_ms, "");
     }
 }
 
@@ -416,25 +429,70 @@ static err_code measure_questions(bench *b, err_detail *detail)
     }
     for (int i = 0; err == ERR_OK && i < rounds; i++) {
         for (int k = 0; err == ERR_OK && k < n; k++) {
-            err = ask_both_ways(b, &list[k], i, &sum, detail);
+            err = ask_all_ways(b, &list[k], i, &sum, detail);
         }
     }
     engine_get_status(b->e, &after);
     if (err == ERR_OK) {
         const uint64_t first = after.n_first_drafts - before.n_first_drafts;
         const uint64_t first_right = after.n_first_accepted - before.n_first_accepted;
-        char note[160];
+        char note[224];
         snprintf(note, sizeof note,
-                 "%d of %d answers the same; right: %.1f %% of first drafts, %.1f %% of all %lld", sum.same,
-                 sum.asked, first ? 100.0 * (double)first_right / (double)first : 0.0,
+                 "%d of %d answers the same; right: %.1f %% of first drafts, %.1f %% of all %lld, "
+                 "%lld of %lld from the text",
+                 sum.same, sum.asked, first ? 100.0 * (double)first_right / (double)first : 0.0,
                  sum.drafted ? 100.0 * (double)sum.accepted / (double)sum.drafted : 0.0,
-                 (long long)sum.drafted);
+                 (long long)sum.drafted, (long long)sum.copied_accepted, (long long)sum.copied);
         report_questions(b, list, n, rounds, false, note);
         report_questions(b, list, n, rounds, true, "");
     }
     free(list);
     free(text);
     bytes_deinit(&file);
+    return err;
+}
+
+/* ---- a text said again ---- */
+
+/* An answer whose form is that of the prompt with small edits, plain and with drafts. */
+static err_code measure_copy(bench *b, err_detail *detail)
+{
+    enum { BYTES = 4000 };
+    double plain[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    const int rounds = b->set.rounds > 5 ? 5 : b->set.rounds;
+    bytes text, said;
+    bytes_init(&text, (size_t)1 << 20);
+    bytes_init(&said, (size_t)1 << 20);
+    answer *a = NULL;
+    err_code err = file_read(&text, b->set.prompts, detail);
+    bytes_append(&text, "", 1);
+    if (err == ERR_OK && text.len > BYTES) {
+        text.data[BYTES] = 0;
+    }
+    copy_edit(&said, bytes_str(&text));
+    const grammar_spec form = {.kind = SPEC_TEXT, .text = bytes_str(&said)};
+    gen_params p = greedy(TOKENS_MAX, true, false);
+    err = err == ERR_OK ? copy_favour(b->e, &p, &said, detail) : err;
+    for (int i = 0; err == ERR_OK && i < rounds; i++) {
+        p.no_draft = true;
+        err = ask(b, bytes_str(&text), &form, &p, &a, detail);
+        plain[i] = err == ERR_OK ? decode_rate(&a->timings) : 0;
+        p.no_draft = false;
+        err = err == ERR_OK ? ask(b, bytes_str(&text), &form, &p, &a, detail) : err;
+        ratio[i] = err == ERR_OK ? decode_rate(&a->timings) / plain[i] : 0;
+    }
+    if (err == ERR_OK) {
+        char what[64], note[96];
+        snprintf(what, sizeof what, "%d tokens of the prompt, edited: plain", a->n);
+        report(b, what, stats_median(plain, (size_t)rounds), "tokens/s", 0, "");
+        snprintf(note, sizeof note, "%d of %d from the text right, %d of %d of the head",
+                 a->timings.lookup_accepted_n, a->timings.lookup_n, a->timings.draft_accepted_n,
+                 a->timings.draft_n);
+        report(b, "the same, drafts", decode_rate(&a->timings), "tokens/s",
+               stats_median(ratio, (size_t)rounds), note);
+    }
+    bytes_deinit(&text);
+    bytes_deinit(&said);
     return err;
 }
 
@@ -633,6 +691,8 @@ static err_code measure_engine(bench *b, err_detail *detail)
                                .cache_mib = -1,
                                .n_threads = b->set.n_threads,
                                .cpu_mask = ~0u,
+                               .prompt_lookup = 8,
+                               .no_draft = b->set.no_mtp,
                                .on_event = on_event,
                                .on_event_ctx = b};
     engine_options with_defaults = eo;
@@ -656,6 +716,9 @@ static err_code measure_engine(bench *b, err_detail *detail)
     if (err == ERR_OK && wanted(b, "questions") && b->set.prompts) {
         err = measure_questions(b, detail);
     }
+    if (err == ERR_OK && wanted(b, "copy") && b->set.prompts) {
+        err = measure_copy(b, detail);
+    }
     if (err == ERR_OK && wanted(b, "turns") && b->set.history > 0) {
         err = measure_second_turns(b, detail);
     }
@@ -669,7 +732,7 @@ static err_code measure_engine(bench *b, err_detail *detail)
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_text [-m DIR] [-t THREADS] [-r ROUNDS] [-n TOKENS] [--prompts FILE] "
-                    "[--history TOKENS] [--turn CASE] [--template FILE] [--only PART] [--json]\n");
+                    "[--history TOKENS] [--turn CASE] [--template FILE] [--only PART] [--no-mtp] [--json]\n");
     return 2;
 }
 
@@ -678,8 +741,8 @@ static bool parse_arguments(settings *set, int argc, char **argv)
     *set = (settings){.dir = "assets/seedling", .rounds = 9, .n_tokens = 128, .history = 8192, .turn = -1};
     for (int i = 1; i < argc; i++) {
         const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(flag, "--json") == 0) {
-            set->json = true;
+        if (strcmp(flag, "--json") == 0 || strcmp(flag, "--no-mtp") == 0) {
+            *(flag[2] == 'j' ? &set->json : &set->no_mtp) = true;
             continue;
         }
         if (!value) {

@@ -8,7 +8,7 @@ target_compile_definitions(random_model PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURC
 target_link_libraries(random_model PRIVATE parley_flags)
 if(EXISTS ${CMAKE_SOURCE_DIR}/bench/text.c)
     add_executable(bench_text ${CMAKE_SOURCE_DIR}/bench/text.c ${CMAKE_SOURCE_DIR}/bench/blocks.c
-        ${CMAKE_SOURCE_DIR}/bench/turns.c)
+        ${CMAKE_SOURCE_DIR}/bench/copy.c ${CMAKE_SOURCE_DIR}/bench/turns.c)
     target_link_libraries(bench_text PRIVATE parley_engine)
     add_executable(bench_cache_type ${CMAKE_SOURCE_DIR}/bench/cache_type.c)
     target_compile_definitions(bench_cache_type PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

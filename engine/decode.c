@@ -16,7 +16,7 @@ static void watch_thinking(const engine *e, slot *s, int32_t id)
     think_accept(&s->think, text, special ? 0 : len);
 }
 
-bool take_token(engine *e, slot *s, float *logits, int32_t draft)
+bool take_token(engine *e, slot *s, float *logits, int32_t draft, int32_t *n_right)
 {
     const gen_params *p = &s->req->params;
     if (p->n_top_logprobs >= 0) {
@@ -37,7 +37,9 @@ bool take_token(engine *e, slot *s, float *logits, int32_t draft)
     }
     s->timings.predicted_n++;
     id = think_choose(&s->think, id, !p->ignore_eos && engine_is_stop_token(e, id));
-    s->timings.draft_accepted_n += id == draft;
+    if (n_right && id == draft) {
+        ++*n_right;
+    }
     s->next_token = id;
     if ((!p->ignore_eos || s->cursor) && engine_is_stop_token(e, id)) {
         slot_finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
@@ -118,12 +120,14 @@ static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_j
     const int32_t n_drafts = s->drafter.n_drafts;
     int32_t n_right = 0;
     *n_judged = 0;
-    s->timings.draft_n += n_drafts;
+    s->timings.draft_n += s->n_head;
+    s->timings.lookup_n += n_drafts - s->n_head;
     for (int32_t i = 0; i < run->n_rows; i++) {
         const int32_t draft = i < n_drafts ? s->drafter.drafts[i] : NO_DRAFT;
         err_detail detail = {0};
         err_code err = ERR_OK;
-        const bool goes_on = take_token(e, s, decoder_logits(e->scratch, run->first_row + i), draft);
+        int32_t *counter = i < s->n_head ? &s->timings.draft_accepted_n : &s->timings.lookup_accepted_n;
+        const bool goes_on = take_token(e, s, decoder_logits(e->scratch, run->first_row + i), draft, counter);
         const bool right = s->next_token == draft;
         *n_judged += draft != NO_DRAFT;
         n_right += right;
@@ -160,37 +164,145 @@ static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_j
     return n_right;
 }
 
-/* One block of every answer in the decode phase: a row each, and the rows of what the draft head
- * guessed. */
-void decode_step(engine *e)
+/* ---- what is guessed ---- */
+
+/* The text, each token an element (prefix_cache.h). */
+static const uint64_t *text_of(const slot *s, int32_t *n)
 {
-    block b = {0};
-    slot *running[NN_ROWS_EXACT];
-    int32_t n_running = 0, n_drafting = 0;
-    for (int32_t i = 0; i < e->n_slots; i++) {
-        slot *s = &e->slots[i];
-        if (s->req && s->phase == GEN_PHASE_DECODE) {
-            running[n_running++] = s;
-            n_drafting += slot_may_draft(e, s);
+    *n = (int32_t)s->n_key - 1;
+    return s->key + 1;
+}
+
+/* Cuts what was copied where the answer would end, or the grammar forbids it. */
+static void cut_copied(const engine *e, slot *s)
+{
+    drafter *d = &s->drafter;
+    int32_t state = s->cursor ? grammar_cursor_state(s->cursor) : 0;
+    for (int32_t i = 0; i < d->n_drafts; i++) {
+        state = s->cursor ? grammar_cursor_next(s->cursor, state, d->drafts[i]) : 0;
+        const bool ends = (!s->req->params.ignore_eos || s->cursor) && engine_is_stop_token(e, d->drafts[i]);
+        if (i >= s->n_head && (state == GRAMMAR_REFUSED || ends)) {
+            d->n_drafts = i;
         }
     }
-    const int64_t start = clock_ns();
+}
+
+/* Copies what the text says behind the drafts of the head, as far as that promises to pay, and takes
+ * it into the step. */
+static void add_copied(engine *e, slot *s, lookup_step *step)
+{
+    drafter *d = &s->drafter;
+    s->n_head = d->n_drafts;
+    if (!slot_may_copy(e, s) || d->ends) {
+        return;
+    }
+    int32_t n, k = useful_drafts(s, e->max_copied) - d->n_drafts;
+    const uint64_t *text = text_of(s, &n);
+    const lookup_match m = lookup_find(&s->lookup, text, n, d->drafts, d->n_drafts);
+    k = k < NN_ROWS_EXACT - step->rows ? k : NN_ROWS_EXACT - step->rows;
+    if (m.len > 0 && k > 0) {
+        k = lookup_policy_depth(&e->lookup_policy, step, m.len, k);
+        d->n_drafts += lookup_copy(&m, text, n, d->drafts, d->n_drafts, k);
+        cut_copied(e, s);
+        s->match_len = m.len;
+        lookup_policy_add(&e->lookup_policy, step, m.len, d->n_drafts - s->n_head);
+    }
+}
+
+/* The answers of a step, and what was chosen for it. */
+typedef struct decode_plan {
+    slot *running[NN_ROWS_EXACT];
+    int32_t n_running, n_drafting; /* of them, those that may use the head */
+    int32_t k;                     /* depth of the head; 0: it does not run */
+    double head_ms;                /* its part of the step */
+    bool copied;
+} decode_plan;
+
+/* Copies alone, or the head with copies behind its drafts: what promises more. Slots that fail are
+ * left out. */
+static void guess(engine *e, decode_plan *plan)
+{
+    const int32_t n = plan->n_running, k_max = NN_ROWS_EXACT / n - 1;
     const draft_context ctx = drafting_context(e);
-    const int32_t k_max = NN_ROWS_EXACT / n_running - 1;
-    const int32_t k = n_drafting ? draft_policy_depth(&e->draft_policy, n_running, k_max) : 0;
-    err_detail detail = {0};
-    for (int32_t i = 0; i < n_running; i++) {
-        slot *s = running[i];
+    const lookup_policy *costs = &e->lookup_policy;
+    lookup_step step = {.tokens = n, .ms = lookup_policy_ms(costs, n), .chance = 1.0, .rows = n};
+    for (int32_t i = 0; i < n; i++) {
+        slot *s = plan->running[i];
         s->drafter.n_drafts = 0;
         s->drafter.ends = false;
+        add_copied(e, s, &step);
+    }
+    plan->copied = step.rows > n;
+    plan->k = plan->n_drafting ? draft_policy_depth(&e->draft_policy, n, k_max) : 0;
+    if (plan->k == 0) {
+        return;
+    }
+    double tokens, chance;
+    const double ms = draft_policy_promise(&e->draft_policy, n, plan->k, &tokens, &chance);
+    lookup_step head = {.tokens = n + plan->n_drafting * (tokens - 1),
+                        .ms = ms,
+                        .chance = chance,
+                        .rows = n + plan->n_drafting * plan->k};
+    if (plan->copied && step.tokens / step.ms > head.tokens / head.ms) {
+        plan->k = 0;
+        return;
+    }
+    plan->head_ms = ms - lookup_policy_ms(costs, head.rows);
+    const int32_t rows = head.rows;
+    for (int32_t i = 0; i < n; i++) {
+        slot *s = plan->running[i];
+        err_detail detail = {0};
+        s->drafter.n_drafts = 0;
         err_code err = slot_may_draft(e, s)
-                           ? drafter_draft(&s->drafter, &ctx, s->seq, s->sampler, useful_drafts(s, k),
+                           ? drafter_draft(&s->drafter, &ctx, s->seq, s->sampler, useful_drafts(s, plan->k),
                                            !s->req->params.ignore_eos, &detail)
                            : ERR_OK;
         if (err != ERR_OK) {
             slot_fail(e, s, err, &detail);
+            plan->running[i] = NULL;
         } else {
-            add_run(&b, s);
+            head.chance = slot_may_draft(e, s) ? chance : 1.0;
+            add_copied(e, s, &head);
+        }
+    }
+    plan->copied = head.rows > rows;
+}
+
+/* What the step took, and how often its guesses were right. */
+static void learn(engine *e, const decode_plan *plan, int32_t n_rows, double ms)
+{
+    const bool plain = plan->k == 0 && !plan->copied;
+    if (plan->n_drafting && (plain || (plan->k > 0 && !plan->copied))) {
+        draft_policy_cost(&e->draft_policy, plan->n_running, plan->k, ms);
+    }
+    if (e->max_copied && (plain || plan->copied)) {
+        lookup_policy_cost(&e->lookup_policy, n_rows, ms - plan->head_ms);
+    }
+}
+
+static decode_plan find_running(engine *e)
+{
+    decode_plan plan = {0};
+    for (int32_t i = 0; i < e->n_slots; i++) {
+        slot *s = &e->slots[i];
+        if (s->req && s->phase == GEN_PHASE_DECODE) {
+            plan.running[plan.n_running++] = s;
+            plan.n_drafting += slot_may_draft(e, s);
+        }
+    }
+    return plan;
+}
+
+/* One block of every answer in the decode phase: a row each, and the rows of what was guessed. */
+void decode_step(engine *e)
+{
+    block b = {0};
+    decode_plan plan = find_running(e);
+    const int64_t start = clock_ns();
+    guess(e, &plan);
+    for (int32_t i = 0; i < plan.n_running; i++) {
+        if (plan.running[i]) {
+            add_run(&b, plan.running[i]);
         }
     }
     if (b.n_runs == 0) {
@@ -203,24 +315,27 @@ void decode_step(engine *e)
                        .n_runs = b.n_runs,
                        .logit_rows = b.rows,
                        .n_logit_rows = b.n_rows};
+    err_detail detail = {0};
     err_code err = decoder_forward(e->model, e->compute, &all, e->scratch, &detail);
     uint64_t n_first = 0, n_first_right = 0;
     for (int32_t i = 0; i < b.n_runs; i++) {
+        slot *s = b.slots[i];
         if (err != ERR_OK) {
-            slot_fail(e, b.slots[i], err, &detail);
+            slot_fail(e, s, err, &detail);
             continue;
         }
-        int32_t n_judged = 0, n_right = verify_run(e, b.slots[i], &b.runs[i], &n_judged);
-        draft_policy_result(&e->draft_policy, n_judged, n_right);
-        n_first += n_judged > 0;
-        n_first_right += n_right > 0;
+        const int32_t n_head = s->n_head;
+        int32_t n_judged = 0, n_right = verify_run(e, s, &b.runs[i], &n_judged);
+        const int32_t judged_head = n_judged < n_head ? n_judged : n_head;
+        draft_policy_result(&e->draft_policy, judged_head, n_right < n_head ? n_right : n_head);
+        lookup_policy_result(&e->lookup_policy, s->match_len, n_judged - judged_head, n_right - n_head);
+        n_first += judged_head > 0;
+        n_first_right += judged_head > 0 && n_right > 0;
     }
-    if (n_drafting) {
-        draft_policy_cost(&e->draft_policy, n_running, k, ms_between(start, clock_ns()));
-    }
-    if (n_drafting) {
+    learn(e, &plan, b.n_rows, ms_between(start, clock_ns()));
+    if (plan.n_drafting) {
         pthread_mutex_lock(&e->status_lock);
-        e->status.n_parked_steps += k == 0;
+        e->status.n_parked_steps += plan.k == 0 && !plan.copied;
         e->status.n_first_drafts += n_first;
         e->status.n_first_accepted += n_first_right;
         pthread_mutex_unlock(&e->status_lock);

@@ -89,10 +89,17 @@ static err_code open_vision(engine *e, err_detail *detail)
     return err;
 }
 
+/* Drafts of a sequence in a step. */
+static int32_t most_drafts(const engine *e)
+{
+    const int32_t by_head = e->drafting ? DRAFT_MAX : 0;
+    return e->max_copied > by_head ? e->max_copied : by_head;
+}
+
 /* Rows of the largest decode step. */
 static int32_t most_rows(const engine *e)
 {
-    return e->drafting ? NN_ROWS_EXACT : e->n_slots;
+    return most_drafts(e) ? NN_ROWS_EXACT : e->n_slots;
 }
 
 static size_t state_bytes(const engine *e, int32_t n_ctx)
@@ -229,10 +236,11 @@ static err_code create_state(engine *e, err_detail *detail)
         if (err == ERR_OK && !s->key) {
             err = err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
         }
-        if (err == ERR_OK && e->drafting) {
-            err = seq_state_reserve_rows(s->seq, 1 + DRAFT_MAX, detail);
+        if (err == ERR_OK && most_drafts(e)) {
+            err = seq_state_reserve_rows(s->seq, 1 + most_drafts(e), detail);
         }
-        if (err == ERR_OK && !drafter_init(&s->drafter, cfg->hidden_size)) {
+        if (err == ERR_OK && (!drafter_init(&s->drafter, cfg->hidden_size) ||
+                              (e->max_copied && !lookup_init(&s->lookup, e->info.n_ctx + 1)))) {
             err = err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
         }
         if (err != ERR_OK) {
@@ -374,6 +382,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     }
     report_load(opt, "memory", 0.8);
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
+    e->max_copied = opt->prompt_lookup < LOOKUP_MAX ? opt->prompt_lookup : LOOKUP_MAX;
     e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
     sparse_open(e, opt);
     err = plan_memory(e, opt, detail);
@@ -500,6 +509,7 @@ void engine_close(engine *e)
     for (int32_t i = 0; e->slots && i < e->n_slots; i++) {
         seq_state_destroy(e->slots[i].seq);
         drafter_deinit(&e->slots[i].drafter);
+        lookup_deinit(&e->slots[i].lookup);
         free(e->slots[i].key);
     }
     prefix_cache_destroy(e->cache);

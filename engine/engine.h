@@ -52,8 +52,7 @@ typedef struct engine_options {
     int32_t n_parallel;        /* sequences decoded together; 0: 4 */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
     int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
-    const char
-        *cache_type;   /* keys and values: "f32", "bf16", "f16", "q8", "q4"; NULL: f16, or f32 if exact */
+    const char *cache_type;    /* keys and values: as --cache-type; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     const char *cache_disk;   /* folder of the prefix cache's second tier; NULL: none */
     int64_t cache_disk_mib;   /* it takes at most so much; 0: 4096 */
@@ -72,6 +71,7 @@ typedef struct engine_options {
     /* keep the vision_start and vision_end that a template puts around a video */
     bool video_outer_pair;
     bool no_draft;              /* never use the multi-token-prediction head */
+    int32_t prompt_lookup;      /* tokens guessed from the text, of a step; at most 31; 0: none */
     size_t n_threads;           /* 0: physical cores */
     unsigned cpu_mask;          /* ~0u: all instruction sets */
     int layer_bits, head_bits;  /* matrices are quantized to blocks of 8 or 4 bits; 0: as stored */
@@ -277,7 +277,8 @@ typedef struct engine_status {
     /* Of the prefix cache on disk; budget 0: there is none. tokens: read back. errors: files that
      * could not be written or read. */
     uint64_t n_disk_entries, disk_bytes, disk_budget, n_disk_hits, n_disk_tokens, n_disk_saves, n_disk_errors;
-    uint64_t n_drafted, n_draft_accepted;
+    uint64_t n_drafted, n_draft_accepted; /* by the draft head */
+    uint64_t n_copied, n_copied_accepted; /* from the text */
     uint64_t n_first_drafts,
         n_first_accepted;    /* of them, the first of each step that was compared with a draw */
     uint64_t n_parked_steps; /* decode steps without drafting, because it did not pay */

@@ -10,6 +10,7 @@
 #include "base/ledger.h"
 #include "compute/nn.h"
 #include "engine/draft/draft.h"
+#include "engine/draft/lookup.h"
 #include "engine/engine.h"
 #include "engine/inbox.h"
 #include "engine/cache/disk_cache.h"
@@ -68,7 +69,10 @@ typedef struct slot {
     int32_t n_skipped;    /* prompt tokens that are not read */
     size_t next_boundary; /* index into req->boundaries */
     int32_t next_token;   /* sampled, not yet in the cache */
-    drafter drafter;      /* unused without a draft head */
+    drafter drafter;      /* its head is unused without one */
+    int32_t n_head;       /* drafts of the head; those behind them are copied ... */
+    int32_t match_len;    /* ... from behind a match of that length */
+    lookup lookup;        /* unused without prompt lookup */
     gen_timings timings;
     int64_t started_ns, first_token_ns;
 } slot;
@@ -94,7 +98,8 @@ struct engine {
     ledger *memory, *own_memory; /* for requests; the second if engine_options has none */
     bool video_outer_pair;
     bool share_cache;
-    bool drafting; /* the model has a draft head and it may be used */
+    bool drafting;      /* the model has a draft head and it may be used */
+    int32_t max_copied; /* drafts that are copied from the text, of a step; 0: none */
     void (*on_event)(void *ctx, gen_event *event);
     void *on_event_ctx;
 
@@ -108,6 +113,7 @@ struct engine {
     decoder_scratch *prompt_scratch; /* of the prompt chunk that is under way */
     mtp_scratch *mtp;                /* NULL: no drafting */
     draft_policy draft_policy;
+    lookup_policy lookup_policy;
     kv_type cache_type;
     kv_pool *pool;
     prefix_cache *cache;                    /* its entries hold blocks of the pool */

@@ -41,7 +41,8 @@ typedef struct gen_params {
     float spec_keep, spec_backbone; /* shares of the prompt: kept, and of it spread evenly; NAN: unset */
     gen_bias *biases;
     size_t n_biases;
-    bool no_draft;   /* decode token by token even if the model has a draft head; the answer is the same */
+    bool no_draft;   /* decode token by token; the answer is the same */
+    bool no_lookup;  /* guess nothing from the text; the answer is the same */
     bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
     bool ignore_eos; /* benchmarks */
 } gen_params;
@@ -94,8 +95,9 @@ typedef struct gen_timings {
     /* of a sparse prompt: the tokens behind the cached ones, and those of them that the model read
      * (prompt_n when all are); 0, 0: it was computed whole */
     int32_t sparse_n, sparse_kept_n;
-    int32_t predicted_n; /* generated tokens */
-    int32_t draft_n, draft_accepted_n;
+    int32_t predicted_n;                 /* generated tokens */
+    int32_t draft_n, draft_accepted_n;   /* tokens guessed by the draft head */
+    int32_t lookup_n, lookup_accepted_n; /* and from the text */
     int32_t n_images, n_videos;
     int32_t n_media_cached; /* of them, not encoded because the vision cache held them */
     double queue_ms, media_ms, vision_ms, prompt_ms, predicted_ms, ttft_ms; /* ttft counts from submit */

@@ -152,7 +152,7 @@ static void end_chunk(engine *e, slot *s)
         s->next_boundary++;
     }
     slot_emit_progress(e, s, s->prompt_done + s->n_skipped, total + s->n_skipped);
-    if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT)) {
+    if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT, NULL)) {
         return;
     }
     if (slot_may_draft(e, s)) {

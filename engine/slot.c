@@ -69,7 +69,7 @@ void request_send_done(engine *e, gen_request *r, const gen_timings *timings, ge
     ev->finish = finish;
     ev->error = error;
     ev->timings = *timings;
-    snprintf(ev->message, sizeof ev->message, "%s", message ? message : "");
+    snprintf(ev->message, sizeof ev->message, "%.255s", message ? message : "");
     pthread_mutex_lock(&e->status_lock);
     e->status.n_requests++;
     e->status.n_prompt_tokens += (uint64_t)(timings->prompt_n + timings->sparse_n - timings->sparse_kept_n);
@@ -80,6 +80,8 @@ void request_send_done(engine *e, gen_request *r, const gen_timings *timings, ge
     e->status.decode_ms_sum += timings->predicted_ms;
     e->status.n_drafted += (uint64_t)timings->draft_n;
     e->status.n_draft_accepted += (uint64_t)timings->draft_accepted_n;
+    e->status.n_copied += (uint64_t)timings->lookup_n;
+    e->status.n_copied_accepted += (uint64_t)timings->lookup_accepted_n;
     pthread_mutex_unlock(&e->status_lock);
     gen_request_free(r);
     slot_emit(e, ev);
@@ -124,6 +126,11 @@ draft_context drafting_context(const engine *e)
 bool slot_may_draft(const engine *e, const slot *s)
 {
     return e->drafting && !s->req->params.no_draft;
+}
+
+bool slot_may_copy(const engine *e, const slot *s)
+{
+    return e->max_copied > 0 && !s->req->params.no_draft && !s->req->params.no_lookup;
 }
 
 /* ---- prefix cache ---- */
@@ -271,6 +278,9 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
     };
     seq_state_reset(s->seq);
     drafter_reset(&s->drafter);
+    if (e->max_copied) {
+        lookup_reset(&s->lookup);
+    }
     seq_state_set_rope_delta(s->seq, r->rope_delta);
     make_key(s);
     think_init(&s->think, r->starts_in_thinking, r->may_think, r->params.think_tokens, r->think_close.ids,

@@ -39,6 +39,8 @@ void slot_fail(engine *e, slot *s, err_code error, const err_detail *detail);
 draft_context drafting_context(const engine *e);
 /* True if the model has a draft head and the request wants it. */
 bool slot_may_draft(const engine *e, const slot *s);
+/* True if drafts may be copied from the text. */
+bool slot_may_copy(const engine *e, const slot *s);
 
 /* Keeps the state of the slot's sequence as it stands; hidden: the last row's. A full cache is no
  * error. The slot may be free already: the end of an answer is kept too. */
@@ -75,8 +77,9 @@ void sparse_step(engine *e, slot *s, double decode_ms);
 /* ---- decode.c ---- */
 
 /* Draws the next token of a slot from its logits (overwritten) and says it, or ends the answer;
- * `draft` is what was guessed for it, or NO_DRAFT. False when the slot is free afterwards. */
-bool take_token(engine *e, slot *s, float *logits, int32_t draft);
+ * `draft` is what was guessed for it, or NO_DRAFT; *n_right (NULL allowed) is counted up if that was
+ * right. False when the slot is free afterwards. */
+bool take_token(engine *e, slot *s, float *logits, int32_t draft, int32_t *n_right);
 /* One block of every answer in the decode phase. */
 void decode_step(engine *e);
 

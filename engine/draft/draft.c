@@ -190,9 +190,20 @@ int32_t draft_policy_depth(draft_policy *p, int32_t n_running, int32_t k_max)
     return 1;
 }
 
+double draft_policy_promise(const draft_policy *p, int32_t n_running, int32_t k, double *tokens,
+                            double *chance)
+{
+    *tokens = *chance = 1.0;
+    for (int32_t j = 0; j < k; j++) {
+        *chance *= expected_right(p, j);
+        *tokens += *chance;
+    }
+    return expected_cost(p, n_running, k);
+}
+
 /* A new value counts 30 %. Chance makes steps slower, hardly ever faster: a higher value counts as
  * 25 % higher at most, a lower one in full. */
-static void average_cost(double *average, double value)
+void draft_average_cost(double *average, double value)
 {
     if (*average == 0.0) {
         *average = value;
@@ -205,7 +216,7 @@ static void average_cost(double *average, double value)
 
 void draft_policy_cost(draft_policy *p, int32_t n_running, int32_t k, double ms)
 {
-    average_cost(&p->cost_ms[n_running][k], ms);
+    draft_average_cost(&p->cost_ms[n_running][k], ms);
 }
 
 void draft_policy_result(draft_policy *p, int32_t k, int32_t n_right)

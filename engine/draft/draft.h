@@ -37,7 +37,7 @@ typedef struct drafter {
     int32_t tokens[DRAFT_PENDING_MAX]; /* the token behind each of them */
     int32_t n_pending;
     int32_t n_true; /* entries of the head's cache that were made from the model's own hidden states */
-    int32_t drafts[DRAFT_MAX];
+    int32_t drafts[NN_ROWS_EXACT];
     int32_t n_drafts;
     bool ends; /* the last draft would end the answer: what follows it need not be known */
 } drafter;
@@ -88,10 +88,18 @@ typedef struct draft_policy {
 /* The depth that promises most tokens a millisecond, 0..k_max; now and then one step is a probe. */
 int32_t draft_policy_depth(draft_policy *p, int32_t n_running, int32_t k_max);
 
+/* What a step of depth k promises each of its sequences: tokens, and the chance that all drafts are
+ * right; returns the milliseconds that it may take. */
+double draft_policy_promise(const draft_policy *p, int32_t n_running, int32_t k, double *tokens,
+                            double *chance);
+
 /* A step of n_running sequences for which depth k was chosen took ms. */
 void draft_policy_cost(draft_policy *p, int32_t n_running, int32_t k, double ms);
 
 /* Of k drafts the first n_right were right. */
 void draft_policy_result(draft_policy *p, int32_t k, int32_t n_right);
+
+/* Takes a measured cost (0: none yet) into an average that forgets. */
+void draft_average_cost(double *average, double value);
 
 #endif

@@ -152,6 +152,7 @@ bool command_engine_options(engine_options *out, const options *o)
                    .most = (int32_t)o->spec_prefill_max,
                    .keep = (float)o->spec_prefill_keep,
                    .backbone = (float)o->spec_prefill_backbone},
+        .prompt_lookup = (int32_t)o->prompt_lookup,
         .n_threads = (size_t)o->threads,
         .huge_pages = o->huge_pages,
         .lock_memory = o->mlock,

@@ -60,6 +60,7 @@ typedef struct options {
     bool spec_prefill;
     int64_t spec_prefill_threshold, spec_prefill_max;
     double spec_prefill_keep, spec_prefill_backbone;
+    int64_t prompt_lookup; /* tokens; 0: none */
     int64_t max_images, max_image_pixels;
     const char *media_domains, *media_path;
     int64_t max_video_mib, max_video_pixels, max_video_frames;

@@ -163,6 +163,12 @@ static const option_row ROWS[] = {
     ROW(SHARE("spec-prefill-backbone", spec_prefill_backbone, 0, 0), FOR(IN_ENGINE, SPEED),
         .help = "share of a sparse prompt that is kept at even distances, as a part of what is kept"),
 
+    ROW(INT("prompt-lookup", "N", prompt_lookup, 8, 0, 31), FOR(IN_ENGINE, SPEED),
+        .help = "maximum tokens per step that are guessed from the prompt and the answer so far; 0 is none",
+        .more =
+            "What followed the last words where they stood before is guessed to follow again; how much, and "
+            "whether at all, is measured. Answers are the same with and without it."),
+
     /* ---- answers ---- */
     ROW(INT("n-predict", "N", n_predict, LIMIT_MAX_TOKENS_DEFAULT, 1, 1 << 24), .letters = "n",
         FOR(IN_ANSWER, ANSWER), .help = "maximum tokens per answer, unless the request sets it"),

@@ -55,9 +55,10 @@ void reply_json_timings(bytes *out, const gen_timings *t)
     if (t->sparse_n > 0) {
         bytes_printf(out, "\"sparse_n\":%d,\"sparse_kept_n\":%d,", t->sparse_n, t->sparse_kept_n);
     }
-    bytes_printf(
-        out, "\"n_images\":%d,\"n_videos\":%d,\"n_media_cached\":%d,\"draft_n\":%d,\"draft_n_accepted\":%d}",
-        t->n_images, t->n_videos, t->n_media_cached, t->draft_n, t->draft_accepted_n);
+    bytes_printf(out, "\"n_images\":%d,\"n_videos\":%d,\"n_media_cached\":%d,", t->n_images, t->n_videos,
+                 t->n_media_cached);
+    bytes_printf(out, "\"draft_n\":%d,\"draft_n_accepted\":%d,\"lookup_n\":%d,\"lookup_n_accepted\":%d}",
+                 t->draft_n, t->draft_accepted_n, t->lookup_n, t->lookup_accepted_n);
 }
 
 void reply_json_logprob_head(bytes *out, const char *token, size_t len, double logprob)

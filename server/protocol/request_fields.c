@@ -159,9 +159,10 @@ static void read_share(first_error *e, float *out, const json *root, const char 
 static void read_engine_switches(first_error *e, gen_params *p, const json *root)
 {
     const json *const places[] = {root, request_object(e, root, "parley")};
-    bool mtp = true, cache = true, sparse = false;
+    bool mtp = true, lookup = true, cache = true, sparse = false;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         request_bool(e, &mtp, places[i], "mtp");
+        request_bool(e, &lookup, places[i], "prompt_lookup");
         request_bool(e, &cache, places[i], "use_cache");
         request_bool(e, &cache, places[i], "cache_prompt");
         request_bool(e, &sparse, places[i], "specprefill");
@@ -170,6 +171,7 @@ static void read_engine_switches(first_error *e, gen_params *p, const json *root
         read_share(e, &p->spec_backbone, places[i], "specprefill_backbone_pct", true);
     }
     p->no_draft = !mtp;
+    p->no_lookup = !lookup;
     p->no_cache = !cache;
 }
 

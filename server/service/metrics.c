@@ -139,6 +139,9 @@ static void write_engine(bytes *out, const engine_status *e)
          (double)e->n_disk_errors},
         {"draft_tokens_total", "Tokens guessed by the draft head.", (double)e->n_drafted},
         {"draft_tokens_accepted_total", "Guessed tokens that were right.", (double)e->n_draft_accepted},
+        {"lookup_tokens_total", "Tokens guessed from the text.", (double)e->n_copied},
+        {"lookup_tokens_accepted_total", "Tokens guessed from the text that were right.",
+         (double)e->n_copied_accepted},
         {"draft_parked_steps_total", "Decode steps in which drafting did not pay.",
          (double)e->n_parked_steps},
     };

@@ -48,6 +48,7 @@ static engine *open_engine_with(int32_t n_parallel, int32_t chunk, size_t n_thre
                           .n_queue = 8,
                           .on_event = on_event,
                           .cache_type = cache_type,
+                          .prompt_lookup = 8,
                           .cache_mib = cache_mib};
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = 0.0f;
@@ -178,6 +179,7 @@ static void test_drafts_change_nothing(void)
         for (size_t i = 0; i < N_PROMPTS; i++) {
             CHECK_INT(plain[i].n, 60 + (int)i);
             CHECK_INT(plain[i].timings.draft_n, 0);
+            CHECK_INT(plain[i].timings.lookup_n, 0);
             check_same(&plain[i], &drafted[i]);
             n_drafted += drafted[i].timings.draft_n;
         }

@@ -216,6 +216,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (strstr(said, "!who")) {
         bytes_printf(&text, " scope=%016llx mtp=%d cache=%d", (unsigned long long)in->scope,
                      !in->params.no_draft, !in->params.no_cache);
+        if (in->params.no_lookup) {
+            bytes_append_str(&text, " lookup=0");
+        }
     }
     if (strstr(said, "!which")) {
         bytes_printf(&text, " model=%s", e->name);
@@ -584,6 +587,8 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                                 .vision_cache_bytes = 5000,
                                 .n_drafted = 40,
                                 .n_draft_accepted = 30,
+                                .n_copied = 20,
+                                .n_copied_accepted = 15,
                                 .n_parked_steps = 2};
     gen_params_init(&e->info.defaults);
     e->info.defaults.temperature = 0.0f;

@@ -331,6 +331,7 @@ static const json *chat_fields(api_request *r, const json *root)
                                        "top_k",
                                        "seed",
                                        "mtp",
+                                       "prompt_lookup",
                                        "cache_prompt",
                                        "use_cache",
                                        "timeout",

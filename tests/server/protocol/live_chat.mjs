@@ -252,6 +252,7 @@ test('metrics read well', async () => {
     for (const [name, value] of Object.entries({
         prefix_cache_queries_total: 8, prefix_cache_hits_total: 6, prefix_cache_bytes: 3000, prefix_cache_entries: 3,
         draft_tokens_total: 40, draft_tokens_accepted_total: 30, draft_parked_steps_total: 2,
+        lookup_tokens_total: 20, lookup_tokens_accepted_total: 15,
     })) {
         assert.match(reply.text, new RegExp(`^parley_${name} ${value}$`, 'm'));
     }

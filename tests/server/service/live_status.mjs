@@ -25,6 +25,7 @@ test('an idle server', async () => {
     assert.deepEqual(s.vision_cache, { entries: 2, bytes: 5000, hits: 1, hit_rate: 1 });
     assert.deepEqual(s.cache, { entries: 3, bytes: 3000, queries: 8, hits: 6, hit_rate: 0.75 });
     assert.deepEqual(s.mtp, { available: false, drafted: 40, accepted: 30, acceptance_rate: 0.75, parked_steps: 2 });
+    assert.deepEqual(s.prompt_lookup, { drafted: 20, accepted: 15, acceptance_rate: 0.75 });
     assert.ok(s.memory.rss_bytes > 1e6);
     assert.equal(s.memory.cache_type, 'f16');
 });
@@ -86,11 +87,12 @@ test('cached tokens are told', async () => {
     assert.equal(response.usage.input_tokens_details.cached_tokens, 3);
 });
 
-test('switches: mtp and cache_prompt', async () => {
+test('switches: mtp, prompt_lookup and cache_prompt', async () => {
     const said = async (more) => (await chat(server, '!who', more)).json().choices[0].message.content;
     assert.match(await said({}), /mtp=1 cache=1$/);
     assert.match(await said({ mtp: false }), /mtp=0 cache=1$/);
     assert.match(await said({ cache_prompt: false }), /mtp=1 cache=0$/);
+    assert.match(await said({ prompt_lookup: false }), /mtp=1 cache=1 lookup=0$/);
     assert.match(await said({ mtp: true, parley: { cache_prompt: false } }), /mtp=1 cache=0$/);
     const ws = await Socket.open(server, { protocols: 'parley.v1' });
     ws.send({ type: 'response.create', input: '!who', parley: { mtp: false } });

@@ -1,0 +1,151 @@
+/* lookup: finds the longest end of a text that stood before, whatever the length of the text; copies
+ * what followed; and guesses as much as pays. */
+#include "engine/draft/lookup.h"
+
+#include <stdlib.h>
+
+#include "tests/check.h"
+
+enum { LONG = 100000, VOCAB = 50 };
+
+static uint64_t *text_of(const char *letters, int32_t *n)
+{
+    uint64_t *text = calloc(strlen(letters), sizeof *text);
+    for (*n = 0; letters[*n]; ++*n) {
+        text[*n] = (uint64_t)letters[*n];
+    }
+    return text;
+}
+
+/* What is guessed behind `letters`, of which the last n_more are guesses themselves. */
+static void check_guess(const char *letters, int32_t n_more, int32_t len, const char *want)
+{
+    lookup l;
+    int32_t n, drafts[NN_ROWS_EXACT] = {0};
+    uint64_t *text = text_of(letters, &n);
+    CHECK(lookup_init(&l, n));
+    n -= n_more;
+    for (int32_t i = 0; i < n_more; i++) {
+        drafts[i] = letters[n + i];
+    }
+    const lookup_match m = lookup_find(&l, text, n, drafts, n_more);
+    CHECK_INT(m.len, len);
+    if (len > 0) {
+        const int32_t k = lookup_copy(&m, text, n, drafts, n_more, 4);
+        CHECK_INT(k, (int)strlen(want));
+        for (int32_t i = 0; i < k; i++) {
+            CHECK_INT(drafts[n_more + i], want[i]);
+        }
+    }
+    lookup_deinit(&l);
+    free(text);
+}
+
+static void test_guesses(void)
+{
+    check_guess("", 0, 0, "");
+    check_guess("a", 0, 0, "");
+    check_guess("abcd", 0, 0, "");
+    check_guess("xabcdefgh,ab", 0, 2, "cdef");
+    check_guess("yabcQ,xabcR..,yabc", 0, 5 - 1, "Q,xa"); /* the longer one, not the later one */
+    check_guess("abcQ-,abcR+,abc", 0, 4, "R+,a");        /* between equals the later one */
+    check_guess("abababab", 0, 6, "abab");               /* goes on with what it guesses */
+    check_guess("kabcdefgh,,abcd", 2, 4, "efgh");        /* behind guesses */
+    check_guess("kabcdefgh,,abcd", 4, 4, "efgh");
+}
+
+/* The bits of an image match, and are not guessed. */
+static void test_images(void)
+{
+    const uint64_t image = (uint64_t)1 << 63 | 5, text[] = {1, 2, image, image + 1, 3, 4, 1, 2};
+    int32_t drafts[NN_ROWS_EXACT];
+    lookup l;
+    CHECK(lookup_init(&l, 8));
+    lookup_match m = lookup_find(&l, text, 8, drafts, 0);
+    CHECK_INT(m.len, 2);
+    CHECK_INT(lookup_copy(&m, text, 8, drafts, 0, 4), 0);
+    lookup_reset(&l);
+    m = lookup_find(&l, text, 7, drafts, 0);
+    CHECK_INT(m.len, 0);
+    lookup_deinit(&l);
+}
+
+/* A long text said again, token by token, with an edit now and then: but for the tokens behind an
+ * edit, all is guessed, and at the right place. */
+static void test_long(void)
+{
+    uint64_t *text = calloc(2 * LONG, sizeof *text);
+    uint32_t state = 1;
+    int32_t n_right = 0, n_edits = 0, drafts[NN_ROWS_EXACT];
+    lookup l;
+    CHECK(lookup_init(&l, 2 * LONG));
+    for (int32_t i = 0; i < LONG; i++) {
+        state = state * 1664525u + 1013904223u;
+        text[i] = state >> 24 < 128 ? state >> 16 & 3 : (state >> 16) % VOCAB; /* some pairs are frequent */
+    }
+    for (int32_t i = 0; i < LONG; i++) {
+        const bool edited = i % 100 == 99;
+        const lookup_match m = lookup_find(&l, text, LONG + i, drafts, 0);
+        text[LONG + i] = edited ? VOCAB + 1 : text[i];
+        n_edits += edited;
+        n_right += m.len > 0 && lookup_copy(&m, text, LONG + i, drafts, 0, 1) == 1 &&
+                   (uint64_t)drafts[0] == text[LONG + i];
+    }
+    CHECK(n_right > LONG - 12 * n_edits);
+    lookup_deinit(&l);
+    free(text);
+}
+
+/* ---- the policy ---- */
+
+/* Runs n steps with a match of `len` each against a machine where a row more costs `extra` of a step
+ * and guesses are right `right` of the time, spread evenly. Returns tokens a step's time. */
+static double play(lookup_policy *p, int n, double extra, double right, int32_t len, long *depths)
+{
+    double tokens = 0, ms = 0, luck = 0;
+    for (int i = 0; i < n; i++) {
+        lookup_step step = {.tokens = 1, .ms = lookup_policy_ms(p, 1), .chance = 1, .rows = 1};
+        const int32_t k = lookup_policy_depth(p, &step, len, 8);
+        int32_t n_right = 0;
+        for (; n_right < k; n_right++) {
+            luck += right;
+            if (luck < 1.0) {
+                break;
+            }
+            luck -= 1.0;
+        }
+        lookup_policy_result(p, len, k, n_right);
+        lookup_policy_cost(p, 1 + k, 10.0 * (1.0 + k * extra));
+        tokens += n_right + 1;
+        ms += 10.0 * (1.0 + k * extra);
+        *depths += k;
+    }
+    return tokens * 10.0 / ms;
+}
+
+static void test_policy(void)
+{
+    lookup_policy p = {0};
+    long depths = 0;
+    CHECK(play(&p, 500, 0.1, 0.97, 20, &depths) > 3.5); /* right and cheap: many */
+    CHECK(depths > 500 * 6);
+    depths = 0;
+    CHECK(play(&p, 2000, 0.1, 0.0, 2, &depths) > 0.98); /* short matches are judged apart: parked */
+    CHECK(depths < 2000 / 10);
+    depths = 0;
+    CHECK(play(&p, 500, 0.1, 0.97, 20, &depths) > 3.5); /* ... and the long ones are not */
+    depths = 0;
+    play(&p, 3000, 0.1, 1.0, 2, &depths); /* it notices when they become right */
+    CHECK(depths > 1500);
+    p = (lookup_policy){0};
+    CHECK(play(&p, 1000, 0.95, 0.8, 20, &depths) > 0.95); /* right, but as dear as steps */
+}
+
+int main(void)
+{
+    test_guesses();
+    test_images();
+    test_long();
+    test_policy();
+    CHECK_DONE();
+}
