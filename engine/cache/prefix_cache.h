@@ -94,9 +94,10 @@ void prefix_cache_make_room(prefix_cache *pc, size_t n_bytes);
 /* Drops all. */
 void prefix_cache_clear(prefix_cache *pc);
 
-/* From now on no entry of the scope (NULL: none at all) is found. Any thread. */
+/* From now on no entry of the scope (NULL: none at all) is found, nor one that is stored before the
+ * next sweep. Any thread. */
 void prefix_cache_forget(prefix_cache *pc, const uint64_t *scope);
-/* Frees what was forgotten. */
+/* Frees what was forgotten. Between steps. */
 void prefix_cache_sweep(prefix_cache *pc);
 
 /* Calls `each` for the entries of a scope, the last used first, under the cache's lock. Any

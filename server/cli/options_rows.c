@@ -85,12 +85,18 @@ static const option_row ROWS[] = {
         .note = "1024, or an eighth of the free memory"),
     ROW(TEXT("cache-disk", "DIR", cache_disk), FOR(IN_SERVE, SPEED),
         .help = "folder where cached prompts outlive the server; made if it is missing",
-        .more = "What the prefix cache holds is written there, and read back when a prompt begins like it, also "
-                "after a restart. The files hold the texts of prompts and answers in the form of tokens, "
-                "readable by the owner alone. One server at a time uses a folder; another one, or one that "
-                "cannot write to it, says so in the log and serves without."),
+        .more =
+            "What the prefix cache holds is written there, and read back when a prompt begins like it, also "
+            "after a restart. The files hold the texts of prompts and answers in the form of tokens, "
+            "readable by the owner alone. One server at a time uses a folder; another one, or one that "
+            "cannot write to it, says so in the log and serves without."),
     ROW(INT("cache-disk-mib", "MIB", cache_disk_mib, 4096, 1, MIB), FOR(IN_SERVE, SPEED),
         .help = "what --cache-disk may take; the prompts that were not used for longest make room"),
+    ROW(TEXT("warm-prompts", "FILE", warm_prompts), FOR(IN_SERVE, SPEED),
+        .help = "prompts that are computed before the server is ready, so that the prefix cache has them",
+        .more =
+            "A JSON array, or a JSON value on each line: the body of a chat, its messages, or a raw prompt "
+            "as a string. Each is computed for each API key."),
     ROW(INT("vision-cache", "MIB", vision_cache, -1, 0, MIB), FOR(IN_SERVE, SPEED),
         .help = "memory for encoded images and videos, so that a second question about them is fast; 0 turns "
                 "it off",

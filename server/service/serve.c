@@ -131,6 +131,10 @@ void serve_post(void *ctx, loop_message *m)
 
 void serve_on_engine_event(void *ctx, gen_event *event)
 {
+    if (event->request_id & WARM_ID) {
+        warm_on_event(((serve *)ctx)->warm, event);
+        return;
+    }
     loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
     if (!m) {
         /* Text and the end must arrive, also when there is no memory for the envelope: try again
@@ -618,6 +622,7 @@ static void close_parts(serve *s)
     }
     engine_close(s->engine);
     s->engine = NULL;
+    warm_destroy(s->warm);
     write_queue_end(s->writes); /* wakes the loop, so it ends first */
     net_close(s->net);
     if (s->inbox) {
