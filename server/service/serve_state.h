@@ -28,7 +28,7 @@
 #include "base/mailbox.h"
 #include "engine/catalog.h"
 #include "server/service/access.h"
-#include "server/service/warm.h"
+#include "server/protocol/dialects/warm.h"
 #include "server/service/answer.h"
 #include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/completion_reply.h"

@@ -1,4 +1,4 @@
-#include "server/service/warm.h"
+#include "server/protocol/dialects/warm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * messages (an array) or a raw prompt (a string). A value that is none of these, or that the engine
  * refuses, is named in the log and left out.
  */
-#ifndef PARLEY_SERVER_SERVICE_WARM_H
-#define PARLEY_SERVER_SERVICE_WARM_H
+#ifndef PARLEY_SERVER_PROTOCOL_DIALECTS_WARM_H
+#define PARLEY_SERVER_PROTOCOL_DIALECTS_WARM_H
 
 #include <stdatomic.h>
 
