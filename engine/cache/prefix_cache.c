@@ -83,6 +83,13 @@ void prefix_cache_on_drop(prefix_cache *pc, void (*on_drop)(void *ctx, const pre
     pc->on_drop_ctx = ctx;
 }
 
+/* What the second tier has goes first: it can be read back. */
+static bool goes_before(const prefix_entry *a, const prefix_entry *b)
+{
+    const bool a_saved = a->saved == PREFIX_SAVED, b_saved = b->saved == PREFIX_SAVED;
+    return a_saved != b_saved ? a_saved : a->last_used < b->last_used;
+}
+
 static bool evict_one(prefix_cache *pc)
 {
     size_t oldest = 0;
@@ -90,7 +97,7 @@ static bool evict_one(prefix_cache *pc)
         return false;
     }
     for (size_t i = 1; i < pc->n; i++) {
-        if (pc->entries[i]->last_used < pc->entries[oldest]->last_used) {
+        if (goes_before(pc->entries[i], pc->entries[oldest])) {
             oldest = i;
         }
     }

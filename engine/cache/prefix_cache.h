@@ -86,7 +86,8 @@ void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, se
  * there is none. */
 prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest);
 
-/* Drops the least recently used entry; false if there is none. The pool's reclaim callback (ctx is
+/* Drops the least recently used entry, one that is saved before one that is not; false if there is
+ * none. The pool's reclaim callback (ctx is
  * the cache). */
 bool prefix_cache_evict_one(void *pc);
 /* Drops entries until a snapshot of so many bytes has room. */
