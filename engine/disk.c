@@ -1,13 +1,13 @@
 /* disk: the engine's part of the prefix cache's second tier: what is written and when, and slots
  * that wait for what is read. Engine thread.
  */
-#include "base/log.h"
-#include "base/hash.h"
-#include "compute/kernels/cpu.h"
-#include "engine/step.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "compute/kernels/cpu.h"
+#include "engine/step.h"
 
 enum { CACHE_DISK_DEFAULT_MIB = 4096, WORTH_READING = 32 };
 

@@ -33,6 +33,7 @@ static void *run_thread(void *arg)
             pthread_cond_wait(&dc->work, &dc->lock);
         }
     }
+    disk_drop_unused(dc);
     for (disk_load *l = dc->loads; l; l = l->next) {
         l->state = LOAD_FAILED;
     }

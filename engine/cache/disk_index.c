@@ -221,7 +221,7 @@ disk_entry *disk_index_oldest(disk_index *ix)
     disk_entry *oldest = NULL;
     for (size_t i = 0; i < ix->n; i++) {
         disk_entry *e = ix->entries[i];
-        if (!e->label[0] && (!oldest || e->used_at < oldest->used_at)) {
+        if (!oldest || e->used_at < oldest->used_at) {
             oldest = e;
         }
     }

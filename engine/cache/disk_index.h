@@ -17,18 +17,15 @@
 
 #include "engine/cache/disk_file.h"
 
-enum { DISK_LABEL_CHARS = 65 };
-
 typedef struct disk_entry {
     disk_id name;  /* of the whole prompt */
     disk_id scope; /* of its owner, salted */
     int32_t n_tokens, mtp_len;
     disk_id *blocks; /* [n_blocks] */
     size_t n_blocks;
-    uint64_t n_bytes;             /* of its own file; its blocks count by themselves */
-    int64_t used_at;              /* seconds since 1970 */
-    bool is_foreign;              /* of another model: it counts, and can be dropped, but is never found */
-    char label[DISK_LABEL_CHARS]; /* "": none. One with a label is not dropped to make room. */
+    uint64_t n_bytes; /* of its own file; its blocks count by themselves */
+    int64_t used_at;  /* seconds since 1970 */
+    bool is_foreign;  /* of another model: it counts, and can be dropped, but is never found */
 } disk_entry;
 
 typedef struct disk_index disk_index;
@@ -54,7 +51,7 @@ void disk_index_remove(disk_index *ix, disk_entry *e);
 disk_entry *disk_index_find(disk_index *ix, const disk_id *name);
 /* The entries, in no order. Valid until the next add or remove. */
 disk_entry *const *disk_index_entries(const disk_index *ix, size_t *n);
-/* The least recently used entry without a label; NULL: there is none. */
+/* The least recently used entry; NULL: there is none. */
 disk_entry *disk_index_oldest(disk_index *ix);
 /* Bytes of all files. */
 uint64_t disk_index_bytes(const disk_index *ix);

@@ -11,7 +11,10 @@ struct prefix_cache {
     size_t n, max_entries;
     size_t bytes, budget;
     size_t hidden_size;
-    uint64_t clock; /* counts uses */
+    uint64_t clock;      /* counts uses */
+    uint64_t *forgotten; /* [n_forgotten] {lock} scopes until the next sweep */
+    size_t n_forgotten;
+    bool forgets_all; /* {lock} */
     void (*on_drop)(void *ctx, const prefix_entry *e);
     void *on_drop_ctx;
     prefix_cache_stats stats;
@@ -69,6 +72,7 @@ void prefix_cache_destroy(prefix_cache *pc)
         prefix_cache_clear(pc);
         pthread_mutex_destroy(&pc->lock);
         free(pc->entries);
+        free(pc->forgotten);
         free(pc);
     }
 }
@@ -79,6 +83,13 @@ void prefix_cache_on_drop(prefix_cache *pc, void (*on_drop)(void *ctx, const pre
     pc->on_drop_ctx = ctx;
 }
 
+/* What the second tier has goes first: it can be read back. */
+static bool goes_before(const prefix_entry *a, const prefix_entry *b)
+{
+    const bool a_saved = a->saved == PREFIX_SAVED, b_saved = b->saved == PREFIX_SAVED;
+    return a_saved != b_saved ? a_saved : a->last_used < b->last_used;
+}
+
 static bool evict_one(prefix_cache *pc)
 {
     size_t oldest = 0;
@@ -86,7 +97,7 @@ static bool evict_one(prefix_cache *pc)
         return false;
     }
     for (size_t i = 1; i < pc->n; i++) {
-        if (pc->entries[i]->last_used < pc->entries[oldest]->last_used) {
+        if (goes_before(pc->entries[i], pc->entries[oldest])) {
             oldest = i;
         }
     }
@@ -293,19 +304,48 @@ prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest)
 
 /* ---- other threads ---- */
 
+/* Under the lock. */
+static void note_forgotten(prefix_cache *pc, const uint64_t *scope)
+{
+    for (size_t i = 0; scope && i < pc->n_forgotten; i++) {
+        if (pc->forgotten[i] == *scope) {
+            return;
+        }
+    }
+    uint64_t *more = scope ? realloc(pc->forgotten, (pc->n_forgotten + 1) * sizeof *more) : NULL;
+    if (more) {
+        pc->forgotten = more;
+        more[pc->n_forgotten++] = *scope;
+    } else {
+        pc->forgets_all = true;
+    }
+}
+
+static void mark_forgotten(prefix_cache *pc)
+{
+    for (size_t i = 0; i < pc->n; i++) {
+        prefix_entry *e = pc->entries[i];
+        e->is_dead = e->is_dead || pc->forgets_all;
+        for (size_t k = 0; k < pc->n_forgotten; k++) {
+            e->is_dead = e->is_dead || e->key[0] == pc->forgotten[k];
+        }
+    }
+}
+
 void prefix_cache_forget(prefix_cache *pc, const uint64_t *scope)
 {
     pthread_mutex_lock(&pc->lock);
-    for (size_t i = 0; i < pc->n; i++) {
-        prefix_entry *e = pc->entries[i];
-        e->is_dead = e->is_dead || !scope || e->key[0] == *scope;
-    }
+    note_forgotten(pc, scope);
+    mark_forgotten(pc);
     pthread_mutex_unlock(&pc->lock);
 }
 
 void prefix_cache_sweep(prefix_cache *pc)
 {
     pthread_mutex_lock(&pc->lock);
+    mark_forgotten(pc); /* a step may have stored the end of an answer since */
+    pc->forgets_all = false;
+    pc->n_forgotten = 0;
     for (size_t i = pc->n; i-- > 0;) {
         if (pc->entries[i]->is_dead) {
             drop(pc, i);

@@ -86,7 +86,8 @@ void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, se
  * there is none. */
 prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest);
 
-/* Drops the least recently used entry; false if there is none. The pool's reclaim callback (ctx is
+/* Drops the least recently used entry, one that is saved before one that is not; false if there is
+ * none. The pool's reclaim callback (ctx is
  * the cache). */
 bool prefix_cache_evict_one(void *pc);
 /* Drops entries until a snapshot of so many bytes has room. */
@@ -94,9 +95,10 @@ void prefix_cache_make_room(prefix_cache *pc, size_t n_bytes);
 /* Drops all. */
 void prefix_cache_clear(prefix_cache *pc);
 
-/* From now on no entry of the scope (NULL: none at all) is found. Any thread. */
+/* From now on no entry of the scope (NULL: none at all) is found, nor one that is stored before the
+ * next sweep. Any thread. */
 void prefix_cache_forget(prefix_cache *pc, const uint64_t *scope);
-/* Frees what was forgotten. */
+/* Frees what was forgotten. Between steps. */
 void prefix_cache_sweep(prefix_cache *pc);
 
 /* Calls `each` for the entries of a scope, the last used first, under the cache's lock. Any

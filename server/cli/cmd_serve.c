@@ -293,6 +293,7 @@ int command_serve(const options *o)
     so.no_slots = !o->slots;
     so.strict_model = o->strict_model;
     so.models_dir = o->models_dir;
+    so.warm_prompts = o->warm_prompts;
     so.switches_model = o->model_switch;
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.quiet = o->quiet;

@@ -69,6 +69,7 @@ typedef struct options {
     int64_t cache_ram, vision_cache; /* -1: not given */
     const char *cache_disk;
     int64_t cache_disk_mib;
+    const char *warm_prompts;
     int64_t mem_limit, media_mem; /* MiB; mem_limit 0: none */
     /* sampling */
     int64_t n_predict, top_k; /* top_k -1: not given */

@@ -108,6 +108,11 @@ static const option_row ROWS[] = {
             "cannot write to it, says so in the log and serves without."),
     ROW(INT("cache-disk-mib", "MIB", cache_disk_mib, 4096, 1, MIB), FOR(IN_SERVE, SPEED),
         .help = "what --cache-disk may take; the prompts that were not used for longest make room"),
+    ROW(TEXT("warm-prompts", "FILE", warm_prompts), FOR(IN_SERVE, SPEED),
+        .help = "prompts that are computed before the server is ready, so that the prefix cache has them",
+        .more =
+            "A JSON array, or a JSON value on each line: the body of a chat, its messages, or a raw prompt "
+            "as a string. Each is computed for each API key."),
     ROW(INT("vision-cache", "MIB", vision_cache, -1, 0, MIB), FOR(IN_SERVE, SPEED),
         .help = "memory for encoded images and videos, so that a second question about them is fast; 0 turns "
                 "it off",

@@ -191,6 +191,13 @@ uint64_t access_scope(const access_rules *a, const net_head *head)
     return scope;
 }
 
+uint64_t access_scope_of_key(const access_rules *a, size_t i)
+{
+    uint64_t scope;
+    memcpy(&scope, a->key_hashes[i], sizeof scope);
+    return scope;
+}
+
 int access_check(const access_rules *a, const net_head *head, bool is_public, const char **why)
 {
     if (!access_host_allowed(a, head->host)) {

@@ -40,6 +40,9 @@ int access_check(const access_rules *a, const net_head *head, bool is_public, co
  * accepted API key; 0 without keys. */
 uint64_t access_scope(const access_rules *a, const net_head *head);
 
+/* The owner that a request with key i of n_keys has. */
+uint64_t access_scope_of_key(const access_rules *a, size_t i);
+
 /* Single rules, for tests. */
 bool access_host_allowed(const access_rules *a, const char *host);
 bool access_origin_listed(const access_rules *a, const char *origin);

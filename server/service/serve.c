@@ -118,6 +118,10 @@ void serve_post(void *ctx, loop_message *m)
 
 void serve_on_engine_event(void *ctx, gen_event *event)
 {
+    if (event->request_id & WARM_ID) {
+        warm_on_event(((serve *)ctx)->warm, event);
+        return;
+    }
     loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
     if (!m) {
         /* Text and the end must arrive, also when there is no memory for the envelope: try again

@@ -26,6 +26,7 @@ typedef struct serve_options {
     const json *template_kwargs;
     bool allows_no_key;           /* other machines may use the server without a key */
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
+    const char *warm_prompts;     /* a file (warm.h); NULL: none */
     const char *alias;            /* name shown for the model; NULL: the folder's */
     /* a form's name (tool_scanner.h), "none", or NULL or "auto": as the template says */
     const char *tool_scanner;

@@ -251,6 +251,7 @@ void serve_close_parts(serve *s)
     }
     engine_close(s->engine);
     s->engine = NULL;
+    warm_destroy(s->warm);
     write_queue_end(s->writes); /* wakes the loop, so it ends first */
     net_close(s->net);
     if (s->inbox) {

@@ -30,6 +30,7 @@
 #include "base/mailbox.h"
 #include "engine/catalog.h"
 #include "server/service/access.h"
+#include "server/protocol/dialects/warm.h"
 #include "server/service/answer.h"
 #include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/completion_reply.h"
@@ -140,6 +141,8 @@ typedef struct load_job {
     engine *old; /* closed first; NULL: there is none */
     engine_options wanted, previous;
     bool has_previous; /* opened again if `wanted` cannot be */
+    uint64_t *scopes;  /* [n_scopes] of all keys, for --warm-prompts; freed by the loader */
+    size_t n_scopes;
 } load_job;
 
 typedef struct serve {
@@ -153,6 +156,7 @@ typedef struct serve {
     const engine_info *info;
     load_job load;
     const tool_form *tool_form; /* the model's tool-call syntax; NULL: none */
+    warm *warm;                 /* NULL: there are no prompts to be computed at the start */
     pthread_t loader;
     bool loader_started;
     char model_name[REQUEST_MODEL_MAX];

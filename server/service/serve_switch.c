@@ -27,6 +27,35 @@ static void on_load(void *ctx, const char *stage, double fraction)
     }
 }
 
+/* How a model writes tool calls. */
+static const tool_form *choose_tool_form(const serve *s, const engine_info *info)
+{
+    const char *wanted = s->opt->tool_scanner;
+    const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
+    return !is_auto             ? tool_form_find(wanted) /* "none" is no form */
+           : info->writes_tools ? &TOOL_FORM_HERMES      /* as the prompt asks for it */
+                                : tool_form_of_template(info->template_text);
+}
+
+/* Nobody is answered before that: the first who asks finds the prompts computed. */
+static void warm_prompts(serve *s, engine *e)
+{
+    if (e && s->warm) {
+        const warm_order o = {.file = s->opt->warm_prompts,
+                              .engine = e,
+                              .form = choose_tool_form(s, engine_get_info(e)),
+                              .template_kwargs = s->opt->template_kwargs,
+                              .scopes = s->load.scopes,
+                              .n_scopes = s->load.n_scopes,
+                              .stops = &s->closing,
+                              .progress = on_load,
+                              .ctx = s};
+        warm_run(s->warm, &o);
+    }
+    free(s->load.scopes);
+    s->load.scopes = NULL;
+}
+
 static void *loader(void *ctx)
 {
     serve *s = ctx;
@@ -45,6 +74,7 @@ static void *loader(void *ctx)
             m->engine = NULL;
         }
     }
+    warm_prompts(s, m->engine);
     serve_post(s, m);
     return NULL;
 }
@@ -70,9 +100,30 @@ static engine_options options_of(const serve *s, const model_ref *ref)
     return o;
 }
 
+/* Whose the prompts of --warm-prompts are: of each key, as if each had sent them; of all, where
+ * keys share or there are none. The keys may change while the model is loaded, so they are copied. */
+static bool take_scopes(serve *s)
+{
+    const size_t n = s->load.wanted.share_cache || s->access.n_keys == 0 ? 0 : s->access.n_keys;
+    s->warm = s->warm ? s->warm : warm_create();
+    s->load.scopes = calloc(n + 1, sizeof *s->load.scopes);
+    s->load.n_scopes = n ? n : 1;
+    for (size_t i = 0; s->load.scopes && i < n; i++) {
+        s->load.scopes[i] = access_scope_of_key(&s->access, i);
+    }
+    return s->warm && s->load.scopes;
+}
+
 static bool start_loader(serve *s)
 {
+    if (s->opt->warm_prompts && !take_scopes(s)) {
+        return false;
+    }
     s->loader_started = pthread_create(&s->loader, NULL, loader, s) == 0;
+    if (!s->loader_started) {
+        free(s->load.scopes);
+        s->load.scopes = NULL;
+    }
     return s->loader_started;
 }
 
@@ -92,23 +143,12 @@ bool serve_load_first(serve *s)
 
 /* ---- the loaded model ---- */
 
-/* How the model writes tool calls. */
-static const tool_form *choose_tool_form(const serve *s)
-{
-    const char *wanted = s->opt->tool_scanner;
-    const bool is_auto = !wanted || strcmp(wanted, "auto") == 0;
-    const tool_form *form = !is_auto                ? tool_form_find(wanted) /* "none" is no form */
-                            : s->info->writes_tools ? &TOOL_FORM_HERMES      /* as the prompt asks for it */
-                                                    : tool_form_of_template(s->info->template_text);
-    log_info("srv", "tool calls: %s", form ? form->name : "none");
-    return form;
-}
-
 static void take_engine(serve *s, engine *e)
 {
     s->engine = e;
     s->info = engine_get_info(e);
-    s->tool_form = choose_tool_form(s);
+    s->tool_form = choose_tool_form(s, s->info);
+    log_info("srv", "tool calls: %s", s->tool_form ? s->tool_form->name : "none");
     snprintf(s->model_name, sizeof s->model_name, "%s", s->current.name);
     s->load_fraction = 1.0;
     snprintf(s->load_stage, sizeof s->load_stage, "ready");

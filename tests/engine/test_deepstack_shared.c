@@ -5,13 +5,15 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "tests/folder.h"
 
 enum { LENGTH = 16 };
+
+static const char *text = "What is this?";
 
 /* An image, with `before` said first by the system if it is not NULL. */
 static gen_request *request(engine *e, const bytes *image, const char *before, bool no_cache)
 {
-    static const char text[] = "What is this?";
     err_detail d = {0};
     gen_request *r = NULL;
     chat_input *in = chat_input_create((size_t)32 << 20);
@@ -27,7 +29,7 @@ static gen_request *request(engine *e, const bytes *image, const char *before, b
     user->parts = arena_calloc(in->arena, 2, sizeof *user->parts);
     user->parts[0] =
         (chat_part){.kind = CHAT_IMAGE, .data = (const uint8_t *)image->data, .data_bytes = image->len};
-    user->parts[1] = (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = sizeof text - 1};
+    user->parts[1] = (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
     gen_params_init(&in->params);
     in->params.max_tokens = LENGTH;
     in->params.temperature = 0.0f;
@@ -86,6 +88,30 @@ int main(void)
     const answer moved_plain = ask(e, &image, "Be brief.", true), moved = ask(e, &image, "Be brief.", false);
     check_same(&moved, &moved_plain);
     CHECK_INT(moved.timings.n_media_cached, 1);
+    engine_close(e);
+
+    /* Read back from disk in blocks of tokens, which may end inside the image: its rest is encoded
+     * again, with what is added in the first layers. */
+    char folder[FOLDER_NAME];
+    folder_make(folder);
+    const engine_options kept = {.model_dir = dir,
+                                 .n_ctx = 2048,
+                                 .n_parallel = 1,
+                                 .cache_mib = 64,
+                                 .vision_cache_mib = 0,
+                                 .cache_disk = folder,
+                                 .exact = true,
+                                 .n_threads = 2};
+    e = answers_open(&kept);
+    const char *before = "Be brief, be brief, be brief, be brief, be brief, be brief, be brief, be brief.";
+    ask(e, &image, before, false);
+    engine_close(e);
+    text = "Who made it?";
+    e = answers_open(&kept);
+    const answer other = ask(e, &image, before, false), other_plain = ask(e, &image, before, true);
+    check_same(&other, &other_plain);
+    printf("%d of %d tokens were read back\n", other.timings.cache_n, other_plain.timings.prompt_n);
+    CHECK(other.timings.cache_n > 0);
     engine_close(e);
     answers_end();
     bytes_deinit(&image);

@@ -266,6 +266,30 @@ static void test_budget(const char *model)
     CHECK(cached_after_restart(&p, PROMPT, 23 * 8, 5) == PROMPT - 1);
 }
 
+/* What memory has no room for is on disk. */
+static void test_evicted(const char *model)
+{
+    places p = new_places(model, 64);
+    engine *e = answers_open(&(engine_options){.model_dir = model,
+                                               .n_ctx = 512,
+                                               .n_parallel = 1,
+                                               .cache_mib = 1,
+                                               .cache_disk = p.disk,
+                                               .n_threads = 1});
+    engine_status status;
+    for (int32_t i = 0; i < 40; i++) {
+        ask(e, PROMPT, i, 5, false);
+        do { /* one after the other: the disk need not keep up with this model */
+            engine_get_status(e, &status);
+        } while (status.n_disk_saves <= (uint64_t)i);
+    }
+    CHECK(status.n_cache_entries < 40);
+    CHECK_INT(ask(e, PROMPT, 0, 5, false).timings.cache_n, PROMPT - 1);
+    engine_get_status(e, &status);
+    CHECK_INT(status.n_disk_hits, 1);
+    engine_close(e);
+}
+
 /* A folder that another engine uses, that cannot be written to, that is no folder: served without. */
 static void test_bad_folders(const char *model)
 {
@@ -321,6 +345,7 @@ int main(void)
         test_bad_folders(models[i]);
     }
     test_budget(hybrid);
+    test_evicted(hybrid);
     test_cuts(attention_only);
     answers_end();
     CHECK_DONE();

@@ -23,7 +23,7 @@ test('an idle server', async () => {
     assert.deepEqual(s.queue, { running: 0, waiting: 0, slots: 4 });
     assert.deepEqual([s.running, s.waiting], [[], []]);
     assert.deepEqual(s.vision_cache, { entries: 2, bytes: 5000, hits: 1, hit_rate: 1 });
-    assert.deepEqual(s.cache, { entries: 3, bytes: 3000, queries: 8, hits: 6, hit_rate: 0.75 });
+    assert.deepEqual(s.cache, { entries: 3, bytes: 3000, queries: 8, hits: 6, hit_rate: 0.75, disk: null });
     assert.deepEqual(s.mtp, { available: false, drafted: 40, accepted: 30, acceptance_rate: 0.75, parked_steps: 2 });
     assert.deepEqual(s.prompt_lookup, { drafted: 20, accepted: 15, acceptance_rate: 0.75 });
     assert.ok(s.memory.rss_bytes > 1e6);

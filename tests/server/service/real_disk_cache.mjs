@@ -112,6 +112,39 @@ test('a full disk fails no request', async () => {
     assert.equal(files(folder).filter((name) => name.endsWith('.tmp')).length, 0);
 });
 
+test('prompts that are computed before the server is ready', async () => {
+    const folder = join(dir, 'warm');
+    const file = join(dir, 'warm.jsonl');
+    const system = { role: 'system', content: question(7) };
+    writeFileSync(file, [
+        JSON.stringify({ messages: [system, user('hi')], tools: [] }), '',
+        JSON.stringify([user(question(8))]), '{"messages": 3}', '17', JSON.stringify(question(9)),
+    ].join('\n'));
+    for (const rest of [[], ['--api-key', keys.join(',')]]) {
+        const server = await program(['--warm-prompts', file, '--cache-disk', folder, ...rest]);
+        await server.ready();
+        assert.match(server.err, /prompt 3 of .* is left out: messages/);
+        assert.match(server.err, /prompt 4 of .* is left out: it is neither a request, nor messages, nor a text/);
+        for (const key of rest.length ? keys : ['none']) {
+            assert.ok((await ask(server, [system, user('And you?')], by(key))).cached > 50);
+            assert.ok((await ask(server, [user(question(8))], by(key))).cached > 50);
+            const { usage } = (await post(server, '/v1/completions', { prompt: question(9), max_tokens: 1 }, by(key))).json();
+            assert.ok(usage.prompt_tokens_details.cached_tokens > 50);
+        }
+        assert.equal(await server.stop(), 0);
+    }
+    writeFileSync(file, JSON.stringify([[user(question(8))]], null, 1)); // an array over several lines
+    const server = await program(['--warm-prompts', file]);
+    await server.ready();
+    assert.ok((await ask(server, [user(question(8))])).cached > 50);
+    assert.equal(await server.stop(), 0);
+    const without = await program(['--warm-prompts', join(dir, 'nowhere')]);
+    await without.ready();
+    assert.match(without.err, /--warm-prompts .*nowhere is not used/);
+    await ask(without, [user('hi')]);
+    assert.equal(await without.stop(), 0);
+});
+
 /** Resolves when something has happened n times in the folder. */
 function events(folder, n) {
     return new Promise((resolve) => {

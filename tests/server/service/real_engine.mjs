@@ -130,7 +130,11 @@ test('a later turn takes up what is cached, of its own key only', async () => {
     assert.ok(s.cache.entries > 0 && s.cache.bytes > 0 && s.cache.hits >= 3);
     assert.equal(s.cache.hit_rate, Number((s.cache.hits / s.cache.queries).toFixed(4)));
     assert.ok(s.mtp.available && s.mtp.drafted > 0 && s.mtp.accepted <= s.mtp.drafted);
-    assert.equal((await request(guarded, { method: 'DELETE', path: '/v1/cache', headers: by(keys[0]) })).status, 200);
+    const forget = async (key) => assert.equal((await request(guarded, { method: 'DELETE', path: '/v1/cache', headers: by(key) })).status, 200);
+    await forget(keys[0]);
+    assert.ok(cached(await ask(guarded, later, {}, by(keys[1]))) > 0, 'what another key clears is its own');
+    assert.equal(cached(await ask(guarded, later, {}, by(keys[0]))), 0);
+    for (const key of keys) await forget(key);
     let left = s.cache;
     for (let i = 0; i < 100 && left.entries > 0; i++) {
         await sleep(5);
