@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/file.h"
 #include "base/mailbox.h"
 #include "bench/blocks.h"
@@ -29,7 +30,7 @@ enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000,
 
 typedef struct settings {
     const char *dir, *prompts, *only, *template;
-    size_t n_threads;
+    int n_threads; /* 0: as many as the machine has */
     int rounds, n_tokens, history;
     int turn; /* -1: all of turn_cases */
     bool json, no_mtp;
@@ -657,7 +658,7 @@ static err_code measure_blocks(bench *b, err_detail *detail)
 {
     block_costs c;
     char note[96];
-    err_code err = blocks_measure(&c, b->set.dir, b->set.n_threads, b->set.rounds, detail);
+    err_code err = blocks_measure(&c, b->set.dir, (size_t)b->set.n_threads, b->set.rounds, detail);
     if (err != ERR_OK) {
         return err;
     }
@@ -689,7 +690,7 @@ static err_code measure_engine(bench *b, err_detail *detail)
                                .n_ctx = N_CTX,
                                .n_parallel = AT_ONCE_MAX,
                                .cache_mib = -1,
-                               .n_threads = b->set.n_threads,
+                               .n_threads = (size_t)b->set.n_threads,
                                .cpu_mask = ~0u,
                                .prompt_lookup = 8,
                                .no_draft = b->set.no_mtp,
@@ -739,35 +740,35 @@ static int usage(void)
 static bool parse_arguments(settings *set, int argc, char **argv)
 {
     *set = (settings){.dir = "assets/seedling", .rounds = 9, .n_tokens = 128, .history = 8192, .turn = -1};
+    const struct {
+        const char *flag, **text;
+        int *number;
+    } rows[] = {{"-m", &set->dir, NULL},
+                {"--template", &set->template, NULL},
+                {"--prompts", &set->prompts, NULL},
+                {"--only", &set->only, NULL},
+                {"-t", NULL, &set->n_threads},
+                {"-r", NULL, &set->rounds},
+                {"-n", NULL, &set->n_tokens},
+                {"--history", NULL, &set->history},
+                {"--turn", NULL, &set->turn}};
     for (int i = 1; i < argc; i++) {
         const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(flag, "--json") == 0 || strcmp(flag, "--no-mtp") == 0) {
             *(flag[2] == 'j' ? &set->json : &set->no_mtp) = true;
             continue;
         }
-        if (!value) {
+        size_t k = 0;
+        while (k < ARRAY_LEN(rows) && strcmp(flag, rows[k].flag) != 0) {
+            k++;
+        }
+        if (!value || k == ARRAY_LEN(rows)) {
             return false;
         }
-        if (strcmp(flag, "-m") == 0) {
-            set->dir = value;
-        } else if (strcmp(flag, "--template") == 0) {
-            set->template = value;
-        } else if (strcmp(flag, "--prompts") == 0) {
-            set->prompts = value;
-        } else if (strcmp(flag, "--only") == 0) {
-            set->only = value;
-        } else if (strcmp(flag, "-t") == 0) {
-            set->n_threads = strtoul(value, NULL, 10);
-        } else if (strcmp(flag, "-r") == 0) {
-            set->rounds = (int)strtol(value, NULL, 10);
-        } else if (strcmp(flag, "-n") == 0) {
-            set->n_tokens = (int)strtol(value, NULL, 10);
-        } else if (strcmp(flag, "--history") == 0) {
-            set->history = (int)strtol(value, NULL, 10);
-        } else if (strcmp(flag, "--turn") == 0) {
-            set->turn = (int)strtol(value, NULL, 10);
+        if (rows[k].text) {
+            *rows[k].text = value;
         } else {
-            return false;
+            *rows[k].number = (int)strtol(value, NULL, 10);
         }
         i++;
     }
