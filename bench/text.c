@@ -5,10 +5,9 @@
  *                      [--template FILE] [--only PART] [--no-mtp] [--json]
  *
  * What is compared runs alternately in one process and medians of ratios are printed, because
- * machines are noisy. --prompts: one question a line, asked with the checkpoint's chat template and
- * answered greedily to the end, with and without drafts; the answers must be the same tokens.
- * --history 0 leaves the second turns out (bench/turns.h; --turn: one of them). --template: a chat
- * template instead of the checkpoint's.
+ * machines are noisy. --prompts: one question a line, asked with the chat template and answered
+ * greedily to the end, with and without drafts; the answers must be the same tokens. --history 0
+ * leaves the second turns out (bench/turns.h; --turn: one of them). --template: not the checkpoint's.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,8 +29,7 @@ enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000,
 
 typedef struct settings {
     const char *dir, *prompts, *only, *template;
-    int n_threads; /* 0: as many as the machine has */
-    int rounds, n_tokens, history;
+    int n_threads, rounds, n_tokens, history; /* n_threads 0: as many as the machine has */
     int turn; /* -1: all of turn_cases */
     bool json, no_mtp;
 } settings;
@@ -792,9 +790,7 @@ int main(int argc, char **argv)
     if (err == ERR_OK && !(b.set.only && strcmp(b.set.only, "blocks") == 0)) {
         err = measure_engine(&b, &detail);
     }
-    if (b.set.json) {
-        printf("\n]\n");
-    }
+    printf(b.set.json ? "\n]\n" : "");
     mailbox_destroy(b.done, NULL);
     if (err != ERR_OK) {
         fprintf(stderr, "bench_text: %s\n", detail.text);

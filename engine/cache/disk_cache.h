@@ -1,9 +1,7 @@
 /* disk_cache: the second tier of the prefix cache, a folder. One thread of its own reads and
  * writes; the engine thread only says what.
  *
- *     disk_cache *dc; err = disk_cache_open(&dc, &options, &detail);
- *     if (disk_cache_save(dc, entry)) { ... disk_cache_end_save(dc, &done) ... }   // one at a time
- *     if (disk_cache_find(dc, key, n_key, 0, &hit)) { disk_load *l = disk_cache_load(dc, ...); }
+ *     disk_cache *dc; err_code err = disk_cache_open(&dc, &options, &detail);
  *
  * Files (disk_file.h): one for each block of keys and values, one for each entry with its recurrent
  * states and the names of its blocks. Blocks come first, so that an entry that is there is whole;

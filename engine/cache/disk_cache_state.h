@@ -1,8 +1,6 @@
 /* disk_cache_state: the inside of a disk cache, shared by disk_cache.c (thread, life cycle, what the
  * engine asks), disk_names.c (what files are called), disk_folder.c (the folder at the start) and
  * disk_transfer.c (reading and writing).
- *
- *     disk_id scope = disk_scope_of(dc, key[0]);
  */
 #ifndef PARLEY_ENGINE_CACHE_DISK_CACHE_STATE_H
 #define PARLEY_ENGINE_CACHE_DISK_CACHE_STATE_H

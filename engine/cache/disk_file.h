@@ -1,9 +1,9 @@
 /* disk_file: one file of the disk cache: a header, then bytes that its checksum covers. Any thread.
  *
  *     disk_file f = {.kind = DISK_BLOCK, .id = id, .fingerprint = fingerprint};
- *     err = disk_file_write(dir_fd, "NAME", &f, parts, n_parts, &detail);  // whole or not at all
- *     err = disk_file_open(&fd, dir_fd, "NAME", &f, &detail);              // f.n_bytes of payload follow
- *     err = disk_file_read(fd, &f, parts, n_parts, &detail);               // checked; closes fd
+ *     err_code err = disk_file_write(dir, &f, parts, n_parts, &detail);   // whole or not at all
+ *     err = disk_file_open(&fd, dir, &f, false, &detail);                 // f.n_bytes of payload follow
+ *     err = disk_file_read(fd, &f, parts, n_parts, &detail);              // checked; closes fd
  *
  * A file is written under another name, synchronized and renamed. A reader believes nothing that
  * the header and the checksum do not confirm: it gets ERR_CORRUPT for a torn or changed file, and

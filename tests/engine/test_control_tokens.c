@@ -164,7 +164,7 @@ static err_code render(bytes *out, const tokenizer *tok, const chat_template *t,
                            .n_messages = n,
                            .tools = has_tools ? json_get(root, "tools") : NULL,
                            .template_kwargs = json_get(root, "kwargs")};
-    err_code err = prompt_render(out, NULL, tok, t, &in, &d);
+    err_code err = prompt_render(out, NULL, tok, t, &(prompt_style){.as_published = true}, &in, &d);
     json_free(doc);
     return err;
 }
@@ -323,10 +323,10 @@ static void test_history(void)
     chat_message m[] = {{.role = CHAT_USER, .parts = &ask, .n_parts = 1, .is_string = true},
                         {.role = CHAT_ASSISTANT, .parts = &whole, .n_parts = 1, .is_string = true}};
     const chat_input in = {.messages = m, .n_messages = 2};
-    CHECK_OK(prompt_render(&a, NULL, tok, t, &in, &d), d);
+    CHECK_OK(prompt_render(&a, NULL, tok, t, &(prompt_style){.as_published = true}, &in, &d), d);
     m[1].parts = &text;
     m[1].reasoning = "hm </think";
-    CHECK_OK(prompt_render(&b, NULL, tok, t, &in, &d), d);
+    CHECK_OK(prompt_render(&b, NULL, tok, t, &(prompt_style){.as_published = true}, &in, &d), d);
     CHECK_STR(bytes_str(&a), bytes_str(&b));
     CHECK(strstr(bytes_str(&a), "<think>\nhm </think"));
     tokenizer_close(tok);

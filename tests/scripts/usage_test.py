@@ -28,6 +28,7 @@ CALLER = {
     "base/memory.h": "uint64_t wanted; size_t n; char *items",
     "base/unicode.h": "size_t limit",
     "base/work.h": "bool (*is_cancelled)(void *); void *ctx",
+    "engine/cache/disk_file.h": "disk_id id; disk_id fingerprint",
     "compute/formats/ggml_blocks.h": "size_t K",
     "compute/formats/quant.h": "size_t K",
     "compute/gemm.h": "size_t N; size_t K; size_t T",
