@@ -30,7 +30,7 @@ enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000,
 typedef struct settings {
     const char *dir, *prompts, *only, *template;
     int n_threads, rounds, n_tokens, history; /* n_threads 0: as many as the machine has */
-    int turn; /* -1: all of turn_cases */
+    int turn;                                 /* -1: all of turn_cases */
     bool json, no_mtp;
 } settings;
 
