@@ -212,10 +212,9 @@ static void write_mtp(bytes *out, const engine_status *e, const engine_info *inf
                  ",\"acceptance_rate\":%.4f,\"parked_steps\":%" PRIu64 "}",
                  info && info->has_mtp ? "true" : "false", e->n_drafted, e->n_draft_accepted,
                  ratio(e->n_draft_accepted, e->n_drafted), e->n_parked_steps);
-    bytes_printf(out,
-                 ",\"prompt_lookup\":{\"drafted\":%" PRIu64 ",\"accepted\":%" PRIu64
-                 ",\"acceptance_rate\":%.4f}",
-                 e->n_copied, e->n_copied_accepted, ratio(e->n_copied_accepted, e->n_copied));
+    bytes_printf(
+        out, ",\"prompt_lookup\":{\"drafted\":%" PRIu64 ",\"accepted\":%" PRIu64 ",\"acceptance_rate\":%.4f}",
+        e->n_copied, e->n_copied_accepted, ratio(e->n_copied_accepted, e->n_copied));
 }
 
 static void write_model(bytes *out, const serve *s)

@@ -121,6 +121,19 @@ static chat_part part(const char *text)
     return (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
 }
 
+/* As the engine does. */
+static const prompt_style *style_of(const chat_template *t)
+{
+    static const chat_template *last;
+    static prompt_style style;
+    if (t != last) {
+        style = (prompt_style){.as_published = true};
+        CHECK_OK(template_habits_find(&style.habits, t, &d), d);
+        last = t;
+    }
+    return &style;
+}
+
 /* A conversation of all kinds of message; shape selects tools, lists of parts and what comes
  * last. */
 static err_code render(bytes *out, const tokenizer *tok, const chat_template *t, const strings *s,
@@ -164,7 +177,7 @@ static err_code render(bytes *out, const tokenizer *tok, const chat_template *t,
                            .n_messages = n,
                            .tools = has_tools ? json_get(root, "tools") : NULL,
                            .template_kwargs = json_get(root, "kwargs")};
-    err_code err = prompt_render(out, NULL, tok, t, &(prompt_style){.as_published = true}, &in, &d);
+    err_code err = prompt_render(out, NULL, tok, t, style_of(t), &in, &d);
     json_free(doc);
     return err;
 }
@@ -323,10 +336,10 @@ static void test_history(void)
     chat_message m[] = {{.role = CHAT_USER, .parts = &ask, .n_parts = 1, .is_string = true},
                         {.role = CHAT_ASSISTANT, .parts = &whole, .n_parts = 1, .is_string = true}};
     const chat_input in = {.messages = m, .n_messages = 2};
-    CHECK_OK(prompt_render(&a, NULL, tok, t, &(prompt_style){.as_published = true}, &in, &d), d);
+    CHECK_OK(prompt_render(&a, NULL, tok, t, style_of(t), &in, &d), d);
     m[1].parts = &text;
     m[1].reasoning = "hm </think";
-    CHECK_OK(prompt_render(&b, NULL, tok, t, &(prompt_style){.as_published = true}, &in, &d), d);
+    CHECK_OK(prompt_render(&b, NULL, tok, t, style_of(t), &in, &d), d);
     CHECK_STR(bytes_str(&a), bytes_str(&b));
     CHECK(strstr(bytes_str(&a), "<think>\nhm </think"));
     tokenizer_close(tok);
