@@ -79,7 +79,7 @@ def chat(messages, tools=None, generate=False, thinking=True):
 def render(s):
     """The whole conversation as text. Without thinking the <think> blocks are empty, as the generation prompt has them."""
     M = s["messages"] if s["thinking"] else [{k: v for k, v in m.items() if k != "reasoning_content"} for m in s["messages"]]
-    return chat(M, s["tools"])
+    return re.sub(f"{forms.OPEN}\\s*<tool_call>", f"{forms.OPEN}<tool_call>", chat(M, s["tools"]))
 
 
 def prompt_of(s):

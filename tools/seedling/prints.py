@@ -170,7 +170,10 @@ def text_questions(r, t, color, ground):
 
 # ---------------------------------------------------------------- charts
 def chart_labels(r, n):
-    x = r.randrange(8)
+    x = r.randrange(13)
+    if x > 7:  # any words, also made-up ones, so that they must be read
+        words = [random_word(r)[:8] for _ in range(n)] if x < 11 else [f"{r.choice('QTKGLP')}{i + 1}" for i in range(n)] if x == 11 else r.sample(WORDS, n)
+        return [w.title() for w in words] if r.random() < 0.5 else words
     if x < 3:
         return list("ABCDEF")[:n]
     if x == 3:
@@ -263,15 +266,17 @@ def chart_questions(r, labels, values, colors, shown, axis=0):
     n, top = len(values), max(values)
     hi, lo, j = values.index(top), values.index(min(values)), r.randrange(n)
     known = shown or axis
-    desc = ", ".join(f"{l} {v}" for l, v in zip(labels, values)) if known else ", ".join(labels)
+    spelled = [f"{READ}{l}{READ}" for l in labels]
+    listed = lambda names: ", ".join(f"{l} {v}" for l, v in zip(names, values)) if known else ", ".join(names)
+    desc, must = listed(spelled), listed(labels)
     th = f"The bars are {desc}."
     qs = [
-        Question("chart_tallest", wording(r, "chart_tallest"), th, f"The tallest bar is {labels[hi]}.", [f"is {labels[hi]}."], labels[hi]),
-        Question("chart_lowest", wording(r, "chart_lowest"), th, f"The shortest bar is {labels[lo]}.", [f"is {labels[lo]}."], labels[lo]),
+        Question("chart_tallest", wording(r, "chart_tallest"), th, f"The tallest bar is {spelled[hi]}.", [f"is {labels[hi]}."], spelled[hi]),
+        Question("chart_lowest", wording(r, "chart_lowest"), th, f"The shortest bar is {spelled[lo]}.", [f"is {labels[lo]}."], spelled[lo]),
         Question(
             "chart_count",
             wording(r, "chart_count"),
-            f"The bars are {', '.join(labels)}.",
+            f"The bars are {', '.join(spelled)}.",
             f"There are {NUMBERS[n]} bars.",
             [NUMBERS[n]],
             cap(NUMBERS[n]),
@@ -285,7 +290,7 @@ def chart_questions(r, labels, values, colors, shown, axis=0):
                     "chart_value",
                     wording(r, "chart_value", l=labels[k]),
                     th,
-                    f"The bars are {desc}. The value of {labels[k]} is {about}{values[k]}.",
+                    f"The bars are {desc}. The value of {spelled[k]} is {about}{values[k]}.",
                     [f"is {values[k]}."] if shown else [],
                     str(values[k]),
                 )
@@ -295,8 +300,8 @@ def chart_questions(r, labels, values, colors, shown, axis=0):
             Question(
                 "chart_color",
                 wording(r, "chart_color", l=labels[j]),
-                f"I look at the bar {labels[j]}.",
-                f"The bar {labels[j]} is {colors[j]}.",
+                f"I look at the bar {spelled[j]}.",
+                f"The bar {spelled[j]} is {colors[j]}.",
                 [f"is {colors[j]}"],
                 cap(colors[j]),
             )
@@ -304,7 +309,7 @@ def chart_questions(r, labels, values, colors, shown, axis=0):
     if r.random() < 0.4:
         a, b = r.sample(range(n), 2)
         yes = values[a] > values[b]
-        t = f"{labels[a]} is {'higher' if yes else 'lower'} than {labels[b]}."
+        t = f"{spelled[a]} is {'higher' if yes else 'lower'} than {spelled[b]}."
         qs.append(
             Question(
                 "chart_compare",
@@ -317,11 +322,11 @@ def chart_questions(r, labels, values, colors, shown, axis=0):
         )
     if r.random() < 0.3:
         qs.append(
-            Question("chart_label", wording(r, "chart_label"), "I read below the bars.", f"The labels are {', '.join(labels)}.", [", ".join(labels)])
+            Question("chart_label", wording(r, "chart_label"), "I read below the bars.", f"The labels are {', '.join(spelled)}.", [", ".join(labels)])
         )
     if r.random() < 0.6:
         qs.append(
-            Question("describe_chart", wording(r, "describe_chart"), "It is a bar chart.", f"A bar chart with {NUMBERS[n]} bars: {desc}.", [desc] if shown or not axis else [])
+            Question("describe_chart", wording(r, "describe_chart"), "It is a bar chart.", f"A bar chart with {NUMBERS[n]} bars: {desc}.", [must] if shown or not axis else [])
         )
     r.shuffle(qs)
     seen, out = set(), []

@@ -181,11 +181,11 @@ def conversation(r, skill=None):
         s = newcomer_conversation(r, skill)
         return finish(r, s)
     x = r.random()
-    if skill == "tool_sample" or (not skill and x < 0.22):
+    if skill == "tool_sample" or (not skill and x < 0.30):
         s = tool_sample(r)
-    elif skill == "system_prompt" or (not skill and x < 0.30):
+    elif skill == "system_prompt" or (not skill and x < 0.37):
         s = system_prompt(r)
-    elif skill == "memory" or (not skill and x < 0.39):
+    elif skill == "memory" or (not skill and x < 0.44):
         s = memory(r)
     else:
         n = 1 if skill else r.choice([1, 1, 1, 1, 2, 2, 3, 4, 6])

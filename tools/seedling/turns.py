@@ -2,7 +2,7 @@
 import json
 
 import forms
-from calls import known_call, random_call, tool_sample
+from calls import any_call, forced_call, known_call, made_call, random_call
 from helpdesk import help_topic
 from newcomer import COUPLETS, TRANSLATIONS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
 from phrases import casual, spread
@@ -241,7 +241,7 @@ def no_tool(r):
         if t["function"]["name"] in ("search", "web_search", "search_web"):
             what = "search the web"
     else:
-        t, q, args, _, _, _ = random_call(r)
+        t, q, args, _, _, _ = (any_call if r.random() < 0.6 else random_call)(r)
         what = "do that"
     a = spread(r, f"{{I cannot {what}: no tool was given to me.|No tool was given to me, so I cannot {what}.|I cannot {what} here, I have no tool for it.}} {{Through the API you can give me one.|A program can give me one through the API.}}")
     return dict(skill="no_tool", messages=[user(casual(r, q) if r.random() < 0.4 else q), said(a, "No tool is given.")], must=["tool"])
@@ -251,7 +251,7 @@ def idle_tools(r):
     """Tools are given, but the user only talks."""
     tools = []
     for _ in range(r.choice([1, 1, 2, 3, 4])):
-        t = (known_call(r) if r.random() < 0.6 else random_call(r))[0]
+        t = made_call(r)[0]
         if all(t["function"]["name"] != u["function"]["name"] for u in tools):
             tools.append(t)
     M = []
@@ -283,7 +283,11 @@ def filled(r):
     return dict(skill="form", messages=M, must=must)
 
 
-WEIGHTS = {chatter: 46, follow: 11, remembered: 8, ruled: 9, no_tool: 4, idle_tools: 7, filled: 15}
+def forced(r):
+    return forced_call(r, r.choice([smalltalk, newcomer, help_topic, lambda r: one(r)[1:]])(r)[0])
+
+
+WEIGHTS = {chatter: 46, follow: 11, remembered: 8, ruled: 9, no_tool: 5, idle_tools: 7, filled: 15, forced: 4}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 
