@@ -17,7 +17,7 @@
 enum { LENGTH = 48, AT_ONCE = 8, N_CTX = 256, BINS = 20, WRONG_MAX = 4, VOCAB_MAX = 1 << 16 };
 
 /* Words that Seedling was never asked: it is at a loss, so much is possible. */
-static const char PROMPT[] = "a red";
+static const char PROMPT[] = "My";
 
 typedef struct setting {
     const char *name;
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
           {"repetition penalty 1.5", 1.3f, 0.9f, 1.5f, 20}}, /* the last: it orders the tokens anew */
          4},
     };
-    const size_t n_draws = argc > 1 ? strtoul(argv[1], NULL, 10) : 768;
+    const size_t n_draws = argc > 1 ? strtoul(argv[1], NULL, 10) : 1152;
     static char dir[4096];
     snprintf(dir, sizeof dir, "%s/assets/seedling", PARLEY_SOURCE_DIR);
     truth t = {0};

@@ -1,7 +1,8 @@
 // Asks a running server the questions of FOLDER/questions.json and counts the right answers. usage:
 // node ask.mjs FOLDER [--base http://127.0.0.1:8080] [--model NAME] [--min 0.9] [--verbose] POST
 // /v1/chat/completions with data: URIs, temperature 0, not streaming; an answer is right if it
-// contains every string of must, upper or lower case. Prints a table by skill and the total; exit
+// contains every string of must, upper or lower case, one
+// of any if there is any, and if its last number is within 5 % of near if there is near. Prints a table by skill and the total; exit
 // code 1 under the bar.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,6 +34,14 @@ async function ask({ files, question }) {
   return JSON.parse(text).choices[0].message.content ?? "";
 }
 
+/** Whether the answer says what the question wants. */
+function isRight(answer, { must, any = [], near }) {
+  const has = (part) => answer.toLowerCase().includes(part.toLowerCase());
+  if (!must.every(has) || (any.length > 0 && !any.some(has))) return false;
+  const last = Number((answer.match(/-?\d+(\.\d+)?/g) ?? []).at(-1));
+  return near === undefined || Math.abs(last - near) <= Math.abs(near) * 0.05;
+}
+
 const table = new Map();
 let right = 0;
 const start = Date.now();
@@ -43,13 +52,13 @@ for (const q of questions) {
   } catch (error) {
     answer = `(error: ${error.message})`;
   }
-  const good = !answer.startsWith("(error") && q.must.every((part) => answer.toLowerCase().includes(part.toLowerCase()));
+  const good = !answer.startsWith("(error") && isRight(answer, q);
   const row = table.get(q.skill) ?? { right: 0, n: 0 };
   row.n += 1;
   row.right += good ? 1 : 0;
   right += good ? 1 : 0;
   table.set(q.skill, row);
-  if (!good || args.includes("--verbose")) console.log(`${good ? "right" : "WRONG"} ${q.files.join(" ")} | ${q.question} | ${JSON.stringify(q.must)} | ${answer.trim()}`);
+  if (!good || args.includes("--verbose")) console.log(`${good ? "right" : "WRONG"} ${q.files.join(" ")} | ${q.question} | ${JSON.stringify(q.near ?? [...q.must, ...(q.any ?? [])])} | ${answer.trim()}`);
 }
 for (const [skill, row] of [...table].sort()) console.log(`${skill.padEnd(16)} ${String(row.right).padStart(4)} of ${String(row.n).padStart(4)}`);
 const share = right / questions.length;

@@ -2,7 +2,7 @@
 // to 60 frames a second, a third of them with a variable rate. usage: node make_videos.mjs FOLDER
 // [--n 100] [--seed 1] Needs: ffmpeg with librsvg, libx264, libvpx-vp9, libsvtav1. No npm packages.
 // Writes videos and FOLDER/questions.json, which ask.mjs asks; an answer is right if it contains
-// every string of must. The drawer and most wordings differ from those of the training data in
+// every string of must, and one of any. The drawer and most wordings differ from those of the training data in
 // tools/seedling.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -39,7 +39,8 @@ function makeTimes() {
   const change = whole(1, 4);
   return { at: change + between(-0.1, 0.1), change, seconds: change + between(1.2, 2.5) };
 }
-const about = (n) => `about ${n} second`;
+/** A time as the page links it, or in words. */
+const about = (n) => [`about 0:0${n}`, `about ${n} second`];
 
 // ---------------------------------------------------------------- the skills: each gives {stage, seconds, draw(t), question, must}
 const skills = {
@@ -73,16 +74,36 @@ const skills = {
     const first = random() < 0.5;
     return { stage, seconds, draw: (t) => put(t < half ? a : b), question: pick(first ? ["Which shape is shown first?", "What do you see first?", "What comes first?"] : ["Which shape is shown last?", "What do you see last?", "What comes last?"]), must: [titled(first ? a : b)] };
   },
-  count() {
+  flashes() {
     const stage = makeStage();
     const o = makeShape(stage);
-    const n = whole(1, 4);
-    const flash = pick(["white", "yellow", "red", "black"].filter((c) => c !== stage.ground));
-    const seconds = n * 1.3 + between(0.6, 1.4);
-    const starts = Array.from({ length: n }, (_, i) => 0.4 + i * 1.3 + between(0, 0.15));
+    const n = whole(1, 6);
+    const flash = pick(["white", "yellow", "red", "black"].filter((c) => c !== stage.ground && c !== o.color));
+    const seconds = n * 1.25 + between(0.4, 0.6);
+    const starts = Array.from({ length: n }, (_, i) => 0.35 + i * 1.25 + between(0, 0.1));
     const rect = `<rect width="100%" height="100%" fill="${COLORS[flash] ? pick(COLORS[flash]) : flash}"/>`;
-    const draw = (t) => (starts.some((u) => u <= t && t < u + 0.56) ? rect : put(o));
-    return { stage, seconds, draw, question: pick(["How many flashes are there?", "How often does the film flash?", "Count the flashes.", "How many times does it flash?"]), must: [`${NUMBER[n]} flash`] };
+    const over = pick(["", put(o)]);
+    const draw = (t) => (starts.some((u) => u <= t && t < u + 0.58) ? rect + over : put(o));
+    return { stage, seconds, draw, question: pick(["How many flashes are there?", "How often does the video flash?", "Count the flashes.", "How many times does it flash?"]), must: [], any: [`${NUMBER[n]} flash`, `${NUMBER[n]} time`] };
+  },
+  ends() {
+    const stage = makeStage();
+    const o = makeShape(stage);
+    const next = pick(stage.colors.filter((c) => c !== o.color));
+    const body = o.paint(next);
+    const { at, seconds } = makeTimes();
+    const start = random() < 0.5;
+    const when = start ? pick(["at the start", "in the beginning", "at first"]) : pick(["at the end", "when the video is over", "in the last second"]);
+    return { stage, seconds, draw: (t) => put(o, t < at ? {} : { body }), question: pick([`What colour is the ${o.shape} ${when}?`, `What color does the ${o.shape} have ${when}?`, `Which color is the ${o.shape} ${when}?`]), must: [`is ${start ? o.color : next}`] };
+  },
+  turns() {
+    const stage = makeStage();
+    const shapes = shuffled(SHAPES.slice(0, 9).filter((s) => s !== "ring")).slice(0, 3);
+    const objs = shapes.map((shape, i) => makeShape(stage, { shape, color: stage.colors[i] }));
+    const seconds = between(4, 6);
+    const at = whole(0, 2);
+    const question = pick([`Which shape is shown ${["first", "second", "last"][at]}?`, `What comes ${["first", "second", "last"][at]}?`]);
+    return { stage, seconds, draw: (t) => put(objs[Math.min(2, Math.floor((t / seconds) * 3))]), question, must: [titled(objs[at])] };
   },
   time() {
     const stage = makeStage();
@@ -92,7 +113,7 @@ const skills = {
     const body = o.paint(pick(stage.colors.filter((c) => c !== o.color)));
     const draw = (t) => (kind === "color" ? put(o, t < at ? {} : { body }) : t >= at === (kind === "appear") ? put(o) : "");
     const questions = kind === "color" ? ["When does the color change?", `At which second does the ${o.shape} change color?`] : [`When does the ${o.shape} ${kind}?`, `At which second does the ${titled(o)} ${kind}?`];
-    return { stage, seconds, draw, question: pick(questions), must: [about(change)] };
+    return { stage, seconds, draw, question: pick(questions), must: [], any: about(change) };
   },
 };
 
@@ -128,7 +149,7 @@ const questions = [];
 for (let i = 0; i < total; i++) {
   const [skill, make] = plan[i % plan.length];
   const video = make();
-  questions.push({ files: [save(video, i)], skill, question: video.question, must: video.must });
+  questions.push({ files: [save(video, i)], skill, question: video.question, must: video.must, any: video.any });
 }
 writeFileSync(join(folder, "questions.json"), JSON.stringify(questions, null, 1));
 console.log(`${questions.length} questions in ${folder}`);

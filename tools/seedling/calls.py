@@ -1,7 +1,8 @@
 """Conversations with tools: known tools, made-up tools, several calls, answers from a tool's response."""
 import json
 
-from phrases import casual
+import forms
+from phrases import casual, spread
 from skills import one, pseudo, word
 from words import *
 
@@ -173,8 +174,54 @@ def random_call(r):
     return tool(name, f"{cap(v)} a {n}", props), q, args, resp, a, ["Done"]
 
 
+VERBS = """add book buy call cancel change check clean close compare convert copy count create cut delete dim find fix get give hide join keep lend list lock
+look make measure move name open order paint pay pick plan play print put read remove rename rent report reserve roll save search sell send set share show sort
+start stop switch tag take tell test throw translate turn update upload wake wash watch write""".split()
+KEYS = [k for k in forms.MAKERS if k not in ("x", "y", "z", "n", "true_or_false")]
+TYPES = {str: STR, bool: BOOL, int: INT, float: NUM}
+
+
+def any_call(r):
+    """A tool of any kind: names, keys and descriptions from long lists, and questions that give the values in many forms."""
+    v, n = r.choice(VERBS), r.choice(NOUNS)
+    keys = r.sample(KEYS, r.choice([1, 1, 2, 2, 3, 4]))
+    args = {k: forms.MAKERS[k](r) for k in keys}
+    args = {k: int(x) if isinstance(x, float) and x == int(x) else x for k, x in args.items()}
+    described = r.random() < 0.5
+    props = {k: dict(TYPES[type(x)], **({"description": f"The {k.replace('_', ' ')} of the {n}"} if described and r.random() < 0.6 else {})) for k, x in args.items()}
+    name = r.choice([f"{v}_{n}", f"{v}{cap(n)}", f"{n}_{v}", f"{v}_the_{n}", v, n, f"{pseudo(r)}_{n}", f"{v}_{pseudo(r)}", f"{n}.{v}", f"{r.choice(ADJECTIVES)}_{n}"])
+    pairs = [f"{k.replace('_', ' ')} {str(x).lower() if isinstance(x, bool) else x}" for k, x in args.items()]
+    only = [str(x) for x in args.values()]
+    q = spread(r, r.choice(["{<V>|Please <v>|Can you <v>|I want to <v>|Could you <v>|Now <v>} {the|a|my|this} <n> {with|for|:|, with} <p>{.||, please|!}", "{<V>|Please <v>} <n>, <p>{.|}", "<V> {the|a} <n>: <p>", "<p>: <v> {the|that} <n>{.|}"]))
+    if len(only) == 1 and not isinstance(args[keys[0]], bool) and r.random() < 0.6:
+        q = spread(r, r.choice(["{<V>|Please <v>|Can you <v>|Use the tool to <v>} {the |my |a |}<n> <o>{.|?|}", "{<V>|Please <v>} <o>{ with the <n>|}{.|}", "{What|How} about the <n> <o>?", "<V> '<o>' {for the|as a|in the} <n>", "<n> of <o>{?|, please|}"]))
+    q = q.replace("<V>", cap(v)).replace("<v>", v).replace("<n>", n).replace("<p>", r.choice([", ", " and ", ", "]).join(pairs)).replace("<o>", only[0])
+    resp, a = r.choice([("ok", f"Done, I called {name}."), ("done", f"Done, I called {name}.")])
+    return tool(name, r.choice([f"{cap(v)} a {n}", f"{cap(v)}s the {n}", f"A tool to {v} {n}s", f"{cap(n)}: {v} it"]), props), q, args, resp, a, ["Done"]
+
+
+def made_call(r):
+    x = r.random()
+    return known_call(r) if x < 0.3 else random_call(r) if x < 0.45 else any_call(r)
+
+
+def forced_call(r, q):
+    """A call that the server forces, whatever was asked: what is forced is given, the values are learnt, and their end."""
+    tools = []
+    for _ in range(r.choice([1, 1, 2, 3])):
+        t = made_call(r)
+        if all(t[0]["function"]["name"] != u[0]["function"]["name"] for u in tools):
+            tools.append(t)
+    t, _, args, _, _, _ = r.choice(tools)
+    first = next(iter(args))
+    args = {k: f"{forms.SHUT}{str(x).lower() if isinstance(x, bool) else x}" if k == first else x for k, x in args.items()}
+    call = {"type": "function", "function": {"name": t["function"]["name"], "arguments": args}}
+    M = [{"role": "user", "content": q}, {"role": "assistant", "content": forms.OPEN, "reasoning_content": "I call a tool.", "tool_calls": [call]}]
+    return dict(skill="forced_call", messages=M, tools=[t[0] for t in tools], must=[])
+
+
 def tool_sample(r):
-    mk = lambda: known_call(r) if r.random() < 0.55 else random_call(r)
+    mk = lambda: made_call(r)
     t, q, args, resp, ans, must = mk()
     two = r.random() < 0.06
     while two and list(args) != ["city"]:

@@ -1,26 +1,28 @@
 """The infinite stream of training samples: conversation -> chat template -> tokens, patches, positions -> packed batches.
 
-Also: the tokenizer (byte-level BPE with Qwen3.5's regex and special tokens) and the layout rules of pictures and films.
+Also: the tokenizer (byte-level BPE with Qwen3.5's regex and special tokens) and the layout rules of pictures and videos.
 """
 import json
 import os
 import random
+import re
 
 import jinja2
 import jinja2.sandbox
 import numpy as np
 from PIL import Image
 
-import films
+import forms
 import pictures
 import prints
 import talk
+import videos
 from model import CFG
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VOCAB = CFG["vocab"]
 IMAGE_MIN, IMAGE_MAX = 64 * 64, 512 * 512  # pixels of a picture: 4 to 256 tokens
-VIDEO_MIN, VIDEO_MAX = 4096, 786432  # pixels of a film, frames x height x width: at most 384 tokens
+VIDEO_MIN, VIDEO_MAX = 4096, 786432  # pixels of a video, frames x height x width: at most 384 tokens
 VIDEO_FRAMES = (4, 16)
 REGEX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 SPECIAL = [
@@ -77,7 +79,7 @@ def chat(messages, tools=None, generate=False, thinking=True):
 def render(s):
     """The whole conversation as text. Without thinking the <think> blocks are empty, as the generation prompt has them."""
     M = s["messages"] if s["thinking"] else [{k: v for k, v in m.items() if k != "reasoning_content"} for m in s["messages"]]
-    return chat(M, s["tools"])
+    return re.sub(f"{forms.OPEN}\\s*<tool_call>", f"{forms.OPEN}<tool_call>", chat(M, s["tools"]))
 
 
 def prompt_of(s):
@@ -120,9 +122,9 @@ def load_tokenizer(path):
     return Tokenizer.from_file(path)
 
 
-# ---------------------------------------------------------------- pictures and films to patches
+# ---------------------------------------------------------------- pictures and videos to patches
 def smart_resize(h, w, lo, hi, frames=None):
-    """Height and width after the processor's resize: multiples of 32, lo <= pixels <= hi (for films counted over all frames)."""
+    """Height and width after the processor's resize: multiples of 32, lo <= pixels <= hi (for videos counted over all frames)."""
     f = 32
     if frames and min(h, w) < f:
         k = f / min(h, w)
@@ -170,11 +172,12 @@ def encode_media(media):
     return out
 
 
+MARKS = forms.OPEN + forms.SHUT + prints.READ
 TRIPLE = {k: f"<|vision_start|><|{k}_pad|><|vision_end|>" for k in ("image", "video")}
 
 
 def expand(text, enc):
-    """Films: the placeholder triple becomes a time stamp and a triple of its own for every temporal patch. Pictures stay."""
+    """Videos: the placeholder triple becomes a time stamp and a triple of its own for every temporal patch. Pictures stay."""
     for e in enc:
         if e[0] == "video":
             text = text.replace(TRIPLE["video"], "".join(f"<{t:.1f} seconds><|vision_start|><|VIDEO|><|vision_end|>" for t in e[4]), 1)
@@ -188,11 +191,34 @@ class Encoder:
         self.start, self.end, self.img, self.vid, self.think = (
             i(x) for x in ("<|im_start|>", "<|im_end|>", "<|image_pad|>", "<|video_pad|>", "<think>")
         )
+        self.single = {}
         self.assistant = tok.encode("assistant\n", add_special_tokens=False).ids
+
+    def split(self, text):
+        """Ids of the text, and which of them need not be learnt. What READ encloses is split into single letters, what OPEN and SHUT enclose is free."""
+        if not any(c in text for c in MARKS):
+            ids = self.tok.encode(text, add_special_tokens=False).ids
+            return ids, [False] * len(ids)
+        ids, free, letters, given = [], [], False, False
+        for part in re.split(f"([{MARKS}])", text):
+            if part == forms.OPEN or part == forms.SHUT:
+                given = part == forms.OPEN
+            elif part == prints.READ:
+                letters = not letters
+            elif part:
+                new = [t for c in part for t in self.letter(c)] if letters else self.tok.encode(part, add_special_tokens=False).ids
+                ids += new
+                free += [given] * len(new)
+        return ids, free
+
+    def letter(self, c):
+        if c not in self.single:
+            self.single[c] = self.tok.encode(c, add_special_tokens=False).ids
+        return self.single[c]
 
     def __call__(self, text, enc):
         """ids, positions [3, n], loss mask, visual segments [(slice 0, slice 1, grid h, grid w)] in the order of the pads."""
-        raw = self.tok.encode(expand(text, enc), add_special_tokens=False).ids
+        raw, free = self.split(expand(text, enc))
         pics = [(f, e[2], e[3]) for e in enc if e[0] == "image" for f in e[1]]
         vids = [(f, e[2], e[3]) for e in enc if e[0] == "video" for f in e[1]]
         ids, pos, mask, segs, cur, on, i = [], [], [], [], 0, False, 0
@@ -212,7 +238,7 @@ class Encoder:
                 continue
             ids.append(t)
             pos.append((cur, cur, cur))
-            mask.append(1 if on else 0)
+            mask.append(1 if on and not free[i] else 0)
             cur += 1
             i += 1
             if t == self.end:
@@ -232,19 +258,21 @@ class Encoder:
 
 
 LATE_KINDS = dict(scene=28, text=42, chart=20, two=9.5, empty=0.5)
+NEW_KINDS = dict(scene=21, crowd=8, text=42, chart=20, two=5.5, empty=0.5, solid=3)
+SHARES = dict(part1=(0.48, 0.64), late=(0.58, 0.73), new=(0.42, 0.56))  # images, videos; the rest is text
 
 
-def sample(r, late=False):
-    """One conversation of the mixture: pictures, films, texts. late: the mixture of the second part, with more reading."""
-    x = r.random()
-    if late:
-        kind = r.choices(list(LATE_KINDS), list(LATE_KINDS.values()))[0]
-        return pictures.picture_sample(r, kind) if x < 0.58 else films.film_sample(r) if x < 0.73 else talk.conversation(r)
-    return pictures.picture_sample(r) if x < 0.48 else films.film_sample(r) if x < 0.64 else talk.conversation(r)
+def sample(r, mixture="new"):
+    """One conversation of a mixture of images, videos and texts. late has more reading; new has newcomers, and more reading too."""
+    x, (images, moving) = r.random(), SHARES[mixture]
+    if x < images:
+        kinds = dict(part1=pictures.KINDS, late=LATE_KINDS, new=NEW_KINDS)[mixture]
+        return pictures.picture_sample(r, r.choices(list(kinds), list(kinds.values()))[0])
+    return videos.video_sample(r) if x < moving else talk.conversation(r)
 
 
 # ---------------------------------------------------------------- packing
-def batches(tok, seed, rows=64, length=1024, vrows=64, worker=0, workers=1, start=0, late=False):
+def batches(tok, seed, rows=64, length=1024, vrows=64, worker=0, workers=1, start=0, mixture="new"):
     """Packed batches of numpy arrays. Documents lie one after another in rows of `length` tokens, frames in rows of 1024 patches."""
     E = Encoder(tok)
     n = start
@@ -270,7 +298,7 @@ def batches(tok, seed, rows=64, length=1024, vrows=64, worker=0, workers=1, star
             if queue:
                 made = queue.pop()
             else:
-                s = sample(random.Random((seed << 40) + (n * workers + worker)), late)
+                s = sample(random.Random((seed << 40) + (n * workers + worker)), mixture)
                 n += 1
                 made = E(render(s), encode_media(s["media"]))
             i_, p_, m_, segs = made

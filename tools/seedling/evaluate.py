@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 import data
-import films
+import videos
 import model as M
 import pictures
 import skills
@@ -173,7 +173,7 @@ SETS = (
     + _drawn("text", "read_number read_text")
     + _drawn("chart", "chart_tallest chart_lowest chart_value chart_count")
     + _drawn("two", "two_more two_same two_differ two_each two_color")
-    + [("film_" + k, lambda r, k=k: films.film_sample(r, k, turns=1)) for k in "move recolor appear disappear flash order number grow still".split()]
+    + [("video_" + k, lambda r, k=k: videos.video_sample(r, k, turns=1)) for k in "move recolor appear disappear flash order number grow still".split()]
     + [(k, lambda r, k=k: talk.conversation(r, k)) for k in list(skills.SKILLS) + ["memory", "system_prompt", "tool_sample"]]
 )
 

@@ -1,10 +1,12 @@
-"""How people ask about pictures and films: many wordings for every skill, and careless typing.
+"""How people ask about pictures and videos: many wordings for every skill, and careless typing.
 
 A wording is a format string. {pic} is "picture", "image", ...; the other names are filled in by the skill.
 """
 
+import re
+
 PICTURE_NAMES = ["picture"] * 4 + ["image"] * 3 + ["drawing", "pic", "pic"]
-FILM_NAMES = ["film"] * 3 + ["video"] * 4 + ["clip", "animation", "movie"]
+VIDEO_NAMES = ["film"] * 3 + ["video"] * 4 + ["clip", "animation", "movie"]
 
 SCENE = {
     "describe": """Describe the {pic}.|Describe this {pic} in detail.|Describe this {pic}.|What does the {pic} show? Be exact.
@@ -147,47 +149,63 @@ How many things are in the {nth} picture?|How many objects do you see in the {nt
     "two_which": "Which picture contains {ax}?|In which picture is {ax}?|Where do you see {ax}, in the first or the second picture?|Which image shows {ax}?|Which of the two has {ax}?",
 }
 
-FILM = {
-    "film_describe": """Describe the {film}.|What happens in the {film}?|What happens?|What do you see in the {film}?|What is going on?
-What is happening?|Describe what happens.|What does the {film} show?|Tell me what happens in the {film}.|Describe this {film}.
-What happens here?|What can you see in the {film}?|Explain the {film}.|What's going on in this {film}?|Summarize the {film}.
-What is in the {film}?|What is happening in this {film}?|What's happening?""",
-    "film_move": """Which way does the {x} move?|In which direction does the {x} move?|Where does the {n} go?|Which way does it move?
+VIDEO = {
+    "video_describe": """Describe the {video}.|What happens in the {video}?|What happens?|What do you see in the {video}?|What is going on?
+What is happening?|Describe what happens.|What does the {video} show?|Tell me what happens in the {video}.|Describe this {video}.
+What happens here?|What can you see in the {video}?|Explain the {video}.|What's going on in this {video}?|Summarize the {video}.
+What is in the {video}?|What is happening in this {video}?|What's happening?""",
+    "video_move": """Which way does the {x} move?|In which direction does the {x} move?|Where does the {n} go?|Which way does it move?
 What direction does the {x} move in?|Where does the {x} move?|Where is the {x} going?|In what direction is the {x} moving?
 Does it move left, right, up or down?|Which direction does the {n} move?|Which way is the {x} moving?|Direction of the movement?
 How does the {x} move?|Where does it move to?|To which side does the {x} move?|Which way does the {n} go?""",
-    "film_what": "What moves?|Which object moves?|What is moving?|Which shape is moving?|What thing moves in the {film}?",
-    "film_color": "What color is the {x}?|What colour is the {x}?|Which color does the {x} have?|What is the color of the {x}?|Tell me the color of the {x}.",
-    "film_recolor": """How does the {x} change?|Which color change do you see?|From which color to which does the {x} change?|What changes?
+    "video_what": "What moves?|Which object moves?|What is moving?|Which shape is moving?|What thing moves in the {video}?",
+    "video_color": "What color is the {x}?|What colour is the {x}?|Which color does the {x} have?|What is the color of the {x}?|Tell me the color of the {x}.",
+    "video_recolor": """How does the {x} change?|Which color change do you see?|From which color to which does the {x} change?|What changes?
 How does the color change?|What color does the {x} become?|What happens to the color of the {x}?|Which colors does the {x} have?
 What is the color change of the {x}?|How does the {x} change its color?|What happens to the {x}?""",
-    "film_when_color": """When does the {x} change its color?|At which second does the {x} change color?|When does the color change?
+    "video_when_color": """When does the {x} change its color?|At which second does the {x} change color?|When does the color change?
 At what time does the color change?|After how many seconds does the {x} change color?|When does it change?|At which second does the color change?""",
-    "film_when": """When does the {x} {verb}?|At which second does the {n} {verb}?|At what time does the {x} {verb}?|When does it {verb}?
+    "video_when": """When does the {x} {verb}?|At which second does the {n} {verb}?|At what time does the {x} {verb}?|When does it {verb}?
 After how many seconds does the {x} {verb}?|At which second does it {verb}?""",
-    "film_appear": """What appears or disappears?|Does the {x} appear or disappear?|Which object appears or disappears?
+    "video_appear": """What appears or disappears?|Does the {x} appear or disappear?|Which object appears or disappears?
 What happens to the {x}?|Does something appear or disappear?|Does the {n} come or go?|Does the {x} show up or vanish?""",
-    "film_flash": """How many flashes are there?|How often does it flash?|Count the flashes.|How many times does it flash?|How many flashes do you see?
-Number of flashes?|How often does the {film} flash?|How many times does the {film} flash?|Tell me how many flashes there are.""",
-    "film_order": """Which shape is shown {w}?|What do you see {w}?|What comes {w}?|Which object is shown {w}?|What is shown {w}?
+    "video_flash": """How many flashes are there?|How often does it flash?|Count the flashes.|How many times does it flash?|How many flashes do you see?
+How many times do you see a flash?|How often is there a flash?|How many times does it light up?|How many flashes does the {video} have?|Flashes?|How often does it blink?
+Number of flashes?|How often does the {video} flash?|How many times does the {video} flash?|Tell me how many flashes there are.""",
+    "video_end_color": """What color is the {x} {e}?|What colour is the {x} {e}?|Which color does the {x} have {e}?|{e} the {x} is what color?
+What is the color of the {x} {e}?|What color does the {x} have {e}?|Which colour is the {x} {e}?|{e}, what color is the {x}?|Color of the {x} {e}?
+Tell me the color of the {x} {e}.|In what color is the {x} {e}?|How is the {x} colored {e}?|What color was the {x} {e}?""",
+    "video_end_place": """Where is the {x} {e}?|Where do you see the {x} {e}?|On which side is the {x} {e}?|{e}, where is the {x}?|Where was the {x} {e}?
+What is the position of the {x} {e}?|In which part is the {x} {e}?|Where is it {e}?""",
+    "video_end_object": """What do you see {e}?|What is there {e}?|What is shown {e}?|{e}, what do you see?|Which object is there {e}?|What can be seen {e}?
+Which shape is there {e}?|What is visible {e}?|What does the {video} show {e}?|Is there anything {e}?""",
+    "video_end_size": "How big is the {x} {e}?|What size is the {x} {e}?|{e}, is the {x} small or large?|Is the {x} small or large {e}?|How large is it {e}?",
+    "video_when_turn": """When does it turn {c}?|When does the {x} turn {c}?|At what time does the {x} become {c}?|When does it become {c}?|When is the {x} {c}?
+At which second does it turn {c}?|At which time does the {x} get {c}?|From when on is the {x} {c}?|When do you see {c} first?|How long until it turns {c}?""",
+    "video_blink": """How often does the {x} blink?|How many times does the {x} blink?|How many times does it vanish?|Count how often the {x} blinks.
+How often is the {x} gone?|How many times does the {n} disappear?|How often does it blink?|Number of blinks?""",
+    "video_after": "What comes after the {x}?|What is shown after the {x}?|Which object follows the {x}?|What follows the {x}?|What do you see after the {x}?|After the {x}, what comes?",
+    "video_turns": """In which order are the shapes shown?|What is the order of the shapes?|List the shapes in order.|In what order do they come?|Which shapes are shown, in order?
+Name the shapes in the order they appear.|What comes first, and what comes then?|Tell me the order.|Which order do the objects have?""",
+    "video_order": """Which shape is shown {w}?|What do you see {w}?|What comes {w}?|Which object is shown {w}?|What is shown {w}?
 Which shape comes {w}?|What appears {w}?|Which object do you see {w}?""",
-    "film_first_number": """Which number is shown first?|What is the first number?|What number does it start with?|With which number does the {film} start?
+    "video_first_number": """Which number is shown first?|What is the first number?|What number does it start with?|With which number does the {video} start?
 Which number comes first?|What number do you see first?|Where does the count start?""",
-    "film_last_number": """Which number is shown last?|What is the last number?|What number does it end with?|With which number does the {film} end?
+    "video_last_number": """Which number is shown last?|What is the last number?|What number does it end with?|With which number does the {video} end?
 Which number comes last?|What number do you see last?|Where does the count end?|What number is shown at the end?""",
-    "film_updown": "Does the number go up or down?|Is the film counting up or down?|Does it count up or down?|Is the number getting larger or smaller?|Do the numbers rise or fall?",
-    "film_grow": """Does the {x} grow or shrink?|How does the size of the {x} change?|Does the {x} get bigger or smaller?|What happens to the size of the {x}?
+    "video_updown": "Does the number go up or down?|Is the video counting up or down?|Does it count up or down?|Is the number getting larger or smaller?|Do the numbers rise or fall?",
+    "video_grow": """Does the {x} grow or shrink?|How does the size of the {x} change?|Does the {x} get bigger or smaller?|What happens to the size of the {x}?
 Is the {x} growing or shrinking?|Does the {n} become larger or smaller?|What happens to the {x}?|How does the {x} change?""",
-    "film_still": "What moves?|What changes?|Does anything move?|Does anything change?|Is there any change?",
+    "video_still": "What moves?|What changes?|Does anything move?|Does anything change?|Is there any change?",
 }
 
-ALL = {k: [w for line in v.split("\n") for w in line.split("|")] for table in (SCENE, PRINT, TWO, FILM) for k, v in table.items()}
+ALL = {k: [w for line in v.split("\n") for w in line.split("|")] for table in (SCENE, PRINT, TWO, VIDEO) for k, v in table.items()}
 
 
 def ask(r, skill, **names):
     """One wording of a question of this skill, filled with the given names."""
-    pic, film = r.choice(PICTURE_NAMES), r.choice(FILM_NAMES)
-    text = r.choice(ALL[skill]).format(pic=pic, film=film, **names)
+    pic, video = r.choice(PICTURE_NAMES), r.choice(VIDEO_NAMES)
+    text = r.choice(ALL[skill]).format(pic=pic, video=video, **names)
     return text[:1].upper() + text[1:]
 
 
@@ -247,4 +265,11 @@ def casual(r, text, keep_case=False, shout=False):
         text += r.choice(THANKS)
     elif y < 0.31 and shout:
         text = text.upper()
+    return text
+
+
+def spread(r, text):
+    """One of the many texts that a pattern stands for: {a|b|c} is one of its parts, also nested."""
+    while "{" in text:
+        text = re.sub(r"\{([^{}]*)\}", lambda m: r.choice(m[1].split("|")), text)
     return text

@@ -8,14 +8,17 @@ from PIL import Image
 
 import prints
 import scenes
+import solids
+from helpdesk import help_topic
+from newcomer import newcomer, smalltalk
 from paint import COLORS, SHAPES, Ground, color_of, fits, wear
 from phrases import ask as wording
 from phrases import casual
 from scenes import Question, join, name
 from skills import one
+from turns import color_rule, in_language
 from words import NUMBERS, an, cap
 
-PHOTO = "I see no shapes that I know. I only know drawn pictures."
 
 
 def two_pictures(r):
@@ -140,7 +143,7 @@ def no_objects(r):
         ground = Ground(r, w, h, kind=r.choice(["plain", "noise"]))
         return [ground.image], [Question("see", q, "There is no object.", f"The picture is empty: only {an(ground.text)} background.", ["empty"])]
     a = np.random.default_rng(r.randrange(1 << 30)).integers(0, 256, (r.randint(3, 9), r.randint(3, 9), 3), dtype=np.uint8)
-    return [Image.fromarray(a).resize((w, h), Image.BICUBIC)], [Question("see", q, "I find no drawn shape.", PHOTO, ["no shapes"])]
+    return [Image.fromarray(a).resize((w, h), Image.BICUBIC)], [Question("see", q, "I find no drawn shape.", solids.claim(r, a), ["know drawings only"])]
 
 
 KINDS = dict(scene=50, text=27, chart=12, two=10.5, empty=0.5)
@@ -149,7 +152,11 @@ KINDS = dict(scene=50, text=27, chart=12, two=10.5, empty=0.5)
 def picture_sample(r, kind=None, skill=None, turns=None):
     """One conversation about one or two pictures; skill and turns pin the questions for measurements."""
     kind = kind or r.choices(list(KINDS), list(KINDS.values()))[0]
-    if kind == "scene":
+    if kind == "crowd":
+        images, qs = scene_questions(r, skill or r.choice(["count", "count_shape", "count_shape", "count_color", "count_name", None]), turns or r.choice([1, 2, 2, 3]), scenes.crowd(r))
+    elif kind == "solid":
+        images, qs = solids.solid_picture(r)
+    elif kind == "scene":
         images, qs = scene_questions(r, skill, turns or r.choice([1, 2, 3, 3, 4, 5]))
     elif kind == "text":
         image, qs = prints.text_picture(r)
@@ -169,8 +176,8 @@ def picture_sample(r, kind=None, skill=None, turns=None):
     return dialog(r, media, qs[:turns] if turns else qs, plain=bool(turns))
 
 
-def scene_questions(r, skill, n):
-    sc = scenes.scene(r)
+def scene_questions(r, skill, n, sc=None):
+    sc = sc or scenes.scene(r)
     while not sc["objs"]:
         sc = scenes.scene(r)
     qs = []
@@ -230,23 +237,32 @@ def content(r, media, q):
     return parts + [{"type": "text", "text": q}]
 
 
+def talked(r):
+    """Something else than the image: small talk, help, a skill."""
+    x = r.random()
+    return smalltalk(r) if x < 0.3 else help_topic(r) if x < 0.5 else one(r)[1:]
+
+
 def dialog(r, media, qs, plain=False):
     """Joins media and questions into a conversation. plain: one question and nothing around it."""
     style, system = None, None
     if not plain and r.random() < 0.05:
         system, style = r.choice(STYLES)
+    elif not plain and r.random() < 0.04:
+        system, lang = color_rule(r)
+        style = lambda text: in_language(text, lang)
     short = not plain and not style and r.random() < 0.04 and all(q.short for q in qs)
     if short:
         system = r.choice(ONE_WORD)
     messages, must = [], qs[-1].must
     if not plain and r.random() < 0.06:  # small talk first, the picture later
-        _, q, t, a, _ = one(r)
+        q, t, a, _ = newcomer(r) if r.random() < 0.4 else one(r)[1:]
         messages += [{"role": "user", "content": q}, {"role": "assistant", "content": a, "reasoning_content": t}]
         style = short = system = None
     for i, q in enumerate(qs):
         text, answer, must = casual(r, q.text, shout=True), q.answer, q.must
         if style:
-            answer, must = style(answer), [style(m) if style in (str.upper, str.lower) else m for m in must]
+            answer, must = style(answer), must if "!" in style("") or "Thank" in style("") else [style(m) for m in must]
         elif short:
             answer = q.short
         elif q.short and not plain and r.random() < 0.06:
@@ -257,7 +273,7 @@ def dialog(r, media, qs, plain=False):
         ]
     if not plain and not style and not short and r.random() < 0.16:  # then something else
         for _ in range(r.choice([1, 1, 2])):
-            _, q, t, a, must = one(r)
+            q, t, a, must = talked(r)
             messages += [{"role": "user", "content": q}, {"role": "assistant", "content": a, "reasoning_content": t}]
     if not system and r.random() < 0.15:
         system = r.choice(SYSTEMS)

@@ -28,6 +28,7 @@ WORDS = sorted(
         + NUMBERS
     )
 )
+READ = "\x06"  # encloses what is read letter by letter: see data.Encoder
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -37,21 +38,23 @@ def brightness(rgb):
 
 def random_word(r):
     x = r.random()
-    if x < 0.60:
+    if x < 0.50:
         return r.choice(WORDS)
-    if x < 0.70:
+    if x < 0.58:
         return r.choice(SIGNS)
-    if x < 0.90:
+    if x < 0.78:
         return pseudo(r, 2, 3)
-    return "".join(r.choice(LETTERS) for _ in range(r.randint(2, 6)))
+    if x < 0.94:
+        return pseudo(r, 3, 5)[:12]
+    return "".join(r.choice(LETTERS) for _ in range(r.randint(2, 12)))
 
 
 def random_text(r):
     """The text of a picture: lines of words, or one number."""
     x = r.random()
-    if x < 0.30:
+    if x < 0.22:
         return [str(r.randrange(10 ** (k - 1) if k > 1 else 0, 10**k)) for k in [r.choices([1, 2, 3, 4, 5, 6, 7], [8, 18, 20, 20, 16, 12, 6])[0]]]
-    n = r.choices([1, 2, 3, 4, 5, 6], [48, 24, 12, 8, 4, 4])[0]
+    n = r.choices([1, 2, 3, 4, 5, 6], [52, 28, 11, 5, 2, 2])[0]
     words = [random_word(r) for _ in range(n)]
     if n > 1 and r.random() < 0.12:
         words[r.randrange(n)] = str(r.randrange(10 ** r.randint(1, 3)))
@@ -133,7 +136,7 @@ def text_questions(r, t, color, ground):
         qs = [Question("read_number", wording(r, "read_number"), f"It is written in {color}.", f"The number is {t}.", [f"is {t}."], t)]
     else:
         q = wording(r, "read_text", word="word" if n == 1 else "words", **{"is": "is" if n == 1 else "are"})
-        qs = [Question("read_text", q, f"It is written in {color}.", f'The text says "{t}".', [f'"{t}"'], t)]
+        qs = [Question("read_text", q, f"It is written in {color}.", f'The text says "{READ}{t}{READ}".', [f'"{t}"'], f"{READ}{t}{READ}")]
     if r.random() < 0.15:
         qs.append(
             Question(
@@ -150,11 +153,11 @@ def text_questions(r, t, color, ground):
         qs.append(Question("background", wording(r, "background"), "I look at the ground behind the text.", f"The background is {a}.", [f"is {a}"]))
     if r.random() < 0.1 and not number:
         a = f"There {'is' if n == 1 else 'are'} {NUMBERS[n]} word{'' if n == 1 else 's'}."
-        qs.append(Question("text_words", wording(r, "text_words"), f"The text says {t}.", a, [NUMBERS[n]], cap(NUMBERS[n])))
+        qs.append(Question("text_words", wording(r, "text_words"), f"The text says {READ}{t}{READ}.", a, [NUMBERS[n]], cap(NUMBERS[n])))
     if r.random() < 0.08 and not number:
-        qs.append(Question("text_first", wording(r, "text_first"), f"The text says {t}.", f"The first letter is {t[0]}.", [f"is {t[0]}."], t[0]))
+        qs.append(Question("text_first", wording(r, "text_first"), f"The text says {READ}{t}{READ}.", f"The first letter is {t[0]}.", [f"is {t[0]}."], t[0]))
     if r.random() < 0.15:
-        what = f"number {t}" if number else f'text "{t}"'
+        what = f"number {t}" if number else f'text "{READ}{t}{READ}"'
         on = an(ground.text) if ground.kind != "gradient" else "a gradient"
         qs.insert(
             0,
@@ -167,7 +170,10 @@ def text_questions(r, t, color, ground):
 
 # ---------------------------------------------------------------- charts
 def chart_labels(r, n):
-    x = r.randrange(8)
+    x = r.randrange(13)
+    if x > 7:  # any words, also made-up ones, so that they must be read
+        words = [random_word(r)[:8] for _ in range(n)] if x < 11 else [f"{r.choice('QTKGLP')}{i + 1}" for i in range(n)] if x == 11 else r.sample(WORDS, n)
+        return [w.title() for w in words] if r.random() < 0.5 else words
     if x < 3:
         return list("ABCDEF")[:n]
     if x == 3:
@@ -210,15 +216,21 @@ def chart_picture(r):
     title = r.random() < 0.15 and h > 180
     head = size + 8 + (size + 8 if title else 0)
     base = h - size - r.randint(8, 14)
-    shown = r.random() < 0.85
+    axis = nice_top(r, top) if r.random() < 0.4 else 0  # numbers at the left, up to this one
+    shown = r.random() < (0.5 if axis else 0.92)
+    steps = r.choice([4, 5]) if axis else 4
+    if axis:
+        left = max(left, int(font(path, max(9, size - 3)).getbbox(str(axis))[2]) + 12)
+        slot = (w - left - 8) / n
+    full = axis or top
     fill = r.uniform(0.45, 0.85)
     edge = ink if r.random() < 0.15 else None
-    if r.random() < 0.25:  # lines across
-        for i in range(1, 5):
-            y = base - (base - head) * i / 4
+    if r.random() < (0.7 if axis else 0.2):  # lines across
+        for i in range(1, steps + 1):
+            y = base - (base - head) * i / steps
             d.line([left, y, w - 4, y], fill=(200, 200, 200) if ground != "black" else (70, 70, 70))
 
-    def write(text, x, y):
+    def write(text, x, y, size=size):
         m = text_mask(r, text, path, size, k)
         image.paste(ink, (int(x - m.size[0] / 2), int(y)), m)
         return m.size[1]
@@ -226,56 +238,70 @@ def chart_picture(r):
     rgb = {c: color_of(r, c, 8) for c in colors}
     for i, v in enumerate(values):
         mid = left + (i + 0.5) * slot
-        y = base - (base - head) * v / top
+        y = base - (base - head) * v / full
         d.rectangle([mid - slot * fill / 2, y, mid + slot * fill / 2, base], fill=rgb[colors[i]], outline=edge)
         write(labels[i], mid, base + 4)
         if shown:
             write(str(v), mid, y - size * 0.8 - 3)
+    for i in range(steps + 1) if axis else ():
+        small = max(9, size - 3)
+        tick = axis * i / steps
+        text = str(int(tick)) if tick == int(tick) else f"{tick:.1f}"
+        write(text, left - 6 - font(path, small).getbbox(text)[2] / 2, base - (base - head) * i / steps - small * 0.4, small)
     if r.random() < 0.85:
         d.line([left - 3, base, w - 4, base], fill=ink, width=r.randint(1, 2))
     if r.random() < 0.3:
         d.line([left - 3, base, left - 3, head - 4], fill=ink, width=r.randint(1, 2))
     if title:
         write(r.choice(["Sales", "Results", "Points", "Chart", "Votes", "Animals", "Score"]), w / 2, 4)
-    return image, chart_questions(r, labels, values, colors, shown)
+    return image, chart_questions(r, labels, values, colors, shown, axis)
 
 
-def chart_questions(r, labels, values, colors, shown):
+def nice_top(r, top):
+    """The number at the top of an axis for values up to top."""
+    return next(v for v in (5, 8, 10, 20, 25, 40, 50, 60, 80, 100, 120, 200, 250, 400, 500, 800, 1000, 1200) if v >= top)
+
+
+def chart_questions(r, labels, values, colors, shown, axis=0):
     n, top = len(values), max(values)
     hi, lo, j = values.index(top), values.index(min(values)), r.randrange(n)
-    desc = ", ".join(f"{l} {v}" for l, v in zip(labels, values)) if shown else ", ".join(labels)
+    known = shown or axis
+    spelled = [f"{READ}{l}{READ}" for l in labels]
+    listed = lambda names: ", ".join(f"{l} {v}" for l, v in zip(names, values)) if known else ", ".join(names)
+    desc, must = listed(spelled), listed(labels)
     th = f"The bars are {desc}."
     qs = [
-        Question("chart_tallest", wording(r, "chart_tallest"), th, f"The tallest bar is {labels[hi]}.", [f"is {labels[hi]}."], labels[hi]),
-        Question("chart_lowest", wording(r, "chart_lowest"), th, f"The shortest bar is {labels[lo]}.", [f"is {labels[lo]}."], labels[lo]),
+        Question("chart_tallest", wording(r, "chart_tallest"), th, f"The tallest bar is {spelled[hi]}.", [f"is {labels[hi]}."], spelled[hi]),
+        Question("chart_lowest", wording(r, "chart_lowest"), th, f"The shortest bar is {spelled[lo]}.", [f"is {labels[lo]}."], spelled[lo]),
         Question(
             "chart_count",
             wording(r, "chart_count"),
-            f"The bars are {', '.join(labels)}.",
+            f"The bars are {', '.join(spelled)}.",
             f"There are {NUMBERS[n]} bars.",
             [NUMBERS[n]],
             cap(NUMBERS[n]),
         ),
     ]
-    if shown:
+    if known:
+        about = "" if shown else "about "
         for k in {j, r.randrange(n)}:
             qs += [
                 Question(
                     "chart_value",
                     wording(r, "chart_value", l=labels[k]),
-                    f"I look at the label over {labels[k]}.",
-                    f"The value of {labels[k]} is {values[k]}.",
-                    [f"is {values[k]}."],
+                    th,
+                    f"The bars are {desc}. The value of {spelled[k]} is {about}{values[k]}.",
+                    [f"is {values[k]}."] if shown else [],
                     str(values[k]),
                 )
-            ] * 2
+            ] * 3
     if len(set(colors)) == n:
         qs.append(
             Question(
                 "chart_color",
                 wording(r, "chart_color", l=labels[j]),
-                f"I look at the bar {labels[j]}.",
-                f"The bar {labels[j]} is {colors[j]}.",
+                f"I look at the bar {spelled[j]}.",
+                f"The bar {spelled[j]} is {colors[j]}.",
                 [f"is {colors[j]}"],
                 cap(colors[j]),
             )
@@ -283,7 +309,7 @@ def chart_questions(r, labels, values, colors, shown):
     if r.random() < 0.4:
         a, b = r.sample(range(n), 2)
         yes = values[a] > values[b]
-        t = f"{labels[a]} is {'higher' if yes else 'lower'} than {labels[b]}."
+        t = f"{spelled[a]} is {'higher' if yes else 'lower'} than {spelled[b]}."
         qs.append(
             Question(
                 "chart_compare",
@@ -296,11 +322,11 @@ def chart_questions(r, labels, values, colors, shown):
         )
     if r.random() < 0.3:
         qs.append(
-            Question("chart_label", wording(r, "chart_label"), "I read below the bars.", f"The labels are {', '.join(labels)}.", [", ".join(labels)])
+            Question("chart_label", wording(r, "chart_label"), "I read below the bars.", f"The labels are {', '.join(spelled)}.", [", ".join(labels)])
         )
     if r.random() < 0.6:
         qs.append(
-            Question("describe_chart", wording(r, "describe_chart"), "It is a bar chart.", f"A bar chart with {NUMBERS[n]} bars: {desc}.", [desc])
+            Question("describe_chart", wording(r, "describe_chart"), "It is a bar chart.", f"A bar chart with {NUMBERS[n]} bars: {desc}.", [must] if shown or not axis else [])
         )
     r.shuffle(qs)
     seen, out = set(), []

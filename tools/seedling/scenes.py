@@ -91,6 +91,34 @@ def scene(r, w=None, h=None, n=None, kind=None, few=False):
     return dict(w=w, h=h, ground=ground, objs=objs)
 
 
+def crowd(r):
+    """A scene with up to nine of one shape or one colour, and a few others."""
+    w, h = r.randint(150, 560), r.randint(150, 520)
+    w, h = min(w, int(1.8 * h)), min(h, int(1.8 * w))
+    m, n, more = min(w, h), r.randint(2, 9), r.choice([0, 0, 1, 1, 2, 3])
+    ground = Ground(r, w, h, kind=r.choices(["plain", "gradient", "noise", "tint"], [76, 8, 8, 8])[0])
+    colors = [c for c in COLORS if fits(c, ground.names)]
+    shape, color = r.choice(SHAPES), r.choice(colors)
+    by_shape, alike = r.random() < 0.7, r.random() < 0.4
+    size, base = "small", m * r.uniform(0.06, 0.105)
+    objs = []
+    for i in range(n + more):
+        for _ in range(40):
+            s = max(base * r.uniform(0.85, 1.15), 8)
+            x, y = r.uniform(s + 1, w - s - 1), r.uniform(s + 1, h - s - 1)
+            if all(math.hypot(x - o["x"], y - o["y"]) > (s + o["s"]) * 1.08 + 2 for o in objs):
+                break
+        else:
+            continue
+        if i < n:
+            a, c = (shape, color if alike else r.choice(colors)) if by_shape else (shape if alike else r.choice(SHAPES), color)
+        else:
+            a, c = (r.choice([q for q in SHAPES if q != shape]), r.choice(colors)) if by_shape else (r.choice(SHAPES), r.choice([q for q in colors if q != color] or colors))
+        objs.append(new_object(r, a, c, size, s, x, y, r.random() < 0.5))
+    r.shuffle(objs)
+    return dict(w=w, h=h, ground=ground, objs=objs)
+
+
 def render(r, sc, objs=None):
     """The scene as an image."""
     image = sc["ground"].image.copy()
@@ -325,7 +353,12 @@ WEIGHTS = dict(
 )
 
 
+CROWD = dict(count=3, count_shape=5, count_color=4, count_name=3, exists=1, background=0.5)
+
+
 def ask(r, sc, skill=None):
     """One question about a scene, or None if the drawn skill does not suit it."""
+    if not skill and len(sc["objs"]) > 7:
+        skill = r.choices(list(CROWD), list(CROWD.values()))[0]
     skill = skill or r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
     return getattr(Asker(r, sc), skill)()

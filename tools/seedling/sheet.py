@@ -1,14 +1,14 @@
 """Draws a contact sheet of training pictures, to look at what the model sees.
 
-usage: sheet.py OUT.png [SEED] [KIND]      KIND: scene, text, chart, two, film (default: a mixture)
+usage: sheet.py OUT.png [SEED] [KIND]      KIND: scene, text, chart, two, video (default: a mixture)
 """
 import random
 import sys
 
 from PIL import Image, ImageDraw
 
-import films
 import pictures
+import videos
 
 
 def cell(sample, size=(230, 250)):
@@ -36,8 +36,8 @@ def main():
     sheet = Image.new("RGB", (230 * 7, 250 * 4), (200, 200, 200))
     for i in range(28):
         r = random.Random(seed * 1000 + i)
-        film = kind == "film" or (kind is None and r.random() < 0.2)
-        s = films.film_sample(r) if film else pictures.picture_sample(r, kind)
+        video = kind == "video" or (kind is None and r.random() < 0.2)
+        s = videos.video_sample(r) if video else pictures.picture_sample(r, kind)
         sheet.paste(cell(s), (i % 7 * 230, i // 7 * 250))
     sheet.save(path)
 

@@ -6,6 +6,7 @@ import json
 
 from calls import tool_sample
 from skills import SKILLS, capital, one, opposite, plural, pseudo, thing_color, word
+from turns import WEIGHTS, newcomer_conversation
 from words import *
 
 
@@ -170,14 +171,21 @@ DEFAULT_SYSTEM = [
 ]
 
 
+NEW = 0.58  # share of conversations with newcomers
+NEW_SKILLS = [f.__name__ for f in WEIGHTS]
+
+
 def conversation(r, skill=None):
     """One text sample. skill: a name of SKILLS, or memory, system_prompt, tool_sample, or None for the usual mixture."""
+    if (not skill and r.random() < NEW) or skill in NEW_SKILLS:
+        s = newcomer_conversation(r, skill)
+        return finish(r, s)
     x = r.random()
-    if skill == "tool_sample" or (not skill and x < 0.22):
+    if skill == "tool_sample" or (not skill and x < 0.30):
         s = tool_sample(r)
-    elif skill == "system_prompt" or (not skill and x < 0.30):
+    elif skill == "system_prompt" or (not skill and x < 0.37):
         s = system_prompt(r)
-    elif skill == "memory" or (not skill and x < 0.39):
+    elif skill == "memory" or (not skill and x < 0.44):
         s = memory(r)
     else:
         n = 1 if skill else r.choice([1, 1, 1, 1, 2, 2, 3, 4, 6])
@@ -186,9 +194,14 @@ def conversation(r, skill=None):
             name, q, t, a, must = one(r, skill)
             M += [{"role": "user", "content": q}, {"role": "assistant", "content": a, "reasoning_content": t}]
         s = dict(skill=name, messages=M, must=must)
-    if s["messages"][0]["role"] != "system" and r.random() < 0.25:
+    return finish(r, s)
+
+
+def finish(r, s):
+    """A system prompt at times, thinking or not."""
+    if s["messages"][0]["role"] != "system" and s["skill"] != "form" and r.random() < 0.2:
         s["messages"].insert(0, {"role": "system", "content": r.choice(DEFAULT_SYSTEM)})
     s.setdefault("tools", None)
-    s["thinking"] = r.random() < 0.5
+    s["thinking"] = r.random() < (0.15 if s["skill"] in ("newcomer", "form", "follow") else 0.4)
     s["media"] = []
     return s

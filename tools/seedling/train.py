@@ -1,7 +1,7 @@
 """Trains Seedling on one GPU for a given time.
 
 usage: train.py OUT [--seconds 1230] [--opt muon|adamw] [--lr 4e-3] [--workers 14] [--no-compile] [--tokenizer FILE]
-       train.py OUT --late --resume OUT/state.pt --tokenizer OUT/tokenizer.json --seconds 390 --lr 2e-3     (the second, shorter part)
+       train.py OUT --mixture late --resume OUT/state.pt --tokenizer OUT/tokenizer.json --seconds 390 --lr 2e-3     (the second, shorter part)
 Writes OUT/tokenizer.json, OUT/state.pt (fp32 weights; also every --save seconds on the way), OUT/train.json and OUT/log.txt.
 """
 import argparse
@@ -29,7 +29,7 @@ class Stream(torch.utils.data.IterableDataset):
         torch.set_num_threads(1)
         i = torch.utils.data.get_worker_info()
         tok = data.load_tokenizer(s.tok)
-        for b in data.batches(tok, s.seed, s.a.rows, s.a.length, s.a.vrows, i.id, i.num_workers, late=s.a.late):
+        for b in data.batches(tok, s.seed, s.a.rows, s.a.length, s.a.vrows, i.id, i.num_workers, mixture=s.a.mixture):
             for k, src, n in (("cu", "doc", 2000), ("vcu", "seg", 2600)):
                 c, _ = M.lengths(b[src])
                 assert len(c) <= n, len(c)
@@ -133,7 +133,7 @@ def main():
     ap.add_argument("--steps", type=int, default=10**9)
     ap.add_argument("--mtp", type=float, default=0.3, help="weight of the MTP loss")
     ap.add_argument("--resume", help="weights to start from: a state.pt or a model.safetensors")
-    ap.add_argument("--late", action="store_true", help="the mixture of the second part: more reading")
+    ap.add_argument("--mixture", default="new", choices=["part1", "late", "new"], help="what is drawn: see data.py")
     ap.add_argument("--save", type=float, default=240, help="seconds between two states on the way")
     a = ap.parse_args()
     os.makedirs(a.out, exist_ok=True)

@@ -161,9 +161,9 @@ UNKNOWN = """Who won the football game last night?|What is the stock price of a 
 Can you recommend a good lawyer?|How do I repair my car engine?|What is the meaning of life?|Explain quantum field theory.|Who invented the telephone?
 How do I cure a headache?|What happened in 1848?|Write a legal contract for me.|What time is it now?|How tall is the Eiffel Tower?|What is the population of Tokyo?
 Tell me about the French Revolution.|What is the best phone to buy?|How does a nuclear reactor work?|Translate this novel into Latin.|Who is the richest person?
-What is the plot of the newest film?|How much does a house cost?|What is the derivative of a tangent?|Explain general relativity to me.|Which team is the best?
+What is the plot of the newest video?|How much does a house cost?|What is the derivative of a tangent?|Explain general relativity to me.|Which team is the best?
 What should I invest in?|How do vaccines work?|Who was the second emperor of Rome?|What is the boiling point of mercury?|Prove that there are infinitely many primes.
-What is the airspeed of a swallow?|Can you book me a flight?|What did I eat yesterday?|Where did I put my keys?|How do I bake a wedding cake?|Who directed that film?""".replace(
+What is the airspeed of a swallow?|Can you book me a flight?|What did I eat yesterday?|Where did I put my keys?|How do I bake a wedding cake?|Who directed that video?""".replace(
     "\n", "|"
 ).split(
     "|"

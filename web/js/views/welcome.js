@@ -14,8 +14,8 @@ export function abilities(model) {
         return {
             can: [
                 'Drawn shapes, their colours, places and numbers; printed words; small bar charts.',
-                'Short drawn videos: what moves, appears or changes.',
-                'Sums, spelling, capitals, opposites, short poems and stories, in English.',
+                'Short drawn videos: what moves, appears or changes, and when.',
+                'Questions about Parley itself; sums, spelling, short poems and stories, in English.',
             ],
             cannot: [
                 'Photographs, handwriting, documents: it is a demonstration of 49 MB.',

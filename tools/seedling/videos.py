@@ -1,4 +1,4 @@
-"""Short drawn films and the questions about them."""
+"""Short drawn videos and the questions about them."""
 import numpy as np
 from PIL import Image, ImageFilter
 
@@ -9,7 +9,7 @@ from prints import brightness
 from scenes import Question, name, where
 from words import NUMBERS, an, cap
 
-KINDS = dict(move=2, recolor=2, appear=1, disappear=1, flash=1.2, order=1, number=2.2, grow=1, still=0.7)
+KINDS = dict(move=2, recolor=3, appear=1.3, disappear=1.3, flash=3, order=2.2, number=1.6, grow=0.8, still=0.6)
 
 
 def sample_indices(total, fps, target=2.0, lo=4, hi=16):
@@ -18,7 +18,7 @@ def sample_indices(total, fps, target=2.0, lo=4, hi=16):
     return [int(i) for i in np.linspace(0, total - 1, n).round().astype(int)] if n > 1 else [0]
 
 
-def film_size(r):
+def video_size(r):
     x = r.random()
     if x < 0.55:
         w, h = r.randint(64, 208), r.randint(64, 208)
@@ -32,28 +32,34 @@ def film_size(r):
     return w, h
 
 
-def seconds(t):
+def clock(t):
+    """A time as the page links it: m:ss."""
     n = int(round(t))
-    return f"{n} second{'' if n == 1 else 's'}"
+    return f"{n // 60}:{n % 60:02d}"
 
 
-class Film:
-    """One film: frame(t) draws the state at t seconds; questions holds what can be asked."""
+STARTS = ["at the start", "at the beginning", "in the beginning", "at first", "in the first frame", "when the video starts", "at the very beginning", "to begin with", "initially"]
+ENDS = ["at the end", "in the end", "in the last frame", "when the video ends", "at the very end", "finally", "when it is over", "at last"]
+
+
+class Video:
+    """One video: frame(t) draws the state at t seconds; questions holds what can be asked."""
 
     def __init__(self, r, kind, keep_all=False):
         self.r, self.kind = r, kind
         self.fps = r.choice([8, 10, 12, 15, 20, 24, 25, 30, 50, 60])
         length = r.uniform(2, 6) if r.random() < 0.85 else r.uniform(6, 14)
         if kind == "flash":
-            length = max(length, 3.0)
+            length = r.uniform(2.4, 8.2)
         total = max(4, int(round(length * self.fps)))
         self.length = total / self.fps
-        self.w, self.h = film_size(r)
+        self.w, self.h = video_size(r)
         self.indices = list(range(total)) if keep_all else sample_indices(total, self.fps)
         self.ground = Ground(r, self.w, self.h, kind=r.choices(["plain", "noise", "gradient", "tint"], [66, 12, 10, 12])[0])
         self.colors = [c for c in COLORS if fits(c, self.ground.names)]
         self.m = min(self.w, self.h)
         self.scale = oversampling(r)
+        self.back = None  # a second ground, for videos whose background changes
         self.o = self.object()
         self.shape, self.name = self.o["shape"], name(self.o)
         self.on = f"{an(self.ground.text) if self.ground.kind != 'gradient' else 'a gradient'} background"
@@ -75,15 +81,30 @@ class Film:
             outline=False,
         )
 
+    def at_start(self, first, last, what):
+        """What is seen at the start and at the end: two questions. what: color, place or object."""
+        qs = []
+        for key, x in (("start", first), ("end", last)):
+            text, answer, must = {
+                "color": ("video_end_color", f"At the {key} the {self.shape} is {x}.", [f"is {x}"]),
+                "place": ("video_end_place", f"At the {key} the {self.shape} is at the {x}.", [f"at the {x}"]),
+                "object": ("video_end_object", f"At the {key} I see {x}.", [x]),
+                "size": ("video_end_size", f"At the {key} the {self.shape} is {x}.", [f"is {x}"]),
+            }[what]
+            think = f"I look at the {'first' if key == 'start' else 'last'} frame."
+            q = self.ask("video_" + key, think, answer, must, cap(x), wordings=text, e=self.r.choice(STARTS if key == "start" else ENDS))
+            qs.append(q)
+        return qs
+
     def when(self):
-        return f"At about {seconds(self.change)}"
+        return f"At about {clock(self.change)}"
 
     def ask(self, skill, think, answer, must, short=None, wordings=None, **names):
-        text = wording(self.r, wordings or skill, x=self.shape, n=self.name, **names)
+        text = wording(self.r, wordings or skill, **{"x": self.shape, "n": self.name, **names})
         return Question(skill, text, think, answer, must, short)
 
     def describe(self, think, answer, must):
-        return self.ask("film_describe", think, answer, must)
+        return self.ask("video_describe", think, answer, must)
 
     # Each kind sets self.state(t) = objects, ("flash", rgb) or ("text", string) and gives its questions.
     def _move(self):
@@ -100,7 +121,7 @@ class Film:
         to = d if axis == "y" else "to the " + d
         return [
             self.ask(
-                "film_move",
+                "video_move",
                 f"The {self.shape} starts at the {start} and ends at the {end}.",
                 f"The {self.shape} moves {to}.",
                 [f"moves {to}"],
@@ -112,12 +133,13 @@ class Film:
                 [self.name, f"to the {end}"],
             ),
             self._color(),
-            self.ask("film_shape", "One object changes its place.", f"{cap(an(self.name))} moves.", [self.name], wordings="film_what"),
+            *self.at_start(start, end, "place"),
+            self.ask("video_shape", "One object changes its place.", f"{cap(an(self.name))} moves.", [self.name], wordings="video_what"),
         ]
 
     def _color(self):
         c = self.o["color"]
-        return self.ask("film_color", "I look at the frames.", f"The {self.shape} is {c}.", [f"is {c}"], cap(c))
+        return self.ask("video_color", "I look at the frames.", f"The {self.shape} is {c}.", [f"is {c}"], cap(c))
 
     def _recolor(self):
         r, o = self.r, self.o
@@ -125,22 +147,24 @@ class Film:
         rgb = color_of(r, c2)
         self.state = lambda t: [o if t < self.change else dict(o, rgb=rgb)]
         return [
+            *self.at_start(c1, c2, "color"),
+            self.ask("video_when", f"The {self.shape} is {c1} until {clock(self.change)}, then {c2}.", f"{self.when()}.", [self.when() + "."], wordings="video_when_turn", c=c2),
             self.ask(
-                "film_recolor",
+                "video_recolor",
                 f"The {self.shape} is {c1} first and {c2} later.",
                 f"The {self.shape} changes from {c1} to {c2}.",
                 [f"from {c1} to {c2}"],
             ),
             self.ask(
-                "film_when",
-                f"The {self.shape} is {c1} until second {self.change:.0f}, then {c2}.",
+                "video_when",
+                f"The {self.shape} is {c1} until {clock(self.change)}, then {c2}.",
                 f"{self.when()}.",
                 [self.when() + "."],
-                wordings="film_when_color",
+                wordings="video_when_color",
             ),
             self.describe(
                 f"The {self.shape} changes its color.",
-                f"{cap(an(self.shape))} changes from {c1} to {c2} at about {seconds(self.change)} on {self.on}.",
+                f"{cap(an(self.shape))} changes from {c1} to {c2} at about {clock(self.change)} on {self.on}.",
                 [self.shape, f"from {c1} to {c2}"],
             ),
         ]
@@ -148,60 +172,82 @@ class Film:
     def _appear(self):
         verb = self.kind
         self.state = lambda t: [self.o] if (t >= self.change) == (verb == "appear") else []
+        ends = ["nothing", an(self.name)] if verb == "appear" else [an(self.name), "nothing"]
         return [
+            *self.at_start(*ends, "object"),
             self.ask(
-                "film_when",
-                f"The {self.shape} is {'not there' if verb == 'appear' else 'there'} until second {self.change:.0f}.",
+                "video_when",
+                f"The {self.shape} is {'not there' if verb == 'appear' else 'there'} until {clock(self.change)}.",
                 f"{self.when()}.",
                 [self.when() + "."],
                 verb=verb,
             ),
             self.describe(
-                f"The {self.shape} {verb}s.", f"{cap(an(self.name))} {verb}s at about {seconds(self.change)} on {self.on}.", [self.name, verb + "s"]
+                f"The {self.shape} {verb}s.", f"{cap(an(self.name))} {verb}s at about {clock(self.change)} on {self.on}.", [self.name, verb + "s"]
             ),
-            self.ask("film_appear", "I compare the first and the last frame.", f"The {self.name} {verb}s.", [f"{verb}s"]),
+            self.ask("video_appear", "I compare the first and the last frame.", f"The {self.name} {verb}s.", [f"{verb}s"]),
         ]
 
     _disappear = _appear
 
     def _flash(self):
+        """Flashes that the frames can show: of the whole image, of the background, or of the shape."""
         r, length = self.r, self.length
-        n = r.randint(1, min(4, int((length - 0.5) / 1.25)))
-        step = (length - 0.6) / n
-        starts = [0.35 + r.uniform(0, 0.1) + i * step + r.uniform(0, max(0, step - 1.2)) for i in range(n)]
-        c = r.choice([c for c in ("white", "yellow", "red", "black") if c not in self.ground.names])
+        n = r.randint(1, max(1, min(6, int((length - 0.3) / 1.25))))
+        step = (length - 0.4) / n
+        long = r.uniform(0.56, 0.66)
+        starts = [0.3 + r.uniform(0, 0.1) + i * step + r.uniform(0, max(0, step - long - 0.72)) for i in range(n)]
+        if self.length < n * 1.2:
+            return self._still()
+        c = r.choice([c for c in ("white", "yellow", "red", "black", "white", "blue", "green") if c not in self.ground.names] or ["red"])
         rgb = color_of(r, c)
-        self.state = lambda t: ("flash", rgb) if any(u <= t < u + 0.56 for u in starts) else [self.o]
+        on = lambda t: any(u <= t < u + long for u in starts)
+        kind = r.choice(["all", "all", "ground", "shape", "gone"])
+        self.state = {
+            "all": lambda t: ("flash", rgb) if on(t) else [self.o],
+            "ground": lambda t: ("ground", rgb) if on(t) else [self.o],
+            "shape": lambda t: [dict(self.o, rgb=rgb)] if on(t) else [self.o],
+            "gone": lambda t: [] if on(t) else [self.o],
+        }[kind]
+        if kind in ("ground", "shape") and c == self.o["color"]:
+            return self._flash()
         flashes = f"{NUMBERS[n]} flash{'' if n == 1 else 'es'}"
         times = f"{NUMBERS[n]} time{'' if n == 1 else 's'}"
-        return [
-            self.ask(
-                "film_flash",
-                f"The frames turn {c} {times}.",
-                f"There {'is' if n == 1 else 'are'} {flashes}.",
-                [f"{NUMBERS[n]} flash"],
-                cap(NUMBERS[n]),
-            ),
-            self.describe(
-                "The film flashes.",
-                f"{cap(an(self.name))} on {self.on}, with {NUMBERS[n]} {c} flash{'' if n == 1 else 'es'}.",
-                [self.name, f"{NUMBERS[n]} {c} flash"],
-            ),
-        ]
+        what = {"all": f"The frames turn {c} {times}.", "ground": f"The background turns {c} {times}.", "shape": f"The {self.shape} turns {c} {times}.", "gone": f"The {self.shape} is gone {times}."}[kind]
+        qs = [self.ask("video_flash", what, f"There {'is' if n == 1 else 'are'} {flashes}.", [f"{NUMBERS[n]} flash"], cap(NUMBERS[n])) for _ in range(2)]
+        if kind == "gone":
+            qs = [self.ask("video_flash", what, f"The {self.shape} blinks {times}.", [times], cap(NUMBERS[n]), wordings=w) for w in ("video_blink", "video_flash")]
+        tail = {"all": f"with {NUMBERS[n]} {c} flash{'' if n == 1 else 'es'}", "ground": f"and the background flashes {c} {times}", "shape": f"that flashes {c} {times}", "gone": f"that blinks {times}"}[kind]
+        return qs + [self.describe("The video flashes.", f"{cap(an(self.name))} on {self.on}, {tail}." if kind in ("all", "ground") else f"{cap(an(self.name))} {tail} on {self.on}.", [self.name, NUMBERS[n]])]
 
     def _order(self):
         r, length = self.r, self.length
-        second = self.object(r.choice([x for x in SHAPES[:9] if x != self.shape]))
-        half, n2 = length * r.uniform(0.4, 0.6), name(second)
-        gap = r.choice([0, 0.15])
-        self.state = lambda t: [self.o] if t < half - gap else [second] if t > half + gap else []
-        w = r.choice(["first", "last"])
-        x = self.name if w == "first" else n2
-        th = f"First {an(self.name)}, then {an(n2)}."
-        return [
-            self.ask("film_order", th, f"The {x} is shown {w}.", [x], cap(x), w=w),
-            self.describe("Two shapes are shown in turn.", f"First {an(self.name)}, then {an(n2)} on {self.on}.", [self.name, n2]),
+        n = 2 if length < 3 else r.choice([2, 2, 3, 3, 4]) if length > 4.4 else r.choice([2, 2, 3])
+        shapes = [self.shape] + r.sample([x for x in SHAPES[:9] if x != self.shape], n - 1)
+        objs = [self.o] + [self.object(x) for x in shapes[1:]]
+        cuts = [length * (i + r.uniform(-0.08, 0.08) * (2 if n == 2 else 1)) / n for i in range(1, n)]
+        gap = r.choice([0, 0, 0.1]) if n == 2 else 0
+        turn = lambda t: sum(t >= c for c in cuts)
+        self.state = lambda t: [] if any(abs(t - c) < gap for c in cuts) else [objs[turn(t)]]
+        names = [name(o) for o in objs]
+        th = ", then ".join(an(x) for x in names)
+        th = f"First {th}."
+        words = ["first", "last"] if n == 2 else ["first", "last", "second"] if n == 3 else ["first", "second", "third", "last"]
+        qs = []
+        for w in r.sample(words, 2):
+            x = names[dict(first=0, second=1, third=2, last=-1)[w]]
+            qs.append(self.ask("video_order", th, f"The {x} is shown {w}.", [x], cap(x), w=w))
+        i = r.randrange(n - 1)
+        qs += [
+            self.ask("video_order", th, f"The {names[i + 1]} comes after the {names[i]}.", [names[i + 1]], cap(names[i + 1]), wordings="video_after", x=names[i]),
+            self.ask("video_order", th, th, names, wordings="video_turns"),
+            self.describe(f"{cap(NUMBERS[n])} shapes are shown in turn.", f"{th[:-1]} on {self.on}.", names),
         ]
+        qs += self.at_start(an(names[0]), an(names[-1]), "object")
+        if n == 2:
+            t = f"At about {clock(cuts[0])}"
+            qs.append(self.ask("video_when", th, f"{t}.", [t + "."], x=names[1], n=names[1], verb="appear") if round(cuts[0] - 0.25) == round(cuts[0] + 0.25) else qs[0])
+        return qs
 
     def _number(self):
         r = self.r
@@ -219,13 +265,13 @@ class Film:
         a, b = value(self.indices[0] / self.fps), value(self.indices[-1] / self.fps)
         th = f"The numbers go from {a} to {b}."
         qs = [
-            self.ask("film_number", th, f"The first number is {a}.", [f"is {a}."], str(a), wordings="film_first_number"),
-            self.ask("film_number", th, f"The last number is {b}.", [f"is {b}."], str(b), wordings="film_last_number"),
+            self.ask("video_number", th, f"The first number is {a}.", [f"is {a}."], str(a), wordings="video_first_number"),
+            self.ask("video_number", th, f"The last number is {b}.", [f"is {b}."], str(b), wordings="video_last_number"),
         ]
         if a != b:
             way = "up" if b > a else "down"
             qs += [
-                self.ask("film_updown", th, f"The number goes {way}.", [f"goes {way}"], cap(way)),
+                self.ask("video_updown", th, f"The number goes {way}.", [f"goes {way}"], cap(way)),
                 self.describe("A number changes.", f"A number goes {way} from {a} to {b}.", [f"from {a} to {b}"]),
             ]
         return qs
@@ -240,7 +286,8 @@ class Film:
         self.state = lambda t: [dict(o, s=a + (b - a) * t / self.length)]
         verb = "grows" if grows else "shrinks"
         return [
-            self.ask("film_grow", "I compare the first and the last frame.", f"The {self.shape} {verb}.", [verb]),
+            *self.at_start("small" if grows else "large", "large" if grows else "small", "size"),
+            self.ask("video_grow", "I compare the first and the last frame.", f"The {self.shape} {verb}.", [verb]),
             self.describe(f"The {self.shape} changes its size.", f"{cap(an(self.name))} {verb} on {self.on}.", [self.name, verb]),
         ]
 
@@ -253,13 +300,18 @@ class Film:
                 [self.name, "Nothing"],
             ),
             self._color(),
-            self.ask("film_still", "All frames are alike.", f"Nothing, the {self.name} stays the same.", ["Nothing"]),
+            *self.at_start(self.o["color"], self.o["color"], "color"),
+            self.ask("video_still", "All frames are alike.", f"Nothing, the {self.name} stays the same.", ["Nothing"]),
         ]
 
     def frame(self, t):
         state = self.state(t)
         if isinstance(state, tuple) and state[0] == "flash":
             return Image.new("RGB", (self.w, self.h), state[1])
+        if isinstance(state, tuple) and state[0] == "ground":
+            image = Image.new("RGB", (self.w, self.h), state[1])
+            put(image, self.o, self.scale)
+            return image
         image = self.ground.image.copy()
         if isinstance(state, tuple):
             m = text_mask(self.r, state[1], self.font, self.font_size, 2)
@@ -271,27 +323,27 @@ class Film:
         return image
 
 
-def film_sample(r, kind=None, keep_all=False, turns=None):
-    """One conversation about one film."""
+def video_sample(r, kind=None, keep_all=False, turns=None):
+    """One conversation about one video."""
     kind = kind or r.choices(list(KINDS), list(KINDS.values()))[0]
-    film = Film(r, kind, keep_all)
+    video = Video(r, kind, keep_all)
     worn = r.random()
     quality = r.randint(40, 92)
     frames = []
-    for i in film.indices:
-        image = film.frame(i / film.fps)
+    for i in video.indices:
+        image = video.frame(i / video.fps)
         if worn < 0.06:
             image = image.filter(ImageFilter.GaussianBlur(0.5 + worn * 6))
         a = np.asarray(image)
         frames.append(jpeg(a, quality) if worn < 0.4 else a)
     shift = r.uniform(0, 0.08) if r.random() < 0.15 else 0  # files of a variable frame rate
-    times = [i / film.fps + (r.uniform(-shift, shift) if k else 0) for k, i in enumerate(film.indices)]
+    times = [i / video.fps + (r.uniform(-shift, shift) if k else 0) for k, i in enumerate(video.indices)]
     seen, qs = set(), []
-    r.shuffle(film.questions)
-    for q in film.questions:
+    r.shuffle(video.questions)
+    for q in video.questions:
         if q.text not in seen:
             seen.add(q.text)
             qs.append(q)
-    s = dialog(r, [("video", frames, float(film.fps), times)], qs[: turns or r.choice([1, 1, 2, 3])], plain=bool(turns))
-    s["fps"] = film.fps
+    s = dialog(r, [("video", frames, float(video.fps), times)], qs[: turns or r.choice([1, 1, 2, 3])], plain=bool(turns))
+    s["fps"] = video.fps
     return s

@@ -1,0 +1,43 @@
+"""Checks that no question of tests/eval/talk is one that the training makes: those are to measure other wordings.
+
+usage: apart.py [DRAWS]      exit code 1 and the questions if some are alike, but for capitals and punctuation
+"""
+import json
+import os
+import random
+import re
+import sys
+
+import calls
+import forms
+import helpdesk
+import newcomer
+
+EVAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "eval", "talk")
+
+
+def plain(text):
+    return re.sub(r"[^\w ]", "", text.lower()).strip()
+
+
+def held():
+    """The questions of the eval sets; of the tools only those that want a call, as greetings are greetings."""
+    load = lambda name: json.load(open(os.path.join(EVAL, name), encoding="utf-8"))
+    found = [q for _, q, _ in load("prompts.json")] + [q for q, _ in load("schemas.json")]
+    return {plain(q) for q in found + [t["messages"][-1]["content"] for t in load("tools.json") if t["call"]]}
+
+
+def main():
+    draws, wanted, alike = int(sys.argv[1]) if len(sys.argv) > 1 else 400000, held(), {}
+    r = random.Random(99)
+    made = [newcomer.newcomer, newcomer.newcomer, helpdesk.help_topic, forms.form, lambda r: calls.made_call(r)[1:]]
+    for i in range(draws):
+        q = plain(made[i % len(made)](r)[0])
+        if q in wanted:
+            alike[q] = alike.get(q, 0) + 1
+    print(f"{len(wanted)} questions, {draws} draws, alike: {alike or 'none'}")
+    return 1 if alike else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
