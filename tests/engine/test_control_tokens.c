@@ -122,16 +122,11 @@ static chat_part part(const char *text)
 }
 
 /* As the engine does. */
-static const prompt_style *style_of(const chat_template *t)
+static prompt_style style_of(const chat_template *t)
 {
-    static const chat_template *last;
-    static prompt_style style;
-    if (t != last) {
-        style = (prompt_style){.as_published = true};
-        CHECK_OK(template_habits_find(&style.habits, t, &d), d);
-        last = t;
-    }
-    return &style;
+    prompt_style style = {.as_published = true};
+    CHECK_OK(template_habits_find(&style.habits, t, &d), d);
+    return style;
 }
 
 /* A conversation of all kinds of message; shape selects tools, lists of parts and what comes
@@ -177,7 +172,8 @@ static err_code render(bytes *out, const tokenizer *tok, const chat_template *t,
                            .n_messages = n,
                            .tools = has_tools ? json_get(root, "tools") : NULL,
                            .template_kwargs = json_get(root, "kwargs")};
-    err_code err = prompt_render(out, NULL, tok, t, style_of(t), &in, &d);
+    const prompt_style style = style_of(t);
+    err_code err = prompt_render(out, NULL, tok, t, &style, &in, &d);
     json_free(doc);
     return err;
 }
@@ -336,10 +332,11 @@ static void test_history(void)
     chat_message m[] = {{.role = CHAT_USER, .parts = &ask, .n_parts = 1, .is_string = true},
                         {.role = CHAT_ASSISTANT, .parts = &whole, .n_parts = 1, .is_string = true}};
     const chat_input in = {.messages = m, .n_messages = 2};
-    CHECK_OK(prompt_render(&a, NULL, tok, t, style_of(t), &in, &d), d);
+    const prompt_style style = style_of(t);
+    CHECK_OK(prompt_render(&a, NULL, tok, t, &style, &in, &d), d);
     m[1].parts = &text;
     m[1].reasoning = "hm </think";
-    CHECK_OK(prompt_render(&b, NULL, tok, t, style_of(t), &in, &d), d);
+    CHECK_OK(prompt_render(&b, NULL, tok, t, &style, &in, &d), d);
     CHECK_STR(bytes_str(&a), bytes_str(&b));
     CHECK(strstr(bytes_str(&a), "<think>\nhm </think"));
     tokenizer_close(tok);
