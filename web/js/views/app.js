@@ -92,8 +92,12 @@ class ParleyApp extends LitElement {
         addEventListener('keydown', (event) => this.#key(event));
         // A dialog gives the focus back to what opened it; where that is gone, the field has it.
         this.addEventListener('close', (event) => {
-            if (/** @type {HTMLElement} */ (event.target).id === 'settings') this.enteringKey = false;
-            requestAnimationFrame(() => document.activeElement === document.body && this.#composer?.focusField());
+            const dialog = /** @type {HTMLElement} */ (event.target);
+            if (dialog.id === 'settings') this.enteringKey = false;
+            requestAnimationFrame(() => {
+                const { activeElement: active, body } = document;
+                if (!active || active === body || dialog.contains(active)) this.#composer?.focusField();
+            });
         }, true);
         // On paper there is no scrolling up: all of the conversation is there before it is laid out.
         addEventListener('beforeprint', () => (this.shown = Infinity));
