@@ -126,15 +126,6 @@ static void say(machine *x, const sample *q, bool as_prompt, float *out)
     seq_state_destroy(s);
 }
 
-static size_t best_of(const float *p, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++) {
-        best = p[i] > p[best] ? i : best;
-    }
-    return best;
-}
-
 /* log sum exp */
 static double log_total(const float *logits, size_t n)
 {

@@ -19,7 +19,6 @@
  * cases/frames/000.png ... at 4 frames a second. NAME.prompt.txt is the prompt before placeholders
  * are expanded. A case of another name with pixel values is still computed from those.
  */
-#include <dirent.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,7 +49,7 @@
 #define PIXEL_FRACTION 0.99
 #define VIDEO_FPS      4.0
 
-enum { MAX_CASES = 256, MAX_IMAGES = 2, MAX_FRAMES = 256, SPARE_TOKENS = 64, CHUNK = 37, STEPWISE_MAX = 128 };
+enum { MAX_IMAGES = 2, MAX_FRAMES = 256, SPARE_TOKENS = 64, CHUNK = 37, STEPWISE_MAX = 128 };
 
 static const struct {
     const char *name;
@@ -732,30 +731,6 @@ static void check_case(context *cx, const char *name)
     free(rc.hidden);
     free(rc.last_logits);
     tensor_file_close(rc.file);
-}
-
-/* Names of the case files without their ending, sorted. */
-static size_t list_cases(const char *dir, char **names)
-{
-    static const char ending[] = ".safetensors";
-    char path[4096];
-    size_t n = 0, n_ending = sizeof ending - 1;
-    snprintf(path, sizeof path, "%s/cases", dir);
-    DIR *d = opendir(path);
-    if (!d) {
-        fprintf(stderr, "check_reference: there is no folder %s\n", path);
-        exit(2);
-    }
-    for (struct dirent *e = readdir(d); e && n < MAX_CASES; e = readdir(d)) {
-        size_t len = strlen(e->d_name);
-        if (len > n_ending && strcmp(e->d_name + len - n_ending, ending) == 0) {
-            names[n] = must(strdup(e->d_name));
-            names[n++][len - n_ending] = '\0';
-        }
-    }
-    closedir(d);
-    qsort(names, n, sizeof *names, compare_names);
-    return n;
 }
 
 int main(int argc, char **argv)

@@ -18,7 +18,6 @@
  * Rotary frequencies are rounded to bf16, as references cast them (check_reference.c);
  * --exact-rope: not here.
  */
-#include <dirent.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +36,7 @@
 #define CHECK_TOOL_NAME "check_sparse_prefill"
 #include "tools/check_tool.h"
 
-enum { MAX_CASES = 256, LAST_ROWS = 48, MAX_GREEDY = 256 };
+enum { LAST_ROWS = 48, MAX_GREEDY = 256 };
 #define IMPORTANCE_TOLERANCE 1e-4
 #define LOGIT_TOLERANCE      2e-3
 
@@ -176,15 +175,6 @@ static void check_choice(context *cx, ref_case *rc)
 
 /* ---- the target ---- */
 
-static int32_t best_of(const float *logits, int32_t n)
-{
-    int32_t best = 0;
-    for (int32_t i = 1; i < n; i++) {
-        best = logits[i] > logits[best] ? i : best;
-    }
-    return best;
-}
-
 /* What the target adds to the sequence, from position L on; last: logits of its last token. */
 static void check_greedy(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc,
                          const float *last)
@@ -195,7 +185,7 @@ static void check_greedy(context *cx, const ref_case *rc, seq_state *seq, decode
     const int32_t V = model_get_config(cx->m)->vocab_size, zero = 0;
     free(ids_of(rc, "greedy", &n));
     n = n < MAX_GREEDY ? n : MAX_GREEDY;
-    ours[0] = best_of(last, V);
+    ours[0] = (int32_t)best_of(last, (size_t)V);
     for (size_t i = 0; i + 1 < n; i++) {
         const int32_t p = rc->n + (int32_t)i;
         const batch_run run = {.seq = seq, .n_rows = 1, .exact_rows = true};
@@ -207,7 +197,7 @@ static void check_greedy(context *cx, const ref_case *rc, seq_state *seq, decode
                          .logit_rows = &zero,
                          .n_logit_rows = 1};
         require(decoder_forward(cx->m, cx->c, &b, sc, &d), &d);
-        ours[i + 1] = best_of(decoder_logits(sc, 0), V);
+        ours[i + 1] = (int32_t)best_of(decoder_logits(sc, 0), (size_t)V);
     }
     compare_ids(cx, rc, "greedy", ours, n);
 }
@@ -354,33 +344,6 @@ static void check_case(context *cx, const char *name)
     tensor_file_close(rc.file);
 }
 
-static size_t list_cases(const char *dir, char **names)
-{
-    static const char ending[] = ".safetensors";
-    char path[8192];
-    size_t n = 0, n_ending = sizeof ending - 1;
-    snprintf(path, sizeof path, "%s/cases", dir);
-    DIR *d = opendir(path);
-    if (!d) {
-        fprintf(stderr, CHECK_TOOL_NAME ": there is no folder %s\n", path);
-        exit(2);
-    }
-    for (struct dirent *e = readdir(d); e && n < MAX_CASES; e = readdir(d)) {
-        const size_t len = strlen(e->d_name);
-        if (len > n_ending && strcmp(e->d_name + len - n_ending, ending) == 0) {
-            names[n] = must(strdup(e->d_name));
-            names[n++][len - n_ending] = '\0';
-        }
-    }
-    closedir(d);
-    if (n == 0) {
-        fprintf(stderr, CHECK_TOOL_NAME ": %s holds no *.safetensors\n", path);
-        exit(2);
-    }
-    qsort(names, n, sizeof *names, compare_names);
-    return n;
-}
-
 int main(int argc, char **argv)
 {
     char *names[MAX_CASES];
@@ -400,6 +363,10 @@ int main(int argc, char **argv)
     snprintf(cx.target, sizeof cx.target, "%s/target", cx.dir);
     snprintf(cx.draft, sizeof cx.draft, "%s/draft", cx.dir);
     const size_t n = list_cases(cx.dir, names);
+    if (n == 0) {
+        fprintf(stderr, CHECK_TOOL_NAME ": %s/cases holds no *.safetensors\n", cx.dir);
+        return 2;
+    }
     require(compute_create(&cx.c, &cx.compute, &d), &d);
     require(model_open(&cx.m, cx.target, &(model_open_options){.rope_bf16 = cx.rope_bf16}, &d), &d);
     printf("%s: %s\n%-12s %-20s %10s %10s  verdict\n", cx.dir, compute_describe(cx.c), "case", "compared",

@@ -78,6 +78,19 @@ typedef struct kv_ops {
                 const kv_rows *rows);
 } kv_ops;
 
+/* The dot and the mix of one type: `dot` and `mix` take what tells its numbers as a last argument. */
+#define KV_BY_TYPE(dot_name, mix_name, dot, mix, what)                                                       \
+    static void dot_name(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,           \
+                         const kv_rows *rows)                                                                \
+    {                                                                                                        \
+        dot(out, out_stride, q, q_stride, R, rows, what);                                                    \
+    }                                                                                                        \
+    static void mix_name(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,           \
+                         const kv_rows *rows)                                                                \
+    {                                                                                                        \
+        mix(out, out_stride, p, p_stride, R, rows, what);                                                    \
+    }
+
 extern const kv_ops KV_OPS_GENERIC[KV_TYPES];
 
 #endif

@@ -99,16 +99,7 @@ static inline void mix_rows(float *out, size_t out_stride, const float *p, size_
     {                                                                                                        \
         widen_row(out, row, scale, hd, number);                                                              \
     }                                                                                                        \
-    static void dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,         \
-                           const kv_rows *rows)                                                              \
-    {                                                                                                        \
-        dot_rows(out, out_stride, q, q_stride, R, rows, number);                                             \
-    }                                                                                                        \
-    static void mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,         \
-                           const kv_rows *rows)                                                              \
-    {                                                                                                        \
-        mix_rows(out, out_stride, p, p_stride, R, rows, number);                                             \
-    }
+    KV_BY_TYPE(dot_##type, mix_##type, dot_rows, mix_rows, number)
 
 KV_GENERIC(f32, number_f32)
 KV_GENERIC(bf16, number_bf16)
@@ -326,20 +317,8 @@ static inline void mix_whole(float *out, size_t out_stride, const float *p, size
     }
 }
 
-#define KV_GENERIC_WHOLE(type, whole)                                                                        \
-    static void dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,         \
-                           const kv_rows *rows)                                                              \
-    {                                                                                                        \
-        dot_whole(out, out_stride, q, q_stride, R, rows, whole);                                             \
-    }                                                                                                        \
-    static void mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,         \
-                           const kv_rows *rows)                                                              \
-    {                                                                                                        \
-        mix_whole(out, out_stride, p, p_stride, R, rows, whole);                                             \
-    }
-
-KV_GENERIC_WHOLE(q8, whole_byte)
-KV_GENERIC_WHOLE(q4, whole_nibble)
+KV_BY_TYPE(dot_q8, mix_q8, dot_whole, mix_whole, whole_byte)
+KV_BY_TYPE(dot_q4, mix_q4, dot_whole, mix_whole, whole_nibble)
 
 const kv_ops KV_OPS_GENERIC[KV_TYPES] = {
     {pack_f32, widen_f32, dot_f32, mix_f32}, {pack_bf16, widen_bf16, dot_bf16, mix_bf16},

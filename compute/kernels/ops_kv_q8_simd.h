@@ -376,19 +376,7 @@ static ALWAYS_INLINE void kv_q8_mix(float *out, size_t out_stride, const float *
 
 /* ---- by type ---- */
 
-#define KV_SIMD_WHOLE(type, kind)                                                                            \
-    static void kv_dot_##type(float *out, size_t out_stride, const float *q, size_t q_stride, size_t R,      \
-                              const kv_rows *rows)                                                           \
-    {                                                                                                        \
-        kv_q8_dot(out, out_stride, q, q_stride, R, rows, kind);                                              \
-    }                                                                                                        \
-    static void kv_mix_##type(float *out, size_t out_stride, const float *p, size_t p_stride, size_t R,      \
-                              const kv_rows *rows)                                                           \
-    {                                                                                                        \
-        kv_q8_mix(out, out_stride, p, p_stride, R, rows, kind);                                              \
-    }
-
-KV_SIMD_WHOLE(q8, KV_Q8)
-KV_SIMD_WHOLE(q4, KV_Q4)
+KV_BY_TYPE(kv_dot_q8, kv_mix_q8, kv_q8_dot, kv_q8_mix, KV_Q8)
+KV_BY_TYPE(kv_dot_q4, kv_mix_q4, kv_q8_dot, kv_q8_mix, KV_Q4)
 
 #endif

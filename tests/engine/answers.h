@@ -96,4 +96,24 @@ static inline void answers_collect(answer *answers, uint64_t first_id, size_t n)
     }
 }
 
+/* The greedy answer to n tokens, `length` of it whatever it says; id: of this request alone. */
+static inline answer answers_to_tokens(engine *e, const int32_t *ids, size_t n, uint64_t scope,
+                                       int32_t length, bool no_cache, uint64_t id)
+{
+    gen_params p;
+    gen_params_init(&p);
+    p.max_tokens = length;
+    p.temperature = 0.0f;
+    p.ignore_eos = true;
+    p.no_cache = no_cache;
+    gen_request *r = NULL;
+    answer a = {0};
+    err_detail d = {0};
+    CHECK_OK(engine_prepare_tokens(e, &r, ids, n, scope, &p, &d), d);
+    answers_submit(e, r, id);
+    answers_collect(&a, id, 1);
+    CHECK_INT(a.n, length);
+    return a;
+}
+
 #endif

@@ -44,24 +44,10 @@ static engine *open_engine(const places *p)
 static answer ask(engine *e, int32_t n, int32_t other_at, uint64_t scope, bool no_cache)
 {
     int32_t ids[PROMPT + MORE];
-    gen_params p;
-    gen_params_init(&p);
-    p.max_tokens = LENGTH;
-    p.temperature = 0.0f;
-    p.ignore_eos = true;
-    p.no_cache = no_cache;
     for (int32_t i = 0; i < n; i++) {
         ids[i] = 300 + (i * 7 + (i < other_at ? 0 : 13)) % 500;
     }
-    gen_request *r = NULL;
-    answer a = {0};
-    err_detail d = {0};
-    CHECK_OK(engine_prepare_tokens(e, &r, ids, (size_t)n, scope, &p, &d), d);
-    answers_submit(e, r, next_id);
-    answers_collect(&a, next_id, 1);
-    next_id++;
-    CHECK_INT(a.n, LENGTH);
-    return a;
+    return answers_to_tokens(e, ids, (size_t)n, scope, LENGTH, no_cache, next_id++);
 }
 
 static void check_same(const answer *a, const answer *b)

@@ -25,27 +25,13 @@ static uint64_t next_id = 1;
 static answer ask(engine *e, int32_t other_at, bool no_cache)
 {
     int32_t ids[PROMPT];
-    gen_params p;
-    gen_params_init(&p);
-    p.max_tokens = LENGTH;
-    p.temperature = 0.0f;
-    p.ignore_eos = true;
-    p.no_cache = no_cache;
     for (int32_t i = 0; i < PROMPT; i++) {
         ids[i] = 300 + (i * 7) % 500;
     }
     if (other_at < PROMPT) {
         ids[other_at] = 900 + other_at; /* a token that stands nowhere else */
     }
-    gen_request *r = NULL;
-    answer a = {0};
-    err_detail d = {0};
-    CHECK_OK(engine_prepare_tokens(e, &r, ids, PROMPT, 0, &p, &d), d);
-    answers_submit(e, r, next_id);
-    answers_collect(&a, next_id, 1);
-    next_id++;
-    CHECK_INT(a.n, LENGTH);
-    return a;
+    return answers_to_tokens(e, ids, PROMPT, 0, LENGTH, no_cache, next_id++);
 }
 
 static void check_family(const random_family *f, bool exact)
