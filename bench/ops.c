@@ -222,7 +222,7 @@ static void chunked(void *ctx)
 static void conv(void *ctx)
 {
     bench *b = ctx;
-    nn_conv_silu(b->c, b->out, b->state, b->x, b->beta, b->T, 6144, 6144);
+    nn_conv_silu(b->c, b->out, b->state, b->x, b->beta, NULL, b->T, 6144, 6144);
 }
 
 static void silu_mul(void *ctx)

@@ -123,6 +123,9 @@ void nn_layernorm(compute *c, float *out, const float *x, const float *w, const 
 /* gate[i] = silu(gate[i]) * up[i]. In place. */
 void nn_silu_mul(compute *c, float *gate, const float *up, size_t n);
 
+/* x[i] = max(x[i], 0)^2. In place. */
+void nn_relu2(compute *c, float *x, size_t n);
+
 /* x[i] = gelu(x[i]), tanh approximation or exact (erf). In place. */
 void nn_gelu_tanh(compute *c, float *x, size_t n);
 void nn_gelu_erf(compute *c, float *x, size_t n);
@@ -197,10 +200,10 @@ void nn_attention_segments(compute *c, float *out, const float *qkv, const int32
 /* ---- GatedDeltaNet (docs/model.md B.4; gated delta rule, arXiv 2412.06464) ---- */
 
 /* Depthwise causal convolution of width 4 with silu, one sequence. u [T, C] (row stride u_stride)
- * -> out [T, C]; w [C, 4]; tail [3, C] holds the three u rows before the first and is updated to
- * the last three. */
-void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, size_t T, size_t C,
-                  size_t u_stride);
+ * -> out [T, C]; w [C, 4]; bias [C] or NULL; tail [3, C] holds the three u rows before the first and
+ * is updated to the last three. */
+void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, const float *bias,
+                  size_t T, size_t C, size_t u_stride);
 
 /* beta = sigmoid(b); g = -exp(A_log) * softplus(a + dt_bias) (log decay, <= 0); all [T, H]; A_log,
  * dt_bias [H]. */
@@ -226,5 +229,31 @@ void nn_delta_recurrent(compute *c, float *out, float *state, float *const *stat
                         const float *beta, const float *g, const delta_shape *s, size_t T);
 void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,
                       const float *g, const delta_shape *s, size_t T);
+
+/* ---- Mamba-2 (docs/model.md B.7; state space duality, arXiv 2405.21060) ---- */
+
+/* dt = softplus(x + dt_bias) held inside [least, most]; g = -exp(A_log) * dt (log decay, <= 0); both
+ * [T, H]; x [T, H] with its row stride; A_log, dt_bias [H]. */
+void nn_mamba_gates(compute *c, float *dt, float *g, const float *x, size_t x_stride, const float *A_log,
+                    const float *dt_bias, float least, float most, size_t T, size_t H);
+
+/* Shapes of a Mamba-2 call; dk and dv as in delta_shape, whose heads they bound. */
+typedef struct mamba_shape {
+    size_t n_groups, n_heads; /* head h reads B and C of group h / (n_heads / n_groups) */
+    size_t dk, dv;            /* of B and C (the size of a state); of x (of a head) */
+} mamba_shape;
+
+/* The operator, one sequence: conv [T, n_heads*dv + 2*n_groups*dk] holds x | B | C rows; D [n_heads];
+ * dt, g [T, n_heads]. For every head S = exp(g) S + dt B^T x, out = C S + D x. state [n_heads, dk, dv]
+ * is read and updated; out [T, n_heads, dv]. recurrent and states, chunked: as for GatedDeltaNet. */
+void nn_mamba_recurrent(compute *c, float *out, float *state, float *const *states, const float *conv,
+                        const float *dt, const float *g, const float *D, const mamba_shape *s, size_t T);
+void nn_mamba_chunked(compute *c, float *out, float *state, const float *conv, const float *dt,
+                      const float *g, const float *D, const mamba_shape *s, size_t T);
+
+/* out = rmsnorm of each of G groups of d values of x * silu(z), times w [G*d]; out, x [T, G*d]; z [T,
+ * G*d] with its row stride is used up. out may equal x. */
+void nn_rmsnorm_groups(compute *c, float *out, const float *x, float *z, size_t z_stride, const float *w,
+                       float eps, size_t T, size_t G, size_t d);
 
 #endif

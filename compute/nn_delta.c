@@ -18,7 +18,7 @@ enum { CHUNK = 64, COLUMNS = 128, ROW_GROUP = 32, CHANNELS = 64, CONV_VALUES = 3
 typedef struct conv_job {
     const ops *ops;
     float *out, *tail;
-    const float *u, *w;
+    const float *u, *w, *bias;
     size_t T, C, u_stride;
     size_t channels; /* of a task */
 } conv_job;
@@ -35,19 +35,19 @@ static void conv_task(void *ctx, size_t task, size_t thread)
     const conv_job *job = ctx;
     size_t c0 = task * job->channels, n = min_size(job->channels, job->C - c0);
     job->ops->conv_silu(job->out + c0, job->C, job->u + c0, job->u_stride, job->tail + c0, job->C,
-                        job->w + c0 * 4, job->T, n);
+                        job->w + c0 * 4, job->bias ? job->bias + c0 : NULL, job->T, n);
     /* Rising order: a short call moves tail rows down, and none is read after it was written. */
     for (size_t i = 0; i < 3; i++) {
         memmove(job->tail + i * job->C + c0, conv_row(job, job->T + i) + c0, n * sizeof(float));
     }
 }
 
-void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, size_t T, size_t C,
-                  size_t u_stride)
+void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, const float *bias,
+                  size_t T, size_t C, size_t u_stride)
 {
     /* Enough values in a task to pay for handing it over. */
     size_t blocks = T ? CONV_VALUES / T / CHANNELS : 0, channels = CHANNELS * (blocks ? blocks : 1);
-    conv_job job = {c->ops, out, tail, u, w, T, C, u_stride, channels};
+    conv_job job = {c->ops, out, tail, u, w, bias, T, C, u_stride, channels};
     pool_run(c->pool, conv_task, &job, (C + channels - 1) / channels);
 }
 

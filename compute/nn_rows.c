@@ -64,6 +64,20 @@ void nn_silu_mul(compute *c, float *gate, const float *up, size_t n)
     nn_run_rows(c, run_values, &(values_args){.two = c->ops->silu_mul, .y = gate, .x = up}, n, 1);
 }
 
+/* Plain enough for the compiler: for every instruction set alike. */
+static void relu2(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float v = x[i] > 0 ? x[i] : 0;
+        x[i] = v * v;
+    }
+}
+
+void nn_relu2(compute *c, float *x, size_t n)
+{
+    nn_run_rows(c, run_values, &(values_args){.one = relu2, .y = x}, n, 1);
+}
+
 void nn_gelu_tanh(compute *c, float *x, size_t n)
 {
     nn_run_rows(c, run_values, &(values_args){.one = c->ops->gelu_tanh, .y = x}, n, 1);

@@ -41,6 +41,18 @@ static void add_bool(report *r, const char *key, const char *label, bool v)
     add_text(r, key, label, v ? "yes" : "no");
 }
 
+/* How many layers are of that kind; of Mamba-2 nothing is said where there is none. */
+static void add_layers(report *r, const char *key, const char *label, const model_config *c, layer_kind kind)
+{
+    uint64_t n = 0;
+    for (int32_t i = 0; i < c->n_layers; i++) {
+        n += c->layers[i] == kind;
+    }
+    if (n > 0 || kind != LAYER_MAMBA) {
+        add_number(r, key, label, n);
+    }
+}
+
 /* How much of the files is of which type. */
 static void add_types(report *r, const model *m)
 {
@@ -67,7 +79,8 @@ static void fill(report *r, const model *m)
     add_number(r, "weight_bytes_q4", "  with --quantize q4", model_weight_bytes_as(m, 4, 8));
     add_number(r, "layers", "layers", (uint64_t)c->n_layers);
     add_number(r, "attention_layers", "  with full attention", (uint64_t)c->n_attention_layers);
-    add_number(r, "deltanet_layers", "  with GatedDeltaNet", (uint64_t)c->n_deltanet_layers);
+    add_layers(r, "deltanet_layers", "  with GatedDeltaNet", c, LAYER_DELTANET);
+    add_layers(r, "mamba_layers", "  with Mamba-2", c, LAYER_MAMBA);
     if (c->n_experts > 0) {
         add_number(r, "experts", "experts", (uint64_t)c->n_experts);
         add_number(r, "experts_used", "  used by a token", (uint64_t)c->n_experts_used);

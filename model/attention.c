@@ -10,15 +10,30 @@ static bool cache_rotates(const layer_ctx *lc, size_t kv_layer)
     return lc->n_runs > 0 && kv_type_rotates(seq_kv(lc->runs[0].seq, kv_layer).type);
 }
 
+/* Norms and rotates queries or keys in place: n_heads heads in rows of that stride. */
+static void norm_and_rotate(const layer_ctx *lc, float *x, const float *norm, size_t n_heads, size_t row,
+                            size_t head)
+{
+    const model_config *cfg = lc->cfg;
+    const size_t T = lc->n_rows, hd = (size_t)cfg->head_dim;
+    /* TRAP: norm before rope */
+    if (cfg->qk_norm == QK_NORM_HEAD) {
+        nn_rmsnorm_heads(lc->c, x, norm, cfg->rms_norm_eps, T, n_heads, hd, row, head);
+    } else if (cfg->qk_norm == QK_NORM_WIDTH) {
+        nn_rmsnorm(lc->c, x, x, norm, cfg->rms_norm_eps, T, row);
+    }
+    if (cfg->rope_pairs > 0) {
+        nn_rope(lc->c, x, lc->cos, lc->sin, T, n_heads, (size_t)cfg->rope_pairs, row, head);
+    }
+}
+
 /* Keys and values of all rows, projected [T, nkv * hd]: keys are normed and rotated in place, both
  * stored in every run's cache. */
 static void store_keys(const layer_ctx *lc, float *k, float *v, const attention_weights *w, size_t kv_layer)
 {
     const model_config *cfg = lc->cfg;
     size_t T = lc->n_rows, n_kv = (size_t)cfg->n_kv_heads, hd = (size_t)cfg->head_dim, width = n_kv * hd;
-    /* TRAP: norm before rope; values are neither normed nor turned by rope */
-    nn_rmsnorm_heads(lc->c, k, w->k_norm, cfg->rms_norm_eps, T, n_kv, hd, width, hd);
-    nn_rope(lc->c, k, lc->cos, lc->sin, T, n_kv, (size_t)cfg->rope_pairs, width, hd);
+    norm_and_rotate(lc, k, w->k_norm, n_kv, width, hd); /* values are neither normed nor turned by rope */
     if (cache_rotates(lc, kv_layer)) {
         nn_rotate_heads(lc->c, k, T, n_kv, hd, width, hd);
         nn_rotate_heads(lc->c, v, T, n_kv, hd, width, hd);
@@ -55,8 +70,7 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
 
     const layer_part parts[] = {{qg, &w->q_proj}, {k, &w->k_proj}, {v, &w->v_proj}};
     layer_linear_group(lc, parts, 3, x);
-    nn_rmsnorm_heads(lc->c, qg, w->q_norm, cfg->rms_norm_eps, T, nh, hd, row, head);
-    nn_rope(lc->c, qg, lc->cos, lc->sin, T, nh, (size_t)cfg->rope_pairs, row, head);
+    norm_and_rotate(lc, qg, w->q_norm, nh, row, head);
     /* queries as the keys; what is mixed of rotated values is rotated back */
     const bool rotates = cache_rotates(lc, kv_layer);
     if (rotates) {

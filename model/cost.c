@@ -23,9 +23,13 @@ static void add_moe(model_cost *cost, const moe_weights *w, double n_used)
 {
     const expert_matrices *all[] = {&w->gate, &w->up, &w->down};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        const tensor one = expert_matrix(all[i], 0);
-        add_matrix(cost, &one, n_used);
+        if (all[i]->parts) {
+            const tensor one = expert_matrix(all[i], 0);
+            add_matrix(cost, &one, n_used);
+        }
     }
+    add_matrix(cost, &w->latent_in, 1);
+    add_matrix(cost, &w->latent_out, 1);
     add_matrix(cost, &w->router, 1);
     add_matrix(cost, &w->shared_gate, 1);
     add_ffn(cost, &w->shared);
@@ -35,24 +39,27 @@ static void add_layer(model_cost *cost, const layer_weights *l, const model_conf
 {
     const attention_weights *a = &l->attention;
     const deltanet_weights *d = &l->deltanet;
-    const tensor *attention[] = {&a->q_proj, &a->k_proj, &a->v_proj, &a->o_proj};
-    const tensor *delta[] = {&d->in_proj_qkv,  &d->in_proj_z,  &d->in_proj_b, &d->in_proj_a,
-                             &d->in_proj_qkvz, &d->in_proj_ba, &d->out_proj};
-    const bool is_attention = l->kind == LAYER_ATTENTION;
-    const tensor *const *list = is_attention ? attention : delta;
-    for (size_t i = 0; i < (is_attention ? ARRAY_LEN(attention) : ARRAY_LEN(delta)); i++) {
-        add_matrix(cost, list[i], 1);
+    const mamba_weights *m = &l->mamba;
+    /* a layer has those of its kind; the others are empty */
+    const tensor *mixers[] = {&a->q_proj,       &a->k_proj,     &a->v_proj,    &a->o_proj,   &d->in_proj_qkv,
+                              &d->in_proj_z,    &d->in_proj_b,  &d->in_proj_a, &d->out_proj, &m->in_proj,
+                              &d->in_proj_qkvz, &d->in_proj_ba, &m->out_proj};
+    for (size_t i = 0; i < ARRAY_LEN(mixers); i++) {
+        add_matrix(cost, mixers[i], 1);
     }
-    if (is_attention) {
+    if (l->kind == LAYER_ATTENTION) {
         cost->slot_flops += 4.0 * cfg->n_heads * cfg->head_dim;
-    } else {
+    } else if (l->kind != LAYER_NONE) {
         /* the state is read and written, and so are three rows of the convolution's inputs, beside
          * its four weights */
-        const double width = 2.0 * cfg->delta_n_k * cfg->delta_dk + (double)cfg->delta_n_v * cfg->delta_dv;
+        const double width = (double)model_config_channels(cfg);
         const double state = (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv;
         cost->step_bytes += (2 * state + (2 * 3 + 4) * width) * sizeof(float);
     }
-    l->has_experts ? add_moe(cost, &l->moe, cfg->n_experts_used) : add_ffn(cost, &l->ffn);
+    if (l->feed == FEED_EXPERTS) {
+        add_moe(cost, &l->moe, cfg->n_experts_used);
+    }
+    add_ffn(cost, &l->ffn);
 }
 
 model_cost model_costs(const model *m, kv_type type)

@@ -31,7 +31,7 @@ struct decoder_scratch {
     int32_t n_logit_rows, n_layers_done;
     bool mixed;       /* of the next layer the first half is done */
     size_t rows_done; /* of its present half */
-    size_t n_of_kind[2];
+    size_t n_of_kind[LAYER_KINDS];
     bool states_only;
     void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows);
     void *trace_ctx;
@@ -220,10 +220,13 @@ static bool is_last_needless(const decoder_scratch *sc)
     return sc->states_only && sc->n_layers_done + 1 == sc->lc.cfg->n_layers;
 }
 
-/* h += mixer(norm(h)). index: this layer's number among its kind. */
+/* h += mixer(norm(h)), if the layer has one. index: this layer's number among its kind. */
 static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w, size_t index)
 {
     const size_t T = lc->n_rows, H = sc->hidden_size;
+    if (w->kind == LAYER_NONE) {
+        return;
+    }
     nn_rmsnorm(sc->c, sc->x, h, w->input_norm, lc->cfg->rms_norm_eps, T, H);
     if (w->kind == LAYER_ATTENTION && is_last_needless(sc)) {
         attention_store(lc, sc->x, &w->attention, index);
@@ -231,16 +234,18 @@ static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_
     }
     if (w->kind == LAYER_ATTENTION) {
         attention_forward(lc, sc->y, sc->x, &w->attention, index);
+    } else if (w->kind == LAYER_MAMBA) {
+        mamba_forward(lc, sc->y, sc->x, &w->mamba, index);
     } else {
         deltanet_forward(lc, sc->y, sc->x, &w->deltanet, index);
     }
     nn_add(sc->c, h, sc->y, T * H);
 }
 
-/* h += ffn(norm(h)). */
+/* h += ffn(norm(h)), if the layer has one. */
 static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w)
 {
-    if (is_last_needless(sc)) {
+    if (w->feed == FEED_NONE || is_last_needless(sc)) {
         return;
     }
     const size_t T = lc->n_rows, H = sc->hidden_size;
@@ -283,7 +288,7 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
     sc->rows_done = 0;
     sc->mixed = false;
     sc->states_only = b->states_only;
-    sc->n_of_kind[0] = sc->n_of_kind[1] = 0;
+    memset(sc->n_of_kind, 0, sizeof sc->n_of_kind);
     sc->lc = (layer_ctx){.cfg = cfg,
                          .c = c,
                          .runs = sc->runs,

@@ -37,14 +37,9 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_r
     const float *u = d->u + first * C, *beta = d->beta + first * s->n_v, *g = d->g + first * s->n_v;
     float *conv = d->conv + first * C, *o = d->o + first * value_width;
     if (run->keep_rows) {
-        float *inputs = seq_row_inputs(run->seq, layer);
-        memcpy(inputs, tail, 3 * C * sizeof *inputs);
-        memcpy(inputs + 3 * C, u, run->n_rows * C * sizeof *inputs);
-        for (size_t t = 0; t < run->n_rows; t++) {
-            states[t] = seq_row_delta(run->seq, layer, t, run->n_rows);
-        }
+        layer_keep_rows(states, run, u, C, layer);
     }
-    nn_conv_silu(lc->c, conv, tail, u, w->conv, run->n_rows, C, C);
+    nn_conv_silu(lc->c, conv, tail, u, w->conv, NULL, run->n_rows, C, C);
     if (run->exact_rows) {
         nn_delta_recurrent(lc->c, o, state, run->keep_rows ? states : NULL, conv, beta, g, s, run->n_rows);
     } else {

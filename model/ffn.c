@@ -1,20 +1,35 @@
 /* The feed-forward part of a layer (docs/model.md B.5). */
 #include "model/layers.h"
 
+bool feed_is_gated(const model_config *cfg)
+{
+    return cfg->ffn != FFN_RELU2;
+}
+
+void feed_activate(const layer_ctx *lc, float *gate, const float *up, size_t n)
+{
+    if (lc->cfg->ffn == FFN_RELU2) {
+        nn_relu2(lc->c, gate, n);
+    } else {
+        nn_silu_mul(lc->c, gate, up, n);
+    }
+}
+
 void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weights *w)
 {
-    size_t n = lc->n_rows * w->gate.dims[0];
-    float *gate = lc->work;   /* [T, I] */
-    float *up = lc->work + n; /* [T, I] */
-    const layer_part parts[] = {{gate, &w->gate}, {up, &w->up}};
-    layer_linear_group(lc, parts, 2, x);
-    nn_silu_mul(lc->c, gate, up, n);
+    const size_t n = lc->n_rows * w->up.dims[0];
+    const bool gated = feed_is_gated(lc->cfg);
+    float *gate = lc->work;                  /* [T, I] */
+    float *up = gated ? lc->work + n : gate; /* [T, I] */
+    const layer_part parts[] = {{up, &w->up}, {gate, &w->gate}};
+    layer_linear_group(lc, parts, gated ? 2 : 1, x);
+    feed_activate(lc, gate, up, n);
     layer_linear(lc, out, gate, &w->down);
 }
 
 void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_weights *w)
 {
-    if (w->has_experts) {
+    if (w->feed == FEED_EXPERTS) {
         moe_forward(lc, out, x, &w->moe);
     } else {
         ffn_forward(lc, out, x, &w->ffn);
@@ -23,7 +38,10 @@ void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_w
 
 size_t feed_forward_width(const model_config *cfg, const layer_weights *w)
 {
-    return w->has_experts
+    if (w->feed == FEED_NONE) {
+        return 0;
+    }
+    return w->feed == FEED_EXPERTS
                ? (size_t)cfg->n_experts_used * (size_t)cfg->expert_size + (size_t)cfg->shared_expert_size
                : (size_t)cfg->intermediate_size;
 }

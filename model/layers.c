@@ -1,6 +1,9 @@
 #include "model/layers.h"
 
 #include <stdint.h>
+#include <string.h>
+
+#include "model/seq_layout.h"
 
 static size_t larger(size_t a, size_t b)
 {
@@ -12,11 +15,23 @@ size_t layer_work_floats(const model_config *cfg, size_t rows)
     size_t q_width = (size_t)cfg->n_heads * (size_t)cfg->head_dim;
     size_t kv_width = (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
     size_t value_width = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
-    size_t channels = 2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk + value_width;
+    size_t channels = model_config_channels(cfg);
     size_t attention = (cfg->attention_gate ? 3 : 2) * q_width + 2 * kv_width;
     size_t deltanet = 2 * channels + 2 * value_width + 4 * (size_t)cfg->delta_n_v;
     size_t ffn = 2 * (size_t)cfg->intermediate_size;
-    return larger(rows * larger(larger(attention, deltanet), ffn), moe_work_floats(cfg, rows));
+    size_t parts = rows * larger(larger(attention, deltanet), ffn);
+    return larger(parts, larger(moe_work_floats(cfg, rows), mamba_work_floats(cfg, rows)));
+}
+
+void layer_keep_rows(float **states, const layer_run *run, const float *u, size_t u_stride, size_t layer)
+{
+    float *inputs = seq_row_inputs(run->seq, layer);
+    const size_t C = run->seq->shape.tail / 3;
+    memcpy(inputs, seq_tail(run->seq, layer), 3 * C * sizeof *inputs);
+    for (size_t t = 0; t < run->n_rows; t++) {
+        memcpy(inputs + (3 + t) * C, u + t * u_stride, C * sizeof *inputs);
+        states[t] = seq_row_delta(run->seq, layer, t, run->n_rows);
+    }
 }
 
 size_t layer_spans(row_span *spans, const layer_run *runs, size_t n_runs)

@@ -84,8 +84,18 @@ void attention_store(const layer_ctx *lc, const float *x, const attention_weight
 void deltanet_forward(const layer_ctx *lc, float *out, const float *x, const deltanet_weights *w,
                       size_t delta_layer);
 
-/* out [T, H] = the layer's feed-forward part of x [T, H]: down(silu(gate(x)) * up(x)), or the
- * mixture of experts. docs/model.md B.5, B.6. */
+/* out [T, H] = Mamba-2 of x [T, H]; advances the convolution tails and states of layer mamba_layer
+ * (counted among the Mamba layers alone; a model has no other recurrent ones). docs/model.md B.7. */
+void mamba_forward(const layer_ctx *lc, float *out, const float *x, const mamba_weights *w,
+                   size_t mamba_layer);
+size_t mamba_work_floats(const model_config *cfg, size_t rows);
+
+/* What the recurrent layers keep of a verify block before they advance: the convolution's inputs, whose
+ * rows begin at u with that stride, and where the state after every row goes. */
+void layer_keep_rows(float **states, const layer_run *run, const float *u, size_t u_stride, size_t layer);
+
+/* out [T, H] = the layer's feed-forward part of x [T, H]: down(silu(gate(x)) * up(x)) or what the
+ * family has in its place, or the mixture of experts. docs/model.md B.5, B.6. */
 void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_weights *w);
 /* Columns of gate and up that one row goes through there. */
 size_t feed_forward_width(const model_config *cfg, const layer_weights *w);
@@ -94,5 +104,20 @@ size_t feed_forward_width(const model_config *cfg, const layer_weights *w);
 void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weights *w);
 void moe_forward(const layer_ctx *lc, float *out, const float *x, const moe_weights *w);
 size_t moe_work_floats(const model_config *cfg, size_t rows);
+
+/* gate [n] becomes what down reads. up [n] is read if the activation has a gate. */
+void feed_activate(const layer_ctx *lc, float *gate, const float *up, size_t n);
+bool feed_is_gated(const model_config *cfg);
+
+/* One row's place in the list of those that its experts compute. */
+typedef struct moe_pair {
+    int32_t expert, row;
+    float weight;
+} moe_pair;
+
+/* The experts of one row, pairs [n_experts_used], from the router's logits [E], which are used up;
+ * choice [E] is scratch. Of equal experts the first. */
+void router_choose(const model_config *cfg, const moe_weights *w, moe_pair *pairs, float *logits,
+                   float *choice, int32_t row);
 
 #endif

@@ -13,23 +13,19 @@
 /* Pairs of a row and one of its experts that are computed together, at most. */
 enum { PAIRS = 1024 };
 
-/* One row's place in the list of those that its experts compute. */
-typedef struct moe_pair {
-    int32_t expert, row;
-    float weight;
-} moe_pair;
-
 /* Scratch, cut out of lc->work; T rows of a span, P pairs computed together. */
 typedef struct moe_rows {
-    float *logits;              /* [T, E] */
+    float *logits, *choice;     /* [T, E], [E] */
     moe_pair *pairs;            /* [T * K] */
     moe_pair *sorted;           /* [T * K] by expert, then row */
     int32_t *begin;             /* [E + 1]: where each expert's pairs begin */
-    float *x, *y;               /* [P, H] */
+    float *x, *y;               /* [P, L]: L is what experts read, H or less */
     float *gate, *up;           /* [P, MI] */
     float *shared_at;           /* [T]: the shared expert's gate */
     float *s_gate, *s_up;       /* [T, SI] */
     float *s_y;                 /* [T, H] */
+    float *latent, *sums;       /* [T, L] if L is not H: rows as experts read them, what they add up to */
+    float *l_y;                 /* [T, H]: the same for the layer */
     linear_item *items, *downs; /* [2 P], [P + 1] */
     tensor *views;              /* [3 P]: matrices of experts */
     size_t n_floats;            /* of all */
@@ -54,15 +50,16 @@ static moe_rows cut_work(float *base, const model_config *cfg, size_t T)
 {
     const size_t E = (size_t)cfg->n_experts, H = (size_t)cfg->hidden_size, MI = (size_t)cfg->expert_size;
     const size_t SI = (size_t)cfg->shared_expert_size, n_pairs = T * (size_t)cfg->n_experts_used;
-    const size_t P = smaller(n_pairs, PAIRS);
+    const size_t P = smaller(n_pairs, PAIRS), L = model_config_expert_width(cfg);
     moe_rows m = {0};
     size_t used = 0;
     m.logits = take(base, &used, T * E * sizeof(float));
+    m.choice = take(base, &used, E * sizeof(float));
     m.pairs = take(base, &used, n_pairs * sizeof *m.pairs);
     m.sorted = take(base, &used, n_pairs * sizeof *m.sorted);
     m.begin = take(base, &used, (E + 1) * sizeof *m.begin);
-    m.x = take(base, &used, P * H * sizeof(float));
-    m.y = take(base, &used, P * H * sizeof(float));
+    m.x = take(base, &used, P * L * sizeof(float));
+    m.y = take(base, &used, P * L * sizeof(float));
     m.gate = take(base, &used, P * MI * sizeof(float));
     m.up = take(base, &used, P * MI * sizeof(float));
     m.items = take(base, &used, 2 * P * sizeof *m.items);
@@ -74,6 +71,11 @@ static moe_rows cut_work(float *base, const model_config *cfg, size_t T)
         m.s_up = take(base, &used, T * SI * sizeof(float));
         m.s_y = take(base, &used, T * H * sizeof(float));
     }
+    if (cfg->expert_latent_size > 0) {
+        m.latent = take(base, &used, T * L * sizeof(float));
+        m.sums = take(base, &used, T * L * sizeof(float));
+        m.l_y = take(base, &used, T * H * sizeof(float));
+    }
     m.n_floats = used;
     return m;
 }
@@ -83,57 +85,45 @@ size_t moe_work_floats(const model_config *cfg, size_t rows)
     return cfg->n_experts > 0 ? cut_work(NULL, cfg, rows).n_floats : 0;
 }
 
-/* What every row is multiplied with, whatever its experts: the router, and the shared expert's
- * gates and inputs. A row's experts depend on no other row, in prompts too: the router sees at most
- * NN_ROWS_EXACT rows at a time. */
+/* What every row is multiplied with, whatever its experts: the router, the shared expert's gates and
+ * inputs, and the way into the experts' width. A row's experts depend on no other row, in prompts
+ * too: the router sees at most NN_ROWS_EXACT rows at a time. */
 static void project(const layer_ctx *lc, const moe_rows *m, const float *x, const moe_weights *w,
                     const row_span *s)
 {
-    const size_t H = (size_t)lc->cfg->hidden_size, E = (size_t)lc->cfg->n_experts;
+    const model_config *cfg = lc->cfg;
+    const size_t H = (size_t)cfg->hidden_size, E = (size_t)cfg->n_experts;
     const bool shared = m->s_y != NULL;
-    const linear_part wide[] = {{m->s_gate, &w->shared.gate, NULL}, {m->s_up, &w->shared.up, NULL}};
-    for (size_t t = 0; t < s->n; t += NN_ROWS_EXACT) {
-        const size_t n = smaller(s->n - t, NN_ROWS_EXACT);
-        const linear_part parts[] = {{m->logits + t * E, &w->router, NULL},
-                                     {m->shared_at + t, &w->shared_gate, NULL},
-                                     wide[0],
-                                     wide[1]}; /* the last two in decoding alone, where t is 0 */
-        nn_linear_group(lc->c, parts, !shared ? 1 : s->exact ? 4 : 2, x + t * H, n);
+    enum { MOST = 5 };
+    linear_part parts[MOST] = {{m->logits, &w->router, NULL}};
+    size_t n = 1;
+    if (shared && !cfg->shared_expert_ungated) {
+        parts[n++] = (linear_part){m->shared_at, &w->shared_gate, NULL};
     }
-    if (shared && !s->exact) {
-        nn_linear_many(lc->c, wide, 2, x, s->n);
+    const size_t n_exact = n;
+    if (shared && feed_is_gated(cfg)) {
+        parts[n++] = (linear_part){m->s_gate, &w->shared.gate, NULL};
     }
     if (shared) {
-        nn_silu_mul(lc->c, m->s_gate, m->s_up, s->n * (size_t)lc->cfg->shared_expert_size);
+        parts[n++] = (linear_part){feed_is_gated(cfg) ? m->s_up : m->s_gate, &w->shared.up, NULL};
     }
-}
-
-/* The experts of one row: the K largest logits (destroyed), of equal ones the first, and their
- * weights. */
-static void choose(const model_config *cfg, moe_pair *pairs, float *logits, int32_t row)
-{
-    const int32_t E = cfg->n_experts, K = cfg->n_experts_used;
-    float largest = -INFINITY, sum = 0;
-    for (int32_t e = 0; e < E; e++) {
-        largest = logits[e] > largest ? logits[e] : largest;
+    if (m->latent) {
+        parts[n++] = (linear_part){m->latent, &w->latent_in, NULL};
     }
-    for (int32_t e = 0; e < E; e++) {
-        logits[e] = expf(logits[e] - largest);
-        sum += logits[e];
+    for (size_t i = 0; s->exact && i < n; i += NN_LINEAR_PARTS) {
+        nn_linear_group(lc->c, parts + i, smaller(n - i, NN_LINEAR_PARTS), x, s->n);
     }
-    float chosen = 0;
-    for (int32_t k = 0; k < K; k++) {
-        int32_t best = 0;
-        for (int32_t e = 1; e < E; e++) {
-            best = logits[e] > logits[best] ? e : best;
-        }
-        pairs[k] = (moe_pair){best, row, logits[best]};
-        chosen += logits[best];
-        logits[best] = -1;
+    if (!s->exact && n > n_exact) {
+        nn_linear_many(lc->c, parts + n_exact, n - n_exact, x, s->n);
     }
-    const float scale = 1.0f / (cfg->norm_expert_weights ? chosen : sum);
-    for (int32_t k = 0; k < K; k++) {
-        pairs[k].weight *= scale;
+    for (size_t t = 0; !s->exact && t < s->n; t += NN_ROWS_EXACT) {
+        const size_t n_rows = smaller(s->n - t, NN_ROWS_EXACT);
+        parts[0].out = m->logits + t * E;
+        parts[1].out = n_exact > 1 ? m->shared_at + t : parts[1].out;
+        nn_linear_group(lc->c, parts, n_exact, x + t * H, n_rows);
+    }
+    if (shared) {
+        feed_activate(lc, m->s_gate, m->s_up, s->n * (size_t)cfg->shared_expert_size);
     }
 }
 
@@ -175,7 +165,9 @@ static expert_rows next_expert(const moe_rows *m, const moe_pair *pairs, size_t 
     }
     tensor *views = m->views + 3 * first;
     const size_t e = (size_t)pairs[first].expert;
-    views[0] = expert_matrix(&w->gate, e);
+    if (w->gate.parts) {
+        views[0] = expert_matrix(&w->gate, e);
+    }
     views[1] = expert_matrix(&w->up, e);
     views[2] = expert_matrix(&w->down, e);
     r.gate = &views[0];
@@ -196,12 +188,15 @@ static expert_rows next_expert(const moe_rows *m, const moe_pair *pairs, size_t 
 static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t n,
                           const float *x, const moe_weights *w, size_t shared_rows)
 {
-    const size_t H = (size_t)lc->cfg->hidden_size, MI = (size_t)lc->cfg->expert_size;
+    const size_t H = model_config_expert_width(lc->cfg), MI = (size_t)lc->cfg->expert_size;
+    const bool gated = feed_is_gated(lc->cfg);
     size_t n_items = 0, n_downs = 0;
     for (size_t i = 0; i < n;) {
         const expert_rows r = next_expert(m, pairs, i, n, x, H, w);
-        m->items[n_items++] = (linear_item){m->gate + i * MI, r.x, r.gate, r.n};
-        m->items[n_items++] = (linear_item){m->up + i * MI, r.x, r.up, r.n};
+        if (gated) {
+            m->items[n_items++] = (linear_item){m->gate + i * MI, r.x, r.gate, r.n};
+        }
+        m->items[n_items++] = (linear_item){(gated ? m->up : m->gate) + i * MI, r.x, r.up, r.n};
         m->downs[n_downs++] = (linear_item){m->y + i * H, m->gate + i * MI, r.down, r.n};
         i += r.n;
     }
@@ -209,7 +204,7 @@ static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair
         m->downs[n_downs++] = (linear_item){m->s_y, m->s_gate, &w->shared.down, shared_rows};
     }
     nn_linear_each(lc->c, m->items, n_items);
-    nn_silu_mul(lc->c, m->gate, m->up, n * MI);
+    feed_activate(lc, m->gate, m->up, n * MI);
     nn_linear_each(lc->c, m->downs, n_downs);
 }
 
@@ -217,25 +212,32 @@ static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair
 static void compute_many(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t n,
                          const float *x, const moe_weights *w)
 {
-    const size_t H = (size_t)lc->cfg->hidden_size, MI = (size_t)lc->cfg->expert_size;
+    const size_t H = model_config_expert_width(lc->cfg), MI = (size_t)lc->cfg->expert_size;
+    const bool gated = feed_is_gated(lc->cfg);
     for (size_t i = 0; i < n;) {
         const expert_rows r = next_expert(m, pairs, i, n, x, H, w);
-        const linear_part in[] = {{m->gate + i * MI, r.gate, NULL}, {m->up + i * MI, r.up, NULL}};
+        const linear_part in[] = {{(gated ? m->up : m->gate) + i * MI, r.up, NULL},
+                                  {m->gate + i * MI, r.gate, NULL}};
         const linear_part back = {m->y + i * H, r.down, NULL};
-        nn_linear_many(lc->c, in, 2, r.x, r.n);
-        nn_silu_mul(lc->c, m->gate + i * MI, m->up + i * MI, r.n * MI);
+        nn_linear_many(lc->c, in, gated ? 2 : 1, r.x, r.n);
+        feed_activate(lc, m->gate + i * MI, m->up + i * MI, r.n * MI);
         nn_linear_many(lc->c, &back, 1, m->gate + i * MI, r.n);
         i += r.n;
     }
 }
 
-/* out [T, H] = the shared expert behind its gate, or zeros. */
-static void begin_sum(const moe_rows *m, float *out, size_t T, size_t H)
+/* out [T, H] = the shared expert behind its gate, where it has one, or zeros. */
+static void begin_sum(const layer_ctx *lc, const moe_rows *m, float *out, size_t T)
 {
+    const size_t H = (size_t)lc->cfg->hidden_size;
+    if (!m->s_y) {
+        memset(out, 0, T * H * sizeof *out);
+        return;
+    }
     for (size_t t = 0; t < T; t++) {
-        const float g = m->s_y ? 1.0f / (1.0f + expf(-m->shared_at[t])) : 0.0f;
+        const float g = lc->cfg->shared_expert_ungated ? 1.0f : 1.0f / (1.0f + expf(-m->shared_at[t]));
         for (size_t k = 0; k < H; k++) {
-            out[t * H + k] = m->s_y ? g * m->s_y[t * H + k] : 0.0f;
+            out[t * H + k] = g * m->s_y[t * H + k];
         }
     }
 }
@@ -256,28 +258,37 @@ static void run_span(const layer_ctx *lc, const moe_rows *m, float *out, const f
                      const row_span *s)
 {
     const model_config *cfg = lc->cfg;
-    const size_t H = (size_t)cfg->hidden_size, E = (size_t)cfg->n_experts, K = (size_t)cfg->n_experts_used;
-    const size_t n_pairs = s->n * K;
+    const size_t H = model_config_expert_width(cfg), E = (size_t)cfg->n_experts,
+                 K = (size_t)cfg->n_experts_used, n_pairs = s->n * K;
+    float *sums = m->latent ? m->sums : out;
     project(lc, m, x, w, s);
     if (m->s_y && !s->exact) {
         nn_linear_many(lc->c, &(linear_part){m->s_y, &w->shared.down, NULL}, 1, m->s_gate, s->n);
     }
     for (size_t t = 0; t < s->n; t++) {
-        choose(cfg, m->pairs + t * K, m->logits + t * E, (int32_t)t);
+        router_choose(cfg, w, m->pairs + t * K, m->logits + t * E, m->choice, (int32_t)t);
     }
     sort_pairs(cfg, m, n_pairs);
     for (size_t first = 0; first < n_pairs; first += PAIRS) {
         const moe_pair *pairs = m->sorted + first;
         const size_t n = smaller(n_pairs - first, PAIRS);
         if (s->exact) {
-            compute_exact(lc, m, pairs, n, x, w, first == 0 && m->s_y ? s->n : 0);
+            compute_exact(lc, m, pairs, n, m->latent ? m->latent : x, w, first == 0 && m->s_y ? s->n : 0);
         } else {
-            compute_many(lc, m, pairs, n, x, w);
+            compute_many(lc, m, pairs, n, m->latent ? m->latent : x, w);
         }
         if (first == 0) {
-            begin_sum(m, out, s->n, H);
+            begin_sum(lc, m, out, s->n);
         }
-        add_pairs(m, out, pairs, n, H);
+        if (first == 0 && m->latent) {
+            memset(sums, 0, s->n * H * sizeof *sums);
+        }
+        add_pairs(m, sums, pairs, n, H);
+    }
+    if (m->latent) {
+        const linear_part back = {m->l_y, &w->latent_out, NULL};
+        (s->exact ? nn_linear_group : nn_linear_many)(lc->c, &back, 1, m->sums, s->n);
+        nn_add(lc->c, out, m->l_y, s->n * (size_t)cfg->hidden_size);
     }
 }
 

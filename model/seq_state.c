@@ -25,15 +25,13 @@ static size_t round_up(size_t n, size_t unit)
 /* config.c bounds every factor, so none of these products can overflow 64 bits. */
 static seq_shape shape_of(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx)
 {
-    size_t channels =
-        2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk + (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
     seq_shape s = {0};
     s.n_kv_layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0);
     s.page_bytes = kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
     s.block_bytes = kv_pool_block_bytes(cfg, type, with_mtp);
-    s.n_delta_layers = (size_t)cfg->n_deltanet_layers;
+    s.n_delta_layers = (size_t)cfg->n_recurrent_layers;
     s.delta = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dk * (size_t)cfg->delta_dv;
-    s.tail = 3 * channels;
+    s.tail = 3 * model_config_channels(cfg);
     s.n_blocks = round_up((size_t)n_ctx, SEQ_PAGE_TOKENS) / SEQ_PAGE_TOKENS;
     return s;
 }

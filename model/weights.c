@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 
 /* LAYER_MATRICES: most that a layer keeps in blocks, besides three for every expert. */
-enum { NAME_MAX_BYTES = 256, LAYER_MATRICES = 7 };
+enum { NAME_MAX_BYTES = 256, LAYER_MATRICES = 9 };
 
 /* What a reading function needs: where tensors come from and where names begin. The first fault is
  * kept: after it nothing more is read, and what was asked for stays zeros. */
@@ -185,8 +185,29 @@ static void load_attention(loader *ld, attention_weights *w)
     find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
     find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", cfg->n_kv_heads * hd, H);
     find_layer_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
-    find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", hd);
-    find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", hd);
+    if (cfg->qk_norm != QK_NORM_NONE) {
+        const bool wide = cfg->qk_norm == QK_NORM_WIDTH;
+        find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", wide ? cfg->n_heads * hd : hd);
+        find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", wide ? cfg->n_kv_heads * hd : hd);
+    }
+}
+
+static void load_mamba(loader *ld, mamba_weights *w)
+{
+    const model_config *cfg = ld->cfg;
+    const int32_t H = cfg->hidden_size, heads = cfg->delta_n_v, inner = heads * cfg->delta_dv;
+    const int32_t channels = (int32_t)model_config_channels(cfg);
+    find_layer_matrix(ld, &w->in_proj, "mamba.in_proj.weight", inner + channels + heads, H);
+    find_layer_matrix(ld, &w->out_proj, "mamba.out_proj.weight", H, inner);
+    find_numbers(ld, &w->conv, "mamba.conv1d.weight",
+                 (size_t[]){(size_t)channels, 1, (size_t)cfg->conv_kernel}, 3, 0.0f);
+    if (cfg->mamba_conv_bias) {
+        find_vector(ld, &w->conv_bias, "mamba.conv1d.bias", channels);
+    }
+    find_vector(ld, &w->A_log, "mamba.A_log", heads);
+    find_vector(ld, &w->D, "mamba.D", heads);
+    find_vector(ld, &w->dt_bias, "mamba.dt_bias", heads);
+    find_vector(ld, &w->norm, "mamba.norm.weight", inner);
 }
 
 static void load_deltanet(loader *ld, deltanet_weights *w)
@@ -223,7 +244,9 @@ static void load_ffn(loader *ld, ffn_weights *w, const char *name, int32_t width
     const int32_t H = ld->cfg->hidden_size;
     const size_t end = strlen(ld->prefix);
     snprintf(ld->prefix + end, sizeof ld->prefix - end, "%s", name);
-    find_layer_matrix(ld, &w->gate, "gate_proj.weight", width, H);
+    if (ld->cfg->ffn != FFN_RELU2) {
+        find_layer_matrix(ld, &w->gate, "gate_proj.weight", width, H);
+    }
     find_layer_matrix(ld, &w->up, "up_proj.weight", width, H);
     find_layer_matrix(ld, &w->down, "down_proj.weight", H, width);
     ld->prefix[end] = '\0';
@@ -262,7 +285,7 @@ static bool has_dims(const named_tensor *t, size_t a, size_t b, size_t c)
 static bool experts_are_turned(const loader *ld)
 {
     const size_t E = (size_t)ld->cfg->n_experts, MI = (size_t)ld->cfg->expert_size,
-                 H = (size_t)ld->cfg->hidden_size;
+                 H = model_config_expert_width(ld->cfg);
     return (H != 2 * MI && has_dims(look_up(ld, "mlp.experts.gate_up_proj"), E, H, 2 * MI)) ||
            (H != MI && has_dims(look_up(ld, "mlp.experts.down_proj"), E, MI, H));
 }
@@ -289,7 +312,7 @@ static void take_stack(loader *ld, tensor *out, const named_tensor *t, size_t ro
 /* gate and up in one tensor: for each expert the rows of gate, then those of up. */
 static void load_fused_experts(loader *ld, moe_weights *w, const named_tensor *t)
 {
-    const size_t MI = (size_t)ld->cfg->expert_size, H = (size_t)ld->cfg->hidden_size;
+    const size_t MI = (size_t)ld->cfg->expert_size, H = model_config_expert_width(ld->cfg);
     tensor *part = reserve(ld, 1, sizeof *part, "the table of experts");
     if (part) {
         take_stack(ld, part, t, 2 * MI, H);
@@ -321,18 +344,30 @@ static void load_expert_part(loader *ld, expert_matrices *m, const char *part, s
 static void load_moe(loader *ld, moe_weights *w)
 {
     const model_config *cfg = ld->cfg;
-    const size_t MI = (size_t)cfg->expert_size, H = (size_t)cfg->hidden_size;
+    const size_t MI = (size_t)cfg->expert_size, H = model_config_expert_width(cfg);
     const named_tensor *fused = look_up(ld, "mlp.experts.gate_up_proj");
+    const bool gated = cfg->ffn != FFN_RELU2;
     find_matrix(ld, &w->router, "mlp.gate.weight", cfg->n_experts, cfg->hidden_size);
-    if (fused) {
+    if (cfg->router == ROUTER_SIGMOID && look_up(ld, "mlp.gate.e_score_correction_bias")) {
+        find_vector(ld, &w->router_bias, "mlp.gate.e_score_correction_bias", cfg->n_experts);
+    }
+    if (cfg->expert_latent_size > 0) {
+        find_layer_matrix(ld, &w->latent_in, "mlp.fc1_latent_proj.weight", (int32_t)H, cfg->hidden_size);
+        find_layer_matrix(ld, &w->latent_out, "mlp.fc2_latent_proj.weight", cfg->hidden_size, (int32_t)H);
+    }
+    if (gated && fused) {
         load_fused_experts(ld, w, fused);
     } else {
-        load_expert_part(ld, &w->gate, "gate_proj", MI, H);
+        if (gated) {
+            load_expert_part(ld, &w->gate, "gate_proj", MI, H);
+        }
         load_expert_part(ld, &w->up, "up_proj", MI, H);
     }
     load_expert_part(ld, &w->down, "down_proj", H, MI);
     if (cfg->shared_expert_size > 0) {
         load_ffn(ld, &w->shared, "mlp.shared_expert.", cfg->shared_expert_size);
+    }
+    if (cfg->shared_expert_size > 0 && !cfg->shared_expert_ungated) {
         find_matrix(ld, &w->shared_gate, "mlp.shared_expert_gate.weight", 1, cfg->hidden_size);
     }
 }
@@ -346,21 +381,29 @@ tensor expert_matrix(const expert_matrices *m, size_t expert)
     return tensor_rows(m->parts, begin, begin + m->rows);
 }
 
-/* ld->prefix is the layer's. */
-static void load_layer(loader *ld, layer_weights *w, layer_kind kind, bool has_experts)
+/* ld->prefix is the layer's. A layer of one part alone has one norm. */
+static void load_layer(loader *ld, layer_weights *w, layer_kind kind, feed_kind feed)
 {
     w->kind = kind;
-    w->has_experts = has_experts;
-    find_norm(ld, &w->input_norm, "input_layernorm.weight", ld->cfg->hidden_size);
-    find_norm(ld, &w->post_norm, "post_attention_layernorm.weight", ld->cfg->hidden_size);
+    w->feed = feed;
+    if (kind != LAYER_NONE) {
+        find_norm(ld, &w->input_norm, "input_layernorm.weight", ld->cfg->hidden_size);
+    }
+    if (feed != FEED_NONE) {
+        find_norm(ld, &w->post_norm,
+                  kind == LAYER_NONE ? "input_layernorm.weight" : "post_attention_layernorm.weight",
+                  ld->cfg->hidden_size);
+    }
     if (kind == LAYER_ATTENTION) {
         load_attention(ld, &w->attention);
-    } else {
+    } else if (kind == LAYER_MAMBA) {
+        load_mamba(ld, &w->mamba);
+    } else if (kind == LAYER_DELTANET) {
         load_deltanet(ld, &w->deltanet);
     }
-    if (has_experts) {
+    if (feed == FEED_EXPERTS) {
         load_moe(ld, &w->moe);
-    } else {
+    } else if (feed == FEED_DENSE) {
         load_ffn(ld, &w->ffn, "mlp.", ld->cfg->intermediate_size);
     }
 }
@@ -418,7 +461,7 @@ static void load_mtp(loader *ld, weights *w)
     find_norm(ld, &mtp->hidden_norm, "pre_fc_norm_hidden.weight", H);
     find_norm(ld, &mtp->norm, "norm.weight", H);
     snprintf(ld->prefix, sizeof ld->prefix, "mtp.layers.0.");
-    load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0);
+    load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0 ? FEED_EXPERTS : FEED_DENSE);
 }
 
 /* The vision tower's share of the counts. */
@@ -454,7 +497,7 @@ static void load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_
     find_norm(ld, &w->final_norm, "norm.weight", cfg->hidden_size);
     for (int32_t i = 0; !ld->err && i < cfg->n_layers; i++) {
         snprintf(ld->prefix, sizeof ld->prefix, "layers.%d.", i);
-        load_layer(ld, &w->layers[i], cfg->layers[i], cfg->has_experts[i]);
+        load_layer(ld, &w->layers[i], cfg->layers[i], cfg->feeds[i]);
         if (!ld->err && progress) {
             progress(progress_ctx, ld->n_bytes, total);
         }

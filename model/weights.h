@@ -32,8 +32,8 @@ typedef struct attention_weights {
     tensor k_proj;       /* [nkv * hd, H] */
     tensor v_proj;       /* [nkv * hd, H] */
     tensor o_proj;       /* [H, nh * hd] */
-    const float *q_norm; /* [hd], as it is used */
-    const float *k_norm; /* [hd], as it is used */
+    const float *q_norm; /* as it is used: [hd], [nh * hd] or NULL, by qk_norm */
+    const float *k_norm; /* the same: [hd], [nkv * hd] or NULL */
 } attention_weights;
 
 typedef struct deltanet_weights {
@@ -53,9 +53,19 @@ typedef struct deltanet_weights {
     const float *norm;    /* [dv], as stored: this one is not zero-centred */
 } deltanet_weights;
 
+/* Of inner = nv * dv values, C convolution channels. */
+typedef struct mamba_weights {
+    tensor in_proj;                   /* [inner + C + nv, H]: gate, x | B | C, time steps */
+    tensor out_proj;                  /* [H, inner] */
+    const float *conv;                /* [C, 4] */
+    const float *conv_bias;           /* [C] or NULL */
+    const float *A_log, *D, *dt_bias; /* [nv] each */
+    const float *norm;                /* [inner], as stored */
+} mamba_weights;
+
 /* The dense feed-forward part, or the shared expert with SI for I. */
 typedef struct ffn_weights {
-    tensor gate; /* [I, H] */
+    tensor gate; /* [I, H]; none where the activation has no gate */
     tensor up;   /* [I, H] */
     tensor down; /* [H, I] */
 } ffn_weights;
@@ -70,21 +80,25 @@ typedef struct expert_matrices {
 
 typedef struct moe_weights {
     tensor router;            /* [E, H] */
-    expert_matrices gate, up; /* [MI, H] each */
-    expert_matrices down;     /* [H, MI] each */
+    const float *router_bias; /* [E] or NULL: counts for the choice alone */
+    expert_matrices gate, up; /* [MI, L] each, L the width of experts; no gate where there is none */
+    expert_matrices down;     /* [L, MI] each */
+    tensor latent_in;         /* [L, H], if L is not H */
+    tensor latent_out;        /* [H, L], if L is not H */
     ffn_weights shared;       /* if SI > 0 */
-    tensor shared_gate;       /* [1, H], if SI > 0 */
+    tensor shared_gate;       /* [1, H], if SI > 0 and it has one */
 } moe_weights;
 
 typedef struct layer_weights {
     layer_kind kind;
-    const float *input_norm;     /* [H], as it is used */
-    const float *post_norm;      /* [H], as it is used; applied to the input of the ffn */
+    const float *input_norm;     /* [H], as it is used; if there is a mixer */
+    const float *post_norm;      /* [H], as it is used; applied to the input of the ffn, if there is one */
     attention_weights attention; /* if kind is LAYER_ATTENTION */
     deltanet_weights deltanet;   /* if kind is LAYER_DELTANET */
-    bool has_experts;
-    ffn_weights ffn; /* unless has_experts */
-    moe_weights moe; /* if has_experts */
+    mamba_weights mamba;         /* if kind is LAYER_MAMBA */
+    feed_kind feed;
+    ffn_weights ffn; /* if feed is FEED_DENSE */
+    moe_weights moe; /* if feed is FEED_EXPERTS */
 } layer_weights;
 
 typedef struct mtp_weights {

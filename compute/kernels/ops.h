@@ -174,10 +174,10 @@ typedef struct ops {
 
     /* ---- GatedDeltaNet ---- */
 
-    /* out[t,c] = silu(sum_j w[c*4 + j] * u[t-3+j, c]) for n channels; rows before the first come
-     * from tail [3, tail_stride]. */
+    /* out[t,c] = silu(bias[c] + sum_j w[c*4 + j] * u[t-3+j, c]) for n channels; rows before the first
+     * come from tail [3, tail_stride]; bias NULL: zeros. */
     void (*conv_silu)(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
-                      size_t tail_stride, const float *w, size_t T, size_t n);
+                      size_t tail_stride, const float *w, const float *bias, size_t T, size_t n);
     /* One token, n columns of a state S [dk, stride]: m = k (decay S); to = decay S + k^T (beta (v
      * - m)); out = q to. `to` has the shape of S and may be S. */
     void (*delta_step)(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,

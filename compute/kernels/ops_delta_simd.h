@@ -6,7 +6,7 @@
 #define PARLEY_COMPUTE_KERNELS_OPS_DELTA_SIMD_H
 
 static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
-                      size_t tail_stride, const float *w, size_t T, size_t n)
+                      size_t tail_stride, const float *w, const float *bias, size_t T, size_t n)
 {
     for (size_t c = 0; c < n; c += LANES) {
         size_t m = lanes_left(c, n);
@@ -20,9 +20,10 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
         vec w2 = v_load(turned[2]), w3 = v_load(turned[3]);
         vec u0 = v_load_n(tail + c, m, 0.0f), u1 = v_load_n(tail + tail_stride + c, m, 0.0f);
         vec u2 = v_load_n(tail + 2 * tail_stride + c, m, 0.0f);
+        vec b = bias ? v_load_n(bias + c, m, 0.0f) : v_set1(0.0f);
         for (size_t t = 0; t < T; t++) {
             vec u3 = v_load_n(u + t * u_stride + c, m, 0.0f);
-            vec y = v_fma(w3, u3, v_fma(w2, u2, v_fma(w1, u1, v_mul(w0, u0))));
+            vec y = v_fma(w3, u3, v_fma(w2, u2, v_fma(w1, u1, v_fma(w0, u0, b))));
             v_store_n(out + t * out_stride + c, v_silu(y), m);
             u0 = u1;
             u1 = u2;

@@ -426,11 +426,12 @@ static float softmax_tile_generic(float *s, size_t n, float *max, float *sum)
 }
 
 static void conv_silu_generic(float *out, size_t out_stride, const float *u, size_t u_stride,
-                              const float *tail, size_t tail_stride, const float *w, size_t T, size_t n)
+                              const float *tail, size_t tail_stride, const float *w, const float *bias,
+                              size_t T, size_t n)
 {
     for (size_t t = 0; t < T; t++) {
         for (size_t c = 0; c < n; c++) {
-            float y = 0;
+            float y = bias ? bias[c] : 0;
             for (size_t j = 0; j < 4; j++) {
                 size_t row = t + j; /* counted from three rows before the first */
                 y += w[c * 4 + j] * (row < 3 ? tail[row * tail_stride + c] : u[(row - 3) * u_stride + c]);

@@ -13,46 +13,12 @@
 #include "model/checkpoint/fp8.h"
 #include "model/checkpoint/mlx.h"
 #include "model/checkpoint/tensor_file.h"
+#include "model/checkpoint/tensor_names.h"
 
 typedef struct folder {
     tensor_set *set;
     const char *dir;
 } folder;
-
-/* What precedes canonical names: in official exports, text-only ones, and those of MLX tools. The
- * first that fits counts. */
-static const struct {
-    const char *stored, *canonical;
-} PREFIXES[] = {
-    {"model.language_model.", ""},
-    {"language_model.model.", ""},
-    {"language_model.lm_head.", "lm_head."},
-    {"language_model.mtp.", "mtp."},
-    {"model.visual.", "visual."},
-    {"vision_tower.", "visual."},
-    {"model.", ""},
-};
-
-/* The name without its prefix, in `memory`; NULL if out of memory. */
-static char *canonical_name(arena *memory, const char *stored)
-{
-    size_t skip = 0;
-    const char *before = "";
-    for (size_t i = 0; i < ARRAY_LEN(PREFIXES); i++) {
-        const size_t n = strlen(PREFIXES[i].stored);
-        if (strncmp(stored, PREFIXES[i].stored, n) == 0) {
-            skip = n;
-            before = PREFIXES[i].canonical;
-            break;
-        }
-    }
-    const size_t cap = strlen(before) + strlen(stored + skip) + 1;
-    char *name = arena_calloc(memory, cap, 1);
-    if (name) {
-        snprintf(name, cap, "%s%s", before, stored + skip);
-    }
-    return name;
-}
 
 /* Turns bytes [rows, bytes of a row] under NAME.q8 or NAME.q4 into a packed matrix, and cuts the
  * name. */
@@ -93,7 +59,7 @@ static err_code add_tensors(checkpoint_contents *out, const folder *f, err_detai
     for (size_t i = 0; !err && i < all->n; i++) {
         named_tensor t = all->items[i];
         bool skip = false;
-        char *name = canonical_name(out->memory, t.stored);
+        char *name = tensor_name_make(out->memory, t.stored);
         if (!name) {
             err = no_memory(detail);
             break;

@@ -10,30 +10,66 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MODEL_MAX_LAYERS = 256, MODEL_MAX_STOP_IDS = 16, MODEL_MAX_EXPERTS_USED = 64 };
+enum {
+    MODEL_MAX_LAYERS = 256,
+    MODEL_MAX_STOP_IDS = 16,
+    MODEL_MAX_EXPERTS_USED = 64,
+    MODEL_MAX_ROUTER_GROUPS = 64
+};
 
-typedef enum layer_kind { LAYER_DELTANET, LAYER_ATTENTION } layer_kind;
+/* What a layer mixes tokens with; NONE: it is a feed-forward part alone. */
+typedef enum layer_kind {
+    LAYER_DELTANET,
+    LAYER_ATTENTION,
+    LAYER_MAMBA,
+    LAYER_NONE,
+    LAYER_KINDS,
+} layer_kind;
+
+/* The feed-forward part behind it; NONE: there is no such part. */
+typedef enum feed_kind { FEED_DENSE, FEED_EXPERTS, FEED_NONE } feed_kind;
+
+/* What stands between the matrices of a feed-forward part: silu(gate) * up, or, where there is no
+ * gate, relu(up)^2. */
+typedef enum ffn_kind { FFN_SILU, FFN_RELU2 } ffn_kind;
+
+/* What queries and keys are normed over before they are rotated. */
+typedef enum qk_norm { QK_NORM_HEAD, QK_NORM_NONE, QK_NORM_WIDTH } qk_norm;
+
+/* How a router's logits become scores; SIGMOID: a bias of each expert counts for the choice, not for
+ * the weight. */
+typedef enum router_kind { ROUTER_SOFTMAX, ROUTER_SIGMOID } router_kind;
 
 typedef struct model_config {
     char family[48]; /* model_type at the top level: "qwen3_5_moe" */
     int32_t vocab_size, hidden_size, n_layers;
-    int32_t intermediate_size; /* of the dense feed-forward part; 0 if every layer has experts */
+    int32_t intermediate_size; /* of the dense feed-forward part; 0 if no layer has one */
     int32_t n_heads, n_kv_heads, head_dim;
     layer_kind layers[MODEL_MAX_LAYERS];
-    int32_t n_attention_layers, n_deltanet_layers;
+    feed_kind feeds[MODEL_MAX_LAYERS];
+    int32_t n_attention_layers, n_recurrent_layers; /* the latter GatedDeltaNet or Mamba-2 */
     bool attention_gate;     /* q_proj holds for each head a query and the gate of its output */
     bool zero_centred_norms; /* published as w and used as 1 + w */
+    qk_norm qk_norm;
+    ffn_kind ffn; /* of experts too */
     /* experts; zeros if there are none */
-    bool has_experts[MODEL_MAX_LAYERS];
     int32_t n_experts, n_experts_used, expert_size;
     int32_t shared_expert_size; /* 0: there is none */
+    bool shared_expert_ungated; /* it is added as it is, without a gate of its own */
+    int32_t expert_latent_size; /* what experts read and write, behind two projections; 0: hidden_size */
     bool norm_expert_weights;   /* the weights of the experts used are divided by their sum */
-    /* GatedDeltaNet */
+    router_kind router;
+    float routed_scale;                            /* what their weights are multiplied with at last */
+    int32_t n_router_groups, n_router_groups_used; /* experts are chosen from the best groups alone */
+    /* The recurrent layers. GatedDeltaNet: key and value heads and their sizes. Mamba-2, whose B and C
+     * are keys and queries and whose x are values: groups, heads, the size of a state, that of a head. */
     int32_t delta_n_k, delta_n_v, delta_dk, delta_dv, conv_kernel;
+    bool mamba_conv_bias;
+    float mamba_least_dt, mamba_most_dt; /* time steps are held between these */
     bool delta_tiled; /* value head h reads key head h % n_k, not h / (n_v / n_k); a property of the file */
     /* rotary positions */
     double rope_theta;
-    int32_t rope_pairs;       /* head_dim * partial_rotary_factor / 2 */
+    int32_t rope_pairs;       /* head_dim * partial_rotary_factor / 2; 0: nothing is rotated */
     int32_t mrope_section[3]; /* T, H, W */
     bool mrope_interleaved;
     bool rope_bf16; /* frequencies rounded to bf16; see model_open_options */
@@ -59,6 +95,19 @@ typedef struct model_config {
 static inline size_t model_config_feature_width(const model_config *cfg)
 {
     return (size_t)cfg->hidden_size * (1 + (size_t)cfg->n_deepstack);
+}
+
+/* Channels of a recurrent layer's convolution. */
+static inline size_t model_config_channels(const model_config *cfg)
+{
+    return 2 * (size_t)cfg->delta_n_k * (size_t)cfg->delta_dk +
+           (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
+}
+
+/* Floats that an expert reads and writes for a row. */
+static inline size_t model_config_expert_width(const model_config *cfg)
+{
+    return (size_t)(cfg->expert_latent_size ? cfg->expert_latent_size : cfg->hidden_size);
 }
 
 /* Whether the id ends an answer. */

@@ -69,7 +69,8 @@ void config_read_sizes(model_config *cfg, const config_section *text, const conf
 {
     cfg->vocab_size = required(text, "vocab_size", CONFIG_MAX_VOCAB);
     cfg->hidden_size = required(text, "hidden_size", CONFIG_MAX_WIDTH);
-    cfg->n_layers = required(text, "num_hidden_layers", MODEL_MAX_LAYERS);
+    cfg->n_layers =
+        config_int(text, "num_hidden_layers", 1, MODEL_MAX_LAYERS, d->n_layers ? d->n_layers : INT32_MIN);
     cfg->n_heads = required(text, "num_attention_heads", CONFIG_MAX_HEADS);
     cfg->n_kv_heads = required(text, "num_key_value_heads", CONFIG_MAX_HEADS);
     cfg->head_dim = config_int(text, "head_dim", 2, CONFIG_MAX_HEAD_DIM, d->head_dim);
@@ -102,6 +103,14 @@ static void read_layer_types(model_config *cfg, const config_section *text, cons
     }
 }
 
+void config_count_layers(model_config *cfg)
+{
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->n_attention_layers += cfg->layers[i] == LAYER_ATTENTION;
+        cfg->n_recurrent_layers += cfg->layers[i] == LAYER_DELTANET || cfg->layers[i] == LAYER_MAMBA;
+    }
+}
+
 void config_read_layers(model_config *cfg, const config_section *text, int32_t interval)
 {
     const json *types = json_get(text->object, "layer_types");
@@ -115,15 +124,12 @@ void config_read_layers(model_config *cfg, const config_section *text, int32_t i
     if (types && !json_is(types, JSON_NULL)) {
         read_layer_types(cfg, text, types, all_attention);
     }
-    for (int32_t i = 0; i < cfg->n_layers; i++) {
-        cfg->n_attention_layers += cfg->layers[i] == LAYER_ATTENTION;
-        cfg->n_deltanet_layers += cfg->layers[i] == LAYER_DELTANET;
-    }
+    config_count_layers(cfg);
 }
 
 void config_read_deltanet(model_config *cfg, const config_section *text)
 {
-    if (cfg->n_deltanet_layers == 0) {
+    if (cfg->n_recurrent_layers == 0) {
         return;
     }
     cfg->delta_n_k = required(text, "linear_num_key_heads", CONFIG_MAX_HEADS);
@@ -201,29 +207,36 @@ void config_read_rope(model_config *cfg, const config_section *text, const confi
 void config_read_dense(model_config *cfg, const config_section *text)
 {
     for (int32_t i = 0; i < cfg->n_layers && cfg->intermediate_size == 0; i++) {
-        if (!cfg->has_experts[i]) {
+        if (cfg->feeds[i] == FEED_DENSE) {
             cfg->intermediate_size = required(text, "intermediate_size", CONFIG_MAX_WIDTH);
         }
     }
+}
+
+void config_read_expert_sizes(model_config *cfg, const config_section *text, const char *count)
+{
+    cfg->n_experts = required(text, count, CONFIG_MAX_EXPERTS);
+    cfg->n_experts_used = required(text, "num_experts_per_tok", MODEL_MAX_EXPERTS_USED);
+    if (cfg->n_experts_used > cfg->n_experts) {
+        config_fail(text, ERR_INVALID, "\"num_experts_per_tok\" is %d of %d experts", cfg->n_experts_used,
+                    cfg->n_experts);
+    }
+    cfg->routed_scale = 1;
+    cfg->n_router_groups = cfg->n_router_groups_used = 1;
 }
 
 void config_read_experts(model_config *cfg, const config_section *text, bool shared)
 {
     /* Newer versions of transformers write the second name for every family. */
     const bool local = !json_get(text->object, "num_experts") && json_get(text->object, "num_local_experts");
-    cfg->n_experts = required(text, local ? "num_local_experts" : "num_experts", CONFIG_MAX_EXPERTS);
-    cfg->n_experts_used = required(text, "num_experts_per_tok", MODEL_MAX_EXPERTS_USED);
-    if (cfg->n_experts_used > cfg->n_experts) {
-        config_fail(text, ERR_INVALID, "\"num_experts_per_tok\" is %d of %d experts", cfg->n_experts_used,
-                    cfg->n_experts);
-    }
+    config_read_expert_sizes(cfg, text, local ? "num_local_experts" : "num_experts");
     cfg->expert_size = required(text, "moe_intermediate_size", CONFIG_MAX_WIDTH);
     if (shared) {
         cfg->shared_expert_size = required(text, "shared_expert_intermediate_size", CONFIG_MAX_WIDTH);
     }
     const int32_t step = config_int(text, "decoder_sparse_step", 1, MODEL_MAX_LAYERS, 1);
     for (int32_t i = 0; i < cfg->n_layers; i++) {
-        cfg->has_experts[i] = (i + 1) % step == 0;
+        cfg->feeds[i] = (i + 1) % step == 0 ? FEED_EXPERTS : FEED_DENSE;
     }
     for (const json *v = json_child(json_get(text->object, "mlp_only_layers")); v; v = json_next(v)) {
         int64_t layer = 0;
@@ -231,7 +244,21 @@ void config_read_experts(model_config *cfg, const config_section *text, bool sha
             config_fail(text, ERR_INVALID, "\"mlp_only_layers\" must list layers from 0 to %d",
                         cfg->n_layers - 1);
         }
-        cfg->has_experts[layer] = false;
+        cfg->feeds[layer] = FEED_DENSE;
+    }
+}
+
+void config_read_sigmoid_router(model_config *cfg, const config_section *text)
+{
+    cfg->router = ROUTER_SIGMOID;
+    cfg->norm_expert_weights = json_bool(json_get(text->object, "norm_topk_prob"), true);
+    cfg->routed_scale = (float)config_number(text, "routed_scaling_factor", 0.0, 1e6, 1.0);
+    cfg->n_router_groups = config_int(text, "n_group", 1, MODEL_MAX_ROUTER_GROUPS, 1);
+    cfg->n_router_groups_used = config_int(text, "topk_group", 1, MODEL_MAX_ROUTER_GROUPS, 1);
+    if (cfg->n_experts % cfg->n_router_groups != 0 || cfg->n_router_groups_used > cfg->n_router_groups ||
+        cfg->n_experts_used > cfg->n_experts / cfg->n_router_groups * cfg->n_router_groups_used) {
+        config_fail(text, ERR_INVALID, "%d of %d experts cannot be chosen from %d of %d groups",
+                    cfg->n_experts_used, cfg->n_experts, cfg->n_router_groups_used, cfg->n_router_groups);
     }
 }
 

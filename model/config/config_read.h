@@ -48,12 +48,15 @@ void config_refuse_flag(const config_section *s, const char *name);
 /* What a family takes for fields that its files may leave out. */
 typedef struct config_defaults {
     int32_t head_dim;
+    int32_t n_layers;         /* 0: num_hidden_layers is required */
     double rotary_fraction;   /* partial_rotary_factor */
     int32_t mrope_section[3]; /* {0}: positions of text alone, unless the file says otherwise */
 } config_defaults;
 
 /* Vocabulary, widths, layers, heads, context, epsilon. */
 void config_read_sizes(model_config *cfg, const config_section *text, const config_defaults *d);
+/* Counts the kinds of layers; for readers that fill in `layers` themselves. */
+void config_count_layers(model_config *cfg);
 /* layer_types, or where it is absent: every `interval`-th layer is attention, where
  * full_attention_interval overrides the number. 1: all are, and no other kind is accepted. */
 void config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
@@ -64,6 +67,11 @@ void config_read_dense(model_config *cfg, const config_section *text);
 /* Experts of all layers but those of mlp_only_layers, every decoder_sparse_step-th (absent: all).
  * shared: there is a shared expert beside them. norm_topk_prob has no part in it. */
 void config_read_experts(model_config *cfg, const config_section *text, bool shared);
+/* How many experts there are, under that name, and how many a token uses; a softmax router. The
+ * reader adds expert_size. */
+void config_read_expert_sizes(model_config *cfg, const config_section *text, const char *count);
+/* A sigmoid router: n_group, topk_group, routed_scaling_factor, norm_topk_prob. After the experts. */
+void config_read_sigmoid_router(model_config *cfg, const config_section *text);
 /* How many layers the draft head has, under that name; at most 1 is supported. */
 void config_read_mtp(model_config *cfg, const config_section *text, const char *name, int32_t fallback);
 

@@ -23,7 +23,8 @@ typedef struct family {
     void (*read)(model_config *cfg, const config_section *top, const config_section *text);
 } family;
 
-extern const family FAMILY_QWEN3_5, FAMILY_QWEN3_NEXT, FAMILY_QWEN3, FAMILY_QWEN3_VL;
+extern const family FAMILY_QWEN3_5, FAMILY_QWEN3_NEXT, FAMILY_QWEN3, FAMILY_QWEN3_VL, FAMILY_NEMOTRON_H,
+    FAMILY_MINIMAX_M2;
 
 /* The family of a model_type, or NULL. */
 const family *family_find(const char *model_type);

@@ -194,11 +194,12 @@ static void test_conv(void)
     enum { T = 9, C = 70, STRIDE = 75 };
     float *u = rng_floats(T * STRIDE, 2), *w = rng_floats(C * 4, 1), *tail = rng_floats(3 * C, 2);
     float *first = malloc(3 * C * sizeof *first), *out = rng_floats(T * C, 1), *split = rng_floats(T * C, 1);
+    float *bias = rng_floats(C, 1);
     double *want = doubles(T * C);
     memcpy(first, tail, 3 * C * sizeof *first);
     for (size_t t = 0; t < T; t++) {
         for (size_t c = 0; c < C; c++) {
-            double y = 0;
+            double y = (double)bias[c];
             for (size_t j = 0; j < 4; j++) {
                 float v = t + j < 3 ? tail[(t + j) * C + c] : u[(t + j - 3) * STRIDE + c];
                 y += (double)w[c * 4 + j] * (double)v;
@@ -206,17 +207,17 @@ static void test_conv(void)
             want[t * C + c] = y / (1 + exp(-y));
         }
     }
-    nn_conv_silu(ctx, out, tail, u, w, T, C, STRIDE);
+    nn_conv_silu(ctx, out, tail, u, w, bias, T, C, STRIDE);
     CHECK_NEAR(rel_error(out, want, T * C), 0, 1e-6);
     for (size_t i = 0; i < 3; i++) {
         CHECK(memcmp(tail + i * C, u + (T - 3 + i) * STRIDE, C * sizeof(float)) == 0);
     }
     for (size_t t = 0; t < T; t++) { /* row by row: the same bits, the same tail */
-        nn_conv_silu(ctx, split + t * C, first, u + t * STRIDE, w, 1, C, STRIDE);
+        nn_conv_silu(ctx, split + t * C, first, u + t * STRIDE, w, bias, 1, C, STRIDE);
     }
     CHECK(memcmp(split, out, T * C * sizeof *out) == 0);
     CHECK(memcmp(first, tail, 3 * C * sizeof *tail) == 0);
-    free(u), free(w), free(tail), free(first), free(out), free(split), free(want);
+    free(u), free(w), free(tail), free(first), free(out), free(split), free(want), free(bias);
 }
 
 static void test_gates(void)

@@ -39,15 +39,21 @@ static void check(const model_config *c)
 {
     must(c->n_layers > 0 && c->n_layers <= MODEL_MAX_LAYERS);
     must(sane(c->vocab_size) && sane(c->hidden_size));
+    int32_t n_mixers = 0;
     for (int32_t i = 0; i < c->n_layers; i++) {
-        must(c->has_experts[i] ? sane(c->n_experts) && sane(c->expert_size) : sane(c->intermediate_size));
+        must(c->feeds[i] != FEED_EXPERTS || (sane(c->n_experts) && sane(c->expert_size)));
+        must(c->feeds[i] != FEED_DENSE || sane(c->intermediate_size));
+        must(c->layers[i] != LAYER_NONE || c->feeds[i] != FEED_NONE);
+        n_mixers += c->layers[i] != LAYER_NONE;
     }
     must(c->n_experts_used >= 0 && c->n_experts_used <= c->n_experts &&
          c->n_experts_used <= MODEL_MAX_EXPERTS_USED);
     must(c->shared_expert_size >= 0 && c->n_deepstack >= 0 && c->n_deepstack <= c->n_layers);
-    must(c->n_attention_layers + c->n_deltanet_layers == c->n_layers);
+    must(c->n_attention_layers + c->n_recurrent_layers == n_mixers);
+    must(c->n_router_groups <= MODEL_MAX_ROUTER_GROUPS && c->n_router_groups_used <= c->n_router_groups);
+    must(c->n_router_groups == 0 || c->n_experts % c->n_router_groups == 0);
     must(sane(c->n_heads) && sane(c->n_kv_heads) && c->n_heads % c->n_kv_heads == 0 && sane(c->head_dim));
-    if (c->n_deltanet_layers > 0) {
+    if (c->n_recurrent_layers > 0) {
         must(sane(c->delta_n_k) && sane(c->delta_n_v) && c->delta_n_v % c->delta_n_k == 0);
         must(sane(c->delta_dk) && sane(c->delta_dv) && sane(c->conv_kernel));
     }

@@ -121,15 +121,22 @@ static inline void random_turn(uint16_t *m, size_t rows, size_t cols)
 
 static inline void random_experts(random_writer *w)
 {
-    const size_t E = (size_t)w->cfg->n_experts, H = (size_t)w->cfg->hidden_size,
-                 MI = (size_t)w->cfg->expert_size;
+    const size_t E = (size_t)w->cfg->n_experts, H = model_config_expert_width(w->cfg),
+                 MI = (size_t)w->cfg->expert_size, width = (size_t)w->cfg->hidden_size;
     const struct {
         const char *part;
         size_t rows, cols;
     } parts[] = {{"gate_proj", MI, H}, {"up_proj", MI, H}, {"down_proj", H, MI}};
     char name[64];
-    random_matrix(w, "mlp.gate.weight", E, H);
-    for (size_t p = 0; p < 3; p++) {
+    random_matrix(w, "mlp.gate.weight", E, width);
+    if (w->cfg->router == ROUTER_SIGMOID) {
+        random_vector(w, "mlp.gate.e_score_correction_bias", E, 0, 0.3f);
+    }
+    if (H != width) {
+        random_matrix(w, "mlp.fc1_latent_proj.weight", H, width);
+        random_matrix(w, "mlp.fc2_latent_proj.weight", width, H);
+    }
+    for (size_t p = w->cfg->ffn == FFN_RELU2 ? 1 : 0; p < 3; p++) {
         const size_t rows = parts[p].rows, cols = parts[p].cols;
         uint16_t *stack = NULL;
         if (w->forms & RANDOM_STACKED) {
@@ -162,21 +169,31 @@ static inline void random_experts(random_writer *w)
     }
 }
 
-static inline void random_ffn(random_writer *w, bool has_experts)
+static inline void random_ffn(random_writer *w, feed_kind feed)
 {
     const size_t H = (size_t)w->cfg->hidden_size, I = (size_t)w->cfg->intermediate_size,
                  SI = (size_t)w->cfg->shared_expert_size;
-    if (!has_experts) {
-        random_matrix(w, "mlp.gate_proj.weight", I, H);
+    const bool gated = w->cfg->ffn != FFN_RELU2;
+    if (feed == FEED_NONE) {
+        return;
+    }
+    if (feed == FEED_DENSE) {
+        if (gated) {
+            random_matrix(w, "mlp.gate_proj.weight", I, H);
+        }
         random_matrix(w, "mlp.up_proj.weight", I, H);
         random_matrix(w, "mlp.down_proj.weight", H, I);
         return;
     }
     random_experts(w);
     if (SI > 0) {
-        random_matrix(w, "mlp.shared_expert.gate_proj.weight", SI, H);
+        if (gated) {
+            random_matrix(w, "mlp.shared_expert.gate_proj.weight", SI, H);
+        }
         random_matrix(w, "mlp.shared_expert.up_proj.weight", SI, H);
         random_matrix(w, "mlp.shared_expert.down_proj.weight", H, SI);
+    }
+    if (SI > 0 && !w->cfg->shared_expert_ungated) {
         random_matrix(w, "mlp.shared_expert_gate.weight", 1, H);
     }
 }
@@ -234,24 +251,47 @@ static inline void random_deltanet(random_writer *w)
     random_matrix(w, "linear_attn.out_proj.weight", H, nv * dv);
 }
 
-static inline void random_layer(random_writer *w, layer_kind kind, bool has_experts)
+static inline void random_mamba(random_writer *w)
+{
+    const model_config *c = w->cfg;
+    const size_t H = (size_t)c->hidden_size, n = (size_t)c->delta_n_v, inner = n * (size_t)c->delta_dv,
+                 C = model_config_channels(c);
+    random_matrix(w, "mamba.in_proj.weight", inner + C + n, H);
+    random_matrix(w, "mamba.out_proj.weight", H, inner);
+    random_fill(random_add(w, w->prefix, "mamba.conv1d.weight", (size_t[]){C, 1, 4}, 3), C * 4, w->prefix, 0,
+                0.8f);
+    random_vector(w, "mamba.conv1d.bias", C, 0, 0.3f);
+    random_vector(w, "mamba.A_log", n, 0.5f, 0.5f);
+    random_vector(w, "mamba.D", n, 1, 0.5f);
+    random_vector(w, "mamba.dt_bias", n, 0, 1);
+    random_vector(w, "mamba.norm.weight", inner, 1, 0.2f);
+}
+
+static inline void random_layer(random_writer *w, layer_kind kind, feed_kind feed)
 {
     const model_config *c = w->cfg;
     const size_t H = (size_t)c->hidden_size, nh = (size_t)c->n_heads, nkv = (size_t)c->n_kv_heads,
                  hd = (size_t)c->head_dim;
     random_norm(w, "input_layernorm.weight", H);
-    random_norm(w, "post_attention_layernorm.weight", H);
+    if (kind != LAYER_NONE && feed != FEED_NONE) {
+        random_norm(w, "post_attention_layernorm.weight", H);
+    }
     if (kind == LAYER_DELTANET) {
         random_deltanet(w);
-    } else {
+    } else if (kind == LAYER_MAMBA) {
+        random_mamba(w);
+    } else if (kind == LAYER_ATTENTION) {
         random_matrix(w, "self_attn.q_proj.weight", nh * hd * (c->attention_gate ? 2 : 1), H);
         random_matrix(w, "self_attn.k_proj.weight", nkv * hd, H);
         random_matrix(w, "self_attn.v_proj.weight", nkv * hd, H);
         random_matrix(w, "self_attn.o_proj.weight", H, nh * hd);
-        random_norm(w, "self_attn.q_norm.weight", hd);
-        random_norm(w, "self_attn.k_norm.weight", hd);
     }
-    random_ffn(w, has_experts);
+    if (kind == LAYER_ATTENTION && c->qk_norm != QK_NORM_NONE) {
+        const bool wide = c->qk_norm == QK_NORM_WIDTH;
+        random_norm(w, "self_attn.q_norm.weight", wide ? nh * hd : hd);
+        random_norm(w, "self_attn.k_norm.weight", wide ? nkv * hd : hd);
+    }
+    random_ffn(w, feed);
 }
 
 static inline void random_text(const char *dir, const char *name, const char *text)
@@ -285,7 +325,7 @@ static inline void random_checkpoint_make(char *dir, const char *config, unsigne
     random_matrix(w, "lm_head.weight", V, H);
     for (int32_t i = 0; i < cfg.n_layers; i++) {
         snprintf(w->prefix, sizeof w->prefix, "layers.%d.", i);
-        random_layer(w, cfg.layers[i], cfg.has_experts[i]);
+        random_layer(w, cfg.layers[i], cfg.feeds[i]);
     }
     if (cfg.n_mtp_layers > 0) {
         snprintf(w->prefix, sizeof w->prefix, "mtp.");
@@ -294,7 +334,7 @@ static inline void random_checkpoint_make(char *dir, const char *config, unsigne
         random_norm(w, "pre_fc_norm_hidden.weight", H);
         random_norm(w, "norm.weight", H);
         snprintf(w->prefix, sizeof w->prefix, "mtp.layers.0.");
-        random_layer(w, LAYER_ATTENTION, cfg.n_experts > 0);
+        random_layer(w, LAYER_ATTENTION, cfg.n_experts > 0 ? FEED_EXPERTS : FEED_DENSE);
     }
     compute *c = NULL;
     snprintf(path, sizeof path, "%s/model.safetensors", dir);

@@ -13,7 +13,10 @@
     ",\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"linear_key_head_dim\":16,"                   \
     "\"linear_value_head_dim\":16,\"layer_types\":[\"linear_attention\",\"full_attention\","                 \
     "\"linear_attention\",\"full_attention\"]"
-#define RANDOM_MOE        ",\"num_experts\":6,\"num_experts_per_tok\":2,\"moe_intermediate_size\":24"
+#define RANDOM_MOE ",\"num_experts\":6,\"num_experts_per_tok\":2,\"moe_intermediate_size\":24"
+#define RANDOM_MAMBA                                                                                         \
+    ",\"mamba_num_heads\":6,\"mamba_head_dim\":20,\"n_groups\":2,\"ssm_state_size\":24,\"mlp_hidden_act\":"  \
+    "\"relu2\",\"intermediate_size\":80,\"time_step_limit\":[0.05,1.5]"
 #define RANDOM_ROPE(more) ",\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"default\"" more "}"
 
 typedef struct random_family {
@@ -49,6 +52,18 @@ static const random_family RANDOM_FAMILIES[] = {
     {"qwen3_vl_moe", RANDOM_TURNED,
      "{\"model_type\":\"qwen3_vl_moe\",\"vision_config\":{\"deepstack_visual_indexes\":[0,2]},\"text_"
      "config\":{" RANDOM_SIZES RANDOM_MOE RANDOM_ROPE(",\"mrope_section\":[4,2,2]") "}}"},
+    {"nemotron_h", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"nemotron_h\"," RANDOM_SIZES RANDOM_MAMBA ",\"hybrid_override_pattern\":\"M*-M\"}"},
+    {"nemotron_h_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"nemotron_h\"," RANDOM_SIZES RANDOM_MAMBA
+     ",\"layers_block_type\":[\"mamba\",\"moe\",\"attention\",\"moe\"],\"n_routed_experts\":8,\"num_experts_"
+     "per_"
+     "tok\":3,\"moe_intermediate_size\":24,\"moe_shared_expert_intermediate_size\":40,\"moe_latent_size\":32,"
+     "\"n_group\":4,\"topk_group\":2,\"routed_scaling_factor\":2.5}"},
+    {"minimax_m2", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"minimax_m2\"," RANDOM_SIZES
+     ",\"intermediate_size\":24,\"num_local_experts\":6,\"num_experts_per_tok\":2" RANDOM_ROPE(
+         ",\"partial_rotary_factor\":0.5") "}"},
 };
 
 #endif

@@ -495,12 +495,14 @@ static void check_conv(void)
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         size_t n = lengths[i], T = 1 + i % 6, stride = n + 5;
         float *u = rng_floats(T * stride, 3), *tail = rng_floats(3 * stride, 3), *w = rng_floats(4 * n, 1);
-        float *a = guard(&out_a, T * n), *b = guard(&out_b, T * n);
-        vec->conv_silu(a, n, u, stride, tail, stride, w, T, n);
-        gen->conv_silu(b, n, u, stride, tail, stride, w, T, n);
-        check_close("conv_silu", a, b, T * n, 2e-6, 2e-6);
+        float *a = guard(&out_a, T * n), *b = guard(&out_b, T * n), *bias = rng_floats(n, 1);
+        for (int biased = 0; biased < 2; biased++) {
+            vec->conv_silu(a, n, u, stride, tail, stride, w, biased ? bias : NULL, T, n);
+            gen->conv_silu(b, n, u, stride, tail, stride, w, biased ? bias : NULL, T, n);
+            check_close("conv_silu", a, b, T * n, 2e-6, 2e-6);
+        }
         check_guard(&out_a);
-        free(u), free(tail), free(w);
+        free(u), free(tail), free(w), free(bias);
     }
 }
 

@@ -276,7 +276,7 @@ static void write_layer(converter *c, const named_tensor *t, int layer, const ch
         write_experts(c, t, before, rest + 14);
     } else if (strncmp(rest, "mlp.experts.", 12) != 0 || strcmp(rest, "mlp.experts.down_proj") == 0) {
         const bool plain = strcmp(rest, "post_attention_layernorm.weight") == 0;
-        const bool next = c->cfg.n_deltanet_layers > 0;
+        const bool next = c->cfg.n_recurrent_layers > 0;
         snprintf(stored, sizeof stored, "%s%s", before,
                  !plain ? look_up(rest)
                  : next ? "post_attention_norm.weight"
@@ -408,7 +408,7 @@ static void write_metadata(converter *c)
             put_number(&c->text.values, i < 3 ? (uint64_t)cfg->mrope_section[i] : 0, 4);
         }
     }
-    if (cfg->n_deltanet_layers > 0) {
+    if (cfg->n_recurrent_layers > 0) {
         put_count(c, "ssm.conv_kernel", cfg->conv_kernel);
         put_count(c, "ssm.state_size", cfg->delta_dk);
         put_count(c, "ssm.group_count", cfg->delta_n_k);

@@ -43,7 +43,7 @@ static void test_released_form(void)
     CHECK_OK(load(&cfg, ROPE, "", &d), d);
     CHECK_STR(cfg.family, "qwen3_5");
     CHECK_INT(cfg.n_attention_layers, 2);
-    CHECK_INT(cfg.n_deltanet_layers, 6);
+    CHECK_INT(cfg.n_recurrent_layers, 6);
     CHECK_INT(cfg.layers[2], LAYER_DELTANET);
     CHECK_INT(cfg.layers[3], LAYER_ATTENTION);
     CHECK_INT(cfg.rope_pairs, 2); /* 16 * 0.25 / 2 */

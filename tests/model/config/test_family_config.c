@@ -1,5 +1,7 @@
 /* families: what each config reader makes of a config, its defaults, and the faults of fields that
  * only some families have. */
+#include <math.h>
+
 #include "tests/check.h"
 
 #include "base/bytes.h"
@@ -46,8 +48,8 @@ static void test_qwen3_5(void)
     CHECK_INT(cfg.n_experts_used, 2);
     CHECK_INT(cfg.expert_size, 24);
     CHECK_INT(cfg.shared_expert_size, 40);
-    CHECK(cfg.has_experts[0] && cfg.has_experts[3]);
-    CHECK_INT(cfg.n_deltanet_layers, 2);
+    CHECK(cfg.feeds[0] == FEED_EXPERTS && cfg.feeds[3] == FEED_EXPERTS);
+    CHECK_INT(cfg.n_recurrent_layers, 2);
     CHECK_INT(cfg.rope_pairs, 2); /* a quarter of 16 dimensions */
     /* what configs of 3.6 and 3.8 add */
     CHECK_OK(load_with(&cfg, "qwen3_5_moe_text",
@@ -63,7 +65,7 @@ static void test_qwen3_next(void)
     err_detail d = {0};
     CHECK_OK(load_with(&cfg, "qwen3_next", "", &d), d);
     CHECK(cfg.attention_gate && cfg.zero_centred_norms && cfg.norm_expert_weights);
-    CHECK(cfg.has_experts[0] && !cfg.has_experts[1] && cfg.has_experts[2]);
+    CHECK(cfg.feeds[0] == FEED_EXPERTS && cfg.feeds[1] == FEED_DENSE && cfg.feeds[2] == FEED_EXPERTS);
     CHECK_INT(cfg.n_mtp_layers, 1); /* no field: its tensors decide */
     CHECK_INT(cfg.mrope_section[0], 2);
     CHECK_INT(cfg.mrope_section[1], 0);
@@ -84,14 +86,15 @@ static void test_qwen3(void)
     CHECK_OK(load_with(&cfg, "qwen3", "", &d), d);
     CHECK(!cfg.attention_gate && !cfg.zero_centred_norms && !cfg.has_vision);
     CHECK_INT(cfg.n_attention_layers, 4);
-    CHECK_INT(cfg.n_deltanet_layers, 0);
+    CHECK_INT(cfg.n_recurrent_layers, 0);
     CHECK_INT(cfg.n_experts, 0);
     CHECK_INT(cfg.rope_pairs, 8); /* the whole head */
     CHECK_INT(load_with(&cfg, "qwen3", ",\"use_sliding_window\":true", &d), ERR_UNSUPPORTED);
     CHECK_INT(load_with(&cfg, "qwen3", RANDOM_DELTA, &d), ERR_UNSUPPORTED);
     CHECK_OK(load_with(&cfg, "qwen3_moe", "", &d), d);
     CHECK(!cfg.norm_expert_weights);
-    CHECK(!cfg.has_experts[0] && cfg.has_experts[1] && !cfg.has_experts[2]); /* every second */
+    /* every second */
+    CHECK(cfg.feeds[0] == FEED_DENSE && cfg.feeds[1] == FEED_EXPERTS && cfg.feeds[2] == FEED_DENSE);
     CHECK_INT(cfg.shared_expert_size, 0);
     CHECK_INT(load_with(&cfg, "qwen3_moe", ",\"num_experts_per_tok\":7", &d), ERR_INVALID);
     CHECK(strstr(d.text, "num_experts_per_tok") != NULL);
@@ -117,6 +120,53 @@ static void test_qwen3_vl(void)
     CHECK(strstr(d.text, "deepstack_visual_indexes") != NULL);
 }
 
+static void test_nemotron_h(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "nemotron_h", "", &d), d);
+    CHECK(cfg.layers[0] == LAYER_MAMBA && cfg.layers[1] == LAYER_ATTENTION && cfg.layers[2] == LAYER_NONE);
+    CHECK(cfg.feeds[0] == FEED_NONE && cfg.feeds[2] == FEED_DENSE);
+    CHECK(cfg.ffn == FFN_RELU2 && cfg.qk_norm == QK_NORM_NONE);
+    CHECK_INT(cfg.n_recurrent_layers, 2);
+    CHECK_INT(cfg.rope_pairs, 0);
+    CHECK_INT(model_config_channels(&cfg), 6 * 20 + 2 * 2 * 24);
+    CHECK(cfg.mamba_least_dt > 0.04f && cfg.mamba_most_dt < 1.6f && cfg.mamba_conv_bias);
+    /* transformers' way to write an infinite number */
+    CHECK_OK(load_with(&cfg, "nemotron_h", ",\"time_step_limit\":[0.0,{\"__float__\":\"Infinity\"}]", &d), d);
+    CHECK(isinf(cfg.mamba_most_dt));
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"time_step_limit\":[2,1]", &d), ERR_INVALID);
+    CHECK_OK(load_with(&cfg, "nemotron_h_moe", "", &d), d);
+    CHECK(cfg.feeds[1] == FEED_EXPERTS && cfg.router == ROUTER_SIGMOID && cfg.shared_expert_ungated);
+    CHECK_INT(model_config_expert_width(&cfg), 32);
+    CHECK_INT(cfg.n_router_groups_used, 2);
+    CHECK_INT(load_with(&cfg, "nemotron_h_moe", ",\"topk_group\":1", &d), ERR_INVALID); /* 3 of 2 experts */
+    CHECK_INT(load_with(&cfg, "nemotron_h_moe", ",\"n_group\":3", &d), ERR_INVALID);
+    CHECK_INT(
+        load_with(&cfg, "nemotron_h_moe", ",\"layers_block_type\":[\"mamba\",\"moe\",\"rwkv\",\"moe\"]", &d),
+        ERR_UNSUPPORTED);
+    CHECK(strstr(d.text, "layer 2 is of type \"rwkv\"") != NULL && strstr(d.text, "mamba (M)") != NULL);
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"hybrid_override_pattern\":\"M*-\"", &d), ERR_INVALID);
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"hybrid_override_pattern\":null", &d), ERR_INVALID);
+    CHECK(strstr(d.text, "hybrid_override_pattern") != NULL);
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"mlp_hidden_act\":\"silu\"", &d), ERR_UNSUPPORTED);
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"conv_kernel\":8", &d), ERR_UNSUPPORTED);
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"sliding_window\":512", &d), ERR_UNSUPPORTED);
+    CHECK_INT(load_with(&cfg, "nemotron_h", ",\"n_groups\":4", &d), ERR_INVALID);
+}
+
+static void test_minimax_m2(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "minimax_m2", "", &d), d);
+    CHECK(cfg.qk_norm == QK_NORM_WIDTH && cfg.router == ROUTER_SIGMOID && cfg.norm_expert_weights);
+    CHECK(cfg.feeds[0] == FEED_EXPERTS && cfg.ffn == FFN_SILU);
+    CHECK_INT(cfg.expert_size, 24);
+    CHECK_INT(cfg.rope_pairs, 4); /* half of 16 dimensions */
+    CHECK_INT(load_with(&cfg, "minimax_m2", ",\"num_experts_per_tok\":9", &d), ERR_INVALID);
+}
+
 int main(void)
 {
     folder_make(folder);
@@ -124,6 +174,8 @@ int main(void)
     test_qwen3_next();
     test_qwen3();
     test_qwen3_vl();
+    test_nemotron_h();
+    test_minimax_m2();
     CHECK(family_find("qwen3_5_text") == &FAMILY_QWEN3_5);
     CHECK(family_find("") == NULL);
     CHECK_DONE();
