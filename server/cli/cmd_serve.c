@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -58,6 +59,15 @@ static const char *key_file(const options *o, char *path, size_t cap)
     return file_join(path, cap, folder, "api-key") && file_exists(path) ? path : NULL;
 }
 
+static void warn_of_readers(const char *file)
+{
+    struct stat st;
+    if (stat(file, &st) == 0 && (st.st_mode & S_IROTH)) {
+        log_warn("srv", "%s holds API keys, and every user of this machine can read it: chmod 600 %s", file,
+                 file);
+    }
+}
+
 /* Keys from --api-key, or one a line from a file. */
 static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
 {
@@ -69,6 +79,7 @@ static err_code read_keys(word_list *keys, const options *o, err_detail *detail)
         err = err_set(detail, ERR_INVALID, "--api-key and --api-key-file are both given; keep one of them");
     } else if (file) {
         err = file_read(&text, file, detail);
+        warn_of_readers(file);
     } else if (o->api_key) {
         bytes_append_str(&text, o->api_key);
     }

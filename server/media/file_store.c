@@ -313,25 +313,24 @@ bool file_store_get(file_store *fs, uint64_t scope, const char *id, stored_file 
     return e != NULL;
 }
 
-bool file_store_next(file_store *fs, uint64_t scope, const char *after, bool newest_first, stored_file *out)
+bool file_store_list(file_store *fs, uint64_t scope, const char *after, bool newest_first,
+                     bool (*fn)(void *ctx, const stored_file *f), void *ctx)
 {
     size_t at = 0;
-    bool found = false;
+    bool goes_on = true;
     pthread_mutex_lock(&fs->lock);
     /* Stepping below 0 or beyond the end leaves the range: the index has no sign. */
     const size_t n = fs->n_entries, step = newest_first ? SIZE_MAX : 1;
     size_t i = newest_first ? n - 1 : 0;
+    const bool is_known = !after[0] || find(fs, scope, after, &at);
     if (after[0]) {
-        i = find(fs, scope, after, &at) ? at + step : n;
+        i = is_known ? at + step : n;
     }
-    for (; i < n && !found; i += step) {
-        found = fs->entries[i]->file.facts.scope == scope;
-        if (found) {
-            *out = fs->entries[i]->file;
-        }
+    for (; i < n && goes_on; i += step) {
+        goes_on = fs->entries[i]->file.facts.scope != scope || fn(ctx, &fs->entries[i]->file);
     }
     pthread_mutex_unlock(&fs->lock);
-    return found;
+    return is_known;
 }
 
 bool file_store_delete(file_store *fs, uint64_t scope, const char *id)

@@ -75,9 +75,11 @@ bool file_store_link(file_store *fs, const uint8_t hash[HASH_BYTES], uint64_t n_
 
 /* A copy of what is known of a file; false if the owner has none of this id. */
 bool file_store_get(file_store *fs, uint64_t scope, const char *id, stored_file *out);
-/* The owner's files in order of creation, or the newest first: the one behind `after` ("": the
- * first). */
-bool file_store_next(file_store *fs, uint64_t scope, const char *after, bool newest_first, stored_file *out);
+/* Calls fn with each of the owner's files in order of creation, or the newest first, from the one
+ * behind `after` on ("": from the first), until fn returns false; fn must not call the store. False
+ * if `after` is none of the owner's. */
+bool file_store_list(file_store *fs, uint64_t scope, const char *after, bool newest_first,
+                     bool (*fn)(void *ctx, const stored_file *f), void *ctx);
 /* Forgets the id; the bytes go with the last id that names them and the last request that reads
  * them. */
 bool file_store_delete(file_store *fs, uint64_t scope, const char *id);

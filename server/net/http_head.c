@@ -249,6 +249,37 @@ bool http_decode(char *out, size_t cap, http_span text)
     return true;
 }
 
+bool http_query_is_valid(http_span query)
+{
+    char c[2];
+    for (size_t i = 0; i < query.len; i++) {
+        const size_t n = query.text[i] != '%' ? 1 : query.len - i < 3 ? query.len - i : 3;
+        if (!http_decode(c, sizeof c, (http_span){query.text + i, n})) {
+            return false;
+        }
+        i += n - 1;
+    }
+    return true;
+}
+
+http_query http_query_value(const char *query, const char *name, char *out, size_t cap)
+{
+    enum { NAME_MAX_BYTES = 64 };
+    out[0] = '\0';
+    for (const char *p = query; *p; p += *p == '&') {
+        const http_span pair = {p, strcspn(p, "&")};
+        const http_span key = {p, length_to(pair, '=')};
+        char text[NAME_MAX_BYTES];
+        p += pair.len;
+        if (!http_decode(text, sizeof text, key) || strcmp(text, name) != 0) {
+            continue;
+        }
+        const size_t n = key.len < pair.len ? key.len + 1 : key.len;
+        return http_decode(out, cap, skip(pair, n)) ? HTTP_QUERY_VALUE : HTTP_QUERY_LONG;
+    }
+    return HTTP_QUERY_NONE;
+}
+
 void http_fold_path(char *path)
 {
     char *to = path;

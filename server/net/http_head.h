@@ -53,6 +53,16 @@ bool http_list_has(const char *list, const char *value);
  * character, or if it does not fit; then out is "". */
 bool http_decode(char *out, size_t cap, http_span text);
 
+/* True if every %XX of a query string is whole and stands for no control character. */
+bool http_query_is_valid(http_span query);
+
+typedef enum http_query { HTTP_QUERY_NONE, HTTP_QUERY_VALUE, HTTP_QUERY_LONG } http_query;
+
+/* Decodes the value of the first parameter of this name into out, NUL-terminated; the query is a
+ * valid one, as it was sent: it is cut at & and = before it is decoded. A name without = has the
+ * value "". NONE: there is no such parameter; LONG: its value does not fit in cap bytes; out is "" then. */
+http_query http_query_value(const char *query, const char *name, char *out, size_t cap);
+
 /* Removes empty, "." and ".." segments from an absolute path; ".." at the root stays at the
  * root. */
 void http_fold_path(char *path);

@@ -38,6 +38,15 @@ static int port_of(const struct sockaddr_storage *a)
                                       : 0;
 }
 
+static void write_address(char out[LISTEN_PEER_MAX], const struct sockaddr_storage *a)
+{
+    if (a->ss_family == AF_INET) {
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, out, LISTEN_PEER_MAX);
+    } else if (a->ss_family == AF_INET6) {
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, out, LISTEN_PEER_MAX);
+    }
+}
+
 /* Adds an open, listening socket. */
 static void add(listeners *l, int fd)
 {
@@ -142,6 +151,27 @@ static err_code open_file(listeners *l, const char *path, err_detail *detail)
     return ERR_OK;
 }
 
+/* Whether this address is one that is listened on already, or of all addresses of its kind. */
+static bool overlaps(const listeners *l, const char *host, int port)
+{
+    const char *numeric = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    const char *all = strchr(numeric, ':') ? "::" : "0.0.0.0";
+    for (size_t i = 0; i < l->n; i++) {
+        struct sockaddr_storage a = {0};
+        socklen_t len = sizeof a;
+        char name[LISTEN_PEER_MAX] = "";
+        if (l->items[i].is_unix || getsockname(l->items[i].fd, (struct sockaddr *)&a, &len) != 0 ||
+            port_of(&a) != port || (a.ss_family == AF_INET6) != (strchr(numeric, ':') != NULL)) {
+            continue;
+        }
+        write_address(name, &a);
+        if (strcmp(name, numeric) == 0 || strcmp(name, all) == 0 || strcmp(numeric, all) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 err_code listeners_open(listeners *l, const char *const *hosts, size_t n_hosts, int port, err_detail *detail)
 {
     begin(l);
@@ -151,9 +181,17 @@ err_code listeners_open(listeners *l, const char *const *hosts, size_t n_hosts, 
     }
     for (size_t i = 0; i < n_hosts && err == ERR_OK; i++) {
         const size_t prefix = sizeof UNIX_PREFIX - 1;
-        err = strncmp(hosts[i], UNIX_PREFIX, prefix) == 0
-                  ? open_file(l, hosts[i] + prefix, detail)
-                  : open_address(l, hosts[i], port ? port : l->port, n_hosts > 1, detail);
+        const int at = port ? port : l->port;
+        if (strncmp(hosts[i], UNIX_PREFIX, prefix) == 0) {
+            err = open_file(l, hosts[i] + prefix, detail);
+        } else if (overlaps(l, hosts[i], at)) {
+            err =
+                err_set(detail, ERR_INVALID,
+                        "--host %s overlaps another --host (0.0.0.0 and :: are all addresses); leave one out",
+                        hosts[i]);
+        } else {
+            err = open_address(l, hosts[i], at, n_hosts > 1, detail);
+        }
     }
     if (err != ERR_OK) {
         listeners_close(l);
@@ -213,11 +251,7 @@ int listeners_accept(listeners *l, size_t i, char peer[LISTEN_PEER_MAX])
         return -1;
     }
     snprintf(peer, LISTEN_PEER_MAX, "unix");
-    if (a.ss_family == AF_INET) {
-        inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, peer, LISTEN_PEER_MAX);
-    } else if (a.ss_family == AF_INET6) {
-        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, peer, LISTEN_PEER_MAX);
-    }
+    write_address(peer, &a);
     if (!from->is_unix) {
         /* Failures are ignored: these options concern latency and vanished peers, not correctness.
          * */

@@ -306,6 +306,8 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
         } else if (c && is_unread(c, now)) {
             log_info("net", "a client does not read what is sent to it: hung up");
             net_abort(n, c->id);
+        } else if (c) {
+            net_http_look(c);
         }
     }
     lws_sul_schedule(n->context, 0, &n->watchdog, on_watchdog, (lws_usec_t)WATCHDOG_MS * 1000);
@@ -463,7 +465,9 @@ void net_pause(net *n, uint64_t conn, bool is_paused)
     net_conn *c = net_find(n, conn);
     if (c && c->announced && c->is_paused != is_paused) {
         c->is_paused = is_paused;
-        lws_rx_flow_control(c->wsi, !is_paused);
+        if (is_paused || c->phase == CONN_BODY || c->phase == CONN_SOCKET) { /* else its reply is next */
+            lws_rx_flow_control(c->wsi, !is_paused);
+        }
     }
 }
 

@@ -38,8 +38,8 @@ enum { NET_PATH_MAX = 1024, NET_HEADER_MAX = 512, NET_IDEMPOTENCY_KEY_MAX = 255,
 /* The head of a request; strings are "" when absent and valid only during on_head. */
 typedef struct net_head {
     net_method method;
-    char path[NET_PATH_MAX]; /* percent-decoded and folded, without the query */
-    char query_string[NET_HEADER_MAX];
+    char path[NET_PATH_MAX];           /* percent-decoded and folded, without the query */
+    char query_string[NET_HEADER_MAX]; /* as it was sent, and valid: for http_query_value */
     char host[NET_HEADER_MAX];
     char origin[NET_HEADER_MAX];
     char authorization[NET_HEADER_MAX];
@@ -106,6 +106,10 @@ typedef struct net_callbacks {
     void (*on_message)(void *ctx, uint64_t conn, bytes *message);
     /* Writable: append one WebSocket message, or the next piece of an HTTP stream. */
     net_pull (*on_writable)(void *ctx, uint64_t conn, bytes *out);
+    /* HTTP: the client of a running stream sends no more. It has left, or waits: what is written to
+     * one that has left comes back as an error and closes the connection, so on_writable should
+     * write something soon. NULL: not wanted. */
+    void (*on_half_closed)(void *ctx, uint64_t conn);
     /* HTTP: a reply was sent whole, and the connection may carry another request. */
     void (*on_done)(void *ctx, uint64_t conn);
     void (*on_close)(void *ctx, uint64_t conn);

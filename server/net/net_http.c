@@ -1,4 +1,6 @@
+#define _GNU_SOURCE /* POLLRDHUP */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +14,8 @@
 #include "server/net/http_head.h"
 #include "server/net/net_lws.h"
 
-/* MIN_STREAM_RATE: bytes a second that a streamed body must reach over its whole length.
- * PIPELINED_MAX: bytes of requests that wait for the reply to the one in front. */
-enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, PIPELINED_MAX = 65536, WS_KEY_LEN = 24 };
+/* MIN_STREAM_RATE: bytes a second that a streamed body must reach over its whole length. */
+enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, WS_KEY_LEN = 24 };
 
 /* What pages of other origins may read besides the headers that browsers always show. */
 #define EXPOSED_HEADERS                                                                                      \
@@ -124,6 +125,7 @@ static void start_reply(net_conn *c, const net_reply *r)
         }
     }
     c->phase = CONN_REPLY;
+    lws_rx_flow_control(c->wsi, 0);
     lws_callback_on_writable(c->wsi);
 }
 
@@ -194,6 +196,8 @@ static int finish(net_conn *c)
     clear_output(c);
     bytes_deinit(&c->out);
     c->request_id[0] = '\0';
+    c->is_paused = false;
+    lws_rx_flow_control(c->wsi, 1);
     if (c->close_after && c->body_unread) {
         /* Closing with unread bytes would send RST, and the client would lose the reply. */
         shutdown(lws_get_socket_fd(c->wsi), SHUT_WR);
@@ -303,9 +307,8 @@ static bool wants_socket(const http_head *from, net_method method)
            http_list_has(connection, "upgrade");
 }
 
-/* Fills the head; false if the query is too long. A path that is malformed or too long is "", which
- * no route has. */
-static bool read_head(net_head *h, const http_head *from)
+/* Fills the head, all but the query. A path that is malformed or too long is "", which no route has. */
+static void read_head(net_head *h, const http_head *from)
 {
     memset(h, 0, sizeof *h);
     h->method = method_of(from->method);
@@ -333,7 +336,19 @@ static bool read_head(net_head *h, const http_head *from)
     h->cors_private = strcasecmp(asked, "true") == 0;
     http_head_value(from, "idempotency-key", h->idempotency_key, sizeof h->idempotency_key);
     h->is_upgrade = wants_socket(from, h->method);
-    return http_decode(h->query_string, sizeof h->query_string, from->query_string);
+}
+
+/* Keeps the query as it was sent; 0, or the status to refuse with. */
+static int read_query(net_head *h, http_span query)
+{
+    if (query.len >= sizeof h->query_string) {
+        return 414;
+    }
+    if (!http_query_is_valid(query)) {
+        return 400;
+    }
+    memcpy(h->query_string, query.text, query.len);
+    return 0;
 }
 
 static void begin_request(net_conn *c, const http_head *h)
@@ -390,10 +405,13 @@ static int read_body_length(net_conn *c, const http_head *h, net_method method, 
     return 0;
 }
 
+/* libwebsockets closes a connection as soon as it reads its end, so nothing is read while the request
+ * is answered: a client that has sent all it has may have closed its side (RFC 9112, 9.6). */
 static int hand_up(net_conn *c)
 {
     c->phase = CONN_WAIT;
     c->deadline_ns = 0;
+    lws_rx_flow_control(c->wsi, 0);
     c->net->cb.on_request(c->net->cb.ctx, c->id, &c->in);
     net_conn_drop_input(c);
     return 0;
@@ -454,6 +472,26 @@ static int go_on(net_conn *c)
     static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
     const size_t n = sizeof line - 1;
     return send(lws_get_socket_fd(c->wsi), line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n ? 0 : -1;
+}
+
+void net_http_look(net_conn *c)
+{
+    struct pollfd socket = {.fd = -1, .events = POLLRDHUP}; /* also behind bytes that wait to be read */
+    if (!c->wsi || c->is_half_closed || (c->phase != CONN_WAIT && c->phase != CONN_STREAM)) {
+        return;
+    }
+    socket.fd = lws_get_socket_fd(c->wsi);
+    if (poll(&socket, 1, 0) <= 0 || !(socket.revents & POLLRDHUP)) {
+        return;
+    }
+    c->is_half_closed = true;
+    if (c->phase == CONN_STREAM) {
+        if (c->net->cb.on_half_closed) {
+            c->net->cb.on_half_closed(c->net->cb.ctx, c->id);
+        }
+    } else if (!c->http11 || go_on(c) != 0) { /* an interim response, which HTTP/1.0 does not know */
+        net_abort(c->net, c->id);
+    }
 }
 
 /* The key of a WebSocket's handshake: 16 bytes in base64. */
@@ -564,10 +602,15 @@ static int take_head(net_conn *c)
     }
     const size_t n = from.bytes;
     int result;
-    const bool is_read = read_head(&h, &from);
+    read_head(&h, &from);
+    const int bad_query = read_query(&h, from.query_string);
     h.request_id = c->request_id;
-    if (!is_read) {
+    if (bad_query == 414) {
         result = refuse_head(c, 414);
+    } else if (bad_query) {
+        c->body_unread = true;
+        result = refuse(c, 400, "invalid_query",
+                        "the query has a % without two digits behind it, or a control character");
     } else if (!h.method) {
         result = refuse_head(c, 501);
     } else if (http_head_count(&from, "host") != 1 || !h.host[0]) {
@@ -645,8 +688,7 @@ static int take_body(net_conn *c, const char *data, size_t len, size_t *used)
 }
 
 /* Parses as much of the input as is complete. Pipelined requests wait for the reply to the one
- * before. Too many of them end the connection: if reading stopped instead, a client that leaves would
- * not be noticed. */
+ * before; what does not fit in one read waits outside. */
 static int go_through(net_conn *c)
 {
     for (size_t before = 0; c->rx.len != before && (c->phase == CONN_HEAD || c->phase == CONN_BODY);) {
@@ -661,7 +703,7 @@ static int go_through(net_conn *c)
     if (c->rx.len == 0) {
         bytes_deinit(&c->rx); /* idle connections are many */
     }
-    return c->phase > CONN_BODY && c->rx.len > PIPELINED_MAX ? -1 : 0;
+    return 0;
 }
 
 int net_http_receive(net_conn *c, const void *data, size_t len)

@@ -41,11 +41,12 @@ typedef struct net_conn {
     bool in_request; /* on_head accepted the current one: on_done is owed */
     bool http11;
     bool head_only;
-    bool close_after;  /* end the connection after this reply */
-    bool body_unread;  /* bytes of a refused body may still arrive */
-    bool streams_body; /* its pieces are handed up as they come */
-    bool is_chunked;   /* the body's length is not announced */
-    bool is_paused;    /* nothing is read */
+    bool close_after;    /* end the connection after this reply */
+    bool body_unread;    /* bytes of a refused body may still arrive */
+    bool streams_body;   /* its pieces are handed up as they come */
+    bool is_chunked;     /* the body's length is not announced */
+    bool is_paused;      /* nothing is read */
+    bool is_half_closed; /* the client sends no more */
     net_chunked chunked;
     uint64_t body_left; /* of the announced length */
     bool is_extended;   /* a socket that speaks parley.v1 */
@@ -104,6 +105,9 @@ int net_upgrade(net_conn *c, const bytes *head);
 /* net_http.c: what callbacks return to libwebsockets (0 go on, -1 close). */
 int net_http_receive(net_conn *c, const void *data, size_t len);
 int net_http_writable(net_conn *c); /* writes what waits */
+/* While a request is answered nothing is read; this finds out whether its client sends no more, and
+ * whether that means that it has left. */
+void net_http_look(net_conn *c);
 /* A head or body took too long to arrive, or nothing came. */
 void net_http_timeout(net_conn *c);
 

@@ -2,6 +2,9 @@
 
 #include "server/net/net_lws.h"
 
+/* A close code of the register that libwebsockets has no name for. */
+enum { TRY_AGAIN_LATER = 1013 };
+
 int net_ws_open(net_conn *c)
 {
     c->phase = CONN_SOCKET;
@@ -33,8 +36,11 @@ int net_ws_receive(net_conn *c, const void *data, size_t len)
     }
     size_t rest = lws_remaining_packet_payload(c->wsi);
     size_t max = is_binary ? c->net->opt.max_binary : c->net->opt.max_message;
-    if (rest > max || len > max - rest || !net_conn_receive(c, data, len, max)) {
+    if (rest > max || len > max - rest || c->in.len > max - rest - len) {
         return refuse(c, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "message too large");
+    }
+    if (!net_conn_receive(c, data, len, max)) {
+        return refuse(c, (enum lws_close_status)TRY_AGAIN_LATER, "no memory for this message now");
     }
     if (lws_is_final_fragment(c->wsi) && rest == 0) {
         if (is_binary) {

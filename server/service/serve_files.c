@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "server/media/multipart.h"
+#include "server/net/http_head.h"
 #include "server/service/serve_state.h"
 
 enum {
@@ -285,84 +286,81 @@ void serve_finish_form(serve *s, conn *c)
     }
 }
 
-/* The text behind name= in the query and its length; NULL if there is none. */
-static const char *find_value(const conn *c, const char *name, size_t *len)
+bool serve_query_string_value(serve *s, conn *c, const char *name, char *out, size_t cap)
 {
-    const size_t n = strlen(name);
-    for (const char *p = c->query_string; *p; p += strcspn(p, "&"), p += *p == '&') {
-        *len = strcspn(p, "&");
-        if (*len > n && strncmp(p, name, n) == 0 && p[n] == '=') {
-            *len -= n + 1;
-            return p + n + 1;
-        }
+    if (http_query_value(c->query_string, name, out, cap) != HTTP_QUERY_LONG) {
+        return true;
     }
-    return NULL;
-}
-
-bool serve_query_string_value(const conn *c, const char *name, char *out, size_t cap)
-{
-    size_t len;
-    const char *value = find_value(c, name, &len);
-    if (!value || len >= cap) {
-        return false;
-    }
-    memcpy(out, value, len);
-    out[len] = '\0';
-    return true;
+    char text[96];
+    snprintf(text, sizeof text, "%s is longer than %zu characters", name, cap - 1);
+    serve_send_fault(s, c, 400, "invalid_value", name, text);
+    return false;
 }
 
 bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out)
 {
-    char text[24] = "", *end = NULL;
-    size_t len;
-    const char *value = find_value(c, name, &len);
-    if (!value) {
+    char text[24], *end = NULL;
+    const http_query found = http_query_value(c->query_string, name, text, sizeof text);
+    if (found == HTTP_QUERY_NONE) {
         return true;
     }
-    if (len == 0 || len >= sizeof text || (value[0] != '-' && !isdigit((unsigned char)value[0]))) {
+    if (found == HTTP_QUERY_LONG || (text[0] != '-' && !isdigit((unsigned char)text[0]))) {
         return false;
     }
-    memcpy(text, value, len);
     const long long number = strtoll(text, &end, 10);
     *out = number;
     return *end == '\0' && number >= min && number <= max;
 }
 
-static bool is_listed(const stored_file *f, const char *purpose)
+/* A list of files that is being written. */
+typedef struct file_list {
+    const char *purpose; /* of these alone; "": of any */
+    int64_t limit, n;
+    bool has_more;
+    bytes body;
+} file_list;
+
+static bool list_file(void *ctx, const stored_file *f)
 {
-    return !purpose[0] || strcmp(f->facts.purpose, purpose) == 0;
+    file_list *l = ctx;
+    if (l->purpose[0] && strcmp(f->facts.purpose, l->purpose) != 0) {
+        return true;
+    }
+    l->has_more = l->n == l->limit;
+    if (!l->has_more) {
+        bytes_append_str(&l->body, l->n++ ? "," : "");
+        serve_write_file(&l->body, f);
+    }
+    return !l->has_more;
 }
 
 static void on_list(serve *s, conn *c)
 {
-    char purpose[FILE_PURPOSE_MAX] = "", after[FILE_ID_MAX] = "", number[16] = "", order[8] = "";
-    long limit = LIST_LIMIT, n = 0;
-    serve_query_string_value(c, "purpose", purpose, sizeof purpose);
-    serve_query_string_value(c, "after", after, sizeof after);
-    serve_query_string_value(c, "order", order, sizeof order);
-    const bool newest_first = strcmp(order, "asc") != 0;
-    if (serve_query_string_value(c, "limit", number, sizeof number)) {
-        limit = strtol(number, NULL, 10);
-        limit = limit < 1 ? 1 : limit > LIST_LIMIT ? LIST_LIMIT : limit;
+    char purpose[FILE_PURPOSE_MAX], after[FILE_ID_MAX], order[8];
+    file_list l = {.purpose = purpose, .limit = LIST_LIMIT};
+    if (!serve_query_string_value(s, c, "purpose", purpose, sizeof purpose) ||
+        !serve_query_string_value(s, c, "after", after, sizeof after) ||
+        !serve_query_string_value(s, c, "order", order, sizeof order)) {
+        return;
     }
-    stored_file f = {0};
-    bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
-    bytes_append_str(&body, "{\"object\":\"list\",\"data\":[");
-    bool has_more = false;
-    while (!has_more && file_store_next(s->files, c->scope, after, newest_first, &f)) {
-        memcpy(after, f.id, sizeof after);
-        if (!is_listed(&f, purpose)) {
-            continue;
-        }
-        has_more = n == limit;
-        if (!has_more) {
-            bytes_append_str(&body, n++ ? "," : "");
-            serve_write_file(&body, &f);
-        }
+    const bool oldest_first = strcmp(order, "asc") == 0;
+    if (order[0] && !oldest_first && strcmp(order, "desc") != 0) {
+        serve_send_fault(s, c, 400, "invalid_value", "order", "order must be asc or desc");
+        return;
     }
-    bytes_printf(&body, "],\"has_more\":%s}", has_more ? "true" : "false");
-    serve_send_body(s, c, &body);
+    if (!serve_query_string_int(c, "limit", 1, LIST_LIMIT, &l.limit)) {
+        serve_send_fault(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 10000");
+        return;
+    }
+    bytes_init(&l.body, SIZE_MAX / 2);
+    bytes_append_str(&l.body, "{\"object\":\"list\",\"data\":[");
+    if (!file_store_list(s->files, c->scope, after, !oldest_first, list_file, &l)) {
+        bytes_deinit(&l.body);
+        serve_send_fault(s, c, 400, "invalid_value", "after", "after must be the id of one of your files");
+        return;
+    }
+    bytes_printf(&l.body, "],\"has_more\":%s}", l.has_more ? "true" : "false");
+    serve_send_body(s, c, &l.body);
 }
 
 static void no_such_file(serve *s, conn *c)

@@ -23,7 +23,9 @@ static history_verb verb_of(const conn *c)
 static bool read_query(serve *s, conn *c, history_job *job)
 {
     int64_t limit = LIMIT_HISTORY_PAGE;
-    serve_query_string_value(c, "after", job->after, sizeof job->after);
+    if (!serve_query_string_value(s, c, "after", job->after, sizeof job->after)) {
+        return false;
+    }
     if (!serve_query_string_int(c, "limit", 1, LIMIT_HISTORY_PAGE, &limit)) {
         serve_send_fault(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 500");
         return false;

@@ -440,8 +440,19 @@ static void on_embeddings(serve *s, conn *c)
  * for another query. */
 static bool follow_response(serve *s, conn *c, const answer *a)
 {
-    if (c->route->id != ROUTE_RESPONSE || !strstr(c->query_string, "stream=true")) {
+    char stream[8];
+    if (c->route->id != ROUTE_RESPONSE) {
         return false;
+    }
+    if (!serve_query_string_value(s, c, "stream", stream, sizeof stream)) {
+        return true;
+    }
+    if (strcmp(stream, "true") != 0) {
+        const bool is_valid = !stream[0] || strcmp(stream, "false") == 0;
+        if (!is_valid) {
+            serve_send_fault(s, c, 400, "invalid_value", "stream", "stream must be true or false");
+        }
+        return !is_valid;
     }
     int64_t seen = -1;
     if (!serve_query_string_int(c, "starting_after", -1, INT32_MAX, &seen)) {
@@ -456,7 +467,7 @@ static bool follow_response(serve *s, conn *c, const answer *a)
 static void on_response(serve *s, conn *c)
 {
     answer *a = serve_find_response(s, c->scope, c->param);
-    if (!a) {
+    if (!a || (c->route->id == ROUTE_RESPONSE && !a->opt.store)) {
         api_error e;
         serve_no_response(s, c->scope, c->param, &e);
         serve_send_error(s, c, &e);
@@ -662,6 +673,17 @@ static void leave_answer(serve *s, conn *c)
     c->answer = c->history_ticket = 0;
     c->n_readers = 0;
     c->is_streaming = c->follows_log = c->is_cut = false;
+}
+
+/* A ping is due at once. */
+void serve_on_half_closed(void *ctx, uint64_t id)
+{
+    serve *s = ctx;
+    conn *c = serve_conn(s, id);
+    if (c) {
+        c->last_write_ms = clock_ms() - s->opt->keepalive_s * 1000.0;
+        net_want_write(s->net, id);
+    }
 }
 
 void serve_on_done(void *ctx, uint64_t id)

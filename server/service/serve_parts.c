@@ -199,6 +199,7 @@ err_code serve_open_parts(serve *s, err_detail *d)
                                      .on_message = serve_on_message,
                                      .on_binary = serve_on_binary,
                                      .on_writable = serve_on_writable,
+                                     .on_half_closed = serve_on_half_closed,
                                      .on_done = serve_on_done,
                                      .on_close = serve_on_close,
                                      .on_sent = opt->access_log ? on_sent : NULL,

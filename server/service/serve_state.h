@@ -85,7 +85,7 @@ typedef struct conn {
     net_method method;
     char param[NET_HEADER_MAX];
     char path[NET_PATH_MAX];
-    char query_string[NET_HEADER_MAX];
+    char query_string[NET_HEADER_MAX]; /* as it was sent */
     char accept_encoding[128], if_none_match[128];
     uint64_t scope;  /* of the key it came with (access_scope) */
     uint64_t answer; /* the answer it waits for, 0: none */
@@ -143,6 +143,7 @@ typedef struct load_job {
     bool has_previous; /* opened again if `wanted` cannot be */
     uint64_t *scopes;  /* [n_scopes] of all keys, for --warm-prompts; freed by the loader */
     size_t n_scopes;
+    loop_message *loaded; /* what the loader will say last: made beforehand, so that it can be said */
 } load_job;
 
 typedef struct serve {
@@ -230,6 +231,7 @@ conn *serve_conn(serve *s, uint64_t id);
 bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refusal);
 void serve_on_request(void *ctx, uint64_t id, bytes *body);
 net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out);
+void serve_on_half_closed(void *ctx, uint64_t id);
 void serve_on_done(void *ctx, uint64_t id);
 void serve_on_close(void *ctx, uint64_t id);
 void serve_send_json(serve *s, conn *c, int status, const bytes *body, const char *headers);
@@ -418,8 +420,9 @@ void serve_no_response(const serve *s, uint64_t scope, const char *response_id, 
 /* Whether the answer to this repeated request had to go early; then *e says so. */
 bool serve_is_repeat_gone(const serve *s, const answer *a, api_error *e);
 
-/* serve_files.c: the value of a parameter of the query; false if it is absent. */
-bool serve_query_string_value(const conn *c, const char *name, char *out, size_t cap);
+/* serve_files.c: the value of a parameter of the query, "" if it is absent. False if it is longer than
+ * out; then the client has been told. */
+MUST_CHECK bool serve_query_string_value(serve *s, conn *c, const char *name, char *out, size_t cap);
 /* The same for a whole number; *out stays as it is if it is absent. False if it is none, or outside
  * min and max. */
 bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);

@@ -258,7 +258,11 @@ void serve_on_slots(serve *s, conn *c)
         return;
     }
     engine_get_status(s->engine, &status);
-    if (strstr(c->query_string, "fail_on_no_slot=1") && status.n_running >= s->info->n_parallel) {
+    char fails[4];
+    if (!serve_query_string_value(s, c, "fail_on_no_slot", fails, sizeof fails)) {
+        return;
+    }
+    if (strcmp(fails, "1") == 0 && status.n_running >= s->info->n_parallel) {
         serve_send_fault(s, c, 503, "no_slot_available", NULL, "every slot is taken");
         return;
     }

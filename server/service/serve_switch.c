@@ -60,10 +60,8 @@ static void *loader(void *ctx)
 {
     serve *s = ctx;
     load_job *job = &s->load;
-    loop_message *m = NULL;
-    while (!m) {
-        m = loop_message_create(LOOP_LOADED, 0);
-    }
+    loop_message *m = job->loaded;
+    job->loaded = NULL;
     engine_close(job->old);
     m->code = engine_open(&m->engine, &job->wanted, &m->detail);
     if (m->code != ERR_OK) {
@@ -119,8 +117,11 @@ static bool start_loader(serve *s)
     if (s->opt->warm_prompts && !take_scopes(s)) {
         return false;
     }
-    s->loader_started = pthread_create(&s->loader, NULL, loader, s) == 0;
+    s->load.loaded = loop_message_create(LOOP_LOADED, 0);
+    s->loader_started = s->load.loaded && pthread_create(&s->loader, NULL, loader, s) == 0;
     if (!s->loader_started) {
+        loop_message_free(s->load.loaded);
+        s->load.loaded = NULL;
         free(s->load.scopes);
         s->load.scopes = NULL;
     }

@@ -507,7 +507,7 @@ static void list_properties(schema_compiler *c, property_list *l, const conjunct
         }
         most += json_len(properties) + json_len(required);
     }
-    if (most > 2 * (size_t)LIMIT_SCHEMA_PROPERTIES * (all->n ? all->n : 1)) {
+    if (most - 1 > 2 * (size_t)LIMIT_SCHEMA_PROPERTIES * (all->n ? all->n : 1)) {
         too_many_properties(c, all);
     }
     mention *mentions = c->err ? NULL : arena_calloc(grammar_arena(c->g), most, sizeof *mentions);

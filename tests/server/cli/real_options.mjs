@@ -2,6 +2,9 @@
  * names them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PROGRAM, runTests, test } from '../client.mjs';
 
@@ -26,6 +29,21 @@ for (const [flag, range] of [['max-conns', '1 to 100000'], ['max-conns-per-ip', 
     ['queue-timeout', '1 to 86400'], ['request-timeout', '1 to 864000'], ['keepalive', '1 to 3600'], ['step-timeout', '1 to 86400'], ['ws-ping', '1 to 3600'], ['max-ws-queue', '64 to 1048576'], ['max-header', '2 to 16']]) {
     refused(['serve', `--${flag}`, '0'], new RegExp(`--${flag} is "0"; it takes a number from ${range}`));
 }
+
+refused(['serve', '--host', '127.0.0.1,0.0.0.0', '--port', '0'], /--host 0\.0\.0\.0 overlaps another --host/);
+refused(['serve', '--host', 'localhost', '--host', '127.0.0.1', '--port', '0'], /--host 127\.0\.0\.1 overlaps another --host/);
+
+test('a key file that everybody can read is warned of', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-keys-'));
+    const file = join(folder, 'keys');
+    writeFileSync(file, 'a-key-of-enough-letters\n');
+    for (const [mode, warns] of [[0o604, true], [0o640, false]]) {
+        chmodSync(file, mode);
+        const { stderr } = spawnSync(PROGRAM, ['serve', '-m', model, '--port', '0', '--ctx-size', '16000000', '--api-key-file', file], { encoding: 'utf8', timeout: 120000 });
+        assert.equal(/keys holds API keys, and every user of this machine can read it: chmod 600/.test(stderr), warns, stderr);
+    }
+    rmSync(folder, { recursive: true });
+});
 
 test('--mem-limit', () => {
     const check = (...args) => spawnSync(PROGRAM, ['serve', '--check', '-m', model, '--log-level', 'info', ...args], { encoding: 'utf8', timeout: 120000 });

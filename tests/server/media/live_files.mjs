@@ -92,6 +92,13 @@ test('lists, equal contents, and files of another key', async () => {
     const rest = await list(`?limit=2&after=${ids[1]}&order=asc`);
     assert.deepEqual(rest.data.map((f) => f.id), [ids[2], twin.id]);
     assert.equal(rest.has_more, false);
+    for (const [query, param] of [['limit=abc', 'limit'], ['limit=0', 'limit'], ['limit=10001', 'limit'], ['limit=', 'limit'], ['limit=1%262', 'limit'], ['order=zzz', 'order'],
+        [`purpose=${'x'.repeat(200)}`, 'purpose'], [`after=${foreign.id}`, 'after'], ['after=file_none', 'after']]) {
+        const reply = await get(`/v1/files?${query}`);
+        assert.equal(reply.status, 400, query);
+        assert.deepEqual([reply.json().error.code, reply.json().error.param], ['invalid_value', param], query);
+    }
+    assert.equal((await list('?xlimit=1&order=desc')).data.length, 4);
     for (const path of [`/v1/files/${ids[0]}`, `/v1/files/${ids[0]}/content`]) assert.equal((await get(path, 1)).status, 404);
     assert.equal((await remove(ids[0], 1)).status, 404);
     assert.equal((await request(server, { path: '/v1/files' })).status, 401);

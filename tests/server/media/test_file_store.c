@@ -21,6 +21,12 @@ static err_code put(file_store *fs, uint64_t scope, int number, err_detail *d)
     return file_store_add(fs, w, (uint64_t)n, &facts, &last, d);
 }
 
+static bool take_one(void *ctx, const stored_file *f)
+{
+    *(stored_file *)ctx = *f;
+    return false;
+}
+
 int main(void)
 {
     enum { FIRST = 1, SECOND = 2, SPARE = LIMIT_FILES_PER_KEY - LIMIT_FILE_CONTENTS_PER_KEY };
@@ -44,10 +50,11 @@ int main(void)
     CHECK(file_store_link(fs, foreign.hash, foreign.bytes, &(file_facts){.scope = SECOND}, &last));
 
     stored_file oldest;
-    CHECK(file_store_next(fs, FIRST, "", false, &oldest)); /* the bytes of the spare ids: they stay */
+    CHECK(
+        file_store_list(fs, FIRST, "", false, take_one, &oldest)); /* the bytes of the spare ids: they stay */
     CHECK(file_store_delete(fs, FIRST, oldest.id));
     CHECK_OK(put(fs, FIRST, 0, &d), d);
-    CHECK(file_store_next(fs, FIRST, "", false, &oldest));
+    CHECK(file_store_list(fs, FIRST, "", false, take_one, &oldest));
     CHECK(file_store_delete(fs, FIRST, oldest.id));
     CHECK_OK(put(fs, FIRST, LIMIT_FILE_CONTENTS_PER_KEY, &d), d); /* a content made room, too */
     uint64_t n_bytes = 0;

@@ -3,6 +3,7 @@
  * bodies in chunks, and requests that follow each other on one connection.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { parseReply, rawSocket, runTests, sleep, startServer, test } from '../client.mjs';
 
 const server = await startServer(['--allow-host', 'example.com', '--max-body', '20000', '--header-timeout', '60']);
@@ -12,6 +13,7 @@ const WAIT = 'wait';
 const PATIENCE = 60000;
 const HEAD = 'GET /health HTTP/1.1\r\nHost: example.com\r\n';
 const TOKENIZE = 'POST /tokenize HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/json\r\n';
+const CHAT = 'POST /v1/chat/completions HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/json\r\n';
 const BODY = '{"content":"hello"}';
 const chunk = (text) => `${text.length.toString(16)}\r\n${text}\r\n`;
 const chunked = (text) => `${chunk(text)}0\r\n\r\n`;
@@ -174,14 +176,14 @@ test('requests that follow each other, cut anywhere', async () => {
     while (cuts.length > 0) await Promise.all(cuts.splice(0, 8).map(tryCut)); // fewer than the queue holds
 });
 
-test('much may be sent ahead, but not without end', async () => {
-    const n = 1000; // 45 KB
-    assert.deepEqual((await replies(`${HEAD}\r\n`.repeat(n), n)).map((r) => r.status), Array(n).fill(200));
-    const slow = JSON.stringify({ messages: [{ role: 'user', content: '!delay=1000 !len=1000' }] });
-    const raw = rawSocket(server);
-    raw.send(`${TOKENIZE.replace('/tokenize', '/v1/chat/completions')}Content-Length: ${slow.length}\r\n\r\n${slow}${`${HEAD}\r\n`.repeat(5000)}`);
-    assert.ok(await raw.untilClosed(PATIENCE));
-    assert.equal(raw.data.length, 0);
+test('much may be sent ahead: it waits outside', async () => {
+    const n = 3000; // 135 KB
+    const slow = JSON.stringify({ messages: [{ role: 'user', content: '!delay=100 !len=40' }] });
+    const text = `${TOKENIZE.replace('/tokenize', '/v1/chat/completions')}Content-Length: ${slow.length}\r\n\r\n${slow}${`${HEAD}\r\n`.repeat(n)}`;
+    const before = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))[1]);
+    assert.deepEqual((await replies(text, n + 1)).map((r) => r.status), Array(n + 1).fill(200));
+    const after = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))[1]);
+    assert.ok(after - before < 20000, `${before} KiB, ${after} KiB`);
 });
 
 const CHUNKED = `${TOKENIZE}Transfer-Encoding: chunked\r\n`;
@@ -257,6 +259,62 @@ test('time-outs: of a head, of chunks, but not of the answer', async () => {
     await answer.until((d) => parseReply(d) !== null, PATIENCE);
     assert.equal(parseReply(answer.data)?.status, 200);
     assert.equal(await hasty.stop(), 0);
+});
+
+test('a query is cut before it is decoded, and a bad escape is 400', async () => {
+    for (const [query, expected] of [['a=%zz', 400], ['a=%', 400], ['a=%0a', 400], ['a=%41', 200], ['stream=%74rue', 200]]) {
+        assert.equal((await status([`GET /health?${query} HTTP/1.1\r\nHost: example.com\r\n\r\n`])).status, expected, query);
+    }
+    const slots = async (query) => (await status([`GET /slots?${query} HTTP/1.1\r\nHost: example.com\r\n\r\n`])).status;
+    const busy = Array.from({ length: 4 }, () => {
+        const raw = rawSocket(server);
+        const body = JSON.stringify({ messages: [{ role: 'user', content: '!len=4000 !delay=50' }] });
+        raw.send(`${CHAT}Content-Length: ${body.length}\r\n\r\n${body}`);
+        return raw;
+    });
+    while ((await slots('fail_on_no_slot=1')) !== 503) await sleep(20);
+    for (const query of ['xfail_on_no_slot=1', 'a=1%26fail_on_no_slot=1', 'fail_on_no_slot=10']) assert.equal(await slots(query), 200, query);
+    assert.equal(await slots('a=b&fail%5fon_no_slot=1'), 503);
+    for (const raw of busy) raw.socket.destroy();
+});
+
+test('a client that closes its side after the request gets its reply', async () => {
+    const half = async (text) => {
+        const raw = rawSocket(server);
+        raw.socket.end(text);
+        await raw.until((d) => parseReply(d.subarray(d.indexOf('HTTP/1.1 100') === 0 ? 25 : 0)) !== null, PATIENCE);
+        const interim = raw.data.indexOf('HTTP/1.1 100 Continue\r\n\r\n') === 0;
+        return { ...parseReply(raw.data.subarray(interim ? 25 : 0)), interim };
+    };
+    const ask = (content, more = {}) => {
+        const body = JSON.stringify({ messages: [{ role: 'user', content }], ...more });
+        return `${CHAT}Content-Length: ${body.length}\r\n\r\n${body}`;
+    };
+    assert.equal((await half(`${HEAD}\r\n`)).status, 200);
+    assert.equal((await half('GET /nothing HTTP/1.1\r\nHost: example.com\r\n\r\n')).status, 404);
+    assert.equal((await half('GET /health HTTP/9.9\r\n\r\n')).status, 505);
+    assert.equal((await half(ask('hello'))).status, 200);
+    const slow = await half(ask('!len=100 !delay=60')); // long enough that the server asks whether it is there
+    assert.equal(slow.status, 200);
+    assert.ok(slow.interim, 'an interim response in front');
+    const stream = await half(ask('!len=100 !delay=60', { stream: true }));
+    assert.ok(stream.body.includes('data: [DONE]'));
+});
+
+test('a client that leaves is noticed while nothing is read', async () => {
+    const running = async () => JSON.parse((await status(['GET /v1/status HTTP/1.1\r\nHost: example.com\r\n\r\n'])).reply.body).queue.running;
+    for (const stream of [false, true]) {
+        const raw = rawSocket(server);
+        const body = JSON.stringify({ messages: [{ role: 'user', content: '!len=4000 !delay=500' }], stream });
+        raw.send(`${CHAT}Content-Length: ${body.length}\r\n\r\n${body}`);
+        while ((await running()) === 0) await sleep(20);
+        raw.socket.destroy();
+        const end = Date.now() + 20000;
+        while ((await running()) > 0) {
+            assert.ok(Date.now() < end, `${stream}: still running`);
+            await sleep(50);
+        }
+    }
 });
 
 test('the server ends', async () => assert.equal(await server.stop(), 0));

@@ -377,6 +377,22 @@ test('a slow reader loses nothing and holds up nobody', async () => {
     other.destroy();
 });
 
+test('a message that there is no memory for now ends the socket with 1013, not as too large', async () => {
+    const own = await startServer(['--max-message', '200000', '--max-body', '200000']);
+    await own.ready();
+    const sockets = [];
+    for (let i = 0; i < 8; i++) {
+        const ws = await Socket.open(own, { protocols: 'parley.v1' });
+        ws.raw.send(Socket.frame(1, 'x'.repeat(190000), { fin: false }));
+        sockets.push(ws);
+    }
+    const codes = await Promise.all(sockets.map((ws) => Promise.race([ws.closed(), sleep(3000).then(() => 'open')])));
+    assert.equal(codes.filter((code) => code === 'open').length, 6, String(codes));
+    assert.equal(codes.filter((code) => code === 1013).length, 2, String(codes));
+    for (const ws of sockets) ws.destroy();
+    assert.equal(await own.stop(), 0);
+});
+
 test('broken frames: unmasked, too large, binary, bad UTF-8, fragments, pings', async () => {
     const large = await openExtended();
     large.raw.send(Socket.frame(1, 'x'.repeat(200001)));

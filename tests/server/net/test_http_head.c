@@ -1,6 +1,7 @@
 /* http_head: what is a head, wherever the text ends so far, and what is refused. */
 #include "server/net/http_head.h"
 
+#include "base/compiler.h"
 #include "tests/check.h"
 
 #define GET "GET /path HTTP/1.1\r\n"
@@ -157,8 +158,37 @@ static void test_paths(void)
     check_folded("/..a/.b/c..", "/..a/.b/c..");
 }
 
+static void check_query(const char *query, const char *name, http_query wanted, const char *value)
+{
+    char out[6] = "?";
+    CHECK_INT(http_query_value(query, name, out, sizeof out), wanted);
+    CHECK_STR(out, value);
+}
+
+static void test_queries(void)
+{
+    check_query("a=1&b=2", "b", HTTP_QUERY_VALUE, "2");
+    check_query("a=1%26b=2", "b", HTTP_QUERY_NONE, "");
+    check_query("a=1%26b=2", "a", HTTP_QUERY_VALUE, "1&b=2");
+    check_query("a=%26%3d", "a", HTTP_QUERY_VALUE, "&=");
+    check_query("%61=1", "a", HTTP_QUERY_VALUE, "1");
+    check_query("xa=1&&a=2&a=3", "a", HTTP_QUERY_VALUE, "2");
+    check_query("a", "a", HTTP_QUERY_VALUE, "");
+    check_query("a=b=c", "a", HTTP_QUERY_VALUE, "b=c");
+    check_query("a=12345", "a", HTTP_QUERY_VALUE, "12345");
+    check_query("a=123456", "a", HTTP_QUERY_LONG, "");
+    check_query("", "a", HTTP_QUERY_NONE, "");
+    static const char *const BAD[] = {"%", "a=%4", "a=%4g", "%00", "a=1&b=%0a"};
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        CHECK(!http_query_is_valid((http_span){BAD[i], strlen(BAD[i])}));
+    }
+    CHECK(http_query_is_valid((http_span){"a=%41&%C3%A4=+", 14}));
+    CHECK(!http_query_is_valid((http_span){"a=%41", 4})); /* the digit behind is not of it */
+}
+
 int main(void)
 {
+    test_queries();
     test_whole();
     test_targets();
     test_faults();

@@ -1,6 +1,6 @@
 /** Conversations that go on from a response (previous_response_id). */
 import assert from 'node:assert/strict';
-import { Socket, post, runTests, startServer, test } from '../client.mjs';
+import { Socket, post, request, runTests, startServer, test } from '../client.mjs';
 
 const KEYS = ['first-key-0123456789', 'second-key-0123456789'];
 const server = await startServer(['--tool-call-parser', 'hermes', ...KEYS.flatMap((key) => ['--key', key])]);
@@ -66,7 +66,18 @@ test('a cut answer is kept as far as it went; what failed or was not stored is n
     assert.equal(cut.status, 'incomplete');
     const on = (await ask({ input: '!recall on', previous_response_id: cut.id })).json();
     assert.equal(textOf(on), 'You said: on user:abcdefgh assistant:You said user:on');
-    await checkUnknown((await ask({ input: 'one', store: false })).json().id);
+    const private_ = (await ask({ input: 'one', store: false })).json().id;
+    await checkUnknown(private_);
+    for (const path of [`/v1/responses/${private_}`, `/v1/responses/${private_}?stream=true`]) {
+        const read = await request(server, { path, headers: auth(0) });
+        assert.deepEqual([read.status, read.json().error.code], [404, 'response_not_found']);
+    }
+    assert.equal((await request(server, { path: `/v1/responses/${cut.id}`, headers: auth(0) })).status, 200);
+    for (const [query, expected] of [['stream=maybe', 400], ['xstream=true', 200], ['a=1%26stream=true', 200]]) {
+        const read = await request(server, { path: `/v1/responses/${cut.id}?${query}`, headers: auth(0) });
+        assert.equal(read.status, expected, query);
+        assert.match(read.headers['content-type'], /json/, query);
+    }
     await checkUnknown((await ask({ input: '!fail one two three' })).json().id);
     await checkUnknown('resp_unknown');
     assert.equal((await ask({ input: 'x', previous_response_id: 7 })).json().error.param, 'previous_response_id');

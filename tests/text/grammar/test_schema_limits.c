@@ -140,6 +140,15 @@ static void test_limits(void)
                   "20000 states");
     bytes text;
     bytes_init(&text, 64 << 20);
+    for (int n = LIMIT_SCHEMA_PROPERTIES - 1; n <= LIMIT_SCHEMA_PROPERTIES + 1;
+         n++) { /* as many, all required */
+        write_list(&text, "{\"type\":\"object\",\"properties\":{", "\"p@\":{\"type\":\"null\"}",
+                   "},\"required\":[", n);
+        write_list(&text, "", "\"p@\"", "],\"additionalProperties\":false}", n);
+        CHECK_INT(build(&text, NULL), n <= LIMIT_SCHEMA_PROPERTIES ? ERR_OK : ERR_LIMIT);
+        CHECK(n <= LIMIT_SCHEMA_PROPERTIES || strstr(d.text, "more than 5000 properties"));
+        bytes_clear(&text);
+    }
     write_enum(&text, 200000);
     CHECK_INT(build(&text, NULL), ERR_LIMIT);
     CHECK(strstr(d.text, "20000 states") != NULL);
