@@ -23,7 +23,10 @@ static err_code add_schema(grammar *g, int32_t *node, const grammar_spec *spec, 
     }
     const json *schema = spec->schema ? spec->schema : json_root(doc);
     if (err == ERR_OK && raw) {
-        err = json_schema_compile_parameters(node, &target, schema, &XML_FORM, detail);
+        const grammar_marks *m = spec->marks;
+        const schema_parameters form =
+            m ? (schema_parameters){m->begin, m->name_end, m->close, m->after} : XML_FORM;
+        err = json_schema_compile_parameters(node, &target, schema, &form, detail);
     } else if (err == ERR_OK) {
         err = json_schema_compile(node, &target, schema, detail);
     }

@@ -17,9 +17,9 @@
  *   { SPEC_MARKER "<tool_call>" } { SPEC_TEXT "\n<function=add>\n" } { SPEC_PARAMETERS parameters }
  *   { SPEC_TEXT "</function>\n" } { SPEC_MARKER "</tool_call>" }
  *
- * In SPEC_PARAMETERS each property of the schema is `<parameter=NAME>\nVALUE\n</parameter>\n`
- * in the schema's order; a string stands there as it is, up to the closing mark, every other value
- * is JSON.
+ * In SPEC_PARAMETERS each property of the schema is `<parameter=NAME>\nVALUE\n</parameter>\n`, or as
+ * `marks` say, in the schema's order; a string stands there as it is, up to the closing mark, every
+ * other value is JSON.
  */
 #ifndef PARLEY_ENGINE_GRAMMAR_SPEC_H
 #define PARLEY_ENGINE_GRAMMAR_SPEC_H
@@ -40,11 +40,18 @@ typedef enum grammar_spec_kind {
 
 enum { SPEC_MANY = INT32_MAX }; /* max without a bound */
 
+/* How SPEC_PARAMETERS writes a property: begin NAME name_end VALUE close after. close NULL: strings too
+ * are JSON. */
+typedef struct grammar_marks {
+    const char *begin, *name_end, *close, *after;
+} grammar_marks;
+
 typedef struct grammar_spec {
     grammar_spec_kind kind;
     const char *text;
     const json *schema;
-    const char *path; /* of the schema in the request, for errors; NULL: "" */
+    const char *path;           /* of the schema in the request, for errors; NULL: "" */
+    const grammar_marks *marks; /* SPEC_PARAMETERS; NULL: as above */
     const struct grammar_spec *items;
     size_t n_items;
     int32_t min, max;

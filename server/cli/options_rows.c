@@ -63,8 +63,11 @@ static const option_row ROWS[] = {
         .more = "fold leaves them where they are, in the user's turn if the template takes them only in "
                 "front; hoist moves all to the front."),
     ROW(TEXT("tool-call-parser", "NAME", tool_call_parser), FOR(IN_SERVE, MODEL),
-        .help = "syntax of the model's tool calls: auto, none, qwen3_xml (or qwen3_coder), hermes",
-        .note = "auto: detected from the chat template"),
+        .help = "syntax of the model's tool calls: auto, none, or a name",
+        .note = "auto: detected from the chat template",
+        .more = "The names are those of other servers: qwen3_xml (or qwen3_coder), hermes, gemma4, mistral, "
+                "mistral_list (its form until 2024), llama3_json, pythonic, deepseek_v3, deepseek_v31, "
+                "deepseek_v32, glm45, kimi_k2, minimax_m2, granite, lfm2, nemotron_json, seed_oss."),
     ROW(INT("ctx-size", "N", ctx_size, 0, 256, 1 << 24), .also = "max-model-len", .letters = "c",
         FOR(IN_ENGINE, MODEL), .help = "context length in tokens, prompt and answer together",
         .note = "what model and memory allow, at most 32768",

@@ -118,28 +118,19 @@ static void force_calls(api_request *r, const char *only, const json *sent, tool
     arena *a = r->in->arena;
     size_t n = 0;
     grammar_spec *calls = request_calloc(&r->error, a, json_len(r->in->tools), sizeof *calls);
-    grammar_spec *form = request_calloc(&r->error, a, 4, sizeof *form);
+    grammar_spec *form = request_calloc(&r->error, a, 1, sizeof *form);
     bool ok = calls && form;
     for (const json *t = ok ? json_child(r->in->tools) : NULL; t && ok; t = json_next(t)) {
         if (!only || strcmp(only, name_of(t, TOOLS_NESTED)) == 0) {
             ok = spec_of_tool(r, &calls[n++], t, sent, layout);
         }
     }
+    ok = ok && tool_form_write_answer(r->form, a, form, calls, n, !r->reply.one_call && !only);
     if (!ok) {
         request_no_memory(&r->error);
         return;
     }
-    form[1] = (grammar_spec){.kind = SPEC_CHOICE, .items = calls, .n_items = n};
-    form[0] = form[1];
-    if (!r->reply.one_call && !only) {
-        const grammar_spec parts[] = {{.kind = SPEC_TEXT, .text = "\n"}, form[1]};
-        if (!tool_spec_sequence(a, &form[2], parts, 2)) {
-            request_no_memory(&r->error);
-        }
-        form[0] =
-            (grammar_spec){.kind = SPEC_REPEAT, .items = &form[1], .n_items = 2, .min = 1, .max = SPEC_MANY};
-    }
-    r->in->form = &form[0];
+    r->in->form = form;
 }
 
 /* What tool_choice asks for. */

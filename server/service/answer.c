@@ -172,16 +172,11 @@ static void release_pieces(answer *a, bool is_end)
     reply_pieces_clear(&a->parser.pieces);
 }
 
-/* Control tokens are never shown, but a checkpoint may mark the beginning of a call with one. */
+/* Control tokens are never shown, but many checkpoints write calls with them. */
 static bool is_shown(const answer *a, const char *text, size_t len, bool special)
 {
     const tool_form *form = a->parser.reader.form;
-    for (size_t i = 0; special && form && i < TOOL_MARKERS && form->markers[i]; i++) {
-        if (strlen(form->markers[i]) == len && memcmp(form->markers[i], text, len) == 0) {
-            return true;
-        }
-    }
-    return !special;
+    return !special || (form && tool_form_reads(form, text, len));
 }
 
 static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob *logprob)

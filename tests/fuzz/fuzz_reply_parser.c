@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "tests/server/protocol/tool_writer.h"
 #include "tests/server/protocol/transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,7 +53,7 @@ static void check_calls(const reply_rules *rules, const char *text, size_t len, 
         }
         must(piece->kind == REPLY_ARGUMENTS || in_call == (piece->kind > REPLY_ARGUMENTS));
         in_call = piece->kind == REPLY_CALL || piece->kind == REPLY_ARGUMENTS;
-        if (rules->form == &TOOL_FORM_XML && piece->kind == REPLY_CALL_END) {
+        if (rules->form && rules->form->arguments == SPEC_PARAMETERS && piece->kind == REPLY_CALL_END) {
             const bytes *arguments = &p.pieces.items[i - 1].text;
             err_code err = json_parse(&doc, bytes_str(arguments), arguments->len, 128, NULL);
             must(err == ERR_OK && json_is(json_root(doc), JSON_OBJECT));
@@ -72,9 +73,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint32_t seed = ((uint32_t)data[0] << 8 | data[1]) + 1;
     const bool was_cut = data[2] & 16;
     const char *text = (const char *)data + 3;
+    const tool_form *form = data[2] & 64  ? TOOL_WRITERS[data[1] % ARRAY_LEN(TOOL_WRITERS)].form
+                            : data[2] & 4 ? &TOOL_FORM_HERMES
+                                          : &TOOL_FORM_XML;
     const reply_rules rules = {.starts_in_thinking = data[2] & 1,
                                .may_think = data[2] & 2,
-                               .form = data[2] & 4 ? &TOOL_FORM_HERMES : &TOOL_FORM_XML,
+                               .form = form,
                                .tools = data[2] & 8 ? NULL : the_tools(),
                                .one_call = data[2] & 32};
     bytes whole, cut;

@@ -220,6 +220,8 @@ int32_t grammar_until(grammar *g, const char *end)
         g->nodes[node].marker = true;
         g->until = arena_strdup(g->arena, end, (size_t)len);
         g->until_node = node;
+        g->nodes[node].text = g->until;
+        g->nodes[node].n = g->until ? len : 0;
     }
     return node;
 }

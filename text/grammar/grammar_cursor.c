@@ -564,15 +564,22 @@ static bool allow_markers(const grammar_cursor *c, uint64_t *mask, const state *
 }
 
 /* Added tokens are marks of the chat's form: only markers and free text may hold them, not a JSON
- * string. */
-static bool takes_added(const grammar_cursor *c, const state *s)
+ * string. Special ones may stand only where they are a marker, or what ends a free text. */
+static void allow_added(grammar_cursor *c, uint64_t *mask, const state *s, int32_t number)
 {
+    bool takes = false;
     for (int32_t i = 0; i < s->n; i++) {
-        if (c->g->nodes[stack_at(c, members_of(c, s)[i])->node].marker) {
-            return true;
+        const grammar_node *x = &c->g->nodes[stack_at(c, members_of(c, s)[i])->node];
+        takes = takes || x->marker;
+        const int32_t end =
+            x->marker && x->text ? token_trie_find(c->trie, x->text, (size_t)x->n) : GRAMMAR_REFUSED;
+        if (end >= 0 && grammar_cursor_next(c, number, end) != GRAMMAR_REFUSED) {
+            allow(c->trie, mask, end);
         }
     }
-    return false;
+    if (takes) {
+        walk(c, mask, &c->trie->added, number);
+    }
 }
 
 static void fill_mask(grammar_cursor *c, uint64_t *mask, int32_t number)
@@ -601,9 +608,7 @@ static void fill_mask(grammar_cursor *c, uint64_t *mask, int32_t number)
     if (n > 0) {
         walk(c, mask, &t->all, n == s.n ? number : number_state(c, c->walked.items, n, false));
     }
-    if (takes_added(c, &s)) {
-        walk(c, mask, &t->added, number);
-    }
+    allow_added(c, mask, &s, number);
 }
 
 const uint64_t *grammar_cursor_mask(grammar_cursor *c, int32_t number)

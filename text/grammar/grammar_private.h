@@ -17,7 +17,7 @@ typedef enum node_kind {
 
 typedef struct grammar_node {
     node_kind kind;
-    bool marker; /* TEXT: one token if the vocabulary has it */
+    bool marker; /* TEXT: one token if the vocabulary has it; DFA: free text up to `text` */
     /* stack frames that a shallowest text of it needs at least; HEIGHT_NEVER: it has no text */
     int32_t height;
     int32_t n; /* items, or bytes of text */

@@ -752,7 +752,7 @@ err_code json_schema_compile_parameters(int32_t *node, const schema_target *targ
     for (size_t i = l.n; i-- > 0;) {
         bytes open = bytes_empty(LIMIT_VALUE_BYTES);
         bytes_printf(&open, "%s%s%s", form->begin, l.items[i].name, form->name_end);
-        const int32_t value = property_node(&c, &all, l.items[i].name, true);
+        const int32_t value = property_node(&c, &all, l.items[i].name, form->close != NULL);
         const int32_t parts[] = {grammar_text(c.g, bytes_str(&open), open.len), value,
                                  grammar_text(c.g, form->after, strlen(form->after)), rest};
         const int32_t entry = grammar_sequence(c.g, parts, 4);

@@ -30,7 +30,8 @@ typedef struct schema_target {
 MUST_CHECK err_code json_schema_compile(int32_t *node, const schema_target *target, const json *schema,
                                         err_detail *detail);
 
-/* How a tool call in XML-like form writes one parameter: begin NAME name_end VALUE close after. */
+/* How a tool call in XML-like form writes one parameter: begin NAME name_end VALUE close after. close
+ * NULL: strings too are JSON. */
 typedef struct schema_parameters {
     const char *begin, *name_end, *close, *after;
 } schema_parameters;

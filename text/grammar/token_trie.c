@@ -64,9 +64,8 @@ static bool build(arena *a, trie_nodes *t, int32_t *same, size_t stride, const e
 
 const char *token_trie_bytes(const token_trie *t, int32_t token, size_t *len)
 {
-    bool special = false;
-    const char *text = tokenizer_token_bytes(t->tok, token, len, &special);
-    if (!text || special || *len == 0 || *len > TRIE_TOKEN_BYTES) {
+    const char *text = tokenizer_token_bytes(t->tok, token, len, NULL);
+    if (!text || *len == 0 || *len > TRIE_TOKEN_BYTES || token_mask_has(t->stop_mask, token)) {
         *len = 0;
         return NULL;
     }
@@ -141,9 +140,9 @@ static bool fill(token_trie *t)
 {
     const size_t most = (size_t)t->n_tokens + 1;
     entry *entries = malloc(most * sizeof *entries), *rests = malloc(most * sizeof *rests);
-    entry *added = malloc(most * sizeof *added);
-    size_t n = 0, n_rests = 0, n_added = 0;
-    bool ok = entries && rests && added;
+    entry *added = malloc(most * sizeof *added), *special = malloc(most * sizeof *special);
+    size_t n = 0, n_rests = 0, n_added = 0, n_special = 0;
+    bool ok = entries && rests && added && special;
     for (int32_t id = 0; ok && id < t->n_tokens; id++) {
         size_t len;
         const char *text = token_trie_bytes(t, id, &len);
@@ -152,6 +151,12 @@ static bool fill(token_trie *t)
             continue;
         }
         const entry e = {text, (int32_t)len, id};
+        bool is_special = false;
+        tokenizer_token_bytes(t->tok, id, &len, &is_special);
+        if (is_special) {
+            special[n_special++] = e;
+            continue;
+        }
         if (is_added(t->tok, id, text, len)) {
             added[n_added++] = e;
             continue;
@@ -163,12 +168,15 @@ static bool fill(token_trie *t)
         qsort(entries, n, sizeof *entries, compare_entries);
         qsort(rests, n_rests, sizeof *rests, compare_entries);
         qsort(added, n_added, sizeof *added, compare_entries);
+        qsort(special, n_special, sizeof *special, compare_entries);
         ok = build(t->memory, &t->all, t->same, 1, entries, n) &&
              build(t->memory, &t->added, t->same, 1, added, n_added) &&
+             build(t->memory, &t->special, t->same, 1, special, n_special) &&
              build(t->memory, &t->rests, &t->closing[0].same, sizeof(string_token) / sizeof(int32_t), rests,
                    n_rests);
     }
     free(added);
+    free(special);
     free(entries);
     free(rests);
     return ok;
@@ -190,14 +198,15 @@ err_code token_trie_create(token_trie **out, const tokenizer *tok, const int32_t
         t->closing = arena_alloc(a, (n + 1) * sizeof *t->closing);
         t->stop_mask = arena_calloc(a, n_words + 1, sizeof *t->stop_mask);
     }
-    if (!t || !t->same || !t->string_masks || !t->long_ones || !t->closing || !t->stop_mask || !fill(t)) {
-        arena_destroy(a);
-        return err_set(detail, ERR_NOMEM, "no memory for the vocabulary's trie");
-    }
-    for (size_t i = 0; i < n_stop_ids; i++) {
+    bool ok = t && t->same && t->string_masks && t->long_ones && t->closing && t->stop_mask;
+    for (size_t i = 0; i < n_stop_ids && ok; i++) {
         if (stop_ids[i] >= 0 && stop_ids[i] < t->n_tokens) {
             set_bit(t->stop_mask, stop_ids[i]);
         }
+    }
+    if (!ok || !fill(t)) {
+        arena_destroy(a);
+        return err_set(detail, ERR_NOMEM, "no memory for the vocabulary's trie");
     }
     *out = t;
     return ERR_OK;
@@ -230,6 +239,10 @@ int32_t token_trie_find(const token_trie *t, const char *text, size_t len)
     if (len == 0) {
         return -1;
     }
-    const int32_t added = find_in(&t->added, text, len);
-    return added >= 0 ? added : find_in(&t->all, text, len);
+    const trie_nodes *const tries[] = {&t->added, &t->special, &t->all};
+    int32_t found = -1;
+    for (size_t i = 0; i < ARRAY_LEN(tries) && found < 0; i++) {
+        found = find_in(tries[i], text, len);
+    }
+    return found;
 }

@@ -47,10 +47,11 @@ typedef struct token_trie {
     const tokenizer *tok;
     arena *memory;
     int32_t n_tokens;
-    size_t n_words;   /* of a mask: a bit for each token, 64 a word */
-    trie_nodes all;   /* all tokens but special and added ones */
-    trie_nodes added; /* added tokens that are not special: <tool_call>, </think> */
-    int32_t *same;    /* [n_tokens] another token with the same bytes, or -1 */
+    size_t n_words;     /* of a mask: a bit for each token, 64 a word */
+    trie_nodes all;     /* all tokens but special and added ones */
+    trie_nodes added;   /* added tokens that are not special: <tool_call>, </think> */
+    trie_nodes special; /* special ones that do not end an answer: <|channel|>, [TOOL_CALLS] */
+    int32_t *same;      /* [n_tokens] another token with the same bytes, or -1 */
     /* [TRIE_STRING_CHARS, n_words]: tokens that stay inside, of at most 1, 2, ... characters */
     uint64_t *string_masks;
     string_token *long_ones; /* those that stay inside and have more characters */
@@ -67,7 +68,7 @@ MUST_CHECK err_code token_trie_create(token_trie **out, const tokenizer *tok, co
                                       size_t n_stop_ids, err_detail *detail);
 void token_trie_destroy(token_trie *t); /* NULL allowed */
 
-/* The bytes of a token that is in a trie; NULL and 0 for others (special ones among them). */
+/* The bytes of a token that is in a trie; NULL and 0 for others (those that end an answer among them). */
 const char *token_trie_bytes(const token_trie *t, int32_t token, size_t *len);
 
 /* The token that is exactly this text, an added one before others; or -1. */

@@ -108,14 +108,14 @@ static bool step_thinking(reply_parser *p)
 
 /* ---- content and calls ---- */
 
-/* Does a marker of a call stand at text? *n: its length. */
-static tool_step match_marker(const tool_form *form, const char *text, size_t len, size_t *n)
+/* Does a marker of a call stand at text? *index: which. */
+static tool_step match_marker(const tool_form *form, const char *text, size_t len, size_t *index)
 {
     tool_step step = TOOL_NO;
     for (size_t i = 0; i < TOOL_MARKERS && form->markers[i] && step != TOOL_DONE; i++) {
         tool_step one = tool_match(text, len, form->markers[i]);
         step = one == TOOL_NO ? step : one;
-        *n = strlen(form->markers[i]);
+        *index = i;
     }
     return step;
 }
@@ -125,15 +125,16 @@ static tool_step match_marker(const tool_form *form, const char *text, size_t le
 static tool_step find_call(reply_parser *p, bool is_end)
 {
     const tool_form *form = p->reader.form;
-    size_t used = 0, marker_len = 0;
-    tool_step step = match_marker(form, p->held.data + p->seen, p->held.len - p->seen, &marker_len);
+    size_t used = 0, marker = 0;
+    tool_step step = match_marker(form, p->held.data + p->seen, p->held.len - p->seen, &marker);
     if (step == TOOL_NO) {
         return TOOL_NO;
     }
     emit(p, REPLY_CONTENT, without_trailing_space(p->held.data, p->seen));
-    if (step == TOOL_DONE && (p->quoted || !prose_may_begin_call(&p->prose))) {
+    const bool is_word = marker >= form->n_anywhere;
+    if (step == TOOL_DONE && is_word && (p->quoted || !prose_may_begin_call(&p->prose))) {
         p->quoted = true;
-        p->quote_left = marker_len;
+        p->quote_left = strlen(form->markers[marker]);
         return TOOL_NO;
     }
     if (step == TOOL_DONE) {
@@ -184,8 +185,13 @@ static bool step_content(reply_parser *p, bool is_end)
 
 static bool step_call(reply_parser *p, tool_end end)
 {
-    if (tool_reader_body(&p->reader, &p->held, end) != TOOL_DONE) {
+    if (!p->behind_call && tool_reader_body(&p->reader, &p->held, end) != TOOL_DONE) {
         return false;
+    }
+    const tool_step next = tool_reader_next(&p->reader, &p->held, end, !p->one_call);
+    p->behind_call = next == TOOL_MORE;
+    if (next != TOOL_NO) {
+        return next == TOOL_DONE;
     }
     p->state = IN_CONTENT;
     p->at_edge = true;

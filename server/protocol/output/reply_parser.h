@@ -41,11 +41,12 @@ typedef enum reply_state { IN_START, IN_THINKING, IN_CONTENT, IN_TOOL_CALL } rep
 
 typedef struct reply_parser {
     reply_state state;
-    bool at_edge;  /* nothing but white space was seen in this state */
-    bool one_call; /* as in the rules */
-    bool stopped;  /* one_call, and the call is complete: no further output */
-    bytes held;    /* possible start of a marker, or white space at an edge */
-    size_t seen;   /* bytes of `held` that the prose has seen */
+    bool at_edge;     /* nothing but white space was seen in this state */
+    bool one_call;    /* as in the rules */
+    bool behind_call; /* IN_TOOL_CALL: the call has ended, its closing markers are looked for */
+    bool stopped;     /* one_call, and the call is complete: no further output */
+    bytes held;       /* possible start of a marker, or white space at an edge */
+    size_t seen;      /* bytes of `held` that the prose has seen */
     prose prose;
     /* a marker was passed through as text, followed only by white space: the next marker belongs to
      * it */

@@ -5,17 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first whose signs a template shows is taken. */
-static const tool_form *const FORMS[] = {&TOOL_FORM_XML, &TOOL_FORM_HERMES};
+/* The first whose signs a template shows is taken: a sign that others may show too stands behind
+ * theirs. */
+static const tool_form *const FORMS[] = {
+    &TOOL_FORM_GEMMA4,       &TOOL_FORM_MISTRAL,      &TOOL_FORM_MISTRAL_LIST, &TOOL_FORM_DEEPSEEK_V3,
+    &TOOL_FORM_DEEPSEEK_V31, &TOOL_FORM_DEEPSEEK_V32, &TOOL_FORM_KIMI,         &TOOL_FORM_MINIMAX,
+    &TOOL_FORM_SEED,         &TOOL_FORM_GLM,          &TOOL_FORM_NEMOTRON,     &TOOL_FORM_GRANITE,
+    &TOOL_FORM_LFM2,         &TOOL_FORM_XML,          &TOOL_FORM_HERMES,       &TOOL_FORM_LLAMA3_JSON,
+    &TOOL_FORM_PYTHONIC,
+};
 
 static bool shows_all(const char *text, const char *const *signs)
 {
-    for (; *signs; signs++) {
+    for (; signs && *signs; signs++) {
         if (!strstr(text, *signs)) {
             return false;
         }
     }
-    return true;
+    return signs;
 }
 
 const tool_form *tool_form_of_template(const char *template_text)
@@ -28,13 +35,20 @@ const tool_form *tool_form_of_template(const char *template_text)
     return NULL;
 }
 
+static bool is_among(const char *const *texts, const char *text, size_t len)
+{
+    for (; texts && *texts; texts++) {
+        if (strlen(*texts) == len && memcmp(*texts, text, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const tool_form *tool_form_find(const char *name)
 {
-    if (strcmp(name, "qwen3_coder") == 0) { /* as vLLM calls it */
-        return &TOOL_FORM_XML;
-    }
     for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
-        if (strcmp(FORMS[i]->name, name) == 0) {
+        if (strcmp(FORMS[i]->name, name) == 0 || is_among(FORMS[i]->aliases, name, strlen(name))) {
             return FORMS[i];
         }
     }
@@ -43,7 +57,9 @@ const tool_form *tool_form_find(const char *name)
 
 const char *tool_form_names(void)
 {
-    return "qwen3_xml (or qwen3_coder), hermes";
+    return "qwen3_xml (or qwen3_coder), hermes, gemma4, mistral, mistral_list, llama3_json, pythonic, "
+           "deepseek_v3, deepseek_v31, deepseek_v32, glm45, kimi_k2, minimax_m2, granite, lfm2, "
+           "nemotron_json, seed_oss";
 }
 
 void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *tools, reply_pieces *out)
@@ -71,18 +87,106 @@ bool tool_spec_sequence(arena *a, grammar_spec *out, const grammar_spec *parts, 
     return true;
 }
 
+enum { CALL_PARTS = 24, FORM_TOKENS = 16, TOKEN_MIN = 3 };
+
+/* The tokens that the form's texts may hold; returns how many. */
+static size_t list_tokens(const tool_form *form, const char **tokens)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < TOOL_MARKERS && form->markers[i]; i++) {
+        tokens[n++] = form->markers[i];
+    }
+    for (size_t i = 0; i < TOOL_CLOSERS && form->closers[i]; i++) {
+        tokens[n++] = form->closers[i];
+    }
+    for (size_t i = 0; form->inner && form->inner[i] && n < FORM_TOKENS; i++) {
+        tokens[n++] = form->inner[i];
+    }
+    return n;
+}
+
+bool tool_form_reads(const tool_form *form, const char *text, size_t len)
+{
+    const char *tokens[FORM_TOKENS];
+    for (size_t n = list_tokens(form, tokens); n-- > 0;) {
+        if (strlen(tokens[n]) == len && memcmp(tokens[n], text, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_part(grammar_spec *parts, size_t *n, grammar_spec_kind kind, const char *text)
+{
+    if (text[0] && *n < CALL_PARTS) {
+        parts[(*n)++] = (grammar_spec){.kind = kind, .text = text};
+    }
+}
+
+/* Adds a text as parts: the form's tokens in it, and what stands between them. */
+static bool add_text(const tool_form *form, arena *a, grammar_spec *parts, size_t *n, const char *text)
+{
+    const char *tokens[FORM_TOKENS];
+    const size_t n_tokens = list_tokens(form, tokens);
+    while (text && text[0]) {
+        const char *first = NULL, *token = NULL;
+        for (size_t i = 0; i < n_tokens; i++) {
+            const char *found = strlen(tokens[i]) < TOKEN_MIN ? NULL : strstr(text, tokens[i]);
+            if (found && (!first || found < first)) {
+                first = found;
+                token = tokens[i];
+            }
+        }
+        if (!first) {
+            break;
+        }
+        const char *before = arena_strdup(a, text, (size_t)(first - text));
+        if (!before) {
+            return false;
+        }
+        add_part(parts, n, SPEC_TEXT, before);
+        add_part(parts, n, SPEC_MARKER, token);
+        text = first + strlen(token);
+    }
+    add_part(parts, n, SPEC_TEXT, text ? text : "");
+    return true;
+}
+
 bool tool_form_write_spec(const tool_form *form, arena *a, grammar_spec *out, const char *name,
                           const json *parameters, const char *path)
 {
     char text[TOOL_NAME_BYTES * 2];
-    const int n = snprintf(text, sizeof text, "%s%s%s", form->before_name, name, form->behind_name);
-    const char *begin = n < (int)sizeof text ? arena_strdup(a, text, (size_t)n) : NULL;
-    const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = TOOL_CALL},
-                                  {.kind = SPEC_TEXT, .text = begin},
-                                  {.kind = form->arguments, .schema = parameters, .path = path},
-                                  {.kind = SPEC_TEXT, .text = form->after},
-                                  {.kind = SPEC_MARKER, .text = TOOL_CALL_CLOSE}};
-    return begin && tool_spec_sequence(a, out, parts, ARRAY_LEN(parts));
+    const int length = snprintf(text, sizeof text, "%s%s%s", form->before_name, name, form->behind_name);
+    const char *begin = length < (int)sizeof text ? arena_strdup(a, text, (size_t)length) : NULL;
+    grammar_spec parts[CALL_PARTS + 1];
+    size_t n = 0;
+    if (!begin || !add_text(form, a, parts, &n, begin)) {
+        return false;
+    }
+    parts[n++] =
+        (grammar_spec){.kind = form->arguments, .schema = parameters, .path = path, .marks = form->marks};
+    return add_text(form, a, parts, &n, form->after) && tool_spec_sequence(a, out, parts, n);
+}
+
+bool tool_form_write_answer(const tool_form *form, arena *a, grammar_spec *out, const grammar_spec *calls,
+                            size_t n, bool several)
+{
+    const grammar_spec one = {.kind = SPEC_CHOICE, .items = calls, .n_items = n};
+    grammar_spec parts[CALL_PARTS + 1], again[CALL_PARTS + 1], *items = arena_calloc(a, 2, sizeof *items);
+    size_t n_parts = 0, n_again = 0;
+    if (!items || !add_text(form, a, again, &n_again, form->between) ||
+        !add_text(form, a, parts, &n_parts, form->all)) {
+        return false;
+    }
+    items[0] = one;
+    again[n_again++] = one;
+    parts[n_parts++] = one;
+    if (several && form->between) {
+        parts[n_parts - 1] =
+            (grammar_spec){.kind = SPEC_REPEAT, .items = items, .n_items = 2, .min = 1, .max = SPEC_MANY};
+    }
+    return tool_spec_sequence(a, &items[1], again, n_again) &&
+           add_text(form, a, parts, &n_parts, form->all_close) && tool_spec_sequence(a, out, parts, n_parts);
 }
 
 tool_step tool_match(const char *text, size_t len, const char *marker)
@@ -139,21 +243,66 @@ void tool_arguments_of(tool_reader *r, bytes *text)
     bytes_deinit(text);
 }
 
-/* Behind a call: takes the closing marker, and the blanks in front of it. TOOL_MORE: undecided. */
-static tool_step read_close(bytes *held, tool_end end, const char *blank)
+/* Takes one closing marker, and the blanks in front of it. TOOL_MORE: there may be one. */
+static tool_step read_closer(tool_reader *r, bytes *held, size_t at)
 {
-    size_t at = 0;
-    while (at < held->len && held->data[at] && strchr(blank, held->data[at])) {
+    const tool_form *form = r->form;
+    tool_step step = TOOL_NO;
+    for (size_t i = 0; i < TOOL_CLOSERS && form->closers[i]; i++) {
+        const tool_step one = tool_match(bytes_str(held) + at, held->len - at, form->closers[i]);
+        if (one == TOOL_DONE) {
+            bytes_consume(held, at + strlen(form->closers[i]));
+            r->in_section = r->in_section && i + 1 < TOOL_CLOSERS && form->closers[i + 1];
+            return TOOL_DONE;
+        }
+        step = one == TOOL_MORE ? TOOL_MORE : step;
+    }
+    return step;
+}
+
+/* Looks for the next call of a list at held[at]. */
+static tool_step read_item(tool_reader *r, bytes *held, size_t at, bool is_end)
+{
+    size_t used = 0;
+    tool_step step = TOOL_NO;
+    if (held->data[at] == r->form->separator) {
         at++;
+        at += tool_blank(held->data + at, held->len - at);
+        step = at < held->len ? r->form->head(r, held->data + at, held->len - at, is_end, &used) : TOOL_MORE;
     }
-    const tool_step step = tool_match(bytes_str(held) + at, held->len - at, TOOL_CALL_CLOSE);
-    if (step == TOOL_MORE && end == TOOL_GOES_ON) {
-        return TOOL_MORE;
+    step = step == TOOL_MORE && is_end ? TOOL_NO : step;
+    if (step == TOOL_DONE) {
+        bytes_consume(held, at + used);
     }
-    if (step != TOOL_NO) {
-        bytes_consume(held, step == TOOL_DONE ? at + sizeof TOOL_CALL_CLOSE - 1 : held->len);
+    r->in_list = step != TOOL_NO;
+    return step;
+}
+
+tool_step tool_reader_next(tool_reader *r, bytes *held, tool_end end, bool goes_on)
+{
+    const bool is_end = end != TOOL_GOES_ON;
+    for (;;) {
+        size_t at = 0;
+        while (at < held->len && held->data[at] && strchr(r->form->blank, held->data[at])) {
+            at++;
+        }
+        const tool_step closer = read_closer(r, held, at);
+        if (closer == TOOL_DONE) {
+            continue;
+        }
+        if (at == held->len || closer == TOOL_MORE) {
+            bytes_consume(held, is_end ? held->len : 0);
+            return is_end ? TOOL_NO : TOOL_MORE;
+        }
+        if (!r->in_list || !goes_on) {
+            return TOOL_NO;
+        }
+        if (!r->form->list_end || held->data[at] != r->form->list_end) {
+            return read_item(r, held, at, is_end);
+        }
+        bytes_consume(held, at + 1);
+        r->in_list = false;
     }
-    return TOOL_DONE;
 }
 
 tool_step tool_reader_body(tool_reader *r, bytes *held, tool_end end)
@@ -162,15 +311,22 @@ tool_step tool_reader_body(tool_reader *r, bytes *held, tool_end end)
     while (step == TOOL_NO && r->state != TOOL_BEHIND_CALL) {
         step = r->form->step(r, held, end);
     }
-    if (step == TOOL_NO) {
-        return read_close(held, end, r->form->blank);
-    }
     if (step == TOOL_MORE && end != TOOL_GOES_ON) {
         bytes_clear(held);
         r->form->end_call(r, end == TOOL_CUT ? REPLY_CALL_CUT : REPLY_CALL_END);
         return TOOL_DONE;
     }
-    return step;
+    return step == TOOL_NO ? TOOL_DONE : step;
+}
+
+tool_step tool_end_plain(tool_reader *r, reply_kind how)
+{
+    if (how == REPLY_CALL_END && !r->has_arguments) {
+        tool_arguments(r, "{}", 2);
+    }
+    reply_pieces_add(r->out, how, "", 0);
+    r->state = TOOL_BEHIND_CALL;
+    return TOOL_NO;
 }
 
 bool tool_is_name(const char *text, size_t len)

@@ -99,42 +99,150 @@ const char *tool_value_of_python(const char *word, size_t len)
     return NULL;
 }
 
-/* The string of a Python literal, whose quote stands at text[at], as one of JSON; returns where it
- * ends. */
-static size_t python_string(bytes *out, const char *text, size_t len, size_t at)
+/* A literal on its way to JSON. */
+typedef struct literal {
+    bytes *out;
+    const char *text;
+    size_t len, at;
+    const char *quote; /* of Gemma; NULL: none */
+    char open[LIMIT_JSON_DEPTH];
+    size_t depth;
+} literal;
+
+/* An escape of Python in one of JSON; text[at] is the backslash. Returns how long it is. */
+static size_t write_escape(literal *l)
 {
-    const char quote = text[at];
-    bytes_append_char(out, '"');
-    for (at++; at < len && text[at] != quote; at++) {
-        if (text[at] == '\\' && at + 1 < len) {
-            bytes_append(out, text + at, text[at + 1] != '\''); /* JSON has no \' */
-            at++;
-        } else if (text[at] == '"') {
-            bytes_append_char(out, '\\');
-        }
-        bytes_append_char(out, text[at]);
+    const char *text = l->text + l->at;
+    const size_t left = l->len - l->at;
+    const bool is_hex =
+        left > 3 && text[1] == 'x' && isxdigit((unsigned char)text[2]) && isxdigit((unsigned char)text[3]);
+    if (is_hex) {
+        bytes_printf(l->out, "\\u00%c%c", text[2], text[3]);
+        return 4;
     }
-    bytes_append_char(out, '"');
-    return at + 1;
+    if (left > 1 && strchr("\"\\/bfnrtu", text[1]) && text[1]) {
+        bytes_append(l->out, text, 2);
+    } else if (left > 1 && text[1] == '\'') {
+        bytes_append_char(l->out, '\'');
+    } else {
+        bytes_append_str(l->out, "\\\\");
+        return 1;
+    }
+    return 2;
 }
 
-/* A Python literal as JSON: single quotes, True, False, None. What is neither stays and fails to
- * parse. */
-static void python_to_json(bytes *out, const char *text, size_t len)
+/* A string whose quote stands at l->at; what is left is taken if nothing closes it. */
+static void write_string(literal *l)
 {
-    for (size_t i = 0; i < len;) {
-        if (text[i] == '\'' || text[i] == '"') {
-            i = python_string(out, text, len, i);
-            continue;
+    const char mark = l->text[l->at];
+    bytes_append_char(l->out, '"');
+    for (l->at++; l->at < l->len && l->text[l->at] != mark;) {
+        if (l->text[l->at] == '\\') {
+            l->at += write_escape(l);
+        } else {
+            const size_t begin = l->at;
+            while (l->at < l->len && l->text[l->at] != mark && l->text[l->at] != '\\') {
+                l->at++;
+            }
+            tool_value_escape(l->out, l->text + begin, l->at - begin);
         }
-        size_t n = 0;
-        while (i + n < len && isalpha((unsigned char)text[i + n])) {
-            n++;
+    }
+    bytes_append_char(l->out, '"');
+    l->at += l->at < l->len;
+}
+
+/* The same between quotes of Gemma, where nothing is escaped. */
+static void write_quoted(literal *l)
+{
+    const size_t n = strlen(l->quote);
+    const char *begin = l->text + l->at + n, *end = l->text + l->len;
+    const char *close = begin;
+    while (close < end && ((size_t)(end - close) < n || memcmp(close, l->quote, n) != 0)) {
+        close++;
+    }
+    bytes_append_json(l->out, begin, (size_t)(close - begin));
+    l->at = (size_t)(close - l->text) + (close < end ? n : 0);
+}
+
+static bool is_word_byte(unsigned char c)
+{
+    return isalnum(c) || strchr("_+-.$", c) || c >= 0x80;
+}
+
+/* A number, one of Python's or JSON's words, or a key or string without quotes. */
+static void write_word(literal *l)
+{
+    const char *word = l->text + l->at;
+    size_t n = 0;
+    bool is_integer;
+    while (l->at + n < l->len && word[n] && is_word_byte((unsigned char)word[n])) {
+        n++;
+    }
+    n = n ? n : 1;
+    const char *python = tool_value_of_python(word, n);
+    const bool is_json = is_number(word, n, &is_integer) || is_word(word, n, "true") ||
+                         is_word(word, n, "false") || is_word(word, n, "null");
+    if (python) {
+        bytes_append_str(l->out, python);
+    } else if (is_json || !is_word_byte((unsigned char)word[0])) {
+        bytes_append(l->out, word, n);
+    } else {
+        bytes_append_json(l->out, word, n);
+    }
+    l->at += n;
+}
+
+static void write_bracket(literal *l, char c)
+{
+    const char *found = strchr("([{", c);
+    if (found) {
+        if (l->depth < sizeof l->open) {
+            l->open[l->depth] = "]]}"[found - "([{"];
         }
-        const char *word = tool_value_of_python(text + i, n);
-        n = n ? n : 1;
-        bytes_append(out, word ? word : text + i, word ? strlen(word) : n);
-        i += n;
+        l->depth++;
+        bytes_append_char(l->out, c == '(' ? '[' : c);
+    } else {
+        l->depth -= l->depth > 0;
+        bytes_append_char(l->out, c == ')' ? ']' : c);
+    }
+    l->at++;
+}
+
+/* Whether the comma at l->at stands in front of a closing bracket, or of nothing. */
+static bool is_last(const literal *l)
+{
+    size_t at = l->at + 1;
+    while (at < l->len && isspace((unsigned char)l->text[at])) {
+        at++;
+    }
+    return at == l->len || (l->text[at] && strchr(")]}", l->text[at]));
+}
+
+/* A literal as JSON. What is none stays and fails to parse. closes: what is open is closed. */
+static void literal_to_json(bytes *out, const char *text, size_t len, const char *quote, bool closes)
+{
+    literal l = {.out = out, .text = text, .len = len, .quote = quote};
+    const size_t n_quote = quote ? strlen(quote) : 0;
+    while (l.at < len) {
+        const char c = text[l.at];
+        if (quote && len - l.at >= n_quote && memcmp(text + l.at, quote, n_quote) == 0) {
+            write_quoted(&l);
+        } else if (c == '\'' || c == '"') {
+            write_string(&l);
+        } else if (c && strchr("([{)]}", c)) {
+            write_bracket(&l, c);
+        } else if (c == ',') {
+            bytes_append(out, ",", !is_last(&l));
+            l.at++;
+        } else if (isspace((unsigned char)c) || c == ':') {
+            bytes_append_char(out, c);
+            l.at++;
+        } else {
+            write_word(&l);
+        }
+    }
+    while (closes && l.depth-- > 0) {
+        bytes_append_char(out, l.depth < sizeof l.open ? l.open[l.depth] : ']');
     }
 }
 
@@ -177,7 +285,7 @@ static bool write_container(bytes *out, const char *text, size_t len, unsigned k
         return fits;
     }
     bytes converted = bytes_empty(SIZE_MAX / 2);
-    python_to_json(&converted, text, len);
+    literal_to_json(&converted, text, len, NULL, false);
     bool fits = !converted.failed && write_if_container(out, bytes_str(&converted), converted.len, kinds);
     bytes_deinit(&converted);
     return fits;
@@ -217,4 +325,34 @@ void tool_value_write(bytes *out, const char *text, size_t len, unsigned kinds)
         bytes_append_json(out, text, len);
     }
     json_free(doc);
+}
+
+void tool_value_literal(bytes *out, const char *text, size_t len, const char *quote, unsigned kinds)
+{
+    while (len > 0 && isspace((unsigned char)text[0])) {
+        text++;
+        len--;
+    }
+    const size_t n_quote = quote ? strlen(quote) : 0;
+    const bool is_quoted = quote && len >= n_quote && memcmp(text, quote, n_quote) == 0;
+    if (len == 0 || (!is_quoted && !strchr("'\"[{(", text[0]))) {
+        tool_value_write(out, text, len, kinds);
+        return;
+    }
+    bytes converted = bytes_empty(SIZE_MAX / 2);
+    literal_to_json(&converted, text, len, quote, true);
+    json_doc *doc = converted.failed ? NULL : parse(bytes_str(&converted), converted.len);
+    const char *string = doc ? json_str(json_root(doc), NULL) : NULL;
+    if (string && (kinds & TOOL_STRING)) {
+        bytes_append(out, converted.data, converted.len);
+    } else if (string) {
+        tool_value_write(out, string, strlen(string), kinds);
+    } else if (doc) {
+        tool_value_write(out, converted.data, converted.len, kinds);
+    } else {
+        bytes_append_json(out, text, len);
+    }
+    out->failed = out->failed || converted.failed;
+    json_free(doc);
+    bytes_deinit(&converted);
 }

@@ -17,6 +17,11 @@
  * wrong with it. */
 void tool_value_write(bytes *out, const char *text, size_t len, unsigned kinds);
 
+/* The same for a literal: a string in quotes of Python, JSON or between `quote` (NULL: none such),
+ * numbers and words, lists, tuples and objects of these, whose keys may stand without quotes. What is
+ * open at the end is closed. A string is never read as anything else where kinds allow one. */
+void tool_value_literal(bytes *out, const char *text, size_t len, const char *quote, unsigned kinds);
+
 /* What JSON says for Python's True, False and None; NULL for any other word. */
 const char *tool_value_of_python(const char *word, size_t len);
 

@@ -2,6 +2,7 @@
  * as that call, whole and with arguments that satisfy the schema, and nothing else. */
 #include "base/limits.h"
 #include "tests/check.h"
+#include "tests/server/protocol/tool_writer.h"
 #include "tests/server/protocol/transcript.h"
 #include "tests/text/grammar/grammar_walk.h"
 #include "engine/grammar_spec.h"
@@ -102,6 +103,48 @@ static void check_form(const tool_form *form, const tool_set *tools, const json 
     arena_destroy(a);
 }
 
+/* The layout that a forced call has: the first of each form but for what a model may leave out. */
+static bool is_forced_layout(const tool_writer_row *w)
+{
+    return w->kind != WRITES_NAMED && w->form != &TOOL_FORM_MISTRAL_LIST && !strstr(w->before, "CALL_ID") &&
+           !strstr(w->before, "type") && strcmp(w->before, "<tool_call>%s") != 0;
+}
+
+/* Calls of every form: what the grammar lets through is read as calls, and what models write is let
+ * through. */
+static void test_every_form(const tool_set *tools, const json *schema)
+{
+    static const char TWO[] =
+        "[{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Köln [a] {b}\",\"days\":3}},"
+        "{\"name\":\"get_weather\",\"arguments\":{\"city\":\"\",\"days\":1}}]";
+    json_doc *two = NULL;
+    CHECK_OK(json_parse(&two, TWO, strlen(TWO), LIMIT_JSON_DEPTH, &d), d);
+    for (size_t i = 0; i < ARRAY_LEN(TOOL_WRITERS); i++) {
+        const tool_writer_row *w = &TOOL_WRITERS[i];
+        arena *a = arena_create(1 << 20);
+        grammar_spec call = {0}, one = {0}, several = {0};
+        grammar *g = NULL;
+        CHECK(a && tool_form_write_spec(w->form, a, &call, "get_weather", schema, "tools[0]"));
+        CHECK(tool_form_write_answer(w->form, a, &one, &call, 1, false));
+        CHECK(tool_form_write_answer(w->form, a, &several, &call, 1, true));
+        CHECK_OK(grammar_build(&g, &one, NULL, &d), d);
+        check_walks(g, &(reply_rules){.form = w->form, .tools = tools});
+        grammar_destroy(g);
+        CHECK_OK(grammar_build(&g, &several, NULL, &d), d);
+        bytes text = bytes_empty(1 << 16);
+        tool_writer_calls(&text, w, json_root(two));
+        if (is_forced_layout(w) && !accepts(g, bytes_str(&text))) {
+            CHECK_STR(bytes_str(&text), w->form->name);
+        }
+        bytes_append_str(&text, "x");
+        CHECK(!accepts(g, bytes_str(&text)) && !accepts(g, "Hello"));
+        bytes_deinit(&text);
+        grammar_destroy(g);
+        arena_destroy(a);
+    }
+    json_free(two);
+}
+
 #define HERMES(body) "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " body "}\n</tool_call>"
 #define XML(body)    "<tool_call>\n<function=get_weather>\n" body "</function>\n</tool_call>"
 #define CITY(value)  "<parameter=city>\n" value "\n</parameter>\n"
@@ -146,6 +189,7 @@ int main(void)
     const json *schema = json_get(json_get(json_child(json_root(doc)), "function"), "parameters");
     check_form(&TOOL_FORM_HERMES, tools, schema, HERMES_YES, HERMES_NO);
     check_form(&TOOL_FORM_XML, tools, schema, XML_YES, XML_NO);
+    test_every_form(tools, schema);
     token_trie_destroy(trie);
     tokenizer_close(tok);
     tool_set_destroy(tools);

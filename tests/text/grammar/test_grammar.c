@@ -296,6 +296,28 @@ static void test_thinking(void)
     json_free(doc);
 }
 
+/* A special token stands where it is a marker or ends a free text, and nowhere else. */
+static void test_special(void)
+{
+    const grammar_spec parts[] = {{.kind = SPEC_MARKER, .text = "<|im_start|>"},
+                                  {.kind = SPEC_UNTIL, .text = "<|im_start|>"},
+                                  {.kind = SPEC_SCHEMA}};
+    const grammar_spec all = {.kind = SPEC_SEQUENCE, .items = parts, .n_items = 3};
+    grammar *g = build(&all);
+    grammar_cursor *c = open_cursor(g, false);
+    const int32_t marker = token_trie_find(trie, "<|im_start|>", 12);
+    const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
+    CHECK(marker >= 0 && token_mask_has(mask, marker));
+    CHECK_INT(walk_count(mask, trie->n_words), 1);
+    CHECK(grammar_cursor_accept(c, marker) && feed(c, "so", 2));
+    mask = grammar_cursor_mask(c, grammar_cursor_state(c));
+    CHECK(token_mask_has(mask, marker) && !token_mask_has(mask, stop));
+    CHECK(grammar_cursor_accept(c, marker) && feed(c, "{\"", 2));
+    CHECK(!token_mask_has(grammar_cursor_mask(c, grammar_cursor_state(c)), marker));
+    grammar_cursor_destroy(c);
+    grammar_destroy(g);
+}
+
 /* A call of one of two tools, in both forms. */
 static void test_forms(void)
 {
@@ -406,6 +428,7 @@ int main(void)
     test_masks();
     test_end();
     test_thinking();
+    test_special();
     test_forms();
     test_long_text();
     test_depth();
