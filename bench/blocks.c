@@ -120,7 +120,8 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
     }
     if (err == ERR_OK) {
         err = kv_pool_create(&b->pool, model_get_config(b->m), KV_F16, draft,
-                             kv_pool_blocks_for(N_CTX) * BLOCK_SEQS, b->c, detail);
+                             kv_pool_blocks_for(N_CTX) * BLOCK_SEQS, kv_pool_blocks_for(N_CTX) * BLOCK_SEQS,
+                             b->c, detail);
     }
     for (int i = 0; err == ERR_OK && i < BLOCK_SEQS; i++) {
         err = seq_state_create(&b->seqs[i], model_get_config(b->m), b->pool, N_CTX, b->c, detail);

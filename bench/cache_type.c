@@ -61,7 +61,9 @@ static void open_sequences(bench *b, int32_t n_ctx)
 {
     err_detail d = {0};
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
-        must(kv_pool_create(&b->pools[type], b->cfg, type, false, kv_pool_blocks_for(n_ctx), b->c, &d), &d);
+        must(kv_pool_create(&b->pools[type], b->cfg, type, false, kv_pool_blocks_for(n_ctx),
+                            kv_pool_blocks_for(n_ctx), b->c, &d),
+             &d);
         must(seq_state_create(&b->seqs[type], b->cfg, b->pools[type], n_ctx, b->c, &d), &d);
     }
 }
@@ -100,7 +102,8 @@ static void forward(bench *b, seq_state *s, const int32_t *ids, int32_t n, bool 
 /* Pretends that depth tokens have been computed. */
 static void fill(bench *b, seq_state *s, int32_t depth)
 {
-    const size_t n_kv = (size_t)b->cfg->n_kv_heads, hd = (size_t)b->cfg->head_dim, width = n_kv * hd;
+    const size_t n_kv = (size_t)b->cfg->full.n_kv_heads, hd = (size_t)b->cfg->full.head_dim,
+                 width = n_kv * hd;
     float *x = malloc(SEQ_PAGE_TOKENS * width * sizeof *x);
     uint32_t state = 1;
     err_detail d = {0};
@@ -139,7 +142,7 @@ static void measure_speed(bench *b)
     static double step[DEPTHS_MAX][KV_TYPES][ROUNDS_MAX], chunk[DEPTHS_MAX][KV_TYPES][ROUNDS_MAX],
         ratio[DEPTHS_MAX][KV_TYPES][ROUNDS_MAX];
     const settings *set = &b->set;
-    const size_t n_layers = (size_t)b->cfg->n_attention_layers, n_kv = (size_t)b->cfg->n_kv_heads;
+    const size_t n_layers = (size_t)b->cfg->n_attention_layers, n_kv = (size_t)b->cfg->full.n_kv_heads;
     const int n_chunks = set->rounds < 3 ? set->rounds : 3;
     for (int r = -1; r < set->rounds; r++) { /* round -1 warms up */
         for (size_t i = 0; i < set->n_depths; i++) {
@@ -163,7 +166,7 @@ static void measure_speed(bench *b)
            "chunk of 512, ms");
     for (size_t i = 0; i < set->n_depths; i++) {
         for (kv_type type = KV_F32; type < KV_TYPES; type++) {
-            const size_t token_bytes = kv_page_bytes(type, 1, (size_t)n_kv, (size_t)b->cfg->head_dim);
+            const size_t token_bytes = kv_page_bytes(type, 1, (size_t)n_kv, (size_t)b->cfg->full.head_dim);
             double mb = 1e-6 * (double)n_layers * (double)set->depths[i] * (double)token_bytes;
             printf("%-6s %8d %12.2f %12.3f %14.1f %18.1f\n", kv_type_name(type), set->depths[i],
                    stats_median(step[i][type], (size_t)set->rounds),

@@ -169,7 +169,7 @@ enum { H = 8, KV = 2, HD = 256, PAGE = 64, SLOTS = 8192 };
 static void attention(void *ctx)
 {
     bench *b = ctx;
-    nn_attention(b->c, b->out, b->x, &b->kv, 0.0625f, b->first, b->T, H, KV, HD, H * HD, HD);
+    nn_attention(b->c, b->out, b->x, &b->kv, NULL, 0.0625f, b->first, b->T, H, KV, HD, H * HD, HD);
 }
 
 static void bench_attention(bench *b)

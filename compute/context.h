@@ -54,6 +54,11 @@ static inline size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static inline size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Rows begin .. end-1 of a row-wise operation. */
 typedef void nn_rows_fn(const ops *o, const void *args, size_t begin, size_t end);
 

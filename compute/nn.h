@@ -126,6 +126,10 @@ void nn_silu_mul(compute *c, float *gate, const float *up, size_t n);
 /* x[i] = max(x[i], 0)^2. In place. */
 void nn_relu2(compute *c, float *x, size_t n);
 
+/* gate[i] = g * sigmoid(1.702 * g) * (u + 1) of g = gate[i], at most limit, and u = up[i], within
+ * -limit .. limit. In place. */
+void nn_swiglu_clamped(compute *c, float *gate, const float *up, float limit, size_t n);
+
 /* x[i] = gelu(x[i]), tanh approximation or exact (erf). In place. */
 void nn_gelu_tanh(compute *c, float *x, size_t n);
 void nn_gelu_erf(compute *c, float *x, size_t n);
@@ -171,18 +175,26 @@ static inline size_t kv_page_bytes(kv_type type, size_t page_tokens, size_t n_kv
 void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v, size_t first, size_t T,
                  size_t n_kv, size_t hd, size_t k_stride, size_t v_stride);
 
+/* What a row of attention sees beside causality; all zeros: nothing else. */
+typedef struct attention_rule {
+    size_t window;      /* slots, its own the last of them; 0: all before it. Pages before are not read */
+    const float *sinks; /* [H] or NULL: one more score of each head, whose weight goes to no value */
+} attention_rule;
+
 /* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot. out [T, H,
  * hd]; q head h of row t at q + t*row_stride + h*head_stride; query head h reads key head h / (H /
  * n_kv). Softmax and sums in f32, whatever the type of the keys; never builds the score matrix for
  * more than a tile. Up to NN_ROWS_EXACT rows read the packed rows as they are, and one row's keys
  * are shared out among the threads; more rows (a prompt) unpack each tile once for many of them,
- * and equal the first to rounding. */
-void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
-                  size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
+ * and equal the first to rounding. rule may be NULL. */
+void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, const attention_rule *rule,
+                  float scale, size_t first, size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride,
+                  size_t head_stride);
 /* The same for the rows of prompts: always the method for many rows, so that a row's result does
  * not depend on T. */
-void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
-                       size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride);
+void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, const attention_rule *rule,
+                       float scale, size_t first, size_t T, size_t H, size_t n_kv, size_t hd,
+                       size_t row_stride, size_t head_stride);
 
 /* out [R, n] = scale * q[r] . key of slot 0 .. n-1 of key head kv_head; q [R, hd]. What attention
  * forms inside, for those who ask how much a query looks at each key. */

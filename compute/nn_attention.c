@@ -91,6 +91,7 @@ typedef struct attention_job {
     float *out;
     const float *q;
     const kv_pages *kv;
+    attention_rule rule;
     float scale;
     size_t first, T, H, n_kv, hd, row_stride, head_stride;
     size_t row_bytes;               /* of a packed row */
@@ -100,8 +101,9 @@ typedef struct attention_job {
     /* few rows, shared out by tiles: */
     float *parts; /* [n_wave, n_blocks] parts of part_floats */
     size_t part_floats;
-    size_t task_blocks;             /* of one tile: all, or one where tiles are too few for the threads */
-    size_t tile_0, n_wave, n_tiles; /* tiles of this wave, and of all */
+    size_t task_blocks;         /* of one tile: all, or one where tiles are too few for the threads */
+    size_t tile_0, n_wave;      /* tiles of this wave */
+    size_t first_tile, n_tiles; /* that any row sees */
 } attention_job;
 
 /* Rows t0 .. t1-1 of query heads h0 .. h1-1, which share key head kv_head; query r of the block is
@@ -132,6 +134,13 @@ static q_block find_block(const attention_job *job, size_t block)
 static size_t n_queries(const q_block *b)
 {
     return (b->t1 - b->t0) * (b->h1 - b->h0);
+}
+
+/* The first slot that row t sees. */
+static size_t begin_of(const attention_job *job, size_t t)
+{
+    const size_t end = job->first + t + 1, window = job->rule.window;
+    return window > 0 && end > window ? end - window : 0;
 }
 
 /* Where query r of a block writes. */
@@ -191,7 +200,7 @@ static kv_rows rows_of_tile(const attention_job *job, size_t kv_head, bool value
     return rows;
 }
 
-/* Queries r .. R-1 see the whole tile and more. The scores stand in the order of rows_of_tile. */
+/* Queries r .. R-1 see the whole tile. The scores stand in the order of rows_of_tile. */
 static void attend_whole_tile(const attention_job *job, const q_block *b, size_t begin, const float *q,
                               float *scores, const tile_part *part, size_t r, size_t R)
 {
@@ -206,28 +215,29 @@ static void attend_whole_tile(const attention_job *job, const q_block *b, size_t
     packed->mix(part->mix + r * job->hd, job->hd, own, FEW_TILE, R - r, &values);
 }
 
-/* Queries 0 .. R-1, each up to its own slot, page by page. */
-static void attend_last_tile(const attention_job *job, const q_block *b, size_t begin, const float *q,
-                             float *scores, const tile_part *part, size_t R)
+/* Queries r0 .. R-1, each from the first slot it sees to its own, page by page. */
+static void attend_part_of_tile(const attention_job *job, const q_block *b, size_t begin, const float *q,
+                                float *scores, const tile_part *part, size_t r0, size_t R)
 {
     const kv_ops *packed = &job->c->ops->kv[job->kv->type];
     const size_t hd = job->hd, n_heads = b->h1 - b->h0;
     const size_t end = min_size(begin + FEW_TILE, job->first + b->t0 + R / n_heads);
-    for (size_t slot = begin; slot < end;) {
+    for (size_t slot = max_size(begin, begin_of(job, b->t0 + r0 / n_heads)); slot < end;) {
         const kv_rows keys = rows_of_page(job, b->kv_head, false, slot, end);
-        packed->dot(scores + (slot - begin), FEW_TILE, q, hd, R, &keys);
+        packed->dot(scores + r0 * FEW_TILE + (slot - begin), FEW_TILE, q + r0 * hd, hd, R - r0, &keys);
         slot += keys.n;
     }
-    for (size_t r = 0; r < R; r += n_heads) {
+    for (size_t r = r0; r < R; r += n_heads) {
+        const size_t own_begin = max_size(begin, begin_of(job, b->t0 + r / n_heads));
         const size_t own_end = min_size(job->first + b->t0 + r / n_heads + 1, end);
-        if (own_end <= begin) {
+        if (own_end <= own_begin) {
             continue; /* sees nothing of this tile */
         }
         for (size_t i = r; i < r + n_heads; i++) {
-            (void)job->c->ops->softmax_tile(scores + i * FEW_TILE, own_end - begin, &part->max[i],
-                                            &part->sum[i]);
+            (void)job->c->ops->softmax_tile(scores + i * FEW_TILE + (own_begin - begin), own_end - own_begin,
+                                            &part->max[i], &part->sum[i]);
         }
-        for (size_t slot = begin; slot < own_end;) {
+        for (size_t slot = own_begin; slot < own_end;) {
             const kv_rows values = rows_of_page(job, b->kv_head, true, slot, own_end);
             packed->mix(part->mix + r * hd, hd, scores + r * FEW_TILE + (slot - begin), FEW_TILE, n_heads,
                         &values);
@@ -238,7 +248,7 @@ static void attend_last_tile(const attention_job *job, const q_block *b, size_t 
 
 /* Fills part with what the slots of one tile give the block; queries that see none of them get
  * -INFINITY, 0, 0. What a query computes depends on its own slot alone: the tile of that slot is
- * its last. */
+ * its last, and a window begins where that slot says. */
 static void attend_tile(const attention_job *job, const q_block *b, size_t tile, const float *q,
                         float *scores, const tile_part *part)
 {
@@ -253,11 +263,19 @@ static void attend_tile(const attention_job *job, const q_block *b, size_t tile,
     if (job->kv->page_tokens % (FEW_TILE / KV_PARTS) == 0) {
         r = after > job->first + b->t0 ? min_size(R, (after - job->first - b->t0) * n_heads) : 0;
     }
-    if (r > 0) {
-        attend_last_tile(job, b, begin, q, scores, part, r);
+    size_t w = R; /* the first query whose window begins in the tile or behind it */
+    if (job->rule.window > 0) {
+        const size_t seen_to = begin + job->rule.window, slot = job->first + b->t0;
+        w = max_size(r, seen_to > slot ? min_size(R, (seen_to - slot) * n_heads) : 0);
     }
-    if (r < R) {
-        attend_whole_tile(job, b, begin, q, scores, part, r, R);
+    if (r > 0) {
+        attend_part_of_tile(job, b, begin, q, scores, part, 0, r);
+    }
+    if (r < w) {
+        attend_whole_tile(job, b, begin, q, scores, part, r, w);
+    }
+    if (w < R) {
+        attend_part_of_tile(job, b, begin, q, scores, part, w, R);
     }
 }
 
@@ -278,11 +296,14 @@ static void fold(const ops *o, float *out, float *max, float *sum, const float *
     *max = top;
 }
 
-static void begin_query(const attention_job *job, float *out, float *max, float *sum)
+/* Before query r of a block has seen a tile: a sink is a score whose value is zeros. */
+static void begin_query(const attention_job *job, const q_block *b, size_t r, float *out, float *max,
+                        float *sum)
 {
+    const float *sinks = job->rule.sinks;
     memset(out, 0, job->hd * sizeof(float));
-    *max = -INFINITY;
-    *sum = 0;
+    *max = sinks ? sinks[b->h0 + r % (b->h1 - b->h0)] : -INFINITY;
+    *sum = sinks ? 1.0f : 0.0f;
 }
 
 /* All tiles of a block, one after another. */
@@ -295,9 +316,9 @@ static void few_block_task(void *ctx, size_t task, size_t thread)
     const tile_part part = part_at(sum + R, R, hd);
     gather_queries(job, &b, q);
     for (size_t r = 0; r < R; r++) {
-        begin_query(job, out_of(job, &b, r), &max[r], &sum[r]);
+        begin_query(job, &b, r, out_of(job, &b, r), &max[r], &sum[r]);
     }
-    for (size_t tile = 0; tile * FEW_TILE < job->first + b.t1; tile++) {
+    for (size_t tile = begin_of(job, b.t0) / FEW_TILE; tile * FEW_TILE < job->first + b.t1; tile++) {
         attend_tile(job, &b, tile, q, scores, &part);
         for (size_t r = 0; r < R; r++) {
             fold(job->c->ops, out_of(job, &b, r), &max[r], &sum[r], part.mix + r * hd, part.max[r],
@@ -338,8 +359,8 @@ static void few_fold_task(void *ctx, size_t task, size_t thread)
         return;
     }
     float *out = out_of(job, &b, r), *max = job->parts - 2 * (task + 1), *sum = max + 1;
-    if (job->tile_0 == 0) {
-        begin_query(job, out, max, sum);
+    if (job->tile_0 == job->first_tile) {
+        begin_query(job, &b, r, out, max, sum);
     }
     for (size_t i = 0; i < job->n_wave; i++) {
         const tile_part part = part_at(job->parts + (i * job->n_blocks + block) * job->part_floats, R, hd);
@@ -357,15 +378,16 @@ static void attend_few(attention_job *job)
     const size_t block_queries = job->block_rows * job->block_heads;
     const size_t running = 2 * job->n_blocks * block_queries; /* a maximum and a sum each, before the parts */
     job->n_tiles = (job->first + job->T + FEW_TILE - 1) / FEW_TILE;
+    job->first_tile = begin_of(job, 0) / FEW_TILE;
     job->part_floats = part_floats(block_queries, job->hd);
     const size_t wave_floats = job->n_blocks * job->part_floats;
-    if (job->n_tiles == 1 || running + wave_floats > SCRATCH_FLOATS) {
+    if (job->n_tiles - job->first_tile == 1 || running + wave_floats > SCRATCH_FLOATS) {
         pool_run(job->c->pool, few_block_task, job, job->n_blocks);
         return;
     }
     job->parts = nn_shared_scratch(job->c) + running;
     const size_t most = (SCRATCH_FLOATS - running) / wave_floats;
-    for (job->tile_0 = 0; job->tile_0 < job->n_tiles; job->tile_0 += job->n_wave) {
+    for (job->tile_0 = job->first_tile; job->tile_0 < job->n_tiles; job->tile_0 += job->n_wave) {
         job->n_wave = min_size(most, job->n_tiles - job->tile_0);
         job->task_blocks = job->n_wave < TILES_A_THREAD * compute_n_threads(job->c) ? 1 : job->n_blocks;
         pool_run(job->c->pool, few_tile_task, job, job->n_wave * job->n_blocks / job->task_blocks);
@@ -402,11 +424,13 @@ static size_t many_floats_per_query(size_t hd)
     return 2 * hd + MANY_TILE + 2;
 }
 
-/* rows [n, hd] = keys or values of slots begin .. end-1 of one key head. */
+/* rows [n, hd] = keys or values of slots begin .. end-1 of one key head, zeros before `seen`. */
 static void unpack_slots(const attention_job *job, float *rows, size_t kv_head, bool value, size_t begin,
-                         size_t end)
+                         size_t seen, size_t end)
 {
-    for (size_t slot = begin; slot < end; slot++) {
+    seen = max_size(begin, min_size(seen, end));
+    memset(rows, 0, (seen - begin) * job->hd * sizeof *rows);
+    for (size_t slot = seen; slot < end; slot++) {
         const place from = place_of(job->kv, slot, kv_head, value, job->hd);
         job->c->ops->kv[job->kv->type].widen(rows + (slot - begin) * job->hd, from.row,
                                              from.scale ? *from.scale : 1.0f, job->hd);
@@ -423,29 +447,32 @@ static void multiply(const ops *o, bool add, float *c, size_t c_stride, const fl
     }
 }
 
-/* Slots begin .. end-1 for all queries of the block; a query's weights of slots behind its own are
- * zeros. */
+/* Slots begin .. end-1 for all queries of the block; a query's weights of slots that it does not see
+ * are zeros. */
 static void attend_many_tile(const attention_job *job, const q_block *b, const many_scratch *s, size_t begin,
                              size_t end)
 {
     const ops *o = job->c->ops;
     const size_t n = end - begin, hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
-    unpack_slots(job, s->rows, b->kv_head, false, begin, end);
+    const size_t seen = begin_of(job, b->t0);
+    unpack_slots(job, s->rows, b->kv_head, false, begin, seen, end);
     o->transpose(s->turned, MANY_TILE, s->rows, hd, n, hd);
     multiply(o, false, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
     for (size_t r = 0; r < R; r++) {
         size_t own_end = job->first + b->t0 + r / n_heads + 1;
         size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
+        size_t hidden = min_size(max_size(begin_of(job, b->t0 + r / n_heads), begin) - begin, visible);
         float *weights = s->scores + r * MANY_TILE;
+        memset(weights, 0, hidden * sizeof(float));
         memset(weights + visible, 0, (n - visible) * sizeof(float));
-        if (visible > 0) {
-            float factor = o->softmax_tile(weights, visible, &s->max[r], &s->sum[r]);
+        if (visible > hidden) {
+            float factor = o->softmax_tile(weights + hidden, visible - hidden, &s->max[r], &s->sum[r]);
             if (factor != 1.0f) {
                 o->scale(s->mix + r * hd, factor, hd);
             }
         }
     }
-    unpack_slots(job, s->rows, b->kv_head, true, begin, end);
+    unpack_slots(job, s->rows, b->kv_head, true, begin, seen, end);
     multiply(o, true, s->mix, hd, s->scores, MANY_TILE, s->rows, hd, R, n, hd);
 }
 
@@ -457,9 +484,9 @@ static void many_task(void *ctx, size_t task, size_t thread)
     const many_scratch s = split_many(nn_scratch(job->c, thread), R, hd);
     gather_queries(job, &b, s.q);
     for (size_t r = 0; r < R; r++) {
-        begin_query(job, s.mix + r * hd, &s.max[r], &s.sum[r]);
+        begin_query(job, &b, r, s.mix + r * hd, &s.max[r], &s.sum[r]);
     }
-    for (size_t begin = 0; begin < n_slots; begin += MANY_TILE) {
+    for (size_t begin = begin_of(job, b.t0) / MANY_TILE * MANY_TILE; begin < n_slots; begin += MANY_TILE) {
         attend_many_tile(job, &b, &s, begin, min_size(begin + MANY_TILE, n_slots));
     }
     for (size_t r = 0; r < R; r++) {
@@ -474,15 +501,16 @@ static bool fits_many(size_t hd)
     return 2 * MANY_TILE * hd + many_floats_per_query(hd) <= SCRATCH_FLOATS;
 }
 
-static void attend(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
-                   size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride,
-                   bool many)
+static void attend(compute *c, float *out, const float *q, const kv_pages *kv, const attention_rule *rule,
+                   float scale, size_t first, size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride,
+                   size_t head_stride, bool many)
 {
     assert(n_kv > 0 && H % n_kv == 0 && hd <= NN_HEAD_MAX);
     attention_job job = {.c = c,
                          .out = out,
                          .q = q,
                          .kv = kv,
+                         .rule = rule ? *rule : (attention_rule){0},
                          .scale = scale,
                          .first = first,
                          .T = T,
@@ -505,16 +533,18 @@ static void attend(compute *c, float *out, const float *q, const kv_pages *kv, f
     pool_run(c->pool, many_task, &job, job.n_blocks);
 }
 
-void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
-                  size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride)
+void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, const attention_rule *rule,
+                  float scale, size_t first, size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride,
+                  size_t head_stride)
 {
-    attend(c, out, q, kv, scale, first, T, H, n_kv, hd, row_stride, head_stride, T > NN_ROWS_EXACT);
+    attend(c, out, q, kv, rule, scale, first, T, H, n_kv, hd, row_stride, head_stride, T > NN_ROWS_EXACT);
 }
 
-void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, float scale, size_t first,
-                       size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride, size_t head_stride)
+void nn_attention_many(compute *c, float *out, const float *q, const kv_pages *kv, const attention_rule *rule,
+                       float scale, size_t first, size_t T, size_t H, size_t n_kv, size_t hd,
+                       size_t row_stride, size_t head_stride)
 {
-    attend(c, out, q, kv, scale, first, T, H, n_kv, hd, row_stride, head_stride, true);
+    attend(c, out, q, kv, rule, scale, first, T, H, n_kv, hd, row_stride, head_stride, true);
 }
 
 /* ---- how much a query looks at each key ---- */

@@ -78,6 +78,34 @@ void nn_relu2(compute *c, float *x, size_t n)
     nn_run_rows(c, run_values, &(values_args){.one = relu2, .y = x}, n, 1);
 }
 
+typedef struct clamped_args {
+    float *gate;
+    const float *up;
+    float limit;
+} clamped_args;
+
+static void clamped_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    enum { STEP = 64 };
+    const clamped_args *a = args;
+    const float slope = 1.702f, limit = a->limit;
+    for (size_t i = begin; i < end; i += STEP) { /* silu(slope * g) / slope is g * sigmoid(slope * g) */
+        const size_t n = min_size(STEP, end - i);
+        float up[STEP];
+        for (size_t k = 0; k < n; k++) {
+            const float g = a->gate[i + k], u = a->up[i + k];
+            a->gate[i + k] = (g < limit ? g : limit) * slope;
+            up[k] = ((u < -limit ? -limit : u < limit ? u : limit) + 1.0f) / slope;
+        }
+        o->silu_mul(a->gate + i, up, n);
+    }
+}
+
+void nn_swiglu_clamped(compute *c, float *gate, const float *up, float limit, size_t n)
+{
+    nn_run_rows(c, clamped_values, &(clamped_args){gate, up, limit}, n, 1);
+}
+
 void nn_gelu_tanh(compute *c, float *x, size_t n)
 {
     nn_run_rows(c, run_values, &(values_args){.one = c->ops->gelu_tanh, .y = x}, n, 1);

@@ -66,7 +66,10 @@ void engine_open_disk(engine *e, const engine_options *opt)
     err_detail detail = {0};
     err_code err = ERR_OK;
     seq_snapshot *shape = e->cache ? seq_state_snapshot(e->slots[0].seq) : NULL;
-    if (!e->cache) {
+    if (model_config_has_ring(cfg)) {
+        err = err_set(&detail, ERR_UNSUPPORTED,
+                      "this model's sliding layers keep their window alone, which the disk tier does not");
+    } else if (!e->cache) {
         err =
             err_set(&detail, ERR_INVALID, "there is no prefix cache in memory (--cache-ram, --cache-scope)");
     } else if (!shape) {

@@ -196,14 +196,20 @@ static err_code create_pool(engine *e, err_detail *detail)
     const model_config *cfg = model_get_config(e->model);
     size_t per_sequence = kv_pool_blocks_for(e->info.n_ctx);
     size_t block_bytes = kv_pool_block_bytes(cfg, e->cache_type, e->drafting);
-    size_t n_cached = block_bytes ? e->cache_bytes / 2 / block_bytes : 0;
+    size_t window_bytes = kv_pool_window_bytes(cfg, e->cache_type);
+    /* where windows have blocks of their own, either kind gets its half of that */
+    const size_t share = window_bytes ? e->cache_bytes / 4 : e->cache_bytes / 2;
+    const size_t n_slots = (size_t)e->n_slots;
+    size_t n_cached = block_bytes ? share / block_bytes : 0;
+    size_t n_window =
+        window_bytes ? kv_pool_window_blocks_for(cfg, e->info.n_ctx) * n_slots + share / window_bytes : 0;
     err_code err = kv_pool_create(&e->pool, cfg, e->cache_type, e->drafting,
-                                  per_sequence * (size_t)e->n_slots + n_cached, e->compute, detail);
+                                  per_sequence * n_slots + n_cached, n_window, e->compute, detail);
     if (err != ERR_OK || e->cache_bytes == 0) {
         return err;
     }
     const size_t budget = e->cache_bytes / 2;
-    const size_t state = seq_state_bytes(cfg, e->cache_type, e->drafting, 1) - block_bytes;
+    const size_t state = seq_state_bytes(cfg, e->cache_type, e->drafting, 1) - block_bytes - window_bytes;
     if (state > budget) {
         log_warn("eng",
                  "--cache-ram is %zu MiB and one state of this model needs %zu MiB: no prompts are cached",

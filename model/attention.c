@@ -1,4 +1,5 @@
-/* Full attention, with or without a gate on its output (docs/model.md B.3, A.5). */
+/* Attention to all tokens before or to a window of them, with or without a gate on its output
+ * (docs/model.md B.3, A.5). */
 #include <math.h>
 
 #include "model/layers.h"
@@ -10,20 +11,26 @@ static bool cache_rotates(const layer_ctx *lc, size_t kv_layer)
     return lc->n_runs > 0 && kv_type_rotates(seq_kv(lc->runs[0].seq, kv_layer).type);
 }
 
-/* Norms and rotates queries or keys in place: n_heads heads in rows of that stride. */
-static void norm_and_rotate(const layer_ctx *lc, float *x, const float *norm, size_t n_heads, size_t row,
-                            size_t head)
+static const attention_spec *spec_of(const layer_ctx *lc, const attention_weights *w)
 {
-    const model_config *cfg = lc->cfg;
-    const size_t T = lc->n_rows, hd = (size_t)cfg->head_dim;
+    return model_config_attention(lc->cfg, w->kind);
+}
+
+/* Norms and turns the heads of queries or keys, in place. */
+static void place_heads(const layer_ctx *lc, float *x, const attention_weights *w, const float *norm,
+                        size_t n_heads, size_t row, size_t head)
+{
+    const attention_spec *spec = spec_of(lc, w);
+    const rope_rows *rope = w->kind == LAYER_SLIDING ? &lc->sliding : &lc->full;
     /* TRAP: norm before rope */
-    if (cfg->qk_norm == QK_NORM_HEAD) {
-        nn_rmsnorm_heads(lc->c, x, norm, cfg->rms_norm_eps, T, n_heads, hd, row, head);
-    } else if (cfg->qk_norm == QK_NORM_WIDTH) {
-        nn_rmsnorm(lc->c, x, x, norm, cfg->rms_norm_eps, T, row);
+    if (lc->cfg->qk_norm == QK_NORM_HEAD) {
+        nn_rmsnorm_heads(lc->c, x, norm, lc->cfg->rms_norm_eps, lc->n_rows, n_heads, (size_t)spec->head_dim,
+                         row, head);
+    } else if (lc->cfg->qk_norm == QK_NORM_WIDTH) {
+        nn_rmsnorm(lc->c, x, x, norm, lc->cfg->rms_norm_eps, lc->n_rows, row);
     }
-    if (cfg->rope_pairs > 0) {
-        nn_rope(lc->c, x, lc->cos, lc->sin, T, n_heads, (size_t)cfg->rope_pairs, row, head);
+    if (spec->rope.pairs > 0) {
+        nn_rope(lc->c, x, rope->cos, rope->sin, lc->n_rows, n_heads, (size_t)spec->rope.pairs, row, head);
     }
 }
 
@@ -31,9 +38,10 @@ static void norm_and_rotate(const layer_ctx *lc, float *x, const float *norm, si
  * stored in every run's cache. */
 static void store_keys(const layer_ctx *lc, float *k, float *v, const attention_weights *w, size_t kv_layer)
 {
-    const model_config *cfg = lc->cfg;
-    size_t T = lc->n_rows, n_kv = (size_t)cfg->n_kv_heads, hd = (size_t)cfg->head_dim, width = n_kv * hd;
-    norm_and_rotate(lc, k, w->k_norm, n_kv, width, hd); /* values are neither normed nor turned by rope */
+    const attention_spec *spec = spec_of(lc, w);
+    size_t T = lc->n_rows, n_kv = (size_t)spec->n_kv_heads, hd = (size_t)spec->head_dim, width = n_kv * hd;
+    /* TRAP: values are neither normed nor turned by rope */
+    place_heads(lc, k, w, w->k_norm, n_kv, width, hd);
     if (cache_rotates(lc, kv_layer)) {
         nn_rotate_heads(lc->c, k, T, n_kv, hd, width, hd);
         nn_rotate_heads(lc->c, v, T, n_kv, hd, width, hd);
@@ -48,9 +56,10 @@ static void store_keys(const layer_ctx *lc, float *k, float *v, const attention_
 
 void attention_store(const layer_ctx *lc, const float *x, const attention_weights *w, size_t kv_layer)
 {
-    size_t width = (size_t)lc->cfg->n_kv_heads * (size_t)lc->cfg->head_dim;
+    const attention_spec *spec = spec_of(lc, w);
+    size_t width = (size_t)spec->n_kv_heads * (size_t)spec->head_dim;
     float *k = lc->work, *v = k + lc->n_rows * width;
-    const layer_part parts[] = {{k, &w->k_proj}, {v, &w->v_proj}};
+    const layer_part parts[] = {{k, &w->k_proj, w->k_bias}, {v, &w->v_proj, w->v_bias}};
     layer_linear_group(lc, parts, 2, x);
     store_keys(lc, k, v, w, kv_layer);
 }
@@ -59,8 +68,9 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
                        size_t kv_layer)
 {
     const model_config *cfg = lc->cfg;
-    size_t T = lc->n_rows, nh = (size_t)cfg->n_heads, n_kv = (size_t)cfg->n_kv_heads,
-           hd = (size_t)cfg->head_dim;
+    const attention_spec *spec = spec_of(lc, w);
+    size_t T = lc->n_rows, nh = (size_t)cfg->n_heads, n_kv = (size_t)spec->n_kv_heads,
+           hd = (size_t)spec->head_dim;
     /* TRAP: a gated q_proj interleaves per head: head h is [query hd | gate hd] */
     size_t head = (cfg->attention_gate ? 2 : 1) * hd, row = nh * head;
     float *qg = lc->work;           /* [T, nh, 2 or 1, hd] */
@@ -68,9 +78,10 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
     float *k = mixed + T * nh * hd; /* [T, nkv, hd] */
     float *v = k + T * n_kv * hd;   /* [T, nkv, hd] */
 
-    const layer_part parts[] = {{qg, &w->q_proj}, {k, &w->k_proj}, {v, &w->v_proj}};
+    const layer_part parts[] = {
+        {qg, &w->q_proj, w->q_bias}, {k, &w->k_proj, w->k_bias}, {v, &w->v_proj, w->v_bias}};
     layer_linear_group(lc, parts, 3, x);
-    norm_and_rotate(lc, qg, w->q_norm, nh, row, head);
+    place_heads(lc, qg, w, w->q_norm, nh, row, head);
     /* queries as the keys; what is mixed of rotated values is rotated back */
     const bool rotates = cache_rotates(lc, kv_layer);
     if (rotates) {
@@ -81,6 +92,7 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         lc->tap.take(lc->tap.ctx, kv_layer, qg, T, row, head);
     }
 
+    const attention_rule rule = {.window = (size_t)spec->window, .sinks = w->sinks};
     float scale = 1.0f / sqrtf((float)hd);
     for (size_t r = 0; r < lc->n_runs; r++) {
         const layer_run *run = &lc->runs[r];
@@ -90,8 +102,8 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         for (size_t t = 0; t < run->n_rows; t += most) {
             size_t n = run->n_rows - t < most ? run->n_rows - t : most, at = run->first_row + t;
             (run->exact_rows ? nn_attention : nn_attention_many)(lc->c, mixed + at * nh * hd, qg + at * row,
-                                                                 &kv, scale, run->slot + t, n, nh, n_kv, hd,
-                                                                 row, head);
+                                                                 &kv, &rule, scale, run->slot + t, n, nh,
+                                                                 n_kv, hd, row, head);
         }
     }
     if (rotates) {
@@ -100,5 +112,5 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
     if (cfg->attention_gate) {
         nn_sigmoid_gate(lc->c, mixed, qg + hd, T, nh, hd, row, head);
     }
-    layer_linear(lc, out, mixed, &w->o_proj);
+    layer_linear_group(lc, &(layer_part){out, &w->o_proj, w->o_bias}, 1, mixed);
 }

@@ -35,7 +35,7 @@ static void add_moe(model_cost *cost, const moe_weights *w, double n_used)
     add_ffn(cost, &w->shared);
 }
 
-static void add_layer(model_cost *cost, const layer_weights *l, const model_config *cfg)
+static void add_layer(model_cost *cost, const layer_weights *l, const model_config *cfg, kv_type type)
 {
     const attention_weights *a = &l->attention;
     const deltanet_weights *d = &l->deltanet;
@@ -47,8 +47,15 @@ static void add_layer(model_cost *cost, const layer_weights *l, const model_conf
     for (size_t i = 0; i < ARRAY_LEN(mixers); i++) {
         add_matrix(cost, mixers[i], 1);
     }
-    if (l->kind == LAYER_ATTENTION) {
-        cost->slot_flops += 4.0 * cfg->n_heads * cfg->head_dim;
+    if (layer_is_attention(l->kind)) {
+        const attention_spec *spec = model_config_attention(cfg, l->kind);
+        const double flops = 4.0 * cfg->n_heads * spec->head_dim;
+        const double n_bytes =
+            (double)kv_page_bytes(type, 1, (size_t)spec->n_kv_heads, (size_t)spec->head_dim);
+        cost->slot_flops += spec->window ? 0 : flops; /* what a window costs does not grow */
+        cost->slot_bytes += spec->window ? 0 : n_bytes;
+        cost->layer_flops += spec->window * flops;
+        cost->step_bytes += spec->window * n_bytes;
     } else if (l->kind != LAYER_NONE) {
         /* the state is read and written, and so are three rows of the convolution's inputs, beside
          * its four weights */
@@ -68,10 +75,7 @@ model_cost model_costs(const model *m, kv_type type)
     const model_config *cfg = model_get_config(m);
     model_cost cost = {0};
     for (int32_t i = 0; i < cfg->n_layers; i++) {
-        add_layer(&cost, &w->layers[i], cfg);
-        if (w->layers[i].kind == LAYER_ATTENTION) {
-            cost.slot_bytes += (double)kv_page_bytes(type, 1, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
-        }
+        add_layer(&cost, &w->layers[i], cfg, type);
     }
     cost.step_bytes += (double)w->head.bytes;
     cost.head_flops = 2.0 * (double)tensor_len(&w->head);

@@ -16,7 +16,9 @@ struct decoder_scratch {
     float *h;      /* [rows, H] residual stream */
     float *x;      /* [rows, H] normed input of a part; after a forward: the final hidden rows */
     float *y;      /* [rows, H] output of a part */
-    float *cos, *sin;
+    struct rope_memory {
+        float *cos, *sin;
+    } full, sliding;
     float *work;
     float *head_in; /* [logit rows, H] */
     float *logits;  /* [logit rows, V] */
@@ -31,7 +33,6 @@ struct decoder_scratch {
     int32_t n_logit_rows, n_layers_done;
     bool mixed;       /* of the next layer the first half is done */
     size_t rows_done; /* of its present half */
-    size_t n_of_kind[LAYER_KINDS];
     bool states_only;
     void (*trace)(void *ctx, int32_t layer, const float *rows, int32_t n_rows);
     void *trace_ctx;
@@ -53,6 +54,12 @@ static float *take(float *memory, size_t *used, size_t n)
     return at;
 }
 
+static struct rope_memory take_rope(float *memory, size_t *used, size_t rows, const rope_spec *rope)
+{
+    float *cos_rows = take(memory, used, rows * (size_t)rope->pairs);
+    return (struct rope_memory){cos_rows, take(memory, used, rows * (size_t)rope->pairs)};
+}
+
 /* Lays the buffers out; returns the floats used. */
 static size_t lay_out(decoder_scratch *sc, float *memory, const model_config *cfg)
 {
@@ -60,8 +67,8 @@ static size_t lay_out(decoder_scratch *sc, float *memory, const model_config *cf
     sc->h = take(memory, &used, rows * H);
     sc->x = take(memory, &used, rows * H);
     sc->y = take(memory, &used, rows * H);
-    sc->cos = take(memory, &used, rows * (size_t)cfg->rope_pairs);
-    sc->sin = take(memory, &used, rows * (size_t)cfg->rope_pairs);
+    sc->full = take_rope(memory, &used, rows, &cfg->full.rope);
+    sc->sliding = take_rope(memory, &used, cfg->n_sliding_layers ? rows : 0, &cfg->sliding.rope);
     sc->work = take(memory, &used, layer_work_floats(cfg, rows));
     sc->deep = take(memory, &used, rows * H * (size_t)cfg->n_deepstack);
     sc->head_in = take(memory, &used, sc->max_logit_rows * H);
@@ -220,7 +227,7 @@ static bool is_last_needless(const decoder_scratch *sc)
     return sc->states_only && sc->n_layers_done + 1 == sc->lc.cfg->n_layers;
 }
 
-/* h += mixer(norm(h)), if the layer has one. index: this layer's number among its kind. */
+/* h += mixer(norm(h)), if the layer has one. index: of the cache or state that the layer has. */
 static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w, size_t index)
 {
     const size_t T = lc->n_rows, H = sc->hidden_size;
@@ -228,11 +235,11 @@ static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_
         return;
     }
     nn_rmsnorm(sc->c, sc->x, h, w->input_norm, lc->cfg->rms_norm_eps, T, H);
-    if (w->kind == LAYER_ATTENTION && is_last_needless(sc)) {
+    if (layer_is_attention(w->kind) && is_last_needless(sc)) {
         attention_store(lc, sc->x, &w->attention, index);
         return;
     }
-    if (w->kind == LAYER_ATTENTION) {
+    if (layer_is_attention(w->kind)) {
         attention_forward(lc, sc->y, sc->x, &w->attention, index);
     } else if (w->kind == LAYER_MAMBA) {
         mamba_forward(lc, sc->y, sc->x, &w->mamba, index);
@@ -288,18 +295,20 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
     sc->rows_done = 0;
     sc->mixed = false;
     sc->states_only = b->states_only;
-    memset(sc->n_of_kind, 0, sizeof sc->n_of_kind);
     sc->lc = (layer_ctx){.cfg = cfg,
                          .c = c,
                          .runs = sc->runs,
                          .n_runs = (size_t)b->n_runs,
                          .spans = sc->spans,
                          .n_rows = (size_t)b->n_rows,
-                         .cos = sc->cos,
-                         .sin = sc->sin,
+                         .full = {sc->full.cos, sc->full.sin},
+                         .sliding = {sc->sliding.cos, sc->sliding.sin},
                          .work = sc->work,
                          .tap = sc->tap};
-    rope_tables(sc->cos, sc->sin, cfg, b->positions, sc->lc.n_rows);
+    rope_tables(sc->full.cos, sc->full.sin, cfg, &cfg->full.rope, b->positions, sc->lc.n_rows);
+    if (cfg->n_sliding_layers > 0) {
+        rope_tables(sc->sliding.cos, sc->sliding.sin, cfg, &cfg->sliding.rope, b->positions, sc->lc.n_rows);
+    }
     embed(parts, cfg, b, sc);
     trace(sc, 0, sc->h, b->n_rows);
     return ERR_OK;
@@ -336,13 +345,25 @@ static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
     }
     size_t rows = (TOKENS * (size_t)cfg->n_layers + DELTA_BLOCK - 1) / DELTA_BLOCK * DELTA_BLOCK;
     rows = rows < MOST ? rows : MOST;
-    if (w->kind == LAYER_ATTENTION && !sc->mixed) {
-        const size_t width = (size_t)cfg->n_heads * (size_t)cfg->head_dim, H = sc->hidden_size;
+    if (layer_is_attention(w->kind) && !sc->mixed) {
+        const attention_spec *spec = model_config_attention(cfg, w->kind);
+        const size_t width = (size_t)cfg->n_heads * (size_t)spec->head_dim, H = sc->hidden_size;
+        size_t seen = run->slot + run->n_rows;
+        if (spec->window > 0 && seen > (size_t)spec->window + rows) {
+            seen = (size_t)spec->window + rows;
+        }
         const size_t weights_of_half = H * 3 * (width + feed_forward_width(cfg, w)) / 2;
-        const size_t attention = ATTENTION_IS_DEARER * 2 * width * (run->slot + run->n_rows);
+        const size_t attention = ATTENTION_IS_DEARER * 2 * width * seen;
         rows = rows * weights_of_half / (weights_of_half + attention) / LEAST * LEAST;
     }
     return rows < LEAST ? LEAST : rows;
+}
+
+/* Those of the rows from `first` on. */
+static rope_rows rope_from(const rope_rows *rope, size_t first, const rope_spec *spec)
+{
+    const size_t skip = first * (size_t)spec->pairs;
+    return (rope_rows){rope->cos + skip, rope->sin + skip};
 }
 
 bool decoder_next(const model *m, decoder_scratch *sc, bool small)
@@ -359,11 +380,11 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small)
         piece.n_rows = lc.n_rows = left < most ? left : most;
         piece.slot += first;
         lc.runs = &piece;
-        lc.cos += first * (size_t)cfg->rope_pairs;
-        lc.sin += first * (size_t)cfg->rope_pairs;
+        lc.full = rope_from(&lc.full, first, &cfg->full.rope);
+        lc.sliding = rope_from(&lc.sliding, first, &cfg->sliding.rope);
     }
     lc.n_spans = layer_spans(sc->spans, lc.runs, lc.n_runs);
-    sc->mixed ? feed(&lc, sc, h, w) : mix(&lc, sc, h, w, sc->n_of_kind[w->kind]);
+    sc->mixed ? feed(&lc, sc, h, w) : mix(&lc, sc, h, w, (size_t)cfg->state_of[sc->n_layers_done]);
     sc->rows_done += lc.n_rows;
     if (sc->rows_done < sc->lc.n_rows) {
         return true;
@@ -373,7 +394,6 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small)
     if (sc->mixed) {
         return true;
     }
-    sc->n_of_kind[w->kind]++;
     const int32_t layer = sc->n_layers_done++;
     if (sc->n_layers_done < cfg->n_layers) {
         trace(sc, sc->n_layers_done, sc->h, (int32_t)sc->lc.n_rows);

@@ -78,16 +78,16 @@ static void project(const layer_ctx *lc, const delta_rows *d, const float *x, co
     layer_part parts[NN_LINEAR_PARTS];
     size_t n = 0;
     if (w->qkvz_fused) {
-        parts[n++] = (layer_part){d->conv, &w->in_proj_qkvz};
+        parts[n++] = (layer_part){d->conv, &w->in_proj_qkvz, NULL};
     } else {
-        parts[n++] = (layer_part){d->u, &w->in_proj_qkv};
-        parts[n++] = (layer_part){d->z, &w->in_proj_z};
+        parts[n++] = (layer_part){d->u, &w->in_proj_qkv, NULL};
+        parts[n++] = (layer_part){d->z, &w->in_proj_z, NULL};
     }
     if (w->ba_fused) {
-        parts[n++] = (layer_part){d->beta, &w->in_proj_ba};
+        parts[n++] = (layer_part){d->beta, &w->in_proj_ba, NULL};
     } else {
-        parts[n++] = (layer_part){d->b, &w->in_proj_b};
-        parts[n++] = (layer_part){d->a, &w->in_proj_a};
+        parts[n++] = (layer_part){d->b, &w->in_proj_b, NULL};
+        parts[n++] = (layer_part){d->a, &w->in_proj_a, NULL};
     }
     layer_linear_group(lc, parts, n, x);
     for (size_t t = 0; w->qkvz_fused && t < lc->n_rows; t++) {

@@ -8,10 +8,16 @@ bool feed_is_gated(const model_config *cfg)
 
 void feed_activate(const layer_ctx *lc, float *gate, const float *up, size_t n)
 {
-    if (lc->cfg->ffn == FFN_RELU2) {
-        nn_relu2(lc->c, gate, n);
-    } else {
+    switch (lc->cfg->ffn) {
+    case FFN_SILU:
         nn_silu_mul(lc->c, gate, up, n);
+        break;
+    case FFN_RELU2:
+        nn_relu2(lc->c, gate, n);
+        break;
+    case FFN_SWIGLU_CLAMPED:
+        nn_swiglu_clamped(lc->c, gate, up, (float)lc->cfg->swiglu_limit, n);
+        break;
     }
 }
 
@@ -21,7 +27,7 @@ void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weig
     const bool gated = feed_is_gated(lc->cfg);
     float *gate = lc->work;                  /* [T, I] */
     float *up = gated ? lc->work + n : gate; /* [T, I] */
-    const layer_part parts[] = {{up, &w->up}, {gate, &w->gate}};
+    const layer_part parts[] = {{up, &w->up, NULL}, {gate, &w->gate, NULL}};
     layer_linear_group(lc, parts, gated ? 2 : 1, x);
     feed_activate(lc, gate, up, n);
     layer_linear(lc, out, gate, &w->down);

@@ -22,13 +22,13 @@ struct importance {
 
 static size_t query_floats(const model_config *cfg)
 {
-    return (size_t)cfg->n_heads * (size_t)cfg->head_dim;
+    return (size_t)cfg->n_heads * (size_t)cfg->full.head_dim;
 }
 
 static size_t total_floats(const model_config *cfg, size_t max_tokens)
 {
     return (size_t)cfg->n_attention_layers * IMPORTANCE_ROWS * query_floats(cfg) +
-           IMPORTANCE_ROWS * (size_t)cfg->head_dim + (2 * IMPORTANCE_ROWS + 1) * max_tokens;
+           IMPORTANCE_ROWS * (size_t)cfg->full.head_dim + (2 * IMPORTANCE_ROWS + 1) * max_tokens;
 }
 
 size_t importance_bytes(const model_config *cfg, int32_t max_tokens)
@@ -54,7 +54,7 @@ err_code importance_create(importance **out, const model_config *cfg, compute *c
     }
     im->queries = im->memory;
     im->q = im->queries + (size_t)cfg->n_attention_layers * IMPORTANCE_ROWS * query_floats(cfg);
-    im->scores = im->q + IMPORTANCE_ROWS * (size_t)cfg->head_dim;
+    im->scores = im->q + IMPORTANCE_ROWS * (size_t)cfg->full.head_dim;
     im->best = im->scores + IMPORTANCE_ROWS * most;
     im->mean = im->best + IMPORTANCE_ROWS * most;
     *out = im;
@@ -82,7 +82,7 @@ static void take_queries(void *ctx, size_t kv_layer, const float *q, size_t n_ro
                          size_t head_stride)
 {
     importance *im = ctx;
-    const size_t hd = (size_t)im->cfg->head_dim, n_heads = (size_t)im->cfg->n_heads;
+    const size_t hd = (size_t)im->cfg->full.head_dim, n_heads = (size_t)im->cfg->n_heads;
     (void)row_stride;
     im->n_rows += kv_layer == 0;
     if (n_rows != 1 || im->n_rows > IMPORTANCE_ROWS) {
@@ -118,7 +118,7 @@ static void finish(importance *im)
 bool importance_next(importance *im, const seq_state *seq)
 {
     const model_config *cfg = im->cfg;
-    const size_t hd = (size_t)cfg->head_dim, n_heads = (size_t)cfg->n_heads, n_rows = rows_seen(im);
+    const size_t hd = (size_t)cfg->full.head_dim, n_heads = (size_t)cfg->n_heads, n_rows = rows_seen(im);
     const size_t layer = im->n_heads_done / n_heads, head = im->n_heads_done % n_heads;
     const kv_pages kv = seq_kv(seq, layer);
     const float *queries = im->queries + layer * IMPORTANCE_ROWS * query_floats(cfg) + head * hd;
@@ -126,7 +126,7 @@ bool importance_next(importance *im, const seq_state *seq)
         memcpy(im->q + r * hd, queries + r * query_floats(cfg), hd * sizeof *im->q);
     }
     nn_key_scores(im->c, im->scores, im->q, &kv, 1.0f / sqrtf((float)hd),
-                  head / (n_heads / (size_t)cfg->n_kv_heads), im->n, n_rows, hd);
+                  head / (n_heads / (size_t)cfg->full.n_kv_heads), im->n, n_rows, hd);
     nn_softmax_peaks(im->c, im->best, im->scores, im->n, IMPORTANCE_WINDOW, n_rows);
     if (++im->n_heads_done < n_heads * (size_t)cfg->n_attention_layers) {
         return true;

@@ -5,14 +5,19 @@
 
 #include "base/size.h"
 
-struct kv_pool {
-    compute *c;
+/* Blocks of one size. */
+typedef struct block_shelf {
     unsigned char *memory; /* [n_blocks][block_bytes] */
     size_t block_bytes;
     size_t n_blocks;
     uint32_t *n_refs;    /* [n_blocks] */
     size_t *free_blocks; /* stack of numbers */
     size_t n_free;
+} block_shelf;
+
+struct kv_pool {
+    compute *c;
+    block_shelf shelves[KV_SHELVES];
     kv_type type;
     bool with_mtp;
     bool (*reclaim)(void *ctx);
@@ -24,37 +29,80 @@ size_t kv_pool_blocks_for(int32_t n_ctx)
     return ((size_t)n_ctx + SEQ_PAGE_TOKENS - 1) / SEQ_PAGE_TOKENS;
 }
 
+size_t kv_pool_window_blocks_for(const model_config *cfg, int32_t n_ctx)
+{
+    /* a window and a chunk of a prompt, neither of which begins with a block */
+    const size_t all = kv_pool_blocks_for(n_ctx),
+                 most = ((size_t)cfg->sliding.window + KV_WINDOW_ROWS) / SEQ_PAGE_TOKENS + 2;
+    return !model_config_has_ring(cfg) ? 0 : all < most ? all : most;
+}
+
+static size_t bytes_of(size_t n_layers, const attention_spec *spec, kv_type type)
+{
+    size_t n_bytes = 0;
+    const size_t page =
+        kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)spec->n_kv_heads, (size_t)spec->head_dim);
+    return n_layers == 0 ? 0 : size_mul(&n_bytes, n_layers, page) ? n_bytes : SIZE_MAX;
+}
+
 size_t kv_pool_block_bytes(const model_config *cfg, kv_type type, bool with_mtp)
 {
-    size_t layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0), n_bytes = 0;
-    size_t page = kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
-    return size_mul(&n_bytes, layers, page) ? n_bytes : SIZE_MAX;
+    const size_t n_sliding = model_config_has_ring(cfg) ? 0 : (size_t)cfg->n_sliding_layers;
+    const size_t n_full =
+        (size_t)cfg->n_attention_layers - (size_t)cfg->n_sliding_layers + (with_mtp ? 1 : 0);
+    size_t n_bytes = 0;
+    return size_add(&n_bytes, bytes_of(n_full, &cfg->full, type), bytes_of(n_sliding, &cfg->sliding, type))
+               ? n_bytes
+               : SIZE_MAX;
+}
+
+size_t kv_pool_window_bytes(const model_config *cfg, kv_type type)
+{
+    return model_config_has_ring(cfg) ? bytes_of((size_t)cfg->n_sliding_layers, &cfg->sliding, type) : 0;
+}
+
+/* Fills a shelf; false if there is no memory, and *wanted are the bytes. */
+static bool fill_shelf(block_shelf *s, size_t block_bytes, size_t n_blocks, compute *c, size_t *wanted)
+{
+    s->block_bytes = block_bytes;
+    s->n_blocks = n_blocks;
+    *wanted = SIZE_MAX;
+    if (!size_mul(wanted, block_bytes, n_blocks)) {
+        return false;
+    }
+    s->memory = compute_alloc(c, *wanted);
+    s->n_refs = calloc(n_blocks + 1, sizeof *s->n_refs);
+    s->free_blocks = calloc(n_blocks + 1, sizeof *s->free_blocks);
+    if (!s->memory || !s->n_refs || !s->free_blocks) {
+        return false;
+    }
+    for (size_t i = 0; i < n_blocks; i++) {
+        s->free_blocks[s->n_free++] = n_blocks - 1 - i;
+    }
+    return true;
 }
 
 err_code kv_pool_create(kv_pool **out, const model_config *cfg, kv_type type, bool with_mtp, size_t n_blocks,
-                        compute *c, err_detail *detail)
+                        size_t n_window, compute *c, err_detail *detail)
 {
     *out = NULL;
-    size_t block = kv_pool_block_bytes(cfg, type, with_mtp), n_bytes = SIZE_MAX;
-    bool possible = size_mul(&n_bytes, block, n_blocks);
+    size_t n_bytes = SIZE_MAX;
     kv_pool *p = calloc(1, sizeof *p);
-    if (p && possible) {
+    if (p) {
         p->c = c;
         p->type = type;
         p->with_mtp = with_mtp;
-        p->block_bytes = block;
-        p->n_blocks = n_blocks;
-        p->memory = compute_alloc(c, n_bytes);
-        p->n_refs = calloc(n_blocks + 1, sizeof *p->n_refs);
-        p->free_blocks = calloc(n_blocks + 1, sizeof *p->free_blocks);
     }
-    if (!p || !p->memory || !p->n_refs || !p->free_blocks) {
+    bool made =
+        p && fill_shelf(&p->shelves[KV_ALL], kv_pool_block_bytes(cfg, type, with_mtp), n_blocks, c, &n_bytes);
+    if (made && model_config_has_ring(cfg)) {
+        n_blocks = n_window;
+        made = fill_shelf(&p->shelves[KV_WINDOW], kv_pool_window_bytes(cfg, type), n_window, c, &n_bytes);
+    }
+    if (!made) {
         kv_pool_destroy(p);
         return err_set(detail, ERR_NOMEM, "no memory for %zu KV cache blocks (%zu bytes wanted)", n_blocks,
                        n_bytes);
-    }
-    for (size_t i = 0; i < n_blocks; i++) {
-        p->free_blocks[p->n_free++] = n_blocks - 1 - i;
     }
     *out = p;
     return ERR_OK;
@@ -65,10 +113,13 @@ void kv_pool_destroy(kv_pool *p)
     if (!p) {
         return;
     }
-    assert(p->n_free == p->n_blocks || !p->free_blocks);
-    compute_free(p->c, p->memory);
-    free(p->n_refs);
-    free(p->free_blocks);
+    for (int i = 0; i < KV_SHELVES; i++) {
+        block_shelf *s = &p->shelves[i];
+        assert(s->n_free == s->n_blocks || !s->free_blocks);
+        compute_free(p->c, s->memory);
+        free(s->n_refs);
+        free(s->free_blocks);
+    }
     free(p);
 }
 
@@ -82,14 +133,14 @@ bool kv_pool_has_mtp(const kv_pool *p)
     return p->with_mtp;
 }
 
-size_t kv_pool_n_free(const kv_pool *p)
+size_t kv_pool_n_free(const kv_pool *p, kv_shelf shelf)
 {
-    return p->n_free;
+    return p->shelves[shelf].n_free;
 }
 
-size_t kv_pool_n_blocks(const kv_pool *p)
+size_t kv_pool_n_blocks(const kv_pool *p, kv_shelf shelf)
 {
-    return p->n_blocks;
+    return p->shelves[shelf].n_blocks;
 }
 
 void kv_pool_set_reclaim(kv_pool *p, bool (*reclaim)(void *ctx), void *ctx)
@@ -98,40 +149,54 @@ void kv_pool_set_reclaim(kv_pool *p, bool (*reclaim)(void *ctx), void *ctx)
     p->reclaim_ctx = ctx;
 }
 
-static size_t number_of(const kv_pool *p, const void *block)
+/* The shelf of a block, and its number there. */
+static const block_shelf *shelf_of(const kv_pool *p, const void *block, size_t *number)
 {
-    size_t i = (size_t)((const unsigned char *)block - p->memory) / p->block_bytes;
-    assert(i < p->n_blocks && p->memory + i * p->block_bytes == block);
-    return i;
+    for (int i = 0; i < KV_SHELVES; i++) {
+        const block_shelf *s = &p->shelves[i];
+        const uintptr_t at = (uintptr_t)block, begin = (uintptr_t)s->memory;
+        if (at >= begin && at < begin + s->n_blocks * s->block_bytes) {
+            *number = (at - begin) / s->block_bytes;
+            assert(begin + *number * s->block_bytes == at);
+            return s;
+        }
+    }
+    assert(!"a block of this pool");
+    abort();
 }
 
-void *kv_pool_take(kv_pool *p)
+void *kv_pool_take(kv_pool *p, kv_shelf shelf)
 {
-    while (p->n_free == 0) {
+    block_shelf *s = &p->shelves[shelf];
+    while (s->n_free == 0) {
         if (!p->reclaim || !p->reclaim(p->reclaim_ctx)) {
             return NULL;
         }
     }
-    size_t i = p->free_blocks[--p->n_free];
-    p->n_refs[i] = 1;
-    return p->memory + i * p->block_bytes;
+    size_t i = s->free_blocks[--s->n_free];
+    s->n_refs[i] = 1;
+    return s->memory + i * s->block_bytes;
 }
 
 void kv_pool_share(kv_pool *p, void *block)
 {
-    p->n_refs[number_of(p, block)]++;
+    size_t i = 0;
+    shelf_of(p, block, &i)->n_refs[i]++;
 }
 
 void kv_pool_release(kv_pool *p, void *block)
 {
-    size_t i = number_of(p, block);
-    assert(p->n_refs[i] > 0);
-    if (--p->n_refs[i] == 0) {
-        p->free_blocks[p->n_free++] = i;
+    size_t i = 0;
+    const block_shelf *s = shelf_of(p, block, &i);
+    assert(s->n_refs[i] > 0);
+    if (--s->n_refs[i] == 0) {
+        block_shelf *own = &p->shelves[s - p->shelves];
+        own->free_blocks[own->n_free++] = i;
     }
 }
 
 bool kv_pool_is_shared(const kv_pool *p, const void *block)
 {
-    return p->n_refs[number_of(p, block)] > 1;
+    size_t i = 0;
+    return shelf_of(p, block, &i)->n_refs[i] > 1;
 }

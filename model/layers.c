@@ -10,13 +10,18 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* Of one row. */
+static size_t attention_floats(const model_config *cfg, const attention_spec *spec)
+{
+    const size_t hd = (size_t)spec->head_dim;
+    return (cfg->attention_gate ? 3 : 2) * (size_t)cfg->n_heads * hd + 2 * (size_t)spec->n_kv_heads * hd;
+}
+
 size_t layer_work_floats(const model_config *cfg, size_t rows)
 {
-    size_t q_width = (size_t)cfg->n_heads * (size_t)cfg->head_dim;
-    size_t kv_width = (size_t)cfg->n_kv_heads * (size_t)cfg->head_dim;
     size_t value_width = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dv;
     size_t channels = model_config_channels(cfg);
-    size_t attention = (cfg->attention_gate ? 3 : 2) * q_width + 2 * kv_width;
+    size_t attention = larger(attention_floats(cfg, &cfg->full), attention_floats(cfg, &cfg->sliding));
     size_t deltanet = 2 * channels + 2 * value_width + 4 * (size_t)cfg->delta_n_v;
     size_t ffn = 2 * (size_t)cfg->intermediate_size;
     size_t parts = rows * larger(larger(attention, deltanet), ffn);
@@ -64,7 +69,7 @@ void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_p
         const row_span *s = &lc->spans[i];
         for (size_t k = 0; k < n_parts; k++) {
             const tensor *w = parts[k].w;
-            at_span[k] = (linear_part){parts[k].out + s->first * w->dims[0], w, NULL};
+            at_span[k] = (linear_part){parts[k].out + s->first * w->dims[0], w, parts[k].bias};
         }
         const float *rows = x + s->first * parts[0].w->dims[1];
         if (s->exact) {
@@ -77,5 +82,5 @@ void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_p
 
 void layer_linear(const layer_ctx *lc, float *out, const float *x, const tensor *w)
 {
-    layer_linear_group(lc, &(layer_part){out, w}, 1, x);
+    layer_linear_group(lc, &(layer_part){out, w, NULL}, 1, x);
 }

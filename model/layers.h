@@ -42,6 +42,11 @@ typedef struct query_tap {
     void *ctx;
 } query_tap;
 
+/* Cosines and sines of a batch's rows, [T, pairs] each (rope.h). */
+typedef struct rope_rows {
+    const float *cos, *sin;
+} rope_rows;
+
 typedef struct layer_ctx {
     const model_config *cfg;
     compute *c;
@@ -49,9 +54,9 @@ typedef struct layer_ctx {
     size_t n_runs;
     const row_span *spans; /* cover rows 0 .. n_rows-1 in order */
     size_t n_spans, n_rows;
-    const float *cos, *sin; /* [T, rope_pairs] */
-    float *work;            /* layer_work_floats(cfg, n_rows) */
-    query_tap tap;          /* take NULL: none */
+    rope_rows full, sliding; /* of the layers of either kind */
+    float *work;             /* layer_work_floats(cfg, n_rows) */
+    query_tap tap;           /* take NULL: none */
 } layer_ctx;
 
 /* Floats of scratch that any of the functions below needs for `rows` rows. */
@@ -67,10 +72,11 @@ void layer_linear(const layer_ctx *lc, float *out, const float *x, const tensor 
 typedef struct layer_part {
     float *out; /* [T, n_out] */
     const tensor *w;
+    const float *bias; /* [n_out] or NULL */
 } layer_part;
 void layer_linear_group(const layer_ctx *lc, const layer_part *parts, size_t n_parts, const float *x);
 
-/* out [T, H] = full attention, gated or not, of x [T, H]; keys and values of the rows are appended
+/* out [T, H] = attention, full or to a window, gated or not, of x [T, H]; keys and values of the rows are appended
  * to the cache of kv_layer (the lengths in seq_state are the caller's to advance). docs/model.md
  * B.3. */
 void attention_forward(const layer_ctx *lc, float *out, const float *x, const attention_weights *w,

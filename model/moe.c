@@ -95,7 +95,7 @@ static void project(const layer_ctx *lc, const moe_rows *m, const float *x, cons
     const size_t H = (size_t)cfg->hidden_size, E = (size_t)cfg->n_experts;
     const bool shared = m->s_y != NULL;
     enum { MOST = 5 };
-    linear_part parts[MOST] = {{m->logits, &w->router, NULL}};
+    linear_part parts[MOST] = {{m->logits, &w->router, w->logit_bias}};
     size_t n = 1;
     if (shared && !cfg->shared_expert_ungated) {
         parts[n++] = (linear_part){m->shared_at, &w->shared_gate, NULL};
@@ -183,6 +183,28 @@ static expert_rows next_expert(const moe_rows *m, const moe_pair *pairs, size_t 
     return r;
 }
 
+/* Adds each pair's row of bias [E, width] to its row of y; bias NULL: none. */
+static void add_bias(float *y, const float *bias, const moe_pair *pairs, size_t n, size_t width)
+{
+    for (size_t i = 0; bias && i < n; i++) {
+        const float *own = bias + (size_t)pairs[i].expert * width;
+        for (size_t k = 0; k < width; k++) {
+            y[i * width + k] += own[k];
+        }
+    }
+}
+
+/* What stands between the two products of n sorted pairs, from pair `first` of them on. */
+static void activate(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t first, size_t n,
+                     const moe_weights *w)
+{
+    const size_t MI = (size_t)lc->cfg->expert_size;
+    float *gate = m->gate + first * MI, *up = m->up + first * MI;
+    add_bias(gate, w->gate_bias, pairs + first, n, MI);
+    add_bias(up, w->up_bias, pairs + first, n, MI);
+    feed_activate(lc, gate, up, n * MI);
+}
+
 /* Outputs of n sorted pairs to m->y: rows that decode, all experts in one fork. With `shared` the
  * shared expert's second half goes with them. */
 static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t n,
@@ -204,7 +226,7 @@ static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair
         m->downs[n_downs++] = (linear_item){m->s_y, m->s_gate, &w->shared.down, shared_rows};
     }
     nn_linear_each(lc->c, m->items, n_items);
-    feed_activate(lc, m->gate, m->up, n * MI);
+    activate(lc, m, pairs, 0, n, w);
     nn_linear_each(lc->c, m->downs, n_downs);
 }
 
@@ -220,7 +242,7 @@ static void compute_many(const layer_ctx *lc, const moe_rows *m, const moe_pair 
                                   {m->gate + i * MI, r.gate, NULL}};
         const linear_part back = {m->y + i * H, r.down, NULL};
         nn_linear_many(lc->c, in, gated ? 2 : 1, r.x, r.n);
-        feed_activate(lc, m->gate + i * MI, m->up + i * MI, r.n * MI);
+        activate(lc, m, pairs, i, r.n, w);
         nn_linear_many(lc->c, &back, 1, m->gate + i * MI, r.n);
         i += r.n;
     }
@@ -283,6 +305,7 @@ static void run_span(const layer_ctx *lc, const moe_rows *m, float *out, const f
         if (first == 0 && m->latent) {
             memset(sums, 0, s->n * H * sizeof *sums);
         }
+        add_bias(m->y, w->down_bias, pairs, n, H);
         add_pairs(m, sums, pairs, n, H);
     }
     if (m->latent) {

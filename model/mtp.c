@@ -32,7 +32,7 @@ struct mtp_scratch {
 /* Lays the buffers out in memory, or only counts if it is NULL; returns the floats. */
 static size_t lay_out(mtp_scratch *sc, float *memory, const model_config *cfg)
 {
-    size_t rows = sc->max_rows, H = sc->hidden_size, pairs = (size_t)cfg->rope_pairs;
+    size_t rows = sc->max_rows, H = sc->hidden_size, pairs = (size_t)cfg->full.rope.pairs;
     const struct {
         float **at;
         size_t n;
@@ -173,13 +173,13 @@ err_code mtp_forward(const model *m, compute *c, mtp_scratch *sc, const mtp_inpu
     const weights *w = model_get_parts(m)->weights;
     err_code err = check_input(m, sc, in, n_logits, detail);
     if (err == ERR_OK) {
-        err = seq_reserve(in->seq, in->seq->mtp_len, in->n, detail);
+        err = seq_reserve_draft(in->seq, in->seq->mtp_len, in->n, detail);
     }
     if (err) {
         return err;
     }
     size_t n = (size_t)in->n, n_head = (size_t)n_logits, n_fill = n - n_head;
-    size_t pairs = (size_t)cfg->rope_pairs, kv_layer = (size_t)cfg->n_attention_layers;
+    size_t pairs = (size_t)cfg->full.rope.pairs, kv_layer = (size_t)cfg->n_attention_layers;
     layer_run run = {
         .seq = in->seq, .n_rows = n, .slot = (size_t)in->seq->mtp_len, .exact_rows = n <= NN_ROWS_EXACT};
     layer_ctx lc = {.cfg = cfg,
@@ -188,11 +188,10 @@ err_code mtp_forward(const model *m, compute *c, mtp_scratch *sc, const mtp_inpu
                     .n_runs = 1,
                     .spans = sc->spans,
                     .n_rows = n,
-                    .cos = sc->cos,
-                    .sin = sc->sin,
+                    .full = {sc->cos, sc->sin},
                     .work = sc->work};
     lc.n_spans = layer_spans(sc->spans, &run, 1);
-    rope_tables(sc->cos, sc->sin, cfg, in->positions, n);
+    rope_tables(sc->cos, sc->sin, cfg, &cfg->full.rope, in->positions, n);
     join(&lc, sc, w, in);
     if (n_fill > 0) { /* entries without logits need keys and values alone */
         run.n_rows = lc.n_rows = n_fill;
@@ -204,8 +203,7 @@ err_code mtp_forward(const model *m, compute *c, mtp_scratch *sc, const mtp_inpu
         run.n_rows = lc.n_rows = n_head;
         run.slot += n_fill;
         lc.n_spans = layer_spans(sc->spans, &run, 1);
-        lc.cos += n_fill * pairs;
-        lc.sin += n_fill * pairs;
+        lc.full = (rope_rows){sc->cos + n_fill * pairs, sc->sin + n_fill * pairs};
         run_head(&lc, sc, w, n_fill, kv_layer);
     }
     in->seq->mtp_len += in->n;

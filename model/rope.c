@@ -16,20 +16,53 @@ static int32_t axis_position(const model_config *cfg, const position *p, int32_t
     return p->t;
 }
 
-void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const position *positions, size_t n)
+/* The pair that turns so many times over YaRN's original context. */
+static double yarn_pair(const rope_spec *r, double turns)
 {
-    size_t pairs = (size_t)cfg->rope_pairs;
-    for (int32_t pair = 0; pair < cfg->rope_pairs; pair++) {
-        /* float32 frequency and angle, as the reference forms them; long contexts see the same
-         * rounding */
-        float frequency = 1.0f / (float)pow(cfg->rope_theta, (double)pair / (double)cfg->rope_pairs);
+    static const double two_pi = 6.283185307179586;
+    return r->pairs * log(r->yarn_original / (turns * two_pi)) / log(r->theta);
+}
+
+/* What is left of a pair's own frequency; the rest is divided by the factor. */
+static float yarn_share(const rope_spec *r, int32_t pair)
+{
+    double low = yarn_pair(r, r->yarn_fast), high = yarn_pair(r, r->yarn_slow);
+    if (r->yarn_truncate) {
+        low = floor(low);
+        high = ceil(high);
+    }
+    low = low > 0 ? low : 0;
+    high = high < 2 * r->pairs - 1 ? high : 2 * r->pairs - 1;
+    high = high == low ? low + 0.001 : high;
+    const double ramp = (pair - low) / (high - low);
+    return 1.0f - (float)(ramp < 0 ? 0 : ramp > 1 ? 1 : ramp);
+}
+
+/* float32, as the reference forms it; long contexts see the same rounding. */
+static float frequency_of(const rope_spec *r, int32_t pair)
+{
+    const float power = (float)pow(r->theta, (double)pair / (double)r->pairs), own = 1.0f / power;
+    if (r->yarn_factor == 0) {
+        return own;
+    }
+    const float kept = yarn_share(r, pair);
+    return 1.0f / ((float)r->yarn_factor * power) * (1.0f - kept) + own * kept;
+}
+
+void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const rope_spec *rope,
+                 const position *positions, size_t n)
+{
+    const size_t pairs = (size_t)rope->pairs;
+    const float magnitude = (float)rope->magnitude;
+    for (int32_t pair = 0; pair < rope->pairs; pair++) {
+        float frequency = frequency_of(rope, pair);
         if (cfg->rope_bf16) {
             frequency = bf16_to_f32(bf16_from_f32(frequency));
         }
         for (size_t row = 0; row < n; row++) {
             float angle = (float)axis_position(cfg, &positions[row], pair) * frequency;
-            cos_out[row * pairs + (size_t)pair] = cosf(angle);
-            sin_out[row * pairs + (size_t)pair] = sinf(angle);
+            cos_out[row * pairs + (size_t)pair] = cosf(angle) * magnitude;
+            sin_out[row * pairs + (size_t)pair] = sinf(angle) * magnitude;
         }
     }
 }

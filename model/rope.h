@@ -2,7 +2,7 @@
  * M-RoPE). Any thread; no state.
  *
  *     err = positions_assign(positions, &delta, cfg, ids, n, images, n_images, NULL, 0, merge, &detail);
- *     rope_tables(cos, sin, cfg, positions, n);
+ *     rope_tables(cos, sin, cfg, &cfg->full.rope, positions, n);
  */
 #ifndef PARLEY_MODEL_ROPE_H
 #define PARLEY_MODEL_ROPE_H
@@ -18,10 +18,11 @@ typedef struct position {
     int32_t t, h, w;
 } position;
 
-/* cos, sin [n, cfg->rope_pairs] of the angle position(axis) * theta^(-i / pairs) of every pair i;
- * the axis of pair i follows from mrope_section (docs/model.md C.2: i % 3 == 1 height, i % 3 == 2
- * width, while the section lasts; else time). */
-void rope_tables(float *cos, float *sin, const model_config *cfg, const position *positions, size_t n);
+/* cos, sin [n, rope->pairs] of the angle position(axis) * theta^(-i / pairs) of every pair i, or of
+ * YaRN's frequencies; the axis of pair i follows from mrope_section (docs/model.md C.2: i % 3 == 1
+ * height, i % 3 == 2 width, while the section lasts; else time). rope is one of cfg's. */
+void rope_tables(float *cos, float *sin, const model_config *cfg, const rope_spec *rope,
+                 const position *positions, size_t n);
 
 /* Positions of a prompt (docs/model.md C.3). ids [n] with placeholders expanded; grids of the
  * images and of the videos in order of appearance; out [n]. *delta = next position - n. ERR_INVALID

@@ -5,7 +5,8 @@
  * Keys and values live in blocks of SEQ_PAGE_TOKENS tokens from a kv_pool; a block holds these
  * tokens of all attention layers (the draft head's cache is one more layer at the end), so a prefix
  * is shared block by block: only the tables below point elsewhere. A block is taken when the first
- * token needs it.
+ * token needs it. Where sliding layers keep their window alone, they have blocks of their own
+ * (KV_WINDOW), which are given back when the window has left them.
  */
 #ifndef PARLEY_MODEL_SEQ_LAYOUT_H
 #define PARLEY_MODEL_SEQ_LAYOUT_H
@@ -15,8 +16,12 @@
 /* Sizes that follow from the configuration, in floats unless named otherwise. */
 typedef struct seq_shape {
     size_t n_kv_layers; /* attention layers, + 1 with the draft head */
-    size_t page_bytes;  /* keys and values of one layer in one block */
-    size_t block_bytes; /* n_kv_layers * page_bytes */
+    struct {
+        kv_shelf shelf;         /* the blocks that it is in */
+        size_t at;              /* bytes before its keys and values in one of them */
+    } kv[MODEL_MAX_LAYERS + 1]; /* [n_kv_layers] */
+    size_t block_bytes[KV_SHELVES];
+    size_t window; /* tokens that the blocks of KV_WINDOW are kept for; 0: there are none */
     size_t n_delta_layers;
     size_t delta;    /* n_v * dk * dv, one layer's state */
     size_t tail;     /* 3 * channels, one layer's convolution tail */
@@ -40,10 +45,12 @@ struct seq_state {
     seq_shape shape;
     int32_t len, cap, mtp_len, rope_delta;
     float *memory; /* delta states and tails: one allocation */
-    void **blocks; /* [n_blocks] references into the pool; NULL where no token has been */
-    void **pages;  /* [n_kv_layers][n_blocks]: page tables into the blocks */
-    float *delta;  /* [n_delta_layers][delta]: in memory or in rows.memory */
-    float *tails;  /* [n_delta_layers][tail] */
+    /* [n_blocks] each: references into the pool; NULL where no token has been, or the window has
+     * left */
+    void **blocks[KV_SHELVES];
+    void **pages; /* [n_kv_layers][n_blocks]: page tables into the blocks */
+    float *delta; /* [n_delta_layers][delta]: in memory or in rows.memory */
+    float *tails; /* [n_delta_layers][tail] */
     seq_rows rows;
 };
 
@@ -77,8 +84,10 @@ static inline float *seq_row_inputs(const seq_state *s, size_t layer)
 }
 
 /* Makes slots first .. first+n-1 writable: their blocks exist and belong to this sequence alone (a
- * shared one is copied). Called before a forward touches anything. ERR_NOMEM if the pool is
- * exhausted. */
+ * shared one is copied). Gives back what the window of slot `first` has left. Called before a forward
+ * touches anything. ERR_NOMEM if the pool is exhausted. */
 MUST_CHECK err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail);
+/* The same for slots of the draft head. */
+MUST_CHECK err_code seq_reserve_draft(seq_state *s, int32_t first, int32_t n, err_detail *detail);
 
 #endif

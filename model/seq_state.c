@@ -11,8 +11,8 @@ struct seq_snapshot {
     kv_pool *pool;
     seq_shape shape;
     int32_t len, mtp_len, rope_delta;
-    size_t n_blocks; /* blocks in use */
-    void **blocks;   /* [n_blocks] references */
+    size_t n_blocks;           /* blocks in use */
+    void **blocks[KV_SHELVES]; /* [n_blocks] references; of KV_WINDOW some at the end, the others NULL */
     size_t n_floats;
     float *data; /* delta states, tails */
 };
@@ -22,13 +22,33 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
+/* Where each layer's keys and values lie in a block; the draft head's come last. */
+static void place_layers(seq_shape *s, const model_config *cfg, kv_type type)
+{
+    size_t used[KV_SHELVES] = {0};
+    for (int32_t i = 0; i <= cfg->n_layers; i++) {
+        const bool is_draft = i == cfg->n_layers, is_sliding = !is_draft && cfg->layers[i] == LAYER_SLIDING;
+        if (!is_draft && !layer_is_attention(cfg->layers[i])) {
+            continue;
+        }
+        const size_t kv = (size_t)(is_draft ? cfg->n_attention_layers : cfg->state_of[i]);
+        const attention_spec *spec = is_sliding ? &cfg->sliding : &cfg->full;
+        s->kv[kv].shelf = is_sliding && model_config_has_ring(cfg) ? KV_WINDOW : KV_ALL;
+        s->kv[kv].at = used[s->kv[kv].shelf];
+        used[s->kv[kv].shelf] +=
+            kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)spec->n_kv_heads, (size_t)spec->head_dim);
+    }
+}
+
 /* config.c bounds every factor, so none of these products can overflow 64 bits. */
 static seq_shape shape_of(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx)
 {
     seq_shape s = {0};
+    place_layers(&s, cfg, type);
     s.n_kv_layers = (size_t)cfg->n_attention_layers + (with_mtp ? 1 : 0);
-    s.page_bytes = kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)cfg->n_kv_heads, (size_t)cfg->head_dim);
-    s.block_bytes = kv_pool_block_bytes(cfg, type, with_mtp);
+    s.block_bytes[KV_ALL] = kv_pool_block_bytes(cfg, type, with_mtp);
+    s.block_bytes[KV_WINDOW] = kv_pool_window_bytes(cfg, type);
+    s.window = s.block_bytes[KV_WINDOW] ? (size_t)cfg->sliding.window : 0;
     s.n_delta_layers = (size_t)cfg->n_recurrent_layers;
     s.delta = (size_t)cfg->delta_n_v * (size_t)cfg->delta_dk * (size_t)cfg->delta_dv;
     s.tail = 3 * model_config_channels(cfg);
@@ -47,55 +67,91 @@ static bool memory_floats(const seq_shape *s, size_t *out)
 size_t seq_state_bytes(const model_config *cfg, kv_type type, bool with_mtp, int32_t n_ctx)
 {
     seq_shape s = shape_of(cfg, type, with_mtp, n_ctx);
-    size_t states = 0, blocks = 0, n_bytes = 0;
-    if (!memory_floats(&s, &states) || !size_mul(&blocks, s.block_bytes, s.n_blocks) ||
-        !size_add(&n_bytes, states * sizeof(float), blocks) || n_bytes > SIZE_MAX / 2) {
+    size_t states = 0, blocks = 0, windows = 0, n_bytes = 0;
+    if (!memory_floats(&s, &states) || !size_mul(&blocks, s.block_bytes[KV_ALL], s.n_blocks) ||
+        !size_mul(&windows, s.block_bytes[KV_WINDOW], kv_pool_window_blocks_for(cfg, n_ctx)) ||
+        !size_add(&n_bytes, blocks, windows) || !size_add(&n_bytes, n_bytes, states * sizeof(float)) ||
+        n_bytes > SIZE_MAX / 2) {
         return SIZE_MAX;
     }
-    return sizeof(seq_state) + n_bytes + (1 + s.n_kv_layers) * s.n_blocks * sizeof(void *);
+    return sizeof(seq_state) + n_bytes + (KV_SHELVES + s.n_kv_layers) * s.n_blocks * sizeof(void *);
 }
 
-/* Puts a block (or NULL) at place b of every page table. */
-static void set_block(seq_state *s, size_t b, void *block)
+/* Puts a block (or NULL) at place b of the page tables of its layers. */
+static void set_block(seq_state *s, kv_shelf shelf, size_t b, void *block)
 {
     const seq_shape *sh = &s->shape;
     unsigned char *pages = block;
-    s->blocks[b] = block;
+    s->blocks[shelf][b] = block;
     for (size_t layer = 0; layer < sh->n_kv_layers; layer++) {
-        s->pages[layer * sh->n_blocks + b] = pages ? pages + layer * sh->page_bytes : NULL;
+        if (sh->kv[layer].shelf == shelf) {
+            s->pages[layer * sh->n_blocks + b] = pages ? pages + sh->kv[layer].at : NULL;
+        }
     }
 }
 
-static void release_blocks(seq_state *s)
+/* Gives back blocks 0 .. end-1 of a shelf. */
+static void release_blocks(seq_state *s, kv_shelf shelf, size_t end)
 {
-    for (size_t b = 0; s->blocks && b < s->shape.n_blocks && s->blocks[b]; b++) {
-        kv_pool_release(s->pool, s->blocks[b]);
-        set_block(s, b, NULL);
+    for (size_t b = 0; b < end; b++) {
+        if (s->blocks[shelf][b]) {
+            kv_pool_release(s->pool, s->blocks[shelf][b]);
+            set_block(s, shelf, b, NULL);
+        }
     }
 }
 
-err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail)
+static void release_all(seq_state *s)
+{
+    for (kv_shelf shelf = 0; shelf < KV_SHELVES; shelf++) {
+        release_blocks(s, shelf, s->shape.n_blocks);
+    }
+}
+
+static err_code reserve_blocks(seq_state *s, kv_shelf shelf, int32_t first, int32_t n, err_detail *detail)
 {
     assert(first >= 0 && n > 0 && n <= s->cap - first);
     size_t end = ((size_t)first + (size_t)n - 1) / SEQ_PAGE_TOKENS;
     for (size_t b = (size_t)first / SEQ_PAGE_TOKENS; b <= end; b++) {
-        void *old = s->blocks[b];
+        void *old = s->blocks[shelf][b];
         if (old && !kv_pool_is_shared(s->pool, old)) {
             continue;
         }
-        void *block = kv_pool_take(s->pool);
+        void *block = kv_pool_take(s->pool, shelf);
         if (!block) {
             return err_set(detail, ERR_NOMEM,
                            "all %zu KV cache blocks are in use; lower --ctx-size or --parallel",
-                           kv_pool_n_blocks(s->pool));
+                           kv_pool_n_blocks(s->pool, shelf));
         }
         if (old) {
-            memcpy(block, old, s->shape.block_bytes);
+            memcpy(block, old, s->shape.block_bytes[shelf]);
             kv_pool_release(s->pool, old);
         }
-        set_block(s, b, block);
+        set_block(s, shelf, b, block);
     }
     return ERR_OK;
+}
+
+/* Blocks before the window of a row in slot `slot`. */
+static size_t blocks_left_behind(const seq_shape *sh, int32_t slot)
+{
+    const size_t end = (size_t)slot + 1;
+    return end > sh->window ? (end - sh->window) / SEQ_PAGE_TOKENS : 0;
+}
+
+err_code seq_reserve(seq_state *s, int32_t first, int32_t n, err_detail *detail)
+{
+    err_code err = reserve_blocks(s, KV_ALL, first, n, detail);
+    if (!err && s->shape.window > 0) {
+        release_blocks(s, KV_WINDOW, blocks_left_behind(&s->shape, first));
+        err = reserve_blocks(s, KV_WINDOW, first, n, detail);
+    }
+    return err;
+}
+
+err_code seq_reserve_draft(seq_state *s, int32_t first, int32_t n, err_detail *detail)
+{
+    return reserve_blocks(s, KV_ALL, first, n, detail);
 }
 
 err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *pool, int32_t n_ctx, compute *c,
@@ -116,10 +172,11 @@ err_code seq_state_create(seq_state **out, const model_config *cfg, kv_pool *poo
         s->shape = sh;
         s->cap = n_ctx;
         s->memory = compute_alloc(c, (floats + 1) * sizeof(float));
-        s->blocks = calloc(sh.n_blocks, sizeof *s->blocks);
+        s->blocks[KV_ALL] = calloc(KV_SHELVES * sh.n_blocks, sizeof *s->blocks[0]);
+        s->blocks[KV_WINDOW] = s->blocks[KV_ALL] ? s->blocks[KV_ALL] + sh.n_blocks : NULL;
         s->pages = calloc(sh.n_kv_layers * sh.n_blocks + 1, sizeof *s->pages);
     }
-    if (!s || !s->memory || !s->blocks || !s->pages) {
+    if (!s || !s->memory || !s->blocks[KV_ALL] || !s->pages) {
         seq_state_destroy(s);
         return err_set(detail, ERR_NOMEM, "no memory for a context of %d tokens (%zu bytes wanted)", n_ctx,
                        seq_state_bytes(cfg, kv_pool_type(pool), with_mtp, n_ctx));
@@ -143,19 +200,19 @@ void seq_state_destroy(seq_state *s)
     if (!s) {
         return;
     }
-    if (s->pages) {
-        release_blocks(s);
+    if (s->pages && s->blocks[KV_ALL]) {
+        release_all(s);
     }
     free_rows(s);
     compute_free(s->c, s->memory);
-    free(s->blocks);
+    free(s->blocks[KV_ALL]);
     free(s->pages);
     free(s);
 }
 
 void seq_state_reset(seq_state *s)
 {
-    release_blocks(s);
+    release_all(s);
     memset(s->delta, 0, s->shape.n_delta_layers * s->shape.delta * sizeof(float));
     memset(s->tails, 0, s->shape.n_delta_layers * s->shape.tail * sizeof(float));
     s->len = s->mtp_len = s->rope_delta = 0;
@@ -245,12 +302,24 @@ static seq_snapshot *make_snapshot(const seq_state *s, size_t n_blocks)
     snap->shape = *sh;
     snap->n_floats = sh->n_delta_layers * (sh->delta + sh->tail);
     snap->data = compute_alloc(s->c, (snap->n_floats + 1) * sizeof(float));
-    snap->blocks = calloc(n_blocks + 1, sizeof *snap->blocks);
-    if (!snap->data || !snap->blocks) {
+    snap->blocks[KV_ALL] = calloc(KV_SHELVES * n_blocks + 1, sizeof *snap->blocks[0]);
+    if (!snap->data || !snap->blocks[KV_ALL]) {
         seq_snapshot_free(snap);
         return NULL;
     }
+    snap->blocks[KV_WINDOW] = snap->blocks[KV_ALL] + n_blocks;
     return snap;
+}
+
+/* One more reference to blocks 0 .. n-1. */
+static void share_blocks(const seq_snapshot *snap, size_t n)
+{
+    for (size_t b = 0; b < KV_SHELVES * n; b++) {
+        void *block = snap->blocks[b % KV_SHELVES][b / KV_SHELVES];
+        if (block) {
+            kv_pool_share(snap->pool, block);
+        }
+    }
 }
 
 seq_snapshot *seq_state_snapshot(const seq_state *s)
@@ -265,10 +334,12 @@ seq_snapshot *seq_state_snapshot(const seq_state *s)
     snap->mtp_len = s->mtp_len;
     snap->rope_delta = s->rope_delta;
     snap->n_blocks = blocks_in_use(s);
+    const size_t behind = blocks_left_behind(sh, s->len); /* the next row does not see these */
     for (size_t b = 0; b < snap->n_blocks; b++) {
-        snap->blocks[b] = s->blocks[b];
-        kv_pool_share(s->pool, snap->blocks[b]);
+        snap->blocks[KV_ALL][b] = s->blocks[KV_ALL][b];
+        snap->blocks[KV_WINDOW][b] = b < behind ? NULL : s->blocks[KV_WINDOW][b];
     }
+    share_blocks(snap, snap->n_blocks);
     memcpy(snap->data, s->delta, n_delta * sizeof(float));
     memcpy(snap->data + n_delta, s->tails, n_tails * sizeof(float));
     return snap;
@@ -276,7 +347,8 @@ seq_snapshot *seq_state_snapshot(const seq_state *s)
 
 static bool same_model(const seq_shape *a, const seq_shape *b)
 {
-    return a->n_kv_layers == b->n_kv_layers && a->page_bytes == b->page_bytes &&
+    return a->n_kv_layers == b->n_kv_layers && a->window == b->window &&
+           memcmp(a->block_bytes, b->block_bytes, sizeof a->block_bytes) == 0 &&
            a->n_delta_layers == b->n_delta_layers && a->delta == b->delta && a->tail == b->tail;
 }
 
@@ -290,12 +362,12 @@ seq_snapshot *seq_snapshot_alloc(const seq_state *s, int32_t len, int32_t mtp_le
     snap->len = len;
     snap->mtp_len = mtp_len < len ? mtp_len : len;
     while (snap->n_blocks < n_blocks) {
-        void *block = kv_pool_take(s->pool);
+        void *block = kv_pool_take(s->pool, KV_ALL);
         if (!block) {
             seq_snapshot_free(snap);
             return NULL;
         }
-        snap->blocks[snap->n_blocks++] = block;
+        snap->blocks[KV_ALL][snap->n_blocks++] = block;
     }
     return snap;
 }
@@ -304,16 +376,16 @@ seq_snapshot_parts seq_snapshot_get_parts(const seq_snapshot *snap)
 {
     return (seq_snapshot_parts){.len = snap->len,
                                 .mtp_len = snap->mtp_len < snap->len ? snap->mtp_len : snap->len,
-                                .blocks = snap->blocks,
+                                .blocks = snap->blocks[KV_ALL],
                                 .n_blocks = kv_pool_blocks_for(snap->len),
-                                .block_bytes = snap->shape.block_bytes,
+                                .block_bytes = snap->shape.block_bytes[KV_ALL],
                                 .floats = snap->data,
                                 .n_floats = snap->n_floats};
 }
 
 bool seq_snapshot_can_be_cut(const seq_snapshot *snap)
 {
-    return snap->shape.n_delta_layers == 0;
+    return snap->shape.n_delta_layers == 0 && (snap->shape.window == 0 || snap->blocks[KV_WINDOW][0]);
 }
 
 err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail)
@@ -335,12 +407,11 @@ err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_
         return err_set(detail, ERR_LIMIT, "a snapshot of %d tokens does not fit a context of %d", n, s->cap);
     }
     size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
-    for (size_t b = 0; b < n_blocks; b++) { /* before the release: they may be the same blocks */
-        kv_pool_share(s->pool, snap->blocks[b]);
-    }
-    release_blocks(s);
+    share_blocks(snap, n_blocks); /* before the release: they may be the same blocks */
+    release_all(s);
     for (size_t b = 0; b < n_blocks; b++) {
-        set_block(s, b, snap->blocks[b]);
+        set_block(s, KV_ALL, b, snap->blocks[KV_ALL][b]);
+        set_block(s, KV_WINDOW, b, snap->blocks[KV_WINDOW][b]);
     }
     memcpy(s->delta, snap->data, n_delta * sizeof(float));
     memcpy(s->tails, snap->data + n_delta, n_tails * sizeof(float));
@@ -353,7 +424,7 @@ err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_
 
 size_t seq_snapshot_bytes(const seq_snapshot *snap)
 {
-    return sizeof *snap + snap->n_floats * sizeof(float) + snap->n_blocks * sizeof *snap->blocks;
+    return sizeof *snap + snap->n_floats * sizeof(float) + KV_SHELVES * snap->n_blocks * sizeof(void *);
 }
 
 void seq_snapshot_free(seq_snapshot *snap)
@@ -361,10 +432,13 @@ void seq_snapshot_free(seq_snapshot *snap)
     if (!snap) {
         return;
     }
-    for (size_t b = 0; b < snap->n_blocks; b++) {
-        kv_pool_release(snap->pool, snap->blocks[b]);
+    for (size_t b = 0; b < KV_SHELVES * snap->n_blocks; b++) {
+        void *block = snap->blocks[b % KV_SHELVES][b / KV_SHELVES];
+        if (block) {
+            kv_pool_release(snap->pool, block);
+        }
     }
     compute_free(snap->c, snap->data);
-    free(snap->blocks);
+    free(snap->blocks[KV_ALL]);
     free(snap);
 }

@@ -176,19 +176,32 @@ static void find_norm(loader *ld, const float **out, const char *suffix, int32_t
     find_numbers(ld, out, suffix, (size_t[]){(size_t)n}, 1, ld->norm_shift);
 }
 
-static void load_attention(loader *ld, attention_weights *w)
+static void load_attention(loader *ld, attention_weights *w, layer_kind kind)
 {
     const model_config *cfg = ld->cfg;
-    int32_t H = cfg->hidden_size, hd = cfg->head_dim;
+    const attention_spec *spec = model_config_attention(cfg, kind);
+    int32_t H = cfg->hidden_size, hd = spec->head_dim, kv_rows = spec->n_kv_heads * hd;
+    w->kind = kind;
     int32_t q_rows = cfg->n_heads * (cfg->attention_gate ? 2 : 1) * hd;
     find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", q_rows, H);
-    find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", cfg->n_kv_heads * hd, H);
-    find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", cfg->n_kv_heads * hd, H);
+    find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", kv_rows, H);
+    find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", kv_rows, H);
     find_layer_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
     if (cfg->qk_norm != QK_NORM_NONE) {
         const bool wide = cfg->qk_norm == QK_NORM_WIDTH;
         find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", wide ? cfg->n_heads * hd : hd);
-        find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", wide ? cfg->n_kv_heads * hd : hd);
+        find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", wide ? kv_rows : hd);
+    }
+    if (cfg->attention_biases) {
+        find_vector(ld, &w->q_bias, "self_attn.q_proj.bias", q_rows);
+        find_vector(ld, &w->k_bias, "self_attn.k_proj.bias", kv_rows);
+        find_vector(ld, &w->v_bias, "self_attn.v_proj.bias", kv_rows);
+    }
+    if (cfg->attention_biases && look_up(ld, "self_attn.o_proj.bias")) {
+        find_vector(ld, &w->o_bias, "self_attn.o_proj.bias", H);
+    }
+    if (cfg->attention_sinks) {
+        find_vector(ld, &w->sinks, "self_attn.sinks", cfg->n_heads);
     }
 }
 
@@ -364,6 +377,13 @@ static void load_moe(loader *ld, moe_weights *w)
         load_expert_part(ld, &w->up, "up_proj", MI, H);
     }
     load_expert_part(ld, &w->down, "down_proj", H, MI);
+    if (cfg->expert_biases) {
+        const size_t E = (size_t)cfg->n_experts;
+        find_vector(ld, &w->logit_bias, "mlp.gate.bias", cfg->n_experts);
+        find_numbers(ld, &w->gate_bias, "mlp.experts.gate_proj_bias", (size_t[]){E, MI}, 2, 0.0f);
+        find_numbers(ld, &w->up_bias, "mlp.experts.up_proj_bias", (size_t[]){E, MI}, 2, 0.0f);
+        find_numbers(ld, &w->down_bias, "mlp.experts.down_proj_bias", (size_t[]){E, H}, 2, 0.0f);
+    }
     if (cfg->shared_expert_size > 0) {
         load_ffn(ld, &w->shared, "mlp.shared_expert.", cfg->shared_expert_size);
     }
@@ -394,8 +414,8 @@ static void load_layer(loader *ld, layer_weights *w, layer_kind kind, feed_kind 
                   kind == LAYER_NONE ? "input_layernorm.weight" : "post_attention_layernorm.weight",
                   ld->cfg->hidden_size);
     }
-    if (kind == LAYER_ATTENTION) {
-        load_attention(ld, &w->attention);
+    if (layer_is_attention(kind)) {
+        load_attention(ld, &w->attention, kind);
     } else if (kind == LAYER_MAMBA) {
         load_mamba(ld, &w->mamba);
     } else if (kind == LAYER_DELTANET) {

@@ -26,6 +26,7 @@
 #include "model/config/config.h"
 
 typedef struct attention_weights {
+    layer_kind kind; /* full or sliding: nkv and hd are those of this kind */
     /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate
      * rows */
     tensor q_proj;
@@ -34,6 +35,9 @@ typedef struct attention_weights {
     tensor o_proj;       /* [H, nh * hd] */
     const float *q_norm; /* as it is used: [hd], [nh * hd] or NULL, by qk_norm */
     const float *k_norm; /* the same: [hd], [nkv * hd] or NULL */
+    const float *q_bias; /* of the projections' rows; NULL: none */
+    const float *k_bias, *v_bias, *o_bias;
+    const float *sinks; /* [nh]; NULL: none */
 } attention_weights;
 
 typedef struct deltanet_weights {
@@ -81,19 +85,22 @@ typedef struct expert_matrices {
 typedef struct moe_weights {
     tensor router;            /* [E, H] */
     const float *router_bias; /* [E] or NULL: counts for the choice alone */
+    const float *logit_bias;  /* [E] or NULL: added to the router's logits */
     expert_matrices gate, up; /* [MI, L] each, L the width of experts; no gate where there is none */
     expert_matrices down;     /* [L, MI] each */
-    tensor latent_in;         /* [L, H], if L is not H */
-    tensor latent_out;        /* [H, L], if L is not H */
-    ffn_weights shared;       /* if SI > 0 */
-    tensor shared_gate;       /* [1, H], if SI > 0 and it has one */
+    /* [E, MI], [E, MI] and [E, L], added to what an expert's matrices give; NULL: none */
+    const float *gate_bias, *up_bias, *down_bias;
+    tensor latent_in;   /* [L, H], if L is not H */
+    tensor latent_out;  /* [H, L], if L is not H */
+    ffn_weights shared; /* if SI > 0 */
+    tensor shared_gate; /* [1, H], if SI > 0 and it has one */
 } moe_weights;
 
 typedef struct layer_weights {
     layer_kind kind;
     const float *input_norm;     /* [H], as it is used; if there is a mixer */
     const float *post_norm;      /* [H], as it is used; applied to the input of the ffn, if there is one */
-    attention_weights attention; /* if kind is LAYER_ATTENTION */
+    attention_weights attention; /* if kind is LAYER_ATTENTION or LAYER_SLIDING */
     deltanet_weights deltanet;   /* if kind is LAYER_DELTANET */
     mamba_weights mamba;         /* if kind is LAYER_MAMBA */
     feed_kind feed;

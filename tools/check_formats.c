@@ -60,7 +60,9 @@ static void open_machine(machine *x, const char *dir, const way *w)
     require(model_open(&x->m, dir, &mo, &d), &d);
     const model_config *cfg = model_get_config(x->m);
     x->vocab = (size_t)cfg->vocab_size;
-    require(kv_pool_create(&x->pool, cfg, KV_F32, false, kv_pool_blocks_for(MAX_ROWS), x->c, &d), &d);
+    require(kv_pool_create(&x->pool, cfg, KV_F32, false, kv_pool_blocks_for(MAX_ROWS),
+                           kv_pool_blocks_for(MAX_ROWS), x->c, &d),
+            &d);
     require(decoder_scratch_create(&x->sc, x->m, x->c, MAX_ROWS, MAX_ANSWER, &d), &d);
 }
 

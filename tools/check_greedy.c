@@ -233,7 +233,9 @@ static void answer(context *cx, const question *q, int32_t *out, int32_t n)
                              q->is_video ? 0 : q->n_media, grids, q->is_video ? q->n_media : 0,
                              cx->encoder ? cx->pc.merge_size : 2, &d),
             &d);
-    require(kv_pool_create(&pool, cx->cfg, KV_F32, false, kv_pool_blocks_for(n_prompt + n), cx->c, &d), &d);
+    require(kv_pool_create(&pool, cx->cfg, KV_F32, false, kv_pool_blocks_for(n_prompt + n),
+                           kv_pool_blocks_for(n_prompt + n), cx->c, &d),
+            &d);
     require(seq_state_create(&seq, cx->cfg, pool, n_prompt + n, cx->c, &d), &d);
     require(decoder_scratch_create(&sc, cx->m, cx->c, n_prompt, 1, &d), &d);
     batch_run run = {.seq = seq, .n_rows = n_prompt};

@@ -684,7 +684,9 @@ static void check_model(context *cx, ref_case *rc)
     mtp_scratch *ms = NULL;
     bool has_mtp = model_has_mtp(cx->m);
     const int32_t n_ctx = rc->n + SPARE_TOKENS;
-    require(kv_pool_create(&pool, cx->cfg, KV_F32, has_mtp, kv_pool_blocks_for(n_ctx), cx->c, &d), &d);
+    require(kv_pool_create(&pool, cx->cfg, KV_F32, has_mtp, kv_pool_blocks_for(n_ctx),
+                           kv_pool_blocks_for(n_ctx), cx->c, &d),
+            &d);
     require(seq_state_create(&seq, cx->cfg, pool, n_ctx, cx->c, &d), &d);
     require(decoder_scratch_create(&sc, cx->m, cx->c, rc->n, rc->n, &d), &d);
     check_prefill(cx, rc, seq, sc);

@@ -220,7 +220,9 @@ static void check_logits(context *cx, const ref_case *rc)
     for (int32_t i = 0; i < n_rows; i++) {
         rows[i] = rc->n_kept - n_rows + i;
     }
-    require(kv_pool_create(&pool, cfg, KV_F32, false, kv_pool_blocks_for(rc->n + MAX_GREEDY), cx->c, &d), &d);
+    require(kv_pool_create(&pool, cfg, KV_F32, false, kv_pool_blocks_for(rc->n + MAX_GREEDY),
+                           kv_pool_blocks_for(rc->n + MAX_GREEDY), cx->c, &d),
+            &d);
     require(seq_state_create(&seq, cfg, pool, rc->n + MAX_GREEDY, cx->c, &d), &d);
     require(decoder_scratch_create(&sc, cx->m, cx->c, rc->n, LAST_ROWS, &d), &d);
     const batch_run run = {.seq = seq, .n_rows = rc->n_kept};

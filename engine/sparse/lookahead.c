@@ -75,6 +75,11 @@ err_code lookahead_open(lookahead **out, const lookahead_options *o, err_detail 
             err_set(detail, ERR_INVALID,
                     "the draft model %s has no full attention, so it cannot judge prompts", model_dir(la->m));
     }
+    if (err == ERR_OK && model_get_config(la->m)->n_sliding_layers > 0) {
+        err = err_set(detail, ERR_UNSUPPORTED,
+                      "the draft model %s has sliding attention, which sees too little to judge prompts",
+                      model_dir(la->m));
+    }
     if (err == ERR_OK && lookahead_longest(la) < 1) {
         err = err_set(detail, ERR_INVALID,
                       "the draft model %s has a context of %d tokens, too few to judge prompts",
@@ -129,8 +134,8 @@ err_code lookahead_reserve(lookahead *la, int32_t n_tokens, err_detail *detail)
 {
     const model_config *cfg = model_get_config(la->m);
     const int32_t n = n_tokens + IMPORTANCE_ROWS;
-    err_code err =
-        kv_pool_create(&la->pool, cfg, la->cache_type, false, kv_pool_blocks_for(n), la->c, detail);
+    err_code err = kv_pool_create(&la->pool, cfg, la->cache_type, false, kv_pool_blocks_for(n),
+                                  kv_pool_window_blocks_for(cfg, n), la->c, detail);
     if (err == ERR_OK) {
         err = seq_state_create(&la->seq, cfg, la->pool, n, la->c, detail);
     }

@@ -11,6 +11,7 @@
 #include "compute/formats/quant.h"
 #include "model/checkpoint/checkpoint_form.h"
 #include "model/checkpoint/fp8.h"
+#include "model/checkpoint/gpt_oss_experts.h"
 #include "model/checkpoint/mlx.h"
 #include "model/checkpoint/tensor_file.h"
 #include "model/checkpoint/tensor_names.h"
@@ -68,6 +69,9 @@ static err_code add_tensors(checkpoint_contents *out, const folder *f, err_detai
         recognise_blocks(name, &t.view);
         err = m ? mlx_adapt(m, t.stored, name, &t.view, &skip, detail)
                 : fp8_adapt(all, &t, out->memory, &skip, detail);
+        if (!err && !skip && !m) {
+            err = gpt_oss_experts_adapt(&out->tensors, all, &t, out->memory, &skip, detail);
+        }
         if (!err && !skip && !tensor_table_add(&out->tensors, &t)) {
             err = no_memory(detail);
         }

@@ -21,6 +21,7 @@ enum {
 typedef enum layer_kind {
     LAYER_DELTANET,
     LAYER_ATTENTION,
+    LAYER_SLIDING, /* attention to a window of the latest tokens */
     LAYER_MAMBA,
     LAYER_NONE,
     LAYER_KINDS,
@@ -29,9 +30,9 @@ typedef enum layer_kind {
 /* The feed-forward part behind it; NONE: there is no such part. */
 typedef enum feed_kind { FEED_DENSE, FEED_EXPERTS, FEED_NONE } feed_kind;
 
-/* What stands between the matrices of a feed-forward part: silu(gate) * up, or, where there is no
- * gate, relu(up)^2. */
-typedef enum ffn_kind { FFN_SILU, FFN_RELU2 } ffn_kind;
+/* What stands between the matrices of a feed-forward part: silu(gate) * up; where there is no gate,
+ * relu(up)^2; or (up + 1) * gate * sigmoid(1.702 * gate), both cut at swiglu_limit. */
+typedef enum ffn_kind { FFN_SILU, FFN_RELU2, FFN_SWIGLU_CLAMPED } ffn_kind;
 
 /* What queries and keys are normed over before they are rotated. */
 typedef enum qk_norm { QK_NORM_HEAD, QK_NORM_NONE, QK_NORM_WIDTH } qk_norm;
@@ -40,24 +41,51 @@ typedef enum qk_norm { QK_NORM_HEAD, QK_NORM_NONE, QK_NORM_WIDTH } qk_norm;
  * the weight. */
 typedef enum router_kind { ROUTER_SOFTMAX, ROUTER_SIGMOID } router_kind;
 
+/* How queries and keys are turned by their positions. */
+typedef struct rope_spec {
+    double theta;
+    int32_t pairs; /* pair i of a head is (x[i], x[i + pairs]); 0: nothing is turned */
+    /* YaRN: frequencies that turn less than `slow` times over `original` tokens are divided by the
+     * factor, those that turn more than `fast` times are kept, and between the two it is shared out
+     * (from and to whole pairs, with yarn_truncate); factor 0: none of this. */
+    double yarn_factor, yarn_original, yarn_fast, yarn_slow;
+    bool yarn_truncate;
+    double magnitude; /* cosines and sines are multiplied by it */
+} rope_spec;
+
+/* What attention layers of one kind have of their own. */
+typedef struct attention_spec {
+    int32_t n_kv_heads, head_dim;
+    int32_t window; /* tokens that a row sees, itself the last of them; 0: all before it */
+    rope_spec rope;
+} attention_spec;
+
 typedef struct model_config {
     char family[48]; /* model_type at the top level: "qwen3_5_moe" */
     int32_t vocab_size, hidden_size, n_layers;
     int32_t intermediate_size; /* of the dense feed-forward part; 0 if no layer has one */
-    int32_t n_heads, n_kv_heads, head_dim;
+    int32_t n_heads;
     layer_kind layers[MODEL_MAX_LAYERS];
     feed_kind feeds[MODEL_MAX_LAYERS];
-    int32_t n_attention_layers, n_recurrent_layers; /* the latter GatedDeltaNet or Mamba-2 */
+    int32_t
+        state_of[MODEL_MAX_LAYERS]; /* which KV cache, or which recurrent state, a layer has: counted apart */
+    attention_spec full, sliding;   /* of LAYER_ATTENTION and of LAYER_SLIDING */
+    int32_t n_attention_layers;     /* of both kinds */
+    int32_t n_sliding_layers, n_recurrent_layers; /* the latter GatedDeltaNet or Mamba-2 */
     bool attention_gate;     /* q_proj holds for each head a query and the gate of its output */
+    bool attention_biases;   /* of queries, keys and values; of the output where the file has one */
+    bool attention_sinks;    /* each head has a weight of the softmax that goes to no value */
     bool zero_centred_norms; /* published as w and used as 1 + w */
     qk_norm qk_norm;
     ffn_kind ffn; /* of experts too */
+    double swiglu_limit;
     /* experts; zeros if there are none */
     int32_t n_experts, n_experts_used, expert_size;
     int32_t shared_expert_size; /* 0: there is none */
     bool shared_expert_ungated; /* it is added as it is, without a gate of its own */
     int32_t expert_latent_size; /* what experts read and write, behind two projections; 0: hidden_size */
     bool norm_expert_weights;   /* the weights of the experts used are divided by their sum */
+    bool expert_biases;         /* of the router and of every expert's matrices */
     router_kind router;
     float routed_scale;                            /* what their weights are multiplied with at last */
     int32_t n_router_groups, n_router_groups_used; /* experts are chosen from the best groups alone */
@@ -67,10 +95,7 @@ typedef struct model_config {
     bool mamba_conv_bias;
     float mamba_least_dt, mamba_most_dt; /* time steps are held between these */
     bool delta_tiled; /* value head h reads key head h % n_k, not h / (n_v / n_k); a property of the file */
-    /* rotary positions */
-    double rope_theta;
-    int32_t rope_pairs;       /* head_dim * partial_rotary_factor / 2; 0: nothing is rotated */
-    int32_t mrope_section[3]; /* T, H, W */
+    int32_t mrope_section[3]; /* pairs that read T, H and W */
     bool mrope_interleaved;
     bool rope_bf16; /* frequencies rounded to bf16; see model_open_options */
     float rms_norm_eps;
@@ -89,6 +114,24 @@ typedef struct model_config {
     float temperature, top_p, min_p, repetition_penalty;
     int32_t top_k;
 } model_config;
+
+static inline bool layer_is_attention(layer_kind kind)
+{
+    return kind == LAYER_ATTENTION || kind == LAYER_SLIDING;
+}
+
+/* Of an attention layer's kind. */
+static inline const attention_spec *model_config_attention(const model_config *cfg, layer_kind kind)
+{
+    return kind == LAYER_SLIDING ? &cfg->sliding : &cfg->full;
+}
+
+/* Whether sliding layers keep the keys and values of their window alone. Without a full layer beside
+ * them they keep all. */
+static inline bool model_config_has_ring(const model_config *cfg)
+{
+    return cfg->n_sliding_layers > 0 && cfg->n_sliding_layers < cfg->n_attention_layers;
+}
 
 /* Floats of a row that the vision encoder gives for a placeholder: its embedding, then what is
  * added behind each of the first n_deepstack layers. */

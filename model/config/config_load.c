@@ -10,7 +10,7 @@
 static void refuse_unknown(const config_section *top, const config_section *text)
 {
     static const char *const quantized[] = {"quantization", "quantization_config"};
-    static const char *const flags[] = {"attention_bias", "layer_scale", "mtp_use_dedicated_embeddings"};
+    static const char *const flags[] = {"layer_scale", "mtp_use_dedicated_embeddings"};
     for (size_t i = 0; i < ARRAY_LEN(quantized); i++) {
         const json *how = json_get(top->object, quantized[i]);
         how = json_is(how, JSON_OBJECT) ? how : json_get(text->object, quantized[i]);
@@ -81,6 +81,7 @@ static void read_root(model_config *cfg, const config_section *top)
     }
     snprintf(cfg->family, sizeof cfg->family, "%s", model_type);
     refuse_unknown(top, &text);
+    cfg->attention_biases = json_bool(json_get(text.object, "attention_bias"), false);
     f->read(cfg, top, &text);
     const int32_t last_id = cfg->vocab_size - 1;
     cfg->image_token_id = config_int(top, "image_token_id", 0, last_id, -1);

@@ -72,59 +72,82 @@ void config_read_sizes(model_config *cfg, const config_section *text, const conf
     cfg->n_layers =
         config_int(text, "num_hidden_layers", 1, MODEL_MAX_LAYERS, d->n_layers ? d->n_layers : INT32_MIN);
     cfg->n_heads = required(text, "num_attention_heads", CONFIG_MAX_HEADS);
-    cfg->n_kv_heads = required(text, "num_key_value_heads", CONFIG_MAX_HEADS);
-    cfg->head_dim = config_int(text, "head_dim", 2, CONFIG_MAX_HEAD_DIM, d->head_dim);
+    cfg->full.n_kv_heads = required(text, "num_key_value_heads", CONFIG_MAX_HEADS);
+    cfg->full.head_dim = config_int(text, "head_dim", 2, CONFIG_MAX_HEAD_DIM, d->head_dim);
     cfg->max_position_embeddings = config_int(text, "max_position_embeddings", 1, CONFIG_MAX_CONTEXT, 32768);
     cfg->rms_norm_eps = (float)config_number(text, "rms_norm_eps", 0.0, 1.0, 1e-6);
-    if (cfg->n_heads % cfg->n_kv_heads != 0) {
+    if (cfg->n_heads % cfg->full.n_kv_heads != 0) {
         config_fail(text, ERR_INVALID, "%d query heads are not a multiple of %d key heads", cfg->n_heads,
-                    cfg->n_kv_heads);
-    }
-}
-
-/* layer_types as it is in the file. */
-static void read_layer_types(model_config *cfg, const config_section *text, const json *types,
-                             bool all_attention)
-{
-    int32_t i = 0;
-    if (!json_is(types, JSON_ARRAY) || json_len(types) != (size_t)cfg->n_layers) {
-        config_fail(text, ERR_INVALID, "\"layer_types\" must list %d layers", cfg->n_layers);
-        return;
-    }
-    for (const json *v = json_child(types); v; v = json_next(v), i++) {
-        const char *kind = json_str(v, "");
-        if (strcmp(kind, "full_attention") == 0) {
-            cfg->layers[i] = LAYER_ATTENTION;
-        } else if (strcmp(kind, "linear_attention") == 0 && !all_attention) {
-            cfg->layers[i] = LAYER_DELTANET;
-        } else {
-            config_fail(text, ERR_UNSUPPORTED, "layer %d is of type \"%.40s\"", i, kind);
-        }
+                    cfg->full.n_kv_heads);
     }
 }
 
 void config_count_layers(model_config *cfg)
 {
     for (int32_t i = 0; i < cfg->n_layers; i++) {
-        cfg->n_attention_layers += cfg->layers[i] == LAYER_ATTENTION;
-        cfg->n_recurrent_layers += cfg->layers[i] == LAYER_DELTANET || cfg->layers[i] == LAYER_MAMBA;
+        const layer_kind kind = cfg->layers[i];
+        if (layer_is_attention(kind)) {
+            cfg->state_of[i] = cfg->n_attention_layers++;
+        } else if (kind != LAYER_NONE) {
+            cfg->state_of[i] = cfg->n_recurrent_layers++;
+        }
+        cfg->n_sliding_layers += kind == LAYER_SLIDING;
+    }
+}
+
+void config_read_layer_types(model_config *cfg, const config_section *text, unsigned kinds)
+{
+    static const char *const names[LAYER_KINDS] = {[LAYER_DELTANET] = "linear_attention",
+                                                   [LAYER_ATTENTION] = "full_attention",
+                                                   [LAYER_SLIDING] = "sliding_attention"};
+    const json *types = json_get(text->object, "layer_types");
+    int32_t i = 0;
+    if (!types || json_is(types, JSON_NULL)) {
+        return;
+    }
+    if (!json_is(types, JSON_ARRAY) || json_len(types) != (size_t)cfg->n_layers) {
+        config_fail(text, ERR_INVALID, "\"layer_types\" must list %d layers", cfg->n_layers);
+        return;
+    }
+    for (const json *v = json_child(types); v; v = json_next(v), i++) {
+        const char *name = json_str(v, "");
+        int kind = 0;
+        while (kind < LAYER_KINDS && !((kinds >> kind & 1) && strcmp(name, names[kind]) == 0)) {
+            kind++;
+        }
+        if (kind == LAYER_KINDS) {
+            config_fail(text, ERR_UNSUPPORTED, "layer %d is of type \"%.40s\", which \"%s\" does not have", i,
+                        name, cfg->family);
+            return;
+        }
+        cfg->layers[i] = (layer_kind)kind;
     }
 }
 
 void config_read_layers(model_config *cfg, const config_section *text, int32_t interval)
 {
-    const json *types = json_get(text->object, "layer_types");
-    const bool all_attention = interval == 1;
-    if (!all_attention) {
+    const unsigned delta = interval == 1 ? 0 : 1u << LAYER_DELTANET;
+    if (delta) {
         interval = config_int(text, "full_attention_interval", 1, MODEL_MAX_LAYERS, interval);
     }
     for (int32_t i = 0; i < cfg->n_layers; i++) {
         cfg->layers[i] = (i + 1) % interval == 0 ? LAYER_ATTENTION : LAYER_DELTANET;
     }
-    if (types && !json_is(types, JSON_NULL)) {
-        read_layer_types(cfg, text, types, all_attention);
-    }
+    config_read_layer_types(cfg, text, 1u << LAYER_ATTENTION | delta);
     config_count_layers(cfg);
+}
+
+void config_read_sliding(model_config *cfg, const config_section *text)
+{
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->layers[i] = i % 2 == 0 ? LAYER_SLIDING : LAYER_ATTENTION;
+    }
+    config_read_layer_types(cfg, text, 1u << LAYER_ATTENTION | 1u << LAYER_SLIDING);
+    config_count_layers(cfg);
+    cfg->sliding = cfg->full;
+    if (cfg->n_sliding_layers > 0) {
+        cfg->sliding.window = required(text, "sliding_window", CONFIG_MAX_CONTEXT);
+    }
 }
 
 void config_read_deltanet(model_config *cfg, const config_section *text)
@@ -155,14 +178,14 @@ static void read_mrope(model_config *cfg, const config_section *text, const json
     const json *sections = json_get(params, "mrope_section");
     int32_t sum = 0, i = 0;
     if (!sections && d->mrope_section[0] == 0) {
-        cfg->mrope_section[0] = cfg->rope_pairs;
+        cfg->mrope_section[0] = cfg->full.rope.pairs;
         cfg->mrope_interleaved = true;
         return;
     }
     memcpy(cfg->mrope_section, d->mrope_section, sizeof cfg->mrope_section);
     for (const json *v = json_child(sections); v && i < 3; v = json_next(v), i++) {
         int64_t n = 0;
-        if (!json_int(v, 0, cfg->rope_pairs, &n)) {
+        if (!json_int(v, 0, cfg->full.rope.pairs, &n)) {
             config_fail(text, ERR_INVALID, "\"mrope_section\" must hold three counts of pairs");
         }
         cfg->mrope_section[i] = (int32_t)n;
@@ -170,14 +193,37 @@ static void read_mrope(model_config *cfg, const config_section *text, const json
     for (i = 0; i < 3; i++) {
         sum += cfg->mrope_section[i];
     }
-    if ((sections && json_len(sections) != 3) || sum != cfg->rope_pairs) {
+    if ((sections && json_len(sections) != 3) || sum != cfg->full.rope.pairs) {
         config_fail(text, ERR_INVALID,
-                    "\"mrope_section\" must be three counts with the sum %d (rotary pairs)", cfg->rope_pairs);
+                    "\"mrope_section\" must be three counts with the sum %d (rotary pairs)",
+                    cfg->full.rope.pairs);
     }
     cfg->mrope_interleaved = json_bool(json_get(params, "mrope_interleaved"), true);
     if (!cfg->mrope_interleaved) {
         config_fail(text, ERR_UNSUPPORTED, "\"mrope_interleaved\": false is not supported");
     }
+}
+
+/* How much YaRN stretches what queries and keys are multiplied with. */
+static double yarn_scale(double factor, double mscale)
+{
+    return factor <= 1 ? 1.0 : 0.1 * mscale * log(factor) + 1.0;
+}
+
+static void read_yarn(rope_spec *out, const model_config *cfg, const config_section *rope)
+{
+    out->yarn_factor = config_number(rope, "factor", 1.0, 1e6, NAN);
+    out->yarn_fast = config_number(rope, "beta_fast", 1e-3, 1e6, 32.0);
+    out->yarn_slow = config_number(rope, "beta_slow", 1e-3, 1e6, 1.0);
+    out->yarn_original = config_int(rope, "original_max_position_embeddings", 1, CONFIG_MAX_CONTEXT,
+                                    cfg->max_position_embeddings);
+    out->yarn_truncate = json_bool(json_get(rope->object, "truncate"), true);
+    const double mscale = config_number(rope, "mscale", 0.0, 100.0, 0.0);
+    const double all = config_number(rope, "mscale_all_dim", 0.0, 100.0, 0.0);
+    const double usual = mscale > 0 && all > 0
+                             ? yarn_scale(out->yarn_factor, mscale) / yarn_scale(out->yarn_factor, all)
+                             : yarn_scale(out->yarn_factor, 1.0);
+    out->magnitude = config_number(rope, "attention_factor", 1e-3, 1e3, usual);
 }
 
 void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d)
@@ -191,16 +237,23 @@ void config_read_rope(model_config *cfg, const config_section *text, const confi
     if (params && json_is(params, JSON_OBJECT)) {
         rope.object = params;
     }
-    config_expect_word(&rope, "rope_type", "default", "default");
+    const json *type = json_get(rope.object, "rope_type");
+    cfg->full.rope.magnitude = 1.0;
+    if (strcmp(json_str(type ? type : json_get(rope.object, "type"), ""), "yarn") == 0) {
+        read_yarn(&cfg->full.rope, cfg, &rope);
+    } else {
+        config_expect_word(&rope, "rope_type", "default", "default");
+    }
     const double factor = config_number(&rope, "partial_rotary_factor", 0.0, 1.0, outer_factor);
     if (!json_get(rope.object, "rope_theta")) {
         rope.object = text->object; /* older exports keep theta beside rope_scaling */
     }
-    cfg->rope_theta = config_number(&rope, "rope_theta", 1.0, 1e12, NAN);
-    cfg->rope_pairs = (int32_t)(cfg->head_dim * factor) / 2;
-    if (cfg->rope_pairs < 1) {
+    cfg->full.rope.theta = config_number(&rope, "rope_theta", 1.0, 1e12, NAN);
+    cfg->full.rope.pairs = (int32_t)(cfg->full.head_dim * factor) / 2;
+    if (cfg->full.rope.pairs < 1) {
         config_fail(text, ERR_INVALID, "\"partial_rotary_factor\" leaves no rotary dimensions");
     }
+    cfg->sliding.rope = cfg->full.rope;
     read_mrope(cfg, text, params, d);
 }
 
@@ -230,7 +283,9 @@ void config_read_experts(model_config *cfg, const config_section *text, bool sha
     /* Newer versions of transformers write the second name for every family. */
     const bool local = !json_get(text->object, "num_experts") && json_get(text->object, "num_local_experts");
     config_read_expert_sizes(cfg, text, local ? "num_local_experts" : "num_experts");
-    cfg->expert_size = required(text, "moe_intermediate_size", CONFIG_MAX_WIDTH);
+    const bool own = json_get(text->object, "moe_intermediate_size") ||
+                     !json_get(text->object, "intermediate_size"); /* where all layers have experts */
+    cfg->expert_size = required(text, own ? "moe_intermediate_size" : "intermediate_size", CONFIG_MAX_WIDTH);
     if (shared) {
         cfg->shared_expert_size = required(text, "shared_expert_intermediate_size", CONFIG_MAX_WIDTH);
     }

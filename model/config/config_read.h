@@ -60,6 +60,13 @@ void config_count_layers(model_config *cfg);
 /* layer_types, or where it is absent: every `interval`-th layer is attention, where
  * full_attention_interval overrides the number. 1: all are, and no other kind is accepted. */
 void config_read_layers(model_config *cfg, const config_section *text, int32_t interval);
+/* layer_types alone, where the file has it: kinds that are accepted as bits 1 << layer_kind. */
+void config_read_layer_types(model_config *cfg, const config_section *text, unsigned kinds);
+/* The counts of each kind of layer, when cfg->layers is filled. */
+void config_count_layers(model_config *cfg);
+/* layer_types of full and of sliding attention (absent: by turns, sliding first), and the window;
+ * both kinds have the heads that config_read_sizes has read. */
+void config_read_sliding(model_config *cfg, const config_section *text);
 void config_read_deltanet(model_config *cfg, const config_section *text);
 void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
 /* The dense width, which is required unless every layer has experts. After config_read_experts. */

@@ -5,7 +5,8 @@
 #include "base/compiler.h"
 
 static const family *const FAMILIES[] = {&FAMILY_QWEN3_5,  &FAMILY_QWEN3_NEXT, &FAMILY_QWEN3,
-                                         &FAMILY_QWEN3_VL, &FAMILY_NEMOTRON_H, &FAMILY_MINIMAX_M2};
+                                         &FAMILY_QWEN3_VL, &FAMILY_NEMOTRON_H, &FAMILY_MINIMAX_M2,
+                                         &FAMILY_GPT_OSS};
 
 const family *family_find(const char *model_type)
 {

@@ -131,7 +131,7 @@ static void read(model_config *cfg, const config_section *top, const config_sect
     cfg->rms_norm_eps = (float)config_number(text, "layer_norm_epsilon", 0.0, 1.0, 1e-5);
     cfg->ffn = FFN_RELU2;
     cfg->qk_norm = QK_NORM_NONE;
-    cfg->rope_theta = 1; /* nothing is rotated */
+    cfg->full.rope.theta = 1; /* nothing is rotated */
     if (cfg->n_recurrent_layers > 0) {
         read_mamba(cfg, text);
     }

@@ -39,23 +39,26 @@ static void cache_deinit(cache *c)
     }
 }
 
+/* Of n slots, the last `window` of them (0: all); sink NULL: none. */
 static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride, size_t n,
-                         size_t hd, double scale)
+                         size_t hd, double scale, size_t window, const float *sink)
 {
-    double *s = doubles(n), top = -INFINITY, sum = 0;
-    for (size_t j = 0; j < n; j++) {
+    const size_t first = window && n > window ? n - window : 0;
+    double *s = doubles(n), top = sink ? (double)*sink : -INFINITY, sum = 0;
+    for (size_t j = first; j < n; j++) {
         for (size_t i = 0; i < hd; i++) {
             s[j] += (double)q[i] * (double)k[j * stride + i] * scale;
         }
         top = s[j] > top ? s[j] : top;
     }
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = first; j < n; j++) {
         s[j] = exp(s[j] - top);
         sum += s[j];
     }
+    sum += sink ? exp((double)*sink - top) : 0;
     for (size_t i = 0; i < hd; i++) {
         out[i] = 0;
-        for (size_t j = 0; j < n; j++) {
+        for (size_t j = first; j < n; j++) {
             out[i] += s[j] / sum * (double)v[j * stride + i];
         }
     }
@@ -78,8 +81,11 @@ typedef struct shape {
     size_t first, T, H, n_kv, hd, page_tokens;
 } shape;
 
-static void attention_case(const shape *s, kv_type type)
+/* With a rule, pages that no row sees are not there at all. */
+static void attention_case(const shape *s, kv_type type, size_t window, bool with_sinks)
 {
+    float *sinks = with_sinks ? rng_floats(s->H, 2) : NULL;
+    const attention_rule rule = {window, sinks};
     size_t n = s->first + s->T, D = s->n_kv * s->hd, row = s->H * 2 * s->hd, n_out = s->T * s->H * s->hd;
     float *q = rng_floats(s->T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
     float *out = rng_floats(n_out, 1), scale = 1 / sqrtf((float)s->hd);
@@ -88,16 +94,22 @@ static void attention_case(const shape *s, kv_type type)
     cache_init(&c, type, n, s->page_tokens, s->n_kv, s->hd);
     nn_kv_store(ctx, &c.kv, k, v, 0, s->first, s->n_kv, s->hd, D, D);
     nn_kv_store(ctx, &c.kv, k + s->first * D, v + s->first * D, s->first, s->T, s->n_kv, s->hd, D, D);
-    nn_attention(ctx, out, q, &c.kv, scale, s->first, s->T, s->H, s->n_kv, s->hd, row, 2 * s->hd);
+    for (size_t p = 0; window && s->first + 1 > window && p < (s->first + 1 - window) / s->page_tokens; p++) {
+        free(c.pages[p]);
+        c.pages[p] = NULL;
+    }
+    nn_attention(ctx, out, q, &c.kv, window || sinks ? &rule : NULL, scale, s->first, s->T, s->H, s->n_kv,
+                 s->hd, row, 2 * s->hd);
     through_cache(k, type, n * s->n_kv, s->hd);
     through_cache(v, type, n * s->n_kv, s->hd);
     for (size_t t = 0; t < s->T; t++) {
         for (size_t h = 0; h < s->H; h++) {
             size_t at = h / (s->H / s->n_kv) * s->hd;
             attend_naive(want + (t * s->H + h) * s->hd, q + t * row + h * 2 * s->hd, k + at, v + at, D,
-                         s->first + t + 1, s->hd, (double)scale);
+                         s->first + t + 1, s->hd, (double)scale, window, sinks ? &sinks[h] : NULL);
         }
     }
+    free(sinks);
     /* A score is a sum over the head; with q8 and q4, queries and weights of few rows are whole
      * numbers of 16 bits. */
     CHECK_NEAR(rel_error(out, want, n_out), 0, type >= KV_Q8 ? 3e-4 : s->hd > 1000 ? 3e-5 : 1e-5);
@@ -125,11 +137,16 @@ static void test_attention(void)
     };
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
-            attention_case(&shapes[i], type);
+            attention_case(&shapes[i], type, 0, false);
+            attention_case(&shapes[i], type, 0, true);
+            for (size_t window = 1; window < 600; window = window * 5 + 3) {
+                attention_case(&shapes[i], type, window, window != 8);
+            }
         }
-        nn_attention(ctx, NULL, NULL, &(kv_pages){.page_tokens = 64, .type = type}, 1, 5, 0, 2, 1, 8, 16, 8);
+        nn_attention(ctx, NULL, NULL, &(kv_pages){.page_tokens = 64, .type = type}, NULL, 1, 5, 0, 2, 1, 8,
+                     16, 8);
     }
-    attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32); /* the largest heads */
+    attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32, 0, false); /* the largest heads */
 }
 
 static void test_segments(void)
@@ -145,7 +162,8 @@ static void test_segments(void)
         for (size_t t = begin; t < begin + n; t++) {
             for (size_t h = 0; h < H; h++) {
                 const float *k = qkv + begin * 3 * D + D + h * hd;
-                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, n, hd, scale);
+                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, n, hd, scale,
+                             0, NULL);
             }
         }
     }
@@ -170,7 +188,7 @@ static compute *open_with(size_t n_threads, unsigned mask)
 /* Rows t .. t+T-1 of the ones above, behind what precedes them. */
 static void attend(compute *c, float *out, const cache *kv, size_t t, size_t T)
 {
-    nn_attention(c, out + t * ROW, q_rows + t * ROW, &kv->kv, 0.2f, FIRST + t, T, H, KV, HD, ROW, HD);
+    nn_attention(c, out + t * ROW, q_rows + t * ROW, &kv->kv, NULL, 0.2f, FIRST + t, T, H, KV, HD, ROW, HD);
 }
 
 /* Results depend neither on the number of threads nor on the rows of the call, up to NN_ROWS_EXACT

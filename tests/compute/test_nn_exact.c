@@ -149,7 +149,8 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
     memcpy(heads, qkv, T * 3 * H * HD * sizeof(float));
     nn_rmsnorm_heads(c, heads, in.w, 1e-6f, T, H, HD, 3 * H * HD, HD);
     nn_rope(c, heads, in.angles + t0 * 8, in.angles + t0 * 8, T, H, 8, 3 * H * HD, HD);
-    nn_attention(c, o->attention + t0 * H * HD, heads, &kv, 0.2f, FIRST + t0, T, H, KV, HD, 3 * H * HD, HD);
+    nn_attention(c, o->attention + t0 * H * HD, heads, &kv, NULL, 0.2f, FIRST + t0, T, H, KV, HD, 3 * H * HD,
+                 HD);
     nn_sigmoid_gate(c, o->attention + t0 * H * HD, qkv, T, H, HD, 3 * H * HD, HD);
     nn_conv_silu(c, o->conv + t0 * C, o->tail, in.conv + t0 * C, in.kernel, NULL, T, C, C);
     nn_delta_gates(c, o->gates + t0 * NV, o->gates + (MAX_T + t0) * NV, in.beta + t0 * NV, in.g + t0 * NV,

@@ -89,7 +89,9 @@ static void open_truth(truth *t, const char *dir)
     CHECK_OK(compute_create(&t->c, &(compute_options){.n_threads = 1, .cpu_mask = ~0u}, &d), d);
     CHECK_OK(model_open(&t->m, dir, &(model_open_options){0}, &d), d);
     const model_config *cfg = model_get_config(t->m);
-    CHECK_OK(kv_pool_create(&t->pool, cfg, KV_F32, false, kv_pool_blocks_for(N_CTX), t->c, &d), d);
+    CHECK_OK(kv_pool_create(&t->pool, cfg, KV_F32, false, kv_pool_blocks_for(N_CTX),
+                            kv_pool_blocks_for(N_CTX), t->c, &d),
+             d);
     CHECK_OK(seq_state_create(&t->seq, cfg, t->pool, N_CTX, t->c, &d), d);
     CHECK_OK(decoder_scratch_create(&t->scratch, t->m, t->c, N_CTX, LENGTH, &d), d);
     CHECK_OK(tokenizer_encode(model_tokenizer(t->m), &ids, PROMPT, strlen(PROMPT), TOKENIZER_SPECIALS, &d),

@@ -52,12 +52,13 @@ static void check(const model_config *c)
     must(c->n_attention_layers + c->n_recurrent_layers == n_mixers);
     must(c->n_router_groups <= MODEL_MAX_ROUTER_GROUPS && c->n_router_groups_used <= c->n_router_groups);
     must(c->n_router_groups == 0 || c->n_experts % c->n_router_groups == 0);
-    must(sane(c->n_heads) && sane(c->n_kv_heads) && c->n_heads % c->n_kv_heads == 0 && sane(c->head_dim));
+    must(sane(c->n_heads) && sane(c->full.n_kv_heads) && c->n_heads % c->full.n_kv_heads == 0 &&
+         sane(c->full.head_dim));
     if (c->n_recurrent_layers > 0) {
         must(sane(c->delta_n_k) && sane(c->delta_n_v) && c->delta_n_v % c->delta_n_k == 0);
         must(sane(c->delta_dk) && sane(c->delta_dv) && sane(c->conv_kernel));
     }
-    must(c->rope_pairs >= 0 && 2 * c->rope_pairs <= c->head_dim && c->rope_theta > 0);
+    must(c->full.rope.pairs >= 0 && 2 * c->full.rope.pairs <= c->full.head_dim && c->full.rope.theta > 0);
     must(c->rms_norm_eps >= 0 && c->rms_norm_eps <= 1 && sane(c->max_position_embeddings));
     must(c->n_mtp_layers == 0 || c->n_mtp_layers == 1);
     must(c->n_stop_ids >= 0 && c->n_stop_ids <= MODEL_MAX_STOP_IDS);

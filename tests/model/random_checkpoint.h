@@ -20,11 +20,12 @@
 #include "tests/folder.h"
 
 enum {
-    RANDOM_PER_EXPERT = 1,  /* experts each by themselves; otherwise gate_up_proj and down_proj */
-    RANDOM_STACKED = 2,     /* gate_proj, up_proj, down_proj of all experts */
-    RANDOM_TURNED = 4,      /* gate_up_proj and down_proj as Qwen3-VL publishes them */
-    RANDOM_FUSED_DELTA = 8, /* in_proj_qkvz and in_proj_ba */
-    RANDOM_TEXT_ONLY = 16,  /* names begin with "model.", not with "model.language_model." */
+    RANDOM_PER_EXPERT = 1,   /* experts each by themselves; otherwise gate_up_proj and down_proj */
+    RANDOM_STACKED = 2,      /* gate_proj, up_proj, down_proj of all experts */
+    RANDOM_TURNED = 4,       /* gate_up_proj and down_proj as Qwen3-VL publishes them */
+    RANDOM_FUSED_DELTA = 8,  /* in_proj_qkvz and in_proj_ba */
+    RANDOM_ALTERNATING = 32, /* as GPT-OSS publishes them */
+    RANDOM_TEXT_ONLY = 16,   /* names begin with "model.", not with "model.language_model." */
     RANDOM_TENSORS = 1024,
 };
 
@@ -119,6 +120,44 @@ static inline void random_turn(uint16_t *m, size_t rows, size_t cols)
     free(copy);
 }
 
+/* gate_up_proj, in which gate and up take turns, and down_proj, both turned; the biases; the router
+ * under its own name. */
+static inline void random_alternating(random_writer *w)
+{
+    const size_t E = (size_t)w->cfg->n_experts, H = (size_t)w->cfg->hidden_size,
+                 MI = (size_t)w->cfg->expert_size;
+    uint16_t *own = malloc(MI * H * sizeof *own);
+    uint16_t *in = random_add(w, w->prefix, "mlp.experts.gate_up_proj", (size_t[]){E, H, 2 * MI}, 3);
+    uint16_t *back = random_add(w, w->prefix, "mlp.experts.down_proj", (size_t[]){E, MI, H}, 3);
+    static const char *const parts[] = {"gate_proj", "up_proj"};
+    for (size_t e = 0; e < E; e++) {
+        for (size_t p = 0; p < 2; p++) {
+            random_expert(w, own, e, parts[p], MI, H);
+            for (size_t i = 0; i < MI * H; i++) {
+                in[(e * H + i % H) * 2 * MI + 2 * (i / H) + p] = own[i];
+            }
+        }
+        random_expert(w, back + e * MI * H, e, "down_proj", H, MI);
+        random_turn(back + e * MI * H, H, MI);
+    }
+    uint16_t *bias = random_add(w, w->prefix, "mlp.experts.gate_up_proj_bias", (size_t[]){E, 2 * MI}, 2);
+    static const char *const biases[] = {"mlp.experts.gate_proj_bias", "mlp.experts.up_proj_bias"};
+    for (size_t p = 0; p < 2; p++) {
+        random_fill(own, E * MI, biases[p], 0, 0.3f);
+        for (size_t i = 0; i < E * MI; i++) {
+            bias[2 * i + p] = own[i];
+        }
+    }
+    free(own);
+    random_fill(random_add(w, w->prefix, "mlp.experts.down_proj_bias", (size_t[]){E, H}, 2), E * H,
+                "mlp.experts.down_proj_bias", 0, 0.3f);
+    random_fill(random_add(w, w->prefix, "mlp.router.bias", &E, 1), E, "router", 0, 0.3f);
+    char name[80];
+    snprintf(name, sizeof name, "%smlp.gate.weight", w->prefix);
+    random_fill(random_add(w, w->prefix, "mlp.router.weight", (size_t[]){E, H}, 2), E * H, name, 0,
+                1.7f / sqrtf((float)H));
+}
+
 static inline void random_experts(random_writer *w)
 {
     const size_t E = (size_t)w->cfg->n_experts, H = model_config_expert_width(w->cfg),
@@ -128,6 +167,10 @@ static inline void random_experts(random_writer *w)
         size_t rows, cols;
     } parts[] = {{"gate_proj", MI, H}, {"up_proj", MI, H}, {"down_proj", H, MI}};
     char name[64];
+    if (w->forms & RANDOM_ALTERNATING) {
+        random_alternating(w);
+        return;
+    }
     random_matrix(w, "mlp.gate.weight", E, width);
     if (w->cfg->router == ROUTER_SIGMOID) {
         random_vector(w, "mlp.gate.e_score_correction_bias", E, 0, 0.3f);
@@ -135,6 +178,14 @@ static inline void random_experts(random_writer *w)
     if (H != width) {
         random_matrix(w, "mlp.fc1_latent_proj.weight", H, width);
         random_matrix(w, "mlp.fc2_latent_proj.weight", width, H);
+    }
+    for (size_t p = 0; w->cfg->expert_biases && p < 3; p++) {
+        snprintf(name, sizeof name, "mlp.experts.%s_bias", parts[p].part);
+        random_fill(random_add(w, w->prefix, name, (size_t[]){E, parts[p].rows}, 2), E * parts[p].rows, name,
+                    0, 0.3f);
+    }
+    if (w->cfg->expert_biases) {
+        random_fill(random_add(w, w->prefix, "mlp.gate.bias", &E, 1), E, "router", 0, 0.3f);
     }
     for (size_t p = w->cfg->ffn == FFN_RELU2 ? 1 : 0; p < 3; p++) {
         const size_t rows = parts[p].rows, cols = parts[p].cols;
@@ -267,11 +318,35 @@ static inline void random_mamba(random_writer *w)
     random_vector(w, "mamba.norm.weight", inner, 1, 0.2f);
 }
 
+static inline void random_attention(random_writer *w, const attention_spec *spec)
+{
+    const model_config *c = w->cfg;
+    const size_t H = (size_t)c->hidden_size, nh = (size_t)c->n_heads, nkv = (size_t)spec->n_kv_heads,
+                 hd = (size_t)spec->head_dim, q_rows = nh * hd * (c->attention_gate ? 2 : 1);
+    random_matrix(w, "self_attn.q_proj.weight", q_rows, H);
+    random_matrix(w, "self_attn.k_proj.weight", nkv * hd, H);
+    random_matrix(w, "self_attn.v_proj.weight", nkv * hd, H);
+    random_matrix(w, "self_attn.o_proj.weight", H, nh * hd);
+    if (c->qk_norm != QK_NORM_NONE) {
+        const bool wide = c->qk_norm == QK_NORM_WIDTH;
+        random_norm(w, "self_attn.q_norm.weight", wide ? nh * hd : hd);
+        random_norm(w, "self_attn.k_norm.weight", wide ? nkv * hd : hd);
+    }
+    if (c->attention_biases) {
+        random_vector(w, "self_attn.q_proj.bias", q_rows, 0, 0.3f);
+        random_vector(w, "self_attn.k_proj.bias", nkv * hd, 0, 0.3f);
+        random_vector(w, "self_attn.v_proj.bias", nkv * hd, 0, 0.3f);
+        random_vector(w, "self_attn.o_proj.bias", H, 0, 0.3f);
+    }
+    if (c->attention_sinks) {
+        random_vector(w, "self_attn.sinks", nh, 0, 1);
+    }
+}
+
 static inline void random_layer(random_writer *w, layer_kind kind, feed_kind feed)
 {
     const model_config *c = w->cfg;
-    const size_t H = (size_t)c->hidden_size, nh = (size_t)c->n_heads, nkv = (size_t)c->n_kv_heads,
-                 hd = (size_t)c->head_dim;
+    const size_t H = (size_t)c->hidden_size;
     random_norm(w, "input_layernorm.weight", H);
     if (kind != LAYER_NONE && feed != FEED_NONE) {
         random_norm(w, "post_attention_layernorm.weight", H);
@@ -280,16 +355,8 @@ static inline void random_layer(random_writer *w, layer_kind kind, feed_kind fee
         random_deltanet(w);
     } else if (kind == LAYER_MAMBA) {
         random_mamba(w);
-    } else if (kind == LAYER_ATTENTION) {
-        random_matrix(w, "self_attn.q_proj.weight", nh * hd * (c->attention_gate ? 2 : 1), H);
-        random_matrix(w, "self_attn.k_proj.weight", nkv * hd, H);
-        random_matrix(w, "self_attn.v_proj.weight", nkv * hd, H);
-        random_matrix(w, "self_attn.o_proj.weight", H, nh * hd);
-    }
-    if (kind == LAYER_ATTENTION && c->qk_norm != QK_NORM_NONE) {
-        const bool wide = c->qk_norm == QK_NORM_WIDTH;
-        random_norm(w, "self_attn.q_norm.weight", wide ? nh * hd : hd);
-        random_norm(w, "self_attn.k_norm.weight", wide ? nkv * hd : hd);
+    } else if (layer_is_attention(kind)) {
+        random_attention(w, model_config_attention(c, kind));
     }
     random_ffn(w, feed);
 }

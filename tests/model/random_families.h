@@ -64,6 +64,11 @@ static const random_family RANDOM_FAMILIES[] = {
      "{\"model_type\":\"minimax_m2\"," RANDOM_SIZES
      ",\"intermediate_size\":24,\"num_local_experts\":6,\"num_experts_per_tok\":2" RANDOM_ROPE(
          ",\"partial_rotary_factor\":0.5") "}"},
+    {"gpt_oss", RANDOM_ALTERNATING | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"gpt_oss\"," RANDOM_SIZES ",\"num_local_experts\":6,\"num_experts_per_tok\":2,"
+     "\"intermediate_size\":32,\"attention_bias\":true,\"sliding_window\":20,\"rope_parameters\":{"
+     "\"rope_theta\":10000,\"rope_type\":\"yarn\",\"factor\":8,\"original_max_position_embeddings\":64,"
+     "\"truncate\":false}}"},
 };
 
 #endif

@@ -27,7 +27,7 @@ static err_code make_ready(void *context)
     sampler *sm = NULL;
     sampler_params params = {.temperature = 1, .top_p = 1, .repetition_penalty = 1};
     kv_pool *pool = NULL;
-    err_code err = kv_pool_create(&pool, cfg, KV_F16, true, 2, t->c, NULL);
+    err_code err = kv_pool_create(&pool, cfg, KV_F16, true, 2, 2, t->c, NULL);
     if (!err) {
         err = seq_state_create(&s, cfg, pool, 100, t->c, NULL);
     }

@@ -14,8 +14,8 @@ int main(void)
     const double values = 2.0 * cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv + 10.0 * width;
     const double state = 4.0 * values * cfg->n_recurrent_layers;
     CHECK(cost.head_flops == 2.0 * TINY_V * TINY_H);
-    CHECK(cost.slot_flops == 4.0 * cfg->n_heads * cfg->head_dim * n_attention);
-    CHECK(cost.slot_bytes == 8.0 * cfg->n_kv_heads * cfg->head_dim * n_attention);
+    CHECK(cost.slot_flops == 4.0 * cfg->n_heads * cfg->full.head_dim * n_attention);
+    CHECK(cost.slot_bytes == 8.0 * cfg->full.n_kv_heads * cfg->full.head_dim * n_attention);
     CHECK(half.slot_bytes == cost.slot_bytes / 2);
     CHECK(cost.layer_flops > 0 && cost.layer_flops / 2 < (double)model_n_params(t.m));
     /* floats: two or four bytes for every multiplication */

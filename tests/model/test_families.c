@@ -234,7 +234,8 @@ static void check_family(const random_family *f)
     check_format(dir, 8, true);
     check_format(dir, 4, true);
     check_deepstack(dir);
-    if (f->forms & (RANDOM_FUSED_DELTA | RANDOM_TURNED)) { /* experts by themselves, and in one tensor */
+    if (f->forms & (RANDOM_FUSED_DELTA | RANDOM_TURNED |
+                    RANDOM_ALTERNATING)) { /* experts by themselves, and in one tensor */
         check_converted(dir);
     }
     if (check_failures != before) {
@@ -282,5 +283,6 @@ int main(void)
     check_form("qwen3_5_moe", RANDOM_STACKED | RANDOM_TEXT_ONLY);
     check_form("qwen3_next", RANDOM_TEXT_ONLY); /* four projections, experts in one tensor */
     check_form("qwen3_vl_moe", 0);
+    check_form("gpt_oss", RANDOM_STACKED | RANDOM_TEXT_ONLY);
     CHECK_DONE();
 }

@@ -76,7 +76,8 @@ static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
     CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 2, &d), ERR_LIMIT);
     in.n = N + 1;
     CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_LIMIT);
-    CHECK_OK(kv_pool_create(&headless, model_get_config(t->m), kv_pool_type(t->pool), false, 2, t->c, &d), d);
+    CHECK_OK(kv_pool_create(&headless, model_get_config(t->m), kv_pool_type(t->pool), false, 2, 2, t->c, &d),
+             d);
     CHECK_OK(seq_state_create(&plain, model_get_config(t->m), headless, 10, t->c, &d), d);
     CHECK_OK(seq_state_create(&small, model_get_config(t->m), t->pool, 10, t->c, &d), d);
     in = (mtp_input){plain, hidden, ids, positions, 1};

@@ -11,8 +11,9 @@ static model_config config(void)
 {
     model_config cfg = {.image_token_id = IMAGE,
                         .video_token_id = VIDEO,
-                        .rope_theta = 10000.0,
-                        .rope_pairs = 8,
+                        .full.rope.theta = 10000.0,
+                        .full.rope.pairs = 8,
+                        .full.rope.magnitude = 1.0,
                         .mrope_section = {3, 3, 2},
                         .mrope_interleaved = true};
     return cfg;
@@ -113,7 +114,7 @@ static void test_tables(void)
     position p = {100, 10, 1};
     /* sections [3, 3, 2] of 8 pairs: height at 1, 4, 7; width at 2, 5; time elsewhere */
     static const int32_t axis[8] = {100, 10, 1, 100, 10, 1, 100, 10};
-    rope_tables(cos_table, sin_table, &cfg, &p, 1);
+    rope_tables(cos_table, sin_table, &cfg, &cfg.full.rope, &p, 1);
     for (int i = 0; i < 8; i++) {
         double angle = axis[i] * pow(10000.0, -i / 8.0);
         CHECK_NEAR(cos_table[i], cos(angle), 2e-5);

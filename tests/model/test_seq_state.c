@@ -64,7 +64,7 @@ static void test_refusals(const tiny *t)
     CHECK(strstr(d.text, "100") && strstr(d.text, "99"));
     other.delta_dv = 16;
     kv_pool *elsewhere = NULL;
-    CHECK_OK(kv_pool_create(&elsewhere, &other, KV_F32, true, 4, t->c, &d), d);
+    CHECK_OK(kv_pool_create(&elsewhere, &other, KV_F32, true, 4, 4, t->c, &d), d);
     CHECK_OK(seq_state_create(&foreign, &other, elsewhere, 200, t->c, &d), d);
     CHECK_INT(seq_state_restore(foreign, snap, &d), ERR_INVALID);
     CHECK_INT(seq_state_len(foreign), 0);
@@ -85,22 +85,22 @@ static void test_copy_on_write(const tiny *t)
     float *straight = malloc(TINY_V * sizeof *straight);
     seq_state *a = tiny_seq(t), *b = tiny_seq(t);
     tiny_run(t, a, ids, 100, false, false); /* two blocks, the second one partial */
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 2);
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS - 2);
     seq_snapshot *snap = seq_state_snapshot(a);
     CHECK(snap != NULL);
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 2);
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS - 2);
     CHECK_OK(seq_state_restore(b, snap, &d), d);
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 2);
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS - 2);
     memcpy(straight, tiny_run(t, a, ids + 100, 20, false, false), TINY_V * sizeof *straight);
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 3); /* a has a second block of its own */
-    tiny_run(t, b, ids + 400, 20, false, false);         /* b goes another way */
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS - 4);
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS - 3); /* a has a second block of its own */
+    tiny_run(t, b, ids + 400, 20, false, false);                 /* b goes another way */
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS - 4);
     CHECK_OK(seq_state_restore(b, snap, &d), d);
     CHECK_SAME_FLOATS(tiny_run(t, b, ids + 100, 20, false, false), straight, TINY_V);
     seq_state_destroy(a);
     seq_snapshot_free(snap);
     seq_state_reset(b);
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS);
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS);
     seq_state_destroy(b);
     free(straight);
 }
@@ -115,10 +115,10 @@ static void test_blocks_come_dirty(const tiny *t)
     memcpy(first, tiny_run(t, s, ids, 70, false, false), TINY_V * sizeof *first);
     seq_state_reset(s);
     for (size_t i = 0; i < TINY_BLOCKS; i++) {
-        blocks[i] = kv_pool_take(t->pool);
+        blocks[i] = kv_pool_take(t->pool, KV_ALL);
         memset(blocks[i], 0xff, n_bytes); /* NaN in every type */
     }
-    CHECK(kv_pool_take(t->pool) == NULL);
+    CHECK(kv_pool_take(t->pool, KV_ALL) == NULL);
     for (size_t i = 0; i < TINY_BLOCKS; i++) {
         kv_pool_release(t->pool, blocks[i]);
     }
@@ -144,9 +144,9 @@ static void test_exhausted(const tiny *t)
     err_detail d = {0};
     kv_pool *pool = NULL;
     seq_state *s = NULL;
-    CHECK_OK(kv_pool_create(&pool, model_get_config(t->m), kv_pool_type(t->pool), true, 2, t->c, &d), d);
+    CHECK_OK(kv_pool_create(&pool, model_get_config(t->m), kv_pool_type(t->pool), true, 2, 2, t->c, &d), d);
     CHECK_OK(seq_state_create(&s, model_get_config(t->m), pool, 500, t->c, &d), d);
-    void *held[2] = {pool, kv_pool_take(pool)};
+    void *held[2] = {pool, kv_pool_take(pool, KV_ALL)};
     tiny_run(t, s, ids, 64, false, false);
     position p = {64, 64, 64};
     batch_run run = {.seq = s, .n_rows = 1, .exact_rows = true};
@@ -158,7 +158,7 @@ static void test_exhausted(const tiny *t)
     CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
     CHECK_INT(seq_state_len(s), 65);
     seq_state_destroy(s);
-    CHECK_INT(kv_pool_n_free(pool), 2);
+    CHECK_INT(kv_pool_n_free(pool, KV_ALL), 2);
     kv_pool_destroy(pool);
 }
 
@@ -167,7 +167,7 @@ static void test_sizes(const tiny *t)
     const model_config *cfg = model_get_config(t->m);
     model_config huge = *cfg;
     err_detail d = {0};
-    const size_t pointers = 2 * sizeof(void *),      /* to a block, and to a page */
+    const size_t pointers = 3 * sizeof(void *),      /* to a block on either shelf, and to a page */
         page_rows = (size_t)SEQ_PAGE_TOKENS * 2 * 2; /* k and v, two heads */
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         static const size_t row_bytes[KV_TYPES] = {32 * 4, 32 * 2, 32 * 2, 32 + 4, 16 + 4};
@@ -179,10 +179,11 @@ static void test_sizes(const tiny *t)
         CHECK(c > b);
     }
     huge.n_attention_layers = 256;
-    huge.n_kv_heads = 4096;
-    huge.head_dim = 4096;
+    huge.full.n_kv_heads = 4096;
+    huge.full.head_dim = 4096;
     kv_pool *pool = NULL;
-    CHECK_INT(kv_pool_create(&pool, &huge, KV_F32, false, kv_pool_blocks_for(INT32_MAX), t->c, &d),
+    CHECK_INT(kv_pool_create(&pool, &huge, KV_F32, false, kv_pool_blocks_for(INT32_MAX),
+                             kv_pool_blocks_for(INT32_MAX), t->c, &d),
               ERR_NOMEM);
     CHECK(strstr(d.text, "bytes") != NULL);
     CHECK(pool == NULL);

@@ -45,7 +45,8 @@ static inline tiny tiny_open_as(const tiny_options *o)
                                    .quantize = {.layer_bits = o->n_bits, .head_bits = o->n_bits, .c = t.c},
                                    .huge_pages = o->huge_pages ? t.c : NULL};
     CHECK_OK(model_open(&t.m, o->dir, &mo, &d), d);
-    CHECK_OK(kv_pool_create(&t.pool, model_get_config(t.m), o->type, true, TINY_BLOCKS, t.c, &d), d);
+    CHECK_OK(kv_pool_create(&t.pool, model_get_config(t.m), o->type, true, TINY_BLOCKS, TINY_BLOCKS, t.c, &d),
+             d);
     CHECK_OK(decoder_scratch_create(&t.sc, t.m, t.c, TINY_ROWS, TINY_LOGITS, &d), d);
     if (check_failures) {
         exit(1);
@@ -67,7 +68,8 @@ static inline tiny tiny_open(size_t n_threads, unsigned cpu_mask, kv_type type)
 static inline void tiny_close(tiny *t)
 {
     decoder_scratch_destroy(t->sc);
-    CHECK_INT(kv_pool_n_free(t->pool), TINY_BLOCKS); /* every block was given back */
+    CHECK_INT(kv_pool_n_free(t->pool, KV_ALL), TINY_BLOCKS); /* every block was given back */
+    CHECK(kv_pool_n_free(t->pool, KV_WINDOW) == kv_pool_n_blocks(t->pool, KV_WINDOW));
     kv_pool_destroy(t->pool);
     model_close(t->m);
     compute_destroy(t->c);

@@ -36,7 +36,7 @@ static reader reader_open(const char *dir)
     err_detail d = {0};
     CHECK_OK(compute_create(&r.c, &(compute_options){.n_threads = 1, .cpu_mask = ~0u}, &d), d);
     CHECK_OK(model_open(&r.m, dir, &(model_open_options){.weights_only = true}, &d), d);
-    CHECK_OK(kv_pool_create(&r.pool, model_get_config(r.m), KV_F32, false, 8, r.c, &d), d);
+    CHECK_OK(kv_pool_create(&r.pool, model_get_config(r.m), KV_F32, false, 8, 8, r.c, &d), d);
     CHECK_OK(seq_state_create(&r.seq, model_get_config(r.m), r.pool, 512, r.c, &d), d);
     CHECK_OK(decoder_scratch_create(&r.sc, r.m, r.c, 1, 1, &d), d);
     if (check_failures) {
@@ -90,8 +90,8 @@ static void take_queries(void *ctx, size_t layer, const float *q, size_t n_rows,
     (void)row_stride;
     CHECK_INT(n_rows, 1);
     for (int32_t h = 0; h < cfg->n_heads; h++) {
-        memcpy(queries[layer][looking] + h * cfg->head_dim, q + (size_t)h * head_stride,
-               (size_t)cfg->head_dim * sizeof *q);
+        memcpy(queries[layer][looking] + h * cfg->full.head_dim, q + (size_t)h * head_stride,
+               (size_t)cfg->full.head_dim * sizeof *q);
     }
 }
 
@@ -100,8 +100,8 @@ static const float *key_of(const seq_state *seq, const model_config *cfg, size_t
 {
     const kv_pages kv = seq_kv(seq, layer);
     const float *page = kv.pages[slot / SEQ_PAGE_TOKENS];
-    const int32_t group = cfg->n_heads / cfg->n_kv_heads;
-    return page + ((2 * (head / group)) * SEQ_PAGE_TOKENS + slot % SEQ_PAGE_TOKENS) * cfg->head_dim;
+    const int32_t group = cfg->n_heads / cfg->full.n_kv_heads;
+    return page + ((2 * (head / group)) * SEQ_PAGE_TOKENS + slot % SEQ_PAGE_TOKENS) * cfg->full.head_dim;
 }
 
 /* peaks = max(peaks, the window's mean of the softmax of one query over the prompt). */
@@ -110,12 +110,13 @@ static void look(double *peaks, const reader *r, size_t layer, int32_t head, int
     const model_config *cfg = model_get_config(r->m);
     double p[N], sum = 0;
     for (int32_t i = 0; i < N; i++) {
-        const float *k = key_of(r->seq, cfg, layer, head, i), *q = queries[layer][row] + head * cfg->head_dim;
+        const float *k = key_of(r->seq, cfg, layer, head, i),
+                    *q = queries[layer][row] + head * cfg->full.head_dim;
         double dot = 0;
-        for (int32_t x = 0; x < cfg->head_dim; x++) {
+        for (int32_t x = 0; x < cfg->full.head_dim; x++) {
             dot += (double)q[x] * (double)k[x];
         }
-        p[i] = exp(dot / sqrt(cfg->head_dim));
+        p[i] = exp(dot / sqrt(cfg->full.head_dim));
         sum += p[i];
     }
     for (int32_t i = 0; i < N; i++) {
@@ -133,7 +134,7 @@ static void judge(reference *ref, const char *dir)
     const model_config *cfg = model_get_config(r.m);
     const float *logits = NULL;
     double importance[N] = {0};
-    CHECK(cfg->n_heads * cfg->head_dim <= WIDTH && cfg->n_attention_layers <= LAYERS);
+    CHECK(cfg->n_heads * cfg->full.head_dim <= WIDTH && cfg->n_attention_layers <= LAYERS);
     for (int32_t i = 0; i < N; i++) {
         logits = read_token(&r, ref->ids[i], i);
     }

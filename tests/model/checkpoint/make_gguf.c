@@ -395,12 +395,12 @@ static void write_metadata(converter *c)
     put_count(c, "embedding_length", cfg->hidden_size);
     put_count(c, "feed_forward_length", cfg->intermediate_size);
     put_count(c, "attention.head_count", cfg->n_heads);
-    put_count(c, "attention.head_count_kv", cfg->n_kv_heads);
-    put_count(c, "attention.key_length", cfg->head_dim);
-    put_count(c, "attention.value_length", cfg->head_dim);
+    put_count(c, "attention.head_count_kv", cfg->full.n_kv_heads);
+    put_count(c, "attention.key_length", cfg->full.head_dim);
+    put_count(c, "attention.value_length", cfg->full.head_dim);
     put_real(c, "attention.layer_norm_rms_epsilon", (double)cfg->rms_norm_eps);
-    put_real(c, "rope.freq_base", cfg->rope_theta);
-    put_count(c, "rope.dimension_count", 2 * cfg->rope_pairs);
+    put_real(c, "rope.freq_base", cfg->full.rope.theta);
+    put_count(c, "rope.dimension_count", 2 * cfg->full.rope.pairs);
     if (strncmp(c->arch, "qwen35", 6) == 0 || strncmp(c->arch, "qwen3vl", 7) == 0) {
         snprintf(key, sizeof key, "%s.rope.dimension_sections", c->arch);
         maker_array(&c->text, key, GGUF_I32, 4);

@@ -46,8 +46,8 @@ static void test_released_form(void)
     CHECK_INT(cfg.n_recurrent_layers, 6);
     CHECK_INT(cfg.layers[2], LAYER_DELTANET);
     CHECK_INT(cfg.layers[3], LAYER_ATTENTION);
-    CHECK_INT(cfg.rope_pairs, 2); /* 16 * 0.25 / 2 */
-    CHECK_NEAR(cfg.rope_theta, 1e7, 0);
+    CHECK_INT(cfg.full.rope.pairs, 2); /* 16 * 0.25 / 2 */
+    CHECK_NEAR(cfg.full.rope.theta, 1e7, 0);
     CHECK_NEAR(cfg.rms_norm_eps, 1e-6, 1e-12);
     CHECK(cfg.tie_word_embeddings);
     CHECK(!cfg.has_vision);
@@ -96,14 +96,15 @@ static void test_faults(void)
         {ROPE, ",\"linear_conv_kernel_dim\":5", "linear_conv_kernel_dim", ERR_UNSUPPORTED},
         {ROPE, ",\"layer_types\":[\"full_attention\"]", "layer_types", ERR_INVALID},
         {ROPE, ",\"num_hidden_layers\":1,\"layer_types\":[\"mamba\"]", "mamba", ERR_UNSUPPORTED},
-        {ROPE, ",\"attention_bias\":true", "attention_bias", ERR_UNSUPPORTED},
         {ROPE, ",\"hidden_act\":\"gelu\"", "hidden_act", ERR_UNSUPPORTED},
         {ROPE, ",\"output_gate_type\":\"sigmoid\"", "output_gate_type", ERR_UNSUPPORTED},
         {ROPE, ",\"quantization_config\":{\"quant_method\":\"gptq\"}", "gptq", ERR_UNSUPPORTED},
         {ROPE, ",\"mtp_num_hidden_layers\":2", "mtp_num_hidden_layers", ERR_UNSUPPORTED},
         {ROPE, ",\"rms_norm_eps\":-1", "rms_norm_eps", ERR_INVALID},
         {"\"x\":0", "", "rope_theta", ERR_INVALID},
-        {"\"rope_parameters\":{\"rope_theta\":10,\"rope_type\":\"yarn\"}", "", "rope_type", ERR_UNSUPPORTED},
+        {"\"rope_parameters\":{\"rope_theta\":10,\"rope_type\":\"longrope\"}", "", "rope_type",
+         ERR_UNSUPPORTED},
+        {"\"rope_parameters\":{\"rope_theta\":10,\"rope_type\":\"yarn\"}", "", "factor", ERR_INVALID},
         {"\"rope_parameters\":{\"rope_theta\":10,\"mrope_section\":[1,1,1]}", "", "mrope_section",
          ERR_INVALID},
         {"\"rope_parameters\":{\"rope_theta\":10,\"mrope_section\":[1,1,0],\"mrope_interleaved\":false}", "",

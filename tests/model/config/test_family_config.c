@@ -50,7 +50,7 @@ static void test_qwen3_5(void)
     CHECK_INT(cfg.shared_expert_size, 40);
     CHECK(cfg.feeds[0] == FEED_EXPERTS && cfg.feeds[3] == FEED_EXPERTS);
     CHECK_INT(cfg.n_recurrent_layers, 2);
-    CHECK_INT(cfg.rope_pairs, 2); /* a quarter of 16 dimensions */
+    CHECK_INT(cfg.full.rope.pairs, 2); /* a quarter of 16 dimensions */
     /* what configs of 3.6 and 3.8 add */
     CHECK_OK(load_with(&cfg, "qwen3_5_moe_text",
                        ",\"output_gate_type\":\"swish\",\"mamba_ssm_dtype\":\"float32\"", &d),
@@ -88,7 +88,7 @@ static void test_qwen3(void)
     CHECK_INT(cfg.n_attention_layers, 4);
     CHECK_INT(cfg.n_recurrent_layers, 0);
     CHECK_INT(cfg.n_experts, 0);
-    CHECK_INT(cfg.rope_pairs, 8); /* the whole head */
+    CHECK_INT(cfg.full.rope.pairs, 8); /* the whole head */
     CHECK_INT(load_with(&cfg, "qwen3", ",\"use_sliding_window\":true", &d), ERR_UNSUPPORTED);
     CHECK_INT(load_with(&cfg, "qwen3", RANDOM_DELTA, &d), ERR_UNSUPPORTED);
     CHECK_OK(load_with(&cfg, "qwen3_moe", "", &d), d);
@@ -129,7 +129,7 @@ static void test_nemotron_h(void)
     CHECK(cfg.feeds[0] == FEED_NONE && cfg.feeds[2] == FEED_DENSE);
     CHECK(cfg.ffn == FFN_RELU2 && cfg.qk_norm == QK_NORM_NONE);
     CHECK_INT(cfg.n_recurrent_layers, 2);
-    CHECK_INT(cfg.rope_pairs, 0);
+    CHECK_INT(cfg.full.rope.pairs, 0);
     CHECK_INT(model_config_channels(&cfg), 6 * 20 + 2 * 2 * 24);
     CHECK(cfg.mamba_least_dt > 0.04f && cfg.mamba_most_dt < 1.6f && cfg.mamba_conv_bias);
     /* transformers' way to write an infinite number */
@@ -163,7 +163,7 @@ static void test_minimax_m2(void)
     CHECK(cfg.qk_norm == QK_NORM_WIDTH && cfg.router == ROUTER_SIGMOID && cfg.norm_expert_weights);
     CHECK(cfg.feeds[0] == FEED_EXPERTS && cfg.ffn == FFN_SILU);
     CHECK_INT(cfg.expert_size, 24);
-    CHECK_INT(cfg.rope_pairs, 4); /* half of 16 dimensions */
+    CHECK_INT(cfg.full.rope.pairs, 4); /* half of 16 dimensions */
     CHECK_INT(load_with(&cfg, "minimax_m2", ",\"num_experts_per_tok\":9", &d), ERR_INVALID);
 }
 
