@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { AxeBuilder } from '@axe-core/playwright';
-import { SAMPLES, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { SAMPLES, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -11,7 +11,7 @@ let browser;
 let server;
 before(async () => {
     browser = await launch();
-    server = await startMock({ delayMs: 0 });
+    server = await startMock({ delayMs: 0, models: [{ id: 'blind', meta: { size: 4e8 }, status: { value: 'unloaded' } }, { id: 'torn', status: { value: 'failed', error: 'torn: cut short' } }] });
 });
 after(async () => {
     await browser.close();
@@ -34,6 +34,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             const { page, done } = await openChat(browser, server.url, { colorScheme, phone });
             Object.assign(server.options, { holdAfter: Infinity, progressMs: 0, state: 'ready' });
             await page.locator('.sample').nth(2).waitFor();
+            await page.locator('.introduction summary').click();
             await check(page, 'welcome, with the introduction');
             const files = page.locator('chat-composer input[multiple]');
             await files.setInputFiles(join(SAMPLES, 'outlines.png'));
@@ -81,20 +82,36 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await page.getByRole('button', { name: 'Enter it' }).click();
             server.options.key = '';
             server.options.upgrade = true;
+            await check(page, 'settings of the browser');
+            await openSettings(page, 'New chats');
+            await check(page, 'settings of new chats');
+            await openSettings(page, 'This chat');
             await page.getByText('More sampling').click();
-            await check(page, 'settings');
+            await check(page, 'settings of the chat');
             await page.keyboard.press('Escape');
             await page.locator('.model-button').click();
+            await page.getByRole('button', { name: 'Use blind' }).waitFor();
+            await check(page, 'models');
+            await page.getByRole('button', { name: 'About Seedling' }).click();
             await check(page, 'model');
-            await page.getByRole('button', { name: 'What the server does' }).click();
+            await page.keyboard.press('Escape');
+            await page.locator('.model-button').click();
+            await page.getByRole('button', { name: 'Server status' }).click();
             await page.locator('.chart polyline').first().waitFor();
             await check(page, 'what the server does');
             await page.keyboard.press('Escape');
             await page.keyboard.press('Control+/');
             await check(page, 'keys');
             await page.keyboard.press('Escape');
+            await page.getByRole('button', { name: 'More about this answer' }).first().click();
+            await check(page, 'more about an answer');
+            await page.keyboard.press('Escape');
             await page.getByRole('button', { name: 'Show outlines.png large' }).click();
+            await page.locator('media-viewer img').waitFor();
             await check(page, 'image');
+            await page.getByRole('button', { name: 'Next' }).click();
+            await page.locator('media-viewer pre').waitFor();
+            await check(page, 'text file');
             await page.keyboard.press('Escape');
             if (phone) {
                 await page.getByRole('button', { name: 'Show the list of chats' }).click();
@@ -151,16 +168,17 @@ test('without a mouse: stop, continue, edit, branches, settings, status, rename,
     await keyboard.press('Enter');
     await until(async () => (await lastAnswer(page)) === 'one two three four', 'the first branch');
     await keyboard.press('Control+,');
+    await tabTo(page, 'This chat');
+    await keyboard.press('ArrowLeft'); // around to the last
     await tabTo(page, 'System');
-    await tabTo(page, 'System'); // the field of that name comes first
     await keyboard.press('ArrowRight');
     await keyboard.press('ArrowRight');
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
     await keyboard.press('Escape');
-    await tabTo(page, 'Seedling', 'Shift+Tab');
     await page.locator('.model-button').focus();
     await keyboard.press('Enter');
-    await tabTo(page, 'What the server does');
+    await until(() => page.evaluate(() => document.activeElement?.textContent?.includes('About')), 'the menu to have the focus');
+    await keyboard.press('ArrowDown');
     await keyboard.press('Enter');
     await page.locator('.chart').first().waitFor();
     await keyboard.press('Escape');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
-import { SAMPLES, lastAnswer, launch, openChat, send, transfer, until } from './helpers.mjs';
+import { SAMPLES, lastAnswer, launch, openChat, openSettings, transfer, until, send } from './helpers.mjs';
 import { lockedPdf, scannedPdf, textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -37,7 +37,7 @@ test('a question streams an answer, with its figures', async () => {
     assert.equal(await lastAnswer(page), 'one two three four');
     const figures = await page.locator('.figures').innerText();
     assert.match(figures, /89\.3 tokens\/s/);
-    assert.match(figures, /first token 84 ms/);
+    assert.match(figures, /First token[\s\S]*after 84 ms/);
     assert.match(figures, /text route/);
     assert.match(figures, /33 % remembered/);
     assert.doesNotMatch(figures, /of the prompt read/);
@@ -124,7 +124,7 @@ test('a large image is made smaller before it is sent', async () => {
     const thumb = page.locator('.tray .thumb');
     await thumb.first().locator('img').waitFor();
     assert.match(await thumb.first().getAttribute('title'), /2365 × 1774.*made smaller from 4000 × 3000/);
-    await page.getByRole('button', { name: 'Settings' }).click();
+    await openSettings(page, 'This browser');
     await page.getByText('1 MP', { exact: true }).click();
     await page.keyboard.press('Escape');
     await transfer(page, 'main', 'drop', [{ name: 'big.png', mime: 'image/png', base64 }]);
@@ -453,12 +453,13 @@ test('the samples send their image', async () => {
 
 test('settings: theme, system prompt and sampling', async () => {
     const { page, done } = await openChat(browser, server.url);
-    await page.getByRole('button', { name: 'Settings' }).click();
+    await openSettings(page, 'This browser');
     await page.getByText('Dark', { exact: true }).click();
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(21, 23, 26)');
+    await openSettings(page, 'This chat');
     await page.getByLabel('System prompt').fill('Be brief.');
     await page.getByLabel('Temperature').fill('0');
-    await page.getByLabel('Longest answer').fill('64');
+    await page.getByLabel('Max tokens').fill('64');
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     await send(page, 'say x');
@@ -623,15 +624,17 @@ test('chats go out as JSON and Markdown and come back, and a wrong file is refus
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
     const text = await lastAnswer(page);
-    await page.getByRole('button', { name: 'Settings' }).click();
+    await openSettings(page, 'This browser');
     const [json] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export all' }).click()]);
+    await openSettings(page, 'This chat');
     const [markdown] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'This one as Markdown' }).click()]);
     assert.equal(markdown.suggestedFilename(), 'What is it.md');
     assert.match(await readFile(await markdown.path(), 'utf8'), /## You\n\n\*Image: outlines\.png\*\n\nWhat is it\?\n\n## Seedling/);
+    await openSettings(page, 'This browser');
     await page.getByLabel('Import').setInputFiles({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from('{"a":1}') });
     await page.getByText('holds no exported chats').waitFor();
     const bring = async (words) => {
-        await page.getByRole('button', { name: 'Settings' }).click();
+        await openSettings(page, 'This browser');
         await page.getByLabel('Import').setInputFiles(await json.path());
         await page.getByText(words).waitFor(); // not behind the dialog
         assert.equal(await page.locator('dialog[open]').count(), 0);
@@ -668,7 +671,7 @@ test('an answer can be put in other words, and Up edits the last question', asyn
 test('an answer that was cut or stopped is continued, in place', async () => {
     const { page, done } = await openChat(browser, server.url);
     await page.getByRole('button', { name: 'Settings' }).click();
-    await page.getByLabel('Longest answer').fill('3');
+    await page.getByLabel('Max tokens').fill('3');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Escape');
     await send(page, 'say one two three four five');

@@ -175,8 +175,8 @@ test('titles, sizes, whole numbers, encodings', async () => {
     for (const bytes of [[0x41, 0, 0x42], [0x7f, 0x45, 0x4c, 0x46, 2, 1], [0xe9, 0x81, 0x8d, 0x00]]) assert.equal(decodeText(Uint8Array.from(bytes)).text, null);
     const { page, done } = await openChat(browser, server.url);
     await page.getByRole('button', { name: 'Settings' }).click();
-    await page.getByLabel('Longest answer').fill('12.6');
+    await page.getByLabel('Max tokens').fill('12.6');
     await page.keyboard.press('Tab');
-    assert.equal(await page.getByLabel('Longest answer').inputValue(), '13');
+    assert.equal(await page.getByLabel('Max tokens').inputValue(), '13');
     await done();
 });

@@ -101,6 +101,13 @@ export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
     }
 }
 
+/** Opens a part of the settings. @param {import('playwright-core').Page} page
+ * @param {'This chat'|'New chats'|'This browser'} part */
+export async function openSettings(page, part) {
+    if (!(await page.locator('#settings').isVisible())) await page.getByRole('button', { name: 'Settings', exact: true }).click();
+    await page.getByRole('tab', { name: part }).click();
+}
+
 /** Drops or pastes files: builds a DataTransfer in the page, as a real drop cannot be made from
  * outside. */
 export async function transfer(page, selector, type, files) {

@@ -187,9 +187,9 @@ test('515 naughty strings: nothing runs, a question is shown, kept, exported and
     assert.deepEqual(wrong, []);
     const all = `say ${NAUGHTY.join('\n')}`;
     await page.evaluate((text) => document.querySelector('parley-app').chat.send(text, []), all);
-    await page.locator('.figures li').first().waitFor();
+    await page.locator('.speed').waitFor();
     assert.equal(server.requests.at(-1).body.input[0].content[0].text, all);
-    assert.equal(await page.locator('.bubble').textContent(), all);
+    assert.equal(await page.locator('.bubble > div').textContent(), all);
     assert.equal(await page.evaluate(() => window.hit), undefined);
     await done();
 });

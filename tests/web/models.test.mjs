@@ -48,7 +48,11 @@ test('another model is chosen, and the page is that of the new one', async (t) =
     await page.getByLabel('Add images').waitFor({ state: 'attached' });
     await openList(page);
     const list = page.getByRole('region', { name: 'Models' });
-    assert.match(await list.innerText(), /seedling[\s\S]*in use[\s\S]*blind 381\.5 MiB · text only[\s\S]*torn cannot be loaded: torn\/model\.safetensors/);
+    assert.match(await list.innerText(), /seedling[\s\S]*in use[\s\S]*blind\s+381\.5 MiB · text only[\s\S]*One cannot be loaded$/);
+    assert.equal(await list.locator('.current').innerText().then((text) => text.startsWith('seedling')), true);
+    assert.equal(await list.getByText('the file is shorter').isVisible(), false);
+    await list.getByText('One cannot be loaded').click();
+    await list.getByText('torn/model.safetensors: the file is shorter').waitFor();
     assert.equal(await list.getByRole('button').count(), 2);
     await list.getByRole('button', { name: 'Use blind' }).click();
     await list.getByText('in use').waitFor();

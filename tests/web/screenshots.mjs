@@ -55,12 +55,12 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         };
         const top = () => page.locator('.transcript').evaluate((element) => (element.scrollTop = 0));
         await page.locator('.sample img').first().waitFor();
-        await page.locator('.introduction').scrollIntoViewIfNeeded();
+        await shot('welcome');
+        await page.locator('.introduction summary').click();
         await page.locator('.transcript').evaluate((element) => (element.scrollTop = element.scrollHeight));
         await shot('introduction');
-        await page.getByRole('button', { name: 'Understood' }).click();
+        await page.getByRole('button', { name: 'Got it' }).click();
         await top();
-        await shot('welcome');
 
         await page.getByRole('button', { name: 'Think', exact: true }).click();
         await attach('shapes.jpg');
@@ -95,7 +95,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.getByLabel('Your message').fill('Who was it?');
         await shot('queue');
         await page.locator('.model-button').click();
-        await page.getByRole('button', { name: 'What the server does' }).click();
+        await page.getByRole('button', { name: 'Server status' }).click();
         await until(() => page.locator('.chart polyline').first().evaluate((line) => line.points.length > 8), 'the charts');
         await shot('status');
         await page.keyboard.press('Escape');

@@ -45,6 +45,7 @@ test('the page comes up and knows the model', { skip }, async () => {
     await page.locator('.model-name', { hasText: 'Seedling' }).waitFor();
     await page.locator('.dot.good').waitFor();
     await page.locator('.model-button').click();
+    await page.getByRole('button', { name: 'About Seedling' }).click();
     const facts = await page.locator('dialog#model').innerText();
     assert.match(facts, /Context\s+32\s768 tokens/);
     assert.match(facts, /16 bits a weight/);
@@ -56,7 +57,7 @@ test('a text question is answered by the model', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await send(page, 'Who are you?');
     assert.match(await lastAnswer(page), /I am Seedling/);
-    assert.match(await page.locator('.figures').innerText(), /tokens\/s.*first token.*text route/s);
+    assert.match(await page.locator('.figures').innerText(), /tokens\/s.*First token.*text route/s);
     await send(page, 'Capital of Australia?');
     assert.match(await lastAnswer(page), /Canberra/);
     await done();
@@ -203,11 +204,12 @@ test('a video shows its frames, is trimmed, and is answered about', { skip }, as
     await page.locator('.dot.good').waitFor();
     await page.locator('chat-composer input[multiple]').setInputFiles(join(root, 'assets/samples/ball-moves.mp4'));
     const strip = page.locator('video-strip');
-    await strip.locator('canvas').nth(7).waitFor();
+    await strip.getByText('Frames', { exact: true }).click();
+    await strip.locator('.video-frames canvas').nth(7).waitFor();
     assert.match(await strip.innerText(), /about 8 frames/);
     // The red ball is somewhere else in every frame.
     const redAt = () =>
-        strip.locator('canvas').evaluateAll((list) =>
+        strip.locator('.video-frames canvas').evaluateAll((list) =>
             list.map((canvas) => {
                 const { data } = canvas.getContext('2d').getImageData(0, canvas.height / 2, canvas.width, 1);
                 const red = Array.from({ length: canvas.width }, (_, x) => x).filter((x) => data[4 * x + 3] && data[4 * x] > 150 && data[4 * x + 1] < 100);
@@ -218,9 +220,9 @@ test('a video shows its frames, is trimmed, and is answered about', { skip }, as
     const places = await redAt();
     assert.ok(places.every((x, i) => i === 0 || x > places[i - 1]), String(places));
     await strip.getByLabel('Frames a second').selectOption('1');
-    await until(async () => (await strip.locator('canvas').count()) === 4, 'half of the frames to go');
-    await strip.getByLabel('From').fill('2000');
-    await until(async () => /From\s*2.0 s/.test(await strip.innerText()), 'the trim handle to be read');
+    await until(async () => (await strip.locator('.video-frames canvas').count()) === 4, 'half of the frames to go');
+    await strip.getByLabel('Start of').fill('2000');
+    await until(async () => /0:02 – 0:04/.test(await strip.innerText()), 'the trim handle to be read');
     if (process.env.PARLEY_SHOTS) await page.screenshot({ path: join(process.env.PARLEY_SHOTS, 'video.png') });
     await send(page, 'Which way does the circle move?');
     assert.match(await lastAnswer(page), /right/);

@@ -2,7 +2,7 @@
  * choose. */
 import assert from 'node:assert/strict';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
-import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -110,13 +110,13 @@ test('a browser without room says so, once, and saves again when there is some',
     await done();
 });
 
-test('what the server does: charts grow, a request is listed and can be stopped', async () => {
+test('the server status: charts grow, a request is listed and can be stopped', async () => {
     server.options.holdAfter = 20;
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'long');
     await page.locator('.answer').getByText('word19').first().waitFor();
     await page.locator('.model-button').click();
-    await page.getByRole('button', { name: 'What the server does' }).click();
+    await page.getByRole('button', { name: 'Server status' }).click();
     const dialog = page.locator('dialog#status');
     await until(async () => (await dialog.locator('.chart polyline').count()) === 3, 'three charts');
     const points = () => dialog.locator('.chart polyline').first().evaluate((line) => line.points.length);
@@ -150,7 +150,7 @@ test('sampling belongs to the chat, the model’s own values are shown, and new 
     await settings(async () => {
         // The server is asked for them when the dialog opens.
         await until(async () => (await field('Temperature').getAttribute('placeholder')) === '0.3 (model)', "the model's own values");
-        assert.equal(await field('Longest answer').getAttribute('placeholder'), '2048 (model)');
+        assert.equal(await field('Max tokens').getAttribute('placeholder'), '2048 (model)');
         await field('Temperature').fill('9');
         await page.getByText('More sampling').click();
         assert.equal(await field('Top k').getAttribute('placeholder'), '20 (model)');
@@ -182,12 +182,15 @@ test('sampling belongs to the chat, the model’s own values are shown, and new 
     await done();
 });
 
-test('the first visit: what the model can do; it stays closed, opens on request, and follows the model', async () => {
+test('the introduction: what the model can do; it is closed, opens on request, and follows the model', async () => {
     const { page, done } = await openChat(browser, server.url);
     const introduction = page.locator('.introduction');
+    await introduction.locator('summary').waitFor();
+    assert.equal(await introduction.getByText('Drawn shapes').isVisible(), false);
+    await introduction.locator('summary').click();
     await introduction.getByText('Drawn shapes').waitFor();
     assert.match(await introduction.innerText(), /It can[\s\S]+It cannot[\s\S]+Photographs[\s\S]+parley -m DIR/);
-    await page.getByRole('button', { name: 'Understood' }).click();
+    await page.getByRole('button', { name: 'Got it' }).click();
     assert.equal(await introduction.getByText('Drawn shapes').isVisible(), false);
     Object.assign(server.options, { model: 'qwen3.5-9b', modalities: ['text'] });
     await page.reload();
@@ -199,7 +202,7 @@ test('the first visit: what the model can do; it stays closed, opens on request,
     assert.equal(await page.locator('.sample img').count(), 0);
     await page.locator('.sample').nth(1).click();
     assert.match(await lastAnswer(page), /Capital of Australia/);
-    await page.keyboard.press('Control+,');
+    await openSettings(page, 'This browser');
     await page.getByRole('button', { name: 'Show the introduction' }).click();
     await introduction.getByText('See images or videos.').waitFor();
     await done();
@@ -228,7 +231,7 @@ test('shortcuts: search, settings, delete; none works behind a dialog', async ()
 test('text size, staying put, less motion, and right-to-left text', async () => {
     server.options.delayMs = 1;
     const { page, done } = await openChat(browser, server.url, { reducedMotion: 'no-preference' });
-    await page.keyboard.press('Control+,');
+    await openSettings(page, 'This browser');
     const size = () => page.evaluate(() => parseFloat(getComputedStyle(document.documentElement).fontSize));
     assert.equal(await size(), 16);
     await page.getByText('Larger', { exact: true }).click();

@@ -6,7 +6,7 @@ import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { videoTokens, frameTimes } from '../../web/js/state/video-plan.js';
 import { markTimes, splitTimes } from '../../web/js/state/times.js';
-import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const VIDEO = join(fileURLToPath(import.meta.url), '../../../assets/samples/color-changes.webm');
@@ -61,13 +61,14 @@ for (const view of /** @type {{phone: boolean, colorScheme: 'light'|'dark'}[]} *
         const estimate = page.locator('video-strip .estimate');
         await estimate.waitFor();
         assert.match(await estimate.innerText(), /about 8 frames, 224 tokens/);
+        await page.locator('video-strip summary').click();
         await page.getByLabel('Frames a second').selectOption('4');
         await until(async () => /about 16 frames, 448 tokens/.test(await estimate.innerText()), 'another rate to cost more');
         await page.getByLabel('At most').selectOption('8');
         await until(async () => /about 8 frames, 224 tokens/.test(await estimate.innerText()), 'fewer frames to cost less');
         await shot('video-strip');
         // Another video begins with the rate of the settings.
-        await page.getByRole('button', { name: 'Settings' }).click();
+        await openSettings(page, 'This browser');
         await page.getByRole('group', { name: 'Frames a second of videos' }).getByText('4', { exact: true }).click();
         await page.keyboard.press('Escape');
         await page.getByRole('button', { name: /^Remove/ }).click();

@@ -115,19 +115,20 @@ export function progressWords(progress, noun = 'the image') {
 }
 
 /** The figures under an answer. @param {Message} message
- * @returns {{text: string, title: string}[]} */
+ * @returns {{name: string, text: string, title: string}[]} the speed first, where it is known */
 export function figures(message) {
     const t = message.timings;
     if (!t) return [];
     const list = [];
     const rate = t.predicted_per_second ?? (t.predicted_ms > 0 ? (t.predicted_n * 1000) / t.predicted_ms : 0);
     if (rate > 0) {
-        list.push({ text: `${formatRate(rate)} tokens/s`, title: `${t.predicted_n} tokens in the answer` });
+        list.push({ name: 'Speed', text: `${formatRate(rate)} tokens/s`, title: `${t.predicted_n} tokens in the answer` });
     }
     const first = t.ttft_ms ?? t.prompt_ms;
-    if (first > 0) list.push({ text: `first token ${formatDuration(first)}`, title: phases(t) });
+    if (first > 0) list.push({ name: 'First token', text: `after ${formatDuration(first)}`, title: phases(t) });
     if (t.route && rate > 0) {
         list.push({
+            name: 'Route',
             text: t.route === 'media' ? 'media route' : 'text route',
             title: t.route === 'media' ? 'Went through the vision encoder' : 'Text only, no vision encoder',
         });
@@ -135,18 +136,19 @@ export function figures(message) {
     if (t.cache_n > 0) {
         const skipped = (t.sparse_n ?? 0) - (t.sparse_kept_n ?? 0);
         const share = Math.round((100 * t.cache_n) / (t.cache_n + (t.prompt_n ?? 0) + skipped));
-        list.push({ text: `${share} % remembered`, title: `${t.cache_n} tokens of the conversation were still in the server's cache` });
+        list.push({ name: 'Cache', text: `${share} % remembered`, title: `${t.cache_n} tokens of the conversation were still in the server's cache` });
     }
     if (t.sparse_n > 0) {
         const share = Math.round((100 * t.sparse_kept_n) / t.sparse_n);
         list.push({
+            name: 'Sparse prefill',
             text: `${share} % of the prompt read`,
             title: `Sparse prefill: the model read ${t.sparse_kept_n} of ${t.sparse_n} tokens, those that seemed to matter`,
         });
     }
     if (t.draft_n > 0) {
         const accepted = Math.round(((t.draft_n_accepted ?? t.draft_accepted_n ?? 0) / t.draft_n) * 100);
-        list.push({ text: `${accepted} % drafts kept`, title: 'Drafted tokens that the model agreed with' });
+        list.push({ name: 'Drafts', text: `${accepted} % drafts kept`, title: 'Drafted tokens that the model agreed with' });
     }
     return list;
 }
@@ -204,7 +206,7 @@ export function connectionWords(connection) {
         };
     }
     return {
-        label: 'Disconnected',
+        label: 'Reconnecting',
         tone: 'bad',
         detail: 'The server cannot be reached. It is tried again by itself.',
     };

@@ -522,7 +522,23 @@ export class Chat extends EventTarget {
 
     /** New chats begin as the shown one. */
     keepOptions() {
-        this.settings.set('newChat', this.current.options ?? {});
+        this.#setNew(this.current.options ?? {});
+    }
+
+    /** One option of chats that are still to be made. @param {string} name @param {any} value */
+    setNewOption(name, value) {
+        const options = { ...this.settings.get('newChat'), [name]: value };
+        if (value === undefined || value === '') delete options[name];
+        this.#setNew(options);
+    }
+
+    /** An empty chat is a new one still. @param {import('./store.js').ChatOptions} options */
+    #setNew(options) {
+        const before = this.settings.get('newChat');
+        this.settings.set('newChat', options);
+        if (this.current.head || JSON.stringify(this.current.options ?? {}) !== JSON.stringify(before)) return;
+        this.current.options = { ...options };
+        this.#tell('options');
     }
 
     get modelId() {

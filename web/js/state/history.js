@@ -18,7 +18,7 @@
  *
  * @typedef {import('./store.js').Conversation} Conversation
  * @typedef {import('./merge.js').Known} Known
- * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: searched, lower case
+ * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: what is searched
  * @typedef {{summary: Summary|null, changed: string[]}} Saved
  *   summary: null for a chat that was deleted elsewhere and has nothing new; changed: messages that
  *   others wrote
@@ -324,6 +324,6 @@ export function summaryOf(conversation) {
         id: conversation.id,
         title: conversation.title || 'New chat',
         updated: conversation.updated,
-        text: text.slice(0, SEARCH_TEXT_MAX).toLowerCase(),
+        text: text.slice(0, SEARCH_TEXT_MAX),
     };
 }

@@ -108,7 +108,7 @@ export class ServerHistory {
             const all = [];
             for (let after = ''; after !== null; ) {
                 const page = await this.#json(`chats?limit=${PAGE}${after && `&after=${after}`}`);
-                for (const { id, title, updated, revision } of page.data) all.push({ id, title: title || 'New chat', updated, revision, text: title.toLowerCase() });
+                for (const { id, title, updated, revision } of page.data) all.push({ id, title: title || 'New chat', updated, revision, text: title });
                 after = page.next;
             }
             this.summaries = all;

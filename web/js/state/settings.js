@@ -22,8 +22,8 @@ const DEFAULTS = {
     newChat: {},
     apiKey: '',
     sidebar: true,
-    /** Whether the introduction was closed once. */
-    introduced: false,
+    /** Whether the empty state tells at length what the model can do. */
+    introduction: false,
     /** Whether the chats of this browser shall stay here although the server keeps chats. */
     declinedMove: false,
 };

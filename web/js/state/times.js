@@ -45,6 +45,12 @@ export function markTimes(tokens, length = Infinity) {
     return tokens;
 }
 
+/** 65_000 -> "1:05", 2_500 -> "0:02.5". @param {number} ms */
+export function clock(ms) {
+    const tenths = Math.floor((ms % 1000) / 100);
+    return `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}${tenths ? `.${tenths}` : ''}`;
+}
+
 /** Shows a video at a time, as soon as it can be. @param {HTMLVideoElement} video
  * @param {number} seconds */
 export function seekVideo(video, seconds) {

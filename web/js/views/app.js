@@ -7,9 +7,10 @@ import { backdrop, head, keysDialog, modelDialog, openDialog, imageDialog } from
 import { openHistory } from '../state/history.js';
 import { icon } from './icons.js';
 import { Announcer } from './live.js';
+import { menuButton } from './menu.js';
 import { Follower } from './scroll.js';
 import { Settings, applyAppearance } from '../state/settings.js';
-import { settingsDialog } from './settings-dialog.js';
+import { ownOptions, settingsDialog } from './settings-dialog.js';
 import { childrenByParent, shownPath, toMarkdown } from '../state/store.js';
 import { download, formatCount } from '../util.js';
 import { connectionWords } from '../words.js';
@@ -25,16 +26,18 @@ const DEFAULT_RATES = { fps: 2, min_frames: 4, max_frames: 256 };
  * them. */
 const WINDOW = 80;
 const EARLIER = 24;
-/** From this part of the context on the page says so. */
+/** From this part of the context on there is a meter, and from that one on a warning. */
+const METER_FROM = 0.5;
 const NEARLY_FULL = 0.8;
 const NOTICE_MS = 6_000;
-const NARROW = matchMedia('(max-width: 760px)');
+const NARROW = matchMedia('(max-width: 760px), (max-width: 950px) and (max-height: 480px)');
 
 class ParleyApp extends LitElement {
     static properties = {
         pinned: { state: true },
         dragging: { state: true },
-        image: { state: true },
+        viewing: { state: true },
+        part: { state: true },
         notice: { state: true },
         drawer: { state: true },
         shown: { state: true },
@@ -46,8 +49,10 @@ class ParleyApp extends LitElement {
         this.chat = new Chat({ settings: this.settings, openHistory });
         this.pinned = true;
         this.dragging = false;
-        /** @type {import('../state/store.js').Attachment|null} */
-        this.image = null;
+        /** @type {{items: import('../state/store.js').Attachment[], at: number}|null} */
+        this.viewing = null;
+        /** Which part of the settings is shown. */
+        this.part = 'chat';
         /** @type {{text: string, action?: string, undo?: () => void}|null} */
         this.notice = null;
         this.drawer = false;
@@ -184,7 +189,8 @@ class ParleyApp extends LitElement {
         const model = this.model;
         return html`
             <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
-            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()}>
+            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()}
+                @show-image=${this.#showImage}>
                 <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
                     <chat-sidebar .chat=${this.chat}></chat-sidebar>
                 </aside>
@@ -193,14 +199,14 @@ class ParleyApp extends LitElement {
                     ${this.#header(open, model)}
                     <main
                         class="transcript"
-                        @show-image=${this.#showImage}
                         @send-sample=${this.#sendSample}
                         @notice=${(event) => this.#notify(event.detail)}
                     >
                         <div class="column">
+                            ${this.#ownOptions()}
                             ${path.length
                                 ? this.#messages(path)
-                                : html`<chat-welcome .chat=${this.chat} .model=${model} .open=${!this.settings.get('introduced')}></chat-welcome>`}
+                                : html`<chat-welcome .chat=${this.chat} .model=${model} .open=${this.settings.get('introduction')}></chat-welcome>`}
                         </div>
                     </main>
                     <footer class="dock" id="composer">
@@ -229,7 +235,8 @@ class ParleyApp extends LitElement {
             ${this.dragging
                 ? html`<div class="drop-overlay"><div>${icon('image')}<p>Drop ${model.video ? 'images and videos' : 'images'} anywhere</p></div></div>`
                 : nothing}
-            ${settingsDialog(this.chat, this.defaults, {
+            ${settingsDialog(this.chat, this.defaults, this.part, {
+                onPart: (part) => (this.part = part),
                 onKey: (key) => {
                     this.settings.set('apiKey', key);
                     this.chat.connection.setKey(key);
@@ -239,9 +246,9 @@ class ParleyApp extends LitElement {
                 onImport: (event) => this.#import(event),
                 onIntroduction: () => this.#introduce(),
             })}
-            ${modelDialog(model, this.chat.connection, () => this.#showStatus())} ${keysDialog()} ${imageDialog(this.image)}
-            <dialog id="status" class="wide" aria-label="What the server does" @click=${backdrop}>
-                ${head('What the server does')}
+            ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${imageDialog(this.viewing)}
+            <dialog id="status" class="wide" aria-label="Server status" @click=${backdrop}>
+                ${head('Server status')}
                 <server-status .connection=${this.chat.connection}></server-status>
             </dialog>
         `;
@@ -255,22 +262,32 @@ class ParleyApp extends LitElement {
                 ${icon('menu')}
             </button>
             <h1>
-                <button type="button" class="quiet model-button" @click=${this.#showModel}
-                    title="About the model">
-                    <span class="dot ${words.tone}"></span>
-                    <span class="model-name">${model.name}</span>
-                    <span class="model-state">${words.tone === 'good' ? '' : words.label}</span>
-                    ${icon('down')}
-                </button>
+                ${menuButton({
+                    id: 'model-menu',
+                    look: 'quiet model-button',
+                    label: `${model.name}${words.tone === 'good' ? '' : `, ${words.label}`}`,
+                    title: 'Models',
+                    face: html`<span class="dot ${words.tone}"></span>
+                        <span class="model-name">${model.name}</span>
+                        <span class="model-state">${words.tone === 'good' ? '' : words.label}</span>
+                        ${icon('down')}`,
+                    onOpen: () => this.#part(() => import('./model-list.js')),
+                    content: html`<div class="model-menu">
+                        <model-list .connection=${this.chat.connection}></model-list>
+                        <hr />
+                        <button type="button" class="quiet" @click=${() => openDialog('model')}>${icon('info')}About ${model.name}</button>
+                        <button type="button" class="quiet" @click=${this.#showStatus}>${icon('pulse')}Server status</button>
+                    </div>`,
+                })}
             </h1>
             <span class="spacer"></span>
             <a class="button quiet icon-only ${open ? 'phone-only' : ''}" href="#/" aria-label="New chat" title="New chat (Ctrl Shift O)" @click=${() => this.chat.newChat()}>
                 ${icon('plus')}
             </a>
-            <button type="button" class="quiet icon-only wide-only" aria-label="Keyboard" title="Keyboard (Ctrl /)"
+            <button type="button" class="quiet icon-only wide-only" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (Ctrl /)"
                 @click=${() => openDialog('keys')}>${icon('keyboard')}</button>
             <button type="button" class="quiet icon-only" aria-label="Settings" title="Settings"
-                @click=${() => openDialog('settings')}>${icon('sliders')}</button>
+                @click=${() => this.#openSettings()}>${icon('sliders')}</button>
         </header>`;
     }
 
@@ -355,9 +372,25 @@ class ParleyApp extends LitElement {
         return html`<span aria-hidden="true"> Next try in ${seconds} s.</span>`;
     }
 
+    /** @param {string} [part] */
+    #openSettings(part = 'chat') {
+        this.part = part;
+        openDialog('settings');
+    }
+
+    /** What the shown chat has of its own: a system prompt, other sampling. */
+    #ownOptions() {
+        const own = ownOptions(this.chat.current.options);
+        if (!own.length) return nothing;
+        const words = own.join(' · ');
+        return html`<div class="own-options">
+            <button type="button" class="quiet" title="Settings of this chat" @click=${() => this.#openSettings()}>${icon('sliders')}<span>${words}</span></button>
+        </div>`;
+    }
+
     async #enterKey() {
         this.enteringKey = true;
-        openDialog('settings');
+        this.#openSettings('browser');
         await this.updateComplete;
         /** @type {HTMLElement|null} */ (this.querySelector('#api-key'))?.focus();
     }
@@ -366,6 +399,7 @@ class ParleyApp extends LitElement {
         const used = path.findLast?.((message) => message.context?.used)?.context?.used;
         if (!used || !model.context) return nothing;
         const part = Math.min(1, used / model.context);
+        if (part < METER_FROM) return nothing;
         const words = `${formatCount(used)} of ${formatCount(model.context)} tokens`;
         return html`<span class="context ${part > NEARLY_FULL ? 'full' : ''}" title="${words} of the context are used">
             Context <progress max="1" .value=${part} aria-hidden="true"></progress>
@@ -429,13 +463,7 @@ class ParleyApp extends LitElement {
         }
     }
 
-    #showModel() {
-        this.#part(() => import('./model-list.js')); // the facts show without it
-        openDialog('model');
-    }
-
     async #showStatus() {
-        /** @type {HTMLDialogElement} */ (document.getElementById('model')).close();
         if (await this.#part(() => import('./server-status.js'))) openDialog('status');
     }
 
@@ -474,7 +502,7 @@ class ParleyApp extends LitElement {
 
     /** Shows the introduction of the empty state again. */
     #introduce() {
-        this.settings.set('introduced', false);
+        this.settings.set('introduction', true);
         /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close();
         this.chat.newChat();
     }
@@ -502,7 +530,7 @@ class ParleyApp extends LitElement {
         const control = event.ctrlKey || event.metaKey;
         const key = event.key.toLowerCase();
         if (control && document.querySelector('dialog[open]')) return;
-        if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
+        if (event.key === 'Escape' && !document.querySelector('dialog[open], :popover-open')) {
             if (this.drawer) this.drawer = false;
             else if (this.chat.busy) this.chat.stop();
         } else if (control && event.shiftKey && key === 'o') {
@@ -517,7 +545,7 @@ class ParleyApp extends LitElement {
             openDialog('keys');
         } else if (control && key === ',') {
             event.preventDefault();
-            openDialog('settings');
+            this.#openSettings();
         } else if (control && !event.shiftKey && key === 'k') {
             event.preventDefault();
             this.#search();
@@ -552,9 +580,13 @@ class ParleyApp extends LitElement {
         });
     }
 
-    /** @param {CustomEvent} event */
+    /** An image or text file large; beside it those of the same chat.
+     * @param {CustomEvent} event */
     async #showImage(event) {
-        this.image = event.detail;
+        const { image, items = shownPath(this.chat.current).flatMap((message) => message.attachments ?? []) } = event.detail;
+        const shown = items.filter((one) => one.blob && one.kind !== 'video');
+        if (!(await this.#part(() => import('./viewer.js')))) return;
+        this.viewing = { items: shown, at: shown.indexOf(image) };
         await this.updateComplete;
         openDialog('image');
     }

@@ -184,7 +184,7 @@ class ChatComposer extends LitElement {
             ></textarea>
             <div class="composer-row">
                 <label class="button quiet icon-only" title=${adding}>
-                    ${icon('image')}
+                    ${icon('clip')}
                     <input
                         type="file"
                         class="offscreen"
@@ -228,17 +228,23 @@ class ChatComposer extends LitElement {
         const title = `${image.name} · ${size}${image.note ? ` · ${image.note}` : ''}`;
         return html`<li class="thumb" title=${title}>
             ${image.kind === 'text'
-                ? html`<span class="file-thumb">${icon('file')}<span>${image.name}</span></span>`
+                ? html`<button type="button" class="open file-thumb" aria-label="Open ${image.name}" @click=${() => this.#show(image)}>${icon('file')}<span>${image.name}</span></button>`
                 : image.kind === 'video'
                 ? html`<video src=${urlOf(/** @type {Blob} */ (image.blob))} muted preload="metadata" aria-label=${image.name}></video>
                       <span class="video">${image.seconds ? formatDuration(image.seconds * 1000) : 'video'}</span>`
-                : html`<img src=${urlOf(/** @type {Blob} */ (image.blob))} alt=${image.name} />`}
+                : html`<button type="button" class="open" aria-label="Show ${image.name} large" @click=${() => this.#show(image)}><img src=${urlOf(/** @type {Blob} */ (image.blob))} alt=${image.name} /></button>`}
             ${way && way.phase !== 'done'
                 ? html`<progress max=${way.total} .value=${way.done} aria-label="Sending ${image.name}"></progress>`
                 : nothing}
             <button type="button" aria-label="Remove ${image.name}" title="Remove"
                 @click=${() => this.#remove(image)}>${icon('close')}</button>
         </li>`;
+    }
+
+    /** @param {Attachment} image */
+    #show(image) {
+        const items = this.attachments.filter(({ kind }) => kind !== 'video');
+        this.dispatchEvent(new CustomEvent('show-image', { bubbles: true, detail: { image, items } }));
     }
 
     /** @param {Attachment} image */

@@ -1,7 +1,6 @@
-/** The dialogs: what is known about the model, the image viewer, keyboard shortcuts. All native
- * <dialog>. */
+/** The dialogs: what is known about the model, keyboard shortcuts, images and files large. All
+ * native <dialog>. */
 import { html, nothing } from '../../vendor/lit.js';
-import { urlOf } from '../state/attachments.js';
 import { icon } from './icons.js';
 import { formatBytes, formatCount } from '../util.js';
 import { connectionWords } from '../words.js';
@@ -26,8 +25,8 @@ export function openDialog(id) {
     if (dialog && !dialog.open) dialog.showModal();
 }
 
-/** @param {any} model @param {import('../protocol/connection.js').Connection} connection @param {() => void} onStatus */
-export function modelDialog(model, connection, onStatus) {
+/** @param {any} model @param {import('../protocol/connection.js').Connection} connection */
+export function modelDialog(model, connection) {
     const words = connectionWords(connection);
     const bits = model.parameters ? (8 * model.bytes) / model.parameters : 0;
     const rows = [
@@ -45,10 +44,6 @@ export function modelDialog(model, connection, onStatus) {
         <div class="dialog-body">
             <dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
             ${words.detail ? html`<p class="note">${words.detail}</p>` : nothing}
-            <model-list .connection=${connection}></model-list>
-            <p class="row">
-                <button type="button" class="plain" @click=${onStatus}>${icon('pulse')}What the server does</button>
-            </p>
         </div>
     </dialog>`;
 }
@@ -68,8 +63,8 @@ const KEYS = [
 ];
 
 export function keysDialog() {
-    return html`<dialog id="keys" aria-label="Keyboard" @click=${backdrop}>
-        ${head('Keyboard')}
+    return html`<dialog id="keys" aria-label="Keyboard shortcuts" @click=${backdrop}>
+        ${head('Keyboard shortcuts')}
         <div class="dialog-body">
             <dl class="facts keys">
                 ${KEYS.map(
@@ -83,13 +78,10 @@ export function keysDialog() {
     </dialog>`;
 }
 
-/** @param {import('../state/store.js').Attachment|null} image */
-export function imageDialog(image) {
-    return html`<dialog id="image" class="viewer" aria-label=${image?.name ?? 'Image'} @click=${backdrop}>
-        ${head(image?.name ?? '')}
-        ${image?.blob
-            ? html`<img src=${urlOf(image.blob)} alt=${image.name} />
-                  <p>${image.width} × ${image.height} · ${formatBytes(image.bytes)}${image.note ? ` · ${image.note}` : ''}</p>`
-            : nothing}
+/** Images and text files, large; viewer.js is fetched with the first.
+ * @param {{items: import('../state/store.js').Attachment[], at: number}|null} viewing */
+export function imageDialog(viewing) {
+    return html`<dialog id="image" class="viewer" aria-label=${viewing?.items[viewing.at]?.name ?? 'Image'} @click=${backdrop}>
+        ${viewing ? html`<media-viewer .items=${viewing.items} .at=${viewing.at}></media-viewer>` : nothing}
     </dialog>`;
 }

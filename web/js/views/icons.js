@@ -3,6 +3,11 @@ import { html, svg } from '../../vendor/lit.js';
 
 const PATHS = {
     menu: svg`<path d="M4 7h16M4 12h10M4 17h16" />`,
+    clip: svg`<path d="m19 11.500-7.300 7.300a4.6 4.6 0 0 1-6.500-6.500l7.800-7.800a3.1 3.1 0 0 1 4.400 4.400l-7.700 7.700a1.55 1.55 0 0 1-2.200-2.200l6.900-6.900" />`,
+    more: svg`<circle cx="6" cy="12" r="1" fill="currentColor" /><circle cx="12" cy="12" r="1" fill="currentColor" /><circle cx="18" cy="12" r="1" fill="currentColor" />`,
+    minus: svg`<path d="M5 12h14" />`,
+    pause: svg`<path d="M9 6v12M15 6v12" />`,
+    expand: svg`<path d="M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5" />`,
     plus: svg`<path d="M12 5v14M5 12h14" />`,
     send: svg`<path d="M12 19V5M5.5 11.5 12 5l6.5 6.5" />`,
     stop: svg`<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" />`,

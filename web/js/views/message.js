@@ -1,11 +1,13 @@
 /** <chat-message>: one question or answer, with its images, thinking, progress, figures and
  * actions. */
 import { LitElement, guard, html, nothing, repeat } from '../../vendor/lit.js';
+import './clip.js';
 import { icon } from './icons.js';
 import { MarkdownState, renderBlock } from './markdown.js';
+import { menuButton } from './menu.js';
 import { urlOf } from '../state/attachments.js';
-import { seekVideo } from '../state/times.js';
-import { copyText, formatBytes, formatDuration, formatRate } from '../util.js';
+import { clock, seekVideo } from '../state/times.js';
+import { copyText, formatBytes, formatCount, formatDuration, formatRate } from '../util.js';
 import { canContinue } from '../state/store.js';
 import { toolView } from './tool-view.js';
 import { errorWords, figures, progressWords } from '../words.js';
@@ -15,10 +17,18 @@ import { errorWords, figures, progressWords } from '../words.js';
 /** Seconds that a time in an answer may lie behind the end of a video: models round. */
 const ROUNDED = 0.5;
 
+/** Questions with more lines or letters are folded. */
+const FOLD_LINES = 12;
+const FOLD_LETTERS = 1_200;
+
 /** @param {number} start @param {number|undefined} end in milliseconds */
 function partWords(start, end) {
-    const at = (ms) => `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}${ms % 1000 ? `.${Math.floor((ms % 1000) / 100)}` : ''}`;
-    return end ? `from ${at(start)} to ${at(end)}` : `from ${at(start)}`;
+    return end ? `from ${clock(start)} to ${clock(end)}` : `from ${clock(start)}`;
+}
+
+/** @param {string} text */
+function isLong(text) {
+    return text.length > FOLD_LETTERS || text.split('\n', FOLD_LINES + 1).length > FOLD_LINES;
 }
 
 class ChatMessage extends LitElement {
@@ -30,6 +40,7 @@ class ChatMessage extends LitElement {
         busy: { attribute: false },
         copied: { state: true },
         editing: { state: true },
+        unfolded: { state: true },
     };
 
     constructor() {
@@ -45,6 +56,8 @@ class ChatMessage extends LitElement {
         this.busy = false;
         this.copied = '';
         this.editing = false;
+        /** Whether a long question is shown whole. */
+        this.unfolded = false;
         /** Images that the browser cannot show. @type {Set<string>} */
         this.broken = new Set();
         /** One for each stretch of text between tool calls. @type {MarkdownState[]} */
@@ -82,7 +95,7 @@ class ChatMessage extends LitElement {
             ${attachments?.length
                 ? html`<div class="images">${attachments.map((image) => this.#image(image))}</div>`
                 : nothing}
-            ${this.editing ? this.#editor() : text ? html`<div class="bubble" dir="auto">${text}</div>` : nothing}
+            ${this.editing ? this.#editor() : text ? this.#bubble(text) : nothing}
             ${this.editing
                 ? nothing
                 : html`<div class="actions">
@@ -96,24 +109,34 @@ class ChatMessage extends LitElement {
         </article>`;
     }
 
+    #bubble(text) {
+        if (!isLong(text)) return html`<div class="bubble" dir="auto">${text}</div>`;
+        return html`<div class="bubble long ${this.unfolded ? '' : 'folded'}">
+            <div dir="auto">${text}</div>
+            <button type="button" class="quiet small" aria-expanded=${this.unfolded} @click=${() => (this.unfolded = !this.unfolded)}>
+                ${this.unfolded ? 'Show less' : 'Show all'}
+            </button>
+        </div>`;
+    }
+
     #image(image) {
         if (!image.blob || this.broken.has(image.id)) {
             const why = image.blob ? 'cannot be shown: the file is damaged' : 'is no longer kept';
             return html`<div class="image missing">${icon('image')}<span>${image.name} ${why}</span></div>`;
         }
         if (image.kind === 'text') {
-            return html`<div class="image file" title=${formatBytes(image.bytes)}>${icon('file')}<span>${image.name}</span></div>`;
+            return html`<button type="button" class="image file" aria-label="Open ${image.name}" @click=${() => this.#tell('show-image', { image })}>
+                ${icon('file')}<span>${image.name}<small>${formatBytes(image.bytes)}</small></span>
+            </button>`;
         }
         if (image.kind === 'video') {
             // What was cut off was not sent, and is not shown.
             const { start_ms: start = 0, end_ms: end } = image.video ?? {};
-            const part = start || end ? `#t=${start / 1000}${end ? `,${end / 1000}` : ''}` : '';
-            return html`<video class="image" src="${urlOf(image.blob)}${part}" controls muted preload="metadata"
-                aria-label="${image.name}${part ? `, ${partWords(start, end)}` : ''}"></video>
-                ${part ? html`<span class="video-part">${partWords(start, end)}</span>` : nothing}`;
+            const part = start || end ? partWords(start, end) : '';
+            return html`<video-clip .video=${image} .from=${start} .to=${end} .part=${part}></video-clip>`;
         }
         return html`<button type="button" class="image" aria-label="Show ${image.name} large"
-            @click=${() => this.#tell('show-image', image)}>
+            @click=${() => this.#tell('show-image', { image })}>
             <img src=${urlOf(image.blob)} alt=${image.name} width=${image.width} height=${image.height}
                 @error=${() => this.#cannotShow(image)} />
         </button>`;
@@ -318,10 +341,28 @@ class ChatMessage extends LitElement {
                           ${icon('edit')}
                       </button>`
                     : nothing}
-                <ul class="figures" aria-label="Figures of this answer">
-                    ${figures(m).map((figure) => html`<li title=${figure.title}>${figure.text}</li>`)}
-                </ul>
+                ${this.#speed()}
             </div>`;
+    }
+
+    /** The speed; how it came about is behind a button. */
+    #speed() {
+        const { id, timings, usage, model } = this.message;
+        const [speed, ...rest] = figures(this.message);
+        if (!speed && !timings) return nothing;
+        const tokens = usage?.output_tokens ?? timings?.predicted_n;
+        return html`${speed ? html`<span class="speed" title=${speed.title}>${speed.text}</span>` : nothing}
+            ${menuButton({
+                id: `more-${id}`,
+                label: 'More about this answer',
+                face: icon('more'),
+                content: html`<dl class="figures">
+                    ${model ? html`<div><dt>Model</dt><dd>${model}</dd></div>` : nothing}
+                    ${speed ? html`<div><dt>Speed</dt><dd>${speed.text}</dd></div>` : nothing}
+                    ${tokens ? html`<div><dt>Length</dt><dd>${formatCount(tokens)} tokens</dd></div>` : nothing}
+                    ${rest.map(({ name, text, title }) => html`<div><dt>${name}</dt><dd>${text}${title ? html`<small>${title}</small>` : nothing}</dd></div>`)}
+                </dl>`,
+            })}`;
     }
 
     #failure() {

@@ -1,12 +1,17 @@
 /**
- * <model-list>: the models that the server can load instead, in the dialog about the model. Loaded
- * when that dialog opens first; what is on its way shows in the page's own bar, too.
+ * <model-list>: the models of the server, in the menu under the model's name: the current one is
+ * marked, those that cannot be loaded are folded at the end. Loaded when the menu opens first; what
+ * is on its way shows in the page's own bar, too.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { icon } from './icons.js';
 import { formatBytes, formatCount } from '../util.js';
 
+/** From so many models on there is a search. */
+const SEARCH_FROM = 6;
+
 class ModelList extends LitElement {
-    static properties = { connection: { attribute: false }, models: { state: true }, wanted: { state: true }, problem: { state: true } };
+    static properties = { connection: { attribute: false }, models: { state: true }, wanted: { state: true }, problem: { state: true }, query: { state: true } };
 
     constructor() {
         super();
@@ -16,6 +21,7 @@ class ModelList extends LitElement {
         this.models = [];
         this.wanted = '';
         this.problem = '';
+        this.query = '';
     }
 
     createRenderRoot() {
@@ -23,7 +29,7 @@ class ModelList extends LitElement {
     }
 
     firstUpdated() {
-        this.closest('dialog')?.addEventListener('toggle', (event) => /** @type {any} */ (event).newState === 'open' && this.#ask());
+        this.closest('[popover]')?.addEventListener('toggle', (event) => /** @type {any} */ (event).newState === 'open' && this.#ask());
         this.connection.addEventListener('state', () => this.#heard());
         this.#ask();
     }
@@ -32,7 +38,7 @@ class ModelList extends LitElement {
     #heard() {
         const { state, model } = this.connection.server ?? {};
         const heard = `${state} ${model}`;
-        if (heard !== this.heard && this.closest('dialog')?.open) this.#ask();
+        if (heard !== this.heard && this.closest('[popover]')?.matches(':popover-open')) this.#ask();
         this.heard = heard;
         this.requestUpdate();
     }
@@ -66,26 +72,47 @@ class ModelList extends LitElement {
 
     render() {
         if (this.models.length < 2) return html`<p class="note">Other models: <code>parley --models-dir DIR</code>, where DIR holds checkpoints.</p>`;
-        return html`<section aria-label="Models">
-            <h3>Models</h3>
-            <ul class="jobs">
-                ${this.models.map((one) => this.#row(one))}
-            </ul>
-            <p class="note" role="status">${this.problem}</p>
+        const words = this.query.toLowerCase();
+        const found = this.models.filter(({ id }) => id.toLowerCase().includes(words));
+        const broken = found.filter(({ status }) => status?.value === 'failed');
+        const usable = found.filter((one) => !broken.includes(one));
+        return html`<section aria-label="Models" data-stays>
+            ${this.models.length >= SEARCH_FROM
+                ? html`<input type="search" class="model-search" placeholder="Search models" aria-label="Search models" .value=${this.query}
+                      @input=${(event) => (this.query = event.target.value)} @keydown=${this.#searchKey} />`
+                : nothing}
+            <ul class="models">${usable.map((one) => this.#row(one))}</ul>
+            ${found.length ? nothing : html`<p class="note">No model has this name.</p>`}
+            ${broken.length
+                ? html`<details ?open=${!!words}>
+                      <summary>${broken.length === 1 ? 'One cannot' : `${broken.length} cannot`} be loaded</summary>
+                      <ul class="models">${broken.map((one) => this.#row(one))}</ul>
+                  </details>`
+                : nothing}
+            <p class="note bad" role="status">${this.problem}</p>
         </section>`;
+    }
+
+    /** Escape empties the search first. @param {KeyboardEvent} event */
+    #searchKey(event) {
+        if (event.key !== 'Escape' || !this.query) return;
+        event.preventDefault();
+        this.query = '';
     }
 
     #row(one) {
         const { server } = this.connection;
         const isNext = this.wanted === one.id || server?.next_model === one.id;
         const isLoading = isNext && server?.state === 'loading';
-        return html`<li>
-            <span class="job-words">${one.id}${describe(one)}</span>
+        const isCurrent = one.status?.value === 'loaded';
+        return html`<li class=${isCurrent ? 'current' : ''} aria-current=${isCurrent ? 'true' : nothing}>
+            ${isCurrent ? icon('check') : nothing}
+            <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
             ${isLoading
                 ? html`<progress max="1" .value=${server.progress ?? 0} aria-label="${one.id} is being loaded"></progress>`
                 : isNext
                   ? html`<span class="note">when answers end</span>`
-                  : one.status?.value === 'loaded'
+                  : isCurrent
                     ? html`<span class="note">in use</span>`
                     : one.status?.value === 'failed'
                       ? nothing
@@ -98,12 +125,12 @@ customElements.define('model-list', ModelList);
 
 /** @param {any} one */
 function describe(one) {
-    if (one.status?.error) return html`<small class="note"> cannot be loaded: ${one.status.error}</small>`;
+    if (one.status?.error) return html`<small>${one.status.error}</small>`;
     const context = one.meta?.n_ctx ?? one.meta?.n_ctx_train;
     const words = [
         one.meta?.size ? formatBytes(one.meta.size) : '',
-        one.architecture ? (one.architecture.input_modalities.includes('image') ? 'sees images' : 'text only') : '',
+        one.architecture ? (one.architecture.input_modalities.includes('image') ? one.architecture.input_modalities.includes('video') ? 'images and video' : 'images' : 'text only') : '',
         context ? `${formatCount(context)} tokens` : '',
     ].filter(Boolean);
-    return words.length ? html`<small class="note"> ${words.join(' · ')}</small>` : nothing;
+    return words.length ? html`<small>${words.join(' · ')}</small>` : nothing;
 }

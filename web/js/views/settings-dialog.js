@@ -1,4 +1,4 @@
-/** The settings: what holds for the shown chat, and what holds for this browser. */
+/** The settings in three parts: what holds for the shown chat, for new chats, and for this browser. */
 import { html, live, nothing } from '../../vendor/lit.js';
 import { backdrop, head } from './dialogs.js';
 import { icon } from './icons.js';
@@ -7,7 +7,7 @@ import { OPTIONS } from '../state/store.js';
 /** Options with a number: label, and the model's own value by its name in /props. */
 const NUMBERS = {
     temperature: ['Temperature', 'temperature'],
-    maxTokens: ['Longest answer', 'max_tokens'],
+    maxTokens: ['Max tokens', 'max_tokens'],
     topP: ['Top p', 'top_p'],
     topK: ['Top k', 'top_k'],
     minP: ['Min p', 'min_p'],
@@ -25,14 +25,97 @@ function ownValue(defaults, name) {
     return value === undefined || value < 0 || (name === 'max_tokens' && value > 1e9) ? "model's own" : `${Number(value.toFixed?.(4) ?? value)} (model)`;
 }
 
+const PARTS = [
+    ['chat', 'This chat'],
+    ['new', 'New chats'],
+    ['browser', 'This browser'],
+];
+
+/** What a chat has of its own, in words: "System prompt", "Temperature 0.2". @param {any} options */
+export function ownOptions(options = {}) {
+    return Object.entries(options).map(([name, value]) => (NUMBERS[name] ? `${NUMBERS[name][0]} ${value}` : 'System prompt'));
+}
+
+/** System prompt and sampling. @param {any} options @param {any} defaults
+ * @param {(name: string, value: any) => void} onChange */
+function optionFields(options, defaults, onChange) {
+    const setNumber = (name) => (event) => {
+        const { min = 0, max = 0, step } = OPTIONS[name];
+        const value = event.target.value.trim();
+        const number = step === 1 ? Math.round(Number(value)) : Number(value);
+        const chosen = value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number));
+        // TRAP: a field that is bound with live() would lose what is being typed whenever the page
+        // renders.
+        event.target.value = chosen ?? '';
+        onChange(name, chosen);
+    };
+    const number = (name) => html`<label class="field">
+        <span>${NUMBERS[name][0]}</span>
+        <input type="number" inputmode="decimal" min=${OPTIONS[name].min} max=${OPTIONS[name].max} step=${OPTIONS[name].step}
+            placeholder=${ownValue(defaults, NUMBERS[name][1])}
+            .value=${options[name] ?? ''} @change=${setNumber(name)} />
+    </label>`;
+    const rest = Object.keys(NUMBERS).filter((name) => !FIRST.includes(name));
+    return html`<label class="field tall">
+            <span>System prompt</span>
+            <textarea rows="4" dir="auto" placeholder="What the model should know about its task"
+                .value=${options.systemPrompt ?? ''}
+                @change=${(event) => onChange('systemPrompt', event.target.value.trim())}></textarea>
+        </label>
+        <div class="fields">${FIRST.map(number)}</div>
+        <details ?open=${rest.some((name) => options[name] !== undefined)}>
+            <summary>More sampling</summary>
+            <div class="fields">${rest.map(number)}</div>
+        </details>`;
+}
+
 /**
  * @param {import('../state/chat.js').Chat} chat @param {any} defaults the model's own values, or null
- * @param {any} actions
+ * @param {string} part which of the three is shown @param {any} actions
  */
-export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, onImport, onIntroduction }) {
+export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, onMarkdown, onImport, onIntroduction }) {
+    const { settings } = chat;
+    const options = chat.current.options ?? {};
+    const ofNew = settings.get('newChat');
+    const bodies = {
+        chat: () => html`
+            ${optionFields(options, defaults, (name, value) => chat.setOption(name, value))}
+            <div class="row">
+                <button type="button" class="plain" @click=${() => chat.keepOptions()} ?disabled=${JSON.stringify(ofNew) === JSON.stringify(options)}>
+                    New chats begin like this one
+                </button>
+                ${onMarkdown
+                    ? html`<button type="button" class="plain" @click=${onMarkdown}>${icon('file')}This one as Markdown</button>`
+                    : nothing}
+            </div>`,
+        new: () => html`<p class="note">What chats begin with that are made from now on; those that are there keep their own.</p>
+            ${optionFields(ofNew, defaults, (name, value) => chat.setNewOption(name, value))}`,
+        browser: () => browserPart(chat, { onKey, onExport, onImport, onIntroduction }),
+    };
+    const go = (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        const at = PARTS.findIndex(([name]) => name === part);
+        const [name] = PARTS[(at + step + PARTS.length) % PARTS.length];
+        onPart(name);
+        event.currentTarget.querySelector(`[data-part=${name}]`).focus();
+    };
+    return html`<dialog id="settings" aria-label="Settings" @click=${backdrop}>
+        ${head('Settings')}
+        <div class="tabs" role="tablist" aria-label="Settings of" @keydown=${go}>
+            ${PARTS.map(
+                ([name, label]) => html`<button type="button" role="tab" id="tab-${name}" data-part=${name} aria-selected=${name === part}
+                    aria-controls="settings-part" tabindex=${name === part ? 0 : -1} @click=${() => onPart(name)}>${label}</button>`,
+            )}
+        </div>
+        <section id="settings-part" role="tabpanel" aria-labelledby="tab-${part}" class="dialog-body">${bodies[part]()}</section>
+    </dialog>`;
+}
+
+/** @param {import('../state/chat.js').Chat} chat @param {any} actions */
+function browserPart(chat, { onKey, onExport, onImport, onIntroduction }) {
     const { settings, connection } = chat;
     const refused = connection.state === 'unauthorised' && !!connection.key;
-    const options = chat.current.options ?? {};
     const choice = (name, label, list) => html`<fieldset>
         <legend>${label}</legend>
         <div class="segments">
@@ -45,101 +128,55 @@ export function settingsDialog(chat, defaults, { onKey, onExport, onMarkdown, on
             )}
         </div>
     </fieldset>`;
-    const setNumber = (name) => (event) => {
-        const { min = 0, max = 0, step } = OPTIONS[name];
-        const value = event.target.value.trim();
-        const number = step === 1 ? Math.round(Number(value)) : Number(value);
-        const chosen = value === '' || Number.isNaN(number) ? undefined : Math.min(max, Math.max(min, number));
-        // TRAP: a field that is bound with live() would lose what is being typed whenever the page
-        // renders.
-        event.target.value = chosen ?? '';
-        chat.setOption(name, chosen);
-    };
-    const number = (name) => html`<label class="field">
-        <span>${NUMBERS[name][0]}</span>
-        <input type="number" inputmode="decimal" min=${OPTIONS[name].min} max=${OPTIONS[name].max} step=${OPTIONS[name].step}
-            placeholder=${ownValue(defaults, NUMBERS[name][1])}
-            .value=${options[name] ?? ''} @change=${setNumber(name)} />
-    </label>`;
-    const rest = Object.keys(NUMBERS).filter((name) => !FIRST.includes(name));
-    return html`<dialog id="settings" aria-label="Settings" @click=${backdrop}>
-        ${head('Settings')}
-        <div class="dialog-body">
-            <section aria-labelledby="settings-chat">
-                <h3 id="settings-chat">This chat</h3>
-                <label class="field tall">
-                    <span>System prompt</span>
-                    <textarea rows="3" dir="auto" placeholder="What the model should know about its task"
-                        .value=${options.systemPrompt ?? ''}
-                        @change=${(event) => chat.setOption('systemPrompt', event.target.value.trim())}></textarea>
+    return html`
+        ${choice('theme', 'Theme', [
+            ['system', 'System', 'screen'],
+            ['light', 'Light', 'sun'],
+            ['dark', 'Dark', 'moon'],
+        ])}
+        ${choice('textSize', 'Text size', [
+            ['small', 'Small'],
+            ['normal', 'Normal'],
+            ['large', 'Large'],
+            ['larger', 'Larger'],
+        ])}
+        ${choice('enterSends', 'Enter key', [
+            [true, 'Sends'],
+            [false, 'New line'],
+        ])}
+        ${choice('follow', 'While an answer is written', [
+            [true, 'Scroll along'],
+            [false, 'Stay'],
+        ])}
+        ${choice('imageSize', 'Images are sent with at most', [
+            [1 << 18, '¼ MP'],
+            [1 << 20, '1 MP'],
+            [1 << 22, '4 MP'],
+            [1 << 24, '16 MP'],
+        ])}
+        ${choice('videoRate', 'Frames a second of videos', [
+            [0, 'Auto'],
+            [1, '1'],
+            [2, '2'],
+            [4, '4'],
+        ])}
+        <fieldset>
+            <legend>Chats</legend>
+            <div class="row">
+                <button type="button" class="plain" @click=${onExport}>${icon('download')}Export all</button>
+                <label class="button plain">
+                    Import
+                    <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
                 </label>
-                <div class="fields">${FIRST.map(number)}</div>
-                <details ?open=${rest.some((name) => options[name] !== undefined)}>
-                    <summary>More sampling</summary>
-                    <div class="fields">${rest.map(number)}</div>
-                </details>
-                <div class="row">
-                    <button type="button" class="plain" @click=${() => chat.keepOptions()}
-                        ?disabled=${JSON.stringify(settings.get('newChat')) === JSON.stringify(options)}>
-                        New chats begin like this one
-                    </button>
-                    ${onMarkdown
-                        ? html`<button type="button" class="plain" @click=${onMarkdown}>${icon('file')}This one as Markdown</button>`
-                        : nothing}
-                </div>
-            </section>
-            <section aria-labelledby="settings-browser">
-                <h3 id="settings-browser">This browser</h3>
-                ${choice('theme', 'Colours', [
-                    ['system', 'System', 'screen'],
-                    ['light', 'Light', 'sun'],
-                    ['dark', 'Dark', 'moon'],
-                ])}
-                ${choice('textSize', 'Text size', [
-                    ['small', 'Small'],
-                    ['normal', 'Normal'],
-                    ['large', 'Large'],
-                    ['larger', 'Larger'],
-                ])}
-                ${choice('enterSends', 'Enter key', [
-                    [true, 'Sends'],
-                    [false, 'New line'],
-                ])}
-                ${choice('follow', 'While an answer is written', [
-                    [true, 'Scroll along'],
-                    [false, 'Stay'],
-                ])}
-                ${choice('imageSize', 'Images are sent with at most', [
-                    [1 << 18, '¼ MP'],
-                    [1 << 20, '1 MP'],
-                    [1 << 22, '4 MP'],
-                    [1 << 24, '16 MP'],
-                ])}
-                ${choice('videoRate', 'Frames a second of videos', [
-                    [0, 'Auto'],
-                    [1, '1'],
-                    [2, '2'],
-                    [4, '4'],
-                ])}
-                <fieldset>
-                    <legend>Chats</legend>
-                    <div class="row">
-                        <button type="button" class="plain" @click=${onExport}>${icon('download')}Export all</button>
-                        <label class="button plain">
-                            Import
-                            <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
-                        </label>
-                        <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
-                    </div>
-                </fieldset>
-                <label class="field">
-                    <span>API key</span>
-                    <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
-                        aria-describedby="api-key-state" aria-invalid=${refused ? 'true' : nothing}
-                        .value=${settings.get('apiKey')} @change=${(event) => onKey(event.target.value.trim())} />
-                </label>
-                <p id="api-key-state" class="note ${refused ? 'bad' : ''}" role="status">${refused ? 'The server does not accept this API key.' : nothing}</p>
-            </section>
-        </div>
-    </dialog>`;
+                <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
+            </div>
+        </fieldset>
+        <label class="field">
+            <span>API key</span>
+            <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
+                aria-describedby="api-key-state" aria-invalid=${refused ? 'true' : nothing}
+                .value=${settings.get('apiKey')} @change=${(event) => onKey(event.target.value.trim())} />
+        </label>
+        <p id="api-key-state" class="note ${refused ? 'bad' : ''}" role="status">${refused ? 'The server does not accept this API key.' : nothing}</p>
+    `;
 }

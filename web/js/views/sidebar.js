@@ -3,6 +3,9 @@ import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
 import { icon, logo } from './icons.js';
 
 const DAY_MS = 86_400_000;
+/** Letters of a sentence that stand before the word that was searched. */
+const BEFORE = 40;
+const AROUND = 140;
 
 class ChatSidebar extends LitElement {
     static properties = {
@@ -37,7 +40,8 @@ class ChatSidebar extends LitElement {
     render() {
         const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
         const { history } = this.chat;
-        const found = this.chat.list.filter((entry) => this.found?.has(entry.id) || words.every((word) => entry.text.includes(word)));
+        const found = this.chat.list.filter((entry) => this.found?.has(entry.id) || words.every((word) => searched(entry).includes(word)));
+        this.words = words;
         return html`<div class="sidebar-head">
                 <a class="brand" href="#/" @click=${this.#new}>${logo()}<span>Parley</span></a>
                 <button type="button" class="quiet icon-only" aria-label="Hide the list of chats" title="Hide (Ctrl B)"
@@ -120,7 +124,10 @@ class ChatSidebar extends LitElement {
                 @click=${() => this.#tell('chosen')} @dblclick=${() => this.#rename(entry)}>
                 ${this.chat.isRunning(entry.id) ? html`<span class="running" role="img" aria-label="Answering"></span>` : nothing}
                 ${this.chat.unread.has(entry.id) ? html`<span class="unread" role="img" aria-label="New answer"></span>` : nothing}
-                <span class="entry-title">${entry.title}</span>
+                <span class="entry-words">
+                    <span class="entry-title">${marked(entry.title, this.words)}</span>
+                    ${this.#where(entry)}
+                </span>
             </a>
             <span class="entry-buttons">
                 <button type="button" class="quiet icon-only" aria-label="Rename ${entry.title}" title="Rename"
@@ -129,6 +136,20 @@ class ChatSidebar extends LitElement {
                     @click=${() => this.chat.remove(entry.id)}>${icon('trash')}</button>
             </span>
         </li>`;
+    }
+
+    /** The sentence in which the words of the search were found. */
+    #where(entry) {
+        const { words = [] } = this;
+        if (!words.length) return nothing;
+        const text = this.found?.get?.(entry.id) || entry.text;
+        const low = text.toLowerCase();
+        // The title stands above.
+        const start = entry.text.toLowerCase().startsWith(entry.title.toLowerCase()) && text === entry.text ? entry.title.length : 0;
+        const at = Math.min(...words.map((word) => low.indexOf(word, start)).map((found) => (found < 0 ? Infinity : found)));
+        if (at === Infinity) return nothing;
+        const from = sentenceStart(text, at, start);
+        return html`<span class="entry-found">${from > start ? '…' : ''}${marked(text.slice(from, from + AROUND).trim(), words)}</span>`;
     }
 
     async #rename(entry) {
@@ -172,6 +193,42 @@ class ChatSidebar extends LitElement {
     }
 }
 customElements.define('chat-sidebar', ChatSidebar);
+
+/** The words of a chat in lower case, made once. @type {WeakMap<any, string>} */
+const lowered = new WeakMap();
+function searched(entry) {
+    if (!lowered.has(entry)) lowered.set(entry, entry.text.toLowerCase());
+    return /** @type {string} */ (lowered.get(entry));
+}
+
+/** Where the sentence around a place begins, not too far before it. @param {string} text
+ * @param {number} at @param {number} start */
+function sentenceStart(text, at, start) {
+    const ends = [...text.slice(start, at).matchAll(/[.!?。！？]\s|\n/g)];
+    const begin = start + (ends.length ? ends[ends.length - 1].index + ends[ends.length - 1][0].length : 0);
+    if (at - begin <= BEFORE) return begin;
+    const space = text.indexOf(' ', at - BEFORE);
+    return space >= 0 && space < at ? space + 1 : at;
+}
+
+/** A text with the words of the search marked. @param {string} text @param {string[]} [words] */
+function marked(text, words = []) {
+    if (!words.length) return text;
+    const low = text.toLowerCase();
+    // Some letters change their length in lower case: then nothing is marked.
+    if (low.length !== text.length) return text;
+    const pieces = [];
+    for (let at = 0; at < text.length; ) {
+        const next = words.map((word) => ({ word, found: low.indexOf(word, at) })).filter(({ found }) => found >= 0).sort((a, b) => a.found - b.found || b.word.length - a.word.length)[0];
+        if (!next) {
+            pieces.push(text.slice(at));
+            break;
+        }
+        pieces.push(text.slice(at, next.found), html`<mark>${text.slice(next.found, next.found + next.word.length)}</mark>`);
+        at = next.found + next.word.length;
+    }
+    return pieces;
+}
 
 /** What the server does not have yet, and why. */
 function waitingWords({ trouble, waiting }) {

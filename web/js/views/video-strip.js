@@ -1,10 +1,11 @@
 /**
- * <video-strip>: the frames of an attached video that the model will see, with their times; what
- * can be chosen is how many a second, how many at most, and which part. The choice is kept in
- * `attachment.video` and sent with the video.
+ * <video-strip>: an attached video as one strip whose two handles choose the part that is sent;
+ * behind "Frames" those that the model will see, with their times, and how many they shall be. The
+ * choice is kept in `attachment.video` and sent with the video.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
 import { urlOf } from '../state/attachments.js';
+import { clock } from '../state/times.js';
 import { videoTokens, frameTimes } from '../state/video-plan.js';
 
 const RATES = [0.5, 1, 2, 4, 8];
@@ -13,12 +14,15 @@ const COUNTS = [4, 8, 16, 32, 64, 128];
 const DRAWN_MAX = 48;
 const SEEK_WAIT_MS = 2_000;
 const HEIGHT = 54;
+/** Pictures of the whole video in the strip. */
+const OVERVIEW = 10;
 
 class VideoStrip extends LitElement {
     static properties = {
         attachment: { attribute: false },
         rates: { attribute: false },
         times: { state: true },
+        opened: { state: true },
     };
 
     constructor() {
@@ -28,6 +32,8 @@ class VideoStrip extends LitElement {
         this.rates = { fps: 2, min_frames: 4, max_frames: 768 };
         /** @type {number[]} */
         this.times = [];
+        /** Whether the frames are shown. */
+        this.opened = false;
         this.round = 0;
     }
 
@@ -44,7 +50,14 @@ class VideoStrip extends LitElement {
     }
 
     updated(changed) {
-        if (changed.has('times')) this.#draw();
+        const whole = (this.attachment.seconds ?? 0) * 1000;
+        const { start_ms: start = 0, end_ms: end = whole } = this.chosen;
+        const part = (ms) => `${(100 * ms) / whole}%`;
+        const place = (name, left, right) => Object.assign(this.querySelector(name)?.style ?? {}, { left, right });
+        place('.strip-off.before', '0', part(whole - start));
+        place('.strip-off.after', part(end), '0');
+        place('.strip-on', part(start), part(whole - end));
+        if (changed.has('attachment') || (this.opened && (changed.has('times') || changed.has('opened')))) this.#draw();
     }
 
     disconnectedCallback() {
@@ -75,11 +88,14 @@ class VideoStrip extends LitElement {
                 setTimeout(resolve, SEEK_WAIT_MS);
             });
         // What was drawn for another choice would stand over the wrong time.
-        for (const canvas of this.querySelectorAll('canvas')) canvas.width = canvas.height;
+        if (this.drawnOf !== this.attachment) for (const canvas of this.querySelectorAll('canvas')) delete canvas.dataset.drawn;
+        this.drawnOf = this.attachment;
+        const fresh = [...this.querySelectorAll('canvas')].filter((one) => one.dataset.drawn !== one.dataset.time);
+        for (const canvas of fresh) canvas.width = canvas.height;
         const loaded = next('loadeddata');
         video.src = urlOf(/** @type {Blob} */ (this.attachment.blob));
         await loaded;
-        for (const canvas of this.querySelectorAll('canvas')) {
+        for (const canvas of fresh) {
             if (round !== this.round || !video.videoWidth) break;
             const seeked = Promise.all([next('seeked'), presented()]);
             video.currentTime = Number(canvas.dataset.time);
@@ -87,6 +103,7 @@ class VideoStrip extends LitElement {
             canvas.height = HEIGHT * 2;
             canvas.width = Math.round((canvas.height * video.videoWidth) / video.videoHeight);
             canvas.getContext('2d')?.drawImage(video, 0, 0, canvas.width, canvas.height);
+            canvas.dataset.drawn = canvas.dataset.time;
         }
         video.removeAttribute('src');
         video.load();
@@ -118,27 +135,36 @@ class VideoStrip extends LitElement {
         const tokens = videoTokens(width, height, this.times.length, this.rates);
         const step = Math.max(1, Math.ceil(this.times.length / DRAWN_MAX));
         const shown = this.times.filter((_, i) => i % step === 0);
-        const handle = (label, value, isStart) => html`<label>${label}
-            <input type="range" min="0" max=${whole} step="100" .value=${String(value)}
-                aria-valuetext="${(value / 1000).toFixed(1)} seconds" @change=${(event) => this.#trim(event, isStart)} />
-            <output>${(value / 1000).toFixed(1)} s</output></label>`;
+        const handle = (label, value, isStart) => html`<input type="range" min="0" max=${whole} step="100" .value=${String(value)}
+            aria-label="${label} of ${name}" aria-valuetext=${clock(value)} @input=${(event) => this.#trim(event, isStart)} />`;
         const choice = (label, name, value, usual, options) => html`<label>${label}
             <select @change=${(event) => this.#choose({ [name]: Number(event.target.value) || undefined })}>
                 <option value="" ?selected=${!value}>as the model likes (${usual})</option>
                 ${options.map((option) => html`<option value=${option} ?selected=${value === option}>${option}</option>`)}
             </select></label>`;
+        const overview = Array.from({ length: OVERVIEW }, (_, i) => ((i + 0.5) * seconds) / OVERVIEW);
         return html`<section class="video-strip" aria-label="What is shown of ${name}">
-            <ol aria-label="${this.times.length} frames" tabindex="0">
-                ${shown.map(
-                    (time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas><span>${time.toFixed(1)} s</span></li>`,
-                )}
-            </ol>
-            <div class="video-choice">
-                ${choice('Frames a second', 'fps', fps, this.rates.fps, RATES)}
-                ${choice('At most', 'max_frames', most, this.rates.max_frames, COUNTS.filter((n) => n < this.rates.max_frames))}
-                ${handle('From', start, true)} ${handle('To', end, false)}
-                <span class="estimate">The model sees about ${this.times.length} frames${tokens ? `, ${tokens.toLocaleString('en')} tokens` : ''}.</span>
+            <div class="strip">
+                <ol aria-hidden="true">${overview.map((time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas></li>`)}</ol>
+                <span class="strip-off before"></span><span class="strip-off after"></span><span class="strip-on"></span>
+                ${handle('Start', start, true)} ${handle('End', end, false)}
             </div>
+            <p class="strip-words">
+                <span class="range">${clock(start)} – ${clock(end)}</span>
+                <span class="estimate">The model sees about ${this.times.length} frames${tokens ? `, ${tokens.toLocaleString('en')} tokens` : ''}.</span>
+            </p>
+            <details .open=${this.opened} @toggle=${(event) => (this.opened = event.target.open)}>
+                <summary>Frames</summary>
+                ${this.opened
+                    ? html`<ol class="video-frames" aria-label="${this.times.length} frames" tabindex="0">
+                          ${shown.map((time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas><span>${clock(time * 1000)}</span></li>`)}
+                      </ol>`
+                    : nothing}
+                <div class="video-choice">
+                    ${choice('Frames a second', 'fps', fps, this.rates.fps, RATES)}
+                    ${choice('At most', 'max_frames', most, this.rates.max_frames, COUNTS.filter((n) => n < this.rates.max_frames))}
+                </div>
+            </details>
         </section>`;
     }
 }

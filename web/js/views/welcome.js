@@ -47,7 +47,7 @@ class ChatWelcome extends LitElement {
         this.chat = /** @type {any} */ (null);
         /** @type {any} */
         this.model = { name: 'Model', vision: true };
-        /** Whether the introduction is open: at the first visit, and when it is asked for. */
+        /** Whether the introduction is open. */
         this.open = false;
         /** A sample with a poster is a video.
          * @type {{files: string[], poster?: string, title?: string, question: string, thinking?: boolean}[]} */
@@ -82,7 +82,7 @@ class ChatWelcome extends LitElement {
                         ? 'Add an image, or just ask.'
                         : 'Drop an image anywhere, paste one, or just ask.'
                     : 'Write a question below.'}
-                What you send stays between you and this server.
+                What you send goes to this server alone.
             </p>
             ${samples.length
                 ? html`<ul class="samples">
@@ -93,6 +93,7 @@ class ChatWelcome extends LitElement {
                                       ${sample.files.length
                                           ? html`<img src="samples/${sample.poster ?? sample.files[0]}" alt="" />`
                                           : icon(sample.thinking ? 'sum' : 'thought')}
+                                      ${sample.poster ? html`<span class="sample-play">${icon('play')}</span>` : nothing}
                                   </span>
                                   <span class="sample-words">
                                       ${sample.title ? html`<span class="sample-title">${sample.title}</span>` : nothing}
@@ -122,7 +123,7 @@ class ChatWelcome extends LitElement {
                 <code>parley -m DIR</code>. What it can do is read from the checkpoint, and this page follows.
             </p>
             <p class="introduction-end">
-                <button type="button" class="plain" @click=${() => this.chat.settings.set('introduced', true)}>Understood</button>
+                <button type="button" class="plain" @click=${() => this.chat.settings.set('introduction', false)}>Got it</button>
             </p>
         </details>`;
     }
@@ -130,7 +131,7 @@ class ChatWelcome extends LitElement {
     /** @param {Event} event */
     #toggled(event) {
         const { open } = /** @type {HTMLDetailsElement} */ (event.target);
-        if (open === !this.open) this.chat.settings.set('introduced', !open);
+        if (open === !this.open) this.chat.settings.set('introduction', open);
     }
 
     async #send(sample) {
