@@ -156,7 +156,7 @@ test('515 naughty strings: nothing runs, a question is shown, kept, exported and
             const element = Object.assign(document.createElement('chat-message'), { chat, message, siblings: [] });
             host.append(element);
             await element.updateComplete;
-            if (message.role === 'user' && element.querySelector('.bubble').textContent !== message.text) wrong.push(['shown', message.text]);
+            if (message.role === 'user' && element.querySelector('.bubble[dir], .bubble [dir]').textContent !== message.text) wrong.push(['shown', message.text]);
             // What a half answer looks like must not break either.
             if (message.role === 'assistant') {
                 Object.assign(element, { message: { ...message, status: 'streaming', text: message.text.slice(0, -1) } });

@@ -75,7 +75,9 @@ class VideoClip extends LitElement {
         this.at = currentTime * 1000;
         this.playing = !paused;
         // The end of the part that was sent.
-        if (!paused && this.to && this.at >= this.to) this.player.pause();
+        if (paused || !this.to || this.at < this.to) return;
+        this.player.pause();
+        this.player.currentTime = this.to / 1000;
     }
 
     #toggle() {
