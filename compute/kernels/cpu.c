@@ -47,6 +47,7 @@ bool cpu_parse_level(const char *text, unsigned *mask)
         {"generic", 0},
         {"avx2", CPU_AVX2},
         {"avx512", CPU_AVX2 | CPU_AVX512},
+        {"avx512+vnni", CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI},
     };
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (strcmp(text, levels[i].name) == 0) {

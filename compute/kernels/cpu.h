@@ -18,7 +18,7 @@ enum {
 /* Flags of this processor and operating system. */
 unsigned cpu_flags(void);
 
-/* "native", "generic", "avx2", "avx512" to a mask for cpu_flags(); false for another word. */
+/* "native", "generic", "avx2", "avx512", "avx512+vnni" to a mask for cpu_flags(); false for another word. */
 bool cpu_parse_level(const char *text, unsigned *mask);
 
 /* "generic", "avx2", "avx512" or "avx512+vnni+bf16" for a set of flags; constant string. */

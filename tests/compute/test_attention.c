@@ -2,10 +2,9 @@
  * double: every type of cache, every kernel table, few rows and many; and the promises on threads
  * and rows, bit for bit. */
 #include "base/compiler.h"
-#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
-#include "compute/kernels/ops.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/naive.h"
 #include "tests/compute/rng.h"
 
@@ -224,22 +223,16 @@ static void check_promises(unsigned mask, kv_type type)
 
 int main(void)
 {
-    static const char *const levels[] = {"generic", "avx2", "avx512"};
     rng_fill(q_rows, ARRAY_LEN(q_rows), 2);
     rng_fill(k_rows, ARRAY_LEN(k_rows), 2);
     rng_fill(v_rows, ARRAY_LEN(v_rows), 1);
-    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-        unsigned mask = 0;
-        CHECK(cpu_parse_level(levels[i], &mask));
-        if ((cpu_flags() & mask) != mask) {
-            continue;
-        }
-        ctx = open_with(2, mask);
+    for (const test_level *l = test_levels(); l->name; l++) {
+        ctx = open_with(2, l->mask);
         printf("%s\n", compute_describe(ctx));
         test_attention();
         test_segments();
         for (kv_type type = KV_F32; type < KV_TYPES; type++) {
-            check_promises(mask, type);
+            check_promises(l->mask, type);
         }
         compute_destroy(ctx);
     }

@@ -1,8 +1,8 @@
 /* nn.h against formulas written out in double, on every kernel table this processor has. */
 #include "compute/nn.h"
 
-#include "compute/kernels/cpu.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/naive.h"
 #include "tests/compute/rng.h"
 
@@ -360,15 +360,10 @@ static void test_rotation(void)
 
 int main(void)
 {
-    static const char *const levels[] = {"generic", "avx2", "avx512"};
-    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-        unsigned mask = 0;
+    for (const test_level *l = test_levels(); l->name; l++) {
         err_detail detail = {0};
-        CHECK(cpu_parse_level(levels[i], &mask));
-        if ((cpu_flags() & mask) != mask) {
-            continue;
-        }
-        CHECK_OK(compute_create(&ctx, &(compute_options){.n_threads = 2, .cpu_mask = mask}, &detail), detail);
+        CHECK_OK(compute_create(&ctx, &(compute_options){.n_threads = 2, .cpu_mask = l->mask}, &detail),
+                 detail);
         printf("%s\n", compute_describe(ctx));
         test_linear();
         test_patch_weight();

@@ -1,10 +1,10 @@
 /* nn_linear_each: many unlike products in one call give, bit for bit, what nn_linear gives each, on
  * every kernel table and with any number of threads. */
 #include "base/compiler.h"
-#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
 #include "compute/formats/quant.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/rng.h"
 
 enum { ITEMS = 150, MAX_N = 90, MAX_K = 200, KINDS = 4 };
@@ -73,10 +73,9 @@ int main(void)
                                  T * weights[i].dims[1] <= room ? T : 1};
         expected[i] = malloc(NN_ROWS_EXACT * MAX_N * sizeof(float));
     }
-    static const unsigned masks[] = {0, CPU_AVX2, ~0u};
-    for (size_t i = 0; i < ARRAY_LEN(masks); i++) {
-        test_with(1, masks[i], items, expected);
-        test_with(3, masks[i], items, expected);
+    for (const test_level *l = test_levels(); l->name; l++) {
+        test_with(1, l->mask, items, expected);
+        test_with(3, l->mask, items, expected);
     }
     for (size_t i = 0; i < ITEMS; i++) {
         free((void *)(uintptr_t)weights[i].data);

@@ -2,10 +2,10 @@
  * of threads, and with at most NN_ROWS_EXACT rows a row's result does not depend on the other rows.
  */
 #include "base/compiler.h"
-#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
 #include "compute/formats/quant.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/rng.h"
 
 enum {
@@ -319,23 +319,19 @@ static void check_memory(void)
     compute_destroy(NULL);
 
     err_detail detail = {0};
-    CHECK_INT(compute_create(&c, &(compute_options){.n_threads = 100000, .cpu_mask = ~0u}, &detail),
-              ERR_INVALID);
+    CHECK_INT(
+        compute_create(&c, &(compute_options){.n_threads = 100000, .cpu_mask = test_cpu_mask()}, &detail),
+        ERR_INVALID);
     CHECK(strstr(detail.text, "100000") != NULL);
 }
 
 int main(void)
 {
-    static const char *const levels[] = {"generic", "avx2", "avx512"};
     make_inputs();
-    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-        unsigned mask = 0;
-        CHECK(cpu_parse_level(levels[i], &mask));
-        if ((cpu_flags() & mask) == mask) {
-            check_threads(mask);
-            check_rows(mask);
-            check_many(mask);
-        }
+    for (const test_level *l = test_levels(); l->name; l++) {
+        check_threads(l->mask);
+        check_rows(l->mask);
+        check_many(l->mask);
     }
     check_quantize();
     check_memory();

@@ -14,6 +14,7 @@
 #include "base/mailbox.h"
 #include "engine/engine.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 enum { ANSWER_IDS = 256, ANSWER_EVENTS = 8192, ANSWER_WAIT_MS = 60000 };
 
@@ -53,7 +54,7 @@ static inline void answers_on_event(void *ctx, gen_event *ev)
 static inline engine *answers_open(const engine_options *options)
 {
     engine_options opt = *options;
-    opt.cpu_mask = ~0u;
+    opt.cpu_mask = test_cpu_mask();
     opt.on_event = answers_on_event;
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = 0.0f;

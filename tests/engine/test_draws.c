@@ -86,7 +86,7 @@ static void open_truth(truth *t, const char *dir)
     err_detail d = {0};
     token_ids ids;
     token_ids_init(&ids);
-    CHECK_OK(compute_create(&t->c, &(compute_options){.n_threads = 1, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(compute_create(&t->c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &d), d);
     CHECK_OK(model_open(&t->m, dir, &(model_open_options){0}, &d), d);
     const model_config *cfg = model_get_config(t->m);
     CHECK_OK(kv_pool_create(&t->pool, cfg, KV_F32, false, kv_pool_blocks_for(N_CTX),

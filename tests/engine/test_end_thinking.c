@@ -63,7 +63,7 @@ int main(void)
                           .n_ctx = 1024,
                           .n_parallel = 1,
                           .n_threads = 1,
-                          .cpu_mask = ~0u,
+                          .cpu_mask = test_cpu_mask(),
                           .on_event = on_event,
                           .on_event_ctx = &t};
     gen_params_init(&opt.defaults);

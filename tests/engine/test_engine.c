@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mailbox.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 enum { MAX_IDS = 256 };
 
@@ -44,7 +45,7 @@ static engine *open_engine_with(int32_t n_parallel, int32_t chunk, size_t n_thre
                           .n_parallel = n_parallel,
                           .prefill_chunk = chunk,
                           .n_threads = n_threads,
-                          .cpu_mask = ~0u,
+                          .cpu_mask = test_cpu_mask(),
                           .n_queue = 8,
                           .on_event = on_event,
                           .cache_type = cache_type,
@@ -499,7 +500,7 @@ static void test_cache_types(void)
     CHECK_INT(size[2] - size[3], numbers - numbers / 32 * 4);
     CHECK_INT(size[3] - size[4], numbers / 2);
 
-    engine_options opt = {.model_dir = check_data("tiny"), .cpu_mask = ~0u, .cache_type = "q5"};
+    engine_options opt = {.model_dir = check_data("tiny"), .cpu_mask = test_cpu_mask(), .cache_type = "q5"};
     gen_params_init(&opt.defaults);
     CHECK_INT(engine_open(&e, &opt, &d), ERR_INVALID);
     CHECK(strstr(d.text, "--cache-type") && strstr(d.text, "q5") && strstr(d.text, "bf16"));
@@ -524,7 +525,7 @@ static void test_bad_prompts(void)
     CHECK(engine_prepare_text(e, &r, "\xff\xfe", 2, false, 0, &p, &d) == ERR_INVALID);
     engine_close(e);
 
-    engine_options opt = {.model_dir = "/nowhere/at/all", .cpu_mask = ~0u, .on_event = on_event};
+    engine_options opt = {.model_dir = "/nowhere/at/all", .cpu_mask = test_cpu_mask(), .on_event = on_event};
     gen_params_init(&opt.defaults);
     CHECK(engine_open(&e, &opt, &d) == ERR_NOT_FOUND);
     CHECK(e == NULL);

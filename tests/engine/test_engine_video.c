@@ -11,6 +11,7 @@
 #include "base/mailbox.h"
 #include "engine/request.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 #include "tests/vision/safetensors.h"
 #include "vision/video/video_worker.h"
 
@@ -43,7 +44,7 @@ static engine *open_engine(const char *dir, bool as_reference, const char *video
                           .n_ctx = 2048,
                           .n_parallel = 1,
                           .n_threads = 2,
-                          .cpu_mask = ~0u,
+                          .cpu_mask = test_cpu_mask(),
                           .on_event = on_event,
                           .cache_mib = 64,
                           .video_outer_pair = as_reference,

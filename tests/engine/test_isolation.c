@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 enum { MAX_TOKENS = 24, MAX_RUNS = 4096, SLOTS = 4, QUEUE = 128, DEADLINE_MS = 60000 };
 
@@ -103,7 +104,7 @@ static engine *open_engine(int32_t n_parallel, int64_t cache_mib)
                           .prefill_chunk = 64,
                           .cache_mib = cache_mib,
                           .n_threads = 1,
-                          .cpu_mask = ~0u,
+                          .cpu_mask = test_cpu_mask(),
                           .on_event = on_event};
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = 0.0f;

@@ -8,6 +8,7 @@
 #include "base/ledger.h"
 #include "engine/request.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 #include "tests/folder.h"
 
 enum { N_CTX = 1024, MAX_IMAGES = 8 };
@@ -18,7 +19,7 @@ static engine *open_engine(ledger *memory)
                           .n_ctx = N_CTX,
                           .n_parallel = 1,
                           .n_threads = 1,
-                          .cpu_mask = ~0u,
+                          .cpu_mask = test_cpu_mask(),
                           .memory = memory};
     engine *e = NULL;
     err_detail d = {0};

@@ -17,6 +17,7 @@
 #include "model/config/config_load.h"
 #include "model/checkpoint/tensor_writer.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 #include "tests/folder.h"
 
 enum {
@@ -405,7 +406,7 @@ static inline void random_checkpoint_make(char *dir, const char *config, unsigne
     }
     compute *c = NULL;
     snprintf(path, sizeof path, "%s/model.safetensors", dir);
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &d), d);
     CHECK_OK(tensor_write(path, w->entries, w->n, c, &(load_progress){0}, &d), d);
     compute_destroy(c);
     for (size_t i = 0; i < w->n; i++) {

@@ -215,7 +215,7 @@ static void check_converted(const char *dir)
     compute *c = NULL;
     err_detail d = {0};
     snprintf(out, sizeof out, "%s_q8", dir);
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
     CHECK_OK(model_convert(dir, out, &(quantize_options){.layer_bits = 8, .head_bits = 8, .c = c}, &d), d);
     compute_destroy(c);
     float *made = say_with(dir, 2, 8, true), *read = say_with(out, 2, 0, true);

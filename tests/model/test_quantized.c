@@ -183,7 +183,7 @@ static void test_format(int n_bits, const float *stored)
 
     snprintf(out, sizeof out, "%s/converted%d", cache, n_bits);
     compute *c = NULL;
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
     const quantize_options opt = {.layer_bits = n_bits, .head_bits = n_bits, .c = c};
     CHECK_OK(model_convert(check_data("tiny"), out, &opt, &d), d);
     CHECK_INT(model_convert(check_data("tiny"), out, &opt, &d), ERR_INVALID);

@@ -3,6 +3,7 @@
  * Also: frames in groups equal the whole video bit for bit, and damaged checkpoints are refused by
  * name. */
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 #include "compute/nn.h"
 #include "tests/vision/safetensors.h"
@@ -147,7 +148,7 @@ static size_t check_set(const char *dir)
     }
     tensor_source source = {.find = safetensors_find, .ctx = &weights};
     CHECK(safetensors_open(&weights, path));
-    CHECK_OK(compute_create(&s.c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(compute_create(&s.c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
     CHECK_OK(vit_open(&s.v, json_folder(dir), &source, s.c, &d), d);
     printf("%s\n", strrchr(dir, '/') + 1);
     for (size_t i = 0; s.v && i < ARRAY_LEN(CASES); i++) {

@@ -5,16 +5,15 @@
 #include "compute/formats/ggml_blocks.h"
 
 #include "base/compiler.h"
-#include "compute/kernels/cpu.h"
 #include "compute/nn.h"
-#include "compute/kernels/ops.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/formats/ggml_pack.h"
 #include "tests/compute/rng.h"
 
 enum { MAX_K = 1536, MAX_N = 7, MAX_T = 9 };
 
-static const ops *tables[4];
+static const ops *tables[8];
 static size_t n_tables;
 
 /* Numbers of very different size, a block of zeros, one that stands out. */
@@ -249,7 +248,9 @@ static void test_layers(void)
     const int32_t ids[] = {49, 0, 7};
     err_detail d = {0};
     compute *c = NULL;
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u, .fast = true}, &d), d);
+    CHECK_OK(
+        compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask(), .fast = true}, &d),
+        d);
     rng_fill(x, T * K, 1);
     for (dtype type = DTYPE_Q8_0; c && type < DTYPES; type++) {
         const size_t row = ggml_row_bytes(type, K);
@@ -284,13 +285,8 @@ static void test_layers(void)
 
 int main(void)
 {
-    const unsigned flags = cpu_flags();
-    tables[n_tables++] = ops_generic();
-    if (flags & CPU_AVX2) {
-        tables[n_tables++] = ops_avx2();
-    }
-    if (ops_select(flags) != tables[n_tables - 1]) {
-        tables[n_tables++] = ops_select(flags);
+    for (const test_level *l = test_levels(); l->name; l++) {
+        tables[n_tables++] = l->table();
     }
     test_known_bytes();
     test_extremes();

@@ -3,9 +3,9 @@
 #include "compute/kernels/ops.h"
 
 #include "compute/formats/half.h"
-#include "compute/kernels/cpu.h"
 #include "base/compiler.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/rng.h"
 
 static const ops *gen, *vec;
@@ -573,7 +573,7 @@ static void check_table(void)
     check_delta();
 }
 
-/* AVX2 and AVX-512 are the same text over the same 16 lanes. */
+/* All vector tables are the same text over the same 16 lanes. */
 static void check_same_bits(const ops *x, const ops *y)
 {
     enum { K = 203, N = 13, T = 5 };
@@ -594,31 +594,18 @@ static void check_same_bits(const ops *x, const ops *y)
 
 int main(void)
 {
-    bool has_avx2 = (cpu_flags() & CPU_AVX2) && ops_avx2(),
-         has_avx512 = (cpu_flags() & CPU_AVX512) && ops_avx512();
+    const ops *below = NULL;
     gen = ops_generic();
-    CHECK(ops_select(0) == gen);
-    vec = gen; /* guards and single elements */
-    check_table();
-    if (has_avx2) {
-        CHECK(ops_select(CPU_AVX2) == ops_avx2());
-        vec = ops_avx2();
+    for (const test_level *l = test_levels(); l->name; l++) {
+        vec = l->table(); /* generic against itself: guards and single elements */
+        CHECK(ops_select(l->mask) == vec);
+        CHECK_STR(cpu_describe(l->mask), l->name);
         check_table();
-    }
-    if (has_avx512) {
-        CHECK(ops_select(CPU_AVX2 | CPU_AVX512) == ops_avx512());
-        vec = ops_avx512();
-        check_table();
-        check_same_bits(ops_avx2(), ops_avx512());
-    }
-    if (has_avx512 && (cpu_flags() & CPU_AVX512_BF16) && ops_avx512_bf16()) {
-        vec = ops_avx512_vnni();
-        check_quant();
-        check_tiles();
-        vec = ops_avx512_bf16();
-        CHECK(vec->tile_bf16 != NULL);
-        check_tiles();
-        check_same_bits(ops_avx512(), vec);
+        CHECK(!(l->mask & CPU_AVX512_BF16) || vec->tile_bf16 != NULL);
+        if (below) {
+            check_same_bits(below, vec);
+        }
+        below = l->mask ? vec : NULL;
     }
     CHECK_DONE();
 }

@@ -4,10 +4,9 @@
 #include "compute/kernels/ops_kv.h"
 
 #include "base/compiler.h"
-#include "compute/kernels/cpu.h"
 #include "compute/formats/half.h"
-#include "compute/kernels/ops.h"
 #include "tests/check.h"
+#include "tests/compute/levels.h"
 #include "tests/compute/rng.h"
 
 enum { MAX_HD = 1100, MAX_ROWS = 80, MAX_R = 21, GUARD = 64, SLACK = 3 };
@@ -318,29 +317,22 @@ static void test_largest_sums(const kv_ops *kv, kv_type type)
 
 int main(void)
 {
-    const bool has_avx2 = (cpu_flags() & CPU_AVX2) && ops_avx2(),
-               has_avx512 = (cpu_flags() & CPU_AVX512) && ops_avx512();
-    const bool has_vnni = has_avx512 && (cpu_flags() & CPU_AVX512_VNNI);
-    const ops *tables[] = {ops_generic(), has_avx2 ? ops_avx2() : NULL, has_avx512 ? ops_avx512() : NULL,
-                           has_vnni ? ops_avx512_vnni() : NULL};
+    const kv_ops *below = NULL; /* the vector tables agree bit for bit, each with the one below it */
     test_half();
     test_names();
-    for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-        if (tables[i]) {
-            printf("%s\n", tables[i]->name);
-            test_round_trip(tables[i]->kv);
-            test_q4(&tables[i]->kv[KV_Q4]);
-            test_largest_sums(&tables[i]->kv[KV_Q8], KV_Q8);
-            test_largest_sums(&tables[i]->kv[KV_Q4], KV_Q4);
-            check_pack(tables[i]->kv, KV_OPS_GENERIC);
-            check_rows(tables[i]->kv, KV_OPS_GENERIC, false);
+    for (const test_level *l = test_levels(); l->name; l++) {
+        const kv_ops *kv = l->table()->kv;
+        printf("%s\n", l->name);
+        test_round_trip(kv);
+        test_q4(&kv[KV_Q4]);
+        test_largest_sums(&kv[KV_Q8], KV_Q8);
+        test_largest_sums(&kv[KV_Q4], KV_Q4);
+        check_pack(kv, KV_OPS_GENERIC);
+        check_rows(kv, KV_OPS_GENERIC, false);
+        if (below) {
+            check_rows(below, kv, true);
         }
-    }
-    if (has_avx2 && has_avx512) {
-        check_rows(ops_avx2()->kv, ops_avx512()->kv, true);
-    }
-    if (has_vnni) {
-        check_rows(ops_avx512()->kv, ops_avx512_vnni()->kv, true);
+        below = l->mask ? kv : NULL;
     }
     CHECK_DONE();
 }

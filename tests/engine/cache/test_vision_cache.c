@@ -13,6 +13,7 @@
 #include "engine/prepare_video.h"
 #include "engine/request.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 enum { WIDTH = 4, MAX_IDS = 64 };
 
@@ -162,7 +163,7 @@ static engine *open_engine(int64_t vision_cache_mib)
                           .n_ctx = 2048,
                           .n_parallel = 2,
                           .n_threads = 1,
-                          .cpu_mask = ~0u,
+                          .cpu_mask = test_cpu_mask(),
                           .vision_cache_mib = vision_cache_mib,
                           .on_event = on_event};
     gen_params_init(&opt.defaults);

@@ -34,7 +34,7 @@ static reader reader_open(const char *dir)
 {
     reader r = {0};
     err_detail d = {0};
-    CHECK_OK(compute_create(&r.c, &(compute_options){.n_threads = 1, .cpu_mask = ~0u}, &d), d);
+    CHECK_OK(compute_create(&r.c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &d), d);
     CHECK_OK(model_open(&r.m, dir, &(model_open_options){.weights_only = true}, &d), d);
     CHECK_OK(kv_pool_create(&r.pool, model_get_config(r.m), KV_F32, false, 8, 8, r.c, &d), d);
     CHECK_OK(seq_state_create(&r.seq, model_get_config(r.m), r.pool, 512, r.c, &d), d);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 enum { DEADLINE_MS = 60000 };
 
@@ -86,8 +87,11 @@ int main(void)
     static char model[4096];
     snprintf(model, sizeof model, "%s", check_data("tiny"));
     static const char template_file[] = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja";
-    engine_options engine_opt = {
-        .model_dir = model, .template_file = template_file, .n_ctx = 512, .n_threads = 1, .cpu_mask = ~0u};
+    engine_options engine_opt = {.model_dir = model,
+                                 .template_file = template_file,
+                                 .n_ctx = 512,
+                                 .n_threads = 1,
+                                 .cpu_mask = test_cpu_mask()};
     gen_params_init(&engine_opt.defaults);
     serve_options opt;
     serve_options_init(&opt);

@@ -10,6 +10,7 @@
 #include "server/service/notify.h"
 #include "server/service/serve.h"
 #include "tests/check.h"
+#include "tests/cpu.h"
 
 enum { DEADLINE_MS = 60000 };
 
@@ -52,8 +53,11 @@ static bool hear(int fd, const char *line, char *heard, size_t cap)
 static int serve_model(const char *model)
 {
     static const char template_file[] = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja";
-    engine_options engine_opt = {
-        .model_dir = model, .template_file = template_file, .n_ctx = 512, .n_threads = 1, .cpu_mask = ~0u};
+    engine_options engine_opt = {.model_dir = model,
+                                 .template_file = template_file,
+                                 .n_ctx = 512,
+                                 .n_threads = 1,
+                                 .cpu_mask = test_cpu_mask()};
     serve_options opt;
     gen_params_init(&engine_opt.defaults);
     serve_options_init(&opt);

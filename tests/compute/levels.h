@@ -1,0 +1,53 @@
+/* levels: the kernel tables that a test goes through, lowest first. All that this processor can run are tested,
+ * also those that it would not choose itself; what it cannot run is named on standard output. PARLEY_CPU
+ * leaves out what is above its level.
+ *
+ *     for (const test_level *l = test_levels(); l->name; l++) {
+ *         CHECK(l->table() != NULL);
+ *     }
+ */
+#ifndef PARLEY_TESTS_COMPUTE_LEVELS_H
+#define PARLEY_TESTS_COMPUTE_LEVELS_H
+
+#include "compute/kernels/ops.h"
+#include "tests/cpu.h"
+
+typedef struct test_level {
+    const char *name; /* as cpu_describe() has it; NULL ends the list */
+    unsigned mask;    /* for compute_options.cpu_mask */
+    const ops *(*table)(void);
+} test_level;
+
+/* The levels that can be run here and now. The list is the function's own. */
+static inline const test_level *test_levels(void)
+{
+    enum {
+        AVX512 = CPU_AVX2 | CPU_AVX512,
+        VNNI = AVX512 | CPU_AVX512_VNNI,
+        BF16 = VNNI | CPU_AVX512_BF16,
+    };
+    static const test_level all[] = {
+        {"generic", 0, ops_generic},
+        {"avx2", CPU_AVX2, ops_avx2},
+        {"avx512", AVX512, ops_avx512},
+        {"avx512+vnni", VNNI, ops_avx512_vnni},
+        {"avx512+vnni+bf16", BF16, ops_avx512_bf16},
+    };
+    enum { N = sizeof all / sizeof all[0] };
+    static test_level here[N + 1];
+    const unsigned flags = cpu_flags() & test_cpu_mask();
+    size_t n = 0;
+    for (size_t i = 0; i < N; i++) {
+        if ((flags & all[i].mask) == all[i].mask && all[i].table()) {
+            here[n] = all[i];
+            /* Whether the dot instruction of BF16 pays is the program's choice, not the test's. */
+            here[n++].mask |= all[i].mask == BF16 ? CPU_BF16_IS_FAST : 0;
+        } else {
+            printf("not checked here: the kernels for %s\n", all[i].name);
+        }
+    }
+    here[n].name = NULL;
+    return here;
+}
+
+#endif

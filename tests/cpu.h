@@ -1,0 +1,24 @@
+/* cpu: the instruction sets that tests may use. PARLEY_CPU (generic, avx2, avx512, avx512+vnni) limits the program
+ * (its option --cpu) and the tests alike, so that one machine stands for lesser ones.
+ *
+ *     compute_options opt = {.n_threads = 1, .cpu_mask = test_cpu_mask()};
+ */
+#ifndef PARLEY_TESTS_CPU_H
+#define PARLEY_TESTS_CPU_H
+
+#include "compute/kernels/cpu.h"
+#include "tests/check.h"
+
+/* What PARLEY_CPU leaves of a processor; ~0u when it is not set. */
+static inline unsigned test_cpu_mask(void)
+{
+    const char *level = getenv("PARLEY_CPU");
+    unsigned mask = ~0u;
+    if (level && !cpu_parse_level(level, &mask)) {
+        fprintf(stderr, "PARLEY_CPU=%s: no such level\n", level);
+        exit(1);
+    }
+    return mask;
+}
+
+#endif
