@@ -21,6 +21,7 @@ enum { ANSWER_IDS = 256, ANSWER_EVENTS = 8192, ANSWER_WAIT_MS = 60000 };
 /* What one request said. */
 typedef struct answer {
     int32_t ids[ANSWER_IDS];
+    float logprobs[ANSWER_IDS]; /* of those, where they were asked for */
     int32_t n;
     gen_timings timings;
 } answer;
@@ -87,6 +88,7 @@ static inline void answers_collect(answer *answers, uint64_t first_id, size_t n)
         CHECK(ev->request_id >= first_id && ev->request_id < first_id + n);
         if (ev->type == GEN_TOKENS) {
             for (int32_t i = 0; i < ev->n_tokens && a->n < ANSWER_IDS; i++) {
+                a->logprobs[a->n] = ev->logprobs ? ev->logprobs[i].logprob : 0;
                 a->ids[a->n++] = ev->tokens[i];
             }
         } else if (ev->type == GEN_DONE) {
