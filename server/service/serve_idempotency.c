@@ -165,8 +165,10 @@ void serve_check_stream(serve *s, answer *a)
     size_t i = 0;
     bool is_wanted = a->idempotency_key[0] || (s->opt->finish_on_disconnect && !a->opt.cancel_on_disconnect);
     for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
-        if (!c->is_cut && a->sse_base + a->sse.len - c->sse_pos > s->opt->max_unread) {
-            log_warn("srv", "req=%s the client does not read: its stream is cut", a->request_id);
+        const size_t unread = a->sse_base + a->sse.len - c->sse_pos;
+        if (!c->is_cut && unread > s->opt->max_unread) {
+            log_warn("srv", "req=%s the client leaves %zu bytes unread: its stream is cut", a->request_id,
+                     unread);
             c->is_cut = true;
             net_want_write(s->net, c->id);
         }

@@ -39,6 +39,10 @@ test('the prompt of a chat, and how many tokens a request has', async () => {
     const counted = await ask('/v1/chat/completions/input_tokens', { messages });
     assert.deepEqual(counted, { object: 'response.input_tokens', input_tokens: whole.usage.prompt_tokens });
     assert.deepEqual(await ask('/v1/responses/input_tokens', { input: 'Hello' }), counted);
+    const { usage } = await ask('/v1/responses', { input: 'Hello' });
+    assert.equal(usage.input_tokens, whole.usage.prompt_tokens);
+    assert.equal(usage.output_tokens, whole.usage.completion_tokens);
+    assert.equal(usage.total_tokens, usage.input_tokens + usage.output_tokens);
     assert.equal((await ask('/v1/chat/completions/input_tokens', { messages: [] }, 400)).error.param, 'messages');
 });
 

@@ -1,6 +1,7 @@
 /** What runs and how to stop it: /v1/status, cancel by id, clearing the cache, whose request is
  * whose, switches. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { JSON_TYPE, Socket, chat, eventually, events, joinChat, metric, post, request, runTests, sleep, startServer, test } from '../client.mjs';
 
 const server = await startServer(['--queue', '100']);
@@ -106,6 +107,23 @@ test('the cache is cleared', async () => {
     assert.deepEqual(reply.json(), { object: 'cache', cleared: true });
     const { cache } = await status();
     assert.deepEqual([cache.entries, cache.bytes], [0, 0]);
+});
+
+test('a key is compared whole', async () => {
+    const key = 'the-one-key-that-is-known';
+    const digest = (text) => createHash('sha256').update(text).digest();
+    const known = digest(key);
+    const guarded = await startServer(['--key', key]);
+    while ((await request(guarded, { path: '/health' })).status !== 200) await sleep(10);
+    const status = async (word) => (await request(guarded, { path: '/v1/models', headers: { Authorization: `Bearer ${word}` } })).status;
+    assert.equal(await status(key), 200);
+    // Keys whose digests agree with the known one in their first, or in their last, two bytes.
+    for (const agrees of [(d) => d[0] === known[0] && d[1] === known[1], (d) => d[30] === known[30] && d[31] === known[31]]) {
+        let i = 0;
+        while (!agrees(digest(`a-key-that-is-not-${i}`))) i += 1;
+        assert.equal(await status(`a-key-that-is-not-${i}`), 401);
+    }
+    assert.equal(await guarded.stop(), 0);
 });
 
 test('a key sees and stops its own requests only', async () => {

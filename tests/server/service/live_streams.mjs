@@ -246,6 +246,8 @@ test('a stream that is not read ends with an error', async () => {
     await raw.until((d) => d.length > 0);
     raw.socket.pause();
     await eventually(() => /its stream is cut/.test(server.err), true);
+    const unread = Number(/leaves (\d+) bytes unread/.exec(server.err)[1]);
+    assert.ok(unread > 65536 && unread < 2 * 65536, String(unread));
     await eventually(async () => (await request(server, { path: '/v1/status' })).json().running.length, 0); // nobody wants it any more
     raw.socket.resume();
     assert.ok(await raw.until((d) => d.subarray(-5).toString() === '0\r\n\r\n'));
