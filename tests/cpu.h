@@ -1,7 +1,7 @@
 /* cpu: the instruction sets that tests may use. PARLEY_CPU (generic, avx2, avx512, avx512+vnni) limits the program
  * (its option --cpu) and the tests alike, so that one machine stands for lesser ones.
  *
- *     compute_options opt = {.n_threads = 1, .cpu_mask = test_cpu_mask()};
+ *     unsigned flags = cpu_flags() & test_cpu_mask();
  */
 #ifndef PARLEY_TESTS_CPU_H
 #define PARLEY_TESTS_CPU_H

@@ -40,7 +40,8 @@ static inline tiny tiny_open_as(const tiny_options *o)
 {
     tiny t = {0};
     err_detail d = {0};
-    const compute_options co = {.n_threads = o->n_threads, .cpu_mask = o->cpu_mask & test_cpu_mask(), .fast = o->fast};
+    const compute_options co = {
+        .n_threads = o->n_threads, .cpu_mask = o->cpu_mask & test_cpu_mask(), .fast = o->fast};
     CHECK_OK(compute_create(&t.c, &co, &d), d);
     const model_open_options mo = {.weights_only = true,
                                    .quantize = {.layer_bits = o->n_bits, .head_bits = o->n_bits, .c = t.c},

@@ -203,6 +203,14 @@ test('raw HTML is shown as the text it is', async () => {
     await done();
 });
 
+test('a backslash takes the meaning from a mark, and is not shown', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const [marks, code] = await rendered(page, ['\\*no\\* \\_no\\_ \\`no\\` \\~\\~no\\~\\~ \\# \\!', '`a\\*b`']);
+    assert.match(marks, /\*no\* _no_ `no` ~~no~~ # !/);
+    assert.match(code, /<code>a\\\*b<\/code>/); // but in code it is a backslash
+    await done();
+});
+
 test('the small elements do what they say, without their attributes; what is not closed is text', async () => {
     const { page, done } = await openChat(browser, server.url);
     const cases = [

@@ -25,6 +25,10 @@ test('a second answer is a sibling, and either branch can be shown down to its n
     assert.deepEqual(shownPath(conversation).map((m) => m.id), [q.id, b.id]);
     showBranch(conversation, a);
     assert.deepEqual(shownPath(conversation).map((m) => m.id), [q.id, a.id, follow.id]);
+    const newer = addMessage(conversation, { role: 'user', parent: a.id, text: 'Are you sure?' });
+    showBranch(conversation, b);
+    showBranch(conversation, a); // of two that follow, the one that was written last
+    assert.deepEqual(shownPath(conversation).map((m) => m.id), [q.id, a.id, newer.id]);
 });
 
 test('a tree whose parents form a circle does not hang', () => {
