@@ -90,6 +90,7 @@ typedef struct chat_input {
     const json *tools;           /* array or NULL */
     const json *template_kwargs; /* object or NULL: enable_thinking, ... */
     const grammar_spec *form;    /* constraint on the answer after its reasoning; NULL: none */
+    bool form_is_calls;          /* the form is one of tool calls, not of the answer's text */
     bool continues; /* assistant prefill: the last message is an answer to continue, not to reply to */
     /* owner (a hash of the API key; 0: everybody); only equal scopes share cached prefixes */
     uint64_t scope;

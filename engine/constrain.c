@@ -18,6 +18,29 @@ static err_code open_trie(engine *e, err_detail *detail)
     return err;
 }
 
+enum { REASONING_PARTS = 6, CHANNEL_PARTS = 5 };
+
+/* The form as an answer in channels: reasoning in front, perhaps, then the head of the channel. Calls
+ * bring their own head. */
+static grammar_spec in_channels(const chat_input *in, grammar_spec *parts, grammar_spec *choice)
+{
+    static const grammar_spec REASONING[REASONING_PARTS] = {
+        {.kind = SPEC_MARKER, .text = "<|channel|>"}, {.kind = SPEC_TEXT, .text = "analysis"},
+        {.kind = SPEC_MARKER, .text = "<|message|>"}, {.kind = SPEC_UNTIL, .text = "<|end|>"},
+        {.kind = SPEC_MARKER, .text = "<|start|>"},   {.kind = SPEC_TEXT, .text = "assistant"}};
+    size_t n = 0;
+    choice[0] = (grammar_spec){.kind = SPEC_SEQUENCE, .items = REASONING, .n_items = REASONING_PARTS};
+    choice[1] = (grammar_spec){.kind = SPEC_TEXT, .text = ""};
+    parts[n++] = (grammar_spec){.kind = SPEC_CHOICE, .items = choice, .n_items = 2};
+    if (!in->form_is_calls) {
+        parts[n++] = (grammar_spec){.kind = SPEC_MARKER, .text = "<|channel|>"};
+        parts[n++] = (grammar_spec){.kind = SPEC_TEXT, .text = "final"};
+        parts[n++] = (grammar_spec){.kind = SPEC_MARKER, .text = "<|message|>"};
+    }
+    parts[n++] = *in->form;
+    return (grammar_spec){.kind = SPEC_SEQUENCE, .items = parts, .n_items = n};
+}
+
 err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work_count *work,
                            err_detail *detail)
 {
@@ -28,8 +51,12 @@ err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work
         return err_set_param(detail, ERR_UNSUPPORTED, "continue_final_message", "not_supported",
                              "continue_final_message cannot be used where the answer's form is given");
     }
+    grammar_spec whole = *in->form, parts[CHANNEL_PARTS], choice[2];
+    if (e->prompts.think->has_channels) {
+        whole = in_channels(in, parts, choice);
+    }
     err_code err = open_trie(e, detail);
-    return err == ERR_OK ? grammar_build(&r->grammar, in->form, work, detail) : err;
+    return err == ERR_OK ? grammar_build(&r->grammar, &whole, work, detail) : err;
 }
 
 err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r, err_detail *detail)

@@ -13,7 +13,7 @@ static void watch_thinking(const engine *e, slot *s, int32_t id)
     size_t len = 0;
     bool special = false;
     const char *text = engine_token_bytes(e, id, &len, &special);
-    think_accept(&s->think, text, special ? 0 : len);
+    think_accept(&s->think, text, special && !think_form_reads(s->req->think, text, len) ? 0 : len);
 }
 
 bool take_token(engine *e, slot *s, float *logits, int32_t draft, int32_t *n_right)

@@ -58,9 +58,14 @@ static err_code open_template(engine *e, const engine_options *opt, err_detail *
     if (err == ERR_OK && e->template) {
         err = template_habits_find(&e->prompts.habits, e->template, detail);
     }
+    e->prompts.think = opt->reasoning_form
+                           ? think_form_find(opt->reasoning_form)
+                           : think_form_of_template(e->template ? chat_template_text(e->template) : NULL);
     e->prompts.as_published = opt->published_history;
     e->prompts.hoists_system = opt->hoist_system;
-    return err;
+    return err == ERR_OK && !e->prompts.think
+               ? err_set(detail, ERR_INVALID, "no form of reasoning has the name %s", opt->reasoning_form)
+               : err;
 }
 
 static err_code open_vision(engine *e, err_detail *detail)

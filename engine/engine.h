@@ -66,8 +66,9 @@ typedef struct engine_options {
     const char *video_program;
     engine_video_limits videos;
     engine_sparse_options sparse;
-    int32_t max_images;       /* images and videos of a request, at most LIMIT_IMAGES; 0: as many */
-    int64_t max_image_pixels; /* of one image, at most LIMIT_IMAGE_PIXELS; 0: as many */
+    const char *reasoning_form; /* a name of think.h; NULL: as the chat template shows it */
+    int32_t max_images;         /* images and videos of a request, at most LIMIT_IMAGES; 0: as many */
+    int64_t max_image_pixels;   /* of one image, at most LIMIT_IMAGE_PIXELS; 0: as many */
     /* keep the vision_start and vision_end that a template puts around a video */
     bool video_outer_pair;
     bool no_draft;              /* never use the multi-token-prediction head */

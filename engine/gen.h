@@ -65,9 +65,10 @@ typedef struct gen_request_info {
     gen_route route;
     int32_t n_prompt_tokens;
     int32_t max_tokens;
-    bool starts_in_thinking; /* the rendered prompt ends inside an open think block */
-    bool may_think;          /* the answer may hold a think block of its own */
-    bool continues;          /* it goes on with an answer that was cut */
+    bool starts_in_thinking;        /* the rendered prompt ends inside an open think block */
+    bool may_think;                 /* the answer may hold a think block of its own */
+    const struct think_form *think; /* how it is written (think.h); NULL: a raw prompt's answer */
+    bool continues;                 /* it goes on with an answer that was cut */
     int32_t n_images, n_videos;
 } gen_request_info;
 gen_request_info gen_request_get_info(const gen_request *r);

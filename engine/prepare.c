@@ -621,6 +621,7 @@ static err_code encode_prompt(preparation *p, err_detail *detail)
 {
     gen_request *r = p->r;
     const tokenizer *tok = model_tokenizer(p->e->model);
+    const think_form *form = p->e->prompts.think;
     const bytes *prompt = &p->text;
     bytes placed;
     bytes_init(&placed, LIMIT_RENDERED_BYTES);
@@ -634,11 +635,18 @@ static err_code encode_prompt(preparation *p, err_detail *detail)
     bytes_deinit(&placed);
     r->continues = p->in->continues;
     r->starts_in_thinking = r->continues ? prompt_continues_thinking(p->in)
-                                         : prompt_starts_in_thinking(bytes_str(&p->text), p->text.len);
-    r->may_think = !r->continues && tokenizer_added_id(tok, "<think>") >= 0;
+                                         : prompt_starts_in_thinking(form, bytes_str(&p->text), p->text.len);
+    r->may_think = !r->continues && tokenizer_added_id(tok, form->tokens[0]) >= 0;
+    r->think = form;
     if (err == ERR_OK && (r->starts_in_thinking || r->may_think)) {
-        err = tokenizer_encode(tok, &r->think_close, THINK_CLOSING, sizeof THINK_CLOSING - 1,
-                               TOKENIZER_SPECIALS, detail);
+        bytes closing = bytes_empty(LIMIT_RENDERED_BYTES);
+        prompt_write_closing(&closing, form, p->in, r->grammar != NULL);
+        err = tokenizer_encode(tok, &r->think_close, bytes_str(&closing), closing.len, TOKENIZER_SPECIALS,
+                               detail);
+        bytes_deinit(&closing);
+    }
+    if (prompt_wants_no_thinking(p->e->template, p->in)) {
+        r->params.think_tokens = 0;
     }
     return err;
 }

@@ -9,6 +9,7 @@
 typedef struct builder {
     const chat_template *template;
     const prompt_style *style;
+    const think_form *think;
     const chat_input *in;
     arena *a;
     guard guard;
@@ -187,15 +188,18 @@ static jinja_value *message_value(builder *b, const chat_message *m)
 }
 
 /* Appends what an answer that was cut had said already, behind the words that invited it. */
-static void append_answer(bytes *out, const tokenizer *tok, const chat_message *m)
+static void append_answer(bytes *out, const tokenizer *tok, const think_form *form, const chat_message *m)
 {
-    const bool is_open = prompt_starts_in_thinking(bytes_str(out), out->len);
+    const bool is_open = prompt_starts_in_thinking(form, bytes_str(out), out->len);
     if (m->reasoning && (is_open || m->n_parts == 0)) {
-        bytes_append_str(out, is_open ? "" : "<think>\n");
+        bytes_append_str(out, is_open ? "" : form->opening);
         tokenizer_guard(tok, out, m->reasoning, strlen(m->reasoning));
     }
     if (is_open && m->n_parts) {
-        bytes_append_str(out, "\n</think>\n\n");
+        bytes_append_str(out, form->closing);
+    }
+    if (m->n_parts && form->text_opening) {
+        bytes_append_str(out, form->text_opening);
     }
     for (size_t i = 0; i < m->n_parts; i++) {
         tokenizer_guard(tok, out, m->parts[i].text, m->parts[i].text_len);
@@ -208,6 +212,29 @@ static void append_answer(bytes *out, const tokenizer *tok, const chat_message *
 static size_t head_len(const builder *b)
 {
     return b->n > 0 && b->messages[0].role == CHAT_SYSTEM ? 1 : 0;
+}
+
+/* The switches of reasoning in the words of this template. enable_thinking is `thinking` in some, and a
+ * budget of nothing in others; harmony knows three words for the effort. */
+static bool set_switches(builder *b, jinja_value *vars)
+{
+    const json *kwargs = b->in->template_kwargs, *on = json_get(kwargs, "enable_thinking");
+    const char *effort = json_str(json_get(kwargs, "reasoning_effort"), "");
+    const bool knows = chat_template_has_variable(b->template, "enable_thinking");
+    bool ok = true;
+    if (json_is(on, JSON_BOOL) && !knows && !json_get(kwargs, "thinking")) {
+        ok = jinja_dict_set(b->a, vars, "thinking", jinja_bool(b->a, json_is_true(on)));
+    }
+    if (json_is(on, JSON_BOOL) && !json_is_true(on) && !knows && !json_get(kwargs, "thinking_budget")) {
+        ok = ok && jinja_dict_set(b->a, vars, "thinking_budget", jinja_int(b->a, 0));
+    }
+    if (b->think->has_channels && (strcmp(effort, "none") == 0 || strcmp(effort, "minimal") == 0)) {
+        ok = ok && jinja_dict_set(b->a, vars, "reasoning_effort", constant(b, "low"));
+    }
+    if (b->think->has_channels && strcmp(effort, "xhigh") == 0) {
+        ok = ok && jinja_dict_set(b->a, vars, "reasoning_effort", constant(b, "high"));
+    }
+    return ok;
 }
 
 /* The template's variables, with the head and messages begin to end, or NULL if out of memory. */
@@ -228,6 +255,7 @@ static jinja_value *template_vars(builder *b, size_t begin, size_t end)
     for (; kwargs && ok; kwargs = json_next(kwargs)) {
         ok = jinja_dict_set(b->a, vars, json_key(kwargs), user_json(b, kwargs));
     }
+    ok = ok && set_switches(b, vars);
     return ok ? vars : NULL;
 }
 
@@ -419,6 +447,7 @@ err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, co
 {
     builder b = {.template = template,
                  .style = style,
+                 .think = style->think ? style->think : &THINK_TAGS,
                  .in = in,
                  .guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
                  .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
@@ -433,7 +462,7 @@ err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, co
         err = render_stable(&b, out, &len, detail);
     }
     if (err == ERR_OK && continued) {
-        append_answer(out, tok, continued);
+        append_answer(out, tok, b.think, continued);
     }
     if (err == ERR_OK && out->failed) {
         err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
@@ -446,14 +475,32 @@ err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, co
     return err;
 }
 
-bool prompt_starts_in_thinking(const char *text, size_t len)
+bool prompt_starts_in_thinking(const think_form *form, const char *text, size_t len)
 {
-    static const char OPEN[] = "<think>";
+    const size_t n = strlen(form->open);
     while (len > 0 && strchr(" \n\r\t", text[len - 1])) {
         len--;
     }
-    const size_t n = sizeof OPEN - 1;
-    return len >= n && memcmp(text + len - n, OPEN, n) == 0;
+    return len >= n && memcmp(text + len - n, form->open, n) == 0;
+}
+
+void prompt_write_closing(bytes *out, const think_form *form, const chat_input *in, bool has_form)
+{
+    bytes_append_str(out, form->closing);
+    if (form->text_opening && !has_form) {
+        bytes_append_str(out, in->tools ? "<|channel|>commentary" : form->text_opening);
+    }
+}
+
+bool prompt_wants_no_thinking(const chat_template *template, const chat_input *in)
+{
+    static const char *const SWITCHES[] = {"enable_thinking", "thinking", "thinking_budget"};
+    const json *wish = json_get(in->template_kwargs, SWITCHES[0]);
+    bool wants = json_is(wish, JSON_BOOL) && !json_is_true(wish);
+    for (size_t i = 0; i < ARRAY_LEN(SWITCHES) && wants; i++) {
+        wants = !chat_template_has_variable(template, SWITCHES[i]);
+    }
+    return wants;
 }
 
 bool prompt_continues_thinking(const chat_input *in)

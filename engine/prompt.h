@@ -8,14 +8,16 @@
 
 #include "base/bytes.h"
 #include "engine/chat.h"
+#include "engine/think.h"
 #include "model/model.h"
 #include "text/jinja/template_habits.h"
 
 /* How chats become prompts. */
 typedef struct prompt_style {
-    template_habits habits; /* of the template */
-    bool hoists_system;     /* system messages go to the front, wherever they stand */
-    bool as_published;      /* earlier turns are rendered anew whenever a message comes */
+    template_habits habits;  /* of the template */
+    const think_form *think; /* how answers of this template think; NULL: THINK_TAGS */
+    bool hoists_system;      /* system messages go to the front, wherever they stand */
+    bool as_published;       /* earlier turns are rendered anew whenever a message comes */
 } prompt_style;
 
 /* The messages of `in` as the template takes them, in the arena; strings are shared with `in`. What
@@ -44,7 +46,14 @@ MUST_CHECK err_code prompt_render(bytes *out, size_t *history_len, const tokeniz
 /* True if the prompt ends inside an open think block: the answer then begins as reasoning. For a
  * prompt with an assistant prefill use prompt_continues_thinking instead: the prefill may contain
  * anything. */
-bool prompt_starts_in_thinking(const char *text, size_t len);
+bool prompt_starts_in_thinking(const think_form *form, const char *text, size_t len);
+
+/* Appends what closes the answer's reasoning. In channels the head of the next message belongs to it,
+ * unless the answer has a form, which says how that begins; with tools it may become one of a call. */
+void prompt_write_closing(bytes *out, const think_form *form, const chat_input *in, bool has_form);
+
+/* True if the request wants no reasoning, and the template has no switch for that. */
+bool prompt_wants_no_thinking(const chat_template *template, const chat_input *in);
 
 /* True if the assistant prefill of `in` ends inside its reasoning. */
 bool prompt_continues_thinking(const chat_input *in);

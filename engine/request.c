@@ -61,6 +61,7 @@ gen_request_info gen_request_get_info(const gen_request *r)
         .max_tokens = r->max_tokens,
         .starts_in_thinking = r->starts_in_thinking,
         .may_think = r->may_think,
+        .think = r->think,
         .continues = r->continues,
         .n_images = r->n_images,
         .n_videos = r->n_videos,

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/ledger.h"
 #include "engine/gen.h"
+#include "engine/think.h"
 #include "engine/cache/vision_cache.h"
 #include "model/decoder.h"
 #include "text/grammar/grammar.h"
@@ -48,8 +49,9 @@ struct gen_request {
     uint64_t scope; /* requests of another scope never share cached prefixes */
     int32_t max_tokens;
     bool starts_in_thinking, may_think, continues;
-    int32_t n_invitation;  /* the prompt's last tokens, which ask for the answer; 0: a raw prompt */
-    token_ids think_close; /* what closes a think block (think.h) */
+    int32_t n_invitation;    /* the prompt's last tokens, which ask for the answer; 0: a raw prompt */
+    token_ids think_close;   /* what closes a think block (think.h) */
+    const think_form *think; /* how the answer thinks; NULL: a raw prompt's, which does not */
     int32_t n_images, n_videos;
     double media_ms;
     ledger_hold memory;   /* what is reserved for all of this; without a ledger: nothing */

@@ -283,8 +283,8 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
     }
     seq_state_set_rope_delta(s->seq, r->rope_delta);
     make_key(s);
-    think_init(&s->think, r->starts_in_thinking, r->may_think, r->params.think_tokens, r->think_close.ids,
-               r->think_close.len);
+    think_init(&s->think, r->think ? r->think : &THINK_TAGS, r->starts_in_thinking, r->may_think,
+               r->params.think_tokens, r->think_close.ids, r->think_close.len);
     s->phase = GEN_PHASE_PREFILL;
     err_code err = start_sampling(e, s, r, detail);
     if (err == ERR_OK && s->cache_used) {

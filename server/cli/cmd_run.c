@@ -29,6 +29,7 @@ typedef struct run {
     mailbox *events; /* gen_event, engine thread -> main thread */
     reply_parser parser;
     stop_filter content, reasoning;
+    const think_form *think;
     bool has_thoughts; /* what was written last is one */
     bool on_terminal;  /* standard error is one: progress may be redrawn */
 } run;
@@ -213,7 +214,7 @@ static err_code show_answer(run *r, err_detail *detail)
             size_t len = 0;
             bool special = false;
             const char *data = engine_token_bytes(r->e, ev->tokens[i], &len, &special);
-            if (data && !special) {
+            if (data && (!special || think_form_reads(r->think, data, len))) {
                 reply_parser_push(&r->parser, data, len);
             }
             print_found(r, false);
@@ -258,7 +259,9 @@ static err_code ask(run *r, err_detail *detail)
     }
     gen_request_info info = gen_request_get_info(request);
     reply_parser_init(&r->parser, &(reply_rules){.starts_in_thinking = info.starts_in_thinking,
-                                                 .may_think = info.may_think});
+                                                 .may_think = info.may_think,
+                                                 .think = info.think});
+    r->think = info.think;
     stop_filter_init(&r->content, NULL, 0);
     stop_filter_init(&r->reasoning, NULL, 0);
     err = engine_submit(r->e, request, REQUEST_ID, detail);

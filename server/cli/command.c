@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "engine/catalog.h"
+#include "engine/think.h"
 #include "server/load_bar.h"
 
 const char *command_default_model(void)
@@ -127,11 +128,18 @@ bool command_formats(const options *o, int *layer_bits, int *head_bits)
 
 bool command_engine_options(engine_options *out, const options *o)
 {
+    const bool finds_reasoning = !o->reasoning_parser || strcmp(o->reasoning_parser, "auto") == 0;
+    if (!finds_reasoning && !think_form_find(o->reasoning_parser)) {
+        fprintf(stderr, "parley: --reasoning-parser %s is unknown; it may be auto, %s\n", o->reasoning_parser,
+                think_form_names());
+        return false;
+    }
     const bool caches = o->command == COMMAND_SERVE && strcmp(o->cache_scope, "none") != 0;
     *out = (engine_options){
         .model_dir = o->model,
         .mmproj = o->mmproj,
         .template_file = o->chat_template_file,
+        .reasoning_form = finds_reasoning ? NULL : o->reasoning_parser,
         .published_history = o->template_history && strcmp(o->template_history, "published") == 0,
         .hoist_system = o->late_system && strcmp(o->late_system, "hoist") == 0,
         .n_ctx = (int32_t)o->ctx_size,

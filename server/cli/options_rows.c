@@ -68,6 +68,11 @@ static const option_row ROWS[] = {
         .more = "The names are those of other servers: qwen3_xml (or qwen3_coder), hermes, gemma4, mistral, "
                 "mistral_list (its form until 2024), llama3_json, pythonic, deepseek_v3, deepseek_v31, "
                 "deepseek_v32, glm45, kimi_k2, minimax_m2, granite, lfm2, nemotron_json, seed_oss."),
+    ROW(TEXT("reasoning-parser", "NAME", reasoning_parser), FOR(IN_ANSWER, MODEL),
+        .help = "how the model marks its reasoning: auto, or a name",
+        .note = "auto: detected from the chat template",
+        .more = "The names are think (or qwen3, deepseek_r1, glm45, kimi_k2, minimax_m2, nemotron_v3), "
+                "openai_gptoss, gemma4, mistral, seed_oss, cohere_command."),
     ROW(INT("ctx-size", "N", ctx_size, 0, 256, 1 << 24), .also = "max-model-len", .letters = "c",
         FOR(IN_ENGINE, MODEL), .help = "context length in tokens, prompt and answer together",
         .note = "what model and memory allow, at most 32768",
@@ -148,8 +153,6 @@ static const option_row ROWS[] = {
         IDLE("up to --parallel answers are always computed together")),
     ROW(TEXT("mem-fraction", "X", mem_fraction),
         IDLE("--mem-limit says how much memory is used, by default what is free")),
-    ROW(TEXT("reasoning-parser", "NAME", reasoning_parser),
-        IDLE("reasoning is found by the markers of the chat template")),
     ROW(SWITCH("enable-auto-tool-choice", auto_tool_choice, 1),
         IDLE("the model always chooses among the tools of a request")),
     ROW(SWITCH("spec-prefill", spec_prefill, 0), FOR(IN_ENGINE, SPEED),

@@ -131,6 +131,7 @@ static void force_calls(api_request *r, const char *only, const json *sent, tool
         return;
     }
     r->in->form = form;
+    r->in->form_is_calls = true;
 }
 
 /* What tool_choice asks for. */

@@ -77,6 +77,7 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
     a->timings.route = info->route;
     reply_parser_init(&a->parser, &(reply_rules){.starts_in_thinking = info->starts_in_thinking,
                                                  .may_think = info->may_think,
+                                                 .think = info->think,
                                                  .continues = info->continues,
                                                  .form = form,
                                                  .tools = a->opt.tools,
@@ -176,7 +177,8 @@ static void release_pieces(answer *a, bool is_end)
 static bool is_shown(const answer *a, const char *text, size_t len, bool special)
 {
     const tool_form *form = a->parser.reader.form;
-    return !special || (form && tool_form_reads(form, text, len));
+    return !special || (form && tool_form_reads(form, text, len)) ||
+           think_form_reads(a->info.think, text, len);
 }
 
 static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob *logprob)

@@ -9,7 +9,7 @@ static const int32_t CLOSE_IDS[] = {900, 901, 902};
 static think_watch start(bool starts, bool may, int32_t budget)
 {
     think_watch w;
-    think_init(&w, starts, may, budget, CLOSE_IDS, 3);
+    think_init(&w, &THINK_TAGS, starts, may, budget, CLOSE_IDS, 3);
     return w;
 }
 
@@ -104,12 +104,44 @@ static void test_end_inside(void)
     check_closing(&w, 1, true);
     w = start(false, true, -1);
     CHECK_INT(think_choose(&w, 1, true), 1);
-    think_init(&w, true, true, 0, NULL, 0);
+    think_init(&w, &THINK_TAGS, true, true, 0, NULL, 0);
     CHECK_INT(think_choose(&w, 1, true), 1);
+}
+
+/* Other families' markers; in channels reasoning may come again, and the budget counts all of it. */
+static void test_forms(void)
+{
+    think_watch w;
+    think_init(&w, think_form_find("mistral"), false, true, -1, CLOSE_IDS, 3);
+    say(&w, "[THINK]");
+    CHECK_INT(w.phase, THINK_OPEN);
+    say(&w, "</think> [/THI");
+    say(&w, "NK]");
+    CHECK_INT(w.phase, THINK_CLOSED);
+    think_init(&w, think_form_find("openai_gptoss"), false, true, 3, CLOSE_IDS, 3);
+    say(&w, "<|channel|>");
+    say(&w, "analysis");
+    say(&w, "<|message|>");
+    CHECK_INT(w.phase, THINK_OPEN);
+    say(&w, "one");
+    say(&w, "<|end|>");
+    CHECK_INT(w.phase, THINK_CLOSED);
+    CHECK_INT(think_choose(&w, 5, false), 5);
+    say(&w, "<|start|>assistant<|channel|>analysis<|message|>");
+    CHECK_INT(w.phase, THINK_OPEN);
+    CHECK_INT(think_choose(&w, 5, false), 5);
+    say(&w, "two");
+    check_closing(&w, 5, false);
+    say(&w, "<|channel|>analysis<|message|>");
+    check_closing(&w, 5, false);
+    think_init(&w, think_form_find("openai_gptoss"), false, true, -1, CLOSE_IDS, 3);
+    say(&w, "<|channel|>final<|message|>yes");
+    CHECK_INT(w.phase, THINK_CLOSED);
 }
 
 int main(void)
 {
+    test_forms();
     test_phases();
     test_budget();
     test_told_to_end();

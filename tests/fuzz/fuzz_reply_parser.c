@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                           : &TOOL_FORM_XML;
     const reply_rules rules = {.starts_in_thinking = data[2] & 1,
                                .may_think = data[2] & 2,
+                               .think = tool_writer_think(form),
                                .form = form,
                                .tools = data[2] & 8 ? NULL : the_tools(),
                                .one_call = data[2] & 32};

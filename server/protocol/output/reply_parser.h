@@ -6,13 +6,17 @@
  *     reply_parser_finish(&p, false); reply_parser_deinit(&p);
  *
  * An answer can think only at its start: it begins inside a think block (the prompt ends in one),
- * or with <think>. Later markers are plain text. White space at the edges of the reasoning and in
+ * or with its family's marker (<think>, engine/think.h). Later markers are plain text. White space at the edges of the reasoning and in
  * front of the content that follows it is dropped; so is white space behind tool calls. In front of
  * a call it is a piece of its own kind.
  *
  * Calls are recognised only if the request has tools, and only in the content: at the start of a
  * line or after a complete sentence, never inside a fenced code block. What turns out not to be a
  * call is text.
+ *
+ * An answer in channels (OpenAI's harmony) is messages, each behind a head that says what it is:
+ * reasoning in "analysis", which may come again, content in the others, a call where it names a
+ * function. Texts of one kind have an empty line between them.
  *
  * Markers may be split anywhere between pushes without changing the pieces. Works on bytes; markers
  * are ASCII, so unfinished characters pass through untouched.
@@ -24,6 +28,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
+#include "engine/think.h"
 #include "server/protocol/output/prose.h"
 #include "server/protocol/output/reply_pieces.h"
 #include "server/protocol/output/tool_scanner.h"
@@ -31,29 +36,34 @@
 typedef struct reply_rules {
     bool starts_in_thinking; /* the prompt ends inside an open think block */
     bool may_think;          /* the answer may open one itself */
+    const think_form *think; /* how it is marked; NULL: THINK_TAGS */
     bool continues;          /* assistant prefill: leading white space belongs to the text */
     const tool_form *form;   /* how calls are written; NULL: none are looked for */
     const tool_set *tools;   /* not owned; NULL: none are looked for */
     bool one_call;           /* the answer ends after its first call */
 } reply_rules;
 
-typedef enum reply_state { IN_START, IN_THINKING, IN_CONTENT, IN_TOOL_CALL } reply_state;
+typedef enum reply_state { IN_START, IN_THINKING, IN_CONTENT, IN_TOOL_CALL, IN_HEAD } reply_state;
 
 typedef struct reply_parser {
     reply_state state;
-    bool at_edge;     /* nothing but white space was seen in this state */
-    bool one_call;    /* as in the rules */
-    bool behind_call; /* IN_TOOL_CALL: the call has ended, its closing markers are looked for */
-    bool stopped;     /* one_call, and the call is complete: no further output */
-    bytes held;       /* possible start of a marker, or white space at an edge */
-    size_t seen;      /* bytes of `held` that the prose has seen */
+    const think_form *think;
+    const tool_set *tools; /* NULL: no calls are looked for */
+    bool at_edge;          /* nothing but white space was seen in this state */
+    bool one_call;         /* as in the rules */
+    bool behind_call;      /* IN_TOOL_CALL: the call has ended, its closing markers are looked for */
+    bool stopped;          /* one_call, and the call is complete: no further output */
+    bytes held;            /* possible start of a marker, or white space at an edge */
+    size_t seen;           /* bytes of `held` that the prose has seen */
     prose prose;
     /* a marker was passed through as text, followed only by white space: the next marker belongs to
      * it */
     bool quoted;
-    size_t quote_left;   /* bytes of that marker still to come */
-    tool_reader reader;  /* its form is NULL if no calls are looked for */
-    reply_pieces pieces; /* found so far; the owner takes and clears them */
+    size_t quote_left;               /* bytes of that marker still to come */
+    bool has_reasoning, has_content; /* in channels: said in an earlier message */
+    bool needs_gap;                  /* in channels: such a one, and nothing of this one yet */
+    tool_reader reader;              /* its form is NULL if no calls are looked for */
+    reply_pieces pieces;             /* found so far; the owner takes and clears them */
 } reply_parser;
 
 /* Nothing is read yet; `rules` is copied, what it points to must outlive the parser. */

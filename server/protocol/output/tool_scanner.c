@@ -8,11 +8,11 @@
 /* The first whose signs a template shows is taken: a sign that others may show too stands behind
  * theirs. */
 static const tool_form *const FORMS[] = {
-    &TOOL_FORM_GEMMA4,       &TOOL_FORM_MISTRAL,      &TOOL_FORM_MISTRAL_LIST, &TOOL_FORM_DEEPSEEK_V3,
-    &TOOL_FORM_DEEPSEEK_V31, &TOOL_FORM_DEEPSEEK_V32, &TOOL_FORM_KIMI,         &TOOL_FORM_MINIMAX,
-    &TOOL_FORM_SEED,         &TOOL_FORM_GLM,          &TOOL_FORM_NEMOTRON,     &TOOL_FORM_GRANITE,
-    &TOOL_FORM_LFM2,         &TOOL_FORM_XML,          &TOOL_FORM_HERMES,       &TOOL_FORM_LLAMA3_JSON,
-    &TOOL_FORM_PYTHONIC,
+    &TOOL_FORM_HARMONY,     &TOOL_FORM_GEMMA4,       &TOOL_FORM_MISTRAL,      &TOOL_FORM_MISTRAL_LIST,
+    &TOOL_FORM_DEEPSEEK_V3, &TOOL_FORM_DEEPSEEK_V31, &TOOL_FORM_DEEPSEEK_V32, &TOOL_FORM_KIMI,
+    &TOOL_FORM_MINIMAX,     &TOOL_FORM_SEED,         &TOOL_FORM_GLM,          &TOOL_FORM_NEMOTRON,
+    &TOOL_FORM_GRANITE,     &TOOL_FORM_LFM2,         &TOOL_FORM_XML,          &TOOL_FORM_HERMES,
+    &TOOL_FORM_LLAMA3_JSON, &TOOL_FORM_PYTHONIC,
 };
 
 static bool shows_all(const char *text, const char *const *signs)
@@ -57,7 +57,8 @@ const tool_form *tool_form_find(const char *name)
 
 const char *tool_form_names(void)
 {
-    return "qwen3_xml (or qwen3_coder), hermes, gemma4, mistral, mistral_list, llama3_json, pythonic, "
+    return "qwen3_xml (or qwen3_coder), hermes, openai, gemma4, mistral, mistral_list, llama3_json, "
+           "pythonic, "
            "deepseek_v3, deepseek_v31, deepseek_v32, glm45, kimi_k2, minimax_m2, granite, lfm2, "
            "nemotron_json, seed_oss";
 }

@@ -12,6 +12,7 @@
  *     <|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{..}<|tool_call_end|>      Kimi K2
  *     <｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n{..}\n```<｜tool▁call▁end｜>  DeepSeek V3, R1
  *     <｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{..}<｜tool▁call▁end｜>                            DeepSeek V3.1
+ *     <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{..}<|call|>      GPT-OSS
  *
  * The arguments are handed on as the model writes them, but for what JSON does not allow and models
  * do: line breaks and the like inside strings, and Python's True, False and None.
@@ -189,6 +190,9 @@ static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
            i = 0;
     bytes out = bytes_empty(SIZE_MAX / 2);
     for (; i < n && !closed; i++) {
+        if (!r->in_string && held->data[i] == '<') {
+            break; /* JSON has none: a marker ends the call */
+        }
         if (r->in_string) {
             string_byte(r, &out, held->data[i]);
         } else {
@@ -465,7 +469,8 @@ static tool_step step(tool_reader *r, bytes *held, tool_end end)
         return r->is_named ? read_named(r, held) : read_member(r, held);
     }
     if (!read_arguments(r, held, end)) {
-        return TOOL_MORE;
+        const bool at_marker = held->len > 0 && !r->in_string && held->data[0] == '<';
+        return at_marker ? end_call(r, REPLY_CALL_END) : TOOL_MORE;
     }
     r->state = IN_CALL;
     return r->is_named ? end_call(r, REPLY_CALL_END) : TOOL_NO;
@@ -657,4 +662,18 @@ const tool_form TOOL_FORM_LLAMA3_JSON = {
     .behind_name = "\", \"parameters\": ",
     .after = "}",
     .between = "; ",
+};
+
+/* Heads are read by the reply parser, which finds the channels. */
+static const json_syntax HARMONY = {.opens = TEXTS("<|channel|>commentary to=functions.")};
+const tool_form TOOL_FORM_HARMONY = {
+    READ_JSON,
+    .name = "openai",
+    .aliases = TEXTS("openai_gptoss", "gpt_oss", "harmony"),
+    .signs = TEXTS("<|channel|>commentary", "<|message|>"),
+    .syntax = &HARMONY,
+    .inner = TEXTS("<|channel|>", "<|constrain|>", "<|message|>"),
+    .blank = BLANKS,
+    .before_name = "<|channel|>commentary to=functions.",
+    .behind_name = " <|constrain|>json<|message|>",
 };

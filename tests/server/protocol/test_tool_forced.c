@@ -106,8 +106,9 @@ static void check_form(const tool_form *form, const tool_set *tools, const json 
 /* The layout that a forced call has: the first of each form but for what a model may leave out. */
 static bool is_forced_layout(const tool_writer_row *w)
 {
-    return w->kind != WRITES_NAMED && w->form != &TOOL_FORM_MISTRAL_LIST && !strstr(w->before, "CALL_ID") &&
-           !strstr(w->before, "type") && strcmp(w->before, "<tool_call>%s") != 0;
+    return w->kind != WRITES_NAMED && w->form != &TOOL_FORM_MISTRAL_LIST && w->form != &TOOL_FORM_HARMONY &&
+           !strstr(w->before, "CALL_ID") && !strstr(w->before, "type") &&
+           strcmp(w->before, "<tool_call>%s") != 0;
 }
 
 /* Calls of every form: what the grammar lets through is read as calls, and what models write is let
@@ -128,7 +129,7 @@ static void test_every_form(const tool_set *tools, const json *schema)
         CHECK(tool_form_write_answer(w->form, a, &one, &call, 1, false));
         CHECK(tool_form_write_answer(w->form, a, &several, &call, 1, true));
         CHECK_OK(grammar_build(&g, &one, NULL, &d), d);
-        check_walks(g, &(reply_rules){.form = w->form, .tools = tools});
+        check_walks(g, &(reply_rules){.form = w->form, .think = tool_writer_think(w->form), .tools = tools});
         grammar_destroy(g);
         CHECK_OK(grammar_build(&g, &several, NULL, &d), d);
         bytes text = bytes_empty(1 << 16);

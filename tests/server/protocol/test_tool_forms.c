@@ -183,7 +183,10 @@ static void test_scenarios(void)
             tool_writer_calls(&text, &TOOL_WRITERS[w], json_root(calls));
             bytes_append_str(&text, s->after);
             expect(&expected, s, json_root(calls));
-            const reply_rules rules = {.form = TOOL_WRITERS[w].form, .tools = tools, .one_call = s->one_call};
+            const reply_rules rules = {.form = TOOL_WRITERS[w].form,
+                                       .think = tool_writer_think(TOOL_WRITERS[w].form),
+                                       .tools = tools,
+                                       .one_call = s->one_call};
             check_same(&rules, bytes_str(&text), text.len, bytes_str(&expected));
             check_prefixes(&rules, bytes_str(&text), text.len);
             bytes_deinit(&text);
@@ -409,9 +412,12 @@ static void test_cut(void)
 {
     json_doc *calls = parse(ONE("{\"city\":\"Paris\",\"days\":3}"));
     for (size_t w = 0; w < ARRAY_LEN(TOOL_WRITERS); w++) {
-        const reply_rules rules = {.starts_in_thinking = true, .form = TOOL_WRITERS[w].form, .tools = tools};
+        const reply_rules rules = {.starts_in_thinking = true,
+                                   .form = TOOL_WRITERS[w].form,
+                                   .think = tool_writer_think(TOOL_WRITERS[w].form),
+                                   .tools = tools};
         bytes text = bytes_empty(1 << 16), out = bytes_empty(1 << 16), half = bytes_empty(1 << 16);
-        bytes_append_str(&text, "why\n</think>\n\n");
+        bytes_append_str(&text, rules.think ? "why<|end|><|start|>assistant" : "why\n</think>\n\n");
         tool_writer_calls(&text, &TOOL_WRITERS[w], json_root(calls));
         transcript_parse(&out, &rules, bytes_str(&text), text.len, 1, 0, false);
         CHECK_STR(bytes_str(&out), "R{why}[find {\"city\":\"Paris\",\"days\":3}]");
@@ -431,6 +437,7 @@ static void test_names(void)
         const char *name;
         const tool_form *form;
     } NAMES[] = {{"gemma4", &TOOL_FORM_GEMMA4},
+                 {"openai", &TOOL_FORM_HARMONY},
                  {"mistral", &TOOL_FORM_MISTRAL},
                  {"llama3_json", &TOOL_FORM_LLAMA3_JSON},
                  {"llama4_json", &TOOL_FORM_LLAMA3_JSON},
@@ -453,6 +460,7 @@ static void test_names(void)
         const char *text;
         const tool_form *form;
     } TEMPLATES[] = {
+        {"'<|start|>assistant to=functions.' '<|channel|>commentary json<|message|>'", &TOOL_FORM_HARMONY},
         {"'<|tool_call>call:' + f['name'] + '{'", &TOOL_FORM_GEMMA4},
         {"'[TOOL_CALLS]' + name + '[ARGS]'", &TOOL_FORM_MISTRAL},
         {"'[TOOL_CALLS]['", &TOOL_FORM_MISTRAL_LIST},

@@ -4,6 +4,7 @@
 #ifndef PARLEY_TESTS_SERVER_PROTOCOL_TOOL_WRITER_H
 #define PARLEY_TESTS_SERVER_PROTOCOL_TOOL_WRITER_H
 
+#include "engine/think.h"
 #include "server/protocol/output/tool_scanner.h"
 
 /* A value in the words of Gemma (quote <|"|>, keys bare) or of Python. */
@@ -181,8 +182,22 @@ static const tool_writer_row TOOL_WRITERS[] = {
      {"<arg_key>", "</arg_key><arg_value>", "</arg_value>"}},
     {&TOOL_FORM_LFM2, "<|tool_call_start|>[", ", ", "]<|tool_call_end|>", "%s(", ")", WRITES_NAMED, {"="}},
     {&TOOL_FORM_PYTHONIC, "[", ", ", "]", "%s(", ")", WRITES_NAMED, {"="}},
+    {&TOOL_FORM_HARMONY,
+     "",
+     "<|start|>assistant",
+     "",
+     "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>",
+     "<|call|>",
+     WRITES_JSON,
+     {0}},
     {&TOOL_FORM_GEMMA4, "", "", "", "<|tool_call>call:%s{", "}<tool_call|>", WRITES_NAMED, {":"}},
 };
+
+/* How answers that call in this form think. */
+static inline const think_form *tool_writer_think(const tool_form *form)
+{
+    return form == &TOOL_FORM_HARMONY ? think_form_find("openai_gptoss") : NULL;
+}
 
 /* calls: a list of {"name", "arguments"}. */
 static inline void tool_writer_calls(bytes *out, const tool_writer_row *w, const json *calls)

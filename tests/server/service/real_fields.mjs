@@ -58,7 +58,7 @@ test('use_cache', async () => {
 
 test('options of other servers: what they mean, and a line for those that mean nothing', async () => {
     const log = server.err;
-    for (const name of ['continuous-batching', 'mem-fraction', 'reasoning-parser', 'enable-auto-tool-choice']) assert.match(log, new RegExp(`--${name} does nothing here: `));
+    for (const name of ['continuous-batching', 'mem-fraction', 'enable-auto-tool-choice']) assert.match(log, new RegExp(`--${name} does nothing here: `));
     assert.ok(!log.includes('--mtp does nothing'));
     assert.match(log, /tool calls: qwen3_xml/);
     assert.equal(await server.stop(), 0);
