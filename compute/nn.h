@@ -130,6 +130,15 @@ void nn_relu2(compute *c, float *x, size_t n);
  * -limit .. limit. In place. */
 void nn_swiglu_clamped(compute *c, float *gate, const float *up, float limit, size_t n);
 
+/* gate[i] = gelu(gate[i]) * up[i], tanh approximation. In place. */
+void nn_gelu_mul(compute *c, float *gate, const float *up, size_t n);
+
+/* x[i] *= s. In place. */
+void nn_scale(compute *c, float *x, float s, size_t n);
+
+/* x[i] = cap * tanh(x[i] / cap). In place. */
+void nn_softcap(compute *c, float *x, float cap, size_t n);
+
 /* x[i] = gelu(x[i]), tanh approximation or exact (erf). In place. */
 void nn_gelu_tanh(compute *c, float *x, size_t n);
 void nn_gelu_erf(compute *c, float *x, size_t n);

@@ -78,16 +78,16 @@ void nn_relu2(compute *c, float *x, size_t n)
     nn_run_rows(c, run_values, &(values_args){.one = relu2, .y = x}, n, 1);
 }
 
-typedef struct clamped_args {
+typedef struct numbers_args {
     float *gate;
     const float *up;
-    float limit;
-} clamped_args;
+    float limit; /* or another number */
+} numbers_args;
 
 static void clamped_values(const ops *o, const void *args, size_t begin, size_t end)
 {
     enum { STEP = 64 };
-    const clamped_args *a = args;
+    const numbers_args *a = args;
     const float slope = 1.702f, limit = a->limit;
     for (size_t i = begin; i < end; i += STEP) { /* silu(slope * g) / slope is g * sigmoid(slope * g) */
         const size_t n = min_size(STEP, end - i);
@@ -103,7 +103,57 @@ static void clamped_values(const ops *o, const void *args, size_t begin, size_t 
 
 void nn_swiglu_clamped(compute *c, float *gate, const float *up, float limit, size_t n)
 {
-    nn_run_rows(c, clamped_values, &(clamped_args){gate, up, limit}, n, 1);
+    nn_run_rows(c, clamped_values, &(numbers_args){gate, up, limit}, n, 1);
+}
+
+static void gelu_mul_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const numbers_args *a = args;
+    o->gelu_tanh(a->gate + begin, end - begin);
+    for (size_t i = begin; i < end; i++) {
+        a->gate[i] *= a->up[i];
+    }
+}
+
+void nn_gelu_mul(compute *c, float *gate, const float *up, size_t n)
+{
+    nn_run_rows(c, gelu_mul_values, &(numbers_args){gate, up, 0}, n, 1);
+}
+
+static void scale_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    const numbers_args *a = args;
+    o->scale(a->gate + begin, a->limit, end - begin);
+}
+
+void nn_scale(compute *c, float *x, float s, size_t n)
+{
+    nn_run_rows(c, scale_values, &(numbers_args){x, NULL, s}, n, 1);
+}
+
+/* tanh(v) is 2 sigmoid(2 v) - 1. */
+static void softcap_values(const ops *o, const void *args, size_t begin, size_t end)
+{
+    enum { STEP = 64 };
+    const numbers_args *a = args;
+    const float cap = a->limit;
+    for (size_t i = begin; i < end; i += STEP) {
+        const size_t n = min_size(STEP, end - i);
+        float twice[STEP];
+        for (size_t k = 0; k < n; k++) {
+            twice[k] = 2.0f / cap * a->gate[i + k];
+            a->gate[i + k] = 2.0f * cap;
+        }
+        o->sigmoid_mul(a->gate + i, twice, n);
+        for (size_t k = 0; k < n; k++) {
+            a->gate[i + k] -= cap;
+        }
+    }
+}
+
+void nn_softcap(compute *c, float *x, float cap, size_t n)
+{
+    nn_run_rows(c, softcap_values, &(numbers_args){x, NULL, cap}, n, 1);
 }
 
 void nn_gelu_tanh(compute *c, float *x, size_t n)

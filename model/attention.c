@@ -1,6 +1,6 @@
 /* Attention to all tokens before or to a window of them, with or without a gate on its output
  * (docs/model.md B.3, A.5). */
-#include <math.h>
+#include <string.h>
 
 #include "model/layers.h"
 #include "model/seq_layout.h"
@@ -40,8 +40,11 @@ static void store_keys(const layer_ctx *lc, float *k, float *v, const attention_
 {
     const attention_spec *spec = spec_of(lc, w);
     size_t T = lc->n_rows, n_kv = (size_t)spec->n_kv_heads, hd = (size_t)spec->head_dim, width = n_kv * hd;
-    /* TRAP: values are neither normed nor turned by rope */
+    /* TRAP: values are not turned by rope, and not normed by the norm of keys */
     place_heads(lc, k, w, w->k_norm, n_kv, width, hd);
+    if (w->v_norm) {
+        nn_rmsnorm_heads(lc->c, v, w->v_norm, lc->cfg->rms_norm_eps, T, n_kv, hd, width, hd);
+    }
     if (cache_rotates(lc, kv_layer)) {
         nn_rotate_heads(lc->c, k, T, n_kv, hd, width, hd);
         nn_rotate_heads(lc->c, v, T, n_kv, hd, width, hd);
@@ -59,8 +62,14 @@ void attention_store(const layer_ctx *lc, const float *x, const attention_weight
     const attention_spec *spec = spec_of(lc, w);
     size_t width = (size_t)spec->n_kv_heads * (size_t)spec->head_dim;
     float *k = lc->work, *v = k + lc->n_rows * width;
+    if (w->reads_only) {
+        return;
+    }
     const layer_part parts[] = {{k, &w->k_proj, w->k_bias}, {v, &w->v_proj, w->v_bias}};
-    layer_linear_group(lc, parts, 2, x);
+    layer_linear_group(lc, parts, spec->keys_are_values ? 1 : 2, x);
+    if (spec->keys_are_values) {
+        memcpy(v, k, lc->n_rows * width * sizeof *v);
+    }
     store_keys(lc, k, v, w, kv_layer);
 }
 
@@ -80,20 +89,25 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
 
     const layer_part parts[] = {
         {qg, &w->q_proj, w->q_bias}, {k, &w->k_proj, w->k_bias}, {v, &w->v_proj, w->v_bias}};
-    layer_linear_group(lc, parts, 3, x);
+    layer_linear_group(lc, parts, w->reads_only ? 1 : spec->keys_are_values ? 2 : 3, x);
+    if (spec->keys_are_values && !w->reads_only) {
+        memcpy(v, k, T * n_kv * hd * sizeof *v);
+    }
     place_heads(lc, qg, w, w->q_norm, nh, row, head);
     /* queries as the keys; what is mixed of rotated values is rotated back */
     const bool rotates = cache_rotates(lc, kv_layer);
     if (rotates) {
         nn_rotate_heads(lc->c, qg, T, nh, hd, row, head);
     }
-    store_keys(lc, k, v, w, kv_layer);
+    if (!w->reads_only) {
+        store_keys(lc, k, v, w, kv_layer);
+    }
     if (lc->tap.take) {
         lc->tap.take(lc->tap.ctx, kv_layer, qg, T, row, head);
     }
 
     const attention_rule rule = {.window = (size_t)spec->window, .sinks = w->sinks};
-    float scale = 1.0f / sqrtf((float)hd);
+    const float scale = model_config_attention_scale(cfg, spec);
     for (size_t r = 0; r < lc->n_runs; r++) {
         const layer_run *run = &lc->runs[r];
         kv_pages kv = seq_kv(run->seq, kv_layer);

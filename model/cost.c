@@ -63,7 +63,9 @@ static void add_layer(model_cost *cost, const layer_weights *l, const model_conf
         const double state = (double)cfg->delta_n_v * cfg->delta_dk * cfg->delta_dv;
         cost->step_bytes += (2 * state + (2 * 3 + 4) * width) * sizeof(float);
     }
-    if (l->feed == FEED_EXPERTS) {
+    add_matrix(cost, &l->input_gate, 1);
+    add_matrix(cost, &l->input_proj, 1);
+    if (l->feed == FEED_EXPERTS || l->feed == FEED_BOTH) {
         add_moe(cost, &l->moe, cfg->n_experts_used);
     }
     add_ffn(cost, &l->ffn);

@@ -1,5 +1,6 @@
 #include "model/decoder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,10 @@ struct decoder_scratch {
     float *deep;        /* [rows, n_deepstack * H] what is added to media rows behind the first layers */
     int32_t *deep_rows; /* [rows] which rows those are */
     int32_t n_deep_rows;
+    float *inputs;    /* [rows, n_layers * layer_input_size] the layers' own inputs */
+    float *input_row; /* [n_layers * layer_input_size] */
+    float *side;      /* [2, rows, H] where experts stand beside the dense part: what the router reads, and
+                         what experts give */
     /* the forward that is under way */
     layer_ctx lc;
     int32_t *logit_rows; /* [max_logit_rows] */
@@ -71,6 +76,10 @@ static size_t lay_out(decoder_scratch *sc, float *memory, const model_config *cf
     sc->sliding = take_rope(memory, &used, cfg->n_sliding_layers ? rows : 0, &cfg->sliding.rope);
     sc->work = take(memory, &used, layer_work_floats(cfg, rows));
     sc->deep = take(memory, &used, rows * H * (size_t)cfg->n_deepstack);
+    const size_t width = (size_t)cfg->n_layers * (size_t)cfg->layer_input_size;
+    sc->inputs = take(memory, &used, rows * width);
+    sc->input_row = take(memory, &used, width);
+    sc->side = take(memory, &used, cfg->router_norm ? 2 * rows * H : 0);
     sc->head_in = take(memory, &used, sc->max_logit_rows * H);
     sc->logits = take(memory, &used, sc->max_logit_rows * sc->vocab_size);
     return used;
@@ -197,12 +206,37 @@ static void embed(const model_parts *parts, const model_config *cfg, const batch
 {
     const size_t H = sc->hidden_size, width = model_config_feature_width(cfg), n_deep = width - H;
     nn_embed(sc->c, sc->h, &parts->weights->embed, b->tokens, (size_t)b->n_rows);
+    if (cfg->embed_scale != 0) {
+        nn_scale(sc->c, sc->h, cfg->embed_scale, (size_t)b->n_rows * H);
+    }
     for (size_t i = 0; i < (size_t)b->n_embed_rows; i++) {
         memcpy(sc->h + (size_t)b->embed_rows[i] * H, b->embeds + i * width, H * sizeof(float));
         memcpy(sc->deep + i * n_deep, b->embeds + i * width + H, n_deep * sizeof(float));
         sc->deep_rows[i] = b->embed_rows[i];
     }
     sc->n_deep_rows = b->n_embed_rows;
+}
+
+/* The layers' own inputs, of the embedded rows: of each the norm of a product, and what the table has
+ * for the token, or for the padding where media stand. */
+static void embed_inputs(const model_parts *parts, const model_config *cfg, const batch *b,
+                         decoder_scratch *sc)
+{
+    const size_t L = (size_t)cfg->n_layers, P = (size_t)cfg->layer_input_size, T = (size_t)b->n_rows;
+    const weights *w = parts->weights;
+    sc->lc.n_spans = layer_spans(sc->spans, sc->runs, sc->lc.n_runs);
+    layer_linear(&sc->lc, sc->inputs, sc->h, &w->input_model_proj);
+    nn_scale(sc->c, sc->inputs, 1.0f / sqrtf((float)cfg->hidden_size), T * L * P);
+    nn_rmsnorm_heads(sc->c, sc->inputs, w->input_norm, cfg->rms_norm_eps, T, L, P, L * P, P);
+    size_t next = 0;
+    for (size_t t = 0; t < T; t++) {
+        const bool is_media = next < (size_t)b->n_embed_rows && (size_t)b->embed_rows[next] == t;
+        next += is_media;
+        nn_embed(sc->c, sc->input_row, &w->input_table, is_media ? &cfg->pad_token_id : &b->tokens[t], 1);
+        nn_scale(sc->c, sc->input_row, sqrtf((float)P), L * P);
+        nn_add(sc->c, sc->inputs + t * L * P, sc->input_row, L * P);
+    }
+    nn_scale(sc->c, sc->inputs, sqrtf(0.5f), T * L * P);
 }
 
 /* DeepStack: adds the tower's inner features to the media rows behind one of the first layers. */
@@ -227,6 +261,14 @@ static bool is_last_needless(const decoder_scratch *sc)
     return sc->states_only && sc->n_layers_done + 1 == sc->lc.cfg->n_layers;
 }
 
+/* y = norm(y), where the model has a norm there. */
+static void norm_output(const layer_ctx *lc, float *y, const float *norm)
+{
+    if (norm) {
+        nn_rmsnorm(lc->c, y, y, norm, lc->cfg->rms_norm_eps, lc->n_rows, (size_t)lc->cfg->hidden_size);
+    }
+}
+
 /* h += mixer(norm(h)), if the layer has one. index: of the cache or state that the layer has. */
 static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w, size_t index)
 {
@@ -246,10 +288,45 @@ static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_
     } else {
         deltanet_forward(lc, sc->y, sc->x, &w->deltanet, index);
     }
+    norm_output(lc, sc->y, w->mixed_norm);
     nn_add(sc->c, h, sc->y, T * H);
 }
 
-/* h += ffn(norm(h)), if the layer has one. */
+/* y = norm(ffn(x)) + norm(experts(norm(h))), where the router too reads h through a norm of its own. */
+static void feed_both(const layer_ctx *lc, decoder_scratch *sc, const float *h, const layer_weights *w)
+{
+    const size_t T = lc->n_rows, H = sc->hidden_size;
+    const float eps = lc->cfg->rms_norm_eps;
+    float *router_x = sc->side, *out = sc->side + T * H;
+    ffn_forward(lc, sc->y, sc->x, &w->ffn);
+    norm_output(lc, sc->y, w->dense_norm);
+    nn_rmsnorm(sc->c, router_x, h, w->moe.norm, eps, T, H);
+    nn_rmsnorm(sc->c, sc->x, h, w->expert_in_norm, eps, T, H);
+    moe_forward(lc, out, sc->x, router_x, &w->moe);
+    norm_output(lc, out, w->expert_norm);
+    nn_add(sc->c, sc->y, out, T * H);
+}
+
+/* h += norm(proj(gelu(gate(h)) * the layer's own input)). inputs: of the first row. */
+static void add_input(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w,
+                      const float *inputs)
+{
+    const size_t T = lc->n_rows, P = (size_t)lc->cfg->layer_input_size;
+    const size_t stride = (size_t)lc->cfg->n_layers * P;
+    float *gate = lc->work;
+    layer_linear(lc, gate, h, &w->input_gate);
+    nn_gelu_tanh(sc->c, gate, T * P);
+    for (size_t t = 0; t < T; t++) {
+        for (size_t i = 0; i < P; i++) {
+            gate[t * P + i] *= inputs[t * stride + i];
+        }
+    }
+    layer_linear(lc, sc->y, gate, &w->input_proj);
+    norm_output(lc, sc->y, w->input_add_norm);
+    nn_add(sc->c, h, sc->y, T * sc->hidden_size);
+}
+
+/* h += ffn(norm(h)), if the layer has one, and what comes behind it. */
 static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w)
 {
     if (w->feed == FEED_NONE || is_last_needless(sc)) {
@@ -257,8 +334,21 @@ static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer
     }
     const size_t T = lc->n_rows, H = sc->hidden_size;
     nn_rmsnorm(sc->c, sc->x, h, w->post_norm, lc->cfg->rms_norm_eps, T, H);
-    feed_forward(lc, sc->y, sc->x, w);
+    if (w->feed == FEED_BOTH) {
+        feed_both(lc, sc, h, w);
+    } else {
+        feed_forward(lc, sc->y, sc->x, w);
+    }
+    norm_output(lc, sc->y, w->fed_norm);
     nn_add(sc->c, h, sc->y, T * H);
+    if (lc->cfg->layer_input_size > 0) {
+        const size_t P = (size_t)lc->cfg->layer_input_size, row = (size_t)(h - sc->h) / H;
+        add_input(lc, sc, h, w,
+                  sc->inputs + (row * (size_t)lc->cfg->n_layers + (size_t)sc->n_layers_done) * P);
+    }
+    if (w->scalar != 1.0f) {
+        nn_scale(sc->c, h, w->scalar, T * H);
+    }
 }
 
 /* Logits of the wanted rows, at most NN_ROWS_EXACT at a time: a row's logits never depend on its
@@ -272,6 +362,9 @@ static void head_forward(const model_parts *parts, decoder_scratch *sc)
     for (size_t i = 0; i < n; i += NN_ROWS_EXACT) {
         size_t rows = n - i < NN_ROWS_EXACT ? n - i : NN_ROWS_EXACT;
         nn_linear(sc->c, sc->logits + i * V, sc->head_in + i * H, &parts->weights->head, NULL, rows);
+    }
+    if (sc->lc.cfg->logit_softcap > 0) {
+        nn_softcap(sc->c, sc->logits, sc->lc.cfg->logit_softcap, n * V);
     }
 }
 
@@ -310,6 +403,9 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
         rope_tables(sc->sliding.cos, sc->sliding.sin, cfg, &cfg->sliding.rope, b->positions, sc->lc.n_rows);
     }
     embed(parts, cfg, b, sc);
+    if (cfg->layer_input_size > 0) {
+        embed_inputs(parts, cfg, b, sc);
+    }
     trace(sc, 0, sc->h, b->n_rows);
     return ERR_OK;
 }

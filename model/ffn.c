@@ -12,6 +12,9 @@ void feed_activate(const layer_ctx *lc, float *gate, const float *up, size_t n)
     case FFN_SILU:
         nn_silu_mul(lc->c, gate, up, n);
         break;
+    case FFN_GELU_TANH:
+        nn_gelu_mul(lc->c, gate, up, n);
+        break;
     case FFN_RELU2:
         nn_relu2(lc->c, gate, n);
         break;
@@ -36,7 +39,7 @@ void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weig
 void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_weights *w)
 {
     if (w->feed == FEED_EXPERTS) {
-        moe_forward(lc, out, x, &w->moe);
+        moe_forward(lc, out, x, x, &w->moe);
     } else {
         ffn_forward(lc, out, x, &w->ffn);
     }
@@ -44,10 +47,12 @@ void feed_forward(const layer_ctx *lc, float *out, const float *x, const layer_w
 
 size_t feed_forward_width(const model_config *cfg, const layer_weights *w)
 {
-    if (w->feed == FEED_NONE) {
-        return 0;
+    size_t width = 0;
+    if (w->feed == FEED_DENSE || w->feed == FEED_BOTH) {
+        width += w->ffn.up.dims[0];
     }
-    return w->feed == FEED_EXPERTS
-               ? (size_t)cfg->n_experts_used * (size_t)cfg->expert_size + (size_t)cfg->shared_expert_size
-               : (size_t)cfg->intermediate_size;
+    if (w->feed == FEED_EXPERTS || w->feed == FEED_BOTH) {
+        width += (size_t)cfg->n_experts_used * (size_t)cfg->expert_size + (size_t)cfg->shared_expert_size;
+    }
+    return width;
 }

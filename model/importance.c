@@ -1,6 +1,5 @@
 #include "model/importance.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +124,7 @@ bool importance_next(importance *im, const seq_state *seq)
     for (size_t r = 0; r < n_rows; r++) {
         memcpy(im->q + r * hd, queries + r * query_floats(cfg), hd * sizeof *im->q);
     }
-    nn_key_scores(im->c, im->scores, im->q, &kv, 1.0f / sqrtf((float)hd),
+    nn_key_scores(im->c, im->scores, im->q, &kv, model_config_attention_scale(cfg, &cfg->full),
                   head / (n_heads / (size_t)cfg->full.n_kv_heads), im->n, n_rows, hd);
     nn_softmax_peaks(im->c, im->best, im->scores, im->n, IMPORTANCE_WINDOW, n_rows);
     if (++im->n_heads_done < n_heads * (size_t)cfg->n_attention_layers) {

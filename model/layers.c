@@ -23,8 +23,8 @@ size_t layer_work_floats(const model_config *cfg, size_t rows)
     size_t channels = model_config_channels(cfg);
     size_t attention = larger(attention_floats(cfg, &cfg->full), attention_floats(cfg, &cfg->sliding));
     size_t deltanet = 2 * channels + 2 * value_width + 4 * (size_t)cfg->delta_n_v;
-    size_t ffn = 2 * (size_t)cfg->intermediate_size;
-    size_t parts = rows * larger(larger(attention, deltanet), ffn);
+    size_t ffn = (cfg->shared_layers_are_wide ? 4 : 2) * (size_t)cfg->intermediate_size;
+    size_t parts = rows * larger(larger(attention, deltanet), larger(ffn, (size_t)cfg->layer_input_size));
     return larger(parts, larger(moe_work_floats(cfg, rows), mamba_work_floats(cfg, rows)));
 }
 

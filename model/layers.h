@@ -108,7 +108,9 @@ size_t feed_forward_width(const model_config *cfg, const layer_weights *w);
 
 /* The two kinds; each has its file. */
 void ffn_forward(const layer_ctx *lc, float *out, const float *x, const ffn_weights *w);
-void moe_forward(const layer_ctx *lc, float *out, const float *x, const moe_weights *w);
+/* router_x [T, H]: what the router reads; x itself, unless the model has a norm for it. */
+void moe_forward(const layer_ctx *lc, float *out, const float *x, const float *router_x,
+                 const moe_weights *w);
 size_t moe_work_floats(const model_config *cfg, size_t rows);
 
 /* gate [n] becomes what down reads. up [n] is read if the activation has a gate. */

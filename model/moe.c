@@ -85,7 +85,8 @@ size_t moe_work_floats(const model_config *cfg, size_t rows)
     return cfg->n_experts > 0 ? cut_work(NULL, cfg, rows).n_floats : 0;
 }
 
-/* What every row is multiplied with, whatever its experts: the router, the shared expert's gates and
+/* What every row is multiplied with, whatever its experts (where the router reads rows of its own, it
+ * is alone): the router, the shared expert's gates and
  * inputs, and the way into the experts' width. A row's experts depend on no other row, in prompts
  * too: the router sees at most NN_ROWS_EXACT rows at a time. */
 static void project(const layer_ctx *lc, const moe_rows *m, const float *x, const moe_weights *w,
@@ -276,14 +277,14 @@ static void add_pairs(const moe_rows *m, float *out, const moe_pair *pairs, size
 }
 
 /* The rows of one span; out and x begin at its first. */
-static void run_span(const layer_ctx *lc, const moe_rows *m, float *out, const float *x, const moe_weights *w,
-                     const row_span *s)
+static void run_span(const layer_ctx *lc, const moe_rows *m, float *out, const float *x,
+                     const float *router_x, const moe_weights *w, const row_span *s)
 {
     const model_config *cfg = lc->cfg;
     const size_t H = model_config_expert_width(cfg), E = (size_t)cfg->n_experts,
                  K = (size_t)cfg->n_experts_used, n_pairs = s->n * K;
     float *sums = m->latent ? m->sums : out;
-    project(lc, m, x, w, s);
+    project(lc, m, router_x, w, s);
     if (m->s_y && !s->exact) {
         nn_linear_many(lc->c, &(linear_part){m->s_y, &w->shared.down, NULL}, 1, m->s_gate, s->n);
     }
@@ -315,12 +316,12 @@ static void run_span(const layer_ctx *lc, const moe_rows *m, float *out, const f
     }
 }
 
-void moe_forward(const layer_ctx *lc, float *out, const float *x, const moe_weights *w)
+void moe_forward(const layer_ctx *lc, float *out, const float *x, const float *router_x, const moe_weights *w)
 {
     const size_t H = (size_t)lc->cfg->hidden_size;
     const moe_rows m = cut_work(lc->work, lc->cfg, lc->n_rows);
     for (size_t i = 0; i < lc->n_spans; i++) {
         const row_span *s = &lc->spans[i];
-        run_span(lc, &m, out + s->first * H, x + s->first * H, w, s);
+        run_span(lc, &m, out + s->first * H, x + s->first * H, router_x + s->first * H, w, s);
     }
 }

@@ -41,6 +41,9 @@ static float yarn_share(const rope_spec *r, int32_t pair)
 /* float32, as the reference forms it; long contexts see the same rounding. */
 static float frequency_of(const rope_spec *r, int32_t pair)
 {
+    if (pair >= r->pairs - r->n_still) {
+        return 0.0f;
+    }
     const float power = (float)pow(r->theta, (double)pair / (double)r->pairs), own = 1.0f / power;
     if (r->yarn_factor == 0) {
         return own;

@@ -88,6 +88,6 @@ void router_choose(const model_config *cfg, const moe_weights *w, moe_pair *pair
     }
     const float scale = cfg->routed_scale / (cfg->norm_expert_weights ? sum + 1e-20f : whole);
     for (int32_t k = 0; k < K; k++) {
-        pairs[k].weight *= scale;
+        pairs[k].weight *= w->expert_scales ? scale * w->expert_scales[pairs[k].expert] : scale;
     }
 }

@@ -28,7 +28,8 @@ static void place_layers(seq_shape *s, const model_config *cfg, kv_type type)
     size_t used[KV_SHELVES] = {0};
     for (int32_t i = 0; i <= cfg->n_layers; i++) {
         const bool is_draft = i == cfg->n_layers, is_sliding = !is_draft && cfg->layers[i] == LAYER_SLIDING;
-        if (!is_draft && !layer_is_attention(cfg->layers[i])) {
+        const bool is_shared = !is_draft && i >= cfg->n_layers - cfg->n_shared_layers;
+        if (is_shared || (!is_draft && !layer_is_attention(cfg->layers[i]))) {
             continue;
         }
         const size_t kv = (size_t)(is_draft ? cfg->n_attention_layers : cfg->state_of[i]);

@@ -176,26 +176,57 @@ static void find_norm(loader *ld, const float **out, const char *suffix, int32_t
     find_numbers(ld, out, suffix, (size_t[]){(size_t)n}, 1, ld->norm_shift);
 }
 
-static void load_attention(loader *ld, attention_weights *w, layer_kind kind)
+/* n ones. */
+static const float *ones(loader *ld, size_t n)
+{
+    float *out = reserve(ld, n, sizeof *out, "the norm weights");
+    for (size_t i = 0; out && i < n; i++) {
+        out[i] = 1.0f;
+    }
+    return out;
+}
+
+static void load_keys(loader *ld, attention_weights *w, const attention_spec *spec)
+{
+    const model_config *cfg = ld->cfg;
+    const int32_t H = cfg->hidden_size, hd = spec->head_dim, kv_rows = spec->n_kv_heads * hd;
+    find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", kv_rows, H);
+    if (!spec->keys_are_values) {
+        find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", kv_rows, H);
+    }
+    if (cfg->qk_norm != QK_NORM_NONE) {
+        find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", cfg->qk_norm == QK_NORM_WIDTH ? kv_rows : hd);
+    }
+    if (cfg->value_norm) {
+        w->v_norm = ones(ld, (size_t)hd);
+    }
+    if (cfg->attention_biases) {
+        find_vector(ld, &w->k_bias, "self_attn.k_proj.bias", kv_rows);
+    }
+    if (cfg->attention_biases && !spec->keys_are_values) {
+        find_vector(ld, &w->v_bias, "self_attn.v_proj.bias", kv_rows);
+    }
+}
+
+static void load_attention(loader *ld, attention_weights *w, layer_kind kind, bool reads_only)
 {
     const model_config *cfg = ld->cfg;
     const attention_spec *spec = model_config_attention(cfg, kind);
-    int32_t H = cfg->hidden_size, hd = spec->head_dim, kv_rows = spec->n_kv_heads * hd;
-    w->kind = kind;
+    int32_t H = cfg->hidden_size, hd = spec->head_dim;
     int32_t q_rows = cfg->n_heads * (cfg->attention_gate ? 2 : 1) * hd;
+    w->kind = kind;
+    w->reads_only = reads_only;
     find_layer_matrix(ld, &w->q_proj, "self_attn.q_proj.weight", q_rows, H);
-    find_layer_matrix(ld, &w->k_proj, "self_attn.k_proj.weight", kv_rows, H);
-    find_layer_matrix(ld, &w->v_proj, "self_attn.v_proj.weight", kv_rows, H);
     find_layer_matrix(ld, &w->o_proj, "self_attn.o_proj.weight", H, cfg->n_heads * hd);
     if (cfg->qk_norm != QK_NORM_NONE) {
         const bool wide = cfg->qk_norm == QK_NORM_WIDTH;
         find_norm(ld, &w->q_norm, "self_attn.q_norm.weight", wide ? cfg->n_heads * hd : hd);
-        find_norm(ld, &w->k_norm, "self_attn.k_norm.weight", wide ? kv_rows : hd);
+    }
+    if (!reads_only) {
+        load_keys(ld, w, spec);
     }
     if (cfg->attention_biases) {
         find_vector(ld, &w->q_bias, "self_attn.q_proj.bias", q_rows);
-        find_vector(ld, &w->k_bias, "self_attn.k_proj.bias", kv_rows);
-        find_vector(ld, &w->v_bias, "self_attn.v_proj.bias", kv_rows);
     }
     if (cfg->attention_biases && look_up(ld, "self_attn.o_proj.bias")) {
         find_vector(ld, &w->o_bias, "self_attn.o_proj.bias", H);
@@ -377,6 +408,17 @@ static void load_moe(loader *ld, moe_weights *w)
         load_expert_part(ld, &w->up, "up_proj", MI, H);
     }
     load_expert_part(ld, &w->down, "down_proj", H, MI);
+    if (cfg->router_norm) { /* a norm without weight, a number for every column, and one for all */
+        float *scaled = NULL;
+        find_vector(ld, &w->norm, "mlp.gate.scale", cfg->hidden_size);
+        scaled = (float *)(uintptr_t)w->norm;
+        for (size_t i = 0; scaled && i < H; i++) {
+            scaled[i] /= sqrtf((float)H);
+        }
+    }
+    if (cfg->expert_scales) {
+        find_vector(ld, &w->expert_scales, "mlp.gate.per_expert_scale", cfg->n_experts);
+    }
     if (cfg->expert_biases) {
         const size_t E = (size_t)cfg->n_experts;
         find_vector(ld, &w->logit_bias, "mlp.gate.bias", cfg->n_experts);
@@ -401,30 +443,71 @@ tensor expert_matrix(const expert_matrices *m, size_t expert)
     return tensor_rows(m->parts, begin, begin + m->rows);
 }
 
-/* ld->prefix is the layer's. A layer of one part alone has one norm. */
-static void load_layer(loader *ld, layer_weights *w, layer_kind kind, feed_kind feed)
+/* The norms around a layer's parts. A layer of one part alone has one; where what a part gives is normed
+ * too, the published names mean other places. */
+static void load_norms(loader *ld, layer_weights *w)
+{
+    const int32_t H = ld->cfg->hidden_size;
+    const bool both = ld->cfg->output_norms;
+    if (w->kind != LAYER_NONE) {
+        find_norm(ld, &w->input_norm, "input_layernorm.weight", H);
+    }
+    if (w->feed != FEED_NONE) {
+        find_norm(ld, &w->post_norm,
+                  w->kind == LAYER_NONE ? "input_layernorm.weight"
+                  : both                ? "pre_feedforward_layernorm.weight"
+                                        : "post_attention_layernorm.weight",
+                  H);
+    }
+    if (both) {
+        find_norm(ld, &w->mixed_norm, "post_attention_layernorm.weight", H);
+        find_norm(ld, &w->fed_norm, "post_feedforward_layernorm.weight", H);
+    }
+    if (w->feed == FEED_BOTH) {
+        find_norm(ld, &w->dense_norm, "post_feedforward_layernorm_1.weight", H);
+        find_norm(ld, &w->expert_in_norm, "pre_feedforward_layernorm_2.weight", H);
+        find_norm(ld, &w->expert_norm, "post_feedforward_layernorm_2.weight", H);
+    }
+}
+
+/* What a layer has beside its parts. */
+static void load_extras(loader *ld, layer_weights *w)
+{
+    const model_config *cfg = ld->cfg;
+    const int32_t H = cfg->hidden_size, P = cfg->layer_input_size;
+    const float *scalar = NULL;
+    w->scalar = 1.0f;
+    if (cfg->layer_scalars) {
+        find_vector(ld, &scalar, "layer_scalar", 1);
+        w->scalar = scalar ? *scalar : 1.0f;
+    }
+    if (P > 0) {
+        find_layer_matrix(ld, &w->input_gate, "per_layer_input_gate.weight", P, H);
+        find_layer_matrix(ld, &w->input_proj, "per_layer_projection.weight", H, P);
+        find_norm(ld, &w->input_add_norm, "post_per_layer_input_norm.weight", H);
+    }
+}
+
+/* ld->prefix is the layer's. is_shared: it has no cache of its own. */
+static void load_layer(loader *ld, layer_weights *w, layer_kind kind, feed_kind feed, bool is_shared)
 {
     w->kind = kind;
     w->feed = feed;
-    if (kind != LAYER_NONE) {
-        find_norm(ld, &w->input_norm, "input_layernorm.weight", ld->cfg->hidden_size);
-    }
-    if (feed != FEED_NONE) {
-        find_norm(ld, &w->post_norm,
-                  kind == LAYER_NONE ? "input_layernorm.weight" : "post_attention_layernorm.weight",
-                  ld->cfg->hidden_size);
-    }
+    load_norms(ld, w);
+    load_extras(ld, w);
     if (layer_is_attention(kind)) {
-        load_attention(ld, &w->attention, kind);
+        load_attention(ld, &w->attention, kind, is_shared);
     } else if (kind == LAYER_MAMBA) {
         load_mamba(ld, &w->mamba);
     } else if (kind == LAYER_DELTANET) {
         load_deltanet(ld, &w->deltanet);
     }
-    if (feed == FEED_EXPERTS) {
+    if (feed == FEED_EXPERTS || feed == FEED_BOTH) {
         load_moe(ld, &w->moe);
-    } else if (feed == FEED_DENSE) {
-        load_ffn(ld, &w->ffn, "mlp.", ld->cfg->intermediate_size);
+    }
+    if (feed == FEED_DENSE || feed == FEED_BOTH) {
+        const bool is_wide = is_shared && ld->cfg->shared_layers_are_wide;
+        load_ffn(ld, &w->ffn, "mlp.", ld->cfg->intermediate_size * (is_wide ? 2 : 1));
     }
 }
 
@@ -481,7 +564,7 @@ static void load_mtp(loader *ld, weights *w)
     find_norm(ld, &mtp->hidden_norm, "pre_fc_norm_hidden.weight", H);
     find_norm(ld, &mtp->norm, "norm.weight", H);
     snprintf(ld->prefix, sizeof ld->prefix, "mtp.layers.0.");
-    load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0 ? FEED_EXPERTS : FEED_DENSE);
+    load_layer(ld, &mtp->layer, LAYER_ATTENTION, ld->cfg->n_experts > 0 ? FEED_EXPERTS : FEED_DENSE, false);
 }
 
 /* The vision tower's share of the counts. */
@@ -515,9 +598,17 @@ static void load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_
     ld->norm_shift = cfg->zero_centred_norms && !ld->traits->norms_hold_one ? 1.0f : 0.0f;
     find_matrix(ld, &w->embed, "embed_tokens.weight", cfg->vocab_size, cfg->hidden_size);
     find_norm(ld, &w->final_norm, "norm.weight", cfg->hidden_size);
+    if (cfg->layer_input_size > 0) {
+        const int32_t width = cfg->n_layers * cfg->layer_input_size;
+        find_matrix(ld, &w->input_table, "embed_tokens_per_layer.weight", cfg->layer_input_vocab, width);
+        find_layer_matrix(ld, &w->input_model_proj, "per_layer_model_projection.weight", width,
+                          cfg->hidden_size);
+        find_norm(ld, &w->input_norm, "per_layer_projection_norm.weight", cfg->layer_input_size);
+    }
     for (int32_t i = 0; !ld->err && i < cfg->n_layers; i++) {
         snprintf(ld->prefix, sizeof ld->prefix, "layers.%d.", i);
-        load_layer(ld, &w->layers[i], cfg->layers[i], cfg->feeds[i]);
+        load_layer(ld, &w->layers[i], cfg->layers[i], cfg->feeds[i],
+                   i >= cfg->n_layers - cfg->n_shared_layers);
         if (!ld->err && progress) {
             progress(progress_ctx, ld->n_bytes, total);
         }
@@ -534,7 +625,7 @@ static void load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_
 static size_t most_matrices(const model_config *cfg)
 {
     const size_t n_layers = (size_t)cfg->n_layers + 1, E = (size_t)cfg->n_experts; /* + the draft layer */
-    return n_layers * (LAYER_MATRICES + 3 * E) + 2;                                /* + fc, head */
+    return n_layers * (LAYER_MATRICES + 3 * E) + 3; /* + fc, head, the layers' inputs */
 }
 
 err_code weights_open(weights **out, const model_config *cfg, const checkpoint *ck,

@@ -26,6 +26,7 @@
 #include "model/config/config.h"
 
 typedef struct attention_weights {
+    bool reads_only; /* the cache is another layer's: there are no keys and values of its own */
     layer_kind kind; /* full or sliding: nkv and hd are those of this kind */
     /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate
      * rows */
@@ -35,6 +36,7 @@ typedef struct attention_weights {
     tensor o_proj;       /* [H, nh * hd] */
     const float *q_norm; /* as it is used: [hd], [nh * hd] or NULL, by qk_norm */
     const float *k_norm; /* the same: [hd], [nkv * hd] or NULL */
+    const float *v_norm; /* [hd] ones, or NULL: values are not normed */
     const float *q_bias; /* of the projections' rows; NULL: none */
     const float *k_bias, *v_bias, *o_bias;
     const float *sinks; /* [nh]; NULL: none */
@@ -83,11 +85,13 @@ typedef struct expert_matrices {
 } expert_matrices;
 
 typedef struct moe_weights {
-    tensor router;            /* [E, H] */
-    const float *router_bias; /* [E] or NULL: counts for the choice alone */
-    const float *logit_bias;  /* [E] or NULL: added to the router's logits */
-    expert_matrices gate, up; /* [MI, L] each, L the width of experts; no gate where there is none */
-    expert_matrices down;     /* [L, MI] each */
+    tensor router;              /* [E, H] */
+    const float *router_bias;   /* [E] or NULL: counts for the choice alone */
+    const float *norm;          /* [H] or NULL: of what the router reads */
+    const float *expert_scales; /* [E] or NULL */
+    const float *logit_bias;    /* [E] or NULL: added to the router's logits */
+    expert_matrices gate, up;   /* [MI, L] each, L the width of experts; no gate where there is none */
+    expert_matrices down;       /* [L, MI] each */
     /* [E, MI], [E, MI] and [E, L], added to what an expert's matrices give; NULL: none */
     const float *gate_bias, *up_bias, *down_bias;
     tensor latent_in;   /* [L, H], if L is not H */
@@ -98,14 +102,22 @@ typedef struct moe_weights {
 
 typedef struct layer_weights {
     layer_kind kind;
-    const float *input_norm;     /* [H], as it is used; if there is a mixer */
-    const float *post_norm;      /* [H], as it is used; applied to the input of the ffn, if there is one */
+    const float *input_norm; /* [H], as it is used; if there is a mixer */
+    const float *post_norm;  /* [H], as it is used; applied to the input of the ffn, if there is one */
+    /* [H], as they are used, or NULL: of what the mixer gives, and the feed-forward part */
+    const float *mixed_norm, *fed_norm;
+    /* if feed is FEED_BOTH: of what the dense part gives; of what experts read, and give */
+    const float *dense_norm, *expert_in_norm, *expert_norm;
+    float scalar;                /* what the layer gives is multiplied with it */
+    tensor input_gate;           /* [P, H], P layer_input_size, if P > 0 */
+    tensor input_proj;           /* [H, P] */
+    const float *input_add_norm; /* [H] */
     attention_weights attention; /* if kind is LAYER_ATTENTION or LAYER_SLIDING */
     deltanet_weights deltanet;   /* if kind is LAYER_DELTANET */
     mamba_weights mamba;         /* if kind is LAYER_MAMBA */
     feed_kind feed;
-    ffn_weights ffn; /* if feed is FEED_DENSE */
-    moe_weights moe; /* if feed is FEED_EXPERTS */
+    ffn_weights ffn; /* if feed is FEED_DENSE or FEED_BOTH */
+    moe_weights moe; /* if feed is FEED_EXPERTS or FEED_BOTH */
 } layer_weights;
 
 typedef struct mtp_weights {
@@ -128,7 +140,11 @@ typedef struct weights {
     tensor embed;            /* [V, H] */
     tensor head;             /* [V, H]; equal to embed when tied */
     const float *final_norm; /* [H], as it is used */
-    layer_weights *layers;   /* [n_layers] */
+    /* the layers' own inputs (layer_input_size P > 0): a row of n_layers * P for every token; from the
+     * embedding; [P] */
+    tensor input_table, input_model_proj;
+    const float *input_norm;
+    layer_weights *layers; /* [n_layers] */
     bool has_mtp;
     mtp_weights mtp;            /* if has_mtp */
     uint64_t n_params, n_bytes; /* of all tensors in the files that this model uses */

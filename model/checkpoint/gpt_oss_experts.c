@@ -139,12 +139,6 @@ err_code gpt_oss_experts_adapt(tensor_table *out, const tensor_table *all, const
     const char *part = strstr(t->name, mark);
     tensor beside;
     *done = false;
-    if (name_ends_with(t->name, ".mlp.router.weight") || name_ends_with(t->name, ".mlp.router.bias")) {
-        const size_t n_cut = strlen(strrchr(t->name, '.')) + strlen("router");
-        *done = true;
-        return add(&j, n_cut, name_ends_with(t->name, "bias") ? "gate.bias" : "gate.weight", t->type_name,
-                   &t->view);
-    }
     part = part ? part + strlen(mark) : "";
     const bool fused = strncmp(part, fused_name, strlen(fused_name)) == 0;
     const char *form = part + strlen(fused ? fused_name : down_name);

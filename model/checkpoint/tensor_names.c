@@ -41,6 +41,11 @@ static const renaming PARTS[] = {
     {"mixer.v_proj.", "self_attn.v_proj."},
     {"mixer.o_proj.", "self_attn.o_proj."},
     {"mixer.", "mlp."},
+    /* GPT-OSS, Gemma 4 */
+    {"mlp.router.", "mlp.gate."},
+    {"router.proj.", "mlp.gate."},
+    {"router.", "mlp.gate."},
+    {"experts.", "mlp.experts."},
     /* MiniMax-M2 */
     {"block_sparse_moe.e_score_correction_bias", "mlp.gate.e_score_correction_bias"},
     {"block_sparse_moe.", "mlp."},

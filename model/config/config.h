@@ -6,6 +6,7 @@
 #ifndef PARLEY_MODEL_CONFIG_CONFIG_H
 #define PARLEY_MODEL_CONFIG_CONFIG_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,12 +28,12 @@ typedef enum layer_kind {
     LAYER_KINDS,
 } layer_kind;
 
-/* The feed-forward part behind it; NONE: there is no such part. */
-typedef enum feed_kind { FEED_DENSE, FEED_EXPERTS, FEED_NONE } feed_kind;
+/* The feed-forward part behind it; BOTH: experts beside a dense part; NONE: there is no such part. */
+typedef enum feed_kind { FEED_DENSE, FEED_EXPERTS, FEED_BOTH, FEED_NONE } feed_kind;
 
-/* What stands between the matrices of a feed-forward part: silu(gate) * up; where there is no gate,
- * relu(up)^2; or (up + 1) * gate * sigmoid(1.702 * gate), both cut at swiglu_limit. */
-typedef enum ffn_kind { FFN_SILU, FFN_RELU2, FFN_SWIGLU_CLAMPED } ffn_kind;
+/* What stands between the matrices of a feed-forward part: silu(gate) * up, or gelu, its tanh form, of
+ * gate; where there is no gate, relu(up)^2; or (up + 1) * gate * sigmoid(1.702 * gate), both cut at swiglu_limit. */
+typedef enum ffn_kind { FFN_SILU, FFN_GELU_TANH, FFN_RELU2, FFN_SWIGLU_CLAMPED } ffn_kind;
 
 /* What queries and keys are normed over before they are rotated. */
 typedef enum qk_norm { QK_NORM_HEAD, QK_NORM_NONE, QK_NORM_WIDTH } qk_norm;
@@ -44,7 +45,8 @@ typedef enum router_kind { ROUTER_SOFTMAX, ROUTER_SIGMOID } router_kind;
 /* How queries and keys are turned by their positions. */
 typedef struct rope_spec {
     double theta;
-    int32_t pairs; /* pair i of a head is (x[i], x[i + pairs]); 0: nothing is turned */
+    int32_t pairs;   /* pair i of a head is (x[i], x[i + pairs]); 0: nothing is turned */
+    int32_t n_still; /* the last pairs, which are not turned */
     /* YaRN: frequencies that turn less than `slow` times over `original` tokens are divided by the
      * factor, those that turn more than `fast` times are kept, and between the two it is shared out
      * (from and to whole pairs, with yarn_truncate); factor 0: none of this. */
@@ -58,6 +60,7 @@ typedef struct attention_spec {
     int32_t n_kv_heads, head_dim;
     int32_t window; /* tokens that a row sees, itself the last of them; 0: all before it */
     rope_spec rope;
+    bool keys_are_values; /* values are keys as they are projected: there is no v_proj */
 } attention_spec;
 
 typedef struct model_config {
@@ -72,10 +75,22 @@ typedef struct model_config {
     attention_spec full, sliding;   /* of LAYER_ATTENTION and of LAYER_SLIDING */
     int32_t n_attention_layers;     /* of both kinds */
     int32_t n_sliding_layers, n_recurrent_layers; /* the latter GatedDeltaNet or Mamba-2 */
+    int32_t
+        n_shared_layers; /* the last layers, which read the cache of the last one before them of their kind */
+    double attention_scale;  /* of queries; 0: 1 / sqrt(head_dim) */
+    bool value_norm;         /* values are normed head by head, without a weight */
     bool attention_gate;     /* q_proj holds for each head a query and the gate of its output */
     bool attention_biases;   /* of queries, keys and values; of the output where the file has one */
     bool attention_sinks;    /* each head has a weight of the softmax that goes to no value */
     bool zero_centred_norms; /* published as w and used as 1 + w */
+    bool output_norms;       /* what a layer's parts give is normed before it is added */
+    bool layer_scalars;      /* what a layer gives is multiplied with a number of its own */
+    float embed_scale;       /* what embeddings are multiplied with; 0: nothing */
+    float logit_softcap;     /* logits become cap * tanh(logit / cap); 0: they stay */
+    /* Inputs of their own that every layer reads, layer_input_size for each: from a table of all token
+     * ids (of pad_token_id where media stand) and from the embedding; 0: none. */
+    int32_t layer_input_size, layer_input_vocab, pad_token_id;
+    bool shared_layers_are_wide; /* the dense part of n_shared_layers has twice the width */
     qk_norm qk_norm;
     ffn_kind ffn; /* of experts too */
     double swiglu_limit;
@@ -85,6 +100,8 @@ typedef struct model_config {
     bool shared_expert_ungated; /* it is added as it is, without a gate of its own */
     int32_t expert_latent_size; /* what experts read and write, behind two projections; 0: hidden_size */
     bool norm_expert_weights;   /* the weights of the experts used are divided by their sum */
+    bool router_norm;           /* the router reads the layer's input with a norm of its own */
+    bool expert_scales;         /* the weight of each expert is multiplied with a number of its own */
     bool expert_biases;         /* of the router and of every expert's matrices */
     router_kind router;
     float routed_scale;                            /* what their weights are multiplied with at last */
@@ -108,6 +125,7 @@ typedef struct model_config {
     int32_t n_stop_ids;
     char eos_token[64];  /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
     bool has_vision;     /* a vision_config is present */
+    bool text_alone;     /* the family's vision tower is not supported */
     int32_t n_deepstack; /* first layers behind which the vision tower's inner features are added */
     /* generation_config.json; has_* false where the file is silent */
     bool do_sample;
@@ -124,6 +142,12 @@ static inline bool layer_is_attention(layer_kind kind)
 static inline const attention_spec *model_config_attention(const model_config *cfg, layer_kind kind)
 {
     return kind == LAYER_SLIDING ? &cfg->sliding : &cfg->full;
+}
+
+/* What a query is multiplied with before the softmax. */
+static inline float model_config_attention_scale(const model_config *cfg, const attention_spec *spec)
+{
+    return cfg->attention_scale > 0 ? (float)cfg->attention_scale : 1.0f / sqrtf((float)spec->head_dim);
 }
 
 /* Whether sliding layers keep the keys and values of their window alone. Without a full layer beside

@@ -90,7 +90,7 @@ static void read_root(model_config *cfg, const config_section *top)
     cfg->vision_end_token_id = config_int(top, "vision_end_token_id", 0, last_id, -1);
     const json *tied = json_get(top->object, "tie_word_embeddings");
     cfg->tie_word_embeddings = json_bool(tied ? tied : json_get(text.object, "tie_word_embeddings"), false);
-    cfg->has_vision = json_is(json_get(top->object, "vision_config"), JSON_OBJECT) &&
+    cfg->has_vision = json_is(json_get(top->object, "vision_config"), JSON_OBJECT) && !cfg->text_alone &&
                       !json_is_true(json_get(top->object, "language_model_only"));
     if (!add_stops(cfg, json_get(top->object, "eos_token_id"))) {
         add_stops(cfg, json_get(text.object, "eos_token_id"));

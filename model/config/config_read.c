@@ -86,6 +86,16 @@ void config_count_layers(model_config *cfg)
 {
     for (int32_t i = 0; i < cfg->n_layers; i++) {
         const layer_kind kind = cfg->layers[i];
+        const bool is_shared = i >= cfg->n_layers - cfg->n_shared_layers;
+        for (int32_t k = i - 1; is_shared && k >= 0; k--) { /* of the last of its kind that has one */
+            if (cfg->layers[k] == kind) {
+                cfg->state_of[i] = cfg->state_of[k];
+                break;
+            }
+        }
+        if (is_shared) {
+            continue;
+        }
         if (layer_is_attention(kind)) {
             cfg->state_of[i] = cfg->n_attention_layers++;
         } else if (kind != LAYER_NONE) {
@@ -148,6 +158,29 @@ void config_read_sliding(model_config *cfg, const config_section *text)
     if (cfg->n_sliding_layers > 0) {
         cfg->sliding.window = required(text, "sliding_window", CONFIG_MAX_CONTEXT);
     }
+}
+
+void config_read_kind_rope(model_config *cfg, const config_section *text, const char *kind,
+                           attention_spec *spec)
+{
+    const json *all = json_get(text->object, "rope_parameters");
+    config_section rope = *text;
+    rope.object = json_get(all, kind);
+    if (!json_is(rope.object, JSON_OBJECT)) {
+        config_fail(text, ERR_INVALID, "\"rope_parameters\" must have an object \"%s\"", kind);
+        return;
+    }
+    config_expect_word(&rope, "rope_type", "default", "proportional");
+    const double fraction = config_number(&rope, "partial_rotary_factor", 0.0, 1.0, 1.0);
+    config_number(&rope, "factor", 1.0, 1.0, 1.0);
+    spec->rope = (rope_spec){.theta = config_number(&rope, "rope_theta", 1.0, 1e12, NAN),
+                             .pairs = spec->head_dim / 2,
+                             .magnitude = 1.0};
+    spec->rope.n_still = spec->rope.pairs - (int32_t)(spec->head_dim * fraction) / 2;
+    if (spec->rope.pairs > cfg->mrope_section[0]) {
+        cfg->mrope_section[0] = spec->rope.pairs;
+    }
+    cfg->mrope_interleaved = true;
 }
 
 void config_read_deltanet(model_config *cfg, const config_section *text)

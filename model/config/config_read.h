@@ -67,6 +67,10 @@ void config_count_layers(model_config *cfg);
 /* layer_types of full and of sliding attention (absent: by turns, sliding first), and the window;
  * both kinds have the heads that config_read_sizes has read. */
 void config_read_sliding(model_config *cfg, const config_section *text);
+/* Positions where each kind of layer has its own: rope_parameters.KIND, over all pairs of a head, of
+ * which partial_rotary_factor says how many are turned. */
+void config_read_kind_rope(model_config *cfg, const config_section *text, const char *kind,
+                           attention_spec *spec);
 void config_read_deltanet(model_config *cfg, const config_section *text);
 void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
 /* The dense width, which is required unless every layer has experts. After config_read_experts. */

@@ -6,7 +6,7 @@
 
 static const family *const FAMILIES[] = {&FAMILY_QWEN3_5,  &FAMILY_QWEN3_NEXT, &FAMILY_QWEN3,
                                          &FAMILY_QWEN3_VL, &FAMILY_NEMOTRON_H, &FAMILY_MINIMAX_M2,
-                                         &FAMILY_GPT_OSS};
+                                         &FAMILY_GPT_OSS,  &FAMILY_GEMMA4};
 
 const family *family_find(const char *model_type)
 {

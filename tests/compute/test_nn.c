@@ -136,6 +136,30 @@ static void test_activations(void)
     }
     CHECK_NEAR(rel_error(a, want, n), 0, 3e-7);
     memcpy(a, x, n * sizeof *a);
+    nn_gelu_mul(ctx, a, y, n);
+    for (size_t i = 0; i < n; i++) {
+        want[i] *= (double)y[i];
+    }
+    CHECK_NEAR(rel_error(a, want, n), 0, 3e-7);
+    memcpy(a, x, n * sizeof *a);
+    nn_swiglu_clamped(ctx, a, y, 1.5f, n);
+    for (size_t i = 0; i < n; i++) {
+        const double g = fmin((double)x[i], 1.5), u = fmax(-1.5, fmin((double)y[i], 1.5));
+        want[i] = g / (1 + exp(-1.702 * g)) * (u + 1);
+    }
+    CHECK_NEAR(rel_error(a, want, n), 0, 3e-7);
+    memcpy(a, x, n * sizeof *a);
+    nn_softcap(ctx, a, 3.0f, n);
+    for (size_t i = 0; i < n; i++) {
+        want[i] = 3 * tanh((double)x[i] / 3);
+    }
+    CHECK_NEAR(rel_error(a, want, n), 0, 5e-7);
+    memcpy(a, x, n * sizeof *a);
+    nn_scale(ctx, a, 0.75f, n);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(a[i] == 0.75f * x[i]);
+    }
+    memcpy(a, x, n * sizeof *a);
     nn_gelu_erf(ctx, a, n);
     for (size_t i = 0; i < n; i++) {
         want[i] = 0.5 * (double)x[i] * (1 + erf((double)x[i] / sqrt(2)));

@@ -49,7 +49,7 @@ static void check(const model_config *c)
     must(c->n_experts_used >= 0 && c->n_experts_used <= c->n_experts &&
          c->n_experts_used <= MODEL_MAX_EXPERTS_USED);
     must(c->shared_expert_size >= 0 && c->n_deepstack >= 0 && c->n_deepstack <= c->n_layers);
-    must(c->n_attention_layers + c->n_recurrent_layers == n_mixers);
+    must(c->n_attention_layers + c->n_recurrent_layers == n_mixers - c->n_shared_layers);
     must(c->n_router_groups <= MODEL_MAX_ROUTER_GROUPS && c->n_router_groups_used <= c->n_router_groups);
     must(c->n_router_groups == 0 || c->n_experts % c->n_router_groups == 0);
     must(sane(c->n_heads) && sane(c->full.n_kv_heads) && c->n_heads % c->full.n_kv_heads == 0 &&

@@ -33,6 +33,7 @@ enum {
 typedef struct random_writer {
     const model_config *cfg;
     unsigned forms;
+    bool is_shared;  /* the layer at hand has no cache of its own */
     char prefix[64]; /* of the layer, canonical */
     tensor views[RANDOM_TENSORS];
     writer_entry entries[RANDOM_TENSORS];
@@ -229,13 +230,20 @@ static inline void random_ffn(random_writer *w, feed_kind feed)
     if (feed == FEED_NONE) {
         return;
     }
-    if (feed == FEED_DENSE) {
+    if (feed == FEED_DENSE || feed == FEED_BOTH) {
+        const size_t width = I * (w->is_shared && w->cfg->shared_layers_are_wide ? 2 : 1);
         if (gated) {
-            random_matrix(w, "mlp.gate_proj.weight", I, H);
+            random_matrix(w, "mlp.gate_proj.weight", width, H);
         }
-        random_matrix(w, "mlp.up_proj.weight", I, H);
-        random_matrix(w, "mlp.down_proj.weight", H, I);
+        random_matrix(w, "mlp.up_proj.weight", width, H);
+        random_matrix(w, "mlp.down_proj.weight", H, width);
+    }
+    if (feed == FEED_DENSE) {
         return;
+    }
+    if (w->cfg->router_norm) {
+        random_vector(w, "mlp.gate.scale", H, 1, 0.2f);
+        random_vector(w, "mlp.gate.per_expert_scale", (size_t)w->cfg->n_experts, 1, 0.2f);
     }
     random_experts(w);
     if (SI > 0) {
@@ -325,13 +333,19 @@ static inline void random_attention(random_writer *w, const attention_spec *spec
     const size_t H = (size_t)c->hidden_size, nh = (size_t)c->n_heads, nkv = (size_t)spec->n_kv_heads,
                  hd = (size_t)spec->head_dim, q_rows = nh * hd * (c->attention_gate ? 2 : 1);
     random_matrix(w, "self_attn.q_proj.weight", q_rows, H);
-    random_matrix(w, "self_attn.k_proj.weight", nkv * hd, H);
-    random_matrix(w, "self_attn.v_proj.weight", nkv * hd, H);
+    if (!w->is_shared) {
+        random_matrix(w, "self_attn.k_proj.weight", nkv * hd, H);
+    }
+    if (!w->is_shared && !spec->keys_are_values) {
+        random_matrix(w, "self_attn.v_proj.weight", nkv * hd, H);
+    }
     random_matrix(w, "self_attn.o_proj.weight", H, nh * hd);
     if (c->qk_norm != QK_NORM_NONE) {
         const bool wide = c->qk_norm == QK_NORM_WIDTH;
         random_norm(w, "self_attn.q_norm.weight", wide ? nh * hd : hd);
-        random_norm(w, "self_attn.k_norm.weight", wide ? nkv * hd : hd);
+        if (!w->is_shared) {
+            random_norm(w, "self_attn.k_norm.weight", wide ? nkv * hd : hd);
+        }
     }
     if (c->attention_biases) {
         random_vector(w, "self_attn.q_proj.bias", q_rows, 0, 0.3f);
@@ -341,6 +355,29 @@ static inline void random_attention(random_writer *w, const attention_spec *spec
     }
     if (c->attention_sinks) {
         random_vector(w, "self_attn.sinks", nh, 0, 1);
+    }
+}
+
+/* What Gemma 4 has beside a layer's parts. */
+static inline void random_extras(random_writer *w, feed_kind feed)
+{
+    const size_t H = (size_t)w->cfg->hidden_size, P = (size_t)w->cfg->layer_input_size;
+    if (w->cfg->output_norms) {
+        random_norm(w, "pre_feedforward_layernorm.weight", H);
+        random_norm(w, "post_feedforward_layernorm.weight", H);
+    }
+    if (feed == FEED_BOTH) {
+        random_norm(w, "post_feedforward_layernorm_1.weight", H);
+        random_norm(w, "pre_feedforward_layernorm_2.weight", H);
+        random_norm(w, "post_feedforward_layernorm_2.weight", H);
+    }
+    if (w->cfg->layer_scalars) {
+        random_vector(w, "layer_scalar", 1, 0.8f, 0.1f);
+    }
+    if (P > 0) {
+        random_matrix(w, "per_layer_input_gate.weight", P, H);
+        random_matrix(w, "per_layer_projection.weight", H, P);
+        random_norm(w, "post_per_layer_input_norm.weight", H);
     }
 }
 
@@ -360,6 +397,7 @@ static inline void random_layer(random_writer *w, layer_kind kind, feed_kind fee
         random_attention(w, model_config_attention(c, kind));
     }
     random_ffn(w, feed);
+    random_extras(w, feed);
 }
 
 static inline void random_text(const char *dir, const char *name, const char *text)
@@ -391,7 +429,14 @@ static inline void random_checkpoint_make(char *dir, const char *config, unsigne
     random_matrix(w, "embed_tokens.weight", V, H);
     random_norm(w, "norm.weight", H);
     random_matrix(w, "lm_head.weight", V, H);
+    const size_t P = (size_t)cfg.layer_input_size, width = (size_t)cfg.n_layers * P;
+    if (P > 0) {
+        random_matrix(w, "embed_tokens_per_layer.weight", (size_t)cfg.layer_input_vocab, width);
+        random_matrix(w, "per_layer_model_projection.weight", width, H);
+        random_norm(w, "per_layer_projection_norm.weight", P);
+    }
     for (int32_t i = 0; i < cfg.n_layers; i++) {
+        w->is_shared = i >= cfg.n_layers - cfg.n_shared_layers;
         snprintf(w->prefix, sizeof w->prefix, "layers.%d.", i);
         random_layer(w, cfg.layers[i], cfg.feeds[i]);
     }

@@ -19,6 +19,13 @@
     "\"relu2\",\"intermediate_size\":80,\"time_step_limit\":[0.05,1.5]"
 #define RANDOM_ROPE(more) ",\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"default\"" more "}"
 
+#define RANDOM_GEMMA                                                                                         \
+    ",\"layer_types\":[\"sliding_attention\",\"full_attention\",\"sliding_attention\",\"full_attention\"],"  \
+    "\"sliding_window\":20,\"final_logit_softcapping\":30,\"hidden_activation\":\"gelu_pytorch_tanh\","      \
+    "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":1000000,\"rope_type\":\"proportional\","        \
+    "\"partial_rotary_factor\":0.25},\"sliding_attention\":{\"rope_theta\":10000,\"rope_type\":\"default\"}" \
+    "}"
+
 typedef struct random_family {
     const char *name;
     unsigned forms;
@@ -64,6 +71,15 @@ static const random_family RANDOM_FAMILIES[] = {
      "{\"model_type\":\"minimax_m2\"," RANDOM_SIZES
      ",\"intermediate_size\":24,\"num_local_experts\":6,\"num_experts_per_tok\":2" RANDOM_ROPE(
          ",\"partial_rotary_factor\":0.5") "}"},
+    {"gemma4", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"gemma4\",\"vision_config\":{},\"text_config\":{" RANDOM_SIZES RANDOM_GEMMA
+     ",\"intermediate_size\":80,\"num_kv_shared_layers\":2,\"use_double_wide_mlp\":true,"
+     "\"hidden_size_per_layer_input\":8,\"vocab_size_per_layer_input\":1888,\"global_head_dim\":32}}"},
+    {"gemma4_text", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"gemma4_text\"," RANDOM_SIZES RANDOM_GEMMA
+     ",\"intermediate_size\":80,\"attention_k_eq_v\":true,\"enable_moe_block\":true,\"num_experts\":6,"
+     "\"top_k_experts\":2,\"moe_intermediate_size\":24,\"per_layer_config\":{\"1\":{\"head_dim\":32,"
+     "\"num_key_value_heads\":1},\"3\":{\"head_dim\":32,\"num_key_value_heads\":1}}}"},
     {"gpt_oss", RANDOM_ALTERNATING | RANDOM_TEXT_ONLY,
      "{\"model_type\":\"gpt_oss\"," RANDOM_SIZES ",\"num_local_experts\":6,\"num_experts_per_tok\":2,"
      "\"intermediate_size\":32,\"attention_bias\":true,\"sliding_window\":20,\"rope_parameters\":{"

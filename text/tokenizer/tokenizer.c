@@ -119,6 +119,27 @@ void tokenizer_close(tokenizer *tok)
     }
 }
 
+/* The tokens of the characters of a piece, or of their bytes; returns how many. */
+static size_t characters(const tokenizer_parts *p, int32_t *ids, const char *piece, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len;) {
+        uint32_t c;
+        char raw[4];
+        const size_t n_char = utf8_decode(piece + i, len - i, &c);
+        const size_t n_raw = vocab_unspace(raw, piece + i, n_char);
+        const int32_t id = vocab_find(&p->vocab, raw, n_raw);
+        for (size_t k = 0; id < 0 && k < n_char; k++) {
+            ids[n++] = p->byte_ids[(unsigned char)piece[i + k]];
+        }
+        if (id >= 0) {
+            ids[n++] = id;
+        }
+        i += n_char;
+    }
+    return n;
+}
+
 /* Byte pairs of one piece; the ids go straight to the end of the output. */
 static err_code merge_piece(encode_job *job, const char *piece, size_t len, err_detail *detail)
 {
@@ -133,8 +154,8 @@ static err_code merge_piece(encode_job *job, const char *piece, size_t len, err_
         return err_set(detail, ERR_NOMEM, "no memory for the tokens");
     }
     int32_t *ids = job->out->ids + job->out->len;
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++) {
+    size_t n = p->by_characters ? characters(p, ids, piece, len) : 0;
+    for (size_t i = 0; !p->by_characters && i < len; i++) {
         const int32_t id = p->byte_ids[(unsigned char)piece[i]];
         ids[n] = id;
         n += id >= 0;
@@ -214,10 +235,38 @@ static err_code cut_added(encode_job *job, const added_tokens *set, const char *
     return err ? err : between(job, text + done, len - done, detail);
 }
 
+/* Whether a space, or the character that stands for one, begins at i. */
+static bool is_space_at(const char *text, size_t i, size_t len)
+{
+    return text[i] == ' ' || (len - i >= 3 && memcmp(text + i, "\xe2\x96\x81", 3) == 0);
+}
+
+/* Cut before each run of spaces: nothing is merged across. */
+static err_code encode_spaced(encode_job *job, const char *text, size_t len, err_detail *detail)
+{
+    size_t done = 0;
+    bool in_run = is_space_at(text, 0, len);
+    err_code err = ERR_OK;
+    for (size_t i = 0; i < len && !err;) {
+        uint32_t c;
+        const bool space = is_space_at(text, i, len);
+        if (space && !in_run) {
+            err = encode_piece(job, text + done, i - done, detail);
+            done = i;
+        }
+        in_run = space;
+        i += utf8_decode(text + i, len - i, &c);
+    }
+    return err ? err : encode_piece(job, text + done, len - done, detail);
+}
+
 static err_code encode_words(encode_job *job, const char *text, size_t len, err_detail *detail)
 {
     if (len == 0) {
         return ERR_OK;
+    }
+    if (job->tok->parts.words_begin_with_spaces) {
+        return encode_spaced(job, text, len, detail);
     }
     return pretokenizer_split(job->tok->parts.pre, job->split, text, len, encode_piece, job, detail);
 }

@@ -21,6 +21,29 @@ static const char *type_of(const json *v)
     return json_str(json_get(v, "type"), "?");
 }
 
+/* Whether a step replaces one text by another. */
+static bool is_replace(const json *v, const char *from, const char *to)
+{
+    return strcmp(type_of(v), "Replace") == 0 && strcmp(json_str(json_get(v, "content"), ""), to) == 0 &&
+           strcmp(json_str(json_get(json_get(v, "pattern"), "String"), ""), from) == 0;
+}
+
+/* SentencePiece's form, as Gemma has it: spaces become U+2581 (so that a split at spaces finds none),
+ * characters that are no token become tokens of their bytes, and the way back. */
+static bool is_spaced(const json *root)
+{
+    static const char space[] = " ", mark[] = "\xe2\x96\x81";
+    const json *pre = json_get(root, "pre_tokenizer"), *decoder = json_get(root, "decoder");
+    const json *first = json_child(json_get(decoder, "decoders")), *second = json_next(first);
+    const bool no_split = !pre || json_is(pre, JSON_NULL) ||
+                          (strcmp(type_of(pre), "Split") == 0 &&
+                           strcmp(json_str(json_get(json_get(pre, "pattern"), "String"), ""), space) == 0);
+    return json_is_true(json_get(json_get(root, "model"), "byte_fallback")) && no_split &&
+           is_replace(json_get(root, "normalizer"), space, mark) && is_replace(first, mark, space) &&
+           strcmp(type_of(second), "ByteFallback") == 0 && strcmp(type_of(json_next(second)), "Fuse") == 0 &&
+           !json_next(json_next(second));
+}
+
 static err_code read_normalizer(tokenizer_parts *p, const json *v, err_detail *detail)
 {
     if (!v || json_is(v, JSON_NULL)) {
@@ -104,6 +127,9 @@ static err_code read_pre_tokenizer(splits *s, const json *v, err_detail *detail)
 
 static err_code read_pipeline(tokenizer_parts *p, const json *root, err_detail *detail)
 {
+    if (p->by_characters) {
+        return pretokenizer_create(&p->pre, NULL, 0, detail);
+    }
     err_code err = read_normalizer(p, json_get(root, "normalizer"), detail);
     splits s = {0};
     if (!err) {
@@ -120,15 +146,17 @@ static err_code read_pipeline(tokenizer_parts *p, const json *root, err_detail *
 }
 
 /* Refuses settings of the BPE model that would change its result. */
-static err_code check_model(const json *model, err_detail *detail)
+static err_code check_model(const tokenizer_parts *p, const json *model, err_detail *detail)
 {
-    static const char *const must_be_off[] = {"dropout", "unk_token", "continuing_subword_prefix",
-                                              "end_of_word_suffix", "byte_fallback"};
+    static const char *const must_be_off[] = {"dropout", "continuing_subword_prefix", "end_of_word_suffix",
+                                              "unk_token", "byte_fallback"};
+    /* where every byte is a token, none is unknown */
+    const size_t n_checked = ARRAY_LEN(must_be_off) - (p->by_characters ? 2 : 0);
     const char *type = json_str(json_get(model, "type"), "BPE");
     if (strcmp(type, "BPE") != 0) {
         return err_set(detail, ERR_UNSUPPORTED, "the tokenizer model \"%s\" is not supported", type);
     }
-    for (size_t i = 0; i < ARRAY_LEN(must_be_off); i++) {
+    for (size_t i = 0; i < n_checked; i++) {
         const json *v = json_get(model, must_be_off[i]);
         bool off = !v || json_is(v, JSON_NULL) || (json_is(v, JSON_BOOL) && !json_is_true(v)) ||
                    (json_is(v, JSON_STRING) && *json_str(v, "") == '\0') ||
@@ -174,21 +202,46 @@ static bool may_be_missing(int byte)
            (byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r');
 }
 
+/* The byte of "<0x0A>", or -1. */
+static int byte_of(const char *text)
+{
+    const size_t n_digits = strspn(text + (strncmp(text, "<0x", 3) == 0 ? 3 : 0), "0123456789ABCDEF");
+    return strncmp(text, "<0x", 3) == 0 && n_digits == 2 && strcmp(text + 5, ">") == 0
+               ? (int)strtol(text + 3, NULL, 16)
+               : -1;
+}
+
+static err_code read_entry(tokenizer_parts *p, int32_t id, const char *text, err_detail *detail)
+{
+    const int byte = p->by_characters ? byte_of(text) : -1;
+    if (byte < 0) {
+        return vocab_add(&p->vocab, id, text, strlen(text),
+                         p->by_characters ? VOCAB_SPACED : VOCAB_BYTE_LEVEL, detail);
+    }
+    const char c = (char)byte;
+    p->byte_ids[byte] = id;
+    return vocab_add(&p->vocab, id, &c, 1, VOCAB_BYTE, detail);
+}
+
 static err_code read_vocab(tokenizer_parts *p, const json *entries, err_detail *detail)
 {
+    for (int byte = 0; byte < 256; byte++) {
+        p->byte_ids[byte] = -1;
+    }
     for (const json *e = json_child(entries); e; e = json_next(e)) {
         int64_t id = -1;
-        const char *text = json_key(e);
         json_int(e, 0, MAX_ID, &id);
-        err_code err = vocab_add(&p->vocab, (int32_t)id, text, strlen(text), VOCAB_BYTE_LEVEL, detail);
+        err_code err = read_entry(p, (int32_t)id, json_key(e), detail);
         if (err) {
             return err;
         }
     }
     for (int byte = 0; byte < 256; byte++) {
         char c = (char)byte;
-        p->byte_ids[byte] = vocab_find(&p->vocab, &c, 1);
-        if (p->byte_ids[byte] < 0 && !may_be_missing(byte)) {
+        if (!p->by_characters) {
+            p->byte_ids[byte] = vocab_find(&p->vocab, &c, 1);
+        }
+        if (p->byte_ids[byte] < 0 && (p->by_characters || !may_be_missing(byte))) {
             return err_set(detail, ERR_CORRUPT, "the vocabulary has no token for byte %d", byte);
         }
     }
@@ -219,19 +272,30 @@ static bool merge_sides(const json *m, const char *sides[2], size_t lens[2])
     return true;
 }
 
+/* One side of a merge as bytes; false if it is not written in the vocabulary's form. */
+static bool read_side(const tokenizer_parts *p, char *out, size_t *n, const char *text, size_t len)
+{
+    if (p->by_characters) {
+        *n = vocab_unspace(out, text, len);
+        return true;
+    }
+    return vocab_unmap(out, n, text, len);
+}
+
 static err_code read_merges(tokenizer_parts *p, const json *merges, err_detail *detail)
 {
     enum { TEXT_MAX = 4096 };
     err_code err = bpe_init(&p->bpe, json_len(merges), detail);
     int32_t rank = 0;
+    p->words_begin_with_spaces = p->by_characters;
     for (const json *m = json_child(merges); m && !err; m = json_next(m), rank++) {
         const char *sides[2];
         size_t lens[2], n_left = 0, n_right = 0;
         char raw[2 * TEXT_MAX];
         int32_t left = -1, right = -1, id = -1;
         if (merge_sides(m, sides, lens) && lens[0] <= TEXT_MAX && lens[1] <= TEXT_MAX &&
-            vocab_unmap(raw, &n_left, sides[0], lens[0]) &&
-            vocab_unmap(raw + n_left, &n_right, sides[1], lens[1])) {
+            read_side(p, raw, &n_left, sides[0], lens[0]) &&
+            read_side(p, raw + n_left, &n_right, sides[1], lens[1])) {
             left = vocab_find(&p->vocab, raw, n_left);
             right = vocab_find(&p->vocab, raw + n_left, n_right);
             id = vocab_find(&p->vocab, raw, n_left + n_right);
@@ -239,6 +303,9 @@ static err_code read_merges(tokenizer_parts *p, const json *merges, err_detail *
         if (left < 0 || right < 0 || id < 0) {
             return err_set(detail, ERR_CORRUPT, "merge %d is malformed or names a token that does not exist",
                            rank);
+        }
+        if (n_left > 0 && raw[n_left] == ' ' && raw[n_left - 1] != ' ') {
+            p->words_begin_with_spaces = false;
         }
         bpe_add(&p->bpe, left, right, rank, id);
     }
@@ -296,7 +363,8 @@ static err_code read_root(tokenizer_parts *p, const json *root, err_detail *deta
     }
     size_t n = 0;
     int32_t max_id = 0;
-    err_code err = check_model(model, detail);
+    p->by_characters = is_spaced(root);
+    err_code err = check_model(p, model, detail);
     err = err ? err : read_pipeline(p, root, detail);
     err = err ? err : measure(entries, added, &n, &max_id, detail);
     err = err ? err : vocab_init(&p->vocab, n, max_id, detail);

@@ -25,7 +25,10 @@ typedef struct tokenizer_parts {
     bpe bpe;
     int32_t byte_ids[256]; /* token of each single byte; -1: none, it is left out */
     bool nfc;              /* the normalizer is NFC */
-    bool ignore_merges;    /* a piece that is a token needs no merging */
+    /* SentencePiece's form: symbols are characters, and bytes for those that are no token */
+    bool by_characters;
+    bool words_begin_with_spaces; /* no merge joins a space to what is before it, unless that is one */
+    bool ignore_merges;           /* a piece that is a token needs no merging */
     pretokenizer *pre;
     added_tokens raw;        /* cut out of the text as it is */
     added_tokens normalized; /* cut out after normalization */

@@ -43,6 +43,19 @@ bool vocab_unmap(char *out, size_t *out_len, const char *text, size_t len)
     return true;
 }
 
+size_t vocab_unspace(char *out, const char *text, size_t len)
+{
+    static const char mark[] = "\xe2\x96\x81";
+    const size_t n_mark = sizeof mark - 1;
+    size_t n = 0;
+    for (size_t i = 0; i < len;) {
+        const bool is_mark = len - i >= n_mark && memcmp(text + i, mark, n_mark) == 0;
+        out[n++] = is_mark ? ' ' : text[i];
+        i += is_mark ? n_mark : 1;
+    }
+    return n;
+}
+
 err_code vocab_init(vocab *v, size_t n_entries, int32_t max_id, err_detail *detail)
 {
     memset(v, 0, sizeof *v);
@@ -110,6 +123,10 @@ err_code vocab_add(vocab *v, int32_t id, const char *text, size_t len, vocab_for
         /* TRAP: an entry with a character outside the table is kept as its own text, as the format
          * wants; vocab_unmap may have overwritten part of it. Byte pairs never produce it. */
         memcpy(v->blob.data + e->offset, text, len);
+    }
+    if (form == VOCAB_SPACED) {
+        raw_len = vocab_unspace(v->blob.data + e->offset, text, len);
+        mapped = true;
     }
     v->blob.len = e->offset + raw_len;
     e->len = (uint32_t)raw_len;

@@ -16,9 +16,10 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* How the text of an entry is written: with the byte-to-character table of GPT-2, or literally
- * (added tokens). */
-typedef enum vocab_form { VOCAB_BYTE_LEVEL, VOCAB_LITERAL } vocab_form;
+/* How the text of an entry is written: with the byte-to-character table of GPT-2; literally (added
+ * tokens); with U+2581 for spaces (SentencePiece); or as a single byte, which is not found by its
+ * bytes, because a character may be the same (byte fallback). */
+typedef enum vocab_form { VOCAB_BYTE_LEVEL, VOCAB_LITERAL, VOCAB_SPACED, VOCAB_BYTE } vocab_form;
 
 typedef struct vocab_entry {
     size_t offset; /* into blob */
@@ -50,5 +51,8 @@ int32_t vocab_find(const vocab *v, const char *raw, size_t len);
 /* Turns byte-level characters to raw bytes in out (at least len bytes); false if a character is not
  * in the table. *out_len gets the number of bytes. */
 bool vocab_unmap(char *out, size_t *out_len, const char *text, size_t len);
+/* Copies text to out (at least len bytes), U+2581 as a space; returns the number of bytes. out may be
+ * text. */
+size_t vocab_unspace(char *out, const char *text, size_t len);
 
 #endif

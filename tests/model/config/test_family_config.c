@@ -167,6 +167,53 @@ static void test_minimax_m2(void)
     CHECK_INT(load_with(&cfg, "minimax_m2", ",\"num_experts_per_tok\":9", &d), ERR_INVALID);
 }
 
+static void test_gemma4(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "gemma4", "", &d), d);
+    CHECK(cfg.n_shared_layers == 2 && cfg.n_attention_layers == 2 && cfg.n_sliding_layers == 1);
+    CHECK(cfg.state_of[2] == 0 && cfg.state_of[3] == 1); /* those of the first two */
+    CHECK(cfg.full.head_dim == 32 && cfg.sliding.head_dim == 16 && cfg.sliding.window == 20);
+    CHECK(cfg.full.rope.pairs == 16 && cfg.full.rope.n_still == 12 && cfg.sliding.rope.n_still == 0);
+    CHECK(!cfg.has_vision); /* its tower is not supported: text alone */
+    CHECK_OK(load_with(&cfg, "gemma4_text", "", &d), d);
+    CHECK(cfg.full.keys_are_values && cfg.full.n_kv_heads == 1 && cfg.feeds[0] == FEED_BOTH);
+    static const struct {
+        const char *more, *named;
+        err_code err;
+    } cases[] = {
+        {",\"num_kv_shared_layers\":3", "num_kv_shared_layers", ERR_INVALID},
+        {",\"layer_types\":[\"sliding_attention\",\"conv\",\"full_attention\",\"full_attention\"]", "conv",
+         ERR_UNSUPPORTED},
+        {",\"layer_types\":null", "layer_types", ERR_INVALID},
+        {",\"per_layer_config\":{\"0\":{\"head_dim\":32}}", "layer 0", ERR_UNSUPPORTED},
+        {",\"per_layer_config\":{\"1\":{\"head_dim\":32},\"3\":{\"head_dim\":64}}", "layer 3",
+         ERR_UNSUPPORTED},
+        {",\"use_bidirectional_attention\":\"all\"", "use_bidirectional_attention", ERR_UNSUPPORTED},
+        {",\"hidden_activation\":\"relu\"", "hidden_activation", ERR_UNSUPPORTED},
+        {",\"top_k_experts\":7", "top_k_experts", ERR_INVALID},
+        {",\"vocab_size_per_layer_input\":100,\"hidden_size_per_layer_input\":8",
+         "vocab_size_per_layer_input", ERR_INVALID},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_INT(load_with(&cfg, "gemma4_text", cases[i].more, &d), cases[i].err);
+        CHECK(strstr(d.text, cases[i].named) != NULL);
+    }
+}
+
+static void test_gpt_oss(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "gpt_oss", "", &d), d);
+    CHECK(cfg.layers[0] == LAYER_SLIDING && cfg.layers[1] == LAYER_ATTENTION && cfg.sliding.window == 20);
+    CHECK(cfg.attention_sinks && cfg.expert_biases && cfg.qk_norm == QK_NORM_NONE);
+    CHECK_NEAR(cfg.full.rope.magnitude, 0.1 * log(8) + 1, 1e-12);
+    CHECK_INT(load_with(&cfg, "gpt_oss", ",\"sliding_window\":null", &d), ERR_INVALID);
+    CHECK(strstr(d.text, "sliding_window") != NULL);
+}
+
 int main(void)
 {
     folder_make(folder);
@@ -176,6 +223,8 @@ int main(void)
     test_qwen3_vl();
     test_nemotron_h();
     test_minimax_m2();
+    test_gemma4();
+    test_gpt_oss();
     CHECK(family_find("qwen3_5_text") == &FAMILY_QWEN3_5);
     CHECK(family_find("") == NULL);
     CHECK_DONE();
