@@ -1,6 +1,7 @@
 #include "model/checkpoint/gguf_config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "model/checkpoint/gguf_tokenizer.h"
 
@@ -22,6 +23,7 @@ static const architecture ARCHITECTURES[] = {
     {"qwen3moe", "qwen3_moe", true, false, false, false},
     {"qwen3vl", "qwen3_vl", false, false, false, true},
     {"qwen3vlmoe", "qwen3_vl_moe", true, false, false, true},
+    {"gpt-oss", "gpt_oss", true, false, false, false},
 };
 
 /* What is written and read from. */
@@ -107,7 +109,7 @@ static err_code begin(job *j, const architecture **a, const gguf_config_source *
         return err_set(
             detail, ERR_UNSUPPORTED,
             "%s: metadata general.architecture is \"%.*s\"; qwen35, qwen35moe, qwen3next, qwen3, qwen3moe, "
-            "qwen3vl and qwen3vlmoe are supported",
+            "qwen3vl, qwen3vlmoe and gpt-oss are supported",
             from->path, n < NAME_BYTES ? (int)n : NAME_BYTES, text);
     }
     j->prefix = (*a)->name;
@@ -151,6 +153,7 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
         {"attention.head_count", "num_attention_heads", true},
         {"feed_forward_length", "intermediate_size", false},
         {"context_length", "max_position_embeddings", false},
+        {"attention.sliding_window", "sliding_window", false},
     };
     uint64_t heads = 0, kv_heads = 0, width = 0, key = 0, value = 0, n_layers = 0, n_draft = 0;
     double epsilon = 0;
@@ -226,6 +229,26 @@ static err_code write_experts(const job *j)
     return write_counts(j, counts, ARRAY_LEN(counts));
 }
 
+/* The scaling of rotary positions. The file does not say whether YaRN's bounds are whole pairs: those of
+ * GPT-OSS, as published, are not. */
+static void write_scaling(const job *j, const architecture *a)
+{
+    static const char *const fields[][2] = {{"rope.scaling.factor", "factor"},
+                                            {"rope.scaling.yarn_beta_fast", "beta_fast"},
+                                            {"rope.scaling.yarn_beta_slow", "beta_slow"}};
+    uint64_t original = 0;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        double value = 0;
+        if (gguf_number(find(j, fields[i][0]), &value)) {
+            bytes_printf(j->out, ",\"%s\":%.9g", fields[i][1], value);
+        }
+    }
+    if (find_count(j, "rope.scaling.original_context_length", &original)) {
+        bytes_printf(j->out, ",\"original_max_position_embeddings\":%llu", (unsigned long long)original);
+    }
+    bytes_printf(j->out, ",\"truncate\":%s", strcmp(a->model_type, "gpt_oss") == 0 ? "false" : "true");
+}
+
 static err_code write_rope(const job *j, const architecture *a)
 {
     uint64_t dims = 0, width = 0;
@@ -241,6 +264,7 @@ static err_code write_rope(const job *j, const architecture *a)
     if (gguf_text(kind, &scaling, &n) && n > 0 && !gguf_is_text(kind, "none")) {
         bytes_append_str(j->out, ",\"rope_type\":");
         bytes_append_json(j->out, scaling, n);
+        write_scaling(j, a);
     }
     if (find_count(j, "rope.dimension_count", &dims) && find_count(j, "attention.key_length", &width) &&
         width > 0) {

@@ -12,12 +12,17 @@ typedef enum token_kind { TOKEN_CONTROL = 3, TOKEN_ADDED = 4, TOKEN_UNUSED = 5 }
  * the pieces of the one before. TRAP: Qwen3.5 counts marks as letters, which Qwen2 and Qwen3 do
  * not. */
 enum { PATTERNS_MAX = 5 };
-#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define SPACES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define WORDS        CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-#define SIGNS        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" SPACES
-#define GPT2         "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define HAN_KANA     "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
+#define CONTRACTIONS   "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define SPACES         "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define WORDS          CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+#define SIGNS          "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" SPACES
+#define UPPER          "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER          "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LEAD           "[^\\r\\n\\p{L}\\p{N}]?"
+#define CASED          LEAD UPPER "*" LOWER "+" CONTRACTIONS "?|" LEAD UPPER "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}"
+#define SIGNS_OR_PATHS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" SPACES
+#define GPT2           "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define HAN_KANA       "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
 typedef struct split {
     const char *name;
     bool nfc;          /* text is composed first */
@@ -32,6 +37,7 @@ static const split SPLITS[] = {
      {CONTRACTIONS
       "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}},
     {"llama-bpe", false, true, {WORDS "\\p{N}{1,3}" SIGNS}},
+    {"gpt-4o", false, true, {CASED SIGNS_OR_PATHS}},
     {"gpt-2", false, false, {GPT2}},
     {"mpt", true, false, {GPT2}},
     {"starcoder", false, false, {"\\p{N}", GPT2}},

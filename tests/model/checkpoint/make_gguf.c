@@ -77,6 +77,17 @@ static const char *const NAMES[][2] = {
     {"mlp.down_proj.weight", "ffn_down.weight"},
     {"mlp.gate.weight", "ffn_gate_inp.weight"},
     {"mlp.experts.down_proj", "ffn_down_exps.weight"},
+    {"mlp.experts.gate_proj", "ffn_gate_exps.weight"},
+    {"mlp.experts.up_proj", "ffn_up_exps.weight"},
+    {"mlp.experts.down_proj_bias", "ffn_down_exps.bias"},
+    {"mlp.experts.gate_proj_bias", "ffn_gate_exps.bias"},
+    {"mlp.experts.up_proj_bias", "ffn_up_exps.bias"},
+    {"mlp.gate.bias", "ffn_gate_inp.bias"},
+    {"self_attn.q_proj.bias", "attn_q.bias"},
+    {"self_attn.k_proj.bias", "attn_k.bias"},
+    {"self_attn.v_proj.bias", "attn_v.bias"},
+    {"self_attn.o_proj.bias", "attn_output.bias"},
+    {"self_attn.sinks", "attn_sinks.weight"},
     {"mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight"},
     {"mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight"},
     {"mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight"},
@@ -226,8 +237,8 @@ static void write_text(converter *c, const named_tensor *t, const char *stored)
     if (c->tiled) {
         tile(c, t->name, w, dims[0], n_dims > 1 ? dims[1] : 1);
     }
-    const bool matrix =
-        n_dims > 1 && !ends_with(t->name, "conv1d.weight") && !ends_with(t->name, "mlp.gate.weight");
+    const bool matrix = n_dims > 1 && !ends_with(t->name, "conv1d.weight") &&
+                        !ends_with(t->name, "mlp.gate.weight") && !ends_with(t->name, "_bias");
     write_floats(&c->text, stored, matrix ? c->type : DTYPE_F32, w, dims, n_dims);
     free(w);
 }
@@ -274,9 +285,9 @@ static void write_layer(converter *c, const named_tensor *t, int layer, const ch
         write_gate_up(c, t, before);
     } else if (strncmp(rest, "mlp.experts.0.", 14) == 0) {
         write_experts(c, t, before, rest + 14);
-    } else if (strncmp(rest, "mlp.experts.", 12) != 0 || strcmp(rest, "mlp.experts.down_proj") == 0) {
+    } else if (strncmp(rest, "mlp.experts.", 12) != 0 || rest[12] < '0' || rest[12] > '9') {
         const bool plain = strcmp(rest, "post_attention_layernorm.weight") == 0;
-        const bool next = c->cfg.n_recurrent_layers > 0;
+        const bool next = c->cfg.n_recurrent_layers > 0 || c->cfg.n_sliding_layers > 0;
         snprintf(stored, sizeof stored, "%s%s", before,
                  !plain ? look_up(rest)
                  : next ? "post_attention_norm.weight"
@@ -408,6 +419,15 @@ static void write_metadata(converter *c)
             put_number(&c->text.values, i < 3 ? (uint64_t)cfg->mrope_section[i] : 0, 4);
         }
     }
+    if (cfg->n_sliding_layers > 0) {
+        put_count(c, "attention.sliding_window", cfg->sliding.window);
+    }
+    if (cfg->full.rope.yarn_factor > 0) {
+        snprintf(key, sizeof key, "%s.rope.scaling.type", c->arch);
+        maker_text(&c->text, key, "yarn");
+        put_real(c, "rope.scaling.factor", cfg->full.rope.yarn_factor);
+        put_count(c, "rope.scaling.original_context_length", (int64_t)cfg->full.rope.yarn_original);
+    }
     if (cfg->n_recurrent_layers > 0) {
         put_count(c, "ssm.conv_kernel", cfg->conv_kernel);
         put_count(c, "ssm.state_size", cfg->delta_dk);
@@ -538,7 +558,7 @@ static const char *arch_of(const char *model_type)
     static const char *const archs[][2] = {
         {"qwen3_5_moe", "qwen35moe"}, {"qwen3_5", "qwen35"},          {"qwen3_next", "qwen3next"},
         {"qwen3_moe", "qwen3moe"},    {"qwen3_vl_moe", "qwen3vlmoe"}, {"qwen3_vl", "qwen3vl"},
-        {"qwen3", "qwen3"},
+        {"qwen3", "qwen3"},           {"gpt_oss", "gpt-oss"},
     };
     for (size_t i = 0; i < ARRAY_LEN(archs); i++) {
         if (strncmp(model_type, archs[i][0], strlen(archs[i][0])) == 0) {

@@ -79,11 +79,17 @@ int main(void)
     static const struct {
         const char *pre, *digits, *word;
     } cases[] = {
-        {"qwen2", "1|2|3|4", "t|w|o"},  {"qwen35", "1|2|3|4", "t|w|o"},
-        {"llama-bpe", "123|4", "two"},  {"gpt-2", "1234", "t|w|o"},
-        {"mpt", "1234", "t|w|o"},       {"starcoder", "1|2|3|4", "t|w|o"},
-        {"refact", "1|2|3|4", "t|w|o"}, {"command-r", "1|2|3|4", "t|w|o"},
-        {"falcon", "123|4", "t|w|o"},   {"deepseek-coder", "1|2|3|4", "t|w|o"},
+        {"qwen2", "1|2|3|4", "t|w|o"},
+        {"qwen35", "1|2|3|4", "t|w|o"},
+        {"llama-bpe", "123|4", "two"},
+        {"gpt-2", "1234", "t|w|o"},
+        {"gpt-4o", "123|4", "two"},
+        {"mpt", "1234", "t|w|o"},
+        {"starcoder", "1|2|3|4", "t|w|o"},
+        {"refact", "1|2|3|4", "t|w|o"},
+        {"command-r", "1|2|3|4", "t|w|o"},
+        {"falcon", "123|4", "t|w|o"},
+        {"deepseek-coder", "1|2|3|4", "t|w|o"},
     };
     char folder[] = "/tmp/parley_splits_XXXXXX", path[64];
     bytes json, found;
