@@ -395,6 +395,11 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
     e->max_copied = opt->prompt_lookup < LOOKUP_MAX ? opt->prompt_lookup : LOOKUP_MAX;
     e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
+    if (e->prefill_chunk > KV_WINDOW_ROWS && model_config_has_ring(model_get_config(e->model))) {
+        log_warn("eng", "--batch-size is %d; the windows of this model have room for %d", e->prefill_chunk,
+                 KV_WINDOW_ROWS);
+        e->prefill_chunk = KV_WINDOW_ROWS;
+    }
     sparse_open(e, opt);
     err = plan_memory(e, opt, detail);
     if (err == ERR_OK) {

@@ -48,7 +48,7 @@ static void add_layers(report *r, const char *key, const char *label, const mode
     for (int32_t i = 0; i < c->n_layers; i++) {
         n += c->layers[i] == kind;
     }
-    if (n > 0 || kind != LAYER_MAMBA) {
+    if (n > 0 || kind == LAYER_ATTENTION || kind == LAYER_DELTANET) {
         add_number(r, key, label, n);
     }
 }
@@ -78,7 +78,8 @@ static void fill(report *r, const model *m)
     add_number(r, "weight_bytes_q8", "  with --quantize q8", model_weight_bytes_as(m, 8, 8));
     add_number(r, "weight_bytes_q4", "  with --quantize q4", model_weight_bytes_as(m, 4, 8));
     add_number(r, "layers", "layers", (uint64_t)c->n_layers);
-    add_number(r, "attention_layers", "  with full attention", (uint64_t)c->n_attention_layers);
+    add_layers(r, "attention_layers", "  with full attention", c, LAYER_ATTENTION);
+    add_layers(r, "sliding_layers", "  with sliding attention", c, LAYER_SLIDING);
     add_layers(r, "deltanet_layers", "  with GatedDeltaNet", c, LAYER_DELTANET);
     add_layers(r, "mamba_layers", "  with Mamba-2", c, LAYER_MAMBA);
     if (c->n_experts > 0) {
