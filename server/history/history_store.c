@@ -101,8 +101,8 @@ static void append_text(bytes *out, query *q, int column)
     bytes_append_json(out, text, len);
 }
 
-/* A chat of a list, its brace left open: columns id, title, created, updated, revision,
- * n_messages. */
+/* A chat of a list, its brace left open: columns id, title, created, updated, revision, n_messages,
+ * num, place. */
 static void append_summary(bytes *out, query *q)
 {
     bytes_append_str(out, "{\"id\":");
@@ -112,9 +112,17 @@ static void append_summary(bytes *out, query *q)
     bytes_printf(out, ",\"created\":%lld,\"updated\":%lld,\"revision\":%lld,\"n_messages\":%lld",
                  (long long)query_int(q, 2), (long long)query_int(q, 3), (long long)query_int(q, 4),
                  (long long)query_int(q, 5));
+    if (!query_is_null(q, 7)) {
+        size_t len;
+        bytes_append_str(out, ",\"place\":");
+        bytes_append_str(out, query_text(q, 7, &len));
+    }
 }
 
-#define SUMMARY_COLUMNS "c.id, c.title, c.created, c.updated, c.revision, c.n_messages, c.num"
+/* Where the chat stands in a list (folder, pinned, archived) its writers keep among its options. */
+#define SUMMARY_COLUMNS                                                                                      \
+    "c.id, c.title, c.created, c.updated, c.revision, c.n_messages, c.num,"                                  \
+    " CASE WHEN json_type(c.options, '$.place') = 'object' THEN json_extract(c.options, '$.place') END"
 
 /* One word: ?N is the phrase for the index (NULL: the word is too short for it), ?M the pattern for
  * LIKE (NULL: there is no such word). */
@@ -265,14 +273,14 @@ err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const 
     const int64_t num = query_int(q, 6);
     append_summary(out, q);
     bytes_append_str(out, ",\"object\":\"chat\",\"head\":");
-    if (query_is_null(q, 7)) {
+    if (query_is_null(q, 8)) {
         bytes_append_str(out, "null");
     } else {
-        append_text(out, q, 7);
+        append_text(out, q, 8);
     }
     size_t len;
     bytes_append_str(out, ",\"options\":");
-    const char *options = query_text(q, 8, &len);
+    const char *options = query_text(q, 9, &len);
     bytes_append(out, options, len);
     bytes_append_str(out, ",\"messages\":[");
     q = database_query(st->db,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
-import { SAMPLES, lastAnswer, launch, openChat, openSettings, transfer, until, send } from './helpers.mjs';
+import { SAMPLES, lastAnswer, launch, openChat, ofChat, openSettings, transfer, until, send } from './helpers.mjs';
 import { lockedPdf, scannedPdf, textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -269,12 +269,12 @@ test('new chat, history, search, rename, delete and undo', async () => {
     await page.locator('.answer').getByText('banana').waitFor();
     await page.getByLabel('Search chats').fill('');
     await list.filter({ hasText: 'say apple' }).hover();
-    await page.getByRole('button', { name: 'Rename say apple' }).click();
+    await ofChat(page, 'Rename', 'say apple');
     await page.getByLabel('New name').fill('Fruit');
     await page.keyboard.press('Enter');
     await list.filter({ hasText: 'Fruit' }).waitFor();
     await list.filter({ hasText: 'say banana' }).hover();
-    await page.getByRole('button', { name: 'Delete say banana' }).click();
+    await ofChat(page, 'Delete', 'say banana');
     await page.locator('chat-welcome').waitFor();
     assert.equal(await list.count(), 3);
     await page.getByRole('button', { name: 'Undo' }).click();
@@ -360,7 +360,7 @@ test('the keyboard alone is enough', async () => {
             }),
         );
     }
-    for (const name of ['New chat', 'Settings', 'Add images', 'Think', 'Delete say line one', 'About the model']) {
+    for (const name of ['New chat', 'Settings', 'Add images', 'Think', 'More about say line one', 'About the model']) {
         const found = [...reached].some((text) => text?.includes(name === 'About the model' ? 'Seedling' : name));
         assert.ok(found, `${name} is not reached by Tab: ${[...reached].join(' | ')}`);
     }
@@ -641,7 +641,7 @@ test('chats go out as JSON and Markdown and come back, and a wrong file is refus
     };
     await bring('0 chats imported. 1 chat was here already.');
     assert.equal(await page.locator('.entry').count(), 1);
-    await page.getByRole('button', { name: /^Delete/ }).click();
+    await ofChat(page, 'Delete');
     await bring('1 chat imported.');
     assert.equal(await page.locator('.entry').count(), 1);
     await bring('0 chats imported. 1 chat was here already.');

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { titleOf } from '../../web/js/state/store.js';
 import { decodeText } from '../../web/js/state/attachments.js';
 import { formatBytes } from '../../web/js/util.js';
-import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const VIDEO = join(dirname(fileURLToPath(import.meta.url)), '../../assets/samples/color-changes.webm');
@@ -76,7 +76,7 @@ test('the focus has a place after dialogs, edits and new names', async () => {
     await page.getByRole('button', { name: 'Edit the answer' }).click();
     await page.getByRole('button', { name: 'Keep' }).click();
     await until(async () => (await active(page)) !== 'body', 'some place');
-    await page.getByRole('button', { name: 'Rename say hello' }).click();
+    await ofChat(page, 'Rename', 'say hello');
     await page.keyboard.type('Another name');
     await page.keyboard.press('Enter');
     await until(async () => (await page.evaluate(() => document.activeElement?.textContent?.trim())) === 'Another name', 'its line');

@@ -101,6 +101,13 @@ export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
     }
 }
 
+/** Does something from the menu of a chat in the list. @param {import('playwright-core').Page} page
+ * @param {string} verb @param {string} [title] of the chat; the first without */
+export async function ofChat(page, verb, title = '') {
+    await page.getByRole('button', { name: `More about ${title}` }).and(page.locator('.entry-buttons button')).first().click();
+    await page.locator('.menu:popover-open').getByText(verb, { exact: true }).click();
+}
+
 /** Opens a part of the settings. @param {import('playwright-core').Page} page
  * @param {'This chat'|'New chats'|'This browser'} part */
 export async function openSettings(page, part) {

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { SAMPLES, lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = join(dirname(process.env.PARLEY_BIN ?? join(root, 'build/parley')), 'parley_fake');
@@ -81,17 +81,17 @@ test('a second device sees the chat, follows it, and answers in it', { skip }, a
 
     // Renamed there, deleted here: with undo, and for good.
     await second.page.locator('.entry').hover();
-    await second.page.getByRole('button', { name: /^Rename/ }).click();
+    await ofChat(second.page, 'Rename');
     await second.page.getByLabel('New name').fill('Common');
     await second.page.keyboard.press('Enter');
     await until(async () => (await entries(first.page))[0] === 'Common', 'the new name');
     await first.page.locator('.entry').hover();
-    await first.page.getByRole('button', { name: 'Delete Common' }).click();
+    await ofChat(first.page, 'Delete', 'Common');
     await first.page.getByRole('button', { name: 'Undo' }).click();
     await until(async () => (await entries(first.page)).length === 1, 'the chat to come back');
     assert.equal((await kept(server.url)).data.length, 1);
     await first.page.locator('.entry').hover();
-    await first.page.getByRole('button', { name: 'Delete Common' }).click();
+    await ofChat(first.page, 'Delete', 'Common');
     await until(async () => (await kept(server.url)).data.length === 0, 'the chat to be deleted');
     await until(async () => (await entries(second.page)).length === 0, 'the other list');
     await second.page.locator('chat-welcome').waitFor();
@@ -150,7 +150,7 @@ test('while the server is away chats wait in the browser, which says so; then th
     await untilKept(server.url, 2);
     await server.stop('SIGKILL');
     await page.locator('.entry').hover();
-    await page.getByRole('button', { name: /^Rename/ }).click();
+    await ofChat(page, 'Rename');
     await page.getByLabel('New name').fill('Renamed while away');
     await page.keyboard.press('Enter');
     await page.getByText(/The server is away\. One chat waits in this browser/).waitFor();

@@ -7,7 +7,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, launch, openChat, lastAnswer, send, until } from './helpers.mjs';
+import { SAMPLES, launch, ofChat, openChat, lastAnswer, send, until } from './helpers.mjs';
 import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 import { savePng } from './small_png.mjs';
@@ -160,7 +160,8 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await shot('list');
             await page.mouse.click(380, 400);
         }
-        await page.locator('.entry').first().evaluate((entry) => entry.querySelector('button[title=Delete]').click());
+        if (phone) await page.getByRole('button', { name: 'Show the list of chats' }).click();
+        await ofChat(page, 'Delete');
         await shot('deleted');
         server.send({ type: 'server.status', state: 'draining' });
         await page.locator('.trouble.busy').waitFor();

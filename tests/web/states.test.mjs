@@ -146,7 +146,7 @@ test('sampling belongs to the chat, the model’s own values are shown, and new 
         await page.keyboard.press('Escape');
         await until(async () => (await page.locator('dialog[open]').count()) === 0, 'the dialog to close');
     };
-    const field = (name) => page.getByLabel(name);
+    const field = (name) => page.getByLabel(name, { exact: true });
     await settings(async () => {
         // The server is asked for them when the dialog opens.
         await until(async () => (await field('Temperature').getAttribute('placeholder')) === '0.3 (model)', "the model's own values");

@@ -42,7 +42,7 @@ async function act({ kind, pick, text, here }) {
     const { chat } = document.querySelector('parley-app');
     const { current, list } = chat;
     const shown = [];
-    for (let m = current.messages[current.head]; m; m = current.messages[m.parent]) shown.unshift(m);
+    for (let m = current.messages[current.head]; m; m = current.messages[m.parent]) if (!m.erased) shown.unshift(m);
     const any = (all) => all[pick % all.length];
     const entry = here ? list.find(({ id }) => id === here) : list.length ? any(list) : null;
     const made = (before) => Object.values(current.messages).filter(({ id }) => !before.has(id)).map(({ id, parent, role, text: words }) => ({ id, parent, role, text: words }));
@@ -62,7 +62,7 @@ async function act({ kind, pick, text, here }) {
             chat.editQuestion(any(questions).id, text, []);
             break;
         case 'again':
-            if (chat.busy || !answers.length) return null;
+            if (chat.busy || !answers.length || current.messages[any(answers).parent]?.erased) return null;
             chat.regenerate(any(answers).id);
             break;
         case 'words':
@@ -70,7 +70,7 @@ async function act({ kind, pick, text, here }) {
             chat.editAnswer(any(answers).id, text);
             break;
         case 'branch': {
-            const others = Object.values(current.messages).filter((m) => shown.some((one) => one !== m && one.parent === m.parent && one.role === m.role));
+            const others = Object.values(current.messages).filter((m) => !m.erased && shown.some((one) => one !== m && one.parent === m.parent && one.role === m.role));
             if (!others.length) return null;
             chat.show(any(others));
             return { chat: current.id };
@@ -79,6 +79,35 @@ async function act({ kind, pick, text, here }) {
             if (!entry) return null;
             await chat.rename(entry.id, text);
             return { chat: entry.id, title: text };
+        case 'place': {
+            if (!entry) return null;
+            const change = [{ folder: text }, { pinned: true }, { archived: true }, { folder: '' }, { pinned: false }, { archived: false }][pick % 6];
+            await chat.setPlace(entry.id, change);
+            const now = chat.live.get(entry.id)?.place ?? (await chat.history.load(entry.id))?.place;
+            return { chat: entry.id, place: now ?? {} };
+        }
+        case 'erase': {
+            if (chat.busy || !shown.length) return null;
+            const before = new Map(Object.values(current.messages).map((m) => [m.id, m.text]));
+            const hear = ({ detail }) => (window.putBack = { chat: current.id, run: detail.undo });
+            chat.addEventListener('notice', hear);
+            chat.erase(any(shown).id);
+            chat.removeEventListener('notice', hear);
+            const gone = Object.values(current.messages).filter((m) => m.erased && before.get(m.id));
+            return { chat: current.id, gone: gone.map(({ id }) => id), words: gone.map(({ id }) => before.get(id)) };
+        }
+        case 'put back': {
+            const { putBack } = window;
+            if (!putBack) return null;
+            delete window.putBack;
+            if (putBack.chat !== current.id || chat.busy) return null;
+            putBack.run();
+            return { chat: current.id };
+        }
+        case 'copy':
+            if (chat.busy || !shown.length) return null;
+            await chat.branchInto(any(shown).id);
+            return { chat: chat.current.id, made: Object.values(chat.current.messages).map(({ id, parent, role, text: words }) => ({ id, parent, role, text: words })) };
         case 'delete':
             if (!entry) return null;
             {
@@ -118,9 +147,9 @@ async function act({ kind, pick, text, here }) {
 async function look() {
     const app = document.querySelector('parley-app');
     const { chat } = app;
-    const whole = ({ id, title, head, messages, queue }) => ({
-        id, title, head, queue: (queue ?? []).map(({ text }) => text),
-        messages: Object.fromEntries(Object.values(messages).map(({ id: name, parent, role, text, status }) => [name, { parent, role, text, status }]).sort(([a], [b]) => (a < b ? -1 : 1))),
+    const whole = ({ id, title, head, messages, queue, place = {} }) => ({
+        id, title, head, place, queue: (queue ?? []).map(({ text }) => text),
+        messages: Object.fromEntries(Object.values(messages).map(({ id: name, parent, role, text, status, erased = false }) => [name, { parent, role, text, status, erased }]).sort(([a], [b]) => (a < b ? -1 : 1))),
     });
     const kept = {};
     for (const { id } of await chat.history.list()) {
@@ -133,7 +162,7 @@ async function look() {
         list: Object.fromEntries(chat.list.map(({ id, title }) => [id, title])),
         rows: [...document.querySelectorAll('.chat-list .entry-title')].map((one) => one.textContent).sort(),
         current: chat.current.head ? whole(chat.current) : null,
-        questions: [...document.querySelectorAll('chat-message .question .bubble')].map((one) => one.textContent),
+        questions: [...document.querySelectorAll('chat-message .question .bubble')].map((one) => (one.querySelector('[dir]') ?? one).textContent),
         running: chat.runs.size + [...(chat.history.writes?.keys() ?? [])].length,
     };
 }
@@ -161,7 +190,7 @@ class Model {
     }
 
     chat(id) {
-        if (!this.chats.has(id)) this.chats.set(id, { titles: new Set(), messages: new Map() });
+        if (!this.chats.has(id)) this.chats.set(id, { titles: new Set(), places: new Set(), messages: new Map(), erased: new Set() });
         return this.chats.get(id);
     }
 
@@ -189,23 +218,29 @@ class Model {
             const gone = restored && this.gone.get(`${place} ${chat}`);
             for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
             assert.ok(!restored || chat in kept, `taken back, and not there: ${chat}`);
-            if (restored) this.chat(chat).titles = new Set(); // as it was named there
+            if (restored) Object.assign(this.chat(chat), { titles: new Set(), places: new Set(), erased: gone?.erased ?? this.chat(chat).erased }); // as it was there
         }
+        for (const { chat, gone = [] } of results) for (const id of chat in kept ? gone : []) this.chat(chat).erased.add(id);
+        const moved = results.filter(({ where }) => where);
+        for (const { chat } of moved) if (chat in kept) this.chat(chat).places = new Set(moved.filter((one) => one.chat === chat).map(({ where }) => JSON.stringify(sorted(where))));
         const renamed = results.filter(({ title }) => title);
         for (const { chat } of renamed) if (chat in kept) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
     }
 
     /** @param {Record<string, any>} kept */
     check(kept) {
-        for (const [id, { titles, messages }] of this.chats) {
+        for (const [id, { titles, places, messages, erased }] of this.chats) {
             const chat = kept[id];
             assert.ok(chat, `the chat ${id} is lost`);
             assert.ok(!titles.size || titles.has(chat.title), `${id} is named ${chat.title}, not ${[...titles]}`);
+            assert.ok(!places.size || places.has(JSON.stringify(sorted(chat.place))), `${id} is at ${JSON.stringify(chat.place)}, not ${[...places]}`);
             for (const { id: name, parent, role, text } of messages.values()) {
                 const message = chat.messages[name];
                 assert.ok(message, `the message ${name} (${role}: ${text}) of ${id} is lost`);
                 assert.deepEqual([message.parent, message.role], [parent, role]);
-                if (role === 'user' || text.startsWith('words ')) assert.equal(message.text, text);
+                // What is deleted says nothing; what was written to it since stays.
+                if (message.erased) assert.ok(erased.has(name) && message.text === '', `${name} was not deleted`);
+                else if (role === 'user' || text.startsWith('words ')) assert.equal(message.text, text);
             }
             for (const message of Object.values(chat.messages)) {
                 assert.ok(message.parent === null || chat.messages[message.parent], `${id} has a message without its parent`);
@@ -271,7 +306,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
             const isShown = ({ current, kept, list, rows, questions }) => {
                 const names = Object.fromEntries(Object.entries(kept).map(([id, { title }]) => [id, title]));
                 const path = [];
-                for (let m = current?.messages[current.head]; m; m = current.messages[m.parent]) if (m.role === 'user') path.unshift(m.text);
+                for (let m = current?.messages[current.head]; m; m = current.messages[m.parent]) if (m.role === 'user' && !m.erased) path.unshift(m.text);
                 return same(list, names) && same(rows, Object.values(names).sort()) && same(questions, path) && (!current || same(current, kept[current.id]));
             };
             return !a.running && !b.running && same(a.kept, b.kept) && isShown(a) && isShown(b);
@@ -311,9 +346,9 @@ export async function play({ history, operations, seed, log = () => {} }) {
     const kept = async () => (await pages[0].evaluate(look)).kept;
 
     const operate = async (place, here = '') => {
-        const kinds = here ? ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'delete', 'delete'] : ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
+        const kinds = here ? ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'place', 'erase', 'delete', 'delete'] : ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'place', 'place', 'erase', 'erase', 'put back', 'copy', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
         let kind = kinds[roll(kinds.length)];
-        if (kind === 'new' && model.chats.size >= MAX_CHATS) kind = 'delete';
+        if ((kind === 'new' || kind === 'copy') && model.chats.size >= MAX_CHATS) kind = 'delete';
         const number = Object.values(done).reduce((sum, n) => sum + n, 0);
         const long = roll(3) === 0 ? '!len=40 !delay=25 ' : '';
         done[kind] = (done[kind] ?? 0) + 1;
@@ -323,7 +358,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
         if (kind !== 'reload') {
             const result = await page.evaluate(act, action);
             if (result) last.push([place, result]);
-            return result && { ...result, place };
+            return result && { where: result.place, ...result, place };
         }
         await page.reload();
         await begun(page);
@@ -339,8 +374,9 @@ export async function play({ history, operations, seed, log = () => {} }) {
             const results = (await Promise.all(places.map((place) => operate(place, meet)))).filter(Boolean);
             n += places.length;
             for (const { waits = [], chat, place } of results) for (const text of waits) waiting.set(text, { chat, place }), waited.add(text);
+            for (const text of results.flatMap(({ words = [] }) => words)) waiting.delete(text), erased.delete(text), waited.delete(text);
             let now = {};
-            if (results.some(({ made, deleted, restored, title }) => made || deleted || restored || title)) {
+            if (results.some(({ made, deleted, restored, title, where, gone }) => made || deleted || restored || title || where || gone)) {
                 // What was acknowledged is kept: seen from the other place too.
                 const isKept = async () => {
                     now = await kept();
@@ -353,7 +389,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
             if (n - checked >= CHECK_EVERY || n >= operations) {
                 // What waits behind a stopped answer is the user's to send: here it is taken away.
                 await settle(pages);
-                for (const [id, one] of Object.entries((await check()).kept)) for (const [name, message] of Object.entries(one.messages)) model.chat(id).messages.set(name, { id: name, ...message });
+                for (const [id, one] of Object.entries((await check()).kept)) for (const [name, message] of Object.entries(one.messages)) if (!message.erased || !model.chat(id).messages.has(name)) model.chat(id).messages.set(name, { id: name, ...message });
                 checked = n;
                 log(`${n} operations, ${model.chats.size} chats`);
             }

@@ -1,7 +1,7 @@
 /** Two tabs of one browser, and two browsers whose chats the server keeps: one truth. */
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { lastAnswer, launch, openChat, send, until, watch } from './helpers.mjs';
+import { lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { play, skip } from './two_places.mjs';
 
@@ -111,7 +111,7 @@ test('names, deletions and their undo show in both tabs; a deleted chat comes ba
     await a.evaluate(() => { const { chat } = document.querySelector('parley-app'); return chat.rename(chat.current.id, 'Common'); });
     await until(async () => (await titles(b)).join() === 'Common' && (await b.title()) === 'Common · Parley', 'the new name');
     await a.locator('.entry').hover();
-    await a.getByRole('button', { name: 'Delete Common' }).click();
+    await ofChat(a, 'Delete', 'Common');
     await b.getByText('This chat was deleted elsewhere.').waitFor();
     assert.deepEqual(await titles(b), []);
     await a.getByRole('button', { name: 'Undo' }).click();

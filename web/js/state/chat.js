@@ -9,7 +9,7 @@
  */
 import { Connection } from '../protocol/connection.js';
 import { History } from './history.js';
-import { addMessage, canContinue, newConversation, noteTool, optionFields, pathTo, shownPath, showBranch, toInput } from './store.js';
+import { addMessage, branchOf, canContinue, eraseMessages, erasedWith, newConversation, noteTool, optionFields, pathTo, placeWith, shownPath, showBranch, toInput } from './store.js';
 import { Uploads } from '../protocol/upload.js';
 import { newId, throttleFrames } from '../util.js';
 
@@ -240,9 +240,9 @@ export class Chat extends EventTarget {
     /**
      * Deletes a chat; it can be taken back for a few seconds. If somebody wrote to it meanwhile it
      * stays.
-     * @param {string} id
+     * @param {string} id @param {(undo: () => Promise<void>) => void} [onUndo] takes what brings it back
      */
-    async remove(id) {
+    async remove(id, onUndo) {
         const summary = this.list.find((entry) => entry.id === id);
         if (!summary) return;
         // What the server keeps can be deleted while it is away.
@@ -252,17 +252,14 @@ export class Chat extends EventTarget {
         this.#close(conversation);
         this.#tell('list');
         const done = this.history.remove(conversation);
-        this.#tell('notice', {
-            text: `“${summary.title}” deleted.`,
-            action: 'Undo',
-            undo: async () => {
-                await done.catch(() => {});
-                this.removed.delete(conversation);
-                this.history.known.delete(conversation); // whole, whoever deleted it meanwhile
-                await this.#save(conversation);
-            },
-            lastsMs: UNDO_MS,
-        });
+        const undo = async () => {
+            await done.catch(() => {});
+            this.removed.delete(conversation);
+            this.history.known.delete(conversation); // whole, whoever deleted it meanwhile
+            await this.#save(conversation);
+        };
+        if (onUndo) onUndo(undo);
+        else this.#tell('notice', { text: `“${summary.title}” deleted.`, action: 'Undo', undo, lastsMs: UNDO_MS });
         if (await done.catch(() => false)) return;
         this.removed.delete(conversation);
         this.#tell('notice', { text: `“${summary.title}” stays: it was written to elsewhere.` });
@@ -277,6 +274,70 @@ export class Chat extends EventTarget {
         conversation.title = title.trim();
         await this.#save(conversation);
         if (conversation === this.current) this.#tell('news');
+    }
+
+    /** Pins, archives or moves a chat. @param {string} id @param {import('./store.js').Place} change */
+    async setPlace(id, change) {
+        const conversation = this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
+        if (!conversation) return;
+        conversation.place = placeWith(conversation.place, change);
+        await this.#save(conversation);
+    }
+
+    /** Deletes all chats; they can be taken back for a few seconds. @param {string[]} [ids] */
+    async removeAll(ids = this.list.map(({ id }) => id)) {
+        /** @type {(() => Promise<void>)[]} */
+        const undos = [];
+        for (const id of ids) await this.remove(id, (undo) => undos.push(undo));
+        this.#tell('notice', {
+            text: `${undos.length} ${undos.length === 1 ? 'chat' : 'chats'} deleted.`,
+            action: 'Undo',
+            undo: async () => {
+                for (const undo of undos) await undo();
+            },
+            lastsMs: UNDO_MS,
+        });
+    }
+
+    /** A chat that is not kept anywhere. @param {boolean} temporary */
+    setTemporary(temporary) {
+        if (this.current.head) return;
+        this.current.temporary = temporary;
+        this.#tell('conversation');
+    }
+
+    /** The shown branch up to a message goes on as a chat of its own. @param {string} id */
+    async branchInto(id) {
+        const copy = branchOf(this.current, id);
+        this.#leave();
+        this.current = copy;
+        this.live.set(copy.id, copy);
+        this.#tell('conversation');
+        await this.#save(copy);
+    }
+
+    /** Deletes a message, and what follows it where there is another version of it.
+     * @param {string} id */
+    erase(id) {
+        const conversation = this.current;
+        const message = conversation.messages[id];
+        if (!message || this.busy) return;
+        const list = erasedWith(conversation, message);
+        const putBack = eraseMessages(conversation, list);
+        const tell = () => {
+            this.#save(conversation);
+            if (conversation === this.current) this.#tell('conversation');
+        };
+        tell();
+        this.#tell('notice', {
+            text: list.length === 1 ? 'Message deleted.' : `${list.length} messages deleted.`,
+            action: 'Undo',
+            undo: () => {
+                putBack();
+                tell();
+            },
+            lastsMs: UNDO_MS,
+        });
     }
 
     /** Every kept chat, whole, as all tabs wrote it. @returns {Promise<Conversation[]>} */
@@ -295,7 +356,7 @@ export class Chat extends EventTarget {
     async #save(conversation) {
         try {
             await this.opened;
-            if (this.removed.has(conversation)) return;
+            if (this.removed.has(conversation) || conversation.temporary) return;
             const { summary, changed } = await this.history.save(conversation);
             this.saveFailed = false;
             this.#took(conversation, summary && changed);

@@ -18,7 +18,7 @@
  *
  * @typedef {import('./store.js').Conversation} Conversation
  * @typedef {import('./merge.js').Known} Known
- * @typedef {{id: string, title: string, updated: number, text: string}} Summary  text: what is searched
+ * @typedef {{id: string, title: string, updated: number, text: string, place?: import('./store.js').Place}} Summary  text: what is searched
  * @typedef {{summary: Summary|null, changed: string[]}} Saved
  *   summary: null for a chat that was deleted elsewhere and has nothing new; changed: messages that
  *   others wrote
@@ -191,7 +191,7 @@ export class History {
     }
 
     async #write(stores, conversation, known, changes, base) {
-        const { id, title, created, updated, head, options = {}, queue = [] } = conversation;
+        const { id, title, created, updated, head, options = {}, place = {}, queue = [] } = conversation;
         const revision = await this.#nextRevision(stores);
         for (const [messageId, text] of changes.messages) stores.messages.put({ chat: id, id: messageId, revision, message: JSON.parse(text) });
         const files = attachmentsOf(conversation);
@@ -200,7 +200,7 @@ export class History {
         for (const file of known.files) if (!named.has(file)) stores.media.delete(file), known.files.delete(file);
         noteKept(known, changes, revision);
         const n_messages = known.messages.size;
-        stores.chats.put({ id, title, created, updated, head, options, queue: queue.map(bare), revision, n_messages, ...(base ? { base } : {}) });
+        stores.chats.put({ id, title, created, updated, head, options, place, queue: queue.map(bare), revision, n_messages, ...(base ? { base } : {}) });
     }
 
     /**
@@ -325,5 +325,6 @@ export function summaryOf(conversation) {
         title: conversation.title || 'New chat',
         updated: conversation.updated,
         text: text.slice(0, SEARCH_TEXT_MAX),
+        ...(conversation.place && Object.keys(conversation.place).length ? { place: conversation.place } : {}),
     };
 }

@@ -8,6 +8,7 @@
  */
 import { summaryOf } from './history.js';
 import { changesOf, hasNews, noteKept, takeIn, unknown } from './merge.js';
+import { readPlace } from './store.js';
 
 /** @typedef {import('./store.js').Conversation} Conversation */
 /** @typedef {import('./history.js').History} History */
@@ -108,7 +109,7 @@ export class ServerHistory {
             const all = [];
             for (let after = ''; after !== null; ) {
                 const page = await this.#json(`chats?limit=${PAGE}${after && `&after=${after}`}`);
-                for (const { id, title, updated, revision } of page.data) all.push({ id, title: title || 'New chat', updated, revision, text: title });
+                for (const { id, title, updated, revision, place } of page.data) all.push({ id, title: title || 'New chat', updated, revision, text: title, ...(place ? { place: readPlace(place) } : {}) });
                 after = page.next;
             }
             this.summaries = all;
@@ -160,12 +161,12 @@ export class ServerHistory {
         const known = /** @type {Known} */ (this.known.get(conversation));
         const path = `chats/${conversation.id}?since=`;
         let theirs = await this.#json(path + known.revision);
-        const changed = takeIn(conversation, known, theirs, this.chat.runs);
+        const changed = takeIn(conversation, known, apart(theirs), this.chat.runs);
         if (known.messages.size > theirs.n_messages) {
             // It was deleted in between, and made anew with less.
             theirs = await this.#json(`${path}0`);
             known.messages.clear();
-            changed.push(...takeIn(conversation, known, theirs, this.chat.runs));
+            changed.push(...takeIn(conversation, known, apart(theirs), this.chat.runs));
         }
         await Promise.all(changed.flatMap((id) => conversation.messages[id].attachments ?? []).map((one) => this.#loadFile(one)));
         return changed;
@@ -262,7 +263,7 @@ export class ServerHistory {
             const changes = changesOf(conversation, known);
             if (!changes) return taken;
             const { updated } = conversation;
-            const fields = Object.fromEntries(changes.fields.map(([name, value]) => [name, JSON.parse(value)]));
+            const fields = together(Object.fromEntries(changes.fields.map(([name, value]) => [name, JSON.parse(value)])), conversation);
             const messages = changes.messages.map(([, text]) => JSON.parse(text));
             try {
                 const { revision } = await this.#json(`chats/${id}`, 'PUT', { revision: known.revision, created, updated, ...fields, messages });
@@ -369,6 +370,19 @@ export class ServerHistory {
         this.movable = (await this.local.list()).length;
         await this.chat.refresh();
     }
+}
+
+/** The server keeps the place of a chat among its options. @param {any} theirs */
+function apart({ options: { place, ...options } = /** @type {any} */ ({}), ...rest }) {
+    return { ...rest, options, place: readPlace(place) };
+}
+
+/** @param {any} fields that changed @param {Conversation} conversation */
+function together({ place, options, ...rest }, conversation) {
+    if (!place && !options) return rest;
+    const all = { ...(options ?? conversation.options) };
+    const where = place ?? conversation.place ?? {};
+    return { ...rest, options: Object.keys(where).length ? { ...all, place: where } : all };
 }
 
 /** Chats whose deletion the server was not told yet, with the revision they had.

@@ -1,7 +1,8 @@
 /**
  * One chat in several places: what a writer has of it and what is kept become one. Messages are
- * only ever added, so two writers never take anything from each other; a field (title, options,
- * shown branch) is the later writer's. Pure functions; history.js and history_server.js keep chats
+ * only ever added, so two writers never take anything from each other; one that is deleted stays as
+ * an empty record, and a deletion yields to what was written to it since. A field (title, options,
+ * place in the list, shown branch) is the later writer's. Pure functions; history.js and history_server.js keep chats
  * with them.
  *
  *     const changed = takeIn(conversation, known, theirs, runs);   // what others wrote since
@@ -13,12 +14,12 @@
  *            files: Set<string>}} Known
  *   What is kept of a chat as this writer knows it, each value as JSON. ended: answers that were
  *   seen to end, with the name they were asked for by; files: the attachments whose bytes are kept.
- * @typedef {{title: string, head: string|null, options: any, queue?: any[], created: number, updated: number, revision: number,
+ * @typedef {{title: string, head: string|null, options: any, place?: any, queue?: any[], created: number, updated: number, revision: number,
  *            n_messages: number, messages: Message[]}} Theirs   the messages that are newer than Known.revision
  */
 
 /** A chat without anything, its fields as JSON. */
-export const NOTHING = { title: '""', head: 'null', options: '{}' };
+export const NOTHING = { title: '""', head: 'null', options: '{}', place: '{}' };
 
 /** @param {Record<string, string>} [fields] @returns {Known} of a chat that is not kept yet */
 export const unknown = (fields = NOTHING) => ({ revision: 0, fields, messages: new Map(), ended: new Map(), files: new Set() });
@@ -38,7 +39,7 @@ export function bare(one) {
 /** @param {Conversation} conversation @param {string} name */
 function fieldOf(conversation, name) {
     if (name === 'queue') return (conversation.queue ?? []).map(bare);
-    return conversation[name] ?? (name === 'options' ? {} : null);
+    return conversation[name] ?? (name === 'options' || name === 'place' ? {} : null);
 }
 
 const textOf = (message) => JSON.stringify(bare(message));

@@ -11,13 +11,16 @@
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
  *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string,
- *            modelId?: string}} Message
+ *            modelId?: string, erased?: boolean}} Message
  *   before: what an answer held that is being continued; askId: by which the server knows the
- *   question again, if it asks modelId in the same words.
+ *   question again, if it asks modelId in the same words; erased: deleted, its place in the tree is
+ *   kept for what stands behind it.
  * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
  *            at: number}} ToolCall   at: how much of the text came before it
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
- *            messages: Record<string, Message>, options?: ChatOptions, queue?: Queued[]}} Conversation
+ *            messages: Record<string, Message>, options?: ChatOptions, queue?: Queued[], place?: Place,
+ *            temporary?: boolean}} Conversation   temporary: never kept
+ * @typedef {{folder?: string, pinned?: boolean, archived?: boolean}} Place   where a chat stands in the list
  * @typedef {{id: string, text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
  * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
  *            repeatPenalty?: number, presencePenalty?: number, maxTokens?: number, seed?: number}} ChatOptions
@@ -61,6 +64,18 @@ export const OPTIONS = {
  * @param {ChatOptions} [options] */
 export function optionFields(options = {}) {
     return Object.fromEntries(Object.entries(readOptions(options)).map(([name, value]) => [OPTIONS[name].field, value]));
+}
+
+/** Where a chat stands, with what is changed; nothing that says nothing stays in it.
+ * @param {Place|undefined} place @param {Place} change @returns {Place} */
+export function placeWith(place, change) {
+    return Object.fromEntries(Object.entries({ ...place, ...change }).filter(([, value]) => value));
+}
+
+/** What of `given` is a place. @param {any} given @returns {Place} */
+export function readPlace(given) {
+    const folder = typeof given?.folder === 'string' ? given.folder.trim().slice(0, 80) : '';
+    return placeWith({}, { folder, pinned: given?.pinned === true, archived: given?.archived === true });
 }
 
 /** What of `given` are options that may be. @param {any} given @returns {ChatOptions} */
@@ -110,7 +125,7 @@ export function pathTo(conversation, leaf) {
         seen.add(id); // a damaged import must not loop
         const message = conversation.messages[id];
         if (!message) break;
-        path.push(message);
+        if (!message.erased) path.push(message);
     }
     return path.reverse();
 }
@@ -119,7 +134,7 @@ export function pathTo(conversation, leaf) {
  * @param {Message} message */
 export function siblings(conversation, message) {
     return Object.values(conversation.messages)
-        .filter((other) => other.parent === message.parent && other.role === message.role)
+        .filter((other) => other.parent === message.parent && other.role === message.role && (!other.erased || other === message))
         .sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1));
 }
 
@@ -145,8 +160,61 @@ export function childrenByParent(conversation) {
 export function showBranch(conversation, message) {
     const children = childrenByParent(conversation);
     let leaf = message;
-    for (let list; (list = children.get(leaf.id))?.length; ) leaf = list[list.length - 1];
+    for (let list; (list = children.get(leaf.id))?.length; ) leaf = list.findLast(({ erased }) => !erased) ?? list[list.length - 1];
     conversation.head = leaf.id;
+}
+
+/** The messages that deleting one takes away: where there is another version of it, what follows
+ * goes too; else that alone, and what follows moves up. @param {Conversation} conversation
+ * @param {Message} message @returns {Message[]} */
+export function erasedWith(conversation, message) {
+    if (siblings(conversation, message).length < 2) return [message];
+    const children = childrenByParent(conversation);
+    const all = [message];
+    for (const one of all) all.push(...(children.get(one.id) ?? []));
+    return all.filter(({ erased }) => !erased);
+}
+
+/** Takes the content of messages away. @param {Conversation} conversation
+ * @param {Message[]} list @returns {() => void} what puts it back */
+export function eraseMessages(conversation, list) {
+    const { head } = conversation;
+    const before = list.map((message) => /** @type {[Message, Message]} */ ([message, { ...message }]));
+    const other = siblings(conversation, list[0]).filter((one) => one !== list[0]).at(-1);
+    for (const message of list) {
+        const { id, parent, role, status, created } = message;
+        for (const name of Object.keys(message)) delete message[name];
+        Object.assign(message, { id, parent, role, status, created, text: '', erased: true });
+    }
+    if (other && list.length && list.some(({ id }) => id === head || pathIds(conversation, head).has(id))) showBranch(conversation, other);
+    return () => {
+        for (const [message, content] of before) {
+            delete message.erased;
+            Object.assign(message, content);
+        }
+        conversation.head = head;
+    };
+}
+
+/** @param {Conversation} conversation @param {string|null} leaf */
+function pathIds(conversation, leaf) {
+    const ids = new Set();
+    for (let id = leaf; id && !ids.has(id); id = conversation.messages[id]?.parent ?? null) ids.add(id);
+    return ids;
+}
+
+/** The shown branch up to a message as a chat of its own. @param {Conversation} conversation
+ * @param {string} id @returns {Conversation} */
+export function branchOf(conversation, id) {
+    const copy = newConversation(conversation.options);
+    for (const { responseId, askId, before, ...message } of pathTo(conversation, id)) {
+        const attachments = message.attachments?.map((one) => ({ ...one, id: newId('a_') }));
+        const made = addMessage(copy, { ...message, id: newId('m_'), parent: copy.head, ...(attachments ? { attachments } : {}) });
+        if (made.status === 'streaming') made.status = 'stopped';
+    }
+    copy.title = conversation.title;
+    if (conversation.place?.folder) copy.place = { folder: conversation.place.folder };
+    return copy;
 }
 
 /** Whether an answer ended before its end and has something to go on from.

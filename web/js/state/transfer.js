@@ -3,7 +3,7 @@
  * comes in is checked field by field: a file from elsewhere must not be able to break the page or
  * overwrite a chat.
  */
-import { newConversation, readOptions } from './store.js';
+import { newConversation, readOptions, readPlace } from './store.js';
 import { blobToDataUri, newId } from '../util.js';
 
 /** @typedef {import('./store.js').Conversation} Conversation */
@@ -73,6 +73,8 @@ function readChat(given) {
     conversation.title = string(given?.title).slice(0, 200);
     conversation.created = time(given?.created);
     conversation.updated = time(given?.updated);
+    const place = readPlace(given?.place);
+    if (Object.keys(place).length) conversation.place = place;
     const list = Array.isArray(given?.messages) ? given.messages.slice(0, MAX_MESSAGES) : [];
     const ids = new Map(list.map((message) => [message?.id, newId('m_')]));
     for (const message of list) {
@@ -86,6 +88,7 @@ function readChat(given) {
             text: string(message.text),
             status: STATUSES.has(message.status) ? message.status : 'stopped',
             created: time(message.created),
+            ...(message.erased === true ? { erased: true } : {}),
             ...(message.reasoning ? { reasoning: string(message.reasoning) } : {}),
             ...(Number.isFinite(message.reasoningMs) ? { reasoningMs: message.reasoningMs } : {}),
             ...(message.model ? { model: string(message.model).slice(0, 100) } : {}),

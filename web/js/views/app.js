@@ -189,7 +189,7 @@ class ParleyApp extends LitElement {
         const model = this.model;
         return html`
             <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
-            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()}
+            <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()} @take-chat=${this.#takeChat}
                 @show-image=${this.#showImage}>
                 <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
                     <chat-sidebar .chat=${this.chat}></chat-sidebar>
@@ -203,7 +203,7 @@ class ParleyApp extends LitElement {
                         @notice=${(event) => this.#notify(event.detail)}
                     >
                         <div class="column">
-                            ${this.#ownOptions()}
+                            ${this.#temporary()} ${this.#ownOptions()}
                             ${path.length
                                 ? this.#messages(path)
                                 : html`<chat-welcome .chat=${this.chat} .model=${model} .open=${this.settings.get('introduction')}></chat-welcome>`}
@@ -243,6 +243,7 @@ class ParleyApp extends LitElement {
                 },
                 onExport: () => this.#exportAll(),
                 onMarkdown: path.length ? () => this.#exportMarkdown() : null,
+                onRemoveAll: () => this.#removeAll(),
                 onImport: (event) => this.#import(event),
                 onIntroduction: () => this.#introduce(),
             })}
@@ -281,6 +282,10 @@ class ParleyApp extends LitElement {
                 })}
             </h1>
             <span class="spacer"></span>
+            ${this.chat.current.head
+                ? nothing
+                : html`<button type="button" class="quiet icon-only temporary" aria-label="Temporary chat" title="Temporary chat: it is not kept"
+                      aria-pressed=${!!this.chat.current.temporary} @click=${() => this.chat.setTemporary(!this.chat.current.temporary)}>${icon('hidden')}</button>`}
             <a class="button quiet icon-only ${open ? 'phone-only' : ''}" href="#/" aria-label="New chat" title="New chat (Ctrl Shift O)" @click=${() => this.chat.newChat()}>
                 ${icon('plus')}
             </a>
@@ -388,6 +393,12 @@ class ParleyApp extends LitElement {
         </div>`;
     }
 
+    /** Said while it lasts. */
+    #temporary() {
+        if (!this.chat.current.temporary) return nothing;
+        return html`<p class="own-options is-temporary">${icon('hidden')}<span>Temporary chat: it is not kept, and gone when you leave it.</span></p>`;
+    }
+
     async #enterKey() {
         this.enteringKey = true;
         this.#openSettings('browser');
@@ -474,10 +485,23 @@ class ParleyApp extends LitElement {
         download('parley-chats.json', new Blob([text], { type: 'application/json' }));
     }
 
-    #exportMarkdown() {
-        const { current } = this.chat;
-        const name = current.title.replace(/[^\p{L}\p{N} -]+/gu, '').trim() || 'chat';
-        download(`${name}.md`, new Blob([toMarkdown(current)], { type: 'text/markdown' }));
+    #exportMarkdown(chat = this.chat.current) {
+        download(`${fileName(chat)}.md`, new Blob([toMarkdown(chat)], { type: 'text/markdown' }));
+    }
+
+    /** One chat as a file, or on paper. @param {CustomEvent} event */
+    async #takeChat({ detail: { id, kind } }) {
+        if (kind === 'print') {
+            if (!(await this.chat.open(id))) return;
+            await this.updateComplete;
+            requestAnimationFrame(() => print());
+            return;
+        }
+        const chat = this.chat.current.id === id ? this.chat.current : (this.chat.live.get(id) ?? (await this.chat.history.load(id)));
+        if (!chat) return;
+        if (kind === 'markdown') return this.#exportMarkdown(chat);
+        const transfer = await this.#part(() => import('../state/transfer.js'));
+        if (transfer) download(`${fileName(chat)}.json`, new Blob([await transfer.toJson([chat])], { type: 'application/json' }));
     }
 
     /** @param {Event} event */
@@ -498,6 +522,12 @@ class ParleyApp extends LitElement {
         } catch (error) {
             this.#notify({ text: `Nothing was imported. ${error.message}` });
         }
+    }
+
+    /** Deletes every chat; it can be taken back. */
+    #removeAll() {
+        /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close(); // what follows is said behind it
+        this.chat.removeAll();
     }
 
     /** Shows the introduction of the empty state again. */
@@ -618,3 +648,8 @@ class ParleyApp extends LitElement {
     }
 }
 customElements.define('parley-app', ParleyApp);
+
+/** @param {import('../state/store.js').Conversation} chat */
+function fileName({ title }) {
+    return title.replace(/[^\p{L}\p{N} -]+/gu, '').trim() || 'chat';
+}

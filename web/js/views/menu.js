@@ -63,6 +63,6 @@ export function menuButton({ id, label, face, content, look = 'quiet icon-only',
         if (event.newState === 'open') onOpen?.();
     };
     return html`<button type="button" class=${look} popovertarget=${id} aria-label=${label} title=${title}>${face}</button>
-        <div popover id=${id} class="menu" role="group" aria-label=${label} @beforetoggle=${before} @toggle=${opened}
+        <div popover id=${id} class="menu" role="group" aria-label=${title} @beforetoggle=${before} @toggle=${opened}
             @keydown=${key} @click=${chosen}>${content}</div>`;
 }

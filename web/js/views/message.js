@@ -105,6 +105,7 @@ class ChatMessage extends LitElement {
                           aria-label="Edit the question" title="Edit and ask again" ?disabled=${this.busy}>
                           ${icon('edit')}
                       </button>
+                      ${menuButton({ id: `more-${id}`, label: 'More about this question', face: icon('more'), content: this.#verbs() })}
                   </div>`}
         </article>`;
     }
@@ -349,20 +350,31 @@ class ChatMessage extends LitElement {
     #speed() {
         const { id, timings, usage, model } = this.message;
         const [speed, ...rest] = figures(this.message);
-        if (!speed && !timings) return nothing;
         const tokens = usage?.output_tokens ?? timings?.predicted_n;
         return html`${speed ? html`<span class="speed" title=${speed.title}>${speed.text}</span>` : nothing}
             ${menuButton({
                 id: `more-${id}`,
                 label: 'More about this answer',
                 face: icon('more'),
-                content: html`<dl class="figures">
+                content: html`<dl class="figures" ?hidden=${!timings}>
                     ${model ? html`<div><dt>Model</dt><dd>${model}</dd></div>` : nothing}
                     ${speed ? html`<div><dt>Speed</dt><dd>${speed.text}</dd></div>` : nothing}
-                    ${tokens ? html`<div><dt>Length</dt><dd>${formatCount(tokens)} tokens</dd></div>` : nothing}
+                    ${tokens ? html`<div><dt>Length</dt><dd>${formatCount(tokens)} ${tokens === 1 ? 'token' : 'tokens'}</dd></div>` : nothing}
                     ${rest.map(({ name, text, title }) => html`<div><dt>${name}</dt><dd>${text}${title ? html`<small>${title}</small>` : nothing}</dd></div>`)}
-                </dl>`,
+                </dl>
+                ${this.#verbs()}`,
             })}`;
+    }
+
+    /** What else can be done with a message. */
+    #verbs() {
+        const { id, role } = this.message;
+        const what = role === 'user' ? 'question' : 'answer';
+        const several = this.siblings.length > 1;
+        return html`<button type="button" class="quiet" @click=${() => this.chat.branchInto(id)}>${icon('branch')}<span>New chat from here</span></button>
+            <button type="button" class="quiet" ?disabled=${this.busy} @click=${() => this.chat.erase(id)}>
+                ${icon('trash')}<span>${several ? 'Delete this version and what follows' : `Delete this ${what}`}</span>
+            </button>`;
     }
 
     #failure() {

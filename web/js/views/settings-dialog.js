@@ -73,7 +73,7 @@ function optionFields(options, defaults, onChange) {
  * @param {import('../state/chat.js').Chat} chat @param {any} defaults the model's own values, or null
  * @param {string} part which of the three is shown @param {any} actions
  */
-export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, onMarkdown, onImport, onIntroduction }) {
+export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, onMarkdown, onImport, onIntroduction, onRemoveAll }) {
     const { settings } = chat;
     const options = chat.current.options ?? {};
     const ofNew = settings.get('newChat');
@@ -90,7 +90,7 @@ export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, 
             </div>`,
         new: () => html`<p class="note">What chats begin with that are made from now on; those that are there keep their own.</p>
             ${optionFields(ofNew, defaults, (name, value) => chat.setNewOption(name, value))}`,
-        browser: () => browserPart(chat, { onKey, onExport, onImport, onIntroduction }),
+        browser: () => browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemoveAll }),
     };
     const go = (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -113,7 +113,7 @@ export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, 
 }
 
 /** @param {import('../state/chat.js').Chat} chat @param {any} actions */
-function browserPart(chat, { onKey, onExport, onImport, onIntroduction }) {
+function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemoveAll }) {
     const { settings, connection } = chat;
     const refused = connection.state === 'unauthorised' && !!connection.key;
     const choice = (name, label, list) => html`<fieldset>
@@ -169,6 +169,7 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction }) {
                     <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
                 </label>
                 <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
+                <button type="button" class="plain" ?disabled=${!chat.list.length} @click=${onRemoveAll}>${icon('trash')}Delete all</button>
             </div>
         </fieldset>
         <label class="field">

@@ -1,6 +1,7 @@
 /** <chat-sidebar>: the stored chats, with search, rename and delete. */
 import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
 import { icon, logo } from './icons.js';
+import { menuButton } from './menu.js';
 
 const DAY_MS = 86_400_000;
 /** Letters of a sentence that stand before the word that was searched. */
@@ -12,6 +13,9 @@ class ChatSidebar extends LitElement {
         chat: { attribute: false },
         query: { state: true },
         renaming: { state: true },
+        menuOf: { state: true },
+        chosen: { state: true },
+        archived: { state: true },
     };
 
     constructor() {
@@ -20,6 +24,12 @@ class ChatSidebar extends LitElement {
         this.chat = /** @type {any} */ (null);
         this.query = '';
         this.renaming = '';
+        /** The chat whose menu is open, or was last. */
+        this.menuOf = '';
+        /** Chats that are chosen for something; null: none is to be chosen. @type {Set<string>|null} */
+        this.chosen = null;
+        /** Whether the archive is shown. */
+        this.archived = false;
         this.refresh = () => this.requestUpdate();
     }
 
@@ -58,11 +68,12 @@ class ChatSidebar extends LitElement {
             ${history.waiting?.size ? html`<p class="list-note" role="status">${waitingWords(history)}</p>` : nothing}
             ${history.movable ? this.#offer(history) : nothing}
             <nav aria-label="Chats" class="chat-list">
-                ${groups(found).map(
-                    ([name, entries]) =>
-                        html`<h3>${name}</h3>
+                ${groups(found.filter(({ place }) => !place?.archived)).map(
+                    ([name, entries, isFolder]) =>
+                        html`<h3>${isFolder ? icon('folder') : nothing}${name}</h3>
                             <ul>${repeat(entries, (entry) => entry.id, (entry) => this.#entry(entry))}</ul>`,
                 )}
+                ${this.#archive(found.filter(({ place }) => place?.archived))}
                 ${this.chat.list.length === 0
                     ? html`<p class="list-note">
                           ${history.available
@@ -72,7 +83,79 @@ class ChatSidebar extends LitElement {
                     : found.length === 0
                       ? html`<p class="list-note">No chat has these words.</p>`
                       : nothing}
-            </nav>`;
+            </nav>
+            ${this.chosen ? this.#bulk(this.chosen) : nothing}`;
+    }
+
+    /** Archived chats, folded; a search looks into them. */
+    #archive(entries) {
+        if (!entries.length) return nothing;
+        return html`<details class="archive" .open=${this.archived || this.query !== ''} @toggle=${(event) => (this.archived = event.target.open)}>
+            <summary>Archived (${entries.length})</summary>
+            <ul>${repeat(entries, (entry) => entry.id, (entry) => this.#entry(entry))}</ul>
+        </details>`;
+    }
+
+    /** What can be done with several chats. @param {Set<string>} chosen */
+    #bulk(chosen) {
+        const all = this.chat.list.map(({ id }) => id);
+        const each = async (change) => {
+            this.chosen = null;
+            for (const id of chosen) await this.chat.setPlace(id, change);
+        };
+        return html`<div class="bulk" role="group" aria-label="Chosen chats">
+            <span>${chosen.size} chosen</span>
+            <button type="button" class="quiet small" @click=${() => (this.chosen = new Set(chosen.size < all.length ? all : []))}>${chosen.size < all.length ? 'All' : 'None'}</button>
+            <button type="button" class="quiet icon-only small" aria-label="Archive the chosen chats" title="Archive" ?disabled=${!chosen.size}
+                @click=${() => each({ archived: true })}>${icon('archive')}</button>
+            ${menuButton({ id: 'bulk-folder', look: 'quiet icon-only small', label: 'Move the chosen chats', face: icon('folder'), content: this.#folders({}, (folder) => each({ folder })) })}
+            <button type="button" class="quiet icon-only small" aria-label="Delete the chosen chats" title="Delete" ?disabled=${!chosen.size}
+                @click=${() => this.#removeChosen(chosen)}>${icon('trash')}</button>
+            <button type="button" class="quiet small" @click=${() => (this.chosen = null)}>Done</button>
+        </div>`;
+    }
+
+    #removeChosen(chosen) {
+        this.chosen = null;
+        this.chat.removeAll([...chosen]);
+    }
+
+    /** The folders there are, and a new one. @param {any} place @param {(folder: string) => void} move */
+    #folders(place, move) {
+        const names = [...new Set(this.chat.list.map((entry) => entry.place?.folder).filter(Boolean))].sort((a, b) => a.localeCompare(b));
+        const make = (event) => {
+            event.preventDefault();
+            const input = event.target.querySelector('input');
+            const name = input.value.trim().slice(0, 80);
+            if (!name) return;
+            input.value = '';
+            event.target.closest('[popover]').hidePopover();
+            move(name);
+        };
+        return html`<h3>Folder</h3>
+            ${names.map((name) => html`<button type="button" class="quiet" aria-pressed=${place.folder === name} @click=${() => move(place.folder === name ? '' : name)}>
+                ${icon(place.folder === name ? 'check' : 'folder')}<span>${name}</span></button>`)}
+            <form class="new-folder" @submit=${make}><input type="text" maxlength="80" placeholder="New folder" aria-label="New folder" /></form>`;
+    }
+
+    /** @param {any} entry */
+    #menu(entry) {
+        const { place = {} } = entry;
+        const set = (change) => this.chat.setPlace(entry.id, change);
+        const take = (kind) => this.dispatchEvent(new CustomEvent('take-chat', { bubbles: true, detail: { id: entry.id, kind } }));
+        const item = (name, words, click, label = `${words} ${entry.title}`) => html`<button type="button" class="quiet" aria-label=${label} @click=${click}>${icon(name)}<span>${words}</span></button>`;
+        return html`${item('edit', 'Rename', () => this.#rename(entry))}
+            ${item('pin', place.pinned ? 'Unpin' : 'Pin', () => set({ pinned: !place.pinned }))}
+            ${item('archive', place.archived ? 'Unarchive' : 'Archive', () => set({ archived: !place.archived }))}
+            ${item('check', 'Choose several', () => (this.chosen = new Set([entry.id])), 'Choose several chats')}
+            <hr />
+            ${this.#folders(place, (folder) => set({ folder }))}
+            <hr />
+            ${item('download', 'Markdown', () => take('markdown'), `Export ${entry.title} as Markdown`)}
+            ${item('download', 'JSON', () => take('json'), `Export ${entry.title} as JSON`)}
+            ${item('file', 'Print', () => take('print'))}
+            <hr />
+            ${item('trash', 'Delete', () => this.chat.remove(entry.id))}`;
     }
 
     /** Chats of before the server kept them; once. */
@@ -129,13 +212,26 @@ class ChatSidebar extends LitElement {
                     ${this.#where(entry)}
                 </span>
             </a>
-            <span class="entry-buttons">
-                <button type="button" class="quiet icon-only" aria-label="Rename ${entry.title}" title="Rename"
-                    @click=${() => this.#rename(entry)}>${icon('edit')}</button>
-                <button type="button" class="quiet icon-only" aria-label="Delete ${entry.title}" title="Delete"
-                    @click=${() => this.chat.remove(entry.id)}>${icon('trash')}</button>
-            </span>
+            ${this.chosen
+                ? html`<input type="checkbox" class="entry-choice" aria-label="Choose ${entry.title}" .checked=${this.chosen.has(entry.id)} @change=${() => this.#choose(entry.id)} />`
+                : html`<span class="entry-buttons">
+                      ${menuButton({
+                          id: `menu-${entry.id}`,
+                          label: `More about ${entry.title}`,
+                          title: 'More',
+                          face: icon('more'),
+                          onOpen: () => (this.menuOf = entry.id),
+                          content: this.menuOf === entry.id ? this.#menu(entry) : nothing,
+                      })}
+                  </span>`}
         </li>`;
+    }
+
+    /** @param {string} id */
+    #choose(id) {
+        const chosen = new Set(this.chosen);
+        if (!chosen.delete(id)) chosen.add(id);
+        this.chosen = chosen;
     }
 
     /** The sentence in which the words of the search were found. */
@@ -236,8 +332,21 @@ function waitingWords({ trouble, waiting }) {
     return `${trouble} ${one ? 'One chat waits' : `${waiting.size} chats wait`} in this browser until the server has ${one ? 'it' : 'them'}.`;
 }
 
-/** @param {any[]} entries newest first @returns {[string, any[]][]} */
+/** Pinned chats, folders by their names, the rest by its time.
+ * @param {any[]} entries newest first @returns {[string, any[], boolean][]} */
 function groups(entries) {
+    const pinned = entries.filter(({ place }) => place?.pinned);
+    const rest = entries.filter(({ place }) => !place?.pinned);
+    const folders = [...new Set(rest.map(({ place }) => place?.folder).filter(Boolean))].sort((a, b) => a.localeCompare(b));
+    return [
+        ...(pinned.length ? [/** @type {[string, any[], boolean]} */ (['Pinned', pinned, false])] : []),
+        ...folders.map((name) => /** @type {[string, any[], boolean]} */ ([name, rest.filter(({ place }) => place?.folder === name), true])),
+        ...byTime(rest.filter(({ place }) => !place?.folder)),
+    ];
+}
+
+/** @param {any[]} entries @returns {[string, any[], boolean][]} */
+function byTime(entries) {
     const today = new Date().setHours(0, 0, 0, 0);
     const map = new Map();
     for (const entry of entries) {
@@ -251,5 +360,5 @@ function groups(entries) {
                     : 'Older';
         map.set(name, [...(map.get(name) ?? []), entry]);
     }
-    return [...map];
+    return [...map].map(([name, list]) => [name, list, false]);
 }

@@ -1,0 +1,169 @@
+/** The order of chats: pins, folders, the archive, several at once, temporary ones, a chat from a
+ * message on, deleted messages, one chat as a file. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test, { after, before, beforeEach, afterEach } from 'node:test';
+import { lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
+import { startMock } from './mock_server.mjs';
+import { addMessage, branchOf, eraseMessages, erasedWith, newConversation, placeWith, readPlace, shownPath, siblings, toInput } from '../../web/js/state/store.js';
+
+let browser;
+let server;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+beforeEach(async () => (server = await startMock({ delayMs: 0 })));
+afterEach(() => server.close());
+
+const begin = async (...questions) => {
+    const chat = await openChat(browser, server.url);
+    for (const text of questions) {
+        await chat.page.keyboard.press('Control+Shift+O');
+        await send(chat.page, `say ${text}`);
+        await lastAnswer(chat.page);
+    }
+    return chat;
+};
+/** The list as it is read: headings and titles. */
+const list = (page) => page.locator('.chat-list').locator('h3, summary, .entry-title').evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent.trim()));
+const listed = (page, ...lines) => until(async () => JSON.stringify(await list(page)) === JSON.stringify(lines), `the list to be ${lines}`);
+
+test('deleted messages: what is left, what goes to the model, and back', async () => {
+    const chat = newConversation();
+    const add = (role, text, parent = chat.head) => addMessage(chat, { role, text, parent });
+    const one = add('user', 'one');
+    const first = add('assistant', 'first');
+    const two = add('user', 'two');
+    const second = add('assistant', 'second');
+    const texts = () => shownPath(chat).map(({ text }) => text);
+    const back = eraseMessages(chat, erasedWith(chat, first));
+    assert.deepEqual(texts(), ['one', 'two', 'second']);
+    assert.deepEqual((await toInput(shownPath(chat), async () => '')).map(({ role }) => role), ['user', 'assistant']);
+    assert.deepEqual(Object.keys(chat.messages[first.id]).sort(), ['created', 'erased', 'id', 'parent', 'role', 'status', 'text']);
+    back();
+    assert.deepEqual(texts(), ['one', 'first', 'two', 'second']);
+    const other = add('user', 'two in other words', first.id);
+    add('assistant', 'another');
+    assert.deepEqual(erasedWith(chat, other).length, 2, 'one version goes with what follows it');
+    eraseMessages(chat, erasedWith(chat, other));
+    assert.deepEqual(texts(), ['one', 'first', 'two', 'second'], 'the version that is left is shown');
+    assert.deepEqual(siblings(chat, two).length, 1);
+    const copy = branchOf(chat, two.id);
+    assert.deepEqual(shownPath(copy).map(({ text }) => text), ['one', 'first', 'two']);
+    assert.ok(!Object.keys(copy.messages).some((id) => id in chat.messages));
+    assert.deepEqual([one, second].map(({ id }) => chat.messages[id].text), ['one', 'second']);
+    assert.deepEqual(placeWith({ folder: 'a', pinned: true }, { pinned: false }), { folder: 'a' });
+    assert.deepEqual(readPlace({ folder: ' x ', pinned: 'yes', archived: true, other: 1 }), { folder: 'x', archived: true });
+});
+
+test('pins, folders and the archive, from the menu of a chat and by keys; they stay', async () => {
+    const { page, done } = await begin('one', 'two', 'three');
+    await listed(page, 'Today', 'say three', 'say two', 'say one');
+    await ofChat(page, 'Pin', 'say one');
+    await listed(page, 'Pinned', 'say one', 'Today', 'say three', 'say two');
+    const more = page.getByRole('button', { name: 'More about say two' });
+    await more.focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('New folder').focus();
+    await page.keyboard.type('Work');
+    await page.keyboard.press('Enter');
+    await listed(page, 'Pinned', 'say one', 'Work', 'say two', 'Today', 'say three');
+    await ofChat(page, 'Work', 'say three');
+    await ofChat(page, 'Archive', 'say two');
+    await listed(page, 'Pinned', 'say one', 'Work', 'say three', 'Archived (1)');
+    await page.reload();
+    await listed(page, 'Pinned', 'say one', 'Work', 'say three', 'Archived (1)');
+    await page.getByLabel('Search chats').fill('two');
+    await listed(page, 'Archived (1)', 'say two');
+    await ofChat(page, 'Unarchive', 'say two');
+    await page.getByLabel('Search chats').fill('');
+    await ofChat(page, 'Unpin', 'say one');
+    await listed(page, 'Work', 'say three', 'say two', 'Today', 'say one');
+    await done();
+});
+
+test('several chats at once: moved, archived, deleted and taken back; all of them', async () => {
+    const { page, done } = await begin('one', 'two', 'three');
+    await ofChat(page, 'Choose several', 'say one');
+    await page.getByLabel('Choose say two').check();
+    await page.getByRole('button', { name: 'Move the chosen chats' }).click();
+    await page.getByLabel('New folder').fill('Numbers');
+    await page.getByLabel('New folder').press('Enter');
+    await listed(page, 'Numbers', 'say two', 'say one', 'Today', 'say three');
+    await ofChat(page, 'Choose several', 'say one');
+    await page.getByLabel('Choose say three').check();
+    await page.getByRole('button', { name: 'Delete the chosen chats' }).click();
+    await listed(page, 'Numbers', 'say two');
+    await page.getByText('2 chats deleted.').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await listed(page, 'Numbers', 'say two', 'say one', 'Today', 'say three');
+    await openSettings(page, 'This browser');
+    await page.getByRole('button', { name: 'Delete all' }).click();
+    await page.getByText('3 chats deleted.').waitFor();
+    await listed(page);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await listed(page, 'Numbers', 'say two', 'say one', 'Today', 'say three');
+    await done();
+});
+
+test('a temporary chat is answered and kept nowhere', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await page.getByRole('button', { name: 'Temporary chat' }).click();
+    await page.getByText('Temporary chat: it is not kept').waitFor();
+    await send(page, 'say secret');
+    assert.equal(await lastAnswer(page), 'secret');
+    assert.equal(await page.locator('.entry').count(), 0);
+    const kept = await page.evaluate(() => document.querySelector('parley-app').chat.history.list());
+    assert.deepEqual(kept, []);
+    await page.keyboard.press('Control+Shift+O');
+    assert.equal(await page.getByText('Temporary chat: it is not kept').count(), 0, 'the next one is kept');
+    await page.reload();
+    await page.locator('chat-welcome').waitFor();
+    await done();
+});
+
+test('a message is deleted and taken back; a chat goes on elsewhere from a message', async () => {
+    const { page, done } = await begin('one');
+    await send(page, 'say two');
+    await lastAnswer(page);
+    await page.getByRole('button', { name: 'More about this answer' }).first().click();
+    await page.locator('.menu:popover-open').getByText('Delete this answer').click();
+    assert.equal(await page.locator('.answer').count(), 1);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await until(async () => (await page.locator('.answer').count()) === 2, 'it to be back');
+    await page.getByRole('button', { name: 'More about this question' }).first().click();
+    await page.locator('.menu:popover-open').getByText('Delete this question').click();
+    await page.reload();
+    await page.locator('.answer').nth(1).waitFor();
+    assert.deepEqual(await page.locator('.bubble').allInnerTexts(), ['say two']);
+    await send(page, 'say three');
+    await lastAnswer(page);
+    assert.equal(JSON.stringify(server.requests.at(-1).body.input).includes('say one'), false);
+    await page.getByRole('button', { name: 'More about this answer' }).first().click();
+    await page.locator('.menu:popover-open').getByText('New chat from here').click();
+    await until(async () => (await page.locator('.entry').count()) === 2, 'a second chat');
+    assert.equal(await page.locator('chat-message').count(), 1);
+    await send(page, 'say four');
+    assert.equal(await lastAnswer(page), 'four');
+    await page.locator('.entry').nth(1).locator('a').click();
+    await page.locator('.answer', { hasText: 'three' }).waitFor();
+    await done();
+});
+
+test('one chat as Markdown and as JSON, with its place, and back', async () => {
+    const { page, done } = await begin('one', 'two');
+    await ofChat(page, 'Pin', 'say one');
+    const take = async (what) => {
+        const [file] = await Promise.all([page.waitForEvent('download'), ofChat(page, what, 'say one')]);
+        return [file.suggestedFilename(), await readFile(await file.path(), 'utf8')];
+    };
+    const [name, text] = await take('Markdown');
+    assert.equal(name, 'say one.md');
+    assert.match(text, /# say one[\s\S]*## You[\s\S]*## Seedling\n\none/);
+    const [, json] = await take('JSON');
+    assert.deepEqual(JSON.parse(json).chats.map(({ title, place }) => [title, place]), [['say one', { pinned: true }]]);
+    await ofChat(page, 'Delete', 'say one');
+    await openSettings(page, 'This browser');
+    await page.getByLabel('Import').setInputFiles({ name: 'one.json', mimeType: 'application/json', buffer: Buffer.from(json) });
+    await listed(page, 'Pinned', 'say one', 'Today', 'say two');
+    await done();
+});
