@@ -49,6 +49,7 @@ const DEFAULTS = {
     hold: false, // stop before the first delta until `hold` is false again
     holdAfter: Infinity, // the same after this many deltas
     nContext: 32768,
+    title: '"A title."', // what the model names a chat
     scripted: {}, // question -> the words that are answered to instead
 };
 
@@ -94,6 +95,12 @@ export async function startMock(given = {}) {
             });
         }
         if (url.pathname === '/models/load') return load(request, json);
+        if (url.pathname === '/v1/chat/completions') return json(200, { choices: [{ message: { role: 'assistant', content: options.title } }] });
+        if (url.pathname === '/tokenize') {
+            let text = '';
+            for await (const piece of request) text += piece;
+            return json(200, { tokens: JSON.parse(text).content.split(/\s+/).map((_, i) => i) });
+        }
         if (url.pathname === '/props') {
             return json(200, { default_generation_settings: { n_ctx: options.nContext, params: { temperature: 0.3, top_p: 0.8, min_p: 0, top_k: 20, max_tokens: 2048, repetition_penalty: 1 } } });
         }

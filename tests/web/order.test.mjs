@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
 import { lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
+import { fromJson } from '../../web/js/state/transfer.js';
 import { addMessage, branchOf, eraseMessages, erasedWith, newConversation, placeWith, readPlace, shownPath, siblings, toInput } from '../../web/js/state/store.js';
 
 let browser;
@@ -166,4 +167,96 @@ test('one chat as Markdown and as JSON, with its place, and back', async () => {
     await page.getByLabel('Import').setInputFiles({ name: 'one.json', mimeType: 'application/json', buffer: Buffer.from(json) });
     await listed(page, 'Pinned', 'say one', 'Today', 'say two');
     await done();
+});
+
+test('a title by the model; a quotation of what is selected; tokens while typing', async () => {
+    const { page, done } = await begin('The quick brown fox jumps over the lazy dog.');
+    await ofChat(page, 'Title by the model');
+    await page.locator('.entry-title', { hasText: /^A title$/ }).waitFor();
+    server.options.title = '';
+    await ofChat(page, 'Title by the model');
+    await page.getByText('No title was made.').waitFor();
+    const select = () => page.evaluate(() => getSelection().selectAllChildren(document.querySelector('.answer .prose p')));
+    await select();
+    await page.getByRole('button', { name: 'Quote' }).click();
+    const field = page.getByLabel('Your message');
+    assert.equal(await field.inputValue(), '> The quick brown fox jumps over the lazy dog.\n\n');
+    assert.ok(await field.evaluate((one) => one === document.activeElement));
+    await page.keyboard.type('Which one?');
+    await page.locator('.tokens', { hasText: '12 tokens' }).waitFor();
+    await field.fill('');
+    await page.locator('.tokens').waitFor({ state: 'detached' });
+    await select();
+    await page.getByRole('button', { name: 'Quote' }).waitFor();
+    await page.keyboard.press('Control+Shift+Q');
+    await until(async () => (await field.inputValue()).startsWith('> The quick'), 'the quotation by keys');
+    await done();
+});
+
+test('stop sequences, a JSON schema and penalties go along; what is wrong is said in its place', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await openSettings(page, 'This chat');
+    await page.getByText('More sampling').click();
+    await page.getByLabel('Frequency penalty').fill('0.5');
+    await page.getByLabel('Stop sequences').fill('END\n###');
+    const schema = page.getByLabel('JSON schema');
+    await schema.fill('{ "type": ');
+    await page.keyboard.press('Tab');
+    await page.getByText('This is not JSON').waitFor();
+    assert.equal(await schema.getAttribute('aria-invalid'), 'true');
+    await schema.fill('{ "type": "object" }');
+    await page.keyboard.press('Tab');
+    assert.equal(await schema.getAttribute('aria-invalid'), 'false');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: /Frequency penalty 0.5 · Stop sequences · JSON schema/ }).waitFor();
+    await send(page, 'say one');
+    await lastAnswer(page);
+    const { frequency_penalty, stop, text } = server.requests[0].body;
+    assert.deepEqual({ frequency_penalty, stop, text }, { frequency_penalty: 0.5, stop: ['END', '###'], text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' } } } });
+    await openSettings(page, 'This browser');
+    await page.getByText(/^1 chat\. This page keeps/).waitFor();
+    await page.keyboard.press('Escape');
+    await done();
+});
+
+test('chats of ChatGPT, Open WebUI and llama.cpp come in, with their branches', () => {
+    const message = (role, parts, create_time) => ({ author: { role }, content: { content_type: 'text', parts }, create_time });
+    const gpt = [{
+        title: 'Trees', create_time: 1.7e9, update_time: 1.7e9 + 60, current_node: 'd',
+        mapping: {
+            root: { id: 'root', parent: null, message: null }, a: { id: 'a', parent: 'root', message: message('system', [''], 1) },
+            b: { id: 'b', parent: 'a', message: message('user', ['What is an oak?', { content_type: 'image_asset_pointer' }], 1.7e9) },
+            c: { id: 'c', parent: 'b', message: message('assistant', ['A tree.'], 1.7e9 + 1) }, d: { id: 'd', parent: 'b', message: message('assistant', ['A large tree.'], 1.7e9 + 2) },
+        },
+    }];
+    const webui = [{
+        id: 'x', title: 'Sums', created_at: 1.7e9, updated_at: 1.7e9, pinned: true,
+        chat: { title: 'Sums', history: { currentId: '2', messages: { 1: { id: '1', parentId: null, role: 'user', content: '1 + 1?', timestamp: 1.7e9 }, 2: { id: '2', parentId: '1', role: 'assistant', content: '2', timestamp: 1.7e9, model: 'm' } } } },
+    }];
+    const llama = {
+        conv: { id: 'y', name: 'Notes', lastModified: 1.7e12, currNode: '3' },
+        messages: [
+            { id: '1', type: 'root', role: 'system', content: '', parent: null, timestamp: 1.7e12 },
+            { id: '2', type: 'text', role: 'user', content: 'Read this', parent: '1', timestamp: 1.7e12, extra: [{ type: 'TEXT', name: 'a.txt', content: 'é' }] },
+            { id: '3', type: 'text', role: 'assistant', content: 'Read.', thinking: 'Hm.', parent: '2', timestamp: 1.7e12 },
+        ],
+    };
+    const [trees] = fromJson(JSON.stringify(gpt));
+    assert.deepEqual(shownPath(trees).map(({ text, created }) => [text, created]), [['What is an oak?', 1.7e12], ['A large tree.', 1.7e12 + 2000]]);
+    assert.equal(Object.keys(trees.messages).length, 3);
+    assert.equal(shownPath(trees)[0].attachments[0].missing, true);
+    const [sums] = fromJson(JSON.stringify(webui));
+    assert.deepEqual([sums.title, sums.place, shownPath(sums).map(({ text }) => text)], ['Sums', { pinned: true }, ['1 + 1?', '2']]);
+    const [notes] = fromJson(JSON.stringify(llama));
+    assert.deepEqual(shownPath(notes).map(({ text, reasoning }) => [text, reasoning]), [['Read this', undefined], ['Read.', 'Hm.']]);
+    assert.equal(shownPath(notes)[0].attachments[0].bytes, 2);
+    for (const bad of ['[]', '{"mapping":{}}', '[{"mapping":{"a":null}}]', '[{"chat":{"history":{"messages":{"1":null}}}}]', '{"conv":{},"messages":[null,{"extra":[{}]}]}', '[null, 3, "x"]', 'null']) {
+        try {
+            assert.deepEqual(fromJson(bad), []);
+        } catch (error) {
+            assert.match(error.message, /holds no exported chats/, bad);
+        }
+    }
+    const loop = { conv: { name: 'loop', currNode: '1' }, messages: [{ id: '1', parent: '2', role: 'system', content: '' }, { id: '2', parent: '1', role: 'system', content: '' }] };
+    assert.deepEqual(fromJson(JSON.stringify(loop)), []);
 });

@@ -24,6 +24,10 @@ const SHOW_MS = 66; // at most 15 renderings a second
 const ASK_AGAIN_MS = 10 * 60_000; // as long as the server knows a question again by its id
 const UNDO_MS = 8_000;
 const SAVE_NOTICE_MS = 60_000;
+/** What a title is made of, and how long it may be. */
+const TITLE_SOURCE = 1_000;
+const TITLE_TOKENS = 24;
+const TITLE_MAX = 80;
 
 const DRAFTS_KEY = 'parley.drafts';
 const DRAFT_MAX = 20_000;
@@ -111,6 +115,8 @@ export class Chat extends EventTarget {
         this.refreshing = null;
         /** Chats whose answer came while another one was shown. @type {Set<string>} */
         this.unread = new Set();
+        /** How many bytes the chats take, if that is known. @type {{used: number, most?: number}|null} */
+        this.stored = null;
         this.uploads = new Uploads(this.connection);
         this.connection.addEventListener('state', () => {
             // Whether the server keeps chats could not be asked before.
@@ -276,6 +282,35 @@ export class Chat extends EventTarget {
         if (conversation === this.current) this.#tell('news');
     }
 
+    /** Asks the model what a chat is about, and names it so. @param {string} id */
+    async nameByModel(id) {
+        const conversation = this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
+        if (!conversation) return;
+        const said = shownPath(conversation).slice(0, 4).map(({ role, text }) => `${role === 'user' ? 'Question' : 'Answer'}: ${text.slice(0, TITLE_SOURCE)}`);
+        const before = conversation.title;
+        try {
+            const reply = await this.connection.fetch('v1/chat/completions', {
+                method: 'POST',
+                headers: { 'Content-Type': 'application/json' },
+                body: JSON.stringify({
+                    ...(this.modelId ? { model: this.modelId } : {}),
+                    messages: [{ role: 'user', content: `${said.join('\n\n')}\n\nGive this conversation a title of two to six words, in its own language. Say nothing else.` }],
+                    max_tokens: TITLE_TOKENS,
+                    temperature: 0,
+                    chat_template_kwargs: { enable_thinking: false },
+                }),
+            });
+            const body = await reply.json();
+            if (!reply.ok) throw new Error(body.error?.message);
+            const title = String(body.choices[0].message.content ?? '').split('\n')[0].replace(/^[\s"'“*#]+|[\s"'”*.]+$/g, '').slice(0, TITLE_MAX);
+            if (!title) throw new Error('The model gave no title.');
+            // Whoever named it meanwhile knows better.
+            if (conversation.title === before) await this.rename(id, title);
+        } catch (error) {
+            this.#tell('notice', { text: `No title was made. ${error.message || 'The server does not answer.'}` });
+        }
+    }
+
     /** Pins, archives or moves a chat. @param {string} id @param {import('./store.js').Place} change */
     async setPlace(id, change) {
         const conversation = this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
@@ -338,6 +373,22 @@ export class Chat extends EventTarget {
             },
             lastsMs: UNDO_MS,
         });
+    }
+
+    /** Asks how much room the chats take, here or on the server. */
+    async askStored() {
+        try {
+            if (this.history.remote) {
+                const { bytes, quota } = await (await this.connection.fetch('v1/history')).json();
+                this.stored = { used: bytes, most: quota };
+            } else {
+                const { usage, quota } = (await navigator.storage?.estimate()) ?? {};
+                this.stored = usage === undefined ? null : { used: usage, most: quota };
+            }
+        } catch {
+            this.stored = null; // then nothing is said of it
+        }
+        this.#tell('options');
     }
 
     /** Every kept chat, whole, as all tabs wrote it. @returns {Promise<Conversation[]>} */

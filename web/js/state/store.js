@@ -23,8 +23,9 @@
  * @typedef {{folder?: string, pinned?: boolean, archived?: boolean}} Place   where a chat stands in the list
  * @typedef {{id: string, text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
  * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
- *            repeatPenalty?: number, presencePenalty?: number, maxTokens?: number, seed?: number}} ChatOptions
- *   what is missing is as the model likes it
+ *            repeatPenalty?: number, presencePenalty?: number, frequencyPenalty?: number, maxTokens?: number, seed?: number,
+ *            stop?: string, schema?: string}} ChatOptions
+ *   what is missing is as the model likes it; stop: a sequence a line; schema: JSON
  */
 import { newId } from '../util.js';
 
@@ -57,13 +58,39 @@ export const OPTIONS = {
     minP: { field: 'min_p', min: 0, max: 1, step: 0.01 },
     repeatPenalty: { field: 'repetition_penalty', min: 0.01, max: 2, step: 0.05 },
     presencePenalty: { field: 'presence_penalty', min: -2, max: 2, step: 0.1 },
+    frequencyPenalty: { field: 'frequency_penalty', min: -2, max: 2, step: 0.1 },
     seed: { field: 'seed', min: 0, max: 4294967295, step: 1 },
+    stop: { field: 'stop' },
+    schema: { field: 'text' },
 };
+const STOPS_MAX = 16;
+const STOP_BYTES = 256;
 
 /** Options as the fields of a request; what is out of range is left out.
  * @param {ChatOptions} [options] */
 export function optionFields(options = {}) {
-    return Object.fromEntries(Object.entries(readOptions(options)).map(([name, value]) => [OPTIONS[name].field, value]));
+    const given = Object.entries(readOptions(options)).map(([name, value]) => {
+        if (name === 'stop') value = value.split('\n').filter(Boolean);
+        if (name === 'schema') value = { format: { type: 'json_schema', name: 'answer', schema: JSON.parse(value) } };
+        return [OPTIONS[name].field, value];
+    });
+    return Object.fromEntries(given);
+}
+
+/** What is wrong with an option that is text; '': nothing. @param {string} name @param {string} value */
+export function textProblem(name, value) {
+    if (name === 'stop') {
+        const list = value.split('\n').filter(Boolean);
+        if (list.length > STOPS_MAX) return `There may be ${STOPS_MAX} stop sequences.`;
+        if (list.some((one) => new TextEncoder().encode(one).length > STOP_BYTES)) return `A stop sequence may have ${STOP_BYTES} bytes.`;
+    }
+    if (name !== 'schema' || !value.trim()) return '';
+    try {
+        const schema = JSON.parse(value);
+        return schema && typeof schema === 'object' && !Array.isArray(schema) ? '' : 'A JSON schema is an object: { "type": … }.';
+    } catch (error) {
+        return `This is not JSON: ${error.message}.`;
+    }
 }
 
 /** Where a chat stands, with what is changed; nothing that says nothing stays in it.
@@ -83,7 +110,7 @@ export function readOptions(given) {
     const options = {};
     for (const [name, { min = 0, max = 0, step }] of Object.entries(OPTIONS)) {
         const value = given?.[name];
-        if (name === 'systemPrompt' ? typeof value === 'string' && value.trim() : Number.isFinite(value) && value >= min && value <= max && (step !== 1 || Number.isInteger(value))) {
+        if (step === undefined ? typeof value === 'string' && value.trim() && !textProblem(name, value) : Number.isFinite(value) && value >= min && value <= max && (step !== 1 || Number.isInteger(value))) {
             options[name] = value;
         }
     }

@@ -3,6 +3,7 @@
  * comes in is checked field by field: a file from elsewhere must not be able to break the page or
  * overwrite a chat.
  */
+import { othersChats } from './import_others.js';
 import { newConversation, readOptions, readPlace } from './store.js';
 import { blobToDataUri, newId } from '../util.js';
 
@@ -42,8 +43,9 @@ export function fromJson(text) {
     } catch {
         throw new Error('This file is not JSON.');
     }
-    if (file?.format !== FORMAT || !Array.isArray(file.chats)) throw new Error('This file holds no exported chats.');
-    return file.chats.slice(0, MAX_CHATS).map(readChat).filter((chat) => chat.head);
+    const chats = file?.format === FORMAT && Array.isArray(file.chats) ? file.chats : othersChats(file);
+    if (!chats) throw new Error('This file holds no exported chats of Parley, ChatGPT, Open WebUI or llama.cpp.');
+    return chats.slice(0, MAX_CHATS).map(readChat).filter((chat) => chat.head);
 }
 
 /** Those of `chats` that no kept one holds already, all of its messages: what is imported twice, or

@@ -30,12 +30,15 @@ const EARLIER = 24;
 const METER_FROM = 0.5;
 const NEARLY_FULL = 0.8;
 const NOTICE_MS = 6_000;
+/** A selection that stays as it is for so long can be quoted. */
+const SELECTING_MS = 250;
 const NARROW = matchMedia('(max-width: 760px), (max-width: 950px) and (max-height: 480px)');
 
 class ParleyApp extends LitElement {
     static properties = {
         pinned: { state: true },
         dragging: { state: true },
+        quote: { state: true },
         viewing: { state: true },
         part: { state: true },
         notice: { state: true },
@@ -56,6 +59,8 @@ class ParleyApp extends LitElement {
         /** @type {{text: string, action?: string, undo?: () => void}|null} */
         this.notice = null;
         this.drawer = false;
+        /** What is selected in the conversation. @type {{text: string, right: number, bottom: number}|null} */
+        this.quote = null;
         this.shown = WINDOW;
         /** @type {any} what /v1/models says */
         this.httpModel = null;
@@ -94,6 +99,11 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('options', () => this.requestUpdate());
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
+        document.addEventListener('selectionchange', () => {
+            clearTimeout(this.selecting);
+            this.selecting = setTimeout(() => this.#selected(), SELECTING_MS);
+        });
+        scroller.addEventListener('scroll', () => this.quote && this.#selected(), { passive: true });
         addEventListener('keydown', (event) => this.#key(event));
         // A dialog gives the focus back to what opened it; where that is gone, the field has it.
         this.addEventListener('close', (event) => {
@@ -232,6 +242,7 @@ class ParleyApp extends LitElement {
                     </footer>
                 </div>
             </div>
+            ${this.#quoteButton()}
             ${this.dragging
                 ? html`<div class="drop-overlay"><div>${icon('image')}<p>Drop ${model.video ? 'images and videos' : 'images'} anywhere</p></div></div>`
                 : nothing}
@@ -334,6 +345,11 @@ class ParleyApp extends LitElement {
     }
 
     updated() {
+        const quote = /** @type {HTMLElement|null} */ (this.querySelector('.quote'));
+        if (quote && this.quote) {
+            quote.style.left = `${Math.max(8, Math.min(innerWidth - quote.offsetWidth - 8, this.quote.right - quote.offsetWidth))}px`;
+            quote.style.top = `${Math.max(8, Math.min(innerHeight - quote.offsetHeight - 8, this.quote.bottom + 6))}px`;
+        }
         const button = this.querySelector('.earlier');
         if (button === this.watched) return;
         this.watched = button;
@@ -380,6 +396,7 @@ class ParleyApp extends LitElement {
     /** @param {string} [part] */
     #openSettings(part = 'chat') {
         this.part = part;
+        this.chat.askStored();
         openDialog('settings');
     }
 
@@ -579,6 +596,9 @@ class ParleyApp extends LitElement {
         } else if (control && !event.shiftKey && key === 'k') {
             event.preventDefault();
             this.#search();
+        } else if (control && event.shiftKey && key === 'q' && this.quote) {
+            event.preventDefault();
+            this.#quote();
         } else if (control && event.shiftKey && key === 'backspace') {
             event.preventDefault();
             this.chat.remove(this.chat.current.id);
@@ -608,6 +628,31 @@ class ParleyApp extends LitElement {
             event.preventDefault();
             this.#composer?.add(event.dataTransfer?.files ?? []);
         });
+    }
+
+    /** A place to quote from, where something of the conversation is selected. */
+    #selected() {
+        const selection = getSelection();
+        const range = selection && !selection.isCollapsed && selection.rangeCount ? selection.getRangeAt(0) : null;
+        const node = range?.commonAncestorContainer;
+        const within = node && /** @type {HTMLElement|null} */ (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement);
+        const text = within?.closest('.messages .prose, .messages .bubble') ? String(selection).trim() : '';
+        const { right = 0, bottom = 0 } = range?.getBoundingClientRect() ?? {};
+        this.quote = text ? { text, right, bottom } : null;
+    }
+
+    #quoteButton() {
+        if (!this.quote) return nothing;
+        // The selection stays while the button is pressed.
+        return html`<button type="button" class="plain small quote" @pointerdown=${(event) => event.preventDefault()} @click=${this.#quote}>${icon('quote')}Quote</button>`;
+    }
+
+    /** What is selected goes into the field, as a quotation. */
+    #quote() {
+        if (!this.quote) return;
+        this.#composer?.quote(this.quote.text);
+        getSelection()?.removeAllRanges();
+        this.quote = null;
     }
 
     /** An image or text file large; beside it those of the same chat.

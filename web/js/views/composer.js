@@ -3,12 +3,13 @@
 import { LitElement, html, nothing } from '../../vendor/lit.js';
 import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from '../state/attachments.js';
 import { icon } from './icons.js';
-import { formatBytes, formatDuration, isTouchDevice } from '../util.js';
+import { formatBytes, formatCount, formatDuration, isTouchDevice } from '../util.js';
 
 /** @typedef {import('../state/store.js').Attachment} Attachment */
 
 /** Longer pasted text becomes a file, so that the field stays usable. */
 const LONG_PASTE = 8_000;
+const COUNT_MS = 400;
 
 class ChatComposer extends LitElement {
     static properties = {
@@ -21,6 +22,7 @@ class ChatComposer extends LitElement {
         reading: { state: true },
         refused: { state: true },
         empty: { state: true },
+        tokens: { state: true },
     };
 
     constructor() {
@@ -41,6 +43,8 @@ class ChatComposer extends LitElement {
         /** @type {string[]} */
         this.refused = [];
         this.empty = true;
+        /** Of what is being written; 0: not known. */
+        this.tokens = 0;
     }
 
     createRenderRoot() {
@@ -64,6 +68,17 @@ class ChatComposer extends LitElement {
         this.field?.focus();
     }
 
+    /** Puts a quotation before what is being written. @param {string} text */
+    quote(text) {
+        const { field } = this;
+        const quoted = text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
+        field.value = `${field.value ? `${field.value.trimEnd()}\n\n` : ''}${quoted}\n\n`;
+        this.#input();
+        this.focusField();
+        field.setSelectionRange(field.value.length, field.value.length);
+        field.scrollTop = field.scrollHeight;
+    }
+
     /** Shows what was being written in another chat.
      * @param {{text: string, attachments: Attachment[]}} [draft] */
     restore({ text, attachments } = { text: '', attachments: [] }) {
@@ -71,6 +86,7 @@ class ChatComposer extends LitElement {
         this.attachments = attachments;
         this.refused = [];
         this.empty = !text.trim();
+        this.#countSoon();
         this.#grow();
     }
 
@@ -208,6 +224,7 @@ class ChatComposer extends LitElement {
                       </button>`
                     : nothing}
                 <span class="spacer"></span>
+                ${this.tokens ? html`<span class="tokens">${formatCount(this.tokens)} ${this.tokens === 1 ? 'token' : 'tokens'}</span>` : nothing}
                 ${this.busy
                     ? html`<button type="button" class="send stop" aria-label="Stop the answer" title="Stop (Esc)"
                           @click=${() => this.chat.stop()}>${icon('stop')}</button>`
@@ -281,8 +298,27 @@ class ChatComposer extends LitElement {
 
     #input() {
         this.empty = !this.field.value.trim();
+        this.#countSoon();
         this.#keepDraft();
         this.#grow();
+    }
+
+    /** Asks the server how many tokens the words are, once they stay for a moment. */
+    #countSoon() {
+        clearTimeout(this.counting);
+        if (this.empty) this.tokens = 0;
+        else this.counting = setTimeout(() => this.#count(this.field.value.trim()), COUNT_MS);
+    }
+
+    /** @param {string} content */
+    async #count(content) {
+        try {
+            const reply = await this.chat.connection.fetch('tokenize', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ content, parse_special: false }) });
+            const { tokens } = reply.ok ? await reply.json() : { tokens: [] };
+            if (content === this.field.value.trim()) this.tokens = tokens.length;
+        } catch {
+            this.tokens = 0; // away: nothing is said
+        }
     }
 
     #grow() {

@@ -58,6 +58,7 @@ const KEYS = [
     ['Ctrl K', 'Search the chats'],
     ['Ctrl B', 'Show or hide the list of chats'],
     ['Ctrl Shift ⌫', 'Delete this chat'],
+    ['Ctrl Shift Q', 'Quote what is selected'],
     ['Ctrl ,', 'Settings'],
     ['Ctrl /', 'This list'],
 ];

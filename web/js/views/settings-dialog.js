@@ -2,7 +2,8 @@
 import { html, live, nothing } from '../../vendor/lit.js';
 import { backdrop, head } from './dialogs.js';
 import { icon } from './icons.js';
-import { OPTIONS } from '../state/store.js';
+import { formatBytes } from '../util.js';
+import { OPTIONS, textProblem } from '../state/store.js';
 
 /** Options with a number: label, and the model's own value by its name in /props. */
 const NUMBERS = {
@@ -13,8 +14,10 @@ const NUMBERS = {
     minP: ['Min p', 'min_p'],
     repeatPenalty: ['Repetition penalty', 'repetition_penalty'],
     presencePenalty: ['Presence penalty', 'presence_penalty'],
+    frequencyPenalty: ['Frequency penalty', 'frequency_penalty'],
     seed: ['Seed', ''],
 };
+const TEXTS = { systemPrompt: 'System prompt', stop: 'Stop sequences', schema: 'JSON schema' };
 const FIRST = ['temperature', 'maxTokens'];
 
 /** The model's own value, as the field shows it while it is empty. */
@@ -33,7 +36,7 @@ const PARTS = [
 
 /** What a chat has of its own, in words: "System prompt", "Temperature 0.2". @param {any} options */
 export function ownOptions(options = {}) {
-    return Object.entries(options).map(([name, value]) => (NUMBERS[name] ? `${NUMBERS[name][0]} ${value}` : 'System prompt'));
+    return Object.entries(options).map(([name, value]) => (NUMBERS[name] ? `${NUMBERS[name][0]} ${value}` : TEXTS[name]));
 }
 
 /** System prompt and sampling. @param {any} options @param {any} defaults
@@ -56,6 +59,19 @@ function optionFields(options, defaults, onChange) {
             .value=${options[name] ?? ''} @change=${setNumber(name)} />
     </label>`;
     const rest = Object.keys(NUMBERS).filter((name) => !FIRST.includes(name));
+    /** What is wrong stays in the field, and what was chosen before holds. */
+    const setText = (name) => (event) => {
+        const { value } = event.target;
+        const problem = textProblem(name, value);
+        event.target.setAttribute('aria-invalid', String(!!problem));
+        event.target.parentElement.querySelector('[role=status]').textContent = problem;
+        if (!problem) onChange(name, value.trim() ? value : undefined);
+    };
+    const text = (name, hint) => html`<label class="field">
+        <span>${TEXTS[name]}</span>
+        <textarea rows="2" dir="auto" spellcheck="false" placeholder=${hint} .value=${options[name] ?? ''} @change=${setText(name)}></textarea>
+        <small class="note bad" role="status"></small>
+    </label>`;
     return html`<label class="field tall">
             <span>System prompt</span>
             <textarea rows="4" dir="auto" placeholder="What the model should know about its task"
@@ -63,9 +79,10 @@ function optionFields(options, defaults, onChange) {
                 @change=${(event) => onChange('systemPrompt', event.target.value.trim())}></textarea>
         </label>
         <div class="fields">${FIRST.map(number)}</div>
-        <details ?open=${rest.some((name) => options[name] !== undefined)}>
+        <details ?open=${[...rest, 'stop', 'schema'].some((name) => options[name] !== undefined)}>
             <summary>More sampling</summary>
             <div class="fields">${rest.map(number)}</div>
+            ${text('stop', 'One a line: the answer ends before it')} ${text('schema', '{ "type": "object", … }: the answer is JSON of this form')}
         </details>`;
 }
 
@@ -110,6 +127,13 @@ export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, 
         </div>
         <section id="settings-part" role="tabpanel" aria-labelledby="tab-${part}" class="dialog-body">${bodies[part]()}</section>
     </dialog>`;
+}
+
+/** How much is kept. @param {import('../state/chat.js').Chat} chat */
+function storageWords({ list, stored, history }) {
+    const chats = `${list.length} ${list.length === 1 ? 'chat' : 'chats'}`;
+    if (!stored) return chats;
+    return `${chats}. ${history.remote ? 'The server keeps' : 'This page keeps'} ${formatBytes(stored.used)}${stored.most ? ` of at most ${formatBytes(stored.most)}` : ''}${history.remote ? '' : ' in this browser'}.`;
 }
 
 /** @param {import('../state/chat.js').Chat} chat @param {any} actions */
@@ -170,6 +194,7 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemove
                 </label>
                 <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
                 <button type="button" class="plain" ?disabled=${!chat.list.length} @click=${onRemoveAll}>${icon('trash')}Delete all</button>
+                <p class="note" id="storage">${storageWords(chat)}</p>
             </div>
         </fieldset>
         <label class="field">

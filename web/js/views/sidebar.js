@@ -145,6 +145,7 @@ class ChatSidebar extends LitElement {
         const take = (kind) => this.dispatchEvent(new CustomEvent('take-chat', { bubbles: true, detail: { id: entry.id, kind } }));
         const item = (name, words, click, label = `${words} ${entry.title}`) => html`<button type="button" class="quiet" aria-label=${label} @click=${click}>${icon(name)}<span>${words}</span></button>`;
         return html`${item('edit', 'Rename', () => this.#rename(entry))}
+            ${item('thought', 'Title by the model', () => this.chat.nameByModel(entry.id), `Title of ${entry.title} by the model`)}
             ${item('pin', place.pinned ? 'Unpin' : 'Pin', () => set({ pinned: !place.pinned }))}
             ${item('archive', place.archived ? 'Unarchive' : 'Archive', () => set({ archived: !place.archived }))}
             ${item('check', 'Choose several', () => (this.chosen = new Set([entry.id])), 'Choose several chats')}
