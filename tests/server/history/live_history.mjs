@@ -59,6 +59,17 @@ test('a chat comes back as it went, whole or in part', async () => {
     assert.equal(head.status, 200);
 });
 
+test('the list says where a chat stands, where its options say it as an object', async () => {
+    const place = { folder: 'Ünder "work"', pinned: true };
+    await put('c_place', { ...chat('placed', message('a', 'x')), options: { temperature: 1, place } });
+    await put('c_word', { ...chat('no place', message('a', 'x')), options: { place: 'somewhere' } });
+    const listed = (await get('/chats')).json().data;
+    assert.deepEqual(listed.find(({ id }) => id === 'c_place').place, place);
+    assert.equal('place' in listed.find(({ id }) => id === 'c_word'), false);
+    assert.deepEqual((await get('/chats/c_place')).json().options, { temperature: 1, place });
+    for (const id of ['c_place', 'c_word']) await call('DELETE', `/chats/${id}`);
+});
+
 test('two devices do not overwrite each other', async () => {
     const { revision } = (await put('c_two', chat('two', message('a', 'x')))).json();
     const replies = await Promise.all(['left', 'right'].map((title) => put('c_two', { revision, title })));
