@@ -15,12 +15,23 @@ enum { HASH_IN_NAME = 8 };
 
 static const char SECURITY_HEADERS[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: "
-    "blob:; "
+    "blob:; frame-src 'self'; "
     "media-src blob:; connect-src 'self'; font-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri "
     "'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'\r\n"
     "Permissions-Policy: geolocation=(), microphone=(), payment=(), usb=()\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n";
+
+/* What models write as HTML is shown in this page, in a frame: sandboxed whoever holds it, so of an
+ * origin of its own, with scripts and styles inside it and nothing from or to anywhere. */
+#define PREVIEW_PATH "/preview.html"
+static const char PREVIEW_HEADERS[] =
+    "Content-Security-Policy: sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:; media-src data:; font-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types "
+    "default\r\n"
+    "Permissions-Policy: geolocation=(), microphone=(), camera=(), payment=(), usb=()\r\n"
+    "X-DNS-Prefetch-Control: off\r\nCross-Origin-Resource-Policy: same-origin\r\n";
 
 const char *asset_mime(const char *path)
 {
@@ -74,7 +85,8 @@ bool asset_is_immutable(const char *path)
 static void write_headers(asset_reply *r, const char *path, const char *etag, bool is_gzip)
 {
     snprintf(r->headers, sizeof r->headers, "%s%sETag: %s\r\nCache-Control: %s\r\nVary: Accept-Encoding\r\n",
-             SECURITY_HEADERS, is_gzip ? "Content-Encoding: gzip\r\n" : "", etag,
+             strcmp(path, PREVIEW_PATH) == 0 ? PREVIEW_HEADERS : SECURITY_HEADERS,
+             is_gzip ? "Content-Encoding: gzip\r\n" : "", etag,
              asset_is_immutable(path) ? "public, max-age=31536000, immutable" : "no-cache");
     r->reply.headers = r->headers;
 }
@@ -158,7 +170,7 @@ static void reply_from_folder(asset_reply *r, const char *dir, const char *path,
     hash_hex(etag + 1, hash, 16);
     etag[33] = '"';
     etag[34] = '\0';
-    write_headers(r, "", etag, false);
+    write_headers(r, strcmp(path, PREVIEW_PATH) == 0 ? path : "", etag, false);
     bool same = strcmp(if_none_match, etag) == 0;
     r->reply.status = same ? 304 : 200;
     r->reply.content_type = same ? NULL : asset_mime(path);

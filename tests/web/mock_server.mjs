@@ -24,8 +24,13 @@ const TYPES = {
 };
 export const CSP =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; " +
-    "connect-src 'self'; font-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "connect-src 'self'; frame-src 'self'; font-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
     "frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/** As server/service/assets.c has it. */
+export const PREVIEW_CSP =
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; media-src data:; " +
+    "font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types default";
 
 const DEFAULTS = {
     delayMs: 4, // between deltas
@@ -72,7 +77,7 @@ export async function startMock(given = {}) {
 
     async function serve(request, reply) {
         const url = new URL(request.url, 'http://x');
-        reply.setHeader('Content-Security-Policy', CSP);
+        reply.setHeader('Content-Security-Policy', url.pathname === '/preview.html' ? PREVIEW_CSP : CSP);
         reply.setHeader('X-Content-Type-Options', 'nosniff');
         const json = (status, body) => {
             reply.writeHead(status, { 'Content-Type': 'application/json' });

@@ -39,6 +39,7 @@ class ParleyApp extends LitElement {
         pinned: { state: true },
         dragging: { state: true },
         quote: { state: true },
+        preview: { state: true },
         viewing: { state: true },
         part: { state: true },
         notice: { state: true },
@@ -61,6 +62,8 @@ class ParleyApp extends LitElement {
         this.drawer = false;
         /** What is selected in the conversation. @type {{text: string, right: number, bottom: number}|null} */
         this.quote = null;
+        /** HTML and SVG of the chat, while it is shown. @type {{versions: {code: string, language: string}[], at: number}|null} */
+        this.preview = null;
         this.shown = WINDOW;
         /** @type {any} what /v1/models says */
         this.httpModel = null;
@@ -109,6 +112,7 @@ class ParleyApp extends LitElement {
         this.addEventListener('close', (event) => {
             const dialog = /** @type {HTMLElement} */ (event.target);
             if (dialog.id === 'settings') this.enteringKey = false;
+            if (dialog.id === 'preview') this.preview = null; // nothing runs on unseen
             requestAnimationFrame(() => {
                 const { activeElement: active, body } = document;
                 if (!active || active === body || dialog.contains(active)) this.#composer?.focusField();
@@ -200,7 +204,7 @@ class ParleyApp extends LitElement {
         return html`
             <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
             <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()} @take-chat=${this.#takeChat}
-                @show-image=${this.#showImage}>
+                @show-image=${this.#showImage} @show-preview=${this.#showPreview}>
                 <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
                     <chat-sidebar .chat=${this.chat}></chat-sidebar>
                 </aside>
@@ -259,6 +263,9 @@ class ParleyApp extends LitElement {
                 onIntroduction: () => this.#introduce(),
             })}
             ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${imageDialog(this.viewing)}
+            <dialog id="preview" class="viewer" aria-label="Preview" @click=${backdrop}>
+                ${this.preview ? html`<code-preview .versions=${this.preview.versions} .at=${this.preview.at}></code-preview>` : nothing}
+            </dialog>
             <dialog id="status" class="wide" aria-label="Server status" @click=${backdrop}>
                 ${head('Server status')}
                 <server-status .connection=${this.chat.connection}></server-status>
@@ -628,6 +635,18 @@ class ParleyApp extends LitElement {
             event.preventDefault();
             this.#composer?.add(event.dataTransfer?.files ?? []);
         });
+    }
+
+    /** HTML or SVG as it looks. @param {CustomEvent} event */
+    async #showPreview(event) {
+        const { code, language } = event.detail;
+        const preview = await this.#part(() => import('./preview.js'));
+        if (!preview) return;
+        const versions = preview.versionsOf(this.chat.current);
+        const at = versions.findLastIndex((one) => one.code.trim() === code.trim());
+        this.preview = at < 0 ? { versions: [...versions, { code, language }], at: versions.length } : { versions, at };
+        await this.updateComplete;
+        openDialog('preview');
     }
 
     /** A place to quote from, where something of the conversation is selected. */

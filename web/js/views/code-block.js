@@ -5,6 +5,8 @@ import { icon } from './icons.js';
 import { highlighted, loadHighlighter } from './highlight.js';
 import { copyText, download } from '../util.js';
 
+/** What can be shown as it looks. */
+const PREVIEWED = /^(html?|svg|xhtml)$/i;
 const EXTENSIONS = {
     python: 'py', javascript: 'js', typescript: 'ts', rust: 'rs', bash: 'sh', shell: 'sh', markdown: 'md', ruby: 'rb',
     cpp: 'cpp', csharp: 'cs', kotlin: 'kt', text: 'txt', '': 'txt',
@@ -50,6 +52,11 @@ class CodeBlock extends LitElement {
                           title="Save as a file" @click=${this.#download}>
                           ${icon('download')}<span class="wide-only">Save</span>
                       </button>`}
+                ${!this.open && PREVIEWED.test(this.language)
+                    ? html`<button type="button" class="quiet small" @click=${() => this.dispatchEvent(new CustomEvent('show-preview', { bubbles: true, detail: { code: this.code, language: this.language } }))}>
+                          ${icon('play')}<span>Preview</span>
+                      </button>`
+                    : nothing}
                 <button type="button" class="quiet small copy" @click=${this.#copy}>
                     ${icon(this.copied === 'Copied' ? 'check' : 'copy')}<span>${this.copied || 'Copy'}</span>
                 </button>

@@ -1,0 +1,120 @@
+/** The preview of HTML and SVG: what it shows, and that nothing gets out of it. */
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:http';
+import test, { after, before } from 'node:test';
+import { AxeBuilder } from '@axe-core/playwright';
+import { escapes } from './escapes.mjs';
+import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { startMock } from './mock_server.mjs';
+import { NAUGHTY } from './naughty.mjs';
+
+let browser;
+let server;
+before(async () => {
+    browser = await launch();
+    const clock = '```html\n<button id="b" onclick="this.textContent=\'pressed\'">Press</button>\n```';
+    server = await startMock({ delayMs: 0, scripted: { 'A button': `say ${clock}`, 'A circle': 'say ```svg\n<svg viewBox="0 0 10 10"><circle cx="5" cy="5" r="4" fill="red"/></svg>\n```' } });
+});
+after(async () => {
+    await browser.close();
+    await server.close();
+});
+/** Frames that try their way at the same time. */
+const AT_ONCE = 10;
+const frame = (page) => page.frameLocator('.preview-frame iframe');
+
+test('HTML and SVG are shown as they look, with their source, their versions and by keys alone', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'A button');
+    await lastAnswer(page);
+    await page.getByRole('button', { name: 'Preview' }).focus();
+    await page.keyboard.press('Enter');
+    await frame(page).getByRole('button', { name: 'Press' }).click();
+    await frame(page).getByRole('button', { name: 'pressed' }).waitFor();
+    await page.getByRole('button', { name: 'Begin again' }).click();
+    await frame(page).getByRole('button', { name: 'Press' }).waitFor();
+    await page.getByRole('button', { name: 'Source' }).click();
+    await page.locator('.preview code-block', { hasText: 'onclick' }).waitFor();
+    const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
+    assert.deepEqual(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id), []);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('iframe').count(), 0, 'nothing runs on unseen');
+    await send(page, 'A circle');
+    await lastAnswer(page);
+    await page.getByRole('button', { name: 'Preview' }).last().click();
+    await frame(page).locator('circle').waitFor();
+    await page.getByRole('button', { name: 'Earlier version' }).click();
+    await frame(page).getByRole('button', { name: 'Press' }).waitFor();
+    assert.equal(await page.getByText('1/2').count(), 1);
+    await page.keyboard.press('Escape');
+    await done();
+});
+
+test('nothing gets out: more than 60 ways, and the naughty strings', async (t) => {
+    let heard = 0;
+    // A browser may connect ahead of a navigation that it then refuses; nothing is asked for.
+    const elsewhere = createServer((request, reply) => {
+        heard += 1;
+        reply.end('hit');
+    });
+    await new Promise((resolve) => elsewhere.listen(0, '127.0.0.1', () => resolve(undefined)));
+    t.after(() => elsewhere.close());
+    // WebRTC speaks UDP.
+    const udp = createSocket('udp4').on('message', () => (heard += 1));
+    await new Promise((resolve) => udp.bind(/** @type {any} */ (elsewhere.address()).port, () => resolve(undefined)));
+    t.after(() => udp.close());
+    const E = `http://127.0.0.1:${/** @type {any} */ (elsewhere.address()).port}/`;
+    const context = await browser.newContext({ acceptDownloads: true });
+    const page = await context.newPage();
+    const seen = [];
+    page.on('popup', () => seen.push('popup'));
+    page.on('dialog', (dialog) => (seen.push('dialog'), dialog.dismiss()));
+    page.on('download', () => seen.push('download'));
+    await page.goto(server.url);
+    await page.getByLabel('Your message').waitFor();
+    const ways = [...escapes(E, server.url), NAUGHTY.join('\n')];
+    assert.ok(ways.length > 60);
+    await page.evaluate(async () => {
+        await import(new URL('js/views/preview.js', document.baseURI).href);
+        addEventListener('message', ({ data }) => /hit/.test(JSON.stringify(data)) && (window.hit = data));
+    });
+    const requests = [];
+    page.on('request', (request) => !request.url().endsWith('/preview.html') && !/^(data|blob|about):/.test(request.url()) && requests.push(request.url()));
+    const tried = async (codes) => {
+        await page.evaluate(async (codes) => {
+            const all = codes.map((code) => Object.assign(document.createElement('code-preview'), { versions: [{ language: 'html', code }], at: 0 }));
+            document.body.append(...all);
+            for (const one of all) while (one.waiting !== false) await new Promise((resolve) => setTimeout(resolve, 5));
+            await new Promise((resolve) => setTimeout(resolve, 250));
+            for (const one of all) one.remove();
+        }, codes);
+        const { hit, hash, title, storage } = await page.evaluate(() => ({ hit: window.hit, hash: location.hash, title: document.title, storage: JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie }));
+        const isSame = page.url().startsWith(server.url) && !page.url().startsWith(E);
+        // What goes elsewhere the server there counts; the chat's own must not be asked for anything.
+        const out = requests.splice(0).filter((url) => url.startsWith(server.url) && /hit|\/v1\//.test(url));
+        const got = [hit, /hit/.test(hash), title.includes('hit'), /hit/.test(storage), !isSame, ...seen.splice(0), heard].filter(Boolean);
+        heard = 0;
+        if (hit !== undefined) await page.evaluate(() => delete window.hit);
+        return got.length || out.length ? `${codes.map((code) => code.slice(0, 160)).join('\n')} -> ${JSON.stringify([got, out])}` : '';
+    };
+    const escaped = [];
+    for (let i = 0; i < ways.length; i += AT_ONCE) escaped.push(await tried(ways.slice(i, i + AT_ONCE)));
+    await page.waitForTimeout(500);
+    assert.deepEqual(escaped.filter(Boolean), []);
+    assert.equal(heard, 0);
+    // The trap works: the page itself, without the frame, does get there.
+    await fetch(E);
+    assert.equal(heard, 1);
+    await context.close();
+});
+
+test('the frame\'s page alone shows nothing, whoever opens it', async () => {
+    const page = await browser.newPage();
+    const reply = await page.goto(new URL('preview.html', server.url).href);
+    assert.match(reply.headers()['content-security-policy'], /^sandbox allow-scripts; default-src 'none'/);
+    await page.evaluate(() => postMessage('<b>hit</b>', '*'));
+    await page.waitForTimeout(100);
+    assert.equal(await page.locator('b').count(), 0);
+    await page.close();
+});
