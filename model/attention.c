@@ -29,7 +29,7 @@ static void place_heads(const layer_ctx *lc, float *x, const attention_weights *
     } else if (lc->cfg->qk_norm == QK_NORM_WIDTH) {
         nn_rmsnorm(lc->c, x, x, norm, lc->cfg->rms_norm_eps, lc->n_rows, row);
     }
-    if (spec->rope.pairs > 0) {
+    if (spec->rope.pairs > 0 && !w->no_rope) {
         nn_rope(lc->c, x, rope->cos, rope->sin, lc->n_rows, n_heads, (size_t)spec->rope.pairs, row, head);
     }
 }
@@ -94,6 +94,9 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         memcpy(v, k, T * n_kv * hd * sizeof *v);
     }
     place_heads(lc, qg, w, w->q_norm, nh, row, head);
+    for (size_t i = 0; lc->query_scale && i < T * row; i++) {
+        qg[i] *= lc->query_scale[i / row];
+    }
     /* queries as the keys; what is mixed of rotated values is rotated back */
     const bool rotates = cache_rotates(lc, kv_layer);
     if (rotates) {

@@ -20,6 +20,7 @@ struct decoder_scratch {
     struct rope_memory {
         float *cos, *sin;
     } full, sliding;
+    float *query_scale; /* [rows], if queries grow */
     float *work;
     float *head_in; /* [logit rows, H] */
     float *logits;  /* [logit rows, V] */
@@ -74,6 +75,7 @@ static size_t lay_out(decoder_scratch *sc, float *memory, const model_config *cf
     sc->y = take(memory, &used, rows * H);
     sc->full = take_rope(memory, &used, rows, &cfg->full.rope);
     sc->sliding = take_rope(memory, &used, cfg->n_sliding_layers ? rows : 0, &cfg->sliding.rope);
+    sc->query_scale = take(memory, &used, cfg->query_growth > 0 ? rows : 0);
     sc->work = take(memory, &used, layer_work_floats(cfg, rows));
     sc->deep = take(memory, &used, rows * H * (size_t)cfg->n_deepstack);
     const size_t width = (size_t)cfg->n_layers * (size_t)cfg->layer_input_size;
@@ -396,11 +398,16 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
                          .n_rows = (size_t)b->n_rows,
                          .full = {sc->full.cos, sc->full.sin},
                          .sliding = {sc->sliding.cos, sc->sliding.sin},
+                         .query_scale = cfg->query_growth > 0 ? sc->query_scale : NULL,
                          .work = sc->work,
                          .tap = sc->tap};
     rope_tables(sc->full.cos, sc->full.sin, cfg, &cfg->full.rope, b->positions, sc->lc.n_rows);
     if (cfg->n_sliding_layers > 0) {
         rope_tables(sc->sliding.cos, sc->sliding.sin, cfg, &cfg->sliding.rope, b->positions, sc->lc.n_rows);
+    }
+    for (int32_t i = 0; cfg->query_growth > 0 && i < b->n_rows; i++) {
+        const double periods = floor((double)b->positions[i].t / cfg->query_growth_tokens);
+        sc->query_scale[i] = (float)(1.0 + cfg->query_growth * log1p(periods));
     }
     embed(parts, cfg, b, sc);
     if (cfg->layer_input_size > 0) {
@@ -476,6 +483,7 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small)
         piece.n_rows = lc.n_rows = left < most ? left : most;
         piece.slot += first;
         lc.runs = &piece;
+        lc.query_scale += lc.query_scale ? first : 0;
         lc.full = rope_from(&lc.full, first, &cfg->full.rope);
         lc.sliding = rope_from(&lc.sliding, first, &cfg->sliding.rope);
     }

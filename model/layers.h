@@ -54,9 +54,10 @@ typedef struct layer_ctx {
     size_t n_runs;
     const row_span *spans; /* cover rows 0 .. n_rows-1 in order */
     size_t n_spans, n_rows;
-    rope_rows full, sliding; /* of the layers of either kind */
-    float *work;             /* layer_work_floats(cfg, n_rows) */
-    query_tap tap;           /* take NULL: none */
+    rope_rows full, sliding;  /* of the layers of either kind */
+    float *work;              /* layer_work_floats(cfg, n_rows) */
+    const float *query_scale; /* [T], what queries are multiplied with; NULL: nothing */
+    query_tap tap;            /* take NULL: none */
 } layer_ctx;
 
 /* Floats of scratch that any of the functions below needs for `rows` rows. */

@@ -38,6 +38,16 @@ static float yarn_share(const rope_spec *r, int32_t pair)
     return 1.0f - (float)(ramp < 0 ? 0 : ramp > 1 ? 1 : ramp);
 }
 
+/* What Llama 3 multiplies a frequency with. */
+static float llama3_share(const rope_spec *r, double frequency)
+{
+    static const double two_pi = 6.283185307179586;
+    const double turns = r->llama3_original * frequency / two_pi; /* over the original context */
+    const double ramp = (turns - r->llama3_slow) / (r->llama3_fast - r->llama3_slow);
+    const double kept = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    return (float)((1 - kept) / r->llama3_factor + kept);
+}
+
 /* float32, as the reference forms it; long contexts see the same rounding. */
 static float frequency_of(const rope_spec *r, int32_t pair)
 {
@@ -45,6 +55,12 @@ static float frequency_of(const rope_spec *r, int32_t pair)
         return 0.0f;
     }
     const float power = (float)pow(r->theta, (double)pair / (double)r->pairs), own = 1.0f / power;
+    if (r->linear_factor > 0) {
+        return own / (float)r->linear_factor;
+    }
+    if (r->llama3_factor > 0) {
+        return own * llama3_share(r, (double)own);
+    }
     if (r->yarn_factor == 0) {
         return own;
     }

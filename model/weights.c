@@ -609,6 +609,7 @@ static void load_all(weights *w, loader *ld, void (*progress)(void *ctx, uint64_
         snprintf(ld->prefix, sizeof ld->prefix, "layers.%d.", i);
         load_layer(ld, &w->layers[i], cfg->layers[i], cfg->feeds[i],
                    i >= cfg->n_layers - cfg->n_shared_layers);
+        w->layers[i].attention.no_rope = cfg->no_rope[i];
         if (!ld->err && progress) {
             progress(progress_ctx, ld->n_bytes, total);
         }

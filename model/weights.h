@@ -28,6 +28,7 @@
 typedef struct attention_weights {
     bool reads_only; /* the cache is another layer's: there are no keys and values of its own */
     layer_kind kind; /* full or sliding: nkv and hd are those of this kind */
+    bool no_rope;    /* heads are not rotated */
     /* [nh * hd, H]; with a gate [nh * 2 * hd, H]: for each head the query rows, then the gate
      * rows */
     tensor q_proj;

@@ -15,6 +15,8 @@
  * rotary frequencies are rounded to bf16; so are ours here, and here alone. --exact-rope: not in
  * this one.
  *
+ * A folder without tokenizer.json can be checked in all that needs no text.
+ *
  * The media of a case follow from its name (MEDIA below): images are cases/img_*.png, the video is
  * cases/frames/000.png ... at 4 frames a second. NAME.prompt.txt is the prompt before placeholders
  * are expanded. A case of another name with pixel values is still computed from those.
@@ -751,9 +753,11 @@ int main(int argc, char **argv)
     cx.dir = argv[1];
     size_t n = list_cases(cx.dir, names);
     require(compute_create(&cx.c, &options, &d), &d);
-    require(
-        model_open(&cx.m, argc > 3 ? argv[3] : cx.dir, &(model_open_options){.rope_bf16 = !exact_rope}, &d),
-        &d);
+    char tokenizer_path[4096];
+    const bool has_tokenizer = file_join(tokenizer_path, sizeof tokenizer_path, cx.dir, "tokenizer.json") &&
+                               file_exists(tokenizer_path);
+    const model_open_options opt = {.rope_bf16 = !exact_rope, .weights_only = !has_tokenizer};
+    require(model_open(&cx.m, argc > 3 ? argv[3] : cx.dir, &opt, &d), &d);
     cx.cfg = model_get_config(cx.m);
     if (cx.cfg->has_vision) {
         tensor_source tensors = model_tensors(cx.m);

@@ -21,6 +21,7 @@ typedef struct gguf_form {
     gguf_set *set;
     gguf_file *vision; /* or NULL */
     uint64_t n_layers; /* of the decoder; those behind them are the draft head's */
+    bool is_mamba;     /* its state space layers are Mamba-2, not GatedDeltaNet */
     const char *path;
     char vision_path[PATH_BYTES];
 } gguf_form;
@@ -88,6 +89,21 @@ static const name_pair LAYER_NAMES[] = {
     {"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight"},
     {"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"},
     {"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"},
+    {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
+    {"ffn_latent_down.weight", "mlp.fc1_latent_proj.weight"},
+    {"ffn_latent_up.weight", "mlp.fc2_latent_proj.weight"},
+};
+
+/* The same in architectures of Mamba-2, before the table above. */
+static const name_pair MAMBA_NAMES[] = {
+    {"ssm_in.weight", "mamba.in_proj.weight"},
+    {"ssm_conv1d.weight", "mamba.conv1d.weight"},
+    {"ssm_conv1d.bias", "mamba.conv1d.bias"},
+    {"ssm_dt.bias", "mamba.dt_bias"},
+    {"ssm_a", "mamba.A_log"},
+    {"ssm_d", "mamba.D"},
+    {"ssm_norm.weight", "mamba.norm.weight"},
+    {"ssm_out.weight", "mamba.out_proj.weight"},
 };
 
 /* Behind "blk.N." of a draft layer. */
@@ -150,7 +166,8 @@ static bool canonical_name(char out[NAME_BYTES], const gguf_form *g, const char 
         return true;
     }
     if (take_number(stored, "blk.", &i, &rest)) {
-        found = find_name(LAYER_NAMES, ARRAY_LEN(LAYER_NAMES), rest, strlen(rest));
+        found = g->is_mamba ? find_name(MAMBA_NAMES, ARRAY_LEN(MAMBA_NAMES), rest, strlen(rest)) : NULL;
+        found = found ? found : find_name(LAYER_NAMES, ARRAY_LEN(LAYER_NAMES), rest, strlen(rest));
         if (found && i < g->n_layers) {
             snprintf(out, NAME_BYTES, "layers.%llu.%s", (unsigned long long)i, found);
         } else if (found) {
@@ -184,10 +201,16 @@ static err_code no_memory(const gguf_form *g, err_detail *detail)
 }
 
 /* Some tensors are kept in another form than published: A_log as -exp(A_log), others without a size
- * of 1. */
+ * of 1, or vectors cut into rows. */
 static err_code restore(checkpoint_contents *out, const gguf_form *g, named_tensor *named, err_detail *detail)
 {
     tensor *t = &named->view;
+    if (strstr(named->name, ".mamba.") && t->n_dims == 2 && t->type < DTYPE_OTHER &&
+        (name_ends_with(named->name, ".A_log") || name_ends_with(named->name, ".D") ||
+         name_ends_with(named->name, ".norm.weight"))) {
+        t->dims[0] *= t->dims[1];
+        t->n_dims = 1;
+    }
     if (name_ends_with(named->name, ".shared_expert_gate.weight") && t->n_dims == 1) {
         t->dims[1] = t->dims[0];
         t->dims[0] = 1;
@@ -426,6 +449,7 @@ static err_code open_files(gguf_form *g, const char *path, const char *mmproj, e
     if (!err) {
         const gguf_config_source from = source_of(g);
         err = gguf_config_layers(&from, &g->n_layers, &n_draft, detail);
+        g->is_mamba = gguf_config_is_mamba(&from);
     }
     if (!err && mmproj) {
         return take_vision(g, mmproj, detail);

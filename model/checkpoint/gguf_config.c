@@ -7,32 +7,43 @@
 
 enum { NAME_BYTES = 64, KEY_BYTES = 160 };
 
-/* general.architecture, and the model_type whose layers it has. */
-typedef struct architecture {
-    const char *name, *model_type;
-    bool experts, deltanet;
-    bool tiled;    /* value heads were put in tiled order by who wrote the file */
-    bool sections; /* rope.dimension_sections are M-RoPE's */
-} architecture;
-
-static const architecture ARCHITECTURES[] = {
-    {"qwen35", "qwen3_5", false, true, true, true},
-    {"qwen35moe", "qwen3_5_moe", true, true, true, true},
-    {"qwen3next", "qwen3_next", true, true, false, false},
-    {"qwen3", "qwen3", false, false, false, false},
-    {"qwen3moe", "qwen3_moe", true, false, false, false},
-    {"qwen3vl", "qwen3_vl", false, false, false, true},
-    {"qwen3vlmoe", "qwen3_vl_moe", true, false, false, true},
-    {"gpt-oss", "gpt_oss", true, false, false, false},
-};
-
 /* What is written and read from. */
 typedef struct job {
     bytes *out;
     const gguf_file *f;
     const char *prefix, *path; /* "qwen35"; for messages */
+    const tensor_table *tensors;
+    uint64_t n_layers; /* of the decoder */
     err_detail *detail;
 } job;
+
+static err_code write_deltanet(const job *j);
+static err_code write_experts(const job *j);
+static err_code write_nemotron(const job *j);
+static err_code write_minimax(const job *j);
+
+/* general.architecture, and the model_type whose layers it has. */
+typedef struct architecture {
+    const char *name, *model_type;
+    err_code (*parts[2])(const job *j); /* write what this architecture has beside the sizes; NULL ends */
+    bool tiled;                         /* value heads were put in tiled order by who wrote the file */
+    bool sections;                      /* rope.dimension_sections are M-RoPE's */
+    bool no_rope;
+} architecture;
+
+static const architecture ARCHITECTURES[] = {
+    {"qwen35", "qwen3_5", {write_deltanet}, .tiled = true, .sections = true},
+    {"qwen35moe", "qwen3_5_moe", {write_deltanet, write_experts}, .tiled = true, .sections = true},
+    {"qwen3next", "qwen3_next", .parts = {write_deltanet, write_experts}},
+    {"qwen3", "qwen3", .parts = {NULL}},
+    {"qwen3moe", "qwen3_moe", .parts = {write_experts}},
+    {"qwen3vl", "qwen3_vl", {NULL}, .sections = true},
+    {"qwen3vlmoe", "qwen3_vl_moe", {write_experts}, .sections = true},
+    {"nemotron_h", "nemotron_h", {write_nemotron}, .no_rope = true},
+    {"nemotron_h_moe", "nemotron_h", {write_nemotron}, .no_rope = true},
+    {"minimax-m2", "minimax_m2", .parts = {write_minimax}},
+    {"gpt-oss", "gpt_oss", .parts = {write_experts}},
+};
 
 /* The value PREFIX.name. */
 static const gguf_value *find(const job *j, const char *name)
@@ -100,17 +111,23 @@ static const architecture *find_architecture(const gguf_file *f)
 static err_code begin(job *j, const architecture **a, const gguf_config_source *from, bytes *out,
                       err_detail *detail)
 {
-    *j = (job){out, gguf_set_head(from->set), "", from->path, detail};
+    *j = (job){out, gguf_set_head(from->set), "", from->path, gguf_set_tensors(from->set), 0, detail};
     *a = find_architecture(j->f);
     if (!*a) {
         size_t n = 0;
         const char *text = "";
         gguf_text(gguf_find(j->f, "general.architecture"), &text, &n);
-        return err_set(
+        bytes known = bytes_empty(ERR_TEXT_MAX);
+        for (size_t i = 0; i < ARRAY_LEN(ARCHITECTURES); i++) {
+            bytes_printf(&known, i ? ", %s" : "%s", ARCHITECTURES[i].name);
+        }
+        err_code err = err_set(
             detail, ERR_UNSUPPORTED,
-            "%s: metadata general.architecture is \"%.*s\"; qwen35, qwen35moe, qwen3next, qwen3, qwen3moe, "
-            "qwen3vl, qwen3vlmoe and gpt-oss are supported",
-            from->path, n < NAME_BYTES ? (int)n : NAME_BYTES, text);
+            "%s: metadata general.architecture is \"%.*s\"; this version runs %s (and more families from "
+            "safetensors)",
+            from->path, n < NAME_BYTES ? (int)n : NAME_BYTES, text, bytes_str(&known));
+        bytes_deinit(&known);
+        return err;
     }
     j->prefix = (*a)->name;
     return ERR_OK;
@@ -142,6 +159,12 @@ bool gguf_config_is_tiled(const gguf_config_source *from)
 {
     const architecture *a = find_architecture(gguf_set_head(from->set));
     return a && a->tiled;
+}
+
+bool gguf_config_is_mamba(const gguf_config_source *from)
+{
+    const architecture *a = find_architecture(gguf_set_head(from->set));
+    return a && a->parts[0] == write_nemotron;
 }
 
 /* ---- parts of config.json ---- */
@@ -226,6 +249,84 @@ static err_code write_experts(const job *j)
     bool norm = true; /* what files that do not say so mean */
     gguf_bool(find(j, "expert_weights_norm"), &norm);
     bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
+    return write_counts(j, counts, ARRAY_LEN(counts));
+}
+
+/* A number, where the file has it. */
+static void write_number(const job *j, const char *name, const char *field)
+{
+    double value = 0;
+    if (gguf_number(find(j, name), &value)) {
+        bytes_printf(j->out, ",\"%s\":%.9g", field, value);
+    }
+}
+
+static bool has_tensor(const job *j, uint64_t layer, const char *name)
+{
+    char full[NAME_BYTES];
+    snprintf(full, sizeof full, "blk.%llu.%s", (unsigned long long)layer, name);
+    return tensor_table_find(j->tensors, full) != NULL;
+}
+
+/* What a sigmoid router adds. */
+static void write_router(const job *j)
+{
+    bool norm = true;
+    gguf_bool(find(j, "expert_weights_norm"), &norm);
+    bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
+    write_number(j, "expert_weights_scale", "routed_scaling_factor");
+    write_number(j, "expert_group_count", "n_group");
+    write_number(j, "expert_group_used_count", "topk_group");
+}
+
+/* What a layer is, its tensors tell: files of experts do not say which layers are dense. */
+static err_code write_nemotron(const job *j)
+{
+    static const count counts[] = {
+        {"ssm.conv_kernel", "conv_kernel", true},
+        {"ssm.state_size", "ssm_state_size", true},
+        {"ssm.group_count", "n_groups", true},
+        {"ssm.time_step_rank", "mamba_num_heads", true},
+        {"expert_count", "n_routed_experts", false},
+        {"expert_used_count", "num_experts_per_tok", false},
+        {"expert_feed_forward_length", "moe_intermediate_size", false},
+        {"expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size", false},
+        {"moe_latent_size", "moe_latent_size", false},
+    };
+    static const char *const signs[][2] = {
+        {"ssm_in.weight", "M"}, {"attn_q.weight", "*"}, {"ffn_gate_inp.weight", "E"}, {"ffn_up.weight", "-"}};
+    uint64_t inner = 0, heads = 0;
+    err_code err = write_counts(j, counts, ARRAY_LEN(counts));
+    find_count(j, "ssm.time_step_rank", &heads);
+    if (!err && (!find_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
+        err = missing(j, "ssm.inner_size");
+    }
+    if (err) {
+        return err;
+    }
+    bytes_printf(j->out, ",\"mamba_head_dim\":%llu", (unsigned long long)(inner / heads));
+    write_number(j, "attention.layer_norm_rms_epsilon", "layer_norm_epsilon");
+    write_router(j);
+    bytes_append_str(j->out, ",\"hybrid_override_pattern\":\"");
+    for (uint64_t i = 0; i < j->n_layers; i++) {
+        size_t k = 0;
+        while (k < ARRAY_LEN(signs) && !has_tensor(j, i, signs[k][0])) {
+            k++;
+        }
+        bytes_append_str(j->out, k < ARRAY_LEN(signs) ? signs[k][1] : "?");
+    }
+    bytes_append_str(j->out, "\"");
+    return ERR_OK;
+}
+
+static err_code write_minimax(const job *j)
+{
+    static const count counts[] = {
+        {"expert_count", "num_local_experts", true},
+        {"expert_used_count", "num_experts_per_tok", true},
+        {"expert_feed_forward_length", "intermediate_size", true}, /* the last one counts */
+    };
+    write_router(j);
     return write_counts(j, counts, ARRAY_LEN(counts));
 }
 
@@ -323,7 +424,7 @@ static err_code write_vision(const gguf_config_source *from, bytes *out, err_det
         {"patch_size", "patch_size", true},
         {"spatial_merge_size", "spatial_merge_size", false},
     };
-    const job j = {out, from->vision, "clip.vision", from->vision_path, detail};
+    const job j = {out, from->vision, "clip.vision", from->vision_path, NULL, 0, detail};
     const named_tensor *positions = tensor_table_find(gguf_file_tensors(j.f), "v.position_embd.weight");
     if (!positions) {
         return err_set(detail, ERR_NOT_FOUND, "%s: tensor v.position_embd.weight is missing", j.path);
@@ -354,14 +455,13 @@ err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail
         return err;
     }
     bytes_printf(out, "{\"model_type\":\"%s\"", a->model_type);
-    err = write_sizes(&j, from);
-    if (!err && a->deltanet) {
-        err = write_deltanet(&j);
+    uint64_t n_draft = 0;
+    err = gguf_config_layers(from, &j.n_layers, &n_draft, detail);
+    err = err ? err : write_sizes(&j, from);
+    for (size_t i = 0; !err && i < ARRAY_LEN(a->parts) && a->parts[i]; i++) {
+        err = a->parts[i](&j);
     }
-    if (!err && a->experts) {
-        err = write_experts(&j);
-    }
-    err = err ? err : write_rope(&j, a);
+    err = err || a->no_rope ? err : write_rope(&j, a);
     if (err) {
         return err;
     }

@@ -25,6 +25,9 @@ MUST_CHECK err_code gguf_config_layers(const gguf_config_source *from, uint64_t 
 /* Whether its GatedDeltaNet value heads are in tiled order: head h uses key head h % nk. */
 bool gguf_config_is_tiled(const gguf_config_source *from);
 
+/* Whether its state space layers are Mamba-2, not GatedDeltaNet. */
+bool gguf_config_is_mamba(const gguf_config_source *from);
+
 /* Appends the document; the second and third append nothing if there is nothing to say. */
 MUST_CHECK err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail *detail);
 void gguf_generation_json(bytes *out, const gguf_config_source *from);

@@ -49,7 +49,7 @@ static bool was_made_by_mlx(const tensor_table *all)
     for (size_t i = 0; i < all->n; i++) {
         tensor scales;
         const char *stored = all->items[i].stored;
-        if (is_turned_convolution(stored, &all->items[i].view) ||
+        if (is_turned_convolution(stored, &all->items[i].view) || strstr(stored, ".switch_mlp.") ||
             find_beside(all, stored, ".scales", &scales)) {
             return true;
         }

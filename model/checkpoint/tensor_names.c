@@ -56,6 +56,9 @@ static const renaming PARTS[] = {
 /* The matrices of an expert, behind "mlp.experts.E.". */
 static const renaming EXPERTS[] = {{"w1.", "gate_proj."}, {"w2.", "down_proj."}, {"w3.", "up_proj."}};
 
+/* The same of all experts in one tensor, behind "mlp.switch_mlp.": MLX's names where there is no gate. */
+static const renaming SWITCH[] = {{"fc1.", "up_proj."}, {"fc2.", "down_proj."}};
+
 /* Where a name goes on behind `begin` and a number; NULL if it does not begin so. */
 static char *behind_number(char *name, const char *begin)
 {
@@ -101,6 +104,11 @@ char *tensor_name_make(arena *memory, const char *stored)
         char *matrix = behind_number(part, "mlp.experts.");
         if (matrix) {
             replace(matrix, cap - (size_t)(matrix - name), EXPERTS, ARRAY_LEN(EXPERTS));
+        }
+        static const char all[] = "mlp.switch_mlp.";
+        if (strncmp(part, all, sizeof all - 1) == 0) {
+            char *which = part + sizeof all - 1;
+            replace(which, cap - (size_t)(which - name), SWITCH, ARRAY_LEN(SWITCH));
         }
     }
     return name;

@@ -51,6 +51,9 @@ typedef struct rope_spec {
      * factor, those that turn more than `fast` times are kept, and between the two it is shared out
      * (from and to whole pairs, with yarn_truncate); factor 0: none of this. */
     double yarn_factor, yarn_original, yarn_fast, yarn_slow;
+    /* Llama 3: the same with one ramp, counted in the original context; factor 0: none of this. */
+    double llama3_factor, llama3_original, llama3_fast, llama3_slow;
+    double linear_factor; /* every frequency is divided by it; 0: by nothing */
     bool yarn_truncate;
     double magnitude; /* cosines and sines are multiplied by it */
 } rope_spec;
@@ -70,11 +73,14 @@ typedef struct model_config {
     int32_t n_heads;
     layer_kind layers[MODEL_MAX_LAYERS];
     feed_kind feeds[MODEL_MAX_LAYERS];
+    bool no_rope[MODEL_MAX_LAYERS]; /* attention layers whose heads are not rotated */
     int32_t
         state_of[MODEL_MAX_LAYERS]; /* which KV cache, or which recurrent state, a layer has: counted apart */
     attention_spec full, sliding;   /* of LAYER_ATTENTION and of LAYER_SLIDING */
     int32_t n_attention_layers;     /* of both kinds */
     int32_t n_sliding_layers, n_recurrent_layers; /* the latter GatedDeltaNet or Mamba-2 */
+    /* Queries at position p are multiplied with 1 + growth * log(1 + floor(p / tokens)); 0: nothing. */
+    double query_growth, query_growth_tokens;
     int32_t
         n_shared_layers; /* the last layers, which read the cache of the last one before them of their kind */
     double attention_scale;  /* of queries; 0: 1 / sqrt(head_dim) */

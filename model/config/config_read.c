@@ -65,6 +65,13 @@ void config_refuse_flag(const config_section *s, const char *name)
     }
 }
 
+int32_t config_head_dim(const config_section *text)
+{
+    const int32_t width = required(text, "hidden_size", CONFIG_MAX_WIDTH);
+    const int32_t size = width / required(text, "num_attention_heads", CONFIG_MAX_HEADS);
+    return size < 2 ? 2 : size > CONFIG_MAX_HEAD_DIM ? CONFIG_MAX_HEAD_DIM : size;
+}
+
 void config_read_sizes(model_config *cfg, const config_section *text, const config_defaults *d)
 {
     cfg->vocab_size = required(text, "vocab_size", CONFIG_MAX_VOCAB);
@@ -147,17 +154,22 @@ void config_read_layers(model_config *cfg, const config_section *text, int32_t i
     config_count_layers(cfg);
 }
 
-void config_read_sliding(model_config *cfg, const config_section *text)
+void config_read_windows(model_config *cfg, const config_section *text)
 {
-    for (int32_t i = 0; i < cfg->n_layers; i++) {
-        cfg->layers[i] = i % 2 == 0 ? LAYER_SLIDING : LAYER_ATTENTION;
-    }
     config_read_layer_types(cfg, text, 1u << LAYER_ATTENTION | 1u << LAYER_SLIDING);
     config_count_layers(cfg);
     cfg->sliding = cfg->full;
     if (cfg->n_sliding_layers > 0) {
         cfg->sliding.window = required(text, "sliding_window", CONFIG_MAX_CONTEXT);
     }
+}
+
+void config_read_sliding(model_config *cfg, const config_section *text)
+{
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->layers[i] = i % 2 == 0 ? LAYER_SLIDING : LAYER_ATTENTION;
+    }
+    config_read_windows(cfg, text);
 }
 
 void config_read_kind_rope(model_config *cfg, const config_section *text, const char *kind,
@@ -259,29 +271,53 @@ static void read_yarn(rope_spec *out, const model_config *cfg, const config_sect
     out->magnitude = config_number(rope, "attention_factor", 1e-3, 1e3, usual);
 }
 
+static void read_llama3(rope_spec *out, const config_section *rope)
+{
+    out->llama3_factor = config_number(rope, "factor", 1.0, 1e6, NAN);
+    out->llama3_slow = config_number(rope, "low_freq_factor", 1e-3, 1e6, NAN);
+    out->llama3_fast = config_number(rope, "high_freq_factor", 1e-3, 1e6, NAN);
+    out->llama3_original = config_int(rope, "original_max_position_embeddings", 1, CONFIG_MAX_CONTEXT, 8192);
+    if (out->llama3_fast <= out->llama3_slow) {
+        config_fail(rope, ERR_INVALID, "\"high_freq_factor\" must be larger than \"low_freq_factor\"");
+    }
+}
+
+/* How frequencies are changed for a longer context. */
+static void read_scaling(model_config *cfg, const config_section *rope)
+{
+    const json *given = json_get(rope->object, "rope_type");
+    const char *type = json_str(given ? given : json_get(rope->object, "type"), "default");
+    cfg->full.rope.magnitude = 1.0;
+    if (strcmp(type, "yarn") == 0) {
+        read_yarn(&cfg->full.rope, cfg, rope);
+    } else if (strcmp(type, "llama3") == 0) {
+        read_llama3(&cfg->full.rope, rope);
+    } else if (strcmp(type, "linear") == 0) {
+        cfg->full.rope.linear_factor = config_number(rope, "factor", 1.0, 1e6, NAN);
+    } else if (strcmp(type, "default") != 0) {
+        config_fail(rope, ERR_UNSUPPORTED,
+                    "\"rope_type\" is \"%.40s\"; default, linear, llama3 and yarn are supported", type);
+    }
+}
+
 void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d)
 {
     const json *params = json_get(text->object, "rope_parameters");
     config_section rope = *text;
     const double outer_factor = config_number(text, "partial_rotary_factor", 0.0, 1.0, d->rotary_fraction);
-    if (!params) {
+    if (!json_is(params, JSON_OBJECT)) {
         params = json_get(text->object, "rope_scaling");
     }
     if (params && json_is(params, JSON_OBJECT)) {
         rope.object = params;
     }
-    const json *type = json_get(rope.object, "rope_type");
-    cfg->full.rope.magnitude = 1.0;
-    if (strcmp(json_str(type ? type : json_get(rope.object, "type"), ""), "yarn") == 0) {
-        read_yarn(&cfg->full.rope, cfg, &rope);
-    } else {
-        config_expect_word(&rope, "rope_type", "default", "default");
-    }
+    read_scaling(cfg, &rope);
     const double factor = config_number(&rope, "partial_rotary_factor", 0.0, 1.0, outer_factor);
     if (!json_get(rope.object, "rope_theta")) {
         rope.object = text->object; /* older exports keep theta beside rope_scaling */
     }
-    cfg->full.rope.theta = config_number(&rope, "rope_theta", 1.0, 1e12, NAN);
+    cfg->full.rope.theta =
+        config_number(&rope, "rope_theta", 1.0, 1e12, d->rope_theta > 0 ? d->rope_theta : NAN);
     cfg->full.rope.pairs = (int32_t)(cfg->full.head_dim * factor) / 2;
     if (cfg->full.rope.pairs < 1) {
         config_fail(text, ERR_INVALID, "\"partial_rotary_factor\" leaves no rotary dimensions");

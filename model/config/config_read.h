@@ -50,9 +50,12 @@ typedef struct config_defaults {
     int32_t head_dim;
     int32_t n_layers;         /* 0: num_hidden_layers is required */
     double rotary_fraction;   /* partial_rotary_factor */
+    double rope_theta;        /* 0: it is required */
     int32_t mrope_section[3]; /* {0}: positions of text alone, unless the file says otherwise */
 } config_defaults;
 
+/* The head size of families that derive it from hidden_size and num_attention_heads. */
+int32_t config_head_dim(const config_section *text);
 /* Vocabulary, widths, layers, heads, context, epsilon. */
 void config_read_sizes(model_config *cfg, const config_section *text, const config_defaults *d);
 /* Counts the kinds of layers; for readers that fill in `layers` themselves. */
@@ -64,8 +67,10 @@ void config_read_layers(model_config *cfg, const config_section *text, int32_t i
 void config_read_layer_types(model_config *cfg, const config_section *text, unsigned kinds);
 /* The counts of each kind of layer, when cfg->layers is filled. */
 void config_count_layers(model_config *cfg);
-/* layer_types of full and of sliding attention (absent: by turns, sliding first), and the window;
+/* layer_types of full and of sliding attention (absent: cfg->layers as it was filled), and the window;
  * both kinds have the heads that config_read_sizes has read. */
+void config_read_windows(model_config *cfg, const config_section *text);
+/* The same; absent: by turns, sliding first. */
 void config_read_sliding(model_config *cfg, const config_section *text);
 /* Positions where each kind of layer has its own: rope_parameters.KIND, over all pairs of a head, of
  * which partial_rotary_factor says how many are turned. */

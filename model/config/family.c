@@ -4,9 +4,10 @@
 
 #include "base/compiler.h"
 
-static const family *const FAMILIES[] = {&FAMILY_QWEN3_5,  &FAMILY_QWEN3_NEXT, &FAMILY_QWEN3,
-                                         &FAMILY_QWEN3_VL, &FAMILY_NEMOTRON_H, &FAMILY_MINIMAX_M2,
-                                         &FAMILY_GPT_OSS,  &FAMILY_GEMMA4};
+static const family *const FAMILIES[] = {
+    &FAMILY_QWEN3_5,    &FAMILY_QWEN3_NEXT, &FAMILY_QWEN3, &FAMILY_QWEN3_VL, &FAMILY_NEMOTRON_H,
+    &FAMILY_MINIMAX_M2, &FAMILY_GPT_OSS,    &FAMILY_LLAMA, &FAMILY_MISTRAL,  &FAMILY_QWEN2,
+    &FAMILY_SMOLLM3,    &FAMILY_GLM4_MOE,   &FAMILY_GEMMA4};
 
 const family *family_find(const char *model_type)
 {

@@ -5,7 +5,10 @@
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
-    const config_defaults defaults = {.head_dim = 128, .rotary_fraction = 0.5};
+    const int32_t head_dim = config_int(text, "head_dim", 2, CONFIG_MAX_HEAD_DIM, 128);
+    const int32_t rotary = config_int(text, "rotary_dim", 2, head_dim, head_dim / 2);
+    const config_defaults defaults = {.head_dim = head_dim,
+                                      .rotary_fraction = (double)rotary / (double)head_dim};
     config_read_sizes(cfg, text, &defaults);
     config_read_layers(cfg, text, 1);
     cfg->qk_norm = QK_NORM_WIDTH;

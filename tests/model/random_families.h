@@ -85,6 +85,28 @@ static const random_family RANDOM_FAMILIES[] = {
      "\"intermediate_size\":32,\"attention_bias\":true,\"sliding_window\":20,\"rope_parameters\":{"
      "\"rope_theta\":10000,\"rope_type\":\"yarn\",\"factor\":8,\"original_max_position_embeddings\":64,"
      "\"truncate\":false}}"},
+    {"llama", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"llama\"," RANDOM_SIZES
+     ",\"intermediate_size\":80,\"rope_parameters\":{\"rope_theta\":"
+     "500000,\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4,"
+     "\"original_max_position_embeddings\":64}}"},
+    {"ministral3", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"ministral3\"," RANDOM_SIZES
+     ",\"intermediate_size\":80,\"rope_parameters\":{\"rope_theta"
+     "\":10000,\"rope_type\":\"yarn\",\"factor\":16,\"original_max_position_embeddings\":16,\"llama_4_"
+     "scaling_"
+     "beta\":0.1}}"},
+    {"qwen2", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"qwen2\"," RANDOM_SIZES ",\"intermediate_size\":80,\"use_sliding_window\":true,"
+     "\"sliding_window\":20,\"max_window_layers\":2" RANDOM_ROPE("") "}"},
+    {"smollm3", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"smollm3\"," RANDOM_SIZES
+     ",\"intermediate_size\":80,\"no_rope_layers\":[1,0,1,0]" RANDOM_ROPE("") "}"},
+    {"glm4_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"glm4_moe\"," RANDOM_SIZES ",\"intermediate_size\":80,\"n_routed_experts\":8,\"num_"
+     "experts_per_tok\":2,\"moe_intermediate_size\":24,"
+     "\"n_shared_experts\":2,\"first_k_dense_replace\":1,\"attention_bias\":true,\"use_qk_norm\":true,"
+     "\"n_group\":2,\"topk_group\":1,\"routed_scaling_factor\":1.5" RANDOM_ROPE("") "}"},
 };
 
 #endif

@@ -9,12 +9,17 @@
 
 extern char **environ;
 
-/* Runs build/NAME with up to three arguments (NULL ends them) and returns its exit code, or -1. */
-static inline int tool_run_3(const char *name, const char *first, const char *second, const char *third)
+/* Runs build/NAME with up to four arguments (NULL ends them) and returns its exit code, or -1. */
+static inline int tool_run_4(const char *name, const char *first, const char *second, const char *third,
+                             const char *fourth)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", PARLEY_BUILD_DIR, name);
-    char *argv[] = {path, (char *)(uintptr_t)first, (char *)(uintptr_t)second, (char *)(uintptr_t)third,
+    char *argv[] = {path,
+                    (char *)(uintptr_t)first,
+                    (char *)(uintptr_t)second,
+                    (char *)(uintptr_t)third,
+                    (char *)(uintptr_t)fourth,
                     NULL};
     pid_t pid;
     int status;
@@ -22,6 +27,11 @@ static inline int tool_run_3(const char *name, const char *first, const char *se
         return -1;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static inline int tool_run_3(const char *name, const char *first, const char *second, const char *third)
+{
+    return tool_run_4(name, first, second, third, NULL);
 }
 
 static inline int tool_run(const char *name, const char *first, const char *second)

@@ -18,6 +18,7 @@
 
 #define CHECK_TOOL_NAME "make_gguf"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/config_load.h"
@@ -72,6 +73,17 @@ static const char *const NAMES[][2] = {
     {"linear_attn.A_log", "ssm_a"},
     {"linear_attn.norm.weight", "ssm_norm.weight"},
     {"linear_attn.out_proj.weight", "ssm_out.weight"},
+    {"mamba.in_proj.weight", "ssm_in.weight"},
+    {"mamba.conv1d.weight", "ssm_conv1d.weight"},
+    {"mamba.conv1d.bias", "ssm_conv1d.bias"},
+    {"mamba.dt_bias", "ssm_dt.bias"},
+    {"mamba.A_log", "ssm_a"},
+    {"mamba.D", "ssm_d"},
+    {"mamba.norm.weight", "ssm_norm.weight"},
+    {"mamba.out_proj.weight", "ssm_out.weight"},
+    {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+    {"mlp.fc1_latent_proj.weight", "ffn_latent_down.weight"},
+    {"mlp.fc2_latent_proj.weight", "ffn_latent_up.weight"},
     {"mlp.gate_proj.weight", "ffn_gate.weight"},
     {"mlp.up_proj.weight", "ffn_up.weight"},
     {"mlp.down_proj.weight", "ffn_down.weight"},
@@ -233,12 +245,19 @@ static void write_text(converter *c, const named_tensor *t, const char *stored)
     } else if (ends_with(t->name, ".shared_expert_gate.weight")) {
         dims[0] = dims[1];
         n_dims = 1;
+    } else if (ends_with(t->name, ".mamba.A_log") || ends_with(t->name, ".mamba.D")) {
+        dims[1] = 1;
+        n_dims = 2;
+    } else if (ends_with(t->name, ".mamba.norm.weight")) {
+        dims[1] = dims[0] / (size_t)c->cfg.delta_n_k;
+        dims[0] = (size_t)c->cfg.delta_n_k;
+        n_dims = 2;
     }
     if (c->tiled) {
         tile(c, t->name, w, dims[0], n_dims > 1 ? dims[1] : 1);
     }
-    const bool matrix = n_dims > 1 && !ends_with(t->name, "conv1d.weight") &&
-                        !ends_with(t->name, "mlp.gate.weight") && !ends_with(t->name, "_bias");
+    const bool matrix = t->view.n_dims > 1 && !ends_with(t->name, "conv1d.weight") &&
+                        !ends_with(t->name, "mlp.gate.weight") && n_dims > 1 && !ends_with(t->name, "_bias");
     write_floats(&c->text, stored, matrix ? c->type : DTYPE_F32, w, dims, n_dims);
     free(w);
 }
@@ -390,6 +409,19 @@ static void put_real(converter *c, const char *name, double v)
     maker_f32(&c->text, key, (float)v);
 }
 
+/* A count for every layer: v where the layer has such a part, else 0. */
+static void put_counts(converter *c, const char *name, int64_t v, bool of_attention)
+{
+    const model_config *cfg = &c->cfg;
+    char key[128];
+    snprintf(key, sizeof key, "%s.%s", c->arch, name);
+    maker_array(&c->text, key, GGUF_I32, (uint64_t)cfg->n_layers);
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        const bool has = of_attention ? cfg->layers[i] == LAYER_ATTENTION : cfg->feeds[i] != FEED_NONE;
+        put_number(&c->text.values, has ? (uint64_t)v : 0, 4);
+    }
+}
+
 static void write_metadata(converter *c)
 {
     const model_config *cfg = &c->cfg;
@@ -404,14 +436,22 @@ static void write_metadata(converter *c)
     }
     put_count(c, "context_length", cfg->max_position_embeddings);
     put_count(c, "embedding_length", cfg->hidden_size);
-    put_count(c, "feed_forward_length", cfg->intermediate_size);
+    const bool mamba = strncmp(c->arch, "nemotron_h", 10) == 0;
+    if (mamba) {
+        put_counts(c, "feed_forward_length", cfg->intermediate_size, false);
+        put_counts(c, "attention.head_count_kv", cfg->full.n_kv_heads, true);
+    } else {
+        put_count(c, "feed_forward_length", cfg->intermediate_size);
+        put_count(c, "attention.head_count_kv", cfg->full.n_kv_heads);
+    }
     put_count(c, "attention.head_count", cfg->n_heads);
-    put_count(c, "attention.head_count_kv", cfg->full.n_kv_heads);
     put_count(c, "attention.key_length", cfg->full.head_dim);
     put_count(c, "attention.value_length", cfg->full.head_dim);
     put_real(c, "attention.layer_norm_rms_epsilon", (double)cfg->rms_norm_eps);
-    put_real(c, "rope.freq_base", cfg->full.rope.theta);
-    put_count(c, "rope.dimension_count", 2 * cfg->full.rope.pairs);
+    if (cfg->full.rope.pairs > 0) {
+        put_real(c, "rope.freq_base", cfg->full.rope.theta);
+        put_count(c, "rope.dimension_count", 2 * cfg->full.rope.pairs);
+    }
     if (strncmp(c->arch, "qwen35", 6) == 0 || strncmp(c->arch, "qwen3vl", 7) == 0) {
         snprintf(key, sizeof key, "%s.rope.dimension_sections", c->arch);
         maker_array(&c->text, key, GGUF_I32, 4);
@@ -434,6 +474,8 @@ static void write_metadata(converter *c)
         put_count(c, "ssm.group_count", cfg->delta_n_k);
         put_count(c, "ssm.time_step_rank", cfg->delta_n_v);
         put_count(c, "ssm.inner_size", cfg->delta_n_v * cfg->delta_dv);
+    }
+    if (cfg->n_recurrent_layers > 0 && !mamba) {
         put_count(c, "full_attention_interval", cfg->n_layers / cfg->n_attention_layers);
     }
     if (cfg->n_experts > 0) {
@@ -442,6 +484,14 @@ static void write_metadata(converter *c)
         put_count(c, "expert_feed_forward_length", cfg->expert_size);
         if (cfg->shared_expert_size > 0) {
             put_count(c, "expert_shared_feed_forward_length", cfg->shared_expert_size);
+        }
+        if (cfg->router == ROUTER_SIGMOID) {
+            put_real(c, "expert_weights_scale", (double)cfg->routed_scale);
+            put_count(c, "expert_group_count", cfg->n_router_groups);
+            put_count(c, "expert_group_used_count", cfg->n_router_groups_used);
+        }
+        if (cfg->expert_latent_size > 0) {
+            put_count(c, "moe_latent_size", cfg->expert_latent_size);
         }
         snprintf(key, sizeof key, "%s.expert_weights_norm", c->arch);
         maker_bool(&c->text, key, cfg->norm_expert_weights);
@@ -553,13 +603,16 @@ static bool find_type(const char *name, dtype *type)
     return false;
 }
 
-static const char *arch_of(const char *model_type)
+static const char *arch_of(const char *model_type, bool experts)
 {
     static const char *const archs[][2] = {
         {"qwen3_5_moe", "qwen35moe"}, {"qwen3_5", "qwen35"},          {"qwen3_next", "qwen3next"},
         {"qwen3_moe", "qwen3moe"},    {"qwen3_vl_moe", "qwen3vlmoe"}, {"qwen3_vl", "qwen3vl"},
-        {"qwen3", "qwen3"},           {"gpt_oss", "gpt-oss"},
+        {"qwen3", "qwen3"},           {"minimax_m2", "minimax-m2"},   {"gpt_oss", "gpt-oss"},
     };
+    if (strcmp(model_type, "nemotron_h") == 0) {
+        return experts ? "nemotron_h_moe" : "nemotron_h";
+    }
     for (size_t i = 0; i < ARRAY_LEN(archs); i++) {
         if (strncmp(model_type, archs[i][0], strlen(archs[i][0])) == 0) {
             return archs[i][1];
@@ -590,12 +643,15 @@ int main(int argc, char **argv)
     require(model_config_load(&c.cfg, checkpoint_documents(c.ck), &d), &d);
     snprintf(path, sizeof path, "%s/config.json", c.dir);
     require(json_parse_file(&c.config, path, LIMIT_CONFIG_BYTES, &d), &d);
-    c.arch = arch_of(c.cfg.family);
+    c.arch = arch_of(c.cfg.family, c.cfg.n_experts > 0);
     c.tiled = strncmp(c.arch, "qwen35", 6) == 0;
     maker_init(&c.text);
     maker_init(&c.vision);
     write_metadata(&c);
-    write_tokenizer(&c);
+    snprintf(path, sizeof path, "%s/tokenizer.json", c.dir);
+    if (file_exists(path)) {
+        write_tokenizer(&c);
+    }
     write_tensors(&c);
     maker_write(&c.text, argv[2]);
     if (c.cfg.has_vision) {

@@ -181,8 +181,8 @@ static void test_refused(void)
     maker_u32(&m, "qwen3.nextn_predict_layers", 1);
     refuse(&m, ERR_CORRUPT, "qwen3.nextn_predict_layers");
     begin_model(&m, "qwen3");
-    maker_tensor(&m, "blk.0.attn_sinks.weight", 0, (uint64_t[]){8}, 1, FOUR, 32);
-    refuse(&m, ERR_UNSUPPORTED, "tensor blk.0.attn_sinks.weight");
+    maker_tensor(&m, "blk.0.attn_strange.weight", 0, (uint64_t[]){8}, 1, FOUR, 32);
+    refuse(&m, ERR_UNSUPPORTED, "tensor blk.0.attn_strange.weight");
     begin_model(&m, "qwen3");
     maker_tensor(&m, "blk.0.attn_q.weight", 16, (uint64_t[]){256, 1}, 2, block, sizeof block);
     refuse(&m, ERR_UNSUPPORTED, "tensor blk.0.attn_q.weight is of type IQ2_XXS");

@@ -31,6 +31,10 @@ int main(void)
         {"model.layers.2.block_sparse_moe.experts.5.w1.weight", "layers.2.mlp.experts.5.gate_proj.weight"},
         {"model.layers.2.block_sparse_moe.experts.5.w2.weight", "layers.2.mlp.experts.5.down_proj.weight"},
         {"model.layers.2.block_sparse_moe.experts.5.w3.weight", "layers.2.mlp.experts.5.up_proj.weight"},
+        {"backbone.layers.1.mixer.switch_mlp.fc1.weight", "layers.1.mlp.switch_mlp.up_proj.weight"},
+        {"backbone.layers.1.mixer.switch_mlp.fc2.scales", "layers.1.mlp.switch_mlp.down_proj.scales"},
+        {"model.layers.2.block_sparse_moe.switch_mlp.up_proj.weight",
+         "layers.2.mlp.switch_mlp.up_proj.weight"},
         {"layers.x.mixer.D", "layers.x.mixer.D"},
         {"", ""},
     };

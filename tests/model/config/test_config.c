@@ -127,9 +127,9 @@ static void test_other_families(void)
 {
     model_config cfg;
     err_detail d = {0};
-    write_file("config.json", "{\"model_type\":\"llama\"}");
+    write_file("config.json", "{\"model_type\":\"griffin\"}");
     CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_UNSUPPORTED);
-    CHECK(strstr(d.text, "llama") != NULL && strstr(d.text, "qwen3_vl_moe") != NULL);
+    CHECK(strstr(d.text, "griffin") != NULL && strstr(d.text, "qwen3_vl_moe") != NULL);
     write_file("config.json", "{}");
     CHECK_INT(model_config_load(&cfg, json_folder(folder), &d), ERR_UNSUPPORTED);
     CHECK(strstr(d.text, "model_type") != NULL);

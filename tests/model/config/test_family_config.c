@@ -167,6 +167,52 @@ static void test_minimax_m2(void)
     CHECK_INT(load_with(&cfg, "minimax_m2", ",\"num_experts_per_tok\":9", &d), ERR_INVALID);
 }
 
+/* The plain ones. */
+static void test_llama_and_others(void)
+{
+    model_config cfg;
+    err_detail d = {0};
+    CHECK_OK(load_with(&cfg, "llama", "", &d), d);
+    CHECK(cfg.qk_norm == QK_NORM_NONE && !cfg.attention_biases && cfg.full.rope.llama3_factor > 7.9);
+    CHECK_OK(load_with(&cfg, "llama", ",\"attention_bias\":true,\"head_dim\":null", &d), d);
+    CHECK(cfg.attention_biases);
+    CHECK_INT(cfg.full.head_dim, 16); /* 64 by 4 heads */
+    CHECK_INT(load_with(&cfg, "llama", ",\"mlp_bias\":true", &d), ERR_UNSUPPORTED);
+    /* older exports: no rope_theta, and "type" for "rope_type" */
+    CHECK_OK(load_with(&cfg, "llama",
+                       ",\"rope_parameters\":null,\"rope_scaling\":{\"type\":\"linear\",\"factor\":4}", &d),
+             d);
+    CHECK(cfg.full.rope.linear_factor > 3.9 && cfg.full.rope.theta > 9999 && cfg.full.rope.theta < 10001);
+    CHECK_INT(
+        load_with(&cfg, "llama", ",\"rope_parameters\":{\"rope_theta\":1e4,\"rope_type\":\"dynamic\"}", &d),
+        ERR_UNSUPPORTED);
+    CHECK(strstr(d.text, "\"dynamic\"; default, linear, llama3 and yarn") != NULL);
+    CHECK_INT(
+        load_with(&cfg, "llama",
+                  ",\"rope_parameters\":{\"rope_theta\":1e4,\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_"
+                  "factor\":4,\"high_freq_factor\":4}",
+                  &d),
+        ERR_INVALID);
+    CHECK_OK(load_with(&cfg, "ministral3", "", &d), d);
+    CHECK(cfg.query_growth > 0.09 && cfg.query_growth_tokens < 17);
+    CHECK_INT(cfg.n_sliding_layers, 0);
+    CHECK_OK(load_with(&cfg, "ministral3", ",\"sliding_window\":24", &d), d);
+    CHECK_INT(cfg.n_sliding_layers, 4);
+    CHECK_OK(load_with(&cfg, "qwen2", "", &d), d);
+    CHECK(cfg.attention_biases && cfg.layers[1] == LAYER_ATTENTION && cfg.layers[2] == LAYER_SLIDING);
+    CHECK_OK(load_with(&cfg, "qwen2", ",\"use_sliding_window\":false", &d), d);
+    CHECK_INT(cfg.n_sliding_layers, 0);
+    CHECK_OK(load_with(&cfg, "smollm3", "", &d), d);
+    CHECK(!cfg.no_rope[0] && cfg.no_rope[1] && !cfg.no_rope[2] && cfg.no_rope[3]);
+    CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":null", &d), d);
+    CHECK(!cfg.no_rope[0] && !cfg.no_rope[1] && !cfg.no_rope[2] && cfg.no_rope[3]); /* every fourth */
+    CHECK_INT(load_with(&cfg, "smollm3", ",\"no_rope_layers\":[1,0]", &d), ERR_INVALID);
+    CHECK_OK(load_with(&cfg, "glm4_moe", "", &d), d);
+    CHECK(cfg.feeds[0] == FEED_DENSE && cfg.feeds[1] == FEED_EXPERTS && cfg.qk_norm == QK_NORM_HEAD);
+    CHECK_INT(cfg.shared_expert_size, 48);
+    CHECK_INT(cfg.full.rope.pairs, 4); /* half of 16 dimensions */
+}
+
 static void test_gemma4(void)
 {
     model_config cfg;
@@ -223,6 +269,7 @@ int main(void)
     test_qwen3_vl();
     test_nemotron_h();
     test_minimax_m2();
+    test_llama_and_others();
     test_gemma4();
     test_gpt_oss();
     CHECK(family_find("qwen3_5_text") == &FAMILY_QWEN3_5);
