@@ -109,7 +109,7 @@ void disk_begin_load(engine *e, slot *s)
     }
     seq_snapshot *snapshot = seq_snapshot_alloc(s->seq, hit.n_tokens, hit.mtp_len);
     if (snapshot) {
-        prefix_cache_make_room(e->cache, seq_snapshot_bytes(snapshot));
+        (void)prefix_cache_make_room(e->cache, seq_snapshot_bytes(snapshot));
         s->load = disk_cache_load(e->disk, &hit, s->key, snapshot);
     }
 }

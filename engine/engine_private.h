@@ -30,6 +30,9 @@
 #include "vision/processor.h"
 #include "vision/vit.h"
 
+/* States that are kept of one chunk of a prompt, at most. */
+enum { CHUNK_MARKS = 8 };
+
 /* Whether a slot's prompt is to be thinned out before it is computed, and how far that is. */
 typedef enum sparse_phase { SPARSE_NONE, SPARSE_WAITS, SPARSE_READS } sparse_phase;
 
@@ -125,8 +128,10 @@ struct engine {
     slot *slots;
     int32_t n_slots;
     scheduler scheduler;
-    float *raw_logits;   /* [vocab] copy for logprobs */
-    int32_t *chunk_rows; /* [prefill_chunk] rows of a chunk whose embedding is replaced */
+    float *raw_logits;                   /* [vocab] copy for logprobs */
+    int32_t *chunk_rows;                 /* [prefill_chunk] rows of a chunk whose embedding is replaced */
+    batch_mark chunk_marks[CHUNK_MARKS]; /* where that chunk's state is taken; of one at a time */
+    int32_t n_chunk_marks;
 
     pthread_mutex_t trie_lock;
     token_trie *trie; /* {trie_lock} until it is made; then immutable */

@@ -97,6 +97,67 @@ static err_code show_drafter(engine *e, slot *s, int32_t begin, int32_t n, err_d
                           r->prompt.ids + begin + 1, r->positions + begin, known, detail);
 }
 
+/* ---- chunks ---- */
+
+/* A chunk goes on past boundaries, where its state is taken, so that a few short messages read the
+ * weights once. It ends at a boundary, or whole blocks of the delta rule behind one: then an answer
+ * has the same bits wherever the cache lets it begin. Where rows depend on their number, chunks end
+ * at every boundary instead. */
+int32_t prefill_stop(const engine *e, const slot *s)
+{
+    enum { DELTA_BLOCK = 64 };
+    const gen_request *r = s->req;
+    const int32_t total = (int32_t)r->prompt.len, begin = s->prompt_done;
+    const int32_t end = total - begin < e->prefill_chunk ? total : begin + e->prefill_chunk;
+    int32_t last = begin, n = 0;
+    for (size_t i = s->next_boundary; i < r->n_boundaries && r->boundaries[i] <= end; i++) {
+        last = r->boundaries[i];
+        if (++n == CHUNK_MARKS || !nn_many_is_exact(e->compute)) {
+            return last;
+        }
+    }
+    const int32_t whole = (end - last) / DELTA_BLOCK * DELTA_BLOCK;
+    return end == total || last + whole == begin ? end : last + whole;
+}
+
+/* The boundaries within the next n tokens. The last ones are the most useful, if there is not room
+ * for all. */
+static void begin_marks(engine *e, const slot *s, int32_t n)
+{
+    const gen_request *r = s->req;
+    size_t end = s->next_boundary, pending = 0;
+    while (end < r->n_boundaries && r->boundaries[end] <= s->prompt_done + n) {
+        end++;
+    }
+    e->n_chunk_marks = (int32_t)(end - s->next_boundary);
+    for (int32_t i = e->n_chunk_marks - 1; i >= 0; i--) {
+        const int32_t len = r->boundaries[s->next_boundary + (size_t)i];
+        seq_snapshot *snapshot = slot_begin_keeping(e, s, len, pending);
+        e->chunk_marks[i] = (batch_mark){len, snapshot};
+        pending += snapshot ? seq_snapshot_bytes(snapshot) : 0;
+    }
+}
+
+void prefill_give_up(engine *e, slot *s)
+{
+    for (int32_t i = 0; s->chunk > 0 && i < e->n_chunk_marks; i++) {
+        seq_snapshot_free(e->chunk_marks[i].into);
+        e->chunk_marks[i].into = NULL;
+    }
+    s->chunk = 0;
+}
+
+/* The states at the boundaries of a chunk that is computed. */
+static void end_marks(engine *e, slot *s, int32_t begin)
+{
+    for (int32_t i = 0; i < e->n_chunk_marks; i++) {
+        batch_mark *m = &e->chunk_marks[i];
+        slot_end_keeping(e, s, m->into, m->len, decoder_hidden(e->prompt_scratch, m->len - begin - 1));
+        m->into = NULL;
+        s->next_boundary++;
+    }
+}
+
 /* Begins to compute the next n prompt tokens. */
 static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
 {
@@ -111,7 +172,9 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
         n_rows++;
     }
     const int32_t logit_row = n - 1;
-    const batch_run run = {.seq = s->seq, .first_row = 0, .n_rows = n};
+    begin_marks(e, s, n);
+    const batch_run run = {
+        .seq = s->seq, .first_row = 0, .n_rows = n, .marks = e->chunk_marks, .n_marks = e->n_chunk_marks};
     const batch b = {
         .n_rows = n,
         .tokens = r->prompt.ids + begin,
@@ -136,7 +199,6 @@ static void end_chunk(engine *e, slot *s)
     const int32_t begin = s->prompt_done, n = s->chunk, total = (int32_t)r->prompt.len;
     err_detail detail = {0};
     err_code err = ERR_OK;
-    s->chunk = 0;
     s->prompt_done += n;
     s->timings.prompt_n = s->prompt_done - s->timings.cache_n;
     slot_update_timings(s);
@@ -147,10 +209,8 @@ static void end_chunk(engine *e, slot *s)
             return;
         }
     }
-    if (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] == s->prompt_done) {
-        slot_keep_state(e, s, decoder_hidden(e->prompt_scratch, n - 1));
-        s->next_boundary++;
-    }
+    s->chunk = 0;
+    end_marks(e, s, begin);
     slot_emit_progress(e, s, s->prompt_done + s->n_skipped, total + s->n_skipped);
     if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT, NULL)) {
         return;

@@ -506,7 +506,8 @@ static err_code find_invitation(preparation *p, err_detail *detail)
     return err;
 }
 
-/* Where the prefix cache keeps states of a chat: at the end of the system prompt, of the last
+/* Where the prefix cache keeps states of a chat (one that may not use it is computed alike, so that
+ * its answer is the same): at the end of the system prompt, of the last
  * messages, and here and there in a long history. Messages are told by the token that begins the
  * invitation to answer, which also begins every message. */
 static void find_boundaries(const preparation *p)
@@ -531,9 +532,6 @@ static void find_boundaries(const preparation *p)
 static err_code choose_boundaries(preparation *p, err_detail *detail)
 {
     gen_request *r = p->r;
-    if (!p->e->cache || r->params.no_cache) {
-        return ERR_OK;
-    }
     r->boundaries = malloc((r->prompt.len + 1) * sizeof *r->boundaries);
     if (!r->boundaries) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");

@@ -20,7 +20,7 @@
 typedef struct slot_view {
     bool used;
     gen_phase phase;     /* VISION, PREFILL or DECODE when used */
-    int32_t prompt_left; /* prompt tokens still to compute */
+    int32_t prompt_left; /* prompt tokens of the next chunk */
     bool under_way;      /* a chunk of its prompt was begun and is not complete */
 } slot_view;
 

@@ -59,11 +59,26 @@ void slot_emit_start(engine *e, const slot *s)
     }
 }
 
+void slot_count_cache(engine *e)
+{
+    prefix_cache_stats cache = {0};
+    if (e->cache) {
+        cache = prefix_cache_get_stats(e->cache);
+    }
+    pthread_mutex_lock(&e->status_lock);
+    e->status.n_cache_queries = cache.n_queries;
+    e->status.n_cache_hits = cache.n_hits;
+    e->status.n_cache_entries = cache.n_entries;
+    e->status.cache_bytes = cache.bytes;
+    pthread_mutex_unlock(&e->status_lock);
+}
+
 void request_send_done(engine *e, gen_request *r, const gen_timings *timings, gen_finish finish,
                        err_code error, const char *message)
 {
     gen_event *ev = r->done;
     r->done = NULL;
+    slot_count_cache(e);
     ev->request_id = r->id;
     ev->type = GEN_DONE;
     ev->finish = finish;
@@ -107,7 +122,7 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
     grammar_cursor_destroy(s->cursor);
     s->cursor = NULL;
     s->req = NULL;
-    s->chunk = 0;
+    prefill_give_up(e, s);
     inbox_finish(e->inbox, r->id);
     request_send_done(e, r, &s->timings, how, error, message);
 }
@@ -164,6 +179,27 @@ void slot_keep_state(engine *e, slot *s, const float *hidden)
 {
     if (s->cache_fed) {
         prefix_cache_store(e->cache, s->key, 1 + (size_t)seq_state_len(s->seq), s->seq, hidden);
+    }
+}
+
+seq_snapshot *slot_begin_keeping(engine *e, const slot *s, int32_t len, size_t pending)
+{
+    if (!s->cache_fed || prefix_cache_has(e->cache, s->key, 1 + (size_t)len)) {
+        return NULL;
+    }
+    seq_snapshot *snapshot = seq_snapshot_begin(s->seq, len);
+    if (snapshot && !prefix_cache_make_room(e->cache, pending + seq_snapshot_bytes(snapshot))) {
+        seq_snapshot_free(snapshot);
+        snapshot = NULL;
+    }
+    return snapshot;
+}
+
+void slot_end_keeping(engine *e, slot *s, seq_snapshot *snapshot, int32_t len, const float *hidden)
+{
+    if (snapshot) {
+        seq_snapshot_end(snapshot, s->seq);
+        prefix_cache_add(e->cache, s->key, 1 + (size_t)len, snapshot, hidden);
     }
 }
 

@@ -60,25 +60,10 @@ static void end_thoughts(engine *e)
 
 static void count_steps(engine *e, uint64_t n_steps)
 {
-    prefix_cache_stats cache = {0};
-    if (e->cache) {
-        cache = prefix_cache_get_stats(e->cache);
-    }
     pthread_mutex_lock(&e->status_lock);
     e->status.n_steps += n_steps;
-    e->status.n_cache_queries = cache.n_queries;
-    e->status.n_cache_hits = cache.n_hits;
-    e->status.n_cache_entries = cache.n_entries;
-    e->status.cache_bytes = cache.bytes;
     pthread_mutex_unlock(&e->status_lock);
-}
-
-/* Where the next prefill chunk must end at the latest: at a boundary, so that the state can be kept
- * there, or at the end of the prompt. */
-static int32_t next_stop(const slot *s)
-{
-    const gen_request *r = s->req;
-    return s->next_boundary < r->n_boundaries ? r->boundaries[s->next_boundary] : (int32_t)r->prompt.len;
+    slot_count_cache(e);
 }
 
 /* Runs one step; false if no slot is in use. */
@@ -91,7 +76,7 @@ static bool step(engine *e)
         views[i] = (slot_view){.used = s->req && !s->load && !sparse_must_wait(e, s), .phase = s->phase};
         if (views[i].used) {
             any = true;
-            views[i].prompt_left = next_stop(s) - s->prompt_done;
+            views[i].prompt_left = prefill_stop(e, s) - s->prompt_done;
             views[i].under_way = s->chunk > 0;
         }
     }

@@ -28,6 +28,8 @@ void slot_emit_vision_progress(engine *e, const slot *s);
 void slot_emit_start(engine *e, const slot *s);
 /* Times up to now. */
 void slot_update_timings(slot *s);
+/* What the prefix cache holds, for /v1/status. */
+void slot_count_cache(engine *e);
 /* Sends the last event of a request, with the event taken at submit, and frees the request. */
 void request_send_done(engine *e, gen_request *r, const gen_timings *timings, gen_finish finish,
                        err_code error, const char *message);
@@ -45,6 +47,11 @@ bool slot_may_copy(const engine *e, const slot *s);
 /* Keeps the state of the slot's sequence as it stands; hidden: the last row's. A full cache is no
  * error. The slot may be free already: the end of an answer is kept too. */
 void slot_keep_state(engine *e, slot *s, const float *hidden);
+/* Makes a snapshot that is to be taken at a boundary of the prompt, in the next chunk; NULL if the
+ * cache needs none, or has no room. pending: bytes of those that were made before. */
+seq_snapshot *slot_begin_keeping(engine *e, const slot *s, int32_t len, size_t pending);
+/* Gives it to the cache, or frees it; hidden: the last row's. */
+void slot_end_keeping(engine *e, slot *s, seq_snapshot *snapshot, int32_t len, const float *hidden);
 /* Takes a request (owned from now on, also if this fails: slot_fail): sampler, grammar, and
  * slot_resume, unless s->load says that the disk has to be waited for. */
 err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail);
@@ -87,6 +94,10 @@ void decode_step(engine *e);
 
 /* Encodes the next image, or the next group of frames of a video. */
 void vision_step(engine *e, slot *s);
+/* How far the slot's next chunk goes, in tokens of the prompt. */
+int32_t prefill_stop(const engine *e, const slot *s);
+/* Gives up the chunk that is under way, if there is one. */
+void prefill_give_up(engine *e, slot *s);
 /* Some pieces of a chunk of n tokens, as many as there is time for: answers that took decode_ms for
  * their last step (0: there are none) wait for the next one. */
 void prefill_step(engine *e, slot *s, int32_t n, double decode_ms);

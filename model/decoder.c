@@ -180,8 +180,8 @@ static err_code check_batch(const batch *b, decoder_scratch *sc, err_detail *det
         if (run->keep_rows && (!run->exact_rows || run->n_rows > run->seq->rows.max_rows)) {
             return err_set(detail, ERR_INTERNAL, "a verify block of %d rows was not reserved", run->n_rows);
         }
-        sc->runs[r] = (layer_run){run->seq,    (size_t)row,     (size_t)run->n_rows,
-                                  (size_t)len, run->exact_rows, run->keep_rows};
+        sc->runs[r] = (layer_run){run->seq,        (size_t)row,    (size_t)run->n_rows, (size_t)len,
+                                  run->exact_rows, run->keep_rows, run->marks,          (size_t)run->n_marks};
         row += run->n_rows;
     }
     if (row != b->n_rows) {
@@ -458,8 +458,10 @@ static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
         const size_t weights_of_half = H * 3 * (width + feed_forward_width(cfg, w)) / 2;
         const size_t attention = ATTENTION_IS_DEARER * 2 * width * seen;
         rows = rows * weights_of_half / (weights_of_half + attention) / LEAST * LEAST;
+        rows = rows < LEAST ? LEAST : rows;
     }
-    return rows < LEAST ? LEAST : rows;
+    const bool recurs = w->kind == LAYER_DELTANET || w->kind == LAYER_MAMBA;
+    return recurs && !sc->mixed ? layer_rows_to_mark(run, sc->rows_done, rows) : rows;
 }
 
 /* Those of the rows from `first` on. */

@@ -18,6 +18,13 @@
 #include "model/rope.h"
 #include "model/seq_state.h"
 
+/* A length at which the recurrent states are wanted. Blocks of the delta rule begin anew there, as if
+ * the rows had been cut: the bits are those of two forwards, and weights are read once. */
+typedef struct batch_mark {
+    int32_t len;
+    seq_snapshot *into; /* of seq_snapshot_begin; NULL: begins blocks and nothing else */
+} batch_mark;
+
 /* Consecutive rows of one sequence; rows go to cache slots seq_state_len(seq) ... */
 typedef struct batch_run {
     seq_state *seq;
@@ -27,6 +34,10 @@ typedef struct batch_run {
                       * row's result does not depend on the other rows of the batch (bitwise) */
     bool keep_rows; /* with exact_rows: the state after every row is kept for seq_state_rewind, which needs
                       * seq_state_reserve_rows(seq, >= n_rows) before */
+    /* Lengths of the sequence within or at the end of these rows, ascending, at which its state is
+     * taken; not with exact_rows. The caller's until the forward ends. */
+    const batch_mark *marks;
+    int32_t n_marks;
 } batch_run;
 
 /* Flat arrays; a sequence occurs in at most one run. All memory is the caller's. */

@@ -39,11 +39,17 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_r
     if (run->keep_rows) {
         layer_keep_rows(states, run, u, C, layer);
     }
-    nn_conv_silu(lc->c, conv, tail, u, w->conv, NULL, run->n_rows, C, C);
     if (run->exact_rows) {
+        nn_conv_silu(lc->c, conv, tail, u, w->conv, NULL, run->n_rows, C, C);
         nn_delta_recurrent(lc->c, o, state, run->keep_rows ? states : NULL, conv, beta, g, s, run->n_rows);
-    } else {
-        nn_delta_chunked(lc->c, o, state, conv, beta, g, s, run->n_rows);
+        return;
+    }
+    for (size_t t = 0, n = 0; t < run->n_rows; t += n) {
+        n = layer_rows_to_mark(run, t, run->n_rows - t);
+        nn_conv_silu(lc->c, conv + t * C, tail, u + t * C, w->conv, NULL, n, C, C);
+        nn_delta_chunked(lc->c, o + t * value_width, state, conv + t * C, beta + t * s->n_v, g + t * s->n_v,
+                         s, n);
+        layer_take_mark(run, t + n, layer);
     }
 }
 

@@ -28,6 +28,26 @@ size_t layer_work_floats(const model_config *cfg, size_t rows)
     return larger(parts, larger(moe_work_floats(cfg, rows), mamba_work_floats(cfg, rows)));
 }
 
+size_t layer_rows_to_mark(const layer_run *run, size_t t, size_t most)
+{
+    for (size_t i = 0; i < run->n_marks; i++) {
+        const size_t mark = (size_t)run->marks[i].len;
+        if (mark > run->slot + t) {
+            return mark - run->slot - t < most ? mark - run->slot - t : most;
+        }
+    }
+    return most;
+}
+
+void layer_take_mark(const layer_run *run, size_t t, size_t layer)
+{
+    for (size_t i = 0; i < run->n_marks; i++) {
+        if ((size_t)run->marks[i].len == run->slot + t && run->marks[i].into) {
+            seq_snapshot_take(run->marks[i].into, run->seq, layer);
+        }
+    }
+}
+
 void layer_keep_rows(float **states, const layer_run *run, const float *u, size_t u_stride, size_t layer)
 {
     float *inputs = seq_row_inputs(run->seq, layer);

@@ -16,6 +16,7 @@
 
 #include "compute/nn.h"
 #include "model/config/config.h"
+#include "model/decoder.h"
 #include "model/seq_state.h"
 #include "model/weights.h"
 
@@ -24,6 +25,8 @@ typedef struct layer_run {
     seq_state *seq;
     size_t first_row, n_rows, slot;
     bool exact_rows, keep_rows; /* see batch_run */
+    const batch_mark *marks;
+    size_t n_marks;
 } layer_run;
 
 /* Rows that one matrix product may take together: decode rows never share one with prefill rows,
@@ -100,6 +103,11 @@ size_t mamba_work_floats(const model_config *cfg, size_t rows);
 /* What the recurrent layers keep of a verify block before they advance: the convolution's inputs, whose
  * rows begin at u with that stride, and where the state after every row goes. */
 void layer_keep_rows(float **states, const layer_run *run, const float *u, size_t u_stride, size_t layer);
+
+/* Of at most `most` rows from row t of a run on, those up to its next mark. */
+size_t layer_rows_to_mark(const layer_run *run, size_t t, size_t most);
+/* Takes the states of a recurrent layer before row t, if a mark is there. */
+void layer_take_mark(const layer_run *run, size_t t, size_t layer);
 
 /* out [T, H] = the layer's feed-forward part of x [T, H]: down(silu(gate(x)) * up(x)) or what the
  * family has in its place, or the mixture of experts. docs/model.md B.5, B.6. */

@@ -39,12 +39,19 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const mamba_r
     if (run->keep_rows) {
         layer_keep_rows(states, run, u, m->width, layer);
     }
-    nn_conv_silu(lc->c, conv, seq_tail(run->seq, layer), u, w->conv, w->conv_bias, run->n_rows, C, m->width);
+    float *tail = seq_tail(run->seq, layer);
     if (run->exact_rows) {
+        nn_conv_silu(lc->c, conv, tail, u, w->conv, w->conv_bias, run->n_rows, C, m->width);
         nn_mamba_recurrent(lc->c, o, state, run->keep_rows ? states : NULL, conv, dt, g, w->D, s,
                            run->n_rows);
-    } else {
-        nn_mamba_chunked(lc->c, o, state, conv, dt, g, w->D, s, run->n_rows);
+        return;
+    }
+    for (size_t t = 0, n = 0; t < run->n_rows; t += n) {
+        n = layer_rows_to_mark(run, t, run->n_rows - t);
+        nn_conv_silu(lc->c, conv + t * C, tail, u + t * m->width, w->conv, w->conv_bias, n, C, m->width);
+        nn_mamba_chunked(lc->c, o + t * inner, state, conv + t * C, dt + t * s->n_heads, g + t * s->n_heads,
+                         w->D, s, n);
+        layer_take_mark(run, t + n, layer);
     }
 }
 

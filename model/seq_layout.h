@@ -83,6 +83,9 @@ static inline float *seq_row_inputs(const seq_state *s, size_t layer)
     return s->rows.conv_input + layer * (3 + (size_t)s->rows.max_rows) * (s->shape.tail / 3);
 }
 
+/* Copies the states of one GatedDeltaNet layer into a snapshot that was begun. */
+void seq_snapshot_take(seq_snapshot *snap, const seq_state *s, size_t layer);
+
 /* Makes slots first .. first+n-1 writable: their blocks exist and belong to this sequence alone (a
  * shared one is copied). Gives back what the window of slot `first` has left. Called before a forward
  * touches anything. ERR_NOMEM if the pool is exhausted. */

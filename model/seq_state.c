@@ -323,27 +323,57 @@ static void share_blocks(const seq_snapshot *snap, size_t n)
     }
 }
 
+/* The blocks of s, but those that the row behind the snapshot does not see. */
+static void take_blocks(seq_snapshot *snap, const seq_state *s, size_t n_blocks)
+{
+    const size_t behind = blocks_left_behind(&s->shape, snap->len);
+    for (size_t b = 0; b < n_blocks; b++) {
+        snap->blocks[KV_ALL][b] = s->blocks[KV_ALL][b];
+        snap->blocks[KV_WINDOW][b] = b < behind ? NULL : s->blocks[KV_WINDOW][b];
+    }
+    snap->n_blocks = n_blocks;
+    share_blocks(snap, n_blocks);
+}
+
 seq_snapshot *seq_state_snapshot(const seq_state *s)
 {
-    const seq_shape *sh = &s->shape;
     seq_snapshot *snap = make_snapshot(s, blocks_in_use(s));
     if (!snap) {
         return NULL;
     }
-    size_t n_delta = sh->n_delta_layers * sh->delta, n_tails = sh->n_delta_layers * sh->tail;
     snap->len = s->len;
     snap->mtp_len = s->mtp_len;
     snap->rope_delta = s->rope_delta;
-    snap->n_blocks = blocks_in_use(s);
-    const size_t behind = blocks_left_behind(sh, s->len); /* the next row does not see these */
-    for (size_t b = 0; b < snap->n_blocks; b++) {
-        snap->blocks[KV_ALL][b] = s->blocks[KV_ALL][b];
-        snap->blocks[KV_WINDOW][b] = b < behind ? NULL : s->blocks[KV_WINDOW][b];
+    take_blocks(snap, s, blocks_in_use(s));
+    for (size_t layer = 0; layer < s->shape.n_delta_layers; layer++) {
+        seq_snapshot_take(snap, s, layer);
     }
-    share_blocks(snap, snap->n_blocks);
-    memcpy(snap->data, s->delta, n_delta * sizeof(float));
-    memcpy(snap->data + n_delta, s->tails, n_tails * sizeof(float));
     return snap;
+}
+
+void seq_snapshot_take(seq_snapshot *snap, const seq_state *s, size_t layer)
+{
+    const seq_shape *sh = &s->shape;
+    float *tails = snap->data + sh->n_delta_layers * sh->delta;
+    memcpy(snap->data + layer * sh->delta, seq_delta(s, layer), sh->delta * sizeof(float));
+    memcpy(tails + layer * sh->tail, seq_tail(s, layer), sh->tail * sizeof(float));
+}
+
+seq_snapshot *seq_snapshot_begin(const seq_state *s, int32_t len)
+{
+    seq_snapshot *snap = make_snapshot(s, kv_pool_blocks_for(len));
+    if (snap) {
+        snap->len = len;
+        snap->rope_delta = s->rope_delta;
+    }
+    return snap;
+}
+
+void seq_snapshot_end(seq_snapshot *snap, const seq_state *s)
+{
+    assert(s->len >= snap->len);
+    snap->mtp_len = s->mtp_len < snap->len ? s->mtp_len : snap->len;
+    take_blocks(snap, s, kv_pool_blocks_for(snap->len));
 }
 
 static bool same_model(const seq_shape *a, const seq_shape *b)

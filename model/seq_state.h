@@ -55,6 +55,10 @@ void seq_state_rewind(seq_state *s, int32_t n_keep);
 /* The whole state at its present length: keys and values are shared (copied on write), delta
  * states and convolution tails are copied. NULL if out of memory. Must be freed before the pool. */
 MUST_CHECK seq_snapshot *seq_state_snapshot(const seq_state *s);
+/* One that is taken while a forward goes past len tokens (batch_run.marks): begun before, ended
+ * behind it, and not to be read in between. It may be freed at any time. NULL if out of memory. */
+MUST_CHECK seq_snapshot *seq_snapshot_begin(const seq_state *s, int32_t len);
+void seq_snapshot_end(seq_snapshot *snap, const seq_state *s);
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);
 /* Whether a prefix of it can be restored: no layer has a recurrent state. */

@@ -115,13 +115,17 @@ bool prefix_cache_evict_one(void *ctx)
     return done;
 }
 
-void prefix_cache_make_room(prefix_cache *pc, size_t n_bytes)
+bool prefix_cache_make_room(prefix_cache *pc, size_t n_bytes)
 {
+    if (n_bytes > pc->budget) {
+        return false;
+    }
     pthread_mutex_lock(&pc->lock);
     while (pc->n > 0 && pc->bytes + n_bytes > pc->budget) {
         evict_one(pc);
     }
     pthread_mutex_unlock(&pc->lock);
+    return true;
 }
 
 /* ---- finding ---- */
@@ -232,7 +236,7 @@ bool prefix_cache_has(prefix_cache *pc, const uint64_t *key, size_t n_key)
 
 /* Takes the entry, whose snapshot and hidden state are there; false if it was freed for want of
  * room. */
-static bool add(prefix_cache *pc, prefix_entry *e, const uint64_t *key, size_t n_key)
+static bool take(prefix_cache *pc, prefix_entry *e, const uint64_t *key, size_t n_key)
 {
     e->n_key = n_key;
     e->key = malloc(n_key * sizeof *key);
@@ -261,18 +265,26 @@ bool prefix_cache_store(prefix_cache *pc, const uint64_t *key, size_t n_key, con
     if (pc->max_entries == 0 || prefix_cache_has(pc, key, n_key)) {
         return pc->max_entries > 0;
     }
-    prefix_entry *e = calloc(1, sizeof *e);
+    return prefix_cache_add(pc, key, n_key, seq_state_snapshot(seq), hidden);
+}
+
+bool prefix_cache_add(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,
+                      const float *hidden)
+{
+    const bool is_there = prefix_cache_has(pc, key, n_key);
+    prefix_entry *e = is_there || !snapshot ? NULL : calloc(1, sizeof *e);
     if (!e) {
-        return false;
+        seq_snapshot_free(snapshot);
+        return is_there;
     }
-    e->snapshot = seq_state_snapshot(seq);
+    e->snapshot = snapshot;
     e->hidden = malloc(pc->hidden_size * sizeof *hidden);
     if (!e->hidden) {
         free_entry(e);
         return false;
     }
     memcpy(e->hidden, hidden, pc->hidden_size * sizeof *hidden);
-    return add(pc, e, key, n_key);
+    return take(pc, e, key, n_key);
 }
 
 void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,
@@ -281,7 +293,7 @@ void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, se
     prefix_entry *e = prefix_cache_has(pc, key, n_key) ? NULL : calloc(1, sizeof *e);
     if (e) {
         *e = (prefix_entry){.snapshot = snapshot, .hidden = hidden, .saved = PREFIX_SAVED};
-        (void)add(pc, e, key, n_key);
+        (void)take(pc, e, key, n_key);
     } else {
         seq_snapshot_free(snapshot);
         free(hidden);

@@ -77,6 +77,9 @@ bool prefix_cache_has(prefix_cache *pc, const uint64_t *key, size_t n_key);
  * but the entry). */
 bool prefix_cache_store(prefix_cache *pc, const uint64_t *key, size_t n_key, const seq_state *seq,
                         const float *hidden);
+/* The same with a snapshot, which is owned from now on even if there is no place for it. */
+bool prefix_cache_add(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,
+                      const float *hidden);
 /* Takes a snapshot that was read back and the memory of its hidden state (NULL: not known), which
  * are owned from now on even if there is no place for them. The entry counts as saved. */
 void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,
@@ -90,8 +93,9 @@ prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest);
  * none. The pool's reclaim callback (ctx is
  * the cache). */
 bool prefix_cache_evict_one(void *pc);
-/* Drops entries until a snapshot of so many bytes has room. */
-void prefix_cache_make_room(prefix_cache *pc, size_t n_bytes);
+/* Drops entries until a snapshot of so many bytes has room; false, and none is dropped, if it never
+ * has. */
+bool prefix_cache_make_room(prefix_cache *pc, size_t n_bytes);
 /* Drops all. */
 void prefix_cache_clear(prefix_cache *pc);
 

@@ -23,6 +23,7 @@ typedef struct answer {
     int32_t ids[ANSWER_IDS];
     float logprobs[ANSWER_IDS]; /* of those, where they were asked for */
     int32_t n;
+    int32_t n_chunks; /* of the prompt */
     gen_timings timings;
 } answer;
 
@@ -91,6 +92,8 @@ static inline void answers_collect(answer *answers, uint64_t first_id, size_t n)
                 a->logprobs[a->n] = ev->logprobs ? ev->logprobs[i].logprob : 0;
                 a->ids[a->n++] = ev->tokens[i];
             }
+        } else if (ev->type == GEN_PROGRESS && ev->phase == GEN_PHASE_PREFILL) {
+            a->n_chunks += ev->processed > ev->timings.cache_n; /* the first one only says what was cached */
         } else if (ev->type == GEN_DONE) {
             a->timings = ev->timings;
             done++;

@@ -57,6 +57,7 @@ static void check_turns(const char *template, const char *words)
         CHECK(cached.timings.cache_n > 0);
         CHECK(c->is_short ? cached.timings.cache_n < LONG_WORDS : cached.timings.cache_n > LONG_WORDS);
         CHECK(!c->grows || cached.timings.cache_n >= 0.95 * first.timings.prompt_n);
+        CHECK(!c->grows || cached.n_chunks == 1); /* states are kept on the way: the weights are read once */
         CHECK_INT(cached.n, MAX_TOKENS);
         CHECK(cached.n == cold.n && memcmp(cached.ids, cold.ids, (size_t)cold.n * sizeof cold.ids[0]) == 0);
     }

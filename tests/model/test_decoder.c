@@ -202,6 +202,78 @@ static void test_verify_block(const tiny *t)
     free(steps);
 }
 
+/* States taken on the way past marks are those of forwards that end there, and what follows has the
+ * same bits: in one go and in small pieces, or where not every state is wanted. */
+static void check_marks(const compute_options *options, kv_type type)
+{
+    enum { N = 330, MARKS = 4 };
+    static const int32_t AT[MARKS + 1] = {35, 40, 200, 329, N};
+    tiny t = tiny_open_with(options, type);
+    err_detail d = {0};
+    if (!nn_many_is_exact(t.c)) { /* rows that depend on their number */
+        tiny_close(&t);
+        return;
+    }
+    float *whole = malloc(TINY_V * sizeof *whole);
+    const int32_t last = N - 1;
+    static position p[TINY_ROWS];
+    for (int32_t i = 0; i < N; i++) {
+        p[i] = (position){i, i, i};
+    }
+    seq_state *s = tiny_seq(&t), *at_mark = tiny_seq(&t);
+    seq_snapshot *cut[MARKS];
+    for (int32_t i = 0, begin = 0; i <= MARKS; begin = AT[i++]) {
+        const float *logits = tiny_run(&t, s, ids + begin, AT[i] - begin, false, false);
+        if (i < MARKS) {
+            cut[i] = seq_state_snapshot(s);
+        } else {
+            memcpy(whole, logits, TINY_V * sizeof *whole);
+        }
+    }
+    for (int way = 0; way < 3; way++) {
+        batch_mark marks[MARKS];
+        seq_state_reset(s);
+        for (int i = 0; i < MARKS; i++) {
+            marks[i] = (batch_mark){AT[i], way == 2 && i % 2 ? NULL : seq_snapshot_begin(s, AT[i])};
+        }
+        const batch_run run = {.seq = s, .n_rows = N, .marks = marks, .n_marks = MARKS};
+        const batch b = {.n_rows = N,
+                         .tokens = ids,
+                         .positions = p,
+                         .runs = &run,
+                         .n_runs = 1,
+                         .logit_rows = &last,
+                         .n_logit_rows = 1};
+        CHECK_OK(decoder_begin(t.m, t.c, &b, t.sc, &d), d);
+        while (decoder_next(t.m, t.sc, way == 1)) {
+        }
+        CHECK_SAME_FLOATS(decoder_logits(t.sc, 0), whole, TINY_V);
+        for (int i = 0; i < MARKS; i++) {
+            if (!marks[i].into) {
+                continue;
+            }
+            seq_snapshot_end(marks[i].into, s);
+            const seq_snapshot_parts taken = seq_snapshot_get_parts(marks[i].into),
+                                     wanted = seq_snapshot_get_parts(cut[i]);
+            CHECK_INT(taken.len, wanted.len);
+            CHECK_INT((int)taken.n_blocks, (int)wanted.n_blocks);
+            CHECK(memcmp(taken.floats, wanted.floats, taken.n_floats * sizeof *taken.floats) == 0);
+            if (AT[i] == N - 1) {
+                CHECK_OK(seq_state_restore(at_mark, marks[i].into, &d), d);
+                CHECK_SAME_FLOATS(tiny_run(&t, at_mark, ids + N - 1, 1, false, false), whole, TINY_V);
+            }
+            seq_snapshot_free(marks[i].into);
+        }
+    }
+    for (int i = 0; i < MARKS; i++) {
+        seq_snapshot_free(cut[i]);
+    }
+    seq_state_destroy(s);
+    seq_state_destroy(at_mark);
+    free(whole);
+    tiny_close(&t);
+}
+
 /* A prompt in one go and in small pieces, or in both by turns, between which another sequence goes
  * on in a scratch of its own: the same bits, for both. */
 static void check_pieces(const compute_options *options, kv_type type)
@@ -267,6 +339,7 @@ static void test_pieces(void)
         unsigned mask = 0;
         CHECK(cpu_parse_level(levels[i], &mask));
         check_pieces(&(compute_options){.n_threads = 2, .cpu_mask = mask, .fast = true}, (kv_type)i);
+        check_marks(&(compute_options){.n_threads = 2, .cpu_mask = mask, .fast = true}, (kv_type)i);
     }
     check_pieces(&(compute_options){.n_threads = 1, .cpu_mask = ~0u}, KV_F32);
 }
