@@ -19,7 +19,13 @@
 #include "model/cost.h"
 
 enum { CACHE_DEFAULT_MIB = 1024, VISION_CACHE_DEFAULT_MIB = 256 };
-enum { N_CTX_DEFAULT_MAX = 32768, N_CTX_MIN = 256, PREFILL_CHUNK_DEFAULT = 512, N_PARALLEL_DEFAULT = 4 };
+enum {
+    N_CTX_DEFAULT_MAX = 32768,
+    N_CTX_SHORT = 4096,
+    N_CTX_MIN = 256,
+    PREFILL_CHUNK_DEFAULT = 512,
+    N_PARALLEL_DEFAULT = 4
+};
 
 static void report_load(const engine_options *opt, const char *stage, double fraction)
 {
@@ -107,10 +113,18 @@ static int32_t most_rows(const engine *e)
     return most_drafts(e) ? NN_ROWS_EXACT : e->n_slots;
 }
 
+/* What every sequence takes, with the states that a step with drafts goes back to. */
+static size_t sequence_bytes(const engine *e, int32_t n_ctx)
+{
+    const model_config *cfg = model_get_config(e->model);
+    const size_t rows = most_drafts(e) ? seq_state_rows_bytes(cfg, 1 + most_drafts(e)) : 0;
+    const size_t n_bytes = seq_state_bytes(cfg, e->cache_type, e->drafting, n_ctx);
+    return n_bytes > SIZE_MAX / 2 ? n_bytes : n_bytes + rows;
+}
+
 static size_t state_bytes(const engine *e, int32_t n_ctx)
 {
-    return seq_state_bytes(model_get_config(e->model), e->cache_type, e->drafting, n_ctx) *
-               (size_t)e->n_slots +
+    return sequence_bytes(e, n_ctx) * (size_t)e->n_slots +
            decoder_scratch_bytes(e->model, most_rows(e), most_rows(e)) +
            decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes +
            sparse_bytes(e, n_ctx) + e->disk_bytes;
@@ -150,6 +164,27 @@ static err_code room_for_states(const engine *e, const engine_options *opt, size
     return ERR_OK;
 }
 
+/* Chooses what was not asked for so that all state fits `most` bytes: a shorter context, but fewer
+ * sequences before it gets short. */
+static void choose_sizes(engine *e, const engine_options *opt, size_t most)
+{
+    int32_t *n_ctx = &e->info.n_ctx;
+    while (state_bytes(e, *n_ctx) > most) {
+        const bool is_short = opt->n_ctx || *n_ctx / 2 < N_CTX_SHORT;
+        if (is_short && !opt->n_parallel && e->n_slots > 1) {
+            e->n_slots /= 2;
+        } else if (!opt->n_ctx && *n_ctx / 2 >= N_CTX_MIN) {
+            *n_ctx /= 2;
+        } else {
+            break;
+        }
+    }
+    if (!opt->n_parallel && e->n_slots < N_PARALLEL_DEFAULT) {
+        log_warn("eng", "memory is short: answers at a time are %d, not %d; --parallel sets it", e->n_slots,
+                 N_PARALLEL_DEFAULT);
+    }
+}
+
 /* Chooses the context length so that all state fits, or refuses the one that was asked for. */
 static err_code plan_memory(engine *e, const engine_options *opt, err_detail *detail)
 {
@@ -171,10 +206,9 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
         return err_set(detail, ERR_INVALID, "--ctx-size is %d; this model takes %d to %d", n_ctx, N_CTX_MIN,
                        trained);
     }
-    while (!asked && state_bytes(e, n_ctx) > easy && n_ctx / 2 >= N_CTX_MIN) {
-        n_ctx /= 2;
-    }
     e->info.n_ctx = n_ctx;
+    choose_sizes(e, opt, asked ? available : easy);
+    n_ctx = e->info.n_ctx;
     e->info.state_bytes = state_bytes(e, n_ctx);
     if (e->info.state_bytes > available) {
         return err_set(

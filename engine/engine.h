@@ -49,7 +49,7 @@ typedef struct engine_options {
     bool published_history;    /* earlier turns are rendered anew as the template says, see prompt.h */
     bool hoist_system;         /* system messages go to the front, wherever they stand */
     int32_t n_ctx;             /* 0: the model's, at most 32768 */
-    int32_t n_parallel;        /* sequences decoded together; 0: 4 */
+    int32_t n_parallel;        /* sequences decoded together; 0: 4, fewer where memory is short */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
     int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
     const char *cache_type;    /* keys and values: as --cache-type; NULL: f16, or f32 if exact */

@@ -18,13 +18,6 @@
 #include "model/rope.h"
 #include "model/seq_state.h"
 
-/* A length at which the recurrent states are wanted. Blocks of the delta rule begin anew there, as if
- * the rows had been cut: the bits are those of two forwards, and weights are read once. */
-typedef struct batch_mark {
-    int32_t len;
-    seq_snapshot *into; /* of seq_snapshot_begin; NULL: begins blocks and nothing else */
-} batch_mark;
-
 /* Consecutive rows of one sequence; rows go to cache slots seq_state_len(seq) ... */
 typedef struct batch_run {
     seq_state *seq;

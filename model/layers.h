@@ -16,7 +16,6 @@
 
 #include "compute/nn.h"
 #include "model/config/config.h"
-#include "model/decoder.h"
 #include "model/seq_state.h"
 #include "model/weights.h"
 

@@ -242,12 +242,33 @@ void seq_state_set_rope_delta(seq_state *s, int32_t delta)
 
 /* ---- going back inside a verify block ---- */
 
+/* Floats of the states after all rows of a block but the last, and of its convolution's inputs. */
+static size_t spare_floats(const seq_shape *sh)
+{
+    return sh->n_delta_layers * round_up(sh->delta, 16);
+}
+
+static size_t input_floats(const seq_shape *sh, int32_t max_rows)
+{
+    return sh->n_delta_layers * (3 + (size_t)max_rows) * (sh->tail / 3);
+}
+
+size_t seq_state_rows_bytes(const model_config *cfg, int32_t max_rows)
+{
+    const seq_shape sh = shape_of(cfg, KV_F32, false, 1);
+    size_t n_floats = 0, n_bytes = 0;
+    const bool possible = size_mul(&n_floats, (size_t)max_rows - 1, spare_floats(&sh)) &&
+                          size_add(&n_floats, n_floats, input_floats(&sh, max_rows)) &&
+                          size_mul(&n_bytes, n_floats, sizeof(float)) && n_bytes <= SIZE_MAX / 2;
+    return possible ? n_bytes : SIZE_MAX / 2;
+}
+
 err_code seq_state_reserve_rows(seq_state *s, int32_t max_rows, err_detail *detail)
 {
     const seq_shape *sh = &s->shape;
     assert(max_rows > 0 && max_rows <= NN_ROWS_EXACT && s->rows.max_rows == 0);
-    const size_t n_spare = (size_t)max_rows - 1, n_state = sh->n_delta_layers * round_up(sh->delta, 16);
-    const size_t n_inputs = sh->n_delta_layers * (3 + (size_t)max_rows) * (sh->tail / 3);
+    const size_t n_spare = (size_t)max_rows - 1, n_state = spare_floats(sh);
+    const size_t n_inputs = input_floats(sh, max_rows);
     s->rows.delta = calloc(n_spare + 1, sizeof *s->rows.delta);
     s->rows.memory = compute_alloc(s->c, (n_spare * n_state + 1) * sizeof(float));
     s->rows.conv_input = compute_alloc(s->c, (n_inputs + 1) * sizeof(float));

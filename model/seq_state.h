@@ -46,6 +46,7 @@ void seq_state_set_rope_delta(seq_state *s, int32_t delta);
 
 /* Memory for the states after every row of verify blocks of up to max_rows rows
  * (batch_run.keep_rows); once a state. ERR_NOMEM. */
+size_t seq_state_rows_bytes(const model_config *cfg, int32_t max_rows); /* what that takes */
 MUST_CHECK err_code seq_state_reserve_rows(seq_state *s, int32_t max_rows, err_detail *detail);
 /* After a forward with keep_rows: goes back to the state after the first n_keep (>= 1) of its rows.
  * Nothing else may have changed the sequence since. The draft head's cache is cut with
@@ -59,6 +60,13 @@ MUST_CHECK seq_snapshot *seq_state_snapshot(const seq_state *s);
  * behind it, and not to be read in between. It may be freed at any time. NULL if out of memory. */
 MUST_CHECK seq_snapshot *seq_snapshot_begin(const seq_state *s, int32_t len);
 void seq_snapshot_end(seq_snapshot *snap, const seq_state *s);
+/* A length at which the recurrent states are wanted. Blocks of the delta rule begin anew there, as if
+ * the rows had been cut: the bits are those of two forwards, and weights are read once. */
+typedef struct batch_mark {
+    int32_t len;
+    seq_snapshot *into; /* that was begun; NULL: begins blocks and nothing else */
+} batch_mark;
+
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);
 /* Whether a prefix of it can be restored: no layer has a recurrent state. */

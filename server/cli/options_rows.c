@@ -87,8 +87,8 @@ static const option_row ROWS[] = {
     /* ---- memory and speed ---- */
     ROW(INT("threads", "N", threads, 0, 1, 1024), .letters = "t", FOR(IN_ENGINE | IN_CONVERT, SPEED),
         .help = "compute threads", .note = "one per core"),
-    ROW(INT("parallel", "N", parallel, 4, 1, 32), .letters = "np", FOR(IN_SERVE, SPEED),
-        .help = "answers computed at the same time"),
+    ROW(INT("parallel", "N", parallel, 0, 1, 32), .letters = "np", FOR(IN_SERVE, SPEED),
+        .help = "answers computed at the same time", .note = "4, fewer where memory is short"),
     ROW(INT("queue", "N", queue, LIMIT_QUEUE, 1, 4096), .also = "max-queue", FOR(IN_SERVE, SPEED),
         .help = "requests that may wait; more get 429"),
     ROW(INT("batch-size", "N", batch_size, 512, 16, 8192), .also = "prefill-step-size", .letters = "b",

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/ledger.h"
+#include "base/limits.h"
 #include "engine/request.h"
 #include "tests/check.h"
 #include "tests/cpu.h"
@@ -59,8 +60,47 @@ static err_code prepare(engine *e, gen_request **out, const uint8_t *data, size_
     return err;
 }
 
+/* Without --parallel an engine computes as many answers at a time as its memory allows, and says so in
+ * what it tells; what was asked for is never lowered. */
+static void test_short_memory(void)
+{
+    engine_options opt = {.model_dir = PARLEY_SOURCE_DIR "/assets/seedling",
+                          .n_ctx = N_CTX,
+                          .n_threads = 1,
+                          .cpu_mask = ~0u,
+                          .vision_cache_mib = 1,
+                          .cache_mib = 1};
+    engine *e = NULL;
+    err_detail d = {0};
+    gen_params_init(&opt.defaults);
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    if (!e) {
+        return;
+    }
+    const engine_info all = *engine_get_info(e);
+    engine_close(e);
+    CHECK_INT(all.n_parallel, 4);
+    opt.n_parallel = 2;
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    const uint64_t half = engine_get_info(e)->state_bytes;
+    engine_close(e);
+    CHECK(half < all.state_bytes);
+    /* room for three */
+    const uint64_t room = (half + all.state_bytes) / 2;
+    opt.mem_limit_mib = (int64_t)((all.weight_bytes + LIMIT_REQUEST_MEMORY + room) >> 20) + 1;
+    opt.n_parallel = 0;
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    CHECK_INT(engine_get_info(e)->n_parallel, 2);
+    CHECK(engine_get_info(e)->state_bytes == half);
+    engine_close(e);
+    opt.n_parallel = 4;
+    CHECK_INT(engine_open(&e, &opt, &d), ERR_NOMEM);
+    CHECK(strstr(d.text, "--parallel") != NULL);
+}
+
 int main(void)
 {
+    test_short_memory();
     ledger *memory = ledger_create(0);
     engine *e = open_engine(memory);
     if (!e || !engine_get_info(e)->has_vision) {

@@ -18,6 +18,8 @@ static void test_snapshot(const tiny *t)
         seq_snapshot *snap = seq_state_snapshot(a);
         CHECK(snap != NULL);
         CHECK(seq_snapshot_bytes(snap) > sizeof(float) * 4 * 16 * 24);
+        /* a block of five rows: the states behind four of them, and more */
+        CHECK(seq_state_rows_bytes(model_get_config(t->m), 5) > 4 * sizeof(float) * 4 * 16 * 24);
         memcpy(straight, tiny_run(t, a, ids + lens[k], 40, false, false), TINY_V * sizeof *straight);
         memcpy(straight + TINY_V, tiny_run(t, a, ids + 300, 1, true, false), TINY_V * sizeof *straight);
         tiny_run(t, b, ids + 500, 90, false, false); /* what lay there before must not matter */
