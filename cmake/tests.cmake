@@ -71,3 +71,20 @@ foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test
         endif()
     endif()
 endforeach()
+
+# One failing call after the other under the whole program; a few of them, picked by the date, are a test.
+if(PYTHON3 AND NOT PARLEY_SANITIZE)
+    add_library(torture_shim MODULE ${CMAKE_SOURCE_DIR}/tests/torture/shim.c)
+    set_target_properties(torture_shim PROPERTIES PREFIX "")
+    target_compile_options(torture_shim PRIVATE -Wall -Wextra)
+    target_link_libraries(torture_shim PRIVATE ${CMAKE_DL_LIBS})
+    add_test(NAME server/torture COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/torture/torture.py ${CMAKE_BINARY_DIR} --points 40)
+    set_tests_properties(server/torture PROPERTIES LABELS server TIMEOUT 300)
+endif()
+
+# What real_sandbox.mjs lets a server do that was taken over.
+if(NOT PARLEY_SANITIZE)
+    add_library(escape MODULE ${CMAKE_SOURCE_DIR}/tests/server/cli/escape.c)
+    set_target_properties(escape PROPERTIES PREFIX "")
+    target_compile_options(escape PRIVATE -Wall -Wextra)
+endif()

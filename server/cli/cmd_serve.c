@@ -11,6 +11,7 @@
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 #include "server/cli/options_table.h"
+#include "server/cli/serve_sandbox.h"
 #include "server/service/serve.h"
 #include "server/protocol/output/tool_scanner.h"
 
@@ -208,8 +209,15 @@ static bool is_prefix(const char *path)
                      strlen(path) < PREFIX_MAX && !path[strcspn(path, "?#% \r\n")]);
 }
 
+static void on_listening(void *ctx, int port)
+{
+    (void)port;
+    serve_sandbox_listening(ctx);
+}
+
 int command_serve(const options *o)
 {
+    serve_sandbox box;
     json_doc *kwargs = NULL;
     key_ring ring = {.o = o};
     word_list listening = {0}, hosts = {0}, origins = {0}, domains = {0};
@@ -309,6 +317,9 @@ int command_serve(const options *o)
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.quiet = o->quiet;
     log_idle_options(o);
+    serve_sandbox_begin(&box, o);
+    so.on_listening = on_listening;
+    so.on_listening_ctx = &box;
     code = serve_run(&so);
 out:
     json_free(kwargs);

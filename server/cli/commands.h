@@ -13,6 +13,7 @@ int command_bench(const options *o);   /* measures and prints speeds */
 int command_inspect(const options *o); /* describes a checkpoint or a folder */
 int command_convert(const options *o); /* writes a checkpoint with quantized weights */
 int command_health(const options *o);  /* asks a running server whether it is ready */
+int command_doctor(void);              /* prints what the sandbox holds on this kernel */
 int command_licenses(void);            /* prints all licenses */
 /* What `parley serve --check` does; the event callback is set here. */
 int command_check(engine_options *eo);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
+#include "server/cli/serve_sandbox.h"
 #include "server/cli/options_parse.h"
 
 /* The model that is meant; prints what is wrong and returns the exit code, or 0. */
@@ -61,6 +62,9 @@ static int execute(options *o)
     if (o->command == COMMAND_CONVERT) {
         return command_convert(o);
     }
+    if (o->command == COMMAND_DOCTOR) {
+        return command_doctor();
+    }
     if (o->command == COMMAND_HEALTH) {
         return command_health(o);
     }
@@ -88,6 +92,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], ENGINE_VIDEO_COMMAND) == 0) {
         return engine_video_worker();
     }
+    serve_sandbox_shed_threads(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) fails that write, not the program */
     options o;
     int code = options_parse(&o, argc, argv);

@@ -24,7 +24,8 @@ typedef enum command {
     COMMAND_CONVERT,
     COMMAND_VERSION,
     COMMAND_HEALTH,
-    COMMAND_MANUAL
+    COMMAND_MANUAL,
+    COMMAND_DOCTOR
 } command;
 
 typedef struct option_file {
@@ -85,7 +86,7 @@ typedef struct options {
     int64_t min_body_rate_kib, send_timeout, send_rate_kib, max_ws_queue_kib;
     const char *on_disconnect;
     const char *api_key, *api_key_file;
-    bool insecure_no_key;
+    bool insecure_no_key, sandbox;
     const char *api_prefix;
     bool metrics, slots;
     const char *reasoning, *chat_template_kwargs;

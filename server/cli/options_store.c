@@ -230,6 +230,9 @@ static bool read_entry(config_reader *r, char *text)
     }
     const char *kept = arena_strdup(r->o->memory, value, strlen(value));
     snprintf(origin, sizeof origin, "%s line %d: %s", r->path, r->line, row->name);
+    if (!kept) {
+        fprintf(stderr, "parley: there is not enough memory to start\n");
+    }
     return kept && options_store(r->o, row, kept, SOURCE_CONFIG, origin);
 }
 

@@ -38,10 +38,11 @@ enum {
     IN_VERSION = 32,
     IN_MANUAL = 64,
     IN_HEALTH = 128,
+    IN_DOCTOR = 256,
     IN_ANSWER = IN_SERVE | IN_RUN,
     IN_ENGINE = IN_ANSWER | IN_BENCH,
     IN_MODEL = IN_ENGINE | IN_INSPECT,
-    IN_EVERY = 255
+    IN_EVERY = 511
 };
 
 typedef enum option_group {

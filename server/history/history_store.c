@@ -153,7 +153,8 @@ static size_t count_characters(const char *word, size_t len)
     return n;
 }
 
-static void bind_word(query *q, int at, const char *word, size_t len)
+/* False without memory: a word that is cut would find other chats. */
+static bool bind_word(query *q, int at, const char *word, size_t len)
 {
     bytes phrase = bytes_empty((size_t)2 * LIMIT_HISTORY_WORD_BYTES + 2);
     bytes pattern = bytes_empty((size_t)2 * LIMIT_HISTORY_WORD_BYTES + 2);
@@ -170,8 +171,10 @@ static void bind_word(query *q, int at, const char *word, size_t len)
     const bool indexed = count_characters(word, len) >= 3;
     query_bind_text(q, at, indexed ? bytes_str(&phrase) : NULL, phrase.len);
     query_bind_text(q, at + 1, bytes_str(&pattern), pattern.len);
+    const bool ok = !phrase.failed && !pattern.failed;
     bytes_deinit(&phrase);
     bytes_deinit(&pattern);
+    return ok;
 }
 
 /* The bytes of a word that are searched for, cut at a whole character. */
@@ -188,18 +191,20 @@ static size_t word_bytes(const char *word, size_t len)
 }
 
 /* Binds the words of a search; those beyond its limit are left out. */
-static void bind_words(query *q, const char *words)
+static bool bind_words(query *q, const char *words)
 {
     static const char SPACE[] = " \t\r\n";
+    bool ok = true;
     int n = 0;
     for (const char *p = words; *p && n < LIMIT_HISTORY_WORDS; n++) {
         p += strspn(p, SPACE);
         const size_t len = strcspn(p, SPACE);
         if (len > 0) {
-            bind_word(q, FIRST_WORD + 2 * n, p, word_bytes(p, len));
+            ok = bind_word(q, FIRST_WORD + 2 * n, p, word_bytes(p, len)) && ok;
         }
         p += len;
     }
+    return ok;
 }
 
 /* A cursor is "UPDATED_NUM" of the chat it stands behind. */
@@ -232,8 +237,8 @@ err_code history_store_list(history_store *st, bytes *out, uint64_t scope, int l
     /* one more than is shown says whether there are more */
     query *q = database_query(st->db, words ? SEARCH_SQL : LIST_SQL, "iiii", (int64_t)scope, updated, num,
                               (int64_t)limit + 1);
-    if (words) {
-        bind_words(q, words);
+    if (words && !bind_words(q, words)) {
+        return history_end(st, err_set(d, ERR_NOMEM, "there is not enough memory for this search"), d);
     }
     bytes_append_str(out, "{\"object\":\"list\",\"data\":[");
     int n = 0;

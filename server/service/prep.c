@@ -249,6 +249,7 @@ static void run_query(prep_run *run)
     err_detail d = {0};
     api_request r;
     bool is_other = false;
+    api_request_init(&r);
     err_code err = is_cancelled(run) ? ERR_CANCELLED : open_body(run, &r, &is_other, &d);
     if (is_other) {
         hand_back(run, &r);

@@ -369,6 +369,7 @@ int serve_run(const serve_options *opt)
 {
     serve *s = calloc(1, sizeof *s);
     if (!s) {
+        log_error("srv", "there is not enough memory to start");
         return EXIT_MEMORY;
     }
     s->opt = opt;

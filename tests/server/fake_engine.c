@@ -40,6 +40,16 @@ enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, LONG 
 /* How thoughts begin. */
 static const char OPENING[] = "<think>\nLet me think.";
 
+/* The double's own memory, which must not be what fails where memory is made to. */
+static void *take(size_t n, size_t size)
+{
+    void *p;
+    while (!(p = calloc(n, size))) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return p;
+}
+
 struct gen_request {
     gen_request_info info;
     char *text; /* the answer */
@@ -209,7 +219,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     if (strstr(said, "!stallprep")) {
         stall();
     }
-    gen_request *r = calloc(1, sizeof *r);
+    gen_request *r = take(1, sizeof *r);
     bytes text;
     bytes_init(&text, 1 << 24);
     write_answer(&text, said, n_images);
@@ -227,6 +237,11 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         write_messages(&text, in);
     }
     bytes_append_char(&text, '\0');
+    if (text.failed) {
+        bytes_deinit(&text);
+        free(r);
+        return err_set(d, ERR_NOMEM, "there is not enough memory for this prompt");
+    }
     r->text = text.data;
     r->len = text.len - 1;
     int32_t max = in->params.max_tokens > 0 ? in->params.max_tokens : LIMIT_MAX_TOKENS_DEFAULT * 4;
@@ -252,7 +267,7 @@ err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, s
                              uint64_t scope, const gen_params *params, err_detail *d)
 {
     (void)e, (void)parse_special, (void)scope, (void)d;
-    gen_request *r = calloc(1, sizeof *r);
+    gen_request *r = take(1, sizeof *r);
     r->text = strdup(prompt);
     r->len = params->max_tokens > 0 && (size_t)params->max_tokens < len ? (size_t)params->max_tokens : len;
     r->info = (gen_request_info){.n_prompt_tokens = (int32_t)len, .max_tokens = (int32_t)r->len};
@@ -303,7 +318,7 @@ gen_request_info gen_request_get_info(const gen_request *r)
 
 static gen_event *new_event(const gen_request *r, gen_event_type type)
 {
-    gen_event *event = calloc(1, sizeof *event);
+    gen_event *event = take(1, sizeof *event);
     event->request_id = r->id;
     event->type = type;
     event->timings = (gen_timings){.route = r->info.route,
@@ -376,7 +391,7 @@ static bool step(engine *e, gen_request *r)
         event->tokens[event->n_tokens++] = (unsigned char)r->text[r->done++];
     }
     if (r->n_top >= 0) {
-        event->logprobs = calloc((size_t)event->n_tokens, sizeof *event->logprobs);
+        event->logprobs = take((size_t)event->n_tokens, sizeof *event->logprobs);
         for (int32_t i = 0; i < event->n_tokens; i++) {
             event->logprobs[i] = (gen_logprob){.logprob = -0.25f,
                                                .n_top = r->n_top > 0,
@@ -557,7 +572,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     if (holds(dir, "corrupt")) {
         return err_set(detail, ERR_CORRUPT, "%s/model.safetensors: tensor norm.weight is damaged", dir);
     }
-    engine *e = calloc(1, sizeof *e);
+    engine *e = take(1, sizeof *e);
     e->opt = *opt;
     snprintf(e->name, sizeof e->name, "%s", slash ? slash + 1 : "fake");
     e->info = (engine_info){.model_name = e->name,

@@ -7,7 +7,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -125,17 +125,37 @@ static bool limit(int what, size_t value, size_t beyond)
     return setrlimit((__rlimit_resource_t)what, &(struct rlimit){soft, hard}) == 0;
 }
 
-/* Addresses in use now; 0 if unknown. */
+/* Whether one more page may be mapped if addresses end at `limit`. */
+static bool fits_below(size_t addresses, rlim_t most)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *p = MAP_FAILED;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){addresses, most}) == 0) {
+        p = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    if (p != MAP_FAILED) {
+        munmap(p, page);
+    }
+    return p != MAP_FAILED;
+}
+
+/* Addresses in use now, found by what still fits: /proc may be closed. 0 if unknown. */
 static size_t mapped_bytes(void)
 {
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file) {
+    struct rlimit old;
+    if (getrlimit(RLIMIT_AS, &old) != 0) {
         return 0;
     }
-    int n = fscanf(file, "%lu", &pages);
-    fclose(file);
-    return n == 1 ? pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+    size_t low = 0, high = old.rlim_cur < (rlim_t)1 << 48 ? (size_t)old.rlim_cur : (size_t)1 << 48;
+    while (high - low > (size_t)64 << 10) {
+        const size_t middle = low + (high - low) / 2;
+        if (fits_below(middle, old.rlim_max)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return setrlimit(RLIMIT_AS, &old) == 0 ? high : 0;
 }
 
 bool video_confine(size_t memory_bytes, int cpu_s)

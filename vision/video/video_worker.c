@@ -256,7 +256,9 @@ static int video_descriptor(const video_source *source)
     if (!source->data) {
         return fcntl(source->fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
     }
-    int fd = above_stdio(memfd_create("video", MFD_CLOEXEC));
+    enum { NO_EXEC = 8 }; /* MFD_NOEXEC_SEAL, which kernels before 6.3 do not know */
+    int fd = memfd_create("video", MFD_CLOEXEC | NO_EXEC);
+    fd = above_stdio(fd < 0 && errno == EINVAL ? memfd_create("video", MFD_CLOEXEC) : fd);
     if (fd >= 0 && !file_write_all(fd, source->data, source->bytes)) {
         close(fd);
         return -1;

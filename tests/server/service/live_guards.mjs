@@ -98,6 +98,23 @@ test('a refusal reaches a client that is still sending', async () => {
     await stillServes();
 });
 
+test('clients that leave while their queries wait', async () => {
+    const send = (path, body) => {
+        const raw = rawSocket(server);
+        const text = JSON.stringify(body);
+        raw.send(`POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
+        return raw;
+    };
+    const slow = Array.from({ length: 4 }, () => send('/v1/chat/completions', { messages: [{ role: 'user', content: '!slowprep' }] }));
+    await sleep(50);
+    const queries = Array.from({ length: 20 }, () => send('/tokenize', { content: 'x'.repeat(50) }));
+    await sleep(30);
+    for (const raw of queries) raw.socket.destroy();
+    for (const raw of slow) await raw.until((d) => parseReply(d) !== null, 60000);
+    for (const raw of slow) raw.socket.destroy();
+    await stillServes();
+});
+
 test('Expect: 100-continue', async () => {
     const raw = rawSocket(server);
     raw.send(postHead(`Content-Length: ${BODY.length}`, 'Expect: 100-continue', 'Connection: close'));

@@ -1,0 +1,215 @@
+#include "server/cli/serve_sandbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "server/cli/command.h"
+#include "server/sandbox.h"
+
+static size_t count_threads(void)
+{
+    size_t n = 0;
+    DIR *d = opendir("/proc/self/task");
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        n += e->d_name[0] != '.';
+    }
+    if (d) {
+        closedir(d);
+    }
+    return n;
+}
+
+void serve_sandbox_shed_threads(char **argv)
+{
+    static const char NAME[] = "OPENBLAS_NUM_THREADS";
+    const char *word = argv[0] ? argv[1] : NULL, *n_threads = getenv(NAME);
+    const sandbox_support there = sandbox_look();
+    char program[PATH_MAX];
+    if ((word && word[0] != '-' && strcmp(word, "serve") != 0) || there.is_sanitized || !there.landlock ||
+        count_threads() <= 1 || (n_threads && strcmp(n_threads, "1") == 0)) {
+        return;
+    }
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n > 0 && setenv(NAME, "1", 1) == 0) {
+        program[n] = '\0';
+        execv(program, argv); /* if it fails, the sandbox says what it does not hold */
+    }
+}
+
+/* The folder that a path is in. */
+static const char *folder_of(char out[PATH_MAX], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int n = slash == path ? 1 : slash ? (int)(slash - path) : 0;
+    snprintf(out, PATH_MAX, "%.*s", n, path);
+    return slash ? out : ".";
+}
+
+/* A file that is replaced by another one of its name is read again if its folder may be: but not all
+ * of a home, or of a folder at the root. */
+static void allow_with_folder(sandbox *s, const char *path, sandbox_use use)
+{
+    char folder[PATH_MAX], full[PATH_MAX];
+    const char *home = getenv("HOME");
+    if (!path) {
+        return;
+    }
+    sandbox_allow(s, path, use);
+    const bool is_deep = realpath(folder_of(folder, path), full) && strchr(full + 1, '/');
+    if (is_deep && (!home || strncmp(home, full, strlen(full)) != 0)) {
+        sandbox_allow(s, full, use);
+    }
+}
+
+/* A model is a folder, or a file with others beside it. */
+static void allow_model(sandbox *s, const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+    if (path && stat(path, &st) == 0) {
+        sandbox_allow(s, path, SANDBOX_READ);
+        sandbox_allow(s, S_ISDIR(st.st_mode) ? NULL : folder_of(folder, path), SANDBOX_READ);
+    }
+}
+
+/* The libraries of this process, so that the one that reads videos can start: each by itself, as their
+ * folders have programs, too. */
+static void allow_program(sandbox *s)
+{
+    char line[PATH_MAX + 128];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && fgets(line, sizeof line, maps)) {
+        char *path = strchr(line, '/');
+        if (path) {
+            path[strcspn(path, "\n")] = '\0';
+            sandbox_allow(s, path,
+                          strstr(path, "/ld-linux") || strstr(path, "/ld-musl") ? SANDBOX_RUN : SANDBOX_READ);
+        }
+    }
+    if (maps) {
+        fclose(maps);
+    }
+    sandbox_allow(s, "/proc/self/exe", SANDBOX_RUN);
+    sandbox_allow(s, "/etc/ld.so.cache", SANDBOX_READ);
+}
+
+static void allow_system(sandbox *s, bool connects)
+{
+    static const char *const READ[] = {"/proc/self/",   "/proc/meminfo",           "/proc/pressure",
+                                       "/proc/cpuinfo", "/sys/devices/system/cpu", "/sys/fs/cgroup",
+                                       "/dev/urandom"};
+    static const char *const NAMES[] = {"/etc/resolv.conf",
+                                        "/etc/hosts",
+                                        "/etc/nsswitch.conf",
+                                        "/etc/host.conf",
+                                        "/etc/gai.conf",
+                                        "/etc/ssl",
+                                        "/usr/lib/ssl",
+                                        "/usr/share/ca-certificates",
+                                        "/usr/local/share/ca-certificates"};
+    for (size_t i = 0; i < ARRAY_LEN(READ); i++) {
+        sandbox_allow(s, READ[i], SANDBOX_READ);
+    }
+    for (size_t i = 0; connects && i < ARRAY_LEN(NAMES); i++) {
+        sandbox_allow(s, NAMES[i], SANDBOX_READ);
+    }
+    sandbox_allow(s, "/dev/null", SANDBOX_WRITE);
+}
+
+/* A folder that is written to; it is made here, as its own may not be written to later. */
+static void allow_own_folder(sandbox *s, const char *path, mode_t mode)
+{
+    if (path && (mkdir(path, mode) == 0 || errno == EEXIST)) {
+        sandbox_allow(s, path, SANDBOX_WRITE);
+    }
+}
+
+/* Where --quantize keeps what it has made. */
+static void allow_cache(sandbox *s)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char path[PATH_MAX];
+    const bool own = base && base[0] == '/';
+    if (!own && (!home || home[0] != '/')) {
+        return;
+    }
+    snprintf(path, sizeof path, "%s%s", own ? base : home, own ? "" : "/.cache");
+    (void)mkdir(path, 0755); /* what goes wrong is said when it is used */
+    snprintf(path, sizeof path, "%s%s/parley", own ? base : home, own ? "" : "/.cache");
+    allow_own_folder(s, path, 0755);
+}
+
+static void allow_options(sandbox *s, const options *o)
+{
+    const char *temporary = getenv("TMPDIR"), *credentials = getenv("CREDENTIALS_DIRECTORY");
+    char folder[PATH_MAX];
+    allow_model(s, o->model);
+    allow_model(s, o->mmproj);
+    allow_model(s, o->draft_model);
+    sandbox_allow(s, o->models_dir, SANDBOX_READ);
+    sandbox_allow(s, o->chat_template_file, SANDBOX_READ);
+    sandbox_allow(s, o->warm_prompts, SANDBOX_READ);
+    sandbox_allow(s, o->ui_dir, SANDBOX_READ);
+    sandbox_allow(s, o->media_path, SANDBOX_READ);
+    sandbox_allow(s, credentials, SANDBOX_READ);
+    allow_with_folder(s, o->api_key_file, SANDBOX_READ);
+    allow_with_folder(s, o->log_file, SANDBOX_WRITE);
+    sandbox_allow(s,
+                  o->upload_dir               ? o->upload_dir
+                  : temporary && temporary[0] ? temporary
+                                              : "/var/tmp",
+                  SANDBOX_WRITE);
+    allow_own_folder(s, o->history, S_IRWXU);
+    allow_own_folder(s, o->cache_disk, S_IRWXU);
+    allow_cache(s);
+    for (const char *at = o->host ? strstr(o->host, "unix:/") : NULL; at; at = strstr(at + 1, "unix:/")) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(at + 5, ", "), at + 5);
+        sandbox_allow(s, folder_of(folder, path), SANDBOX_SOCKET);
+    }
+}
+
+void serve_sandbox_begin(serve_sandbox *box, const options *o)
+{
+    const sandbox_support there = sandbox_look();
+    *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized, .connects = o->media_domains != NULL};
+    if (!o->sandbox) {
+        log_warn("srv", "--no-sandbox: whoever takes this process over has all that its user has");
+        return;
+    }
+    if (there.is_sanitized) {
+        return;
+    }
+    uint8_t warm[HASH_BYTES];
+    hash_sha256(warm, "", 0); /* the library reads its settings with the first call */
+    sandbox *s = sandbox_create(box->connects);
+    if (s) {
+        allow_program(s);
+        allow_system(s, box->connects);
+        allow_options(s, o);
+    } else {
+        log_warn("srv", "sandbox: this kernel has no Landlock, so files stay as they are; see parley doctor");
+    }
+    if (count_threads() > 1) {
+        log_warn("srv", "sandbox: threads of a library began before it, and keep what it takes");
+    }
+    if (!sandbox_enter_files(s)) {
+        log_warn("srv", "sandbox: the kernel refused to close files: %s", strerror(errno));
+    }
+}
+
+void serve_sandbox_listening(const serve_sandbox *box)
+{
+    if (box->is_on && !sandbox_enter_calls(box->connects)) {
+        log_warn("srv", "sandbox: the kernel refused to close system calls: %s", strerror(errno));
+    }
+}

@@ -1,0 +1,28 @@
+/* serve_sandbox: what `parley serve` keeps of files and system calls, by its options. Main thread.
+ *
+ *     serve_sandbox box;
+ *     serve_sandbox_shed_threads(argv);    // first of all
+ *     serve_sandbox_begin(&box, o);       // before any other thread
+ *     serve_sandbox_listening(&box);      // once its sockets are open
+ */
+#ifndef PARLEY_SERVER_CLI_SERVE_SANDBOX_H
+#define PARLEY_SERVER_CLI_SERVE_SANDBOX_H
+
+#include <stdbool.h>
+
+#include "server/cli/options.h"
+
+typedef struct serve_sandbox {
+    bool is_on, connects;
+} serve_sandbox;
+
+/* OpenBLAS makes threads before main, which are not used and would keep what the sandbox takes: a
+ * program that will serve starts itself again without them. argv is that of main, before anything of it
+ * is blanked. Returns if there is nothing to do. */
+void serve_sandbox_shed_threads(char **argv);
+/* Gives up every file that no option names. */
+void serve_sandbox_begin(serve_sandbox *box, const options *o);
+/* Gives up the system calls that only the start needs. */
+void serve_sandbox_listening(const serve_sandbox *box);
+
+#endif
