@@ -20,7 +20,7 @@ const WEB = join(here, '../../web');
 const TYPES = {
     '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8',
     '.json': 'application/json', '.svg': 'image/svg+xml', '.png': 'image/png', '.jpg': 'image/jpeg', '.txt': 'text/plain',
-    '.woff2': 'font/woff2',
+    '.woff2': 'font/woff2', '.webmanifest': 'application/manifest+json',
 };
 export const CSP =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; " +

@@ -193,6 +193,39 @@ test('a title by the model; a quotation of what is selected; tokens while typing
     await done();
 });
 
+test('an answer that ends while nobody looks: a mark in the title, a notification where it is wanted; the page can be installed', async () => {
+    const { page, context, done } = await openChat(browser, server.url);
+    await context.grantPermissions(['notifications'], { origin: new URL(server.url).origin });
+    await openSettings(page, 'This browser');
+    await page.getByText('Notify me too').click();
+    await page.keyboard.press('Escape');
+    await page.evaluate(() => {
+        window.told = [];
+        window.Notification = class {
+            static permission = 'granted';
+            constructor(title, { body }) {
+                window.told.push([title, body]);
+            }
+        };
+        window.isHidden = true;
+        Object.defineProperty(document, 'hidden', { get: () => window.isHidden });
+    });
+    await send(page, 'say done');
+    await lastAnswer(page);
+    await until(async () => (await page.title()) === '● say done · Parley', 'the mark');
+    assert.deepEqual(await page.evaluate(() => window.told), [['The answer is there', 'done']]);
+    await page.evaluate(() => {
+        window.isHidden = false;
+        document.dispatchEvent(new Event('visibilitychange'));
+    });
+    assert.equal(await page.title(), 'say done · Parley');
+    const client = await context.newCDPSession(page);
+    const { errors, data } = await client.send('Page.getAppManifest');
+    assert.deepEqual(errors, []);
+    assert.equal(JSON.parse(data).name, 'Parley');
+    await done();
+});
+
 test('stop sequences, a JSON schema and penalties go along; what is wrong is said in its place', async () => {
     const { page, done } = await openChat(browser, server.url);
     await openSettings(page, 'This chat');

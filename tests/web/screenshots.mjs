@@ -28,16 +28,19 @@ const SCRIPT = {
     'Summarise the whole book.': 'error context_length_exceeded',
     'What is the weather in Ulm?': 'tool It is clear in Ulm, and 21 degrees warm.',
     'Tell me a long story.': 'long',
+    'Draw a red circle.': 'say ```svg\n<svg viewBox="0 0 10 10" width="300"><circle cx="5" cy="5" r="4" fill="#c33" /></svg>\n```',
     'What about wide things?': `say A word: ${'wide'.repeat(60)}\n\n| ${'column | '.repeat(12)}\n|${'---|'.repeat(12)}\n| ${'value | '.repeat(12)}\n\n\`\`\`c\nint ${'long_name_'.repeat(12)} = 1;\n\`\`\``,
     'שאלה': 'say שלום! זו תשובה בעברית.\n\n- אחת\n- שתיים\n\nAnd one line in English.',
 };
+const MODELS = ['qwen3.5-2b', 'qwen3.5-9b', 'blind'].map((id, i) => ({ id, meta: { size: [2e9, 9e9, 4e8][i] }, architecture: { input_modalities: i < 2 ? ['text', 'image', 'video'] : ['text'] }, status: { value: 'unloaded' } }));
+const VIDEO = join(dirname(fileURLToPath(import.meta.url)), '../../assets/samples/ball-moves.mp4');
 mkdirSync(out, { recursive: true });
 
 const browser = await launch();
 let bytes = 0;
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const phone of [false, true]) {
-        let server = await startMock({ delayMs: 0, scripted: SCRIPT });
+        let server = await startMock({ delayMs: 0, scripted: SCRIPT, models: MODELS, modalities: ['text', 'image', 'video'], video: { fps: 2, min_frames: 4, max_frames: 256 } });
         const { page, context } = await openChat(browser, server.url, { colorScheme, phone });
         const shot = async (state) => {
             const name = `${state}-${colorScheme}-${phone ? 'phone' : 'desktop'}`;
@@ -71,6 +74,13 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.locator('.thinking summary').click();
         await shot('image');
         await page.locator('.thinking summary').click();
+        await page.getByRole('button', { name: 'More about this answer' }).click();
+        await shot('more');
+        await page.keyboard.press('Escape');
+        await page.getByRole('button', { name: 'Show shapes.jpg large' }).click();
+        await page.locator('media-viewer img').waitFor();
+        await shot('viewer');
+        await page.keyboard.press('Escape');
         if (!phone) await page.locator('.question').hover();
         await page.getByRole('button', { name: 'Edit the question' }).click();
         await shot('editing');
@@ -112,6 +122,20 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.locator('.tool summary').click();
         await shot('tool');
         await newChat();
+        await send(page, 'Draw a red circle.');
+        await lastAnswer(page);
+        await page.getByRole('button', { name: 'Preview' }).click();
+        await page.frameLocator('.preview-frame iframe').locator('circle').waitFor();
+        await page.getByRole('button', { name: 'Source' }).click();
+        await shot('preview');
+        await page.keyboard.press('Escape');
+        await page.locator('chat-composer input[multiple]').setInputFiles(VIDEO);
+        await until(() => page.locator('.strip canvas').evaluateAll((all) => all.length > 0 && all.every((one) => one.dataset.drawn)), 'the strip');
+        await shot('strip');
+        await send(page, 'say It moves to the right until 0:03.');
+        await lastAnswer(page);
+        await shot('clip');
+        await newChat();
         await send(page, 'What about wide things?');
         await lastAnswer(page);
         await shot('wide');
@@ -147,8 +171,11 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await shot('error');
         await page.getByRole('button', { name: 'Settings' }).click();
         await shot('settings');
+        await page.getByRole('tab', { name: 'This browser' }).click();
+        await shot('settings-browser');
         await page.keyboard.press('Escape');
         await page.locator('.model-button').click();
+        await page.getByRole('button', { name: 'Use blind' }).waitFor();
         await shot('model');
         await page.keyboard.press('Escape');
         await page.keyboard.press('Control+/');
@@ -161,7 +188,19 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await page.mouse.click(380, 400);
         }
         if (phone) await page.getByRole('button', { name: 'Show the list of chats' }).click();
+        await page.evaluate(async () => {
+            const { chat } = document.querySelector('parley-app');
+            const [one, two, three, four] = chat.list.map(({ id }) => id);
+            await chat.setPlace(one, { pinned: true });
+            for (const id of [two, three]) await chat.setPlace(id, { folder: 'Work' });
+            await chat.setPlace(four, { archived: true });
+        });
+        await shot('order');
+        await page.locator('.entry-buttons button').first().click();
+        await shot('chat-menu');
+        await page.keyboard.press('Escape');
         await ofChat(page, 'Delete');
+        if (phone) await page.mouse.click(380, 400);
         await shot('deleted');
         server.send({ type: 'server.status', state: 'draining' });
         await page.locator('.trouble.busy').waitFor();

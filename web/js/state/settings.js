@@ -24,6 +24,8 @@ const DEFAULTS = {
     sidebar: true,
     /** Whether the empty state tells at length what the model can do. */
     introduction: false,
+    /** Whether an answer that ends while the page is not seen is told by the system. */
+    notify: false,
     /** Whether the chats of this browser shall stay here although the server keeps chats. */
     declinedMove: false,
 };

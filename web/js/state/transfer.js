@@ -75,7 +75,7 @@ function readChat(given) {
     conversation.title = string(given?.title).slice(0, 200);
     conversation.created = time(given?.created);
     conversation.updated = time(given?.updated);
-    const place = readPlace(given?.place);
+    const place = readPlace(given?.place ?? given?.options?.place); // the server exports it among the options
     if (Object.keys(place).length) conversation.place = place;
     const list = Array.isArray(given?.messages) ? given.messages.slice(0, MAX_MESSAGES) : [];
     const ids = new Map(list.map((message) => [message?.id, newId('m_')]));

@@ -60,6 +60,8 @@ class ParleyApp extends LitElement {
         /** @type {{text: string, action?: string, undo?: () => void}|null} */
         this.notice = null;
         this.drawer = false;
+        /** An answer ended while nobody looked. */
+        this.unseen = false;
         /** What is selected in the conversation. @type {{text: string, right: number, bottom: number}|null} */
         this.quote = null;
         /** HTML and SVG of the chat, while it is shown. @type {{versions: {code: string, language: string}[], at: number}|null} */
@@ -98,7 +100,8 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('news', () => this.#newsCame());
         this.chat.addEventListener('connection', () => this.#connectionChanged());
         this.chat.addEventListener('list', () => this.requestUpdate());
-        this.chat.addEventListener('finished', () => this.requestUpdate());
+        this.chat.addEventListener('finished', (event) => this.#finished(event.detail));
+        document.addEventListener('visibilitychange', () => this.#seen());
         this.chat.addEventListener('options', () => this.requestUpdate());
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
@@ -442,11 +445,33 @@ class ParleyApp extends LitElement {
         </span>`;
     }
 
+    /** An answer ended. Where nobody looks the title has a mark, and the system tells it where that is
+     * wanted. @param {import('../state/store.js').Message} message */
+    #finished(message) {
+        this.requestUpdate();
+        if (!document.hidden) return;
+        this.unseen = true;
+        this.#newsCame();
+        if (!this.settings.get('notify') || window.Notification?.permission !== 'granted') return;
+        try {
+            const told = new Notification(message.status === 'failed' ? 'The answer could not be made' : 'The answer is there', { body: message.text.slice(0, 120), icon: 'icon.svg', tag: message.id });
+            told.onclick = () => (window.focus(), told.close());
+        } catch {
+            // Some phones only let service workers do so: the title has its mark.
+        }
+    }
+
+    #seen() {
+        if (document.hidden || !this.unseen) return;
+        this.unseen = false;
+        this.#newsCame();
+    }
+
     /** The shown chat has another name, or messages from elsewhere: nothing moves but what follows
      * the end. */
     #newsCame() {
         const { title } = this.chat.current;
-        document.title = title ? `${title} · Parley` : 'Parley';
+        document.title = `${this.unseen ? '● ' : ''}${title ? `${title} · Parley` : 'Parley'}`;
         this.requestUpdate();
     }
 

@@ -140,13 +140,13 @@ function storageWords({ list, stored, history }) {
 function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemoveAll }) {
     const { settings, connection } = chat;
     const refused = connection.state === 'unauthorised' && !!connection.key;
-    const choice = (name, label, list) => html`<fieldset>
+    const choice = (name, label, list, onChoice = (_) => {}) => html`<fieldset>
         <legend>${label}</legend>
         <div class="segments">
             ${list.map(
                 ([value, text, image]) => html`<label>
                     <input type="radio" name=${name} .checked=${live(settings.get(name) === value)}
-                        @change=${() => settings.set(name, value)} />
+                        @change=${() => (settings.set(name, value), onChoice(value))} />
                     <span>${image ? icon(image) : nothing}${text}</span>
                 </label>`,
             )}
@@ -172,6 +172,12 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemove
             [true, 'Scroll along'],
             [false, 'Stay'],
         ])}
+        ${window.Notification && isSecureContext
+            ? choice('notify', 'When an answer ends in the background', [
+                  [false, 'Mark the title'],
+                  [true, 'Notify me too'],
+              ], (value) => value && Notification.requestPermission())
+            : nothing}
         ${choice('imageSize', 'Images are sent with at most', [
             [1 << 18, '¼ MP'],
             [1 << 20, '1 MP'],
