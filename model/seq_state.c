@@ -437,7 +437,21 @@ seq_snapshot_parts seq_snapshot_get_parts(const seq_snapshot *snap)
 
 bool seq_snapshot_can_be_cut(const seq_snapshot *snap)
 {
-    return snap->shape.n_delta_layers == 0 && (snap->shape.window == 0 || snap->blocks[KV_WINDOW][0]);
+    return seq_snapshot_shortest(snap) == 1;
+}
+
+int32_t seq_snapshot_shortest(const seq_snapshot *snap)
+{
+    size_t first = 0; /* block of a window that is there */
+    if (snap->shape.n_delta_layers > 0) {
+        return snap->len;
+    }
+    while (snap->shape.window > 0 && first < snap->n_blocks && !snap->blocks[KV_WINDOW][first]) {
+        first++;
+    }
+    /* a row in slot n sees from n + 1 - window on */
+    const size_t n = first * SEQ_PAGE_TOKENS + snap->shape.window - 1;
+    return first == 0 ? 1 : n < (size_t)snap->len ? (int32_t)n : snap->len;
 }
 
 err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail)
@@ -447,7 +461,7 @@ err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *d
 
 err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_t n, err_detail *detail)
 {
-    if (n < 1 || n > snap->len || (n < snap->len && !seq_snapshot_can_be_cut(snap))) {
+    if (n < 1 || n > snap->len || n < seq_snapshot_shortest(snap)) {
         return err_set(detail, ERR_INVALID, "a snapshot of %d tokens cannot be cut behind %d", snap->len, n);
     }
     const size_t n_blocks = n < snap->len ? kv_pool_blocks_for(n) : snap->n_blocks;

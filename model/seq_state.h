@@ -69,10 +69,14 @@ typedef struct batch_mark {
 
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);
-/* Whether a prefix of it can be restored: no layer has a recurrent state. */
+/* Whether any prefix of it can be restored: no layer has a recurrent state, and no window has left a
+ * token behind. */
 bool seq_snapshot_can_be_cut(const seq_snapshot *snap);
-/* Back to the first n tokens of a snapshot (1 .. its length), ERR_INVALID if it cannot be cut
- * there; what the draft head has beyond them is dropped. */
+/* Tokens of the shortest prefix that can be restored, and all longer ones: 1 if it can be cut anywhere,
+ * its length if nowhere; between them, behind a window, as far as its first block reaches. */
+int32_t seq_snapshot_shortest(const seq_snapshot *snap);
+/* Back to the first n tokens of a snapshot (seq_snapshot_shortest .. its length), ERR_INVALID if it
+ * cannot be cut there; what the draft head has beyond them is dropped. */
 MUST_CHECK err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_t n,
                                              err_detail *detail);
 

@@ -141,7 +141,8 @@ static bool is_prefix(const prefix_entry *e, const uint64_t *key, size_t n_key)
 /* Elements of the key that the entry can stand for, if they are more than `best`. */
 static size_t common(const prefix_entry *e, const uint64_t *key, size_t n_key, size_t best)
 {
-    if (!seq_snapshot_can_be_cut(e->snapshot)) {
+    const size_t least = (size_t)seq_snapshot_shortest(e->snapshot) + 1; /* and the scope */
+    if (least >= e->n_key) {
         return e->n_key > best && is_prefix(e, key, n_key) ? e->n_key : 0;
     }
     const size_t most = e->n_key < n_key ? e->n_key : n_key;
@@ -152,7 +153,7 @@ static size_t common(const prefix_entry *e, const uint64_t *key, size_t n_key, s
     while (n < most && e->key[n] == key[n]) {
         n++;
     }
-    return n;
+    return n < least ? 0 : n;
 }
 
 static void touch(prefix_cache *pc, prefix_entry *e)

@@ -7,7 +7,8 @@
  *     prefix_cache_store(pc, key, len, seq, hidden);     // at a boundary, while seq stands exactly there
  *
  * The delta state of a hybrid model cannot be truncated, so there an entry is usable only if its
- * whole key is a prefix of the prompt. Without recurrent layers the longest common prefix counts:
+ * whole key is a prefix of the prompt; one with sliding layers, as far back as its blocks reach.
+ * Without recurrent layers the longest common prefix counts:
  * its blocks are shared, the rest is cut. Entries are stored where a later prompt is likely to
  * agree: at ends of messages, one token before the end of the prompt, at the end of an answer. A
  * key has one 64-bit element per token, the token id or, for a row of an image, bits of the image's

@@ -46,6 +46,13 @@ static const renaming PARTS[] = {
     {"router.proj.", "mlp.gate."},
     {"router.", "mlp.gate."},
     {"experts.", "mlp.experts."},
+    /* all experts' matrices in one, as MLX tools name those of GPT-OSS */
+    {"mlp.experts.gate_proj.weight", "mlp.experts.gate_proj"},
+    {"mlp.experts.up_proj.weight", "mlp.experts.up_proj"},
+    {"mlp.experts.down_proj.weight", "mlp.experts.down_proj"},
+    {"mlp.experts.gate_proj.bias", "mlp.experts.gate_proj_bias"},
+    {"mlp.experts.up_proj.bias", "mlp.experts.up_proj_bias"},
+    {"mlp.experts.down_proj.bias", "mlp.experts.down_proj_bias"},
     /* MiniMax-M2 */
     {"block_sparse_moe.e_score_correction_bias", "mlp.gate.e_score_correction_bias"},
     {"block_sparse_moe.", "mlp."},

@@ -35,6 +35,13 @@ int main(void)
         {"backbone.layers.1.mixer.switch_mlp.fc2.scales", "layers.1.mlp.switch_mlp.down_proj.scales"},
         {"model.layers.2.block_sparse_moe.switch_mlp.up_proj.weight",
          "layers.2.mlp.switch_mlp.up_proj.weight"},
+        {"model.layers.0.mlp.router.bias", "layers.0.mlp.gate.bias"},
+        {"model.layers.0.mlp.experts.gate_proj.weight", "layers.0.mlp.experts.gate_proj"},
+        {"model.layers.0.mlp.experts.down_proj.bias", "layers.0.mlp.experts.down_proj_bias"},
+        {"model.layers.0.mlp.experts.down_proj_bias", "layers.0.mlp.experts.down_proj_bias"},
+        {"model.language_model.layers.5.router.per_expert_scale", "layers.5.mlp.gate.per_expert_scale"},
+        {"model.language_model.layers.5.router.proj.weight", "layers.5.mlp.gate.weight"},
+        {"model.language_model.layers.5.experts.gate_up_proj", "layers.5.mlp.experts.gate_up_proj"},
         {"layers.x.mixer.D", "layers.x.mixer.D"},
         {"", ""},
     };
