@@ -271,6 +271,16 @@ static void norm_output(const layer_ctx *lc, float *y, const float *norm)
     }
 }
 
+/* h += y, what a layer's part has given. */
+static void add_part(const layer_ctx *lc, float *h, float *y)
+{
+    const size_t n = lc->n_rows * (size_t)lc->cfg->hidden_size;
+    if (lc->cfg->residual_scale != 0) {
+        nn_scale(lc->c, y, lc->cfg->residual_scale, n);
+    }
+    nn_add(lc->c, h, y, n);
+}
+
 /* h += mixer(norm(h)), if the layer has one. index: of the cache or state that the layer has. */
 static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_weights *w, size_t index)
 {
@@ -291,7 +301,7 @@ static void mix(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer_
         deltanet_forward(lc, sc->y, sc->x, &w->deltanet, index);
     }
     norm_output(lc, sc->y, w->mixed_norm);
-    nn_add(sc->c, h, sc->y, T * H);
+    add_part(lc, h, sc->y);
 }
 
 /* y = norm(ffn(x)) + norm(experts(norm(h))), where the router too reads h through a norm of its own. */
@@ -342,7 +352,7 @@ static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer
         feed_forward(lc, sc->y, sc->x, w);
     }
     norm_output(lc, sc->y, w->fed_norm);
-    nn_add(sc->c, h, sc->y, T * H);
+    add_part(lc, h, sc->y);
     if (lc->cfg->layer_input_size > 0) {
         const size_t P = (size_t)lc->cfg->layer_input_size, row = (size_t)(h - sc->h) / H;
         add_input(lc, sc, h, w,
@@ -364,6 +374,9 @@ static void head_forward(const model_parts *parts, decoder_scratch *sc)
     for (size_t i = 0; i < n; i += NN_ROWS_EXACT) {
         size_t rows = n - i < NN_ROWS_EXACT ? n - i : NN_ROWS_EXACT;
         nn_linear(sc->c, sc->logits + i * V, sc->head_in + i * H, &parts->weights->head, NULL, rows);
+    }
+    if (sc->lc.cfg->logit_scale != 0) {
+        nn_scale(sc->c, sc->logits, sc->lc.cfg->logit_scale, n * V);
     }
     if (sc->lc.cfg->logit_softcap > 0) {
         nn_softcap(sc->c, sc->logits, sc->lc.cfg->logit_softcap, n * V);

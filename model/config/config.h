@@ -91,6 +91,8 @@ typedef struct model_config {
     bool zero_centred_norms; /* published as w and used as 1 + w */
     bool output_norms;       /* what a layer's parts give is normed before it is added */
     bool layer_scalars;      /* what a layer gives is multiplied with a number of its own */
+    float residual_scale;    /* what a layer's parts give is multiplied with before it is added; 0: nothing */
+    float logit_scale;       /* what logits are multiplied with; 0: nothing */
     float embed_scale;       /* what embeddings are multiplied with; 0: nothing */
     float logit_softcap;     /* logits become cap * tanh(logit / cap); 0: they stay */
     /* Inputs of their own that every layer reads, layer_input_size for each: from a table of all token

@@ -25,7 +25,7 @@ typedef struct family {
 
 extern const family FAMILY_QWEN3_5, FAMILY_QWEN3_NEXT, FAMILY_QWEN3, FAMILY_QWEN3_VL, FAMILY_NEMOTRON_H,
     FAMILY_MINIMAX_M2, FAMILY_GPT_OSS, FAMILY_LLAMA, FAMILY_MISTRAL, FAMILY_QWEN2, FAMILY_SMOLLM3,
-    FAMILY_GLM4_MOE, FAMILY_GEMMA4;
+    FAMILY_GLM4_MOE, FAMILY_GRANITE, FAMILY_GEMMA4;
 
 /* The family of a model_type, or NULL. */
 const family *family_find(const char *model_type);

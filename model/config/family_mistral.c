@@ -1,13 +1,13 @@
-/* Mistral, and Ministral 3: Llama's layers, all of them with a window where the file names one;
+/* Mistral, and Ministral 3 (its text alone): Llama's layers, all of them with a window where the file names one;
  * Ministral 3's queries grow behind the context that YaRN began with. docs/model.md A.5. */
 #include "model/config/family.h"
 
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
-    (void)top;
     const config_defaults defaults = {
         .head_dim = config_head_dim(text), .rotary_fraction = 1.0, .rope_theta = 10000.0};
     const json *window = json_get(text->object, "sliding_window");
+    cfg->text_alone = text->object != top->object; /* mistral3 has a tower, which is not supported */
     cfg->qk_norm = QK_NORM_NONE;
     config_read_sizes(cfg, text, &defaults);
     for (int32_t i = 0; i < cfg->n_layers; i++) {
@@ -26,6 +26,6 @@ static void read(model_config *cfg, const config_section *top, const config_sect
 }
 
 const family FAMILY_MISTRAL = {
-    .model_types = (const char *const[]){"mistral", "ministral3", NULL},
+    .model_types = (const char *const[]){"mistral", "ministral3", "mistral3", NULL},
     .read = read,
 };

@@ -96,6 +96,9 @@ static const random_family RANDOM_FAMILIES[] = {
      "\":10000,\"rope_type\":\"yarn\",\"factor\":16,\"original_max_position_embeddings\":16,\"llama_4_"
      "scaling_"
      "beta\":0.1}}"},
+    {"granite", RANDOM_TEXT_ONLY,
+     "{\"model_type\":\"granite\"," RANDOM_SIZES ",\"intermediate_size\":80,\"embedding_multiplier\":6,"
+     "\"attention_multiplier\":0.1,\"residual_multiplier\":0.4,\"logits_scaling\":3" RANDOM_ROPE("") "}"},
     {"qwen2", RANDOM_TEXT_ONLY,
      "{\"model_type\":\"qwen2\"," RANDOM_SIZES ",\"intermediate_size\":80,\"use_sliding_window\":true,"
      "\"sliding_window\":20,\"max_window_layers\":2" RANDOM_ROPE("") "}"},

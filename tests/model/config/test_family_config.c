@@ -198,6 +198,16 @@ static void test_llama_and_others(void)
     CHECK_INT(cfg.n_sliding_layers, 0);
     CHECK_OK(load_with(&cfg, "ministral3", ",\"sliding_window\":24", &d), d);
     CHECK_INT(cfg.n_sliding_layers, 4);
+    CHECK_OK(load(&cfg,
+                  "{\"model_type\":\"mistral3\",\"vision_config\":{},\"text_config\":{\"model_type\":"
+                  "\"ministral3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}}",
+                  &d),
+             d);
+    CHECK(!cfg.has_vision); /* its tower is not supported: text alone */
+    CHECK_OK(load_with(&cfg, "granite", "", &d), d);
+    CHECK_NEAR(cfg.logit_scale, 1.0 / 3, 1e-6);
+    CHECK_NEAR(cfg.attention_scale, 0.1, 1e-9);
+    CHECK_INT(load_with(&cfg, "granite", ",\"logits_scaling\":0", &d), ERR_INVALID);
     CHECK_OK(load_with(&cfg, "qwen2", "", &d), d);
     CHECK(cfg.attention_biases && cfg.layers[1] == LAYER_ATTENTION && cfg.layers[2] == LAYER_SLIDING);
     CHECK_OK(load_with(&cfg, "qwen2", ",\"use_sliding_window\":false", &d), d);
