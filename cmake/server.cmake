@@ -24,6 +24,10 @@ target_compile_options(parley_server PRIVATE -Wconversion)
 add_executable(parley ${program_sources})
 target_compile_options(parley PRIVATE -Wconversion)
 target_link_libraries(parley PRIVATE parley_server)
+# Nothing that the linker fills in can be written later, and libraries are looked for where they were found: CMake's own
+# path for the build tree ends in an empty part, which is the folder that the program is started in.
+target_link_options(parley PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack)
+set_target_properties(parley PROPERTIES POSITION_INDEPENDENT_CODE ON BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 
 # The server with a double in the engine's place, for tests that need speed, faults and no model. The double's object
 # comes first, so that the linker never looks for these functions in the engine's library.

@@ -13,7 +13,25 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "server/cli/command.h"
+#include "server/cli/options_table.h"
 #include "server/sandbox.h"
+
+/* Options with which the server itself opens connections. */
+static const char *const CONNECTING[] = {"media-domains", "upstream"};
+
+static bool connects(const options *o)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(CONNECTING); k++) {
+            if (strcmp(rows[i].name, CONNECTING[k]) == 0 && o->sources[i] != SOURCE_STANDARD) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
 
 static size_t count_threads(void)
 {
@@ -102,7 +120,7 @@ static void allow_program(sandbox *s)
     sandbox_allow(s, "/etc/ld.so.cache", SANDBOX_READ);
 }
 
-static void allow_system(sandbox *s, bool connects)
+static void allow_system(sandbox *s, bool has_names)
 {
     static const char *const READ[] = {"/proc/self/",   "/proc/meminfo",           "/proc/pressure",
                                        "/proc/cpuinfo", "/sys/devices/system/cpu", "/sys/fs/cgroup",
@@ -119,7 +137,7 @@ static void allow_system(sandbox *s, bool connects)
     for (size_t i = 0; i < ARRAY_LEN(READ); i++) {
         sandbox_allow(s, READ[i], SANDBOX_READ);
     }
-    for (size_t i = 0; connects && i < ARRAY_LEN(NAMES); i++) {
+    for (size_t i = 0; has_names && i < ARRAY_LEN(NAMES); i++) {
         sandbox_allow(s, NAMES[i], SANDBOX_READ);
     }
     sandbox_allow(s, "/dev/null", SANDBOX_WRITE);
@@ -181,7 +199,7 @@ static void allow_options(sandbox *s, const options *o)
 void serve_sandbox_begin(serve_sandbox *box, const options *o)
 {
     const sandbox_support there = sandbox_look();
-    *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized, .connects = o->media_domains != NULL};
+    *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized, .connects = connects(o)};
     if (!o->sandbox) {
         log_warn("srv", "--no-sandbox: whoever takes this process over has all that its user has");
         return;

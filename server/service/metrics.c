@@ -189,6 +189,11 @@ void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
         {"files", "Uploaded files that are kept.", (double)g->n_files},
         {"files_bytes", "Disk that uploads take or have set aside.", (double)g->stored_bytes},
         {"answers_open", "Answers that are not finished.", g->answers},
+        {"request_memory_bytes", "Memory that requests have reserved.", (double)g->memory.used},
+        {"request_memory_peak_bytes", "The most that they have had.", (double)g->memory.peak},
+        {"request_memory_limit_bytes", "Memory that there is for requests.", (double)g->memory.limit},
+        {"request_memory_waits_total", "Requests that waited for memory.", (double)g->memory.n_waited},
+        {"request_memory_refusals_total", "Requests that got none in time.", (double)g->memory.n_refused},
     };
     write_head(out, "build_info", "gauge", "Version and instruction sets.");
     bytes_json(out, "parley_build_info{version=\"" PARLEY_VERSION "\",simd=%s} 1\n",

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/ledger.h"
 #include "engine/engine.h"
 
 enum { METRICS_BUCKETS = 14, METRICS_REQUEST_KINDS = 192 };
@@ -41,6 +42,7 @@ typedef struct metrics_gauges {
     uint64_t n_files, stored_bytes; /* uploaded files, and what is set aside for more */
     const engine_status *engine;    /* NULL while loading */
     const char *compute;            /* or NULL */
+    ledger_status memory;           /* what requests have reserved */
 } metrics_gauges;
 
 /* One finished answer. */

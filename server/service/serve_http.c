@@ -369,7 +369,8 @@ static void on_metrics(serve *s, conn *c)
                         .sockets = serve_count_sockets(s),
                         .answers = serve_count_open_answers(s),
                         .engine = s->engine ? &status : NULL,
-                        .compute = s->info ? s->info->compute : NULL};
+                        .compute = s->info ? s->info->compute : NULL,
+                        .memory = ledger_get_status(s->memory)};
     size_t n_files = 0;
     file_store_usage(s->files, &g.stored_bytes, &n_files);
     g.n_files = n_files;

@@ -29,6 +29,9 @@ test('an idle server', async () => {
     assert.deepEqual(s.prompt_lookup, { drafted: 20, accepted: 15, acceptance_rate: 0.75 });
     assert.ok(s.memory.rss_bytes > 1e6);
     assert.equal(s.memory.cache_type, 'f16');
+    assert.equal(await metric(server, 'parley_request_memory_limit_bytes'), s.memory.request_limit);
+    assert.equal(await metric(server, 'parley_request_memory_bytes'), s.memory.request_bytes);
+    for (const name of ['peak_bytes', 'waits_total', 'refusals_total']) assert.ok((await metric(server, `parley_request_memory_${name}`)) >= 0, name);
 });
 
 test('what runs, what waits, what is being prepared', async () => {
