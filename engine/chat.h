@@ -76,6 +76,9 @@ typedef struct chat_message {
     const char *reasoning; /* reasoning_content, or NULL */
     chat_tool_call *tool_calls;
     size_t n_tool_calls;
+    /* the results of these calls, for a template that wants them here; NULL: none */
+    const struct chat_message *results;
+    size_t n_results;
     const char *tool_call_id; /* CHAT_TOOL, may be NULL */
     const char *name;         /* may be NULL */
 } chat_message;

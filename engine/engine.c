@@ -58,6 +58,16 @@ static err_code read_template(engine *e, const char *file, err_detail *detail)
     return err;
 }
 
+/* The text of a token: as the tokenizer's configuration says, or else of its id. */
+static void token_text(char *out, size_t cap, const engine *e, const char *given, int32_t id)
+{
+    size_t len = 0;
+    const char *text =
+        given[0] || id < 0 ? given : tokenizer_token_bytes(model_tokenizer(e->model), id, &len, NULL);
+    len = given[0] ? strlen(given) : len;
+    snprintf(out, cap, "%.*s", (int)(len < cap ? len : 0), text ? text : "");
+}
+
 static err_code open_template(engine *e, const engine_options *opt, err_detail *detail)
 {
     err_code err = read_template(e, opt->template_file, detail);
@@ -67,6 +77,10 @@ static err_code open_template(engine *e, const engine_options *opt, err_detail *
     e->prompts.think = opt->reasoning_form
                            ? think_form_find(opt->reasoning_form)
                            : think_form_of_template(e->template ? chat_template_text(e->template) : NULL);
+    const model_config *cfg = model_get_config(e->model);
+    token_text(e->prompts.bos_token, sizeof e->prompts.bos_token, e, cfg->bos_token, cfg->bos_token_id);
+    token_text(e->prompts.eos_token, sizeof e->prompts.eos_token, e, cfg->eos_token,
+               cfg->n_stop_ids ? cfg->stop_ids[0] : -1);
     e->prompts.as_published = opt->published_history;
     e->prompts.hoists_system = opt->hoist_system;
     return err == ERR_OK && !e->prompts.think

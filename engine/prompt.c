@@ -1,7 +1,9 @@
 #include "engine/prompt.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "text/jinja/chat_template.h"
 
@@ -140,20 +142,113 @@ static jinja_value *content_value(builder *b, const chat_message *m, size_t skip
     return list;
 }
 
+/* ---- calls ---- */
+
+/* The call that a result belongs to: by its id, or else by its place among the results. *index counts
+ * all calls in front of it. NULL if there is none. */
+static const chat_tool_call *find_call(const builder *b, const chat_message *result, size_t *index)
+{
+    size_t n_calls = 0, n_results = 0;
+    const chat_tool_call *placed = NULL;
+    for (const chat_message *m = b->messages; m < b->messages + b->n && m != result; m++) {
+        n_results += m->role == CHAT_TOOL;
+    }
+    for (const chat_message *m = b->messages; m < b->messages + b->n; m++) {
+        for (size_t i = 0; i < m->n_tool_calls; i++, n_calls++) {
+            const chat_tool_call *call = &m->tool_calls[i];
+            if (result->tool_call_id && call->id && strcmp(call->id, result->tool_call_id) == 0) {
+                *index = n_calls;
+                return call;
+            }
+            if (n_calls == n_results) {
+                placed = call;
+                *index = n_calls;
+            }
+        }
+    }
+    return placed;
+}
+
+/* The id of a call as the template wants it, in the arena; NULL if it has none or memory is out. */
+static const char *call_id(builder *b, const char *id, const char *name, size_t index)
+{
+    static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    enum { SHORT_LEN = 9, N_LETTERS = sizeof LETTERS - 1 };
+    const template_habits *h = &b->style->habits;
+    char text[600];
+    if (h->counted_ids && name) {
+        snprintf(text, sizeof text, "functions.%s:%zu", name, index);
+        return arena_strdup(b->a, text, strlen(text));
+    }
+    if (!h->short_ids || (id && strlen(id) == SHORT_LEN && strspn(id, LETTERS) == SHORT_LEN)) {
+        return id;
+    }
+    uint8_t hash[HASH_BYTES];
+    snprintf(text, sizeof text, "%zu", index);
+    hash_sha256(hash, id ? id : text, strlen(id ? id : text));
+    for (size_t i = 0; i < SHORT_LEN; i++) {
+        text[i] = LETTERS[hash[i] % N_LETTERS];
+    }
+    return arena_strdup(b->a, text, SHORT_LEN);
+}
+
+/* The arguments of a call: an object, or its text. */
+static jinja_value *arguments_value(builder *b, const chat_tool_call *call)
+{
+    if (!b->style->habits.string_arguments) {
+        return call->arguments ? user_json(b, call->arguments) : jinja_dict(b->a);
+    }
+    bytes text;
+    bytes_init(&text, LIMIT_RENDERED_BYTES);
+    if (call->arguments) {
+        json_write(&text, call->arguments);
+    } else {
+        bytes_append_str(&text, "{}");
+    }
+    jinja_value *value = text.failed ? NULL : user_string(b, bytes_str(&text), text.len);
+    bytes_deinit(&text);
+    return value;
+}
+
+/* Results as a member of the message of their calls. */
+static jinja_value *results_value(builder *b, const chat_message *m)
+{
+    jinja_value *list = jinja_list(b->a);
+    for (size_t i = 0; i < m->n_results && list; i++) {
+        const chat_message *result = &m->results[i];
+        const char *name = i < m->n_tool_calls ? m->tool_calls[i].name : "unknown";
+        for (size_t k = 0; k < m->n_tool_calls && result->tool_call_id; k++) {
+            const char *id = m->tool_calls[k].id;
+            name = id && strcmp(id, result->tool_call_id) == 0 ? m->tool_calls[k].name : name;
+        }
+        jinja_value *item = jinja_dict(b->a);
+        const bool ok = item && jinja_dict_set(b->a, item, "name", user_string(b, name, strlen(name))) &&
+                        jinja_dict_set(b->a, item, "response", joined_string(b, result, 0));
+        if (!ok || !jinja_list_push(b->a, list, item)) {
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static jinja_value *tool_calls_value(builder *b, const chat_message *m)
 {
+    size_t index = 0;
+    for (const chat_message *before = b->messages; before < m; before++) {
+        index += before->n_tool_calls;
+    }
     jinja_value *list = jinja_list(b->a);
     for (size_t i = 0; i < m->n_tool_calls && list; i++) {
         const chat_tool_call *call = &m->tool_calls[i];
         jinja_value *function = jinja_dict(b->a), *item = jinja_dict(b->a);
         bool ok = function && item &&
                   jinja_dict_set(b->a, function, "name", user_string(b, call->name, strlen(call->name))) &&
-                  jinja_dict_set(b->a, function, "arguments",
-                                 call->arguments ? user_json(b, call->arguments) : jinja_dict(b->a)) &&
+                  jinja_dict_set(b->a, function, "arguments", arguments_value(b, call)) &&
                   jinja_dict_set(b->a, item, "type", constant(b, "function")) &&
                   jinja_dict_set(b->a, item, "function", function);
-        if (ok && call->id) {
-            ok = jinja_dict_set(b->a, item, "id", user_string(b, call->id, strlen(call->id)));
+        const char *id = call_id(b, call->id, call->name, index + i);
+        if (ok && id) {
+            ok = jinja_dict_set(b->a, item, "id", user_string(b, id, strlen(id)));
         }
         if (!ok || !jinja_list_push(b->a, list, item)) {
             return NULL;
@@ -174,13 +269,25 @@ static jinja_value *message_value(builder *b, const chat_message *m)
     const char *thought = NULL;
     size_t thought_len = 0;
     const size_t skip = find_thinking(b, m, &thought, &thought_len);
+    const template_habits *h = &b->style->habits;
+    const bool is_silent = h->no_call_text && m->n_tool_calls && m->n_parts == 0;
+    size_t index = 0;
+    const chat_tool_call *answered = m->role == CHAT_TOOL ? find_call(b, m, &index) : NULL;
+    const char *result_of =
+        m->role == CHAT_TOOL ? call_id(b, m->tool_call_id, answered ? answered->name : NULL, index) : NULL;
     jinja_value *dict = jinja_dict(b->a);
     bool ok =
         dict && jinja_dict_set(b->a, dict, "role", constant(b, ROLES[m->role])) &&
-        jinja_dict_set(b->a, dict, "content", content_value(b, m, skip)) &&
+        jinja_dict_set(b->a, dict, "content", is_silent ? jinja_none(b->a) : content_value(b, m, skip)) &&
         (!thought || jinja_dict_set(b->a, dict, "reasoning_content", user_string(b, thought, thought_len))) &&
         set_optional(b, dict, "reasoning_content", m->reasoning) &&
-        set_optional(b, dict, "tool_call_id", m->tool_call_id) && set_optional(b, dict, "name", m->name);
+        set_optional(b, dict, "tool_call_id", result_of) && set_optional(b, dict, "name", m->name);
+    if (ok && h->says_thinking && !(m->n_tool_calls && m->n_parts)) {
+        ok = set_optional(b, dict, "thinking", m->reasoning);
+    }
+    if (ok && m->n_results) {
+        ok = jinja_dict_set(b->a, dict, "tool_responses", results_value(b, m));
+    }
     if (ok && m->n_tool_calls) {
         ok = jinja_dict_set(b->a, dict, "tool_calls", tool_calls_value(b, m));
     }
@@ -251,6 +358,8 @@ static jinja_value *template_vars(builder *b, size_t begin, size_t end)
     if (ok && in->tools && json_len(in->tools) > 0 && b->style->habits.takes_tools) {
         ok = jinja_dict_set(b->a, vars, "tools", user_json(b, in->tools));
     }
+    ok = ok && jinja_dict_set(b->a, vars, "bos_token", constant(b, b->style->bos_token)) &&
+         jinja_dict_set(b->a, vars, "eos_token", constant(b, b->style->eos_token));
     const json *kwargs = json_is(in->template_kwargs, JSON_OBJECT) ? json_child(in->template_kwargs) : NULL;
     for (; kwargs && ok; kwargs = json_next(kwargs)) {
         ok = jinja_dict_set(b->a, vars, json_key(kwargs), user_json(b, kwargs));

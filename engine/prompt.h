@@ -14,10 +14,11 @@
 
 /* How chats become prompts. */
 typedef struct prompt_style {
-    template_habits habits;  /* of the template */
-    const think_form *think; /* how answers of this template think; NULL: THINK_TAGS */
-    bool hoists_system;      /* system messages go to the front, wherever they stand */
-    bool as_published;       /* earlier turns are rendered anew whenever a message comes */
+    template_habits habits;            /* of the template */
+    const think_form *think;           /* how answers of this template think; NULL: THINK_TAGS */
+    char bos_token[64], eos_token[64]; /* what the template may write in front and behind; "": nothing */
+    bool hoists_system;                /* system messages go to the front, wherever they stand */
+    bool as_published;                 /* earlier turns are rendered anew whenever a message comes */
 } prompt_style;
 
 /* The messages of `in` as the template takes them, in the arena; strings are shared with `in`. What

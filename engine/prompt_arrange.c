@@ -217,7 +217,61 @@ static size_t write_head(arranger *r)
     return n_front;
 }
 
-/* ---- calls and results of a template that knows none ---- */
+/* ---- calls and results as a template wants them ---- */
+
+/* A value in the words of Python. */
+static void add_python(arranger *r, part_list *list, bytes *text, const json *v)
+{
+    if (json_is(v, JSON_BOOL) || json_typeof(v) == JSON_NULL) {
+        bytes_append_str(text, json_typeof(v) == JSON_NULL ? "None" : json_is_true(v) ? "True" : "False");
+        return;
+    }
+    const bool is_list = json_is(v, JSON_ARRAY);
+    if (!is_list && !json_is(v, JSON_OBJECT)) {
+        json_write(text, v);
+        return;
+    }
+    bytes_append_char(text, is_list ? '[' : '{');
+    for (const json *item = json_child(v); item; item = json_next(item)) {
+        if (!is_list) {
+            bytes_append_json(text, json_key(item), strlen(json_key(item)));
+            bytes_append_str(text, ": ");
+        }
+        add_python(r, list, text, item);
+        bytes_append_str(text, json_next(item) ? ", " : "");
+    }
+    bytes_append_char(text, is_list ? ']' : '}');
+}
+
+/* A message with its calls as LFM2 writes them. */
+static chat_message calls_as_python(arranger *r, const chat_message *m)
+{
+    chat_message copy = *m;
+    part_list list = begin_parts(r, m->n_parts + 3);
+    bytes text;
+    bytes_init(&text, LIMIT_BODY_BYTES);
+    for (size_t i = 0; i < m->n_tool_calls; i++) {
+        const chat_tool_call *call = &m->tool_calls[i];
+        bytes_printf(&text, "%s%s(", i ? ", " : "", call->name);
+        for (const json *v = json_child(call->arguments); v; v = json_next(v)) {
+            bytes_printf(&text, "%s=", json_key(v));
+            add_python(r, &list, &text, v);
+            bytes_append_str(&text, json_next(v) ? ", " : "");
+        }
+        bytes_append_char(&text, ')');
+    }
+    const char *calls = text.failed ? NULL : arena_strdup(r->a, bytes_str(&text), text.len);
+    r->no_memory = r->no_memory || !calls;
+    add_parts(&list, m);
+    add_words(&list, "<|tool_call_start|>[");
+    add_text(&list, calls, calls ? text.len : 0, false);
+    add_words(&list, "]<|tool_call_end|>");
+    set_parts(&copy, &list);
+    copy.tool_calls = NULL;
+    copy.n_tool_calls = 0;
+    bytes_deinit(&text);
+    return copy;
+}
 
 static chat_message calls_as_text(arranger *r, const chat_message *m)
 {
@@ -264,13 +318,54 @@ static chat_message results_as_text(arranger *r, const chat_message *first, size
 
 static void write_messages(arranger *r, const chat_message *first, size_t n)
 {
-    const bool knows_tools = r->style->habits.takes_tools;
+    const template_habits *h = &r->style->habits;
+    const bool knows_tools = h->takes_tools;
+    if (n > 0 && first->role == CHAT_TOOL && h->joins_results && r->n > 0 && r->out[r->n - 1].n_tool_calls) {
+        r->out[r->n - 1].results = first;
+        r->out[r->n - 1].n_results = n;
+        return;
+    }
     if (n > 0 && first->role == CHAT_TOOL && !knows_tools) {
         r->out[r->n++] = results_as_text(r, first, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        r->out[r->n++] = first[i].n_tool_calls && !knows_tools ? calls_as_text(r, &first[i]) : first[i];
+        const bool as_text = first[i].n_tool_calls && (!knows_tools || h->loses_calls);
+        if (first[i].n_tool_calls && first[i].n_parts && h->joins_results) { /* what was said first */
+            r->out[r->n] = first[i];
+            r->out[r->n].n_tool_calls = 0;
+            r->out[r->n++].reasoning = NULL;
+            r->out[r->n] = first[i];
+            r->out[r->n++].n_parts = 0;
+            continue;
+        }
+        r->out[r->n++] = !as_text                         ? first[i]
+                         : knows_tools && h->python_calls ? calls_as_python(r, &first[i])
+                                                          : calls_as_text(r, &first[i]);
+    }
+}
+
+/* Calls of one message, each with its result behind it, for a template that takes one call in a message.
+ * What the results name decides, or else their order. */
+static void write_one_by_one(arranger *r, const chat_message *m, const chat_message *results, size_t n)
+{
+    for (size_t i = 0; i < m->n_tool_calls; i++) {
+        const chat_tool_call *call = &m->tool_calls[i];
+        chat_message one = *m;
+        one.tool_calls = &m->tool_calls[i];
+        one.n_tool_calls = 1;
+        one.n_parts = i ? 0 : m->n_parts;
+        one.reasoning = i ? NULL : m->reasoning;
+        r->out[r->n++] = one;
+        size_t found = i;
+        for (size_t k = 0; k < n && call->id; k++) {
+            if (results[k].tool_call_id && strcmp(results[k].tool_call_id, call->id) == 0) {
+                found = k;
+            }
+        }
+        if (found < n) {
+            r->out[r->n++] = results[found];
+        }
     }
 }
 
@@ -342,6 +437,13 @@ static void write_rest(arranger *r, size_t from)
         size_t taken = 0;
         if (is_system && !r->style->hoists_system) {
             taken = write_late_system(r, i, end);
+        } else if (!is_system && r->style->habits.one_call && in->messages[end - 1].n_tool_calls > 1) {
+            const chat_message *results = &in->messages[end];
+            const size_t n_results =
+                end < in->n_messages && results->role == CHAT_TOOL ? end_of_run(in, end) - end : 0;
+            write_messages(r, &in->messages[i], end - 1 - i);
+            write_one_by_one(r, &in->messages[end - 1], results, n_results);
+            taken = n_results;
         } else if (!is_system) {
             write_messages(r, &in->messages[i], end - i);
         }
@@ -399,7 +501,11 @@ err_code prompt_arrange(chat_message **out, size_t *n_out, const chat_input *in,
     if (err != ERR_OK) {
         return err;
     }
-    r.out = arena_calloc(a, in->n_messages + 1, sizeof *r.out);
+    size_t n_most = 2 * in->n_messages + 1;
+    for (size_t i = 0; i < in->n_messages; i++) {
+        n_most += 2 * in->messages[i].n_tool_calls;
+    }
+    r.out = arena_calloc(a, n_most, sizeof *r.out);
     r.no_memory = !r.out;
     if (!r.no_memory) {
         write_rest(&r, write_head(&r));

@@ -395,6 +395,10 @@ static void write_tokens(const job *j)
                                               {"vision_start_token_id", "<|vision_start|>"},
                                               {"vision_end_token_id", "<|vision_end|>"}};
     const char *comma = "";
+    uint64_t bos = 0;
+    if (gguf_uint(gguf_find(j->f, "tokenizer.ggml.bos_token_id"), &bos)) {
+        bytes_printf(j->out, ",\"bos_token_id\":%llu", (unsigned long long)bos);
+    }
     bytes_append_str(j->out, ",\"eos_token_id\":[");
     for (size_t i = 0; i < ARRAY_LEN(stops); i++) {
         uint64_t id = 0;

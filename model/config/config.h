@@ -131,10 +131,12 @@ typedef struct model_config {
     int32_t image_token_id, video_token_id, vision_start_token_id, vision_end_token_id;
     int32_t stop_ids[MODEL_MAX_STOP_IDS]; /* generation_config eos united with the tokenizer's eos */
     int32_t n_stop_ids;
-    char eos_token[64];  /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
-    bool has_vision;     /* a vision_config is present */
-    bool text_alone;     /* the family's vision tower is not supported */
-    int32_t n_deepstack; /* first layers behind which the vision tower's inner features are added */
+    int32_t bos_token_id; /* -1: none */
+    char bos_token[64];   /* the tokenizer's bos as text, "" if it names none */
+    char eos_token[64];   /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
+    bool has_vision;      /* a vision_config is present */
+    bool text_alone;      /* the family's vision tower is not supported */
+    int32_t n_deepstack;  /* first layers behind which the vision tower's inner features are added */
     /* generation_config.json; has_* false where the file is silent */
     bool do_sample;
     float temperature, top_p, min_p, repetition_penalty;

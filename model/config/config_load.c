@@ -92,6 +92,9 @@ static void read_root(model_config *cfg, const config_section *top)
     cfg->tie_word_embeddings = json_bool(tied ? tied : json_get(text.object, "tie_word_embeddings"), false);
     cfg->has_vision = json_is(json_get(top->object, "vision_config"), JSON_OBJECT) && !cfg->text_alone &&
                       !json_is_true(json_get(top->object, "language_model_only"));
+    int64_t bos = -1;
+    cfg->bos_token_id =
+        json_int(json_get(top->object, "bos_token_id"), 0, CONFIG_MAX_VOCAB, &bos) ? (int32_t)bos : -1;
     if (!add_stops(cfg, json_get(top->object, "eos_token_id"))) {
         add_stops(cfg, json_get(text.object, "eos_token_id"));
     }
@@ -113,14 +116,19 @@ static void read_generation(model_config *cfg, const config_section *s)
     }
 }
 
-/* tokenizer_config.json: the eos token, a text or {"content": text}. */
-static void read_eos_token(model_config *cfg, const config_section *s)
+/* A token of tokenizer_config.json: a text or {"content": text}. */
+static void read_token(char *out, size_t cap, const json *token)
 {
-    const json *eos = json_get(s->object, "eos_token");
-    const char *text = json_str(json_is(eos, JSON_OBJECT) ? json_get(eos, "content") : eos, "");
-    if (strlen(text) < sizeof cfg->eos_token) {
-        snprintf(cfg->eos_token, sizeof cfg->eos_token, "%s", text);
+    const char *text = json_str(json_is(token, JSON_OBJECT) ? json_get(token, "content") : token, "");
+    if (strlen(text) < cap) {
+        snprintf(out, cap, "%s", text);
     }
+}
+
+static void read_tokens(model_config *cfg, const config_section *s)
+{
+    read_token(cfg->bos_token, sizeof cfg->bos_token, json_get(s->object, "bos_token"));
+    read_token(cfg->eos_token, sizeof cfg->eos_token, json_get(s->object, "eos_token"));
 }
 
 /* Reads one document into cfg; one that is not required may be absent. */
@@ -149,7 +157,7 @@ err_code model_config_load(model_config *cfg, json_source docs, err_detail *deta
         err = read_document(cfg, docs, "generation_config.json", false, read_generation, detail);
     }
     if (!err) {
-        err = read_document(cfg, docs, "tokenizer_config.json", false, read_eos_token, detail);
+        err = read_document(cfg, docs, "tokenizer_config.json", false, read_tokens, detail);
     }
     return err;
 }

@@ -167,25 +167,31 @@ static void test_errors(void)
 
 #define TURNS "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}"
 
+#define HABITS(system, late, repeats, tools)                                                                 \
+    {                                                                                                        \
+        .takes_system = system, .takes_late_system = late, .takes_repeats = repeats, .takes_tools = tools    \
+    }
+
 static void test_habits(void)
 {
     static const struct {
         const char *source;
         template_habits habits;
     } CASES[] = {
-        {TURNS "{{ tools | tojson if tools }}", {true, true, true, true}},
-        {TURNS, {true, true, true, false}},
-        {"{% if tools %}{{ raise_exception('in another form') }}{% endif %}" TURNS, {true, true, true, true}},
+        {TURNS "{{ tools | tojson if tools }}", HABITS(true, true, true, true)},
+        {TURNS, HABITS(true, true, true, false)},
+        {"{% if tools %}{{ raise_exception('in another form') }}{% endif %}" TURNS,
+         HABITS(true, true, true, true)},
         {"{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') "
          "}}{% endif %}"
          "{% if not loop.first and messages[loop.index0 - 1].role == m.role %}{{ raise_exception('twice') "
          "}}{% endif %}"
          "<{{ m.role }}>{{ m.content }}{% endfor %}{{ tools }}",
-         {true, false, false, true}},
+         HABITS(true, false, false, true)},
         {"{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}",
-         {false, false, true, false}},
+         HABITS(false, false, true, false)},
         {"{{ messages[0].content }}{% for m in messages[1:] %}{{ m.content }}{% endfor %}",
-         {false, false, false, false}},
+         HABITS(false, false, false, false)},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         chat_template *t = NULL;

@@ -32,6 +32,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "engine/engine.h"
+#include "engine/think.h"
 
 /* LONG: answers of so many characters, without a delay, come in events that are as large as events
  * can be. */
@@ -247,11 +248,13 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     int32_t max = in->params.max_tokens > 0 ? in->params.max_tokens : LIMIT_MAX_TOKENS_DEFAULT * 4;
     bool thinks =
         !(in->template_kwargs && !json_bool(json_get(in->template_kwargs, "enable_thinking"), true));
-    r->info = (gen_request_info){.route = n_images ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT,
-                                 .n_prompt_tokens = (int32_t)n_bytes + 4,
-                                 .max_tokens = max,
-                                 .may_think = thinks,
-                                 .n_images = n_images};
+    r->info =
+        (gen_request_info){.route = n_images ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT,
+                           .n_prompt_tokens = (int32_t)n_bytes + 4,
+                           .max_tokens = max,
+                           .may_think = thinks,
+                           .think = e->opt.reasoning_form ? think_form_find(e->opt.reasoning_form) : NULL,
+                           .n_images = n_images};
     r->delay_ms = option(said, "!delay", 0);
     r->fails = strstr(said, "!fail") != NULL;
     r->sticks = strstr(said, "!stuck") != NULL;

@@ -119,6 +119,8 @@ int main(int argc, char **argv)
             opt.drain_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--tool-call-parser") == 0) {
             opt.tool_scanner = value;
+        } else if (strcmp(name, "--reasoning-parser") == 0) {
+            engine_opt.reasoning_form = value;
         } else if (strcmp(name, "--reasoning-field") == 0) {
             opt.reasoning_field = value;
         } else if (strcmp(name, "--strict-model") == 0) {

@@ -1,5 +1,6 @@
 #include "text/jinja/template_habits.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -57,7 +58,9 @@ static bool render(const chat_template *t, const probe *p, bytes *text, err_code
     bool ok =
         vars && json_parse(&messages, p->messages, strlen(p->messages), LIMIT_JSON_DEPTH, detail) == ERR_OK;
     ok = ok && jinja_dict_set(a, vars, "messages", jinja_from_json(a, json_root(messages))) &&
-         jinja_dict_set(a, vars, "add_generation_prompt", jinja_bool(a, true));
+         jinja_dict_set(a, vars, "add_generation_prompt", jinja_bool(a, true)) &&
+         jinja_dict_set(a, vars, "bos_token", jinja_str(a, "", 0)) &&
+         jinja_dict_set(a, vars, "eos_token", jinja_str(a, "", 0));
     if (ok && p->tools) {
         ok = json_parse(&tools, p->tools, strlen(p->tools), LIMIT_JSON_DEPTH, detail) == ERR_OK &&
              jinja_dict_set(a, vars, "tools", jinja_from_json(a, json_root(tools)));
@@ -98,6 +101,78 @@ static bool takes_tools(const chat_template *t, err_code *err, err_detail *detai
     return takes;
 }
 
+/* ---- calls ---- */
+
+/* How a call is given to the template. */
+typedef struct call_manner {
+    bool short_ids, string_arguments, no_text;
+} call_manner;
+
+#define CALL_ROUND                                                                                           \
+    "[" SAYS("user",                                                                                         \
+             "QUSER") ",{\"role\":\"assistant\",\"content\":%s,\"tool_calls\":[%s%s%s]},"                    \
+                      "{\"role\":\"tool\",\"tool_call_id\":\"%s\",\"name\":\"probe_tool\",\"content\":"      \
+                      "\"QRESULT\"}]"
+#define CALL "{\"id\":\"%s\",\"type\":\"function\",\"function\":{\"name\":\"probe_tool\",\"arguments\":%s}}"
+
+enum { RENDERED = 1, SHOWN = 2 };
+
+/* Renders a call, or two in one message. seen: gets what was seen of it, in any way. True if it wrote them, the
+ * arguments neither as Python nor quoted twice. */
+static bool writes_calls(const chat_template *t, call_manner m, bool two, bytes *text, unsigned *seen,
+                         err_code *err, err_detail *detail)
+{
+    static const char *const IDS[] = {"call_0123456789abcdef", "Q1b2C3d4E"};
+    static const char *const ARGUMENTS[][2] = {
+        {"{\"depth\":\"QARG\"}", "\"{\\\"depth\\\":\\\"QARG\\\"}\""},
+        {"{\"depth\":\"QMORE\"}", "\"{\\\"depth\\\":\\\"QMORE\\\"}\""}};
+    char calls[2][512], talk[2048];
+    const char *id = IDS[m.short_ids];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(calls[i], sizeof calls[i], CALL, id, ARGUMENTS[i][m.string_arguments]);
+    }
+    snprintf(talk, sizeof talk, CALL_ROUND, m.no_text ? "null" : "\"\"", calls[0], two ? "," : "",
+             two ? calls[1] : "", id);
+    const probe p = {talk, TOOL, {"QUSER", "QARG", two ? "QMORE" : NULL}, false};
+    bytes_clear(text);
+    const bool ok = render(t, &p, text, err, detail);
+    *seen |= ok ? RENDERED : 0;
+    *seen |= ok && strstr(bytes_str(text), "QARG") ? SHOWN : 0;
+    return ok && shows(&p, bytes_str(text)) && !strstr(bytes_str(text), "{'depth'") &&
+           !strstr(bytes_str(text), "\\\"depth") && !(m.no_text && strstr(bytes_str(text), "None"));
+}
+
+/* The first manner in which the template writes calls, or none. */
+static void find_call_habits(template_habits *out, const chat_template *t, err_code *err, err_detail *detail)
+{
+    const char *source = chat_template_text(t);
+    bytes text, other;
+    bool found = false;
+    unsigned seen = 0, ignored = 0;
+    call_manner m = {0};
+    bytes_init(&text, PROBE_BYTES);
+    bytes_init(&other, PROBE_BYTES);
+    for (unsigned i = 0; i < 8 && !found; i++) {
+        m = (call_manner){.short_ids = i & 4, .string_arguments = i & 2, .no_text = i & 1};
+        found = writes_calls(t, m, false, &text, &seen, err, detail);
+    }
+    if (found) {
+        call_manner without = m;
+        without.no_text = true;
+        const bool writes = writes_calls(t, without, false, &other, &ignored, err, detail);
+        out->no_call_text = m.no_text || (writes && other.len < text.len);
+        out->string_arguments = m.string_arguments;
+        out->short_ids = m.short_ids;
+        out->one_call = !writes_calls(t, m, true, &other, &ignored, err, detail);
+    }
+    out->loses_calls = seen == RENDERED;
+    out->python_calls = strstr(source, "<|tool_list_start|>") != NULL;
+    out->counted_ids = strstr(source, "<|tool_call_argument_begin|>") != NULL;
+    out->joins_results = strstr(source, "tool_responses") && !strstr(source, "'tool'");
+    bytes_deinit(&text);
+    bytes_deinit(&other);
+}
+
 err_code template_habits_find(template_habits *out, const chat_template *t, err_detail *detail)
 {
     err_code err = ERR_OK;
@@ -109,5 +184,9 @@ err_code template_habits_find(template_habits *out, const chat_template *t, err_
     out->takes_late_system = passes(t, &LATE_SYSTEM, &err, detail) && passes(t, &LAST_SYSTEM, &err, detail);
     out->takes_repeats = passes(t, &REPEATS, &err, detail);
     out->takes_tools = takes_tools(t, &err, detail);
+    out->says_thinking = strstr(chat_template_text(t), "message.thinking") != NULL;
+    if (out->takes_tools) {
+        find_call_habits(out, t, &err, detail);
+    }
     return err;
 }
