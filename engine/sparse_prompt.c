@@ -173,6 +173,17 @@ static void judge_by_words(engine *e, slot *s)
     }
 }
 
+/* What the draft model has read shows as progress over the part of the prompt that will likely be
+ * left out. */
+static void show_reading(engine *e, const slot *s)
+{
+    const gen_request *r = s->req;
+    const int32_t n = (int32_t)r->prompt.len;
+    const double kept = select_share(r->params.spec_keep) * (n - s->prompt_done) + e->sparse.set.chunk;
+    const double skipped = n - s->prompt_done > kept ? n - s->prompt_done - kept : 0;
+    slot_emit_progress(e, s, s->prompt_done + (int32_t)(skipped * lookahead_n_read(e->sparse.draft) / n), n);
+}
+
 void sparse_step(engine *e, slot *s, double decode_ms)
 {
     sparse_state *st = &e->sparse;
@@ -191,8 +202,13 @@ void sparse_step(engine *e, slot *s, double decode_ms)
         s->sparse = SPARSE_READS;
     }
     while (err == ERR_OK && more) {
+        const int32_t n_read = lookahead_n_read(st->draft);
         err = lookahead_next(st->draft, decode_ms > 0.0, &more, &detail);
         n_pieces++;
+        if (err == ERR_OK && lookahead_n_read(st->draft) > n_read) {
+            slot_update_timings(s);
+            show_reading(e, s);
+        }
         if (!scheduler_more_pieces(n_pieces, ms_between(start, clock_ns()), decode_ms)) {
             break;
         }

@@ -267,6 +267,11 @@ err_code lookahead_next(lookahead *la, bool small, bool *more, err_detail *detai
     return *more ? ERR_OK : check_result(la, detail);
 }
 
+int32_t lookahead_n_read(const lookahead *la)
+{
+    return la->n_done;
+}
+
 const float *lookahead_importance(const lookahead *la)
 {
     return importance_get(la->im);

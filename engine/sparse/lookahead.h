@@ -48,6 +48,8 @@ MUST_CHECK err_code lookahead_begin(lookahead *la, const int32_t *ids, int32_t n
 /* One piece of the work; *more: there is more of it. After an error only lookahead_end may
  * follow. */
 MUST_CHECK err_code lookahead_next(lookahead *la, bool small, bool *more, err_detail *detail);
+/* Tokens of the prompt that are read. */
+int32_t lookahead_n_read(const lookahead *la);
 /* When nothing is left: how important each of the n tokens is, and the IMPORTANCE_ROWS tokens that
  * were looked ahead. */
 const float *lookahead_importance(const lookahead *la);
