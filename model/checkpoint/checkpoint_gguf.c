@@ -19,9 +19,10 @@ enum { PATH_BYTES = 4096, NAME_BYTES = 320, DOCUMENT_BYTES = 1 << 20 };
 
 typedef struct gguf_form {
     gguf_set *set;
-    gguf_file *vision; /* or NULL */
-    uint64_t n_layers; /* of the decoder; those behind them are the draft head's */
-    bool is_mamba;     /* its state space layers are Mamba-2, not GatedDeltaNet */
+    gguf_file *vision;      /* or NULL */
+    uint64_t n_layers;      /* of the decoder; those behind them are the draft head's */
+    uint64_t permuted_head; /* see gguf_config_permuted_head */
+    bool is_mamba;          /* its state space layers are Mamba-2, not GatedDeltaNet */
     const char *path;
     char vision_path[PATH_BYTES];
 } gguf_form;
@@ -36,6 +37,7 @@ static const name_pair WHOLE_NAMES[] = {
     {"token_embd.weight", "embed_tokens.weight"},
     {"output_norm.weight", "norm.weight"},
     {"output.weight", "lm_head.weight"},
+    {"rope_freqs.weight", "rope_freqs.weight"}, /* the config says the same (gguf_config.c) */
     {"v.patch_embd.bias", "visual.patch_embed.proj.bias"},
     {"v.position_embd.weight", "visual.pos_embed.weight"},
     {"v.post_ln.weight", "visual.merger.norm.weight"},
@@ -200,11 +202,42 @@ static err_code no_memory(const gguf_form *g, err_detail *detail)
     return err_set(detail, ERR_NOMEM, "%s: no memory for the table of tensors", g->path);
 }
 
+/* Rows of queries or keys, stored pair by pair, as they are published; packed rows are moved whole. */
+static err_code unpermute(checkpoint_contents *out, const gguf_form *g, named_tensor *named,
+                          err_detail *detail)
+{
+    tensor *t = &named->view;
+    const size_t hd = g->permuted_head, rows = t->dims[0];
+    if (hd < 2 || hd % 2 != 0 || rows == 0 || rows % hd != 0 || t->bytes % rows != 0) {
+        return err_set(detail, ERR_CORRUPT, "%s: tensor %s does not hold whole heads of %zu", g->path,
+                       named->stored, hd);
+    }
+    const size_t n = t->bytes / rows;
+    unsigned char *to = arena_alloc(out->memory, t->bytes);
+    if (!to) {
+        return no_memory(g, detail);
+    }
+    for (size_t r = 0; r < rows; r++) {
+        const size_t at = r % hd, half = hd / 2;
+        memcpy(to + r * n, (const unsigned char *)t->data + (r - at + at % half * 2 + at / half) * n, n);
+    }
+    t->data = to;
+    return ERR_OK;
+}
+
+static bool is_query_or_key(const char *name)
+{
+    return strstr(name, ".self_attn.q_proj.") || strstr(name, ".self_attn.k_proj.");
+}
+
 /* Some tensors are kept in another form than published: A_log as -exp(A_log), others without a size
  * of 1, or vectors cut into rows. */
 static err_code restore(checkpoint_contents *out, const gguf_form *g, named_tensor *named, err_detail *detail)
 {
     tensor *t = &named->view;
+    if (g->permuted_head > 0 && is_query_or_key(named->name)) {
+        return unpermute(out, g, named, detail);
+    }
     if (strstr(named->name, ".mamba.") && t->n_dims == 2 && t->type < DTYPE_OTHER &&
         (name_ends_with(named->name, ".A_log") || name_ends_with(named->name, ".D") ||
          name_ends_with(named->name, ".norm.weight"))) {
@@ -450,6 +483,7 @@ static err_code open_files(gguf_form *g, const char *path, const char *mmproj, e
         const gguf_config_source from = source_of(g);
         err = gguf_config_layers(&from, &g->n_layers, &n_draft, detail);
         g->is_mamba = gguf_config_is_mamba(&from);
+        g->permuted_head = gguf_config_permuted_head(&from);
     }
     if (!err && mmproj) {
         return take_vision(g, mmproj, detail);

@@ -1,5 +1,6 @@
 #include "model/checkpoint/gguf_config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,9 @@ static err_code write_deltanet(const job *j);
 static err_code write_experts(const job *j);
 static err_code write_nemotron(const job *j);
 static err_code write_minimax(const job *j);
+static err_code write_dense(const job *j);
+static err_code write_granite(const job *j);
+static err_code write_glm(const job *j);
 
 /* general.architecture, and the model_type whose layers it has. */
 typedef struct architecture {
@@ -29,6 +33,7 @@ typedef struct architecture {
     bool tiled;                         /* value heads were put in tiled order by who wrote the file */
     bool sections;                      /* rope.dimension_sections are M-RoPE's */
     bool no_rope;
+    bool permuted; /* rows of queries and keys are stored pair by pair, as they are rotated */
 } architecture;
 
 static const architecture ARCHITECTURES[] = {
@@ -43,6 +48,10 @@ static const architecture ARCHITECTURES[] = {
     {"nemotron_h_moe", "nemotron_h", {write_nemotron}, .no_rope = true},
     {"minimax-m2", "minimax_m2", .parts = {write_minimax}},
     {"gpt-oss", "gpt_oss", .parts = {write_experts}},
+    {"llama", "llama", {write_dense}, .permuted = true},
+    {"qwen2", "qwen2", .parts = {write_dense}},
+    {"granite", "granite", {write_dense, write_granite}, .permuted = true},
+    {"glm4moe", "glm4_moe", .parts = {write_glm}},
 };
 
 /* The value PREFIX.name. */
@@ -165,6 +174,22 @@ bool gguf_config_is_mamba(const gguf_config_source *from)
 {
     const architecture *a = find_architecture(gguf_set_head(from->set));
     return a && a->parts[0] == write_nemotron;
+}
+
+uint64_t gguf_config_permuted_head(const gguf_config_source *from)
+{
+    const architecture *a = NULL;
+    err_detail unused = {0};
+    job j;
+    uint64_t width = 0, heads = 0, size = 0;
+    if (begin(&j, &a, from, NULL, &unused) != ERR_OK || !a->permuted) {
+        return 0;
+    }
+    if (!find_count(&j, "attention.key_length", &size) && find_count(&j, "embedding_length", &width) &&
+        find_count(&j, "attention.head_count", &heads) && heads > 0) {
+        size = width / heads;
+    }
+    return size;
 }
 
 /* ---- parts of config.json ---- */
@@ -319,6 +344,85 @@ static err_code write_nemotron(const job *j)
     return ERR_OK;
 }
 
+/* Llama's layers: whether there are biases, their tensors tell. */
+static err_code write_dense(const job *j)
+{
+    uint64_t n_experts = 0;
+    if (find_count(j, "expert_count", &n_experts) && n_experts > 0) {
+        return err_set(j->detail, ERR_UNSUPPORTED,
+                       "%s: architecture %s with experts (Mixtral) is not supported; a dense model is",
+                       j->path, j->prefix);
+    }
+    if (has_tensor(j, 0, "attn_q.bias")) {
+        bytes_append_str(j->out, ",\"attention_bias\":true");
+    }
+    return ERR_OK;
+}
+
+static err_code write_granite(const job *j)
+{
+    write_number(j, "attention.scale", "attention_multiplier");
+    write_number(j, "embedding_scale", "embedding_multiplier");
+    write_number(j, "residual_scale", "residual_multiplier");
+    write_number(j, "logit_scale", "logits_scaling");
+    return ERR_OK;
+}
+
+static err_code write_glm(const job *j)
+{
+    static const count counts[] = {
+        {"expert_count", "n_routed_experts", true},
+        {"expert_used_count", "num_experts_per_tok", true},
+        {"expert_feed_forward_length", "moe_intermediate_size", true},
+        {"expert_shared_count", "n_shared_experts", false},
+        {"leading_dense_block_count", "first_k_dense_replace", false},
+    };
+    write_router(j);
+    bytes_printf(j->out, ",\"attention_bias\":%s,\"use_qk_norm\":%s",
+                 has_tensor(j, 0, "attn_q.bias") ? "true" : "false",
+                 has_tensor(j, 0, "attn_q_norm.weight") ? "true" : "false");
+    return write_counts(j, counts, ARRAY_LEN(counts));
+}
+
+/* What Llama 3 divides frequencies by is a tensor there, without the numbers it was made from: those
+ * that are always the same are taken, the others follow from it, and all of it has to fit. */
+static err_code write_llama3(const job *j, const tensor *t, double theta)
+{
+    enum { MOST = 4096 };
+    const double slow = 1, fast = 4, two_pi = 6.283185307179586;
+    float given[MOST];
+    const size_t n = tensor_len(t);
+    double original = 0;
+    bool fits = t->type < DTYPE_OTHER && n > 0 && n <= MOST;
+    if (fits) {
+        tensor_to_f32(given, t, 0, n);
+    }
+    const double factor = fits ? (double)given[n - 1] : 0;
+    for (size_t i = 0; fits && original == 0 && i < n; i++) {
+        if (given[i] > 1.0001f && (double)given[i] < factor * 0.9999) {
+            const double kept = (1 / (double)given[i] - 1 / factor) / (1 - 1 / factor);
+            original = round(two_pi * (slow + kept * (fast - slow)) * pow(theta, (double)i / (double)n));
+        }
+    }
+    for (size_t i = 0; fits && i < n; i++) {
+        const double turns = original * pow(theta, -(double)i / (double)n) / two_pi;
+        const double ramp = (turns - slow) / (fast - slow), kept = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+        fits = original >= 1 && original < 1e9 &&
+               fabs(1 / ((1 - kept) / factor + kept) / (double)given[i] - 1) < 1e-2;
+    }
+    if (!fits) {
+        return err_set(j->detail, ERR_UNSUPPORTED,
+                       "%s: tensor rope_freqs.weight is not as Llama 3 scales its positions, which alone is "
+                       "supported; take the model as safetensors",
+                       j->path);
+    }
+    bytes_printf(j->out,
+                 ",\"rope_type\":\"llama3\",\"factor\":%.9g,\"low_freq_factor\":1,\"high_freq_factor\":4,"
+                 "\"original_max_position_embeddings\":%.0f",
+                 factor, original);
+    return ERR_OK;
+}
+
 static err_code write_minimax(const job *j)
 {
     static const count counts[] = {
@@ -366,6 +470,11 @@ static err_code write_rope(const job *j, const architecture *a)
         bytes_append_str(j->out, ",\"rope_type\":");
         bytes_append_json(j->out, scaling, n);
         write_scaling(j, a);
+    }
+    const named_tensor *freqs = tensor_table_find(j->tensors, "rope_freqs.weight");
+    err_code err = freqs ? write_llama3(j, &freqs->view, theta) : ERR_OK;
+    if (err) {
+        return err;
     }
     if (find_count(j, "rope.dimension_count", &dims) && find_count(j, "attention.key_length", &width) &&
         width > 0) {

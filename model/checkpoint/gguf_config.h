@@ -28,6 +28,10 @@ bool gguf_config_is_tiled(const gguf_config_source *from);
 /* Whether its state space layers are Mamba-2, not GatedDeltaNet. */
 bool gguf_config_is_mamba(const gguf_config_source *from);
 
+/* The size of a head whose rows of q_proj and k_proj are stored pair by pair: rows 2i and 2i + 1 are
+ * published as i and size / 2 + i. 0: they are as published. */
+uint64_t gguf_config_permuted_head(const gguf_config_source *from);
+
 /* Appends the document; the second and third append nothing if there is nothing to say. */
 MUST_CHECK err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail *detail);
 void gguf_generation_json(bytes *out, const gguf_config_source *from);

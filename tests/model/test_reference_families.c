@@ -14,10 +14,10 @@ int main(void)
         const char *name;
         bool gguf;
     } sets[] = {
-        {"llama", false},      {"llama_linear", false},    {"mistral", false},   {"mistral_window", false},
-        {"ministral3", false}, {"ministral3_tied", false}, {"qwen2", false},     {"qwen2_window", false},
-        {"granite", false},    {"granite_biased", false},  {"smollm3", false},   {"smollm3_plain", false},
-        {"glm4_moe", false},   {"glm4_moe_normed", false}, {"nemotron_h", true}, {"nemotron_h_latent", true},
+        {"llama", true},       {"llama_linear", false},    {"mistral", false},   {"mistral_window", false},
+        {"ministral3", false}, {"ministral3_tied", false}, {"qwen2", true},      {"qwen2_window", false},
+        {"granite", true},     {"granite_biased", true},   {"smollm3", false},   {"smollm3_plain", false},
+        {"glm4_moe", true},    {"glm4_moe_normed", true},  {"nemotron_h", true}, {"nemotron_h_latent", true},
         {"minimax_m2", true},  {"minimax_m2_tied", true},
     };
     char folder[] = "/tmp/parley_families_XXXXXX", dir[4200], path[64];

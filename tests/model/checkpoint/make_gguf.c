@@ -33,7 +33,7 @@ typedef struct converter {
     const char *arch, *dir;
     gguf_maker text, vision;
     dtype type; /* of matrices */
-    bool tiled;
+    bool tiled, permuted;
 } converter;
 
 /* ---- names: canonical prefix or suffix, and the file's ---- */
@@ -219,6 +219,19 @@ static void tile(const converter *c, const char *name, float *w, size_t rows, si
     }
 }
 
+/* Row i of a head's first half, then row i of its second one. */
+static void permute_rows(const converter *c, float *w, size_t rows, size_t K)
+{
+    const size_t hd = (size_t)c->cfg.full.head_dim, half = hd / 2;
+    float *copy = must(malloc(rows * K * sizeof *copy));
+    memcpy(copy, w, rows * K * sizeof *copy);
+    for (size_t r = 0; r < rows; r++) {
+        const size_t at = r % hd;
+        memcpy(w + r * K, copy + (r - at + at / 2 + at % 2 * half) * K, K * sizeof *w);
+    }
+    free(copy);
+}
+
 static bool is_shifted_norm(const converter *c, const char *name)
 {
     return c->cfg.zero_centred_norms && strncmp(name, "visual.", 7) != 0 &&
@@ -252,6 +265,9 @@ static void write_text(converter *c, const named_tensor *t, const char *stored)
         dims[1] = dims[0] / (size_t)c->cfg.delta_n_k;
         dims[0] = (size_t)c->cfg.delta_n_k;
         n_dims = 2;
+    }
+    if (c->permuted && (strstr(t->name, ".q_proj.") || strstr(t->name, ".k_proj."))) {
+        permute_rows(c, w, dims[0], n / dims[0]);
     }
     if (c->tiled) {
         tile(c, t->name, w, dims[0], n_dims > 1 ? dims[1] : 1);
@@ -422,6 +438,23 @@ static void put_counts(converter *c, const char *name, int64_t v, bool of_attent
     }
 }
 
+/* What Llama 3 divides its frequencies by. */
+static void write_rope_freqs(converter *c)
+{
+    const rope_spec *r = &c->cfg.full.rope;
+    float factors[256];
+    for (int32_t i = 0; i < r->pairs && i < 256; i++) {
+        const double wave = 2 * 3.14159265358979 * pow(r->theta, (double)i / r->pairs);
+        const double smooth =
+            (r->llama3_original / wave - r->llama3_slow) / (r->llama3_fast - r->llama3_slow);
+        factors[i] = (float)(wave < r->llama3_original / r->llama3_fast ? 1.0
+                             : wave > r->llama3_original / r->llama3_slow
+                                 ? r->llama3_factor
+                                 : 1 / ((1 - smooth) / r->llama3_factor + smooth));
+    }
+    write_floats(&c->text, "rope_freqs.weight", DTYPE_F32, factors, (size_t[]){(size_t)r->pairs}, 1);
+}
+
 static void write_metadata(converter *c)
 {
     const model_config *cfg = &c->cfg;
@@ -477,6 +510,23 @@ static void write_metadata(converter *c)
     }
     if (cfg->n_recurrent_layers > 0 && !mamba) {
         put_count(c, "full_attention_interval", cfg->n_layers / cfg->n_attention_layers);
+    }
+    if (strcmp(c->arch, "granite") == 0) {
+        put_real(c, "attention.scale", cfg->attention_scale);
+        put_real(c, "embedding_scale", (double)cfg->embed_scale);
+        put_real(c, "residual_scale", (double)cfg->residual_scale);
+        put_real(c, "logit_scale", 1.0 / (double)cfg->logit_scale);
+    }
+    if (strcmp(c->arch, "glm4moe") == 0) {
+        int32_t n_dense = 0;
+        while (cfg->feeds[n_dense] == FEED_DENSE) {
+            n_dense++;
+        }
+        put_count(c, "leading_dense_block_count", n_dense);
+        put_count(c, "expert_shared_count", cfg->shared_expert_size / cfg->expert_size);
+    }
+    if (cfg->full.rope.llama3_factor > 0) {
+        write_rope_freqs(c);
     }
     if (cfg->n_experts > 0) {
         put_count(c, "expert_count", cfg->n_experts);
@@ -606,9 +656,19 @@ static bool find_type(const char *name, dtype *type)
 static const char *arch_of(const char *model_type, bool experts)
 {
     static const char *const archs[][2] = {
-        {"qwen3_5_moe", "qwen35moe"}, {"qwen3_5", "qwen35"},          {"qwen3_next", "qwen3next"},
-        {"qwen3_moe", "qwen3moe"},    {"qwen3_vl_moe", "qwen3vlmoe"}, {"qwen3_vl", "qwen3vl"},
-        {"qwen3", "qwen3"},           {"minimax_m2", "minimax-m2"},   {"gpt_oss", "gpt-oss"},
+        {"qwen3_5_moe", "qwen35moe"},
+        {"qwen3_5", "qwen35"},
+        {"qwen3_next", "qwen3next"},
+        {"qwen3_moe", "qwen3moe"},
+        {"qwen3_vl_moe", "qwen3vlmoe"},
+        {"qwen3_vl", "qwen3vl"},
+        {"qwen3", "qwen3"},
+        {"minimax_m2", "minimax-m2"},
+        {"gpt_oss", "gpt-oss"},
+        {"llama", "llama"},
+        {"qwen2", "qwen2"},
+        {"granite", "granite"},
+        {"glm4_moe", "glm4moe"},
     };
     if (strcmp(model_type, "nemotron_h") == 0) {
         return experts ? "nemotron_h_moe" : "nemotron_h";
@@ -618,7 +678,7 @@ static const char *arch_of(const char *model_type, bool experts)
             return archs[i][1];
         }
     }
-    return "?";
+    return "unknown";
 }
 
 /* DIR/mmproj-NAME.gguf of DIR/NAME.gguf. */
@@ -645,6 +705,7 @@ int main(int argc, char **argv)
     require(json_parse_file(&c.config, path, LIMIT_CONFIG_BYTES, &d), &d);
     c.arch = arch_of(c.cfg.family, c.cfg.n_experts > 0);
     c.tiled = strncmp(c.arch, "qwen35", 6) == 0;
+    c.permuted = strcmp(c.arch, "llama") == 0 || strcmp(c.arch, "granite") == 0;
     maker_init(&c.text);
     maker_init(&c.vision);
     write_metadata(&c);

@@ -171,8 +171,8 @@ static void test_refused(void)
 {
     gguf_maker m;
     uint8_t block[66] = {0};
-    begin_model(&m, "llama");
-    refuse(&m, ERR_UNSUPPORTED, "general.architecture is \"llama\"");
+    begin_model(&m, "griffin");
+    refuse(&m, ERR_UNSUPPORTED, "general.architecture is \"griffin\"");
     maker_init(&m);
     refuse(&m, ERR_UNSUPPORTED, "general.architecture is \"\"");
     begin_model(&m, "qwen35");
