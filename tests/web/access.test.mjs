@@ -118,6 +118,17 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
                 await page.locator('.entry').first().waitFor();
                 await check(page, 'list of chats');
             }
+            await page.evaluate(() => {
+                const { chat } = document.querySelector('parley-app');
+                return chat.setPlace(chat.list[0].id, { folder: 'Work' });
+            });
+            await page.locator('.chat-list h3', { hasText: 'Work' }).waitFor();
+            await page.locator('.entry-buttons button').first().click();
+            await page.getByLabel('New folder').waitFor();
+            await check(page, 'menu of a chat');
+            await page.getByText('Choose several').click();
+            await page.locator('.bulk').waitFor();
+            await check(page, 'several chats chosen');
             await done();
         });
     }

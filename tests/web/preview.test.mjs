@@ -36,6 +36,7 @@ test('HTML and SVG are shown as they look, with their source, their versions and
     await frame(page).getByRole('button', { name: 'Press' }).waitFor();
     await page.getByRole('button', { name: 'Source' }).click();
     await page.locator('.preview code-block', { hasText: 'onclick' }).waitFor();
+    assert.equal(await page.locator('.preview').getByRole('button', { name: 'Preview' }).count(), 0, 'it is shown already');
     const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
     assert.deepEqual(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id), []);
     await page.keyboard.press('Escape');

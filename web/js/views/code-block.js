@@ -53,7 +53,7 @@ class CodeBlock extends LitElement {
                           ${icon('download')}<span class="wide-only">Save</span>
                       </button>`}
                 ${!this.open && PREVIEWED.test(this.language)
-                    ? html`<button type="button" class="quiet small" @click=${() => this.dispatchEvent(new CustomEvent('show-preview', { bubbles: true, detail: { code: this.code, language: this.language } }))}>
+                    ? html`<button type="button" class="quiet small as-it-looks" @click=${() => this.dispatchEvent(new CustomEvent('show-preview', { bubbles: true, detail: { code: this.code, language: this.language } }))}>
                           ${icon('play')}<span>Preview</span>
                       </button>`
                     : nothing}
