@@ -126,6 +126,8 @@ static uint64_t rights_of(sandbox_use use)
                TRUNCATE;
     case SANDBOX_RUN:
         return READ_FILE | EXECUTE;
+    case SANDBOX_LIST:
+        return READ_DIR;
     default:
         return MAKE_SOCK | REMOVE_FILE;
     }

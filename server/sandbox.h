@@ -22,6 +22,7 @@ typedef enum sandbox_use {
     SANDBOX_READ,
     SANDBOX_WRITE,  /* and read, make, remove, rename */
     SANDBOX_RUN,    /* start this program, and read it */
+    SANDBOX_LIST,   /* names in this folder, not what the files hold */
     SANDBOX_SOCKET, /* make and remove socket files in this folder */
 } sandbox_use;
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "server/cli/command.h"
@@ -88,14 +89,31 @@ static void allow_with_folder(sandbox *s, const char *path, sandbox_use use)
     }
 }
 
-/* A model is a folder, or a file with others beside it. */
+/* A model is a folder, or a file with others of its kind beside it: perhaps in a home, of which nothing
+ * else is read. */
 static void allow_model(sandbox *s, const char *path)
 {
-    char folder[PATH_MAX];
+    static const char END[] = ".gguf";
+    char folder[PATH_MAX], file[PATH_MAX];
     struct stat st;
-    if (path && stat(path, &st) == 0) {
-        sandbox_allow(s, path, SANDBOX_READ);
-        sandbox_allow(s, S_ISDIR(st.st_mode) ? NULL : folder_of(folder, path), SANDBOX_READ);
+    if (!path || stat(path, &st) != 0) {
+        return;
+    }
+    sandbox_allow(s, path, SANDBOX_READ);
+    if (S_ISDIR(st.st_mode)) {
+        return;
+    }
+    sandbox_allow(s, folder_of(folder, path), SANDBOX_LIST);
+    DIR *d = opendir(folder_of(folder, path));
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        const size_t n = strlen(e->d_name), n_end = sizeof END - 1;
+        if (n > n_end && strcmp(e->d_name + n - n_end, END) == 0 &&
+            file_join(file, sizeof file, folder_of(folder, path), e->d_name)) {
+            sandbox_allow(s, file, SANDBOX_READ);
+        }
+    }
+    if (d) {
+        closedir(d);
     }
 }
 

@@ -93,6 +93,19 @@ test('everything goes on: answers, videos, uploads, history, keys that are repla
     writeFileSync(join(dir, 'keys/file'), 'a-key-of-enough-letters\n', { mode: 0o600 });
 });
 
+test('a model that is a file in a home opens itself and its kind, and not the home', async () => {
+    const made = spawnSync(join(dirname(PROGRAM), 'make_gguf'), [file('tests/data/tiny'), join(dir, 'home/tiny.gguf')], { encoding: 'utf8' });
+    assert.equal(made.status, 0, made.stderr);
+    const server = await start('-m', join(dir, 'home/tiny.gguf'));
+    const [model] = (await request(server, { path: '/v1/models', headers: auth })).json().data;
+    assert.ok(existsSync(join(dir, 'home/mmproj-tiny.gguf')) && model, 'its vision tower lies beside it');
+    const props = (await request(server, { path: '/props', headers: auth })).json();
+    assert.equal(props.modalities.vision, true, 'and was found');
+    const { read, write } = await attempts(server);
+    assert.deepEqual([read, write], ['EACCES', 'EACCES']);
+    assert.equal(await server.stop(), 0);
+});
+
 test('--no-sandbox says so', async () => {
     const server = await start('--no-sandbox');
     assert.match(server.err, /--no-sandbox: whoever takes this process over has all that its user has/);
