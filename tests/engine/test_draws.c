@@ -17,7 +17,7 @@
 enum { LENGTH = 48, AT_ONCE = 8, N_CTX = 256, BINS = 20, WRONG_MAX = 4, VOCAB_MAX = 1 << 16 };
 
 /* Words that Seedling was never asked: it is at a loss, so much is possible. */
-static const char PROMPT[] = "My";
+static const char PROMPT[] = "Perhaps";
 
 typedef struct setting {
     const char *name;

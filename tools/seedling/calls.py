@@ -4,6 +4,7 @@ import json
 import forms
 from phrases import casual, spread
 from skills import one, pseudo, word
+from toolbox import natural_call
 from words import *
 
 P = lambda **k: k
@@ -202,7 +203,7 @@ def any_call(r):
 
 def made_call(r):
     x = r.random()
-    return known_call(r) if x < 0.3 else random_call(r) if x < 0.45 else any_call(r)
+    return known_call(r) if x < 0.14 else random_call(r) if x < 0.22 else any_call(r) if x < 0.5 else natural_call(r)
 
 
 def forced_call(r, q):
@@ -242,7 +243,7 @@ def tool_sample(r):
     x = r.random()
     think1 = f"The tool {f} fits. " + ", ".join(f"{k} is {v}" for k, v in args.items()) + "."
     M = [{"role": "user", "content": casual(r, q) if r.random() < 0.3 else q}]
-    if x < 0.16 and not two:  # no tool fits: answer as usual
+    if x < 0.1 and not two:  # no tool fits: answer as usual
         s, q, th, a, must = one(r, r.choice(["arithmetic", "capital", "greeting", "identity", "opposite", "fact", "spell"]))
         return dict(
             skill="tool_not_needed",
@@ -253,7 +254,7 @@ def tool_sample(r):
             tools=tools,
             must=must,
         )
-    if x < 0.55 and not two:  # the call itself
+    if x < 0.7 and not two:  # the call itself
         M.append({"role": "assistant", "content": "", "reasoning_content": think1, "tool_calls": [call(args)]})
         must = [f"<function={f}>"] + [f"<parameter={k}>\n{v}\n</parameter>" for k, v in args.items()]
         return dict(skill="tool_call", messages=M, tools=tools, must=must)

@@ -74,6 +74,14 @@ FIELDS = {  # key names: how a value is made
     "x y width height z": lambda r: r.randint(0, 500),
 }
 MAKERS = {k: f for keys, f in FIELDS.items() for k in keys.split()}
+LOOSE = [  # key parts of any kind: how a value is made
+    ("kg cm km mm ml minutes hours seconds days percent eur usd grams calories size_mb volume speed power wheels legs rooms floor floors seats_left players hp mana strength delay port width_px min max".split(), lambda r: r.choice([r.randint(1, 12), r.randint(1, 100), round(r.uniform(0.1, 40), 1)])),
+    ("breed brand make maker material flavor style class weapon race power_up instrument artist band singer director actor host teacher_name winner planet metal stone tree flower vehicle tool game toy engine fabric".split(), lambda r: r.choice([r.choice(NOUNS), cap(pseudo(r)), r.choice(NAMES), r.choice(ADJECTIVES)])),
+    ("is_open is_new has_pool can_fly urgent paid free broken online visible public remote fresh safe wild on".split(), lambda r: r.random() < 0.5),
+    ("why reason_short advice hint tip motto slogan reply greeting wish caption plot review plan quote".split(), lambda r: r.choice([sentence(r), f"The {r.choice(NOUNS)} is {r.choice(ADJECTIVES)}.", "Because it is so.", "Have a nice day!", f"I like the {r.choice(NOUNS)}."])),
+]
+for keys, f in LOOSE:
+    MAKERS.update({k: f for k in keys if k not in MAKERS})
 LISTS = "tags words names items colors ingredients steps hobbies animals fruits cities numbers keywords members topics skills letters scores friends questions answers languages".split()
 THINGS = """person user customer character book product animal city country recipe event meeting task song movie game car house pet order invoice contact student
 teacher company shop restaurant hotel planet robot hero tool team message ticket weather report profile address review job course plant""".split()
@@ -117,6 +125,31 @@ def said(r, fields):
     return r.choice(forms)
 
 
+GROUPS = dict(members=["name", "age"], people=["name", "job"], items=["name", "price"], products=["product", "price", "in_stock"], countries=["country", "capital"], cities=["city", "country"], books=["title", "author"], songs=["title", "artist"], tasks=["title", "done"], orders=["item", "quantity"], pets=["name", "animal"], steps=["step", "minutes"], points=["x", "y"], players=["name", "score"], events=["title", "date"], friends=["name", "city"], rooms=["name", "size"], words=["word", "language"], entries=["key", "value"], guests=["name", "email"])
+
+
+def listed(r, thing):
+    """A question and a list of scalars or of objects, alone or under a key; or one scalar alone."""
+    y = r.random()
+    if y < 0.12:
+        key = r.choice(list(MAKERS))
+        return spread(r, r.choice([f"{{Which|What}} {key.replace('_', ' ')}{{| is it| fits}}?", f"{{Name|Give me|Say}} {{a|one}} {key.replace('_', ' ')}.", f"One {key.replace('_', ' ')} please"])), value(r, key, 1)
+    n = r.choice([1, 2, 2, 3, 3, 4, 5])
+    said = r.choice([str(n), NUMBERS[n]])
+    if y < 0.4:
+        key = r.choice(LISTS)
+        one = value(r, key)
+        while len(one) < n:
+            one += value(r, key)
+        one = one[:n]
+        q = spread(r, r.choice([f"{{Name|List|Give me|Which}} {said} {key}{{.||please}}", f"{{Name|List|Give me}} {{the|some|your favorite}} {key}", f"{cap(said)} {key}", f"{{Which|What}} {key} {{are there|do you like|fit}}?"]))
+        return q, one if r.random() < 0.6 else {key: one}
+    key = r.choice(list(GROUPS))
+    rows = [{k: value(r, k, 1) for k in GROUPS[key]} for _ in range(n)]
+    q = spread(r, r.choice([f"{{Name|List|Give me|Invent|Make up|Create}} {said} {key}{{.|| with all fields}}", f"{cap(said)} {key} with their {' and '.join(GROUPS[key])}.", f"A {{list|table|group|set}} of {said} {key}", f"{{Some|A few|The}} {key}"]))
+    return q, rows if r.random() < 0.45 else {key: rows} if r.random() < 0.6 else {"title": value(r, "title", 1), key: rows}
+
+
 PERSON = ["{name} is {age} years old and lives in {city}.", "{name} ({age}) comes from {city}.", "My friend {name} from {city} is {age}.", "{name}, aged {age}, {city}.", "In {city} lives {name}, who turned {age} this year."]
 
 
@@ -124,13 +157,15 @@ def form(r):
     """One filled form: (question, reasoning, answer, must)."""
     x = r.random()
     thing = r.choice(THINGS)
-    if x < 0.2:
+    if x < 0.13:
+        q, fields = listed(r, thing)
+    elif x < 0.3:
         fields = {"name": r.choice([full(r), r.choice(NAMES)]), "age": r.randint(3, 90), "city": r.choice(CITIES)}
         keys = r.sample(list(fields), r.choice([2, 3, 3]))
         text = r.choice(PERSON).format(**fields)
         fields = {k: fields[k] for k in keys}
         q = spread(r, r.choice(["{Extract|Get|Pull out|Read} the {data|details|person|facts|fields|information}{| from this}: <t>", "<t> {Extract the person|Give me the data|As JSON please|Fill in the form|Who is it}", "{Parse|Analyze} this: <t>", "<t>"])).replace("<t>", text)
-    elif x < 0.42:
+    elif x < 0.47:
         keys = r.sample(list(MAKERS), r.randint(1, 5))
         fields = {k: value(r, k, 1) for k in keys}
         fields = {k: v for k, v in fields.items() if not isinstance(v, (list, dict))}
@@ -151,9 +186,9 @@ def form(r):
         fields = {k: good if yes else bad}
         if r.random() < 0.4:
             fields["confidence"] = r.choice([0.9, 0.95])
-    if r.random() < 0.15:
+    if r.random() < 0.15 and isinstance(fields, dict):
         q += " " + r.choice(["Use the keys {}.", "The keys are {}.", "Keys: {}"]).format(", ".join(fields))
     pad = "  " if r.random() < 0.12 else None
     sep, kv = r.choice([(", ", ": ")] * 5 + [(",", ":")])
     a = written(fields, sep, kv, 0, pad)
-    return q, "I fill in the form.", a, [str(v) for v in fields.values() if isinstance(v, str)][:1]
+    return q, "I fill in the form.", a, [str(v) for v in fields.values() if isinstance(v, str)][:1] if isinstance(fields, dict) else []

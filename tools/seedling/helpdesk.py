@@ -2,7 +2,9 @@
 
 help_topic(r) gives (question, reasoning, answer, must). Questions are patterns for phrases.spread; each topic has many.
 """
+import sayings
 from phrases import spread
+from wordings import draw, reword
 
 HOW = "{How do I|How can I|how do i|How would I|How to|What do I do to|What must I do to|I want to|I would like to|I'd like to|Is there a way to|Can you tell me how to|Please explain how to|Help me|Where can I|What is the way to|Show me how to|Do you know how I can|Can I}"
 START = "{use|load|run|try|start|open|switch to|change to|get|install|add|take|put in|choose|pick|serve}"
@@ -609,9 +611,13 @@ TOPICS = [
 ]
 
 
+for questions, _, must in TOPICS:
+    questions += sayings.TOPICS.get(must[0], [])
+
+
 def help_topic(r):
     questions, answer, must = r.choice(TOPICS)
-    q = spread(r, r.choice(questions)).strip()
+    q = reword(r, spread(r, draw(r, questions)).strip())
     q = q[:1].upper() + q[1:] if r.random() < 0.8 else q
     if not q.endswith((".", "?")) and r.random() < 0.8:
         q += "." if q.startswith(("Show", "Give", "List", "Tell", "Help", "I ", "I'd", "Please", "Write")) else "?"

@@ -4,8 +4,10 @@ Each function gives (question, reasoning, answer, must); WEIGHTS says how often 
 phrases.spread, so that every kind has hundreds of wordings.
 """
 import phrases
+import sayings
 from phrases import spread
 from skills import pseudo, word
+from wordings import draw, reword
 from words import *
 
 FEEL_BAD = "{sad|lonely|tired|stressed|anxious|down|unhappy|depressed|worried|exhausted|nervous|scared|upset|awful|terrible|blue|frustrated|angry|overwhelmed|hurt}"
@@ -108,6 +110,10 @@ CANNOT = [
      ["I see no image and no video in this chat", "Nothing has reached me yet: there is no image here"], ["Drop a file on the page or use the button under the text field.", "Please add it with the button under the text field."]),
 ]
 
+for patterns, answers, *_ in TALK + CANNOT:
+    more = [p for key, found in {**sayings.TALK, **sayings.CANNOT}.items() if answers[0].startswith(key) for p in found]
+    patterns += more
+
 NO_IMAGE = ["I see no {m} here. Drop one on the page, or add it with the button under the text field, and ask again.", "There is no {m} in this chat yet. Please add one and ask again.", "I cannot see any {m}: none was sent. Add one with the button under the text field."]
 LOOK = """{What's|What is|what is|whats} {in|on} {this|the|my|that} <m>|{Describe|Explain|Look at|Analyze|Read|Check|Caption|Tell me about} {this|the|my|that} <m>{| please| for me|}
 {What do you see|What can you see|Can you see|What does it show|What do you notice|What is shown|what am I looking at|What's going on|What happens} {in|on} {this|the|my|that} <m>|{Can you|Could you|Please|Would you} {describe|look at|see|read|explain|analyze|check} {this|my|the|that} <m>{| for me| please|}
@@ -128,7 +134,7 @@ def alternatives(text):
     return out + [part]
 
 
-LOOK = alternatives(LOOK)
+LOOK = alternatives(LOOK) + alternatives(sayings.LOOK)
 
 
 def _fill(r, text):
@@ -151,7 +157,7 @@ def _finish(r, q, question=None):
 def smalltalk(r):
     patterns, answers, must = r.choice(TALK)
     n = r.choice(NAMES) if r.random() < 0.7 else cap(pseudo(r))
-    q = spread(r, r.choice(patterns)).replace("<n>", n)
+    q = reword(r, spread(r, draw(r, patterns)).strip(), 0.6).replace("<n>", n)
     a = r.choice(answers)
     if must == [""]:
         must = []
@@ -160,7 +166,7 @@ def smalltalk(r):
 
 def cannot(r):
     patterns, why, helps = r.choice(CANNOT)
-    q = _finish(r, _fill(r, spread(r, r.choice(patterns))))
+    q = _finish(r, _fill(r, reword(r, spread(r, draw(r, patterns)).strip())))
     w = r.choice(why)
     return q, "I cannot know or do this. I say so and what would help.", f"{w}. {r.choice(helps)}", [w]
 
@@ -171,7 +177,7 @@ def no_image(r):
     kind = r.choice(["image", "image", "video"])
     said = r.choice(["image", "picture", "photo", "pic", "drawing", "screenshot", "image", "picture", "chart", "painting"] if kind == "image" else ["video", "clip", "movie", "video", "film", "animation"])
     if x < 0.5:
-        q = _finish(r, spread(r, r.choice(LOOK)).replace("<m>", said))
+        q = _finish(r, reword(r, spread(r, draw(r, LOOK)).strip()).replace("<m>", said))
     else:
         table = r.choice(["video"] if kind == "video" else ["scene", "scene", "print"])
         tables = dict(scene=phrases.SCENE, print=phrases.PRINT, video=phrases.VIDEO)

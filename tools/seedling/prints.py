@@ -194,7 +194,7 @@ def chart_labels(r, n):
 def chart_picture(r):
     """A bar chart: (image, questions)."""
     n = r.choices([2, 3, 4, 5, 6], [15, 30, 28, 20, 7])[0]
-    w, h = (r.randint(150, 420), r.randint(140, 360)) if r.random() < 0.75 else (r.randint(300, 620), r.randint(240, 460))
+    w, h = (r.randint(150, 420), r.randint(140, 360)) if r.random() < 0.5 else (r.randint(300, 620), r.randint(240, 460))
     w = min(w, 3 * h)
     ground = r.choice(["white"] * 8 + ["gray", "black"])
     back = color_of(r, ground, 6) if ground != "gray" else (225, 225, 230)
@@ -212,12 +212,14 @@ def chart_picture(r):
     size = max(11, min(int(r.uniform(13, 30)), int(h * 0.12), w // (n * 4)))
     while size > 9 and max(font(path, size).getbbox(s)[2] for s in labels) > slot * 0.95:
         size -= 1
+    if max(font(path, size).getbbox(s)[2] for s in labels) > slot:
+        return chart_picture(r)  # the labels would lie on one another
     k = r.choice([1, 1, 2])
     title = r.random() < 0.15 and h > 180
     head = size + 8 + (size + 8 if title else 0)
     base = h - size - r.randint(8, 14)
-    axis = nice_top(r, top) if r.random() < 0.4 else 0  # numbers at the left, up to this one
-    shown = r.random() < (0.5 if axis else 0.92)
+    axis = nice_top(r, top) if r.random() < 0.55 else 0  # numbers at the left, up to this one
+    shown = r.random() < (0.25 if axis else 0.95)
     steps = r.choice([4, 5]) if axis else 4
     if axis:
         left = max(left, int(font(path, max(9, size - 3)).getbbox(str(axis))[2]) + 12)

@@ -171,7 +171,7 @@ DEFAULT_SYSTEM = [
 ]
 
 
-NEW = 0.58  # share of conversations with newcomers
+NEW = 0.62  # share of conversations with newcomers
 NEW_SKILLS = [f.__name__ for f in WEIGHTS]
 
 
@@ -181,11 +181,11 @@ def conversation(r, skill=None):
         s = newcomer_conversation(r, skill)
         return finish(r, s)
     x = r.random()
-    if skill == "tool_sample" or (not skill and x < 0.30):
+    if skill == "tool_sample" or (not skill and x < 0.52):
         s = tool_sample(r)
-    elif skill == "system_prompt" or (not skill and x < 0.37):
+    elif skill == "system_prompt" or (not skill and x < 0.57):
         s = system_prompt(r)
-    elif skill == "memory" or (not skill and x < 0.44):
+    elif skill == "memory" or (not skill and x < 0.62):
         s = memory(r)
     else:
         n = 1 if skill else r.choice([1, 1, 1, 1, 2, 2, 3, 4, 6])

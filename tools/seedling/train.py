@@ -1,4 +1,4 @@
-"""Trains Seedling on one GPU for a given time.
+"""Trains Seedling for a given time on one GPU, or on several of one host (torchrun): each draws its own samples, the gradients are averaged.
 
 usage: train.py OUT [--seconds 1230] [--opt muon|adamw] [--lr 4e-3] [--workers 14] [--no-compile] [--tokenizer FILE]
        train.py OUT --mixture late --resume OUT/state.pt --tokenizer OUT/tokenizer.json --seconds 390 --lr 2e-3     (the second, shorter part)
@@ -21,6 +21,10 @@ import data
 import model as M
 
 
+RANK, WORLD = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+DEV = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+
+
 class Stream(torch.utils.data.IterableDataset):
     def __init__(s, tok, seed, a):
         s.tok, s.seed, s.a = tok, seed, a
@@ -29,7 +33,7 @@ class Stream(torch.utils.data.IterableDataset):
         torch.set_num_threads(1)
         i = torch.utils.data.get_worker_info()
         tok = data.load_tokenizer(s.tok)
-        for b in data.batches(tok, s.seed, s.a.rows, s.a.length, s.a.vrows, i.id, i.num_workers, mixture=s.a.mixture):
+        for b in data.batches(tok, s.seed, s.a.rows, s.a.length, s.a.vrows, RANK * i.num_workers + i.id, WORLD * i.num_workers, mixture=s.a.mixture):
             for k, src, n in (("cu", "doc", 2000), ("vcu", "seg", 2600)):
                 c, _ = M.lengths(b[src])
                 assert len(c) <= n, len(c)
@@ -41,7 +45,7 @@ class Stream(torch.utils.data.IterableDataset):
 
 def to_gpu(b):
     st = b.pop("stats")
-    g = {k: v.cuda(non_blocking=True) for k, v in b.items()}
+    g = {k: v.to(DEV, non_blocking=True) for k, v in b.items()}
     for k in ("ids", "pos", "at"):
         g[k] = g[k].long()
     g["first"], g["second"], g["grid"] = g["first"].view(-1).long(), g["second"].view(-1).long(), g["grid"].view(-1, 4)
@@ -50,7 +54,7 @@ def to_gpu(b):
 
 
 def losses(m, b):
-    with torch.autocast("cuda", torch.bfloat16):
+    with torch.autocast("cuda", torch.bfloat16, enabled=DEV != "cpu"):
         h, y = m(b)
         f = lambda x, L, T, W: (F.cross_entropy(m.logits(x.index_select(0, L)).float(), T, reduction="none") * W).sum() / W.sum()
         return f(h, b["L"], b["T"], b["W"]), f(y, b["Lm"], b["Tm"], b["Wm"])
@@ -70,7 +74,7 @@ class Optimizer:
             lr=lr,
             betas=(0.9, 0.97),
             eps=1e-9,
-            fused=True,
+            fused=DEV != "cpu",
         )
         s.groups = {}
         for p in mats:
@@ -99,6 +103,18 @@ class Optimizer:
             X = X.float() * (-lr * 0.2 * math.sqrt(max(k)))
             torch._foreach_mul_(P, 1 - lr * s.wd)
             torch._foreach_add_(P, list(X.unbind(0)))
+
+
+def average(m, elapsed):
+    """Averages the gradients over all GPUs; gives the time of the first, so that all take the same step."""
+    if WORLD == 1:
+        return elapsed
+    P = [p for p in m.parameters() if p.grad is not None]
+    flat = torch.cat([p.grad.reshape(-1) for p in P] + [torch.full((1,), elapsed if RANK == 0 else 0.0, device=P[0].device)])
+    torch.distributed.all_reduce(flat)
+    G = [p.grad for p in P]
+    torch._foreach_copy_(G, [x.view_as(g) / WORLD for x, g in zip(flat[:-1].split([g.numel() for g in G]), G)])
+    return flat[-1].item()
 
 
 def save(m, out):
@@ -133,19 +149,25 @@ def main():
     ap.add_argument("--steps", type=int, default=10**9)
     ap.add_argument("--mtp", type=float, default=0.3, help="weight of the MTP loss")
     ap.add_argument("--resume", help="weights to start from: a state.pt or a model.safetensors")
-    ap.add_argument("--mixture", default="new", choices=["part1", "late", "new"], help="what is drawn: see data.py")
+    ap.add_argument("--mixture", default="exact", choices=["part1", "late", "new", "exact"], help="what is drawn: see data.py")
     ap.add_argument("--save", type=float, default=240, help="seconds between two states on the way")
     a = ap.parse_args()
     os.makedirs(a.out, exist_ok=True)
     log = open(os.path.join(a.out, "log.txt"), "a")
 
     def say(*x):
+        if RANK:
+            return
         print(*x, flush=True)
         print(*x, file=log, flush=True)
 
     tp = os.path.join(a.out, "tokenizer.json")
     if a.tokenizer and os.path.abspath(a.tokenizer) != os.path.abspath(tp):
         shutil.copyfile(a.tokenizer, tp)
+    if WORLD > 1:
+        torch.distributed.init_process_group("nccl" if DEV != "cpu" else "gloo")
+    if DEV != "cpu":
+        torch.cuda.set_device(DEV)
     if not os.path.exists(tp):
         t = time.time()
         data.train_tokenizer().save(tp)
@@ -155,13 +177,13 @@ def main():
     m = M.Seedling().init(a.seed)
     if a.resume:
         m.load_state_dict(weights(a.resume))
-    m = m.cuda()
+    m = m.to(DEV)
     say("parameters", sum(p.numel() for p in m.parameters()))
     opt = Optimizer(m, a.opt, a.lr)
     if not a.no_compile:
         for l in list(m.model.language_model.layers) + list(m.mtp.layers) + list(m.model.visual.blocks):
             l.compile(dynamic=False)
-    dl = iter(torch.utils.data.DataLoader(Stream(tp, a.seed, a), batch_size=None, num_workers=a.workers, prefetch_factor=2, pin_memory=True))
+    dl = iter(torch.utils.data.DataLoader(Stream(tp, a.seed, a), batch_size=None, num_workers=a.workers, prefetch_factor=2, pin_memory=DEV != "cpu"))
     t0 = time.time()
     start = None
     n = toks = docs = ltoks = vt = 0
@@ -173,13 +195,13 @@ def main():
         b = next(dl)
         wait += time.time() - t
         b, st = to_gpu(b)
-        el = 0 if start is None else time.time() - start
+        l1, l2 = losses(m, b)
+        (l1 + a.mtp * l2).backward()
+        el = average(m, 0 if start is None else time.time() - start)
         if el > a.seconds or n >= a.steps:
             break
         x = min(1, el / a.seconds)
         lr = a.lr * min(1, (n + 1) / 200) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * x)))
-        l1, l2 = losses(m, b)
-        (l1 + a.mtp * l2).backward()
         gn = torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
         opt.step(lr)
         for p in m.parameters():
@@ -193,11 +215,11 @@ def main():
         acc[1] += l2.detach()
         acc[2] += 1
         if n == 8:
-            torch.cuda.synchronize()
+            if DEV != "cpu":
+                torch.cuda.synchronize()
             start = time.time()
-            say(f"first 8 steps {start-t0:.1f} s, memory {torch.cuda.max_memory_allocated()/2**30:.1f} GiB")
+            say(f"first 8 steps {start-t0:.1f} s")
         if n % 50 == 0:
-            torch.cuda.synchronize()
             now = time.time()
             if mark and n % (50 if n < 400 else 200) == 0:
                 say(
@@ -206,17 +228,21 @@ def main():
                 acc = [0, 0, 0]
             mark = (now, toks)
             wait = 0
-        if n % 50 == 0 and now - saved > a.save:
+        if n % 50 == 0 and now - saved > a.save and RANK == 0:
             saved = now
             save(m, a.out)
+    if RANK:
+        torch.distributed.barrier()
+        os._exit(0)
     save(m, a.out)
     rec = dict(
         parameters=sum(p.numel() for p in m.parameters()),
         steps=n,
-        tokens=toks,
-        loss_tokens=ltoks,
-        patches=vt,
-        documents=docs,
+        gpus=WORLD,
+        tokens=toks * WORLD,
+        loss_tokens=ltoks * WORLD,
+        patches=vt * WORLD,
+        documents=docs * WORLD,
         seconds=round(time.time() - t0, 1),
         opt=a.opt,
         lr=a.lr,
@@ -225,6 +251,8 @@ def main():
     )
     json.dump(rec, open(os.path.join(a.out, "train.json"), "w"), indent=1)
     say(json.dumps(rec))
+    if WORLD > 1:
+        torch.distributed.barrier()
     os._exit(0)  # the workers are endless
 
 

@@ -261,6 +261,17 @@ def idle_tools(r):
     return dict(skill="idle_tools", messages=M, tools=tools, must=must)
 
 
+def unfit_tools(r):
+    """Tools are given, and what is asked needs another one."""
+    tools = []
+    for _ in range(r.choice([1, 1, 2, 3])):
+        t = made_call(r)[0]
+        if all(t["function"]["name"] != u["function"]["name"] for u in tools):
+            tools.append(t)
+    q, t, a, must = cannot(r)
+    return dict(skill="unfit_tools", messages=[user(q), said(a, "No tool fits here. " + t)], tools=tools, must=must)
+
+
 def chatter(r):
     """Several turns of everything."""
     M = []
@@ -287,7 +298,7 @@ def forced(r):
     return forced_call(r, r.choice([smalltalk, newcomer, help_topic, lambda r: one(r)[1:]])(r)[0])
 
 
-WEIGHTS = {chatter: 46, follow: 11, remembered: 8, ruled: 9, no_tool: 5, idle_tools: 7, filled: 15, forced: 4}
+WEIGHTS = {chatter: 60, follow: 9, remembered: 7, ruled: 8, no_tool: 5, idle_tools: 10, unfit_tools: 3, filled: 14, forced: 4}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

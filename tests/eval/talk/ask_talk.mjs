@@ -1,6 +1,6 @@
 // Asks a running server what newcomers ask: prompts.json (small talk, help with Parley, what cannot
 // be known, images that are not there), schemas.json and tools.json beside this file. usage: node
-// ask_talk.mjs [--base http://127.0.0.1:8080] [--only prompts|schemas|tools] [--verbose]
+// ask_talk.mjs [--base http://127.0.0.1:8080] [--only prompts|schemas|tools] [--prompts prompts2.json] [--verbose]
 // temperature 0. A prompt is answered sensibly if the answer matches its pattern, calls no tool and
 // describes no image. Prints what failed and the counts.
 import { readFileSync } from "node:fs";
@@ -9,6 +9,7 @@ const args = process.argv.slice(2);
 const option = (name, fallback) => (args.includes(name) ? args[args.indexOf(name) + 1] : fallback);
 const base = option("--base", "http://127.0.0.1:8080").replace(/\/$/, "");
 const only = option("--only", "");
+const prompts = option("--prompts", "prompts.json");
 const verbose = args.includes("--verbose");
 const load = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), "utf8"));
 
@@ -31,7 +32,7 @@ function note(kind, good, question, answer) {
 }
 
 if (!only || only === "prompts") {
-  for (const [kind, question, pattern] of load("prompts.json")) {
+  for (const [kind, question, pattern] of load(prompts)) {
     const { message } = await ask({ messages: [{ role: "user", content: question }] });
     const answer = message.content ?? "";
     const claims = /I see (a|an|one|two|three|four|five|six|no shapes) |The (picture|image) shows|There (is|are) (one|two|three|four|five|six) /.test(answer);
