@@ -7,19 +7,11 @@
 #include "base/utf8.h"
 
 static const char *const NAMES[ERR_N_CODES] = {
-    [ERR_OK] = "ok",
-    [ERR_INVALID] = "invalid",
-    [ERR_NOT_FOUND] = "not_found",
-    [ERR_LIMIT] = "limit",
-    [ERR_CONTEXT] = "context",
-    [ERR_UNSUPPORTED] = "unsupported",
-    [ERR_CORRUPT] = "corrupt",
-    [ERR_BUSY] = "busy",
-    [ERR_TIMEOUT] = "timeout",
-    [ERR_CANCELLED] = "cancelled",
-    [ERR_NOMEM] = "nomem",
-    [ERR_IO] = "io",
-    [ERR_INTERNAL] = "internal",
+    [ERR_OK] = "ok",           [ERR_INVALID] = "invalid",     [ERR_NOT_FOUND] = "not_found",
+    [ERR_LIMIT] = "limit",     [ERR_CONTEXT] = "context",     [ERR_UNSUPPORTED] = "unsupported",
+    [ERR_CORRUPT] = "corrupt", [ERR_BUSY] = "busy",           [ERR_UPSTREAM] = "upstream",
+    [ERR_TIMEOUT] = "timeout", [ERR_CANCELLED] = "cancelled", [ERR_NOMEM] = "nomem",
+    [ERR_IO] = "io",           [ERR_INTERNAL] = "internal",
 };
 
 /* The arguments may point into the detail that is being filled, so text is built apart and

@@ -25,6 +25,7 @@ typedef enum err_code {
     ERR_TIMEOUT,     /* took longer than a stated limit (504) */
     ERR_CANCELLED,   /* stopped on request */
     ERR_NOMEM,       /* no memory: this request alone fails (503) */
+    ERR_UPSTREAM,    /* another server that we stand in front of did not do its part (502) */
     ERR_IO,          /* the operating system refused a read, write, bind ... (500) */
     ERR_INTERNAL,    /* a bug of ours (500) */
     ERR_N_CODES

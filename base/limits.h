@@ -117,6 +117,17 @@ enum {
     LIMIT_REMOTE_HOPS = 3,   /* redirects */
 };
 
+/* Other servers in front of which this one stands (--upstream) */
+#define LIMIT_UPSTREAM_EVENT_BYTES ((size_t)4 << 20)  /* one event of a stream */
+#define LIMIT_UPSTREAM_REPLY_BYTES ((size_t)64 << 20) /* one answer, as it is sent */
+enum {
+    LIMIT_UPSTREAM_CONNECT_S = 5,   /* --upstream-connect-timeout */
+    LIMIT_UPSTREAM_SILENCE_S = 300, /* --upstream-timeout: without a byte of an answer */
+    LIMIT_UPSTREAM_CHECK_S = 10,    /* between two looks at a server that answers; 1 s where it does not */
+    LIMIT_UPSTREAM_MODELS = 512,    /* of one server */
+    LIMIT_UPSTREAM_RUNNING = 4096,  /* answers of all of them at once; then 429 */
+};
+
 /* Stored chats (--history) */
 #define LIMIT_HISTORY_QUOTA      ((uint64_t)16 << 30) /* --history-quota: the database and its files */
 #define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */

@@ -69,6 +69,7 @@ typedef struct gen_request_info {
     bool may_think;                 /* the answer may hold a think block of its own */
     const struct think_form *think; /* how it is written (think.h); NULL: a raw prompt's answer */
     bool continues;                 /* it goes on with an answer that was cut */
+    bool is_remote; /* an engine on another machine answers: GEN_TEXT in place of GEN_TOKENS */
     int32_t n_images, n_videos;
 } gen_request_info;
 gen_request_info gen_request_get_info(const gen_request *r);
@@ -86,7 +87,8 @@ typedef enum gen_finish {
     GEN_FINISH_STOP,
     GEN_FINISH_LENGTH,
     GEN_FINISH_CANCELLED,
-    GEN_FINISH_ERROR
+    GEN_FINISH_ERROR,
+    GEN_FINISH_FILTERED /* an engine on another machine withheld the rest (content_filter) */
 } gen_finish;
 
 typedef struct gen_timings {
@@ -107,6 +109,7 @@ typedef struct gen_timings {
 typedef enum gen_event_type {
     GEN_PROGRESS, /* phase, processed, total */
     GEN_TOKENS,   /* tokens[0..n_tokens) */
+    GEN_TEXT,     /* text: of an engine on another machine, which has told its kinds apart */
     GEN_DONE      /* finish, error, timings; always the last, exactly once */
 } gen_event_type;
 
@@ -120,6 +123,35 @@ typedef struct gen_logprob {
     float top_logprobs[20];
 } gen_logprob;
 
+/* What another engine says a text is. */
+typedef enum gen_text_kind {
+    GEN_TEXT_REASONING,
+    GEN_TEXT_CONTENT,
+    GEN_TEXT_CALL,      /* a tool call begins; the text is the function's name */
+    GEN_TEXT_ARGUMENTS, /* of that call: a piece of a JSON object's text */
+    GEN_TEXT_CALL_END,
+    GEN_TEXT_LOGPROBS /* entries of logprobs.content, as JSON: "{..},{..}" */
+} gen_text_kind;
+
+typedef struct gen_text_piece {
+    gen_text_kind kind;
+    const char *text;
+    size_t len;
+} gen_text_piece;
+
+/* One block of memory, which its event frees. */
+typedef struct gen_text {
+    int32_t n_tokens; /* about */
+    size_t n;
+    gen_text_piece pieces[];
+} gen_text;
+
+/* What another engine has counted. */
+typedef struct gen_usage {
+    bool is_known;
+    int32_t prompt, cached, completion, reasoning; /* reasoning: -1 if it does not say */
+} gen_usage;
+
 typedef struct gen_event {
     uint64_t request_id;
     gen_event_type type;
@@ -128,10 +160,13 @@ typedef struct gen_event {
     int32_t n_tokens;
     int32_t tokens[GEN_EVENT_TOKENS];
     gen_logprob *logprobs; /* [n_tokens] or NULL; freed with the event */
+    gen_text *text;        /* GEN_TEXT; freed with the event */
+    gen_usage usage;       /* GEN_DONE after GEN_TEXT */
     gen_finish finish;
     err_code error; /* with GEN_FINISH_ERROR */
     char message[256];
-    gen_timings timings; /* filled on GEN_TOKENS (so far) and GEN_DONE */
+    char error_name[ERR_NAME_MAX]; /* as in err_detail; "" where the code says it all */
+    gen_timings timings;           /* filled on GEN_TOKENS (so far) and GEN_DONE */
 } gen_event;
 
 void gen_event_free(gen_event *e); /* NULL allowed */

@@ -9,9 +9,10 @@ static const char *type_of_status(int status)
     static const struct {
         int status;
         const char *type;
-    } ROWS[] = {{401, "authentication_error"}, {403, "permission_error"},  {404, "not_found_error"},
-                {413, "request_too_large"},    {429, "rate_limit_error"},  {500, "server_error"},
-                {501, "not_supported_error"},  {503, "unavailable_error"}, {504, "timeout_error"}};
+    } ROWS[] = {{401, "authentication_error"}, {403, "permission_error"}, {404, "not_found_error"},
+                {413, "request_too_large"},    {429, "rate_limit_error"}, {500, "server_error"},
+                {501, "not_supported_error"},  {502, "upstream_error"},   {503, "unavailable_error"},
+                {504, "timeout_error"}};
     size_t i = 0;
     while (i < ARRAY_LEN(ROWS) && ROWS[i].status != status) {
         i++;
@@ -80,7 +81,7 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
         e->n_ctx = d ? d->limit : 0;
         return;
     case ERR_BUSY:
-        if (strcmp(name, "memory_busy") == 0) {
+        if (strcmp(name, "memory_busy") == 0 || strcmp(name, "upstream_busy") == 0) {
             api_error_set(e, 429, name, NULL, "%s", text);
         } else {
             api_error_set(e, 429, "queue_full", NULL, "the queue is full; try again in a moment");
@@ -88,6 +89,9 @@ void api_error_from(api_error *e, err_code code, const err_detail *d)
         return;
     case ERR_NOMEM:
         api_error_set(e, 503, "out_of_memory", NULL, "no memory for this request; try again or shorten it");
+        return;
+    case ERR_UPSTREAM:
+        api_error_set(e, 502, name[0] ? name : "upstream_failed", param, "%s", text);
         return;
     case ERR_TIMEOUT:
         api_error_set(e, 504, name, param, "%s", text);

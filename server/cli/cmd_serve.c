@@ -259,7 +259,7 @@ int command_serve(const options *o)
         goto out;
     }
     if (o->check) {
-        code = command_check(&eo);
+        code = o->model ? command_check(&eo) : 0;
         goto out;
     }
     so.hosts = listening.words;
@@ -315,6 +315,13 @@ int command_serve(const options *o)
     so.warm_prompts = o->warm_prompts;
     so.switches_model = o->model_switch;
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
+    so.upstreams = (upstream_settings){.servers = o->upstream,
+                                       .keys = o->upstream_key,
+                                       .models = o->upstream_model,
+                                       .ca_file = o->upstream_ca,
+                                       .connect_timeout_s = (int)o->upstream_connect_timeout,
+                                       .silence_timeout_s = (int)o->upstream_timeout};
+    so.has_no_model = o->upstream && !o->model && !o->models_dir;
     so.quiet = o->quiet;
     log_idle_options(o);
     serve_sandbox_begin(&box, o);

@@ -13,6 +13,9 @@
 static int choose_model(options *o)
 {
     err_detail detail = {0};
+    if (o->command == COMMAND_SERVE && o->upstream && !o->model && !o->models_dir) {
+        return 0; /* models of other servers alone */
+    }
     if (o->command == COMMAND_INSPECT && !o->model) {
         o->model = o->models_dir;
     }

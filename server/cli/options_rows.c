@@ -314,6 +314,26 @@ static const option_row ROWS[] = {
     ROW(TEXT("ui-dir", "DIR", ui_dir), FOR(IN_SERVE, SERVER),
         .help = "serve the page from a folder (for its developers)"),
 
+    /* ---- other servers ---- */
+    ROW(LIST("upstream", "NAME=URL", upstream), FOR(IN_SERVE, SERVER),
+        .help = "another server whose models answer here as NAME/ID: vLLM, SGLang, llama.cpp, a hosted model",
+        .note = "none",
+        .more =
+            "NAME=URL,URL for several that serve the same models. May be repeated. URLs begin with http:// "
+            "or https://; /v1 is added where there is no version. Without --model and --models-dir no model "
+            "is loaded here."),
+    ROW(LIST("upstream-key", "NAME=VARIABLE", upstream_key), FOR(IN_SERVE, SERVER),
+        .help = "the environment variable that holds the key of such a server",
+        .more = "The keys of this server's clients are never passed on."),
+    ROW(LIST("upstream-model", "ALIAS=NAME/ID", upstream_model), FOR(IN_SERVE, SERVER),
+        .help = "a name of one's own for one of their models"),
+    ROW(TEXT("upstream-ca", "FILE", upstream_ca), FOR(IN_SERVE, SERVER),
+        .help = "certificates that such servers are verified with", .note = "those of the system"),
+    ROW(INT("upstream-timeout", "S", upstream_timeout, LIMIT_UPSTREAM_SILENCE_S, 1, 86400),
+        FOR(IN_SERVE, SERVER), .help = "seconds without a byte after which such a server's answer fails"),
+    ROW(INT("upstream-connect-timeout", "S", upstream_connect_timeout, LIMIT_UPSTREAM_CONNECT_S, 1, 3600),
+        FOR(IN_SERVE, SERVER), .help = "seconds to connect to such a server"),
+
     /* ---- access ---- */
     ROW(LIST("api-key", "KEY", api_key), FOR(IN_SERVE, ACCESS), .is_secret = true,
         .help = "key that clients must send; better in a file",

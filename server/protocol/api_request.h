@@ -29,7 +29,12 @@ typedef struct api_request {
     const tool_form *form;          /* set before parsing: the model's tool-call syntax; NULL: none */
     /* set before parsing: default variables of the chat template; or NULL */
     const json *template_kwargs;
-    json_doc **docs; /* parsed tool-call arguments and the like; freed with the request */
+    bool forces_calls;       /* tool_choice: the answer must be calls, of this tool or (NULL) of any; */
+    const char *forced_tool; /* in->form has the same as a grammar */
+    bool gives_budget;       /* in->params.think_tokens was asked for, not told from an effort */
+    const grammar_spec
+        *answer_form; /* response_format alone, without what tools add to in->form; NULL: none */
+    json_doc **docs;  /* parsed tool-call arguments and the like; freed with the request */
     size_t n_docs, cap_docs;
 } api_request;
 

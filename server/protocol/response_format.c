@@ -78,6 +78,12 @@ void response_format_read(api_request *r, const json *format, const char *path)
     if (with_schema) {
         read_schema(r, spec, format, path);
     }
+    grammar_spec *alone = request_calloc(&r->error, r->in->arena, 1, sizeof *alone);
+    if (!alone) {
+        return;
+    }
+    *alone = *spec;
+    r->answer_form = alone;
     if (r->in->tools) {
         allow_calls(r, spec);
     }

@@ -62,6 +62,7 @@ void thinking_fields_budget(api_request *r, const json *root)
         request_int(&r->error, &given, root, NAMES[i], -1, INT32_MAX);
         if (given != INT64_MIN) { /* -1: no limit, whatever the server's default is */
             r->in->params.think_tokens = given < 0 ? INT32_MAX : (int32_t)given;
+            r->gives_budget = true;
         }
     }
 }

@@ -214,6 +214,8 @@ void tool_fields_read(api_request *r, const json *root, tool_layout layout)
     if (e->code == ERR_OK) {
         e->code = tool_set_create(&r->reply.tools, r->in->tools, e->detail);
     }
+    r->forces_calls = c.forced;
+    r->forced_tool = c.only;
     if (c.forced && !r->form) {
         request_fail(
             e, ERR_UNSUPPORTED, "tool_choice", "not_supported",

@@ -1,5 +1,6 @@
 #include "server/service/answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ void answer_destroy(answer *a)
     prep_ticket_cancel(a->ticket);
     prep_ticket_release(a->ticket);
     gen_request_free(a->request);
+    upstream_request_free(a->remote);
     bytes_deinit(&a->body);
     json_free(a->doc);
     ledger_give_all(&a->memory);
@@ -81,7 +83,8 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .continues = info->continues,
                                                  .form = form,
                                                  .tools = a->opt.tools,
-                                                 .one_call = a->opt.one_call});
+                                                 .one_call = a->opt.one_call,
+                                                 .is_told = info->is_remote});
     stop_filter_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
     if (a->opt.echo) {
         reply_pieces_add(&a->pieces, REPLY_CONTENT, a->opt.echo, strlen(a->opt.echo));
@@ -201,6 +204,52 @@ static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob
     a->stop_found = a->content_stream.stopped || a->parser.stopped;
 }
 
+static void add_logprobs(answer *a, const gen_text_piece *p)
+{
+    if (a->opt.logprobs) {
+        if (a->logprobs.len > 0) {
+            bytes_append_char(&a->logprobs, ',');
+        }
+        bytes_append(&a->logprobs, p->text, p->len);
+    }
+}
+
+/* What another engine wrote. */
+static void take_text(answer *a, const gen_text *text)
+{
+    static const reply_kind KINDS[] = {[GEN_TEXT_REASONING] = REPLY_REASONING,
+                                       [GEN_TEXT_CONTENT] = REPLY_CONTENT,
+                                       [GEN_TEXT_CALL] = REPLY_CALL,
+                                       [GEN_TEXT_ARGUMENTS] = REPLY_ARGUMENTS,
+                                       [GEN_TEXT_CALL_END] = REPLY_CALL_END};
+    a->n_tokens += text->n_tokens;
+    for (size_t i = 0; i < text->n && !a->stop_found; i++) {
+        const gen_text_piece *p = &text->pieces[i];
+        if (p->kind == GEN_TEXT_LOGPROBS) {
+            add_logprobs(a, p);
+            continue;
+        }
+        reply_parser_add(&a->parser, KINDS[p->kind], p->text, p->len);
+        release_pieces(a, false);
+        a->stop_found = a->content_stream.stopped || a->parser.stopped;
+    }
+    if (reply_parser_is_thinking(&a->parser)) {
+        a->n_reasoning_tokens += text->n_tokens;
+    }
+}
+
+/* Its own numbers, where it tells them. */
+static void take_usage(answer *a, const gen_usage *u)
+{
+    if (u->is_known) {
+        a->info.n_prompt_tokens = u->prompt;
+        a->n_tokens = u->completion;
+        a->n_reasoning_tokens = u->reasoning >= 0                       ? u->reasoning
+                                : a->n_reasoning_tokens < u->completion ? a->n_reasoning_tokens
+                                                                        : u->completion;
+    }
+}
+
 static void take_progress(answer *a, const gen_event *event)
 {
     if (event->phase != a->phase || a->phase_start_ms <= 0.0) {
@@ -240,12 +289,21 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
             take_token(a, e, event->tokens[i], event->logprobs ? &event->logprobs[i] : NULL);
         }
         break;
+    case GEN_TEXT:
+        if (a->first_token_ms <= 0.0) {
+            a->first_token_ms = clock_ms();
+        }
+        a->timings = event->timings;
+        take_text(a, event->text);
+        break;
     case GEN_DONE:
         a->timings = event->timings;
+        take_usage(a, &event->usage);
         a->finish = a->stop_found && event->finish != GEN_FINISH_ERROR ? GEN_FINISH_STOP : event->finish;
         a->error = event->error;
         memcpy(a->error_text, event->message, sizeof a->error_text);
         a->error_text[sizeof a->error_text - 1] = '\0';
+        snprintf(a->error_name, sizeof a->error_name, "%s", event->error_name);
         reply_parser_finish(&a->parser, a->finish != GEN_FINISH_STOP);
         release_pieces(a, true);
         answer_check_lost(a);
@@ -291,7 +349,10 @@ size_t answer_bytes(const answer *a)
 
 const char *answer_finish_reason(const answer *a)
 {
-    return a->finish == GEN_FINISH_LENGTH ? "length" : a->n_calls > 0 ? "tool_calls" : "stop";
+    return a->finish == GEN_FINISH_LENGTH     ? "length"
+           : a->finish == GEN_FINISH_FILTERED ? "content_filter"
+           : a->n_calls > 0                   ? "tool_calls"
+                                              : "stop";
 }
 
 reply_usage answer_usage(const answer *a)

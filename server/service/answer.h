@@ -62,7 +62,10 @@ typedef struct answer {
     bool knows_model; /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
     prep_ticket *ticket;
     reply_options opt;
-    gen_request *request; /* ANSWER_READY */
+    gen_request *request;     /* ANSWER_READY */
+    upstream_request *remote; /* the same, for another server */
+    const char *server;       /* the name of that server; NULL: this one answers */
+    bool is_begun;            /* what it streams was begun: it has accepted the request */
     gen_request_info info;
     gen_timings timings;
     double media_ms; /* spent by the prep workers */
@@ -77,7 +80,7 @@ typedef struct answer {
     bool stop_found; /* a stop string was found: the engine was told to stop, its last event is awaited */
     gen_finish finish;
     err_code error;
-    char error_text[256];
+    char error_text[256], error_name[ERR_NAME_MAX];
 
     /* time, milliseconds of clock_ms */
     double created_ms, submitted_ms, first_token_ms, last_flush_ms, last_stats_ms, finished_ms;
@@ -128,7 +131,7 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event);
 void answer_check_lost(answer *a);
 /* The memory that a finished answer takes. */
 size_t answer_bytes(const answer *a);
-/* "stop", "length" or "tool_calls". */
+/* "stop", "length", "tool_calls" or "content_filter". */
 const char *answer_finish_reason(const answer *a);
 reply_usage answer_usage(const answer *a);
 #endif

@@ -22,6 +22,7 @@ void loop_message_free(loop_message *m)
     }
     gen_event_free(m->event);
     gen_request_free(m->request);
+    upstream_request_free(m->remote);
     reply_options_deinit(&m->options);
     bytes_deinit(&m->body);
     json_free(m->doc);

@@ -15,6 +15,7 @@
 #include "server/api_error.h"
 #include "server/history/history.h"
 #include "server/protocol/request_fields.h"
+#include "server/upstream/upstream.h"
 
 typedef enum loop_message_type {
     LOOP_EVENT, /* from the engine: event */
@@ -27,13 +28,14 @@ typedef enum loop_message_type {
     /* from prep: the body names a model that it cannot be read for; body, doc, memory, and of the
      * options model, event_id and stream_id. The last of that job */
     LOOP_OTHER_MODEL,
-    LOOP_REPLIED, /* from prep: reply answers a query */
-    LOOP_FACTS,   /* from prep: reply has members of upload.completed.media; id names the preview */
-    LOOP_PREVIEW, /* from prep: reply has media.preview, or is empty; the last of that id */
-    LOOP_REFUSED, /* from prep: error; options hold event_id and stream_id if they could be read */
-    LOOP_LOADING, /* from the loader: stage, fraction */
-    LOOP_LOADED,  /* from the loader: engine, or NULL and error_code, detail */
-    LOOP_HISTORY  /* from the history: history */
+    LOOP_REPLIED,  /* from prep: reply answers a query */
+    LOOP_FACTS,    /* from prep: reply has members of upload.completed.media; id names the preview */
+    LOOP_PREVIEW,  /* from prep: reply has media.preview, or is empty; the last of that id */
+    LOOP_REFUSED,  /* from prep: error; options hold event_id and stream_id if they could be read */
+    LOOP_LOADING,  /* from the loader: stage, fraction */
+    LOOP_LOADED,   /* from the loader: engine, or NULL and error_code, detail */
+    LOOP_HISTORY,  /* from the history: history */
+    LOOP_UPSTREAMS /* from the thread of other servers: one, or its models, have come or gone */
 } loop_message_type;
 
 typedef struct loop_message {
@@ -42,6 +44,7 @@ typedef struct loop_message {
     gen_event *event;
     reply_options options;
     gen_request *request;
+    upstream_request *remote; /* LOOP_PREPARED in place of request, for another server */
     gen_request_info info;
     bytes body;
     json_doc *doc;

@@ -150,7 +150,7 @@ static void write_engine(bytes *out, const engine_status *e)
 
 static void write_counters(bytes *out, const metrics *m)
 {
-    static const char *const FINISH[] = {"stop", "length", "cancelled", "error"};
+    static const char *const FINISH[] = {"stop", "length", "cancelled", "error", "content_filter"};
     static const char *const ROUTE[] = {"text", "media"};
     write_head(out, "requests_total", "counter",
                "HTTP requests and WebSocket responses by endpoint and status.");
@@ -159,7 +159,7 @@ static void write_counters(bytes *out, const metrics *m)
                      m->requests[i].endpoint, m->requests[i].status, (unsigned long long)m->requests[i].n);
     }
     write_head(out, "request_success_total", "counter", "Answers by how they ended.");
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(FINISH); i++) {
         bytes_printf(out, "parley_request_success_total{finished_reason=\"%s\"} %llu\n", FINISH[i],
                      (unsigned long long)m->finished[i]);
     }

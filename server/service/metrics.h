@@ -29,7 +29,7 @@ typedef struct metrics {
         uint64_t n;
     } requests[METRICS_REQUEST_KINDS];
     size_t n_requests;
-    uint64_t finished[4]; /* by gen_finish */
+    uint64_t finished[5]; /* by gen_finish */
     uint64_t routed[2];   /* by gen_route */
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     uint64_t ws_resumes, upload_bytes;

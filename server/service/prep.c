@@ -60,6 +60,8 @@ typedef struct prep_run {
     prep *prep;
     prep_job *job;
     prep_turn *turn;
+    bool is_remote; /* a model of another server answers: */
+    upstream_model remote;
     double last_progress_ms;
     gen_phase last_phase;
 } prep_run;
@@ -164,6 +166,20 @@ static void take_options(loop_message *m, api_request *r)
     reply_options_init(&r->reply);
 }
 
+/* What another server is asked for, too, once the options are with the loop. */
+static void copy_wishes(api_request *r, const reply_options *from)
+{
+    r->reply.logprobs = from->logprobs;
+    r->reply.one_call = from->one_call;
+    for (size_t i = 0; i < from->n_stops && r->error.code == ERR_OK; i++) {
+        r->reply.stops[i] = strdup(from->stops[i]);
+        r->reply.n_stops += r->reply.stops[i] != NULL;
+        if (!r->reply.stops[i]) {
+            request_no_memory(&r->error);
+        }
+    }
+}
+
 static void refuse(prep_run *run, loop_message *m, err_code err, const err_detail *d)
 {
     err = err == ERR_CANCELLED && run->turn->is_evicted ? ERR_BUSY : err;
@@ -181,6 +197,29 @@ static bool is_loaded(const prep_order *order, const char *name)
         found = order->names[i][0] && strcmp(name, order->names[i]) == 0;
     }
     return found;
+}
+
+/* Whether a model of another server is asked for. */
+static err_code find_remote(prep_run *run, api_request *r, const char *name, err_detail *d)
+{
+    const prep_order *order = &run->job->order;
+    err_code err = ERR_OK;
+    if (!order->is_remote_only && !upstreams_is_named(order->upstreams, name)) {
+        return ERR_OK;
+    }
+    switch (upstreams_find(order->upstreams, name, &run->remote, &err, d)) {
+    case UPSTREAM_FOUND:
+        run->is_remote = true;
+        r->form =
+            &TOOL_FORM_HERMES; /* what the writer of the request never looks at, but forced calls need one */
+        r->template_kwargs = NULL;
+        return ERR_OK;
+    case UPSTREAM_REFUSED:
+        return err;
+    default:
+        return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
+                             "there is no such model; see /v1/models");
+    }
 }
 
 /* Reads the body as a document, and for which model it is. */
@@ -206,7 +245,9 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     if (err == ERR_OK) {
         const char *name = json_str(json_get(json_root(r->doc), "model"), "");
         const bool is_named = name[0] && strlen(name) < REQUEST_MODEL_MAX;
-        *is_other = !order->engine || (order->asks_model && is_named && !is_loaded(order, name));
+        err = find_remote(run, r, is_named ? name : "", d);
+        *is_other = err == ERR_OK && !run->is_remote &&
+                    (!order->engine || (order->asks_model && is_named && !is_loaded(order, name)));
     }
     return err;
 }
@@ -254,6 +295,10 @@ static void run_query(prep_run *run)
     if (is_other) {
         hand_back(run, &r);
         goto out;
+    }
+    if (err == ERR_OK && run->is_remote) {
+        err = err_set_param(&d, ERR_UNSUPPORTED, "model", "not_supported",
+                            "the tokens of this model are known to its server alone");
     }
     err = err != ERR_OK ? err
                         : text_query_run(&m->reply, job->order.dialect->query, &r, job->order.engine,
@@ -328,14 +373,16 @@ static bool must_parse(prep_run *run)
                : !is_cancelled(run);
 }
 
-static err_code check(const prep_job *job, const api_request *r, err_detail *d)
+static err_code check(const prep_run *run, const api_request *r, err_detail *d)
 {
+    const prep_job *job = run->job;
     if (job->body.len > LIMIT_TEXT_BODY_BYTES && !chat_has_media(r->in)) {
         return err_set_param(d, ERR_LIMIT, NULL, "body_too_large",
                              "a request without images and videos may have %zu MiB",
                              LIMIT_TEXT_BODY_BYTES >> 20);
     }
-    if (job->order.is_strict && r->reply.model[0] && !is_loaded(&job->order, r->reply.model)) {
+    if (job->order.is_strict && !run->is_remote && r->reply.model[0] &&
+        !is_loaded(&job->order, r->reply.model)) {
         return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
                              "there is no such model; see /v1/models");
     }
@@ -365,6 +412,21 @@ static err_code finish(prep_run *run, loop_message *m, gen_request *request, boo
     return ERR_OK;
 }
 
+/* The same for another server: the loop sends it, so that no cancel can come too early. */
+static err_code finish_remote(prep_run *run, loop_message *m, const api_request *r,
+                              const completion_prompt *prompt, err_detail *d)
+{
+    const upstream_prompt raw = {.text = prompt->text, .ids = prompt->ids, .n_ids = prompt->n_ids};
+    err_code err = is_unwanted(run) ? ERR_CANCELLED : ERR_OK;
+    err = err == ERR_OK ? upstreams_prepare(run->job->order.upstreams, &m->remote, &run->remote, r, &raw, d)
+                        : err;
+    if (err == ERR_OK) {
+        m->info = upstream_request_info(m->remote);
+        run->prep->post(run->prep->ctx, m);
+    }
+    return err;
+}
+
 static void run_job(prep_run *run)
 {
     prep *p = run->prep;
@@ -385,19 +447,23 @@ static void run_job(prep_run *run)
         goto out;
     }
     if (err == ERR_OK) {
-        err = of->parse(&r, &prompt, bytes_str(&job->body), job->body.len, engine_get_info(job->order.engine),
-                        &d);
+        err = of->parse(&r, &prompt, bytes_str(&job->body), job->body.len,
+                        run->is_remote ? &run->remote.info : engine_get_info(job->order.engine), &d);
     }
     if (err == ERR_OK && (job->order.hash_body || r.reply.event_id[0])) {
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
-    err = err == ERR_OK ? check(job, &r, &d) : err;
+    err = err == ERR_OK ? check(run, &r, &d) : err;
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
     const bool is_early = of->has_log && r.reply.stream && r.reply.return_progress;
     const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early);
     const bool submits = job->order.submits && !r.reply.event_id[0];
     take_options(says_accepted ? accepted : prepared, &r);
+    if (run->is_remote && err == ERR_OK) {
+        copy_wishes(&r, &(says_accepted ? accepted : prepared)->options);
+        err = r.error.code;
+    }
     if (says_accepted) {
         job->accepted = NULL;
         p->post(p->ctx, accepted);
@@ -405,6 +471,14 @@ static void run_job(prep_run *run)
     if (err == ERR_OK) {
         r.in->scope = job->order.scope;
         err = bring_remote(run, r.in, &hooks, &d);
+    }
+    if (err == ERR_OK && run->is_remote) {
+        prepared->prep_ms = clock_ms() - start;
+        err = finish_remote(run, prepared, &r, &prompt, &d);
+        if (err != ERR_OK) {
+            refuse(run, prepared, err, &d);
+        }
+        goto out;
     }
     if (err == ERR_OK) {
         err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);

@@ -153,6 +153,8 @@ void serve_on_wake(void *ctx)
             serve_on_loaded(s, m);
         } else if (m->type == LOOP_FACTS || m->type == LOOP_PREVIEW) {
             serve_on_preview(s, m);
+        } else if (m->type == LOOP_UPSTREAMS) {
+            serve_on_upstreams(s);
         } else if (m->type == LOOP_HISTORY) {
             serve_on_history_reply(s, m->history);
         } else {

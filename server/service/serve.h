@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "server/upstream/upstream_config.h"
 
 typedef struct serve_options {
     const char *const *hosts; /* IP addresses or "unix:/path"; see listeners_open */
@@ -26,6 +27,8 @@ typedef struct serve_options {
     const json *template_kwargs;
     bool allows_no_key;           /* other machines may use the server without a key */
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
+    bool has_no_model;            /* nothing is loaded: only models of other servers answer */
+    upstream_settings upstreams;  /* other servers; .servers NULL: none */
     const char *warm_prompts;     /* a file (warm.h); NULL: none */
     const char *alias;            /* name shown for the model; NULL: the folder's */
     /* a form's name (tool_scanner.h), "none", or NULL or "auto": as the template says */

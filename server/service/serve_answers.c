@@ -163,6 +163,7 @@ static void engine_error(const answer *a, api_error *e)
         return;
     }
     snprintf(d.text, sizeof d.text, "%s", a->error_text);
+    snprintf(d.name, sizeof d.name, "%s", a->error_name);
     api_error_from(e, a->error ? a->error : ERR_INTERNAL, &d);
 }
 
@@ -185,7 +186,9 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
     gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
+    upstream_request_free(a->remote);
     a->request = NULL;
+    a->remote = NULL;
     bytes_deinit(&a->opt.items);
     log_info("srv", "req=%s %s %d %s", a->request_id, a->dialect->name, e->status, e->code);
     if (a->is_socket) {
@@ -340,16 +343,36 @@ static void end_answer(serve *s, answer *a)
     serve_try_lanes(s, conn_id);
 }
 
+/* Another server has refused it: its client hears that as a status. */
+static void fail_unbegun(serve *s, answer *a, const gen_event *event)
+{
+    api_error e;
+    const bool is_cancelled = event->finish == GEN_FINISH_CANCELLED && a->timeout == ANSWER_IN_TIME;
+    a->finish = is_cancelled ? GEN_FINISH_CANCELLED : GEN_FINISH_ERROR;
+    a->error = event->error;
+    snprintf(a->error_text, sizeof a->error_text, "%s", event->message);
+    snprintf(a->error_name, sizeof a->error_name, "%s", event->error_name);
+    engine_error(a, &e);
+    count_answer(s, a);
+    serve_fail_answer(s, a, is_cancelled ? ERR_CANCELLED : event->error, &e);
+}
+
 static void on_event(serve *s, const gen_event *event)
 {
     answer *a = id_table_get(&s->answers, event->request_id);
     if (!a || a->state != ANSWER_RUNNING) {
         /* The client left between two events: this heals every such race. */
-        if (event->type != GEN_DONE && s->engine) {
-            engine_cancel(s->engine, event->request_id);
+        if (event->type != GEN_DONE) {
+            serve_stop_answer(s, event->request_id);
         }
         return;
     }
+    const bool has_failed = event->finish == GEN_FINISH_ERROR || event->finish == GEN_FINISH_CANCELLED;
+    if (!a->is_begun && event->type == GEN_DONE && has_failed) {
+        fail_unbegun(s, a, event);
+        return;
+    }
+    serve_begin_answer(s, a);
     double now = clock_ms();
     bool had_stop = a->stop_found;
     bool is_last = answer_take_event(a, s->engine, event);
@@ -365,7 +388,7 @@ static void on_event(serve *s, const gen_event *event)
         responses_reply_in_progress(&a->reply);
     }
     if (((a->stop_found && !had_stop) || a->has_lost) && !is_last) {
-        engine_cancel(s->engine, a->id);
+        serve_stop_answer(s, a->id);
     }
     /* The first text goes out at once, later text is gathered; the timer flushes what is left. */
     if (is_last || a->last_flush_ms <= 0.0 || now - a->last_flush_ms >= SERVE_FLUSH_MS) {
@@ -433,8 +456,8 @@ void serve_handle_message(serve *s, loop_message *m)
     }
     answer *a = id_table_get(&s->answers, m->id);
     if (!a || a->state == ANSWER_FINISHED) { /* ended meanwhile; what the message holds is freed with it */
-        if (m->type == LOOP_PREPARED && !m->request && s->engine) {
-            engine_cancel(s->engine, m->id);
+        if (m->type == LOOP_PREPARED && !m->request) {
+            serve_stop_answer(s, m->id);
         }
         return;
     }
@@ -478,6 +501,14 @@ void serve_handle_message(serve *s, loop_message *m)
 
 /* ---- cancelling ---- */
 
+void serve_stop_answer(serve *s, uint64_t id)
+{
+    if (s->engine) {
+        engine_cancel(s->engine, id);
+    }
+    upstreams_cancel(s->upstreams, id);
+}
+
 void serve_cancel_answer(serve *s, answer *a)
 {
     a->cancelled = true;
@@ -490,7 +521,7 @@ void serve_cancel_answer(serve *s, answer *a)
         serve_fail_answer_from(s, a, ERR_CANCELLED, NULL);
         break;
     case ANSWER_RUNNING:
-        engine_cancel(s->engine, a->id);
+        serve_stop_answer(s, a->id);
         break;
     default:
         break;
@@ -525,7 +556,7 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
             continue;
         }
         if (a->state == ANSWER_RUNNING) {
-            engine_cancel(s->engine, a->id);
+            serve_stop_answer(s, a->id);
             a->finish = GEN_FINISH_CANCELLED;
             count_answer(s, a);
         }
@@ -550,7 +581,7 @@ static void check_time(serve *s, answer *a, double now)
         a->timeout = ANSWER_TOOK_TOO_LONG;
     }
     if (a->timeout != ANSWER_IN_TIME) {
-        engine_cancel(s->engine, a->id);
+        serve_stop_answer(s, a->id);
     }
 }
 

@@ -153,10 +153,11 @@ static messages_reply_meta messages_meta(const serve *s, const answer *a)
     return (messages_reply_meta){
         .id = a->chat_id,
         .model = model_of(s, a),
-        .stop_reason = a->finish == GEN_FINISH_LENGTH ? "max_tokens"
-                       : a->n_calls > 0               ? "tool_use"
-                       : stop                         ? "stop_sequence"
-                                                      : "end_turn",
+        .stop_reason = a->finish == GEN_FINISH_LENGTH     ? "max_tokens"
+                       : a->finish == GEN_FINISH_FILTERED ? "refusal"
+                       : a->n_calls > 0                   ? "tool_use"
+                       : stop                             ? "stop_sequence"
+                                                          : "end_turn",
         .stop_sequence = stop,
         .usage = answer_usage(a),
     };
@@ -230,11 +231,12 @@ static void keep_conversation(serve *s, answer *a)
 static void last_responses(serve *s, answer *a, const api_error *e)
 {
     const response_result result = {
-        .status = a->finish == GEN_FINISH_LENGTH      ? RESPONSE_INCOMPLETE
-                  : a->finish == GEN_FINISH_CANCELLED ? RESPONSE_CANCELLED
-                  : e                                 ? RESPONSE_FAILED
-                                                      : RESPONSE_COMPLETED,
+        .status = a->finish == GEN_FINISH_LENGTH || a->finish == GEN_FINISH_FILTERED ? RESPONSE_INCOMPLETE
+                  : a->finish == GEN_FINISH_CANCELLED                                ? RESPONSE_CANCELLED
+                  : e                                                                ? RESPONSE_FAILED
+                                                                                     : RESPONSE_COMPLETED,
         .error = a->finish == GEN_FINISH_CANCELLED ? NULL : e,
+        .is_filtered = a->finish == GEN_FINISH_FILTERED,
         .usage = answer_usage(a),
         .timings = a->timings,
     };

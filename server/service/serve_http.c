@@ -396,12 +396,20 @@ static void on_props(serve *s, conn *c)
     const engine_info *info = s->info;
     api_error e;
     bytes body;
-    if (!info) {
+    if (!info && !serve_is_remote_only(s)) {
         serve_is_ready(s, &e);
         serve_send_error(s, c, &e);
         return;
     }
     bytes_init(&body, 65536);
+    if (!info) { /* of models of other servers, /v1/models says what is known */
+        bytes_json(&body,
+                   "{\"model_alias\":%s,\"modalities\":{\"vision\":true,\"video\":false,\"audio\":false},"
+                   "\"thinking\":true,\"build_info\":%s,\"history\":%hhd}",
+                   s->model_name, "parley " PARLEY_VERSION, (bool)s->history);
+        serve_send_body(s, c, &body);
+        return;
+    }
     bytes_printf(&body, "{\"default_generation_settings\":{\"n_ctx\":%d,\"params\":{", info->n_ctx);
     write_float(&body, "temperature", info->defaults.temperature);
     write_float(&body, "top_p", info->defaults.top_p);

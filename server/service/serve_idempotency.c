@@ -175,7 +175,7 @@ void serve_check_stream(serve *s, answer *a)
         is_wanted = is_wanted || !c->is_cut;
     }
     if (!is_wanted && a->state == ANSWER_RUNNING) {
-        engine_cancel(s->engine, a->id);
+        serve_stop_answer(s, a->id);
     }
     trim_stream(s, a);
 }

@@ -137,6 +137,9 @@ static void write_list(bytes *out, const serve *s)
             write_other(out, s, shown_name(s, m), m->path, m);
         }
     }
+    if (s->upstreams) {
+        upstreams_write_models(s->upstreams, out, n == 0, serve_started_at());
+    }
 }
 
 void serve_on_models(serve *s, conn *c)
@@ -144,7 +147,7 @@ void serve_on_models(serve *s, conn *c)
     api_error e;
     bytes body;
     model_ref ref;
-    if (!s->info && !s->catalog) {
+    if (!s->info && !s->catalog && !s->upstreams) {
         serve_is_ready(s, &e);
         serve_send_error(s, c, &e);
         return;
@@ -155,6 +158,8 @@ void serve_on_models(serve *s, conn *c)
         bytes_append_str(&body, "{\"object\":\"list\",\"data\":[");
         write_list(&body, s);
         bytes_append_str(&body, "]}");
+        serve_send_json(s, c, 200, &body, NULL);
+    } else if (s->upstreams && upstreams_write_model(s->upstreams, &body, c->param, serve_started_at())) {
         serve_send_json(s, c, 200, &body, NULL);
     } else if (serve_find_model(s, c->param, &ref)) {
         if (is_loaded(s, ref.path)) {

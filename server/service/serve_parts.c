@@ -111,10 +111,26 @@ static err_code open_remote(serve *s, err_detail *d)
     if (opt->media_path && (stat(opt->media_path, &st) != 0 || !S_ISDIR(st.st_mode))) {
         return err_set(d, ERR_INVALID, "--media-path: there is no folder %s", opt->media_path);
     }
-    s->fetch_started = opt->n_media_domains > 0 && fetch_start();
-    return s->fetch_started || opt->n_media_domains == 0
-               ? ERR_OK
-               : err_set(d, ERR_NOMEM, "no memory for fetching media");
+    const bool fetches = opt->n_media_domains > 0 || opt->upstreams.servers;
+    s->fetch_started = fetches && fetch_start();
+    return s->fetch_started || !fetches ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for fetching media");
+}
+
+static void on_upstreams_changed(void *ctx)
+{
+    loop_message *m = loop_message_create(LOOP_UPSTREAMS, 0);
+    if (m) { /* else the next change says so */
+        serve_post(ctx, m);
+    }
+}
+
+/* Once the loop can be woken. */
+static err_code open_upstreams(serve *s, err_detail *d)
+{
+    const upstream_hooks hooks = {
+        .on_event = serve_on_engine_event, .on_change = on_upstreams_changed, .ctx = s, .memory = s->memory};
+    return s->opt->upstreams.servers ? upstreams_create(&s->upstreams, &s->opt->upstreams, &hooks, d)
+                                     : ERR_OK;
 }
 
 /* --access-log */
@@ -213,6 +229,14 @@ err_code serve_open_parts(serve *s, err_detail *d)
     if (err != ERR_OK) {
         return err;
     }
+    err = open_upstreams(s, d);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (serve_is_remote_only(s)) {
+        serve_begin_ready(s);
+        return ERR_OK;
+    }
     return serve_load_first(s) ? ERR_OK : err_set(d, ERR_NOMEM, "no thread to load the model");
 }
 
@@ -231,6 +255,7 @@ void serve_close_parts(serve *s)
         log_error("srv", "a request is still being prepared: the program ends without it");
         _exit(EXIT_FAILED);
     }
+    upstreams_stop(s->upstreams);
     serve_close_previews(s);
     prep_destroy(s->prep);       /* the workers use the engine, so they end first */
     history_destroy(s->history); /* what is on its way is written first */
@@ -250,6 +275,7 @@ void serve_close_parts(serve *s)
         log_error("srv", "the computation is still stalled: the program ends without it");
         _exit(EXIT_FAILED);
     }
+    upstreams_destroy(s->upstreams); /* behind the requests that name it */
     engine_close(s->engine);
     s->engine = NULL;
     warm_destroy(s->warm);

@@ -33,6 +33,8 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .id = a->id,
                         .scope = a->scope,
                         .engine = s->engine,
+                        .upstreams = s->upstreams,
+                        .is_remote_only = serve_is_remote_only(s),
                         .form = s->tool_form,
                         .template_kwargs = s->opt->template_kwargs,
                         .hash_body = a->idempotency_key[0] != '\0',
@@ -102,10 +104,22 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m)
 /* The engine has it. */
 static void begin(serve *s, answer *a)
 {
-    if (a->ends_thinking) {
+    if (a->ends_thinking && !a->server) {
         engine_end_thinking(s->engine, a->id);
     }
     answer_begin(a, &a->info, a->dialect->has_tools ? s->tool_form : NULL);
+    if (!a->server) {
+        serve_begin_answer(s, a);
+    }
+}
+
+/* What another server refuses is a status, not the event of a stream: it begins once that has accepted it. */
+void serve_begin_answer(serve *s, answer *a)
+{
+    if (a->is_begun) {
+        return;
+    }
+    a->is_begun = true;
     if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
         serve_begin_streams(s, a);
     }
@@ -116,7 +130,7 @@ static void begin(serve *s, answer *a)
 static bool refuse_stalled(serve *s, answer *a)
 {
     api_error why;
-    if (!s->is_stalled || serve_is_ready(s, &why)) {
+    if (a->server || !s->is_stalled || serve_is_ready(s, &why)) {
         return false;
     }
     serve_fail_answer(s, a, ERR_BUSY, &why);
@@ -129,11 +143,13 @@ static void submit(serve *s, answer *a)
     if (refuse_stalled(s, a)) {
         return;
     }
-    err_code err = engine_submit(s->engine, a->request, a->id, &d);
+    err_code err = a->remote ? upstreams_submit(s->upstreams, a->remote, a->id, &d)
+                             : engine_submit(s->engine, a->request, a->id, &d);
     if (err != ERR_OK) {
         serve_fail_answer_from(s, a, err, &d);
         return;
     }
+    a->remote = NULL;
     begin(s, a);
 }
 
@@ -219,9 +235,12 @@ void serve_on_accepted(serve *s, answer *a, loop_message *m)
 
 void serve_on_prepared(serve *s, answer *a, loop_message *m)
 {
-    const bool is_submitted = !m->request;
+    const bool is_submitted = !m->request && !m->remote;
     a->request = m->request;
+    a->remote = m->remote;
+    a->server = m->remote ? upstream_request_server(m->remote) : NULL;
     m->request = NULL;
+    m->remote = NULL;
     a->media_ms = m->prep_ms;
     a->info = m->info;
     a->state = ANSWER_READY;
@@ -232,7 +251,7 @@ void serve_on_prepared(serve *s, answer *a, loop_message *m)
         a->cancelled = a->cancelled || (is_left && a->opt.cancel_on_disconnect);
     }
     if (is_submitted && (a->cancelled || s->is_stalled)) {
-        engine_cancel(s->engine, a->id);
+        serve_stop_answer(s, a->id);
     }
     if (a->cancelled) {
         serve_cancel_answer(s, a);

@@ -233,7 +233,7 @@ const char *serve_take_news(const serve *s, reader *r, const answer *a, bytes *o
     }
     if (r->stats_seen != a->stats_version) {
         r->stats_seen = a->stats_version;
-        responses_reply_stats(out, &a->reply, &a->timings, s->info->n_ctx);
+        responses_reply_stats(out, &a->reply, &a->timings, a->server || !s->info ? 0 : s->info->n_ctx);
         return "response.stats";
     }
     return NULL;
@@ -378,7 +378,7 @@ void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *re
     bytes_init(&text, 4096);
     bytes_append_str(&text, "{\"type\":\"input_tokens\"");
     append_member(&text, "event_id", event_id);
-    bytes_printf(&text, ",\"n_ctx\":%d,", s->info->n_ctx);
+    bytes_printf(&text, ",\"n_ctx\":%d,", s->info ? s->info->n_ctx : 0);
     bytes_append_str(&text, bytes_str(reply) + 1); /* behind its brace */
     serve_queue_frame(s, c, &text);
     bytes_deinit(&text);

@@ -152,8 +152,9 @@ typedef struct serve {
     access_rules access;
     struct ledger *memory; /* what requests reserve (base/ledger.h) */
     prep *prep;
-    mailbox *inbox; /* of loop_message */
-    engine *engine; /* NULL while loading */
+    mailbox *inbox;       /* of loop_message */
+    engine *engine;       /* NULL while loading */
+    upstreams *upstreams; /* NULL: there are no other servers */
     const engine_info *info;
     load_job load;
     const tool_form *tool_form; /* the model's tool-call syntax; NULL: none */
@@ -258,6 +259,8 @@ typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
 
 /* Starts the loader thread for the command line's model; false without one. */
 bool serve_load_first(serve *s);
+/* Where no model is loaded: the server is ready at once. */
+void serve_begin_ready(serve *s);
 /* LOOP_LOADING and LOOP_LOADED. */
 void serve_on_loading(serve *s, const loop_message *m);
 void serve_on_loaded(serve *s, loop_message *m);
@@ -389,6 +392,8 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m);
 void serve_on_accepted(serve *s, answer *a, loop_message *m);
 void serve_on_prepared(serve *s, answer *a, loop_message *m);
 void serve_on_replied(serve *s, answer *a, const loop_message *m);
+/* Whoever computes the answer has taken it: its stream begins, once. */
+void serve_begin_answer(serve *s, answer *a);
 /* An answer of this socket has ended: submits those that waited for their turn behind it. */
 void serve_try_lanes(serve *s, uint64_t conn_id);
 
@@ -428,6 +433,10 @@ MUST_CHECK bool serve_query_string_value(serve *s, conn *c, const char *name, ch
 bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_t max, int64_t *out);
 
 /* serve_watchdog.c */
+/* Whether no model is ever loaded here. */
+bool serve_is_remote_only(const serve *s);
+/* LOOP_UPSTREAMS */
+void serve_on_upstreams(serve *s);
 /* Whether requests can be started now; otherwise fills *e with the reason and returns false. */
 bool serve_is_ready(const serve *s, api_error *e);
 /* Ends every answer that the engine has, as if it had failed; why: in what way. */
@@ -458,6 +467,8 @@ answer *serve_new_answer(serve *s, const conn *c, const dialect *d, api_error *e
 answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e);
 void serve_handle_message(serve *s, loop_message *m);
 void serve_cancel_answer(serve *s, answer *a);
+/* Whoever computes the answer with this id stops; nothing happens if nobody does. */
+void serve_stop_answer(serve *s, uint64_t id);
 /* The connection is gone. */
 void serve_abandon_answers(serve *s, uint64_t conn_id);
 /* The answer known to its owner by this id: a response's or a chat's, or "req_N" as /v1/status

@@ -45,6 +45,10 @@ err_code serve_control_answer(serve *s, answer *a, const char *action, err_detai
         return err_set_param(d, ERR_INVALID, "action", action ? "invalid_value" : "missing_field",
                              "action must be \"reasoning_end\"");
     }
+    if (a->server) {
+        return err_set_param(d, ERR_UNSUPPORTED, "action", "not_supported",
+                             "the reasoning of a model on another server cannot be ended from here");
+    }
     a->ends_thinking = true;
     if (a->state == ANSWER_RUNNING) {
         engine_end_thinking(s->engine, a->id);
@@ -104,7 +108,10 @@ void serve_on_cache(serve *s, conn *c)
     }
     bytes body;
     bytes_init(&body, SIZE_MAX / 2);
-    if (c->method == NET_DELETE) {
+    if (!s->engine) { /* models of other servers alone */
+        bytes_append_str(&body, c->method == NET_DELETE ? "{\"object\":\"cache\",\"cleared\":true}"
+                                                        : "{\"object\":\"list\",\"data\":[]}");
+    } else if (c->method == NET_DELETE) {
         engine_clear_cache(s->engine, &c->scope);
         bytes_append_str(&body, "{\"object\":\"cache\",\"cleared\":true}");
     } else {
@@ -257,6 +264,12 @@ void serve_on_slots(serve *s, conn *c)
         serve_send_error(s, c, &e);
         return;
     }
+    if (!s->engine) { /* models of other servers alone */
+        bytes none = bytes_empty(8);
+        bytes_append_str(&none, "[]");
+        serve_send_body(s, c, &none);
+        return;
+    }
     engine_get_status(s->engine, &status);
     char fails[4];
     if (!serve_query_string_value(s, c, "fail_on_no_slot", fails, sizeof fails)) {
@@ -312,6 +325,10 @@ void serve_on_status(serve *s, conn *c)
     write_requests(&body, s, c->scope, false);
     write_totals(&body, &status);
     write_mtp(&body, &status, s->info);
+    if (s->upstreams) {
+        bytes_append_str(&body, ",\"upstreams\":");
+        upstreams_write_status(s->upstreams, &body);
+    }
     uint64_t n_bytes = 0;
     size_t n_files = 0;
     file_store_usage_of(s->files, c->scope, &n_bytes, &n_files);

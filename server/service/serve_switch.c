@@ -317,7 +317,7 @@ static bool has_answers(const serve *s)
     }
     for (size_t i = 0; i < s->answers.cap; i++) {
         const answer *a = id_table_at(&s->answers, i);
-        if (a && a->state != ANSWER_HELD && a->state != ANSWER_FINISHED) {
+        if (a && a->state != ANSWER_HELD && a->state != ANSWER_FINISHED && !a->server) {
             return true;
         }
     }
@@ -422,6 +422,20 @@ static void write_url(const serve *s, char *out, size_t cap)
     }
 }
 
+static void say_ready(serve *s)
+{
+    char url[URL_BYTES];
+    notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->info ? s->model_name : "models of other servers");
+    write_url(s, url, sizeof url);
+    if (!s->opt->quiet && s->info) {
+        printf("Parley is ready: %s  model %s, context %d, %s\n", url, s->model_name, s->info->n_ctx,
+               s->info->compute);
+    } else if (!s->opt->quiet) {
+        printf("Parley is ready: %s  models of other servers\n", url);
+    }
+    fflush(stdout);
+}
+
 void serve_on_loaded(serve *s, loop_message *m)
 {
     pthread_join(s->loader, NULL);
@@ -439,16 +453,18 @@ void serve_on_loaded(serve *s, loop_message *m)
     }
     take_first(s, m->engine);
     if (s->phase == SERVE_READY) {
-        notify_send(&s->notify, "READY=1\nSTATUS=Ready: %s", s->model_name);
-        if (!s->opt->quiet) {
-            char url[URL_BYTES];
-            write_url(s, url, sizeof url);
-            printf("Parley is ready: %s  model %s, context %d, %s\n", url, s->model_name, s->info->n_ctx,
-                   s->info->compute);
-            fflush(stdout);
-        }
+        say_ready(s);
     }
     serve_status_changed(s);
+}
+
+void serve_begin_ready(serve *s)
+{
+    load_bar_end(&s->bar);
+    s->phase = SERVE_READY;
+    s->load_fraction = 1.0;
+    snprintf(s->load_stage, sizeof s->load_stage, "ready");
+    say_ready(s);
 }
 
 void serve_try_held(serve *s)
@@ -526,6 +542,9 @@ static bool is_switching(const serve *s)
 
 model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e)
 {
+    if (s->upstreams && s->phase != SERVE_DRAINING && !s->is_prep_stalled && !is_switching(s)) {
+        return MODEL_NOW; /* the body may name a model of another server; if not, it comes back */
+    }
     if (!s->catalog || s->phase == SERVE_DRAINING || s->is_stalled ||
         (!s->engine && s->phase == SERVE_LOADING && !s->switching)) {
         return serve_is_ready(s, e) ? MODEL_NOW : MODEL_REFUSED;
@@ -537,6 +556,9 @@ model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e
 model_turn serve_named_turn(serve *s, char name[REQUEST_MODEL_MAX], size_t n_body, api_error *e)
 {
     model_ref ref;
+    if (upstreams_is_named(s->upstreams, name) && s->phase != SERVE_DRAINING) {
+        return MODEL_NOW;
+    }
     if (s->phase == SERVE_DRAINING || s->is_stalled) {
         serve_is_ready(s, e);
         return MODEL_REFUSED;

@@ -2,6 +2,8 @@
  * but the answers can be ended towards their clients, new ones refused, and whoever watches the
  * server told. When the thread comes back, it finds its requests cancelled and goes on with empty
  * slots. */
+#include <stdio.h>
+
 #include "base/log.h"
 #include "server/service/serve_state.h"
 
@@ -9,13 +11,29 @@
  * looks counts as this. */
 enum { LOOK_MS = 1000 };
 
+bool serve_is_remote_only(const serve *s)
+{
+    return s->upstreams && s->opt->has_no_model;
+}
+
+void serve_on_upstreams(serve *s)
+{
+    err_code code;
+    upstream_model m;
+    if (serve_is_remote_only(s) && upstreams_find(s->upstreams, "", &m, &code, NULL) == UPSTREAM_FOUND) {
+        snprintf(s->model_name, sizeof s->model_name, "%s", m.name);
+        s->session_version++;
+    }
+    serve_status_changed(s);
+}
+
 bool serve_is_ready(const serve *s, api_error *e)
 {
     if (s->phase == SERVE_DRAINING) {
         api_error_set(e, 503, "server_draining", NULL, "the server is shutting down");
         return false;
     }
-    if (!s->engine) {
+    if (!s->engine && !serve_is_remote_only(s)) {
         const bool is_empty = s->phase == SERVE_EMPTY;
         api_error_set(e, 503, is_empty ? "no_model" : "model_loading", NULL,
                       is_empty ? "No model is loaded; name one of /v1/models" : "Loading model");
@@ -38,7 +56,8 @@ void serve_end_answers(serve *s, answer_timeout why)
 {
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        if (!a || a->state == ANSWER_FINISHED || (a->state != ANSWER_RUNNING && why == ANSWER_STALLED)) {
+        if (!a || a->state == ANSWER_FINISHED ||
+            ((a->state != ANSWER_RUNNING || a->server) && why == ANSWER_STALLED)) {
             continue;
         }
         if (a->state == ANSWER_RUNNING) {
@@ -49,7 +68,7 @@ void serve_end_answers(serve *s, answer_timeout why)
                                .timings = a->timings};
             loop_message message = {.type = LOOP_EVENT, .id = a->id, .event = &event};
             a->timeout = why;
-            engine_cancel(s->engine, a->id);
+            serve_stop_answer(s, a->id);
             serve_handle_message(s, &message);
         } else {
             api_error e;

@@ -315,6 +315,7 @@ static void read_thinking(api_request *r, const json *thinking, const json *chat
     request_int(&r->error, &budget, thinking, "budget_tokens", 1, INT32_MAX);
     if (thinks && budget > 0) {
         r->in->params.think_tokens = (int32_t)budget;
+        r->gives_budget = true;
     }
     thinking_fields_budget(r, chat);
     thinking_fields_set(r, NULL, &thinks, NULL);

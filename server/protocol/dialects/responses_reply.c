@@ -148,9 +148,10 @@ static void write_end(bytes *out, const responses_reply *r)
                r->error_json.failed ? NO_MEMORY
                : r->error_json.len  ? bytes_str(&r->error_json)
                                     : "null",
-               r->status == RESPONSE_INCOMPLETE  ? "{\"reason\":\"max_output_tokens\"}"
-               : r->status == RESPONSE_CANCELLED ? "{\"reason\":\"cancelled\"}"
-                                                 : "null");
+               r->result.is_filtered              ? "{\"reason\":\"content_filter\"}"
+               : r->status == RESPONSE_INCOMPLETE ? "{\"reason\":\"max_output_tokens\"}"
+               : r->status == RESPONSE_CANCELLED  ? "{\"reason\":\"cancelled\"}"
+                                                  : "null");
     if (!r->completed_at) {
         bytes_append_str(out, ",\"usage\":null");
         return;

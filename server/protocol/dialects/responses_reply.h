@@ -46,6 +46,7 @@ typedef enum response_status {
 typedef struct response_result {
     response_status status;
     const api_error *error; /* RESPONSE_FAILED */
+    bool is_filtered; /* RESPONSE_INCOMPLETE, as another engine withheld the rest; else by the token limit */
     reply_usage usage;
     gen_timings timings;
 } response_result;

@@ -5,7 +5,7 @@
 
 void reply_parser_init(reply_parser *p, const reply_rules *rules)
 {
-    const bool has_tools = rules->form && rules->tools;
+    const bool has_tools = rules->form && rules->tools && !rules->is_told;
     memset(p, 0, sizeof *p);
     p->think = rules->think ? rules->think : &THINK_TAGS;
     p->tools = has_tools ? rules->tools : NULL;
@@ -15,6 +15,8 @@ void reply_parser_init(reply_parser *p, const reply_rules *rules)
                                                              : IN_CONTENT;
     p->at_edge = rules->starts_in_thinking && !rules->continues;
     p->one_call = rules->one_call;
+    p->is_told = rules->is_told;
+    p->keeps_space = rules->is_told && rules->tools;
     bytes_init(&p->held, SIZE_MAX / 2);
     prose_init(&p->prose);
     reply_pieces_init(&p->pieces);
@@ -170,7 +172,9 @@ static bool step_content(reply_parser *p, bool is_end)
         p->at_edge = p->held.len == 0;
     }
     if (!p->reader.form) {
-        emit(p, REPLY_CONTENT, p->held.len);
+        const bool keeps = p->keeps_space && !is_end;
+        emit(p, REPLY_CONTENT,
+             keeps ? without_trailing_space(bytes_str(&p->held), p->held.len) : p->held.len);
         return false;
     }
     while (p->seen < p->held.len) {
@@ -436,6 +440,79 @@ void reply_parser_push(reply_parser *p, const char *data, size_t len)
     }
 }
 
+/* Reasoning has ended, if there was any: what follows is something else. */
+static void end_thinking(reply_parser *p)
+{
+    if (p->state == IN_THINKING && p->told_thinking) {
+        bytes_clear(&p->held); /* white space behind it */
+        p->state = IN_CONTENT;
+        p->at_edge = true;
+        p->told_thinking = false;
+    }
+}
+
+static void add_reasoning(reply_parser *p, const char *data, size_t len)
+{
+    if (p->state != IN_THINKING) { /* at the start, or between texts and calls */
+        emit(p, REPLY_CONTENT, without_trailing_space(bytes_str(&p->held), p->held.len));
+        bytes_clear(&p->held);
+        p->state = IN_THINKING;
+        p->at_edge = p->told_thinking = true;
+    }
+    bytes_append(&p->held, data, len);
+    if (p->at_edge) {
+        bytes_consume(&p->held, tool_blank(bytes_str(&p->held), p->held.len));
+        p->at_edge = p->held.len == 0;
+    }
+    emit(p, REPLY_REASONING, without_trailing_space(bytes_str(&p->held), p->held.len));
+}
+
+/* A call begins: the text in front of it is complete. */
+static void begin_call(reply_parser *p, const char *name, size_t len)
+{
+    if (p->state == IN_THINKING) { /* a think block that was found, and not closed */
+        emit(p, REPLY_REASONING, without_trailing_space(bytes_str(&p->held), p->held.len));
+        bytes_clear(&p->held);
+    }
+    emit(p, REPLY_CONTENT, without_trailing_space(bytes_str(&p->held), p->held.len));
+    if (!p->at_edge) {
+        emit(p, REPLY_BLANK, p->held.len);
+    }
+    bytes_clear(&p->held);
+    p->state = IN_CONTENT;
+    p->at_edge = true; /* white space behind it is dropped */
+    p->told_call = true;
+    reply_pieces_add(&p->pieces, REPLY_CALL, name, len);
+}
+
+void reply_parser_add(reply_parser *p, reply_kind kind, const char *data, size_t len)
+{
+    if (p->stopped) {
+        return;
+    }
+    if (kind == REPLY_REASONING) {
+        if (len > 0) {
+            add_reasoning(p, data, len);
+        }
+        return;
+    }
+    if (kind == REPLY_CONTENT) {
+        if (len > 0) {
+            end_thinking(p);
+            reply_parser_push(p, data, len);
+        }
+        return;
+    }
+    end_thinking(p);
+    if (kind == REPLY_CALL) {
+        begin_call(p, data, len);
+    } else {
+        reply_pieces_add(&p->pieces, kind, data, len);
+        p->told_call = p->told_call && kind != REPLY_CALL_END;
+        p->stopped = kind == REPLY_CALL_END && p->one_call;
+    }
+}
+
 void reply_parser_finish(reply_parser *p, bool was_cut)
 {
     if (p->state == IN_START) {
@@ -448,4 +525,8 @@ void reply_parser_finish(reply_parser *p, bool was_cut)
     }
     bytes_clear(&p->held);
     p->seen = 0;
+    if (p->told_call) {
+        reply_pieces_add(&p->pieces, REPLY_CALL_CUT, NULL, 0);
+        p->told_call = false;
+    }
 }

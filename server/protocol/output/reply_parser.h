@@ -41,6 +41,7 @@ typedef struct reply_rules {
     const tool_form *form;   /* how calls are written; NULL: none are looked for */
     const tool_set *tools;   /* not owned; NULL: none are looked for */
     bool one_call;           /* the answer ends after its first call */
+    bool is_told;            /* reply_parser_add says what is what: no calls are looked for in the text */
 } reply_rules;
 
 typedef enum reply_state { IN_START, IN_THINKING, IN_CONTENT, IN_TOOL_CALL, IN_HEAD } reply_state;
@@ -53,6 +54,10 @@ typedef struct reply_parser {
     bool one_call;         /* as in the rules */
     bool behind_call;      /* IN_TOOL_CALL: the call has ended, its closing markers are looked for */
     bool stopped;          /* one_call, and the call is complete: no further output */
+    bool is_told;          /* as in the rules */
+    bool keeps_space;      /* is_told, with tools: white space waits, as a call may follow */
+    bool told_thinking;    /* the reasoning is told, not found by its marker */
+    bool told_call;        /* a call that was told is open */
     bytes held;            /* possible start of a marker, or white space at an edge */
     size_t seen;           /* bytes of `held` that the prose has seen */
     prose prose;
@@ -71,6 +76,10 @@ void reply_parser_init(reply_parser *p, const reply_rules *rules);
 void reply_parser_deinit(reply_parser *p); /* the pieces too */
 /* Reads the next text; what it found is behind the others in `pieces`. */
 void reply_parser_push(reply_parser *p, const char *data, size_t len);
+/* Reads text whose kind another engine has told (rules.is_told): REPLY_REASONING, REPLY_CONTENT (in which a think
+ * block at the start is still found), REPLY_CALL, REPLY_ARGUMENTS, REPLY_CALL_END. The pieces are those that the
+ * same answer has as one text. */
+void reply_parser_add(reply_parser *p, reply_kind kind, const char *data, size_t len);
 /* End of input: decides what was held back. was_cut: ended by a limit or a cancel, not by the
  * model; an open call then stays incomplete. */
 void reply_parser_finish(reply_parser *p, bool was_cut);

@@ -1,0 +1,244 @@
+#include "server/upstream/http_client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_BYTES = 65536, CONNECTIONS_KEPT = 512 };
+
+struct http_transfer {
+    http_client *client;
+    CURL *curl;
+    struct curl_slist *headers;
+    http_order order;
+    size_t n_head;
+    bool has_head, stopped;
+    http_transfer *next, **at;
+};
+
+struct http_client {
+    CURLM *multi;
+    http_transfer *list;
+};
+
+http_client *http_client_create(void)
+{
+    http_client *c = calloc(1, sizeof *c);
+    if (c) {
+        c->multi = curl_multi_init();
+    }
+    if (!c || !c->multi) {
+        free(c);
+        return NULL;
+    }
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
+    return c;
+}
+
+static void drop(http_transfer *t)
+{
+    curl_multi_remove_handle(t->client->multi, t->curl);
+    curl_easy_cleanup(t->curl);
+    curl_slist_free_all(t->headers);
+    *t->at = t->next;
+    if (t->next) {
+        t->next->at = t->at;
+    }
+    free(t);
+}
+
+void http_client_stop(http_client *c, http_transfer *t)
+{
+    (void)c;
+    drop(t);
+}
+
+void http_client_destroy(http_client *c)
+{
+    if (!c) {
+        return;
+    }
+    while (c->list) {
+        drop(c->list);
+    }
+    curl_multi_cleanup(c->multi);
+    free(c);
+}
+
+/* ---- what libcurl calls ---- */
+
+/* The head is complete when the first byte of the body is there, or the end. */
+static bool tell_head(http_transfer *t)
+{
+    long status = 0;
+    const char *type = NULL;
+    if (!t->has_head) {
+        t->has_head = true;
+        curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+        curl_easy_getinfo(t->curl, CURLINFO_CONTENT_TYPE, &type);
+        t->stopped = t->order.on_head && !t->order.on_head(t->order.ctx, (int)status, type ? type : "");
+    }
+    return !t->stopped;
+}
+
+/* Of a reply that streams, the head alone may come long before the first byte. */
+static size_t on_header(char *data, size_t one, size_t n, void *ctx)
+{
+    http_transfer *t = ctx;
+    long status = 0;
+    t->n_head += one * n;
+    const bool is_last = one * n <= 2 && (data[0] == '\r' || data[0] == '\n');
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (is_last && status >= 200) { /* not of 100 Continue */
+        return tell_head(t) ? one * n : 0;
+    }
+    return t->n_head <= HEAD_BYTES ? one * n : 0;
+}
+
+static size_t on_data(char *data, size_t one, size_t n, void *ctx)
+{
+    http_transfer *t = ctx;
+    if (!tell_head(t)) {
+        return 0;
+    }
+    t->stopped = t->order.on_data && !t->order.on_data(t->order.ctx, data, n);
+    return t->stopped ? 0 : one * n;
+}
+
+/* ---- a transfer ---- */
+
+static bool add_header(http_transfer *t, const char *text)
+{
+    struct curl_slist *more = curl_slist_append(t->headers, text);
+    t->headers = more ? more : t->headers;
+    return more != NULL;
+}
+
+static bool add_key(http_transfer *t, const char *key)
+{
+    const size_t n = strlen(key) + 32;
+    char *text = malloc(n);
+    bool ok = false;
+    if (text) {
+        snprintf(text, n, "Authorization: Bearer %s", key);
+        ok = add_header(t, text);
+        memset(text, 0, n);
+    }
+    free(text);
+    return ok;
+}
+
+static bool set_up(http_transfer *t)
+{
+    CURL *c = t->curl;
+    const http_order *o = &t->order;
+    bool ok = curl_easy_setopt(c, CURLOPT_URL, o->url) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK && /* also none of the environment */
+              curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_PIPEWAIT, 0L) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_USERAGENT, "parley/" PARLEY_VERSION) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_TCP_NODELAY, 1L) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)o->connect_s) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)o->timeout_s) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)o->silence_s) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_HEADERDATA, t) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_data) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_WRITEDATA, t) == CURLE_OK &&
+              curl_easy_setopt(c, CURLOPT_PRIVATE, t) == CURLE_OK;
+    if (ok && o->ca_file) {
+        ok = curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file) == CURLE_OK &&
+             curl_easy_setopt(c, CURLOPT_CAPATH, NULL) == CURLE_OK;
+    }
+    ok = ok && (!o->key || add_key(t, o->key));
+    if (ok && o->body) {
+        ok = add_header(t, "Content-Type: application/json") && add_header(t, "Accept: text/event-stream") &&
+             add_header(t, "Expect:") && curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&
+             curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->n_body) == CURLE_OK &&
+             curl_easy_setopt(c, CURLOPT_POSTFIELDS, o->body) == CURLE_OK;
+    }
+    return ok && curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK;
+}
+
+http_transfer *http_client_start(http_client *c, const http_order *order)
+{
+    http_transfer *t = calloc(1, sizeof *t);
+    if (!t) {
+        return NULL;
+    }
+    *t = (http_transfer){
+        .client = c, .order = *order, .curl = curl_easy_init(), .next = c->list, .at = &c->list};
+    if (t->next) {
+        t->next->at = &t->next;
+    }
+    c->list = t;
+    if (!t->curl || !set_up(t) || curl_multi_add_handle(c->multi, t->curl) != CURLM_OK) {
+        drop(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* ---- the loop ---- */
+
+static http_end end_of(const http_transfer *t, CURLcode code)
+{
+    switch (code) {
+    case CURLE_OK:
+        return HTTP_DONE;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+        return HTTP_UNREACHABLE;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CONNECT_ERROR:
+        return HTTP_UNTRUSTED;
+    case CURLE_OPERATION_TIMEDOUT: {
+        long n_sent = 0;
+        curl_easy_getinfo(t->curl, CURLINFO_REQUEST_SIZE, &n_sent);
+        return n_sent > 0 ? HTTP_SILENT : HTTP_UNREACHABLE;
+    }
+    default:
+        return t->stopped ? HTTP_STOPPED : HTTP_BROKEN;
+    }
+}
+
+static void finish(http_transfer *t, CURLcode code)
+{
+    const http_order o = t->order;
+    const http_end end = t->stopped ? HTTP_STOPPED : end_of(t, code);
+    if (end == HTTP_DONE) {
+        tell_head(t); /* of a reply without a body */
+    }
+    drop(t);
+    o.on_end(o.ctx, end, code == CURLE_OK ? "" : curl_easy_strerror(code));
+}
+
+void http_client_poll(http_client *c, int timeout_ms)
+{
+    int n = 0;
+    curl_multi_perform(c->multi, &n);
+    for (const CURLMsg *m = curl_multi_info_read(c->multi, &n); m; m = curl_multi_info_read(c->multi, &n)) {
+        http_transfer *t = NULL;
+        if (m->msg == CURLMSG_DONE) {
+            const CURLcode code = m->data.result; /* m is gone with the handle */
+            curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+            finish(t, code);
+            timeout_ms = 0; /* what on_end started has not been looked at */
+        }
+    }
+    curl_multi_poll(c->multi, NULL, 0, timeout_ms, &n);
+}
+
+void http_client_wake(http_client *c)
+{
+    curl_multi_wakeup(c->multi);
+}

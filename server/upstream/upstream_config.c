@@ -1,0 +1,231 @@
+#include "server/upstream/upstream_config.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "server/media/fetch.h"
+
+/* ---- lists ---- */
+
+/* The next item of a list with commas; false at its end. */
+static bool next_item(const char **list, char *out, size_t cap, bool *is_long)
+{
+    const char *p = *list;
+    while (p && (*p == ',' || isspace((unsigned char)*p))) {
+        p++;
+    }
+    if (!p || !*p) {
+        return false;
+    }
+    const size_t n = strcspn(p, ", \t\r\n");
+    *is_long = n >= cap;
+    snprintf(out, cap, "%.*s", (int)n, p);
+    *list = p + n;
+    return true;
+}
+
+static bool is_name(const char *text, size_t len)
+{
+    size_t i = 0;
+    while (i < len && (isalnum((unsigned char)text[i]) || strchr("-_.", text[i]))) {
+        i++;
+    }
+    return len > 0 && len <= UPSTREAM_NAME_MAX && i == len;
+}
+
+static upstream_server *find(upstream_config *c, const char *name, size_t len)
+{
+    for (size_t i = 0; i < c->n_servers; i++) {
+        if (strlen(c->servers[i].name) == len && memcmp(c->servers[i].name, name, len) == 0) {
+            return &c->servers[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- --upstream ---- */
+
+/* The URL up to and with the version, so that paths can be added. */
+static err_code add_url(upstream_server *s, const char *url, err_detail *d)
+{
+    fetch_target target;
+    char full[FETCH_URL_MAX + 8];
+    if (!strstr(url, "://")) {
+        return err_set(d, ERR_INVALID, "--upstream %s: %s has no scheme; write http://%s or https://%s",
+                       s->name, url, url, url);
+    }
+    if (!fetch_parse(&target, url) || url[strcspn(url, "?#")]) {
+        return err_set(
+            d, ERR_INVALID,
+            "--upstream %s: %s is no address of a server; it takes http://HOST:PORT or "
+            "https://HOST/PATH, without a user, a query or a fragment (a key goes into --upstream-key)",
+            s->name, url);
+    }
+    if (s->n_urls == UPSTREAM_REPLICAS) {
+        return err_set(d, ERR_INVALID, "--upstream %s has more than %d addresses", s->name,
+                       UPSTREAM_REPLICAS);
+    }
+    size_t n = strlen(url);
+    while (n > 0 && url[n - 1] == '/') {
+        n--;
+    }
+    snprintf(full, sizeof full, "%.*s", (int)n, url);
+    const char *path = strchr(strstr(full, "://") + 3, '/');
+    const char *last = path ? strrchr(path, '/') : NULL;
+    const bool has_version = last && last[1] == 'v' && isdigit((unsigned char)last[2]);
+    if (!has_version) {
+        snprintf(full + n, sizeof full - n, "/v1");
+    }
+    for (size_t i = 0; i < s->n_urls; i++) {
+        if (strcmp(s->urls[i], full) == 0) {
+            return err_set(d, ERR_INVALID, "--upstream %s names %s twice", s->name, url);
+        }
+    }
+    s->urls[s->n_urls] = strdup(full);
+    return s->urls[s->n_urls++] ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for the server");
+}
+
+/* NAME= in front of an address begins a new one. */
+static err_code read_servers(upstream_config *c, const char *list, err_detail *d)
+{
+    char item[FETCH_URL_MAX + UPSTREAM_NAME_MAX];
+    bool is_long = false;
+    upstream_server *s = NULL;
+    while (next_item(&list, item, sizeof item, &is_long)) {
+        const char *equals = strchr(item, '='), *scheme = strstr(item, "://");
+        const char *url = item;
+        if (is_long) {
+            return err_set(d, ERR_INVALID, "--upstream: an address is longer than %d bytes", FETCH_URL_MAX);
+        }
+        if (equals && (!scheme || equals < scheme)) {
+            const size_t n = (size_t)(equals - item);
+            if (!is_name(item, n)) {
+                return err_set(d, ERR_INVALID,
+                               "--upstream: \"%.*s\" is no name; it takes 1 to %d letters, digits, - _ and .",
+                               (int)n, item, UPSTREAM_NAME_MAX);
+            }
+            if (find(c, item, n)) {
+                return err_set(d, ERR_INVALID, "--upstream: the name %.*s is given twice", (int)n, item);
+            }
+            if (c->n_servers == UPSTREAM_SERVERS) {
+                return err_set(d, ERR_INVALID, "--upstream: at most %d are possible", UPSTREAM_SERVERS);
+            }
+            s = &c->servers[c->n_servers++];
+            snprintf(s->name, sizeof s->name, "%.*s", (int)n, item);
+            url = equals + 1;
+        }
+        if (!s) {
+            return err_set(d, ERR_INVALID, "--upstream %s: a name is missing in front; write NAME=URL", item);
+        }
+        const err_code err = add_url(s, url, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    return ERR_OK;
+}
+
+/* ---- --upstream-key, --upstream-model ---- */
+
+static err_code read_keys(upstream_config *c, const char *list, err_detail *d)
+{
+    char item[512];
+    bool is_long = false;
+    while (next_item(&list, item, sizeof item, &is_long)) {
+        char *equals = strchr(item, '=');
+        upstream_server *s = equals ? find(c, item, (size_t)(equals - item)) : NULL;
+        if (!equals || is_long || !equals[1]) {
+            return err_set(d, ERR_INVALID,
+                           "--upstream-key takes NAME=VARIABLE, the variable of the environment "
+                           "that holds the key");
+        }
+        if (!s || s->key) {
+            return err_set(d, ERR_INVALID, "--upstream-key: %s %.*s",
+                           s ? "there are two for" : "no --upstream has the name", (int)(equals - item),
+                           item);
+        }
+        const char *key = getenv(equals + 1);
+        if (!key || !key[0] || key[strcspn(key, "\r\n")]) {
+            return err_set(d, ERR_INVALID, "--upstream-key %s: the variable %s of the environment %s",
+                           s->name, equals + 1,
+                           key && key[0] ? "has more than one line" : "is empty or not set");
+        }
+        s->key = strdup(key);
+        if (!s->key) {
+            return err_set(d, ERR_NOMEM, "no memory for the server");
+        }
+    }
+    return ERR_OK;
+}
+
+static err_code read_aliases(upstream_config *c, const char *list, err_detail *d)
+{
+    char item[1024];
+    bool is_long = false;
+    while (next_item(&list, item, sizeof item, &is_long)) {
+        char *equals = strchr(item, '=');
+        char *slash = equals ? strchr(equals, '/') : NULL;
+        if (!equals || equals == item || !slash || !slash[1] || is_long) {
+            return err_set(d, ERR_INVALID, "--upstream-model takes ALIAS=NAME/ID, such as big=gpu/Qwen3-32B");
+        }
+        *equals = '\0';
+        if (!find(c, equals + 1, (size_t)(slash - equals - 1))) {
+            return err_set(d, ERR_INVALID, "--upstream-model %s: no --upstream has the name %.*s", item,
+                           (int)(slash - equals - 1), equals + 1);
+        }
+        for (size_t i = 0; i < c->n_aliases; i++) {
+            if (strcmp(c->aliases[i].name, item) == 0) {
+                return err_set(d, ERR_INVALID, "--upstream-model: the alias %s is given twice", item);
+            }
+        }
+        if (c->n_aliases == UPSTREAM_ALIASES) {
+            return err_set(d, ERR_INVALID, "--upstream-model: at most %d are possible", UPSTREAM_ALIASES);
+        }
+        upstream_alias *a = &c->aliases[c->n_aliases++];
+        a->name = strdup(item);
+        a->model = strdup(equals + 1);
+        if (!a->name || !a->model) {
+            return err_set(d, ERR_NOMEM, "no memory for the server");
+        }
+    }
+    return ERR_OK;
+}
+
+err_code upstream_config_read(upstream_config *out, const upstream_settings *s, err_detail *d)
+{
+    memset(out, 0, sizeof *out);
+    out->connect_timeout_s = s->connect_timeout_s > 0 ? s->connect_timeout_s : LIMIT_UPSTREAM_CONNECT_S;
+    out->silence_timeout_s = s->silence_timeout_s > 0 ? s->silence_timeout_s : LIMIT_UPSTREAM_SILENCE_S;
+    if (s->ca_file && access(s->ca_file, R_OK) != 0) {
+        return err_set(d, ERR_INVALID, "--upstream-ca: %s cannot be read", s->ca_file);
+    }
+    out->ca_file = s->ca_file ? strdup(s->ca_file) : NULL;
+    err_code err = s->ca_file && !out->ca_file ? err_set(d, ERR_NOMEM, "no memory for the server") : ERR_OK;
+    err = err == ERR_OK ? read_servers(out, s->servers, d) : err;
+    err = err == ERR_OK ? read_keys(out, s->keys, d) : err;
+    return err == ERR_OK ? read_aliases(out, s->models, d) : err;
+}
+
+void upstream_config_deinit(upstream_config *c)
+{
+    for (size_t i = 0; i < c->n_servers; i++) {
+        upstream_server *s = &c->servers[i];
+        if (s->key) {
+            memset(s->key, 0, strlen(s->key));
+        }
+        free(s->key);
+        for (size_t j = 0; j < s->n_urls; j++) {
+            free(s->urls[j]);
+        }
+    }
+    for (size_t i = 0; i < c->n_aliases; i++) {
+        free(c->aliases[i].name);
+        free(c->aliases[i].model);
+    }
+    free(c->ca_file);
+    memset(c, 0, sizeof *c);
+}

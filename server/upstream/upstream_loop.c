@@ -1,0 +1,444 @@
+/* The thread that speaks with the servers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/upstream/upstream_state.h"
+
+enum { DOWN_CHECK_MS = 1000, CHECK_TIMEOUT_S = 10 };
+
+static const char *name_of(const upstreams *u, size_t server)
+{
+    return u->config.servers[server].name;
+}
+
+/* What the end of a transfer means, for people. */
+static const char *words_of(http_end end, const char *why)
+{
+    switch (end) {
+    case HTTP_UNREACHABLE:
+        return "no connection";
+    case HTTP_UNTRUSTED:
+        return "its certificate does not verify (--upstream-ca names one to trust)";
+    case HTTP_SILENT:
+        return "it does not answer in time";
+    default:
+        return why;
+    }
+}
+
+/* ---- looking at servers ---- */
+
+/* A replica answers, or not any more. */
+static void set_state(replica *r, replica_state state, const char *why)
+{
+    upstreams *u = r->all;
+    pthread_mutex_lock(&u->lock);
+    const bool is_news = r->state != state || (state == REPLICA_DOWN && strcmp(r->why, why) != 0);
+    r->state = state;
+    snprintf(r->why, sizeof r->why, "%s", why);
+    pthread_mutex_unlock(&u->lock);
+    if (is_news && state == REPLICA_UP) {
+        log_info("upstream", "%s answers at %s", name_of(u, r->server), r->url);
+    } else if (is_news) {
+        log_warn("upstream", "%s at %s: %s", name_of(u, r->server), r->url, why);
+    }
+    if (is_news && u->hooks.on_change) {
+        u->hooks.on_change(u->hooks.ctx);
+    }
+}
+
+static void set_models(replica *r, upstream_models *fresh)
+{
+    upstreams *u = r->all;
+    server_state *s = &u->servers[r->server];
+    pthread_mutex_lock(&u->lock);
+    const bool is_news = !s->was_reached || !upstream_models_equal(&s->models, fresh);
+    const upstream_models old = s->models;
+    s->models = *fresh;
+    *fresh = old;
+    s->was_reached = true;
+    pthread_mutex_unlock(&u->lock);
+    if (is_news) {
+        log_info("upstream", "%s has %zu models", name_of(u, r->server), s->models.n);
+    }
+    if (is_news && u->hooks.on_change) {
+        u->hooks.on_change(u->hooks.ctx);
+    }
+}
+
+static bool on_check_head(void *ctx, int status, const char *content_type)
+{
+    (void)content_type;
+    ((replica *)ctx)->check_status = status;
+    return true;
+}
+
+static bool on_check_data(void *ctx, const char *data, size_t n)
+{
+    replica *r = ctx;
+    bytes_append(&r->check_body, data, n);
+    return !r->check_body.failed;
+}
+
+static void on_check_end(void *ctx, http_end end, const char *why)
+{
+    replica *r = ctx;
+    char text[UPSTREAM_WHY_MAX];
+    err_detail d = {0};
+    upstream_models fresh = {0};
+    r->check = NULL;
+    if (end == HTTP_STOPPED) {
+        set_state(r, REPLICA_DOWN, "its list of models is too large");
+    } else if (end != HTTP_DONE) {
+        set_state(r, REPLICA_DOWN, words_of(end, why));
+    } else if (r->check_status == 401 || r->check_status == 403) {
+        set_state(r, REPLICA_DOWN, "it refuses the key of this server (--upstream-key)");
+    } else if (r->check_status != 200) {
+        snprintf(text, sizeof text, "%s (%d)",
+                 r->check_status >= 300 && r->check_status < 400
+                     ? "it redirects elsewhere, which is not followed"
+                     : "it does not list its models",
+                 r->check_status);
+        set_state(r, REPLICA_DOWN, text);
+    } else if (upstream_models_read(&fresh, bytes_str(&r->check_body), r->check_body.len, &d) != ERR_OK) {
+        set_state(r, REPLICA_DOWN, d.text);
+    } else {
+        set_models(r, &fresh);
+        set_state(r, REPLICA_UP, "");
+    }
+    upstream_models_deinit(&fresh);
+    bytes_clear(&r->check_body);
+    r->next_check_ms =
+        clock_ms() + (r->state == REPLICA_UP ? LIMIT_UPSTREAM_CHECK_S * 1000.0 : DOWN_CHECK_MS);
+}
+
+static void start_check(upstreams *u, replica *r)
+{
+    const http_order order = {.url = r->models_url,
+                              .key = u->config.servers[r->server].key,
+                              .ca_file = u->config.ca_file,
+                              .connect_s = u->config.connect_timeout_s,
+                              .silence_s = CHECK_TIMEOUT_S,
+                              .timeout_s = CHECK_TIMEOUT_S,
+                              .on_head = on_check_head,
+                              .on_data = on_check_data,
+                              .on_end = on_check_end,
+                              .ctx = r};
+    r->check_status = 0;
+    r->check = http_client_start(u->client, &order);
+    r->next_check_ms = clock_ms() + DOWN_CHECK_MS;
+}
+
+/* Starts what is due; returns for how long nothing is. */
+static int look_around(upstreams *u)
+{
+    double wait_ms = LIMIT_UPSTREAM_CHECK_S * 1000.0;
+    const double now = clock_ms();
+    for (size_t i = 0; i < u->config.n_servers; i++) {
+        for (size_t j = 0; j < u->servers[i].n_replicas; j++) {
+            replica *r = &u->servers[i].replicas[j];
+            if (!r->check && now >= r->next_check_ms) {
+                start_check(u, r);
+            }
+            const double left = r->next_check_ms - now;
+            wait_ms = !r->check && left < wait_ms ? left : wait_ms;
+        }
+    }
+    return wait_ms < 1.0 ? 1 : (int)wait_ms;
+}
+
+/* ---- events ---- */
+
+/* Text and the end must arrive: without memory it waits for some. */
+static gen_event *new_event(const upstream_run *run, gen_event_type type)
+{
+    gen_event *e;
+    while (!(e = calloc(1, sizeof *e))) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    e->request_id = run->request->id;
+    e->type = type;
+    e->phase = GEN_PHASE_PREFILL;
+    e->timings.route = run->request->info.route;
+    e->timings.n_images = run->request->info.n_images;
+    e->timings.n_videos = run->request->info.n_videos;
+    e->timings.ttft_ms = e->timings.prompt_ms = run->first_ms > 0.0 ? run->first_ms - run->submitted_ms : 0.0;
+    e->timings.predicted_ms = run->first_ms > 0.0 ? clock_ms() - run->first_ms : 0.0;
+    return e;
+}
+
+static void say(upstream_run *run, gen_event *e)
+{
+    run->all->hooks.on_event(run->all->hooks.ctx, e);
+}
+
+static void say_text(upstream_run *run)
+{
+    gen_text *text = upstream_reply_take(&run->reply);
+    if (text) {
+        run->first_ms = run->first_ms > 0.0 ? run->first_ms : clock_ms();
+        gen_event *e = new_event(run, GEN_TEXT);
+        e->text = text;
+        say(run, e);
+    }
+}
+
+/* The server has it no more. */
+static void leave(upstream_run *run, bool has_failed)
+{
+    upstreams *u = run->all;
+    if (run->at) {
+        pthread_mutex_lock(&u->lock);
+        run->at->n_running--;
+        run->at->n_failed += has_failed;
+        pthread_mutex_unlock(&u->lock);
+        run->at = NULL;
+    }
+}
+
+static void end(upstream_run *run, gen_finish finish, err_code error, const char *name, const char *text)
+{
+    upstreams *u = run->all;
+    gen_event *e = new_event(run, GEN_DONE);
+    const gen_usage *usage = &run->reply.usage;
+    leave(run, error == ERR_UPSTREAM || error == ERR_TIMEOUT);
+    e->finish = finish;
+    e->error = error;
+    snprintf(e->message, sizeof e->message, "%s", text);
+    snprintf(e->error_name, sizeof e->error_name, "%s", name);
+    e->usage = *usage;
+    e->timings.cache_n = usage->cached;
+    e->timings.prompt_n = usage->prompt - usage->cached;
+    e->timings.predicted_n = usage->completion;
+    run->has_ended = true;
+    pthread_mutex_lock(&u->lock);
+    u->n_open--;
+    pthread_mutex_unlock(&u->lock);
+    say(run, e);
+}
+
+static void drop_run(upstream_run *run)
+{
+    *run->link = run->next;
+    if (run->next) {
+        run->next->link = run->link;
+    }
+    upstream_reply_deinit(&run->reply);
+    upstream_request_free(run->request);
+    free(run);
+}
+
+/* ---- an answer ---- */
+
+static void start(upstream_run *run);
+
+/* The reply is complete, or good for nothing more. */
+static void end_reply(upstream_run *run)
+{
+    upstream_reply_finish(&run->reply);
+    say_text(run);
+    end(run, run->reply.finish, run->reply.error, run->reply.detail.name, run->reply.detail.text);
+}
+
+static bool on_head(void *ctx, int status, const char *content_type)
+{
+    upstream_run *run = ctx;
+    upstream_reply_head(&run->reply, status, content_type);
+    if (status == 200) {
+        run->has_begun = true;
+        say(run, new_event(run, GEN_PROGRESS));
+    }
+    return true;
+}
+
+static bool on_data(void *ctx, const char *data, size_t n)
+{
+    upstream_run *run = ctx;
+    if (run->has_ended) { /* behind [DONE]: the connection is kept if it ends soon */
+        return run->reply.error == ERR_OK && (run->reply.n_bytes += n) <= LIMIT_UPSTREAM_REPLY_BYTES;
+    }
+    const bool goes_on = upstream_reply_push(&run->reply, data, n);
+    say_text(run);
+    if (!goes_on || run->reply.error != ERR_OK) {
+        end_reply(run);
+    }
+    return run->reply.error == ERR_OK;
+}
+
+/* Whether a request that has not begun may go elsewhere. */
+static bool may_retry(const upstream_run *run, http_end how)
+{
+    const int status = run->reply.status;
+    const bool is_busy = how == HTTP_DONE && (status == 502 || status == 503 || status == 504);
+    const server_state *s = &run->all->servers[run->request->server];
+    return !run->has_begun &&
+           (is_busy || how == HTTP_UNREACHABLE || how == HTTP_BROKEN || how == HTTP_UNTRUSTED) &&
+           run->tried != (1U << s->n_replicas) - 1;
+}
+
+static void on_end(void *ctx, http_end how, const char *why)
+{
+    upstream_run *run = ctx;
+    upstreams *u = run->all;
+    const char *name = name_of(u, run->request->server);
+    char text[256];
+    run->transfer = NULL;
+    if (run->has_ended) {
+        drop_run(run);
+        return;
+    }
+    if (how != HTTP_DONE && run->at) {
+        set_state(run->at, REPLICA_DOWN, words_of(how, why));
+        run->at->next_check_ms = clock_ms() + DOWN_CHECK_MS;
+    }
+    if (may_retry(run, how)) {
+        log_info("upstream", "%s at %s has not taken a request: another one is asked", name, run->at->url);
+        leave(run, true);
+        start(run);
+        return;
+    }
+    switch (how) {
+    case HTTP_DONE:
+        end_reply(run);
+        break;
+    case HTTP_UNREACHABLE:
+    case HTTP_UNTRUSTED:
+        snprintf(text, sizeof text, "%s cannot be reached: %s", name, words_of(how, why));
+        end(run, GEN_FINISH_ERROR, ERR_UPSTREAM, "upstream_unreachable", text);
+        break;
+    case HTTP_SILENT:
+        snprintf(text, sizeof text, "%s has said nothing for %d s", name, u->config.silence_timeout_s);
+        end(run, GEN_FINISH_ERROR, ERR_TIMEOUT, "upstream_timeout", text);
+        break;
+    default:
+        snprintf(text, sizeof text, "%s has ended in the middle of its answer (%s)", name, why);
+        end(run, GEN_FINISH_ERROR, ERR_UPSTREAM, "upstream_cut_off", text);
+        break;
+    }
+    drop_run(run);
+}
+
+/* The one with the fewest answers, of those that answer; where none does, one that was not tried. */
+static replica *choose(upstream_run *run)
+{
+    server_state *s = &run->all->servers[run->request->server];
+    replica *best = NULL;
+    for (size_t i = 0; i < s->n_replicas; i++) {
+        replica *r = &s->replicas[i];
+        if (run->tried & 1U << i) {
+            continue;
+        }
+        const bool is_better =
+            !best || (r->state != REPLICA_DOWN && best->state == REPLICA_DOWN) ||
+            ((r->state == REPLICA_DOWN) == (best->state == REPLICA_DOWN) && r->n_running < best->n_running);
+        best = is_better ? r : best;
+    }
+    return best;
+}
+
+static void start(upstream_run *run)
+{
+    upstreams *u = run->all;
+    const upstream_request *q = run->request;
+    replica *r = choose(run);
+    run->tried |= 1U << (r - u->servers[q->server].replicas);
+    upstream_reply_deinit(&run->reply);
+    upstream_reply_init(&run->reply, name_of(u, q->server), u->config.servers[q->server].key, q->wire);
+    pthread_mutex_lock(&u->lock);
+    r->n_running++;
+    r->n_sent++;
+    pthread_mutex_unlock(&u->lock);
+    run->at = r;
+    const http_order order = {.url = q->wire == UPSTREAM_CHAT ? r->chat_url : r->completions_url,
+                              .key = u->config.servers[q->server].key,
+                              .body = bytes_str(&q->body),
+                              .n_body = q->body.len,
+                              .ca_file = u->config.ca_file,
+                              .connect_s = u->config.connect_timeout_s,
+                              .silence_s = u->config.silence_timeout_s,
+                              .on_head = on_head,
+                              .on_data = on_data,
+                              .on_end = on_end,
+                              .ctx = run};
+    run->transfer = http_client_start(u->client, &order);
+    if (!run->transfer) {
+        end(run, GEN_FINISH_ERROR, ERR_NOMEM, "", "");
+        drop_run(run);
+    }
+}
+
+/* ---- what other threads want ---- */
+
+static void cancel(upstreams *u, uint64_t id)
+{
+    upstream_run *run = u->runs;
+    while (run && (run->request->id != id || run->has_ended)) {
+        run = run->next;
+    }
+    if (run) {
+        http_client_stop(u->client, run->transfer);
+        end(run, GEN_FINISH_CANCELLED, ERR_OK, "", "");
+        drop_run(run);
+    }
+}
+
+static void begin(upstreams *u, upstream_request *q)
+{
+    upstream_run *run;
+    while (!(run = calloc(1, sizeof *run))) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    *run =
+        (upstream_run){.all = u, .request = q, .submitted_ms = clock_ms(), .next = u->runs, .link = &u->runs};
+    if (run->next) {
+        run->next->link = &run->next;
+    }
+    u->runs = run;
+    start(run);
+}
+
+/* False once the thread is to end. Requests go first, so that a cancel finds its own. */
+static bool take_orders(upstreams *u)
+{
+    pthread_mutex_lock(&u->lock);
+    const bool goes_on = !u->closing;
+    upstream_request *q = u->waiting;
+    uint64_t *cancels = u->cancels;
+    const size_t n_cancels = u->n_cancels;
+    u->waiting = NULL;
+    u->last = &u->waiting;
+    u->cancels = NULL;
+    u->n_cancels = u->cap_cancels = 0;
+    pthread_mutex_unlock(&u->lock);
+    while (q) {
+        upstream_request *next = q->next;
+        begin(u, q);
+        q = next;
+    }
+    for (size_t i = 0; i < n_cancels; i++) {
+        cancel(u, cancels[i]);
+    }
+    free(cancels);
+    return goes_on;
+}
+
+void *upstream_loop(void *ctx)
+{
+    upstreams *u = ctx;
+    while (take_orders(u)) {
+        http_client_poll(u->client, look_around(u));
+    }
+    while (u->runs) {
+        upstream_run *run = u->runs;
+        if (run->transfer) {
+            http_client_stop(u->client, run->transfer);
+        }
+        drop_run(run);
+    }
+    return NULL;
+}
