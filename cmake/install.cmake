@@ -26,5 +26,5 @@ install(FILES ${printed_dir}/parley.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/ba
 install(FILES ${printed_dir}/_parley DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${printed_dir}/parley.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${CMAKE_BINARY_DIR}/generated/parley.service packaging/parley.socket DESTINATION lib/systemd/system)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md packaging/haproxy.cfg DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY web/vendor/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})

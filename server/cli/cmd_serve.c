@@ -318,6 +318,8 @@ int command_serve(const options *o)
     so.upstreams = (upstream_settings){.servers = o->upstream,
                                        .keys = o->upstream_key,
                                        .models = o->upstream_model,
+                                       .rules = o->route,
+                                       .local_only = o->local_only,
                                        .ca_file = o->upstream_ca,
                                        .connect_timeout_s = (int)o->upstream_connect_timeout,
                                        .silence_timeout_s = (int)o->upstream_timeout};

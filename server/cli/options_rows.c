@@ -327,6 +327,15 @@ static const option_row ROWS[] = {
         .more = "The keys of this server's clients are never passed on."),
     ROW(LIST("upstream-model", "ALIAS=NAME/ID", upstream_model), FOR(IN_SERVE, SERVER),
         .help = "a name of one's own for one of their models"),
+    ROW(LIST("route", "RULE", route), FOR(IN_SERVE, SERVER),
+        .help = "when a request that names no such model goes to one: when prompt_tokens > 30000 use MODEL",
+        .note = "never",
+        .more =
+            "Conditions: prompt_tokens > N (a token for every four bytes of text), queue > N (requests that "
+            "wait here), media; several with \"and\". The first rule that fits decides. A request with "
+            "\"local\": true stays here."),
+    ROW(SWITCH("local-only", local_only, 0), FOR(IN_SERVE, SERVER),
+        .help = "send no request to another server, whatever it names"),
     ROW(TEXT("upstream-ca", "FILE", upstream_ca), FOR(IN_SERVE, SERVER),
         .help = "certificates that such servers are verified with", .note = "those of the system"),
     ROW(INT("upstream-timeout", "S", upstream_timeout, LIMIT_UPSTREAM_SILENCE_S, 1, 86400),

@@ -43,7 +43,8 @@ void reply_json_timings(bytes *out, const gen_timings *t)
     if (!t) {
         return;
     }
-    bytes_printf(out, ",\"timings\":{\"route\":\"%s\",\"cache_n\":%d,\"prompt_n\":%d,\"prompt_ms\":%.3f,",
+    bytes_json(out, ",\"timings\":{\"server\":%s", t->server);
+    bytes_printf(out, ",\"route\":\"%s\",\"cache_n\":%d,\"prompt_n\":%d,\"prompt_ms\":%.3f,",
                  t->route == GEN_ROUTE_MEDIA ? "media" : "text", t->cache_n, t->prompt_n, t->prompt_ms);
     bytes_printf(out, "\"prompt_per_token_ms\":%.3f,\"prompt_per_second\":%.3f,\"predicted_n\":%d,",
                  ratio(t->prompt_ms, t->prompt_n), ratio(1000.0 * t->prompt_n, t->prompt_ms), t->predicted_n);

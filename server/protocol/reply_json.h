@@ -17,7 +17,7 @@ typedef struct reply_usage {
 void reply_json_usage(bytes *out, const reply_usage *u);
 /* ,"usage":{"input_tokens":..} of Responses. */
 void reply_json_responses_usage(bytes *out, const reply_usage *u);
-/* ,"timings":{"route":"text"|"media","cache_n":..}; nothing if t is NULL. */
+/* ,"timings":{"server":null|NAME,"route":"text"|"media","cache_n":..}; nothing if t is NULL. */
 void reply_json_timings(bytes *out, const gen_timings *t);
 /* One entry of logprobs.content for a token with these bytes. */
 void reply_json_logprob_head(bytes *out, const char *token, size_t len, double logprob);

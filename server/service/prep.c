@@ -203,11 +203,38 @@ static bool is_loaded(const prep_order *order, const char *name)
 static err_code find_remote(prep_run *run, api_request *r, const char *name, err_detail *d)
 {
     const prep_order *order = &run->job->order;
+    const json *root = json_root(r->doc), *local = json_get(root, "local");
+    const bool stays = json_is_true(local);
+    bool is_routed = false;
     err_code err = ERR_OK;
-    if (!order->is_remote_only && !upstreams_is_named(order->upstreams, name)) {
+    if (!order->upstreams) {
         return ERR_OK;
     }
-    switch (upstreams_find(order->upstreams, name, &run->remote, &err, d)) {
+    if (json_typeof(local) != JSON_NULL && !json_is(local, JSON_BOOL)) {
+        return err_set_param(d, ERR_INVALID, "local", "invalid_type", "local must be true or false");
+    }
+    if (!order->is_remote_only && !upstreams_is_named(order->upstreams, name)) {
+        engine_status status = {0};
+        if (order->engine) {
+            engine_get_status(order->engine, &status);
+        }
+        const char *chosen = stays ? NULL : upstreams_route(order->upstreams, root, status.n_waiting);
+        if (!chosen) {
+            return ERR_OK;
+        }
+        name = chosen;
+        is_routed = true;
+    }
+    if (stays || upstreams_is_local_only(order->upstreams)) {
+        return err_set_param(d, ERR_INVALID, "model", "leaves_machine", "this model is on another server, %s",
+                             stays ? "and the request says local: true"
+                                   : "and this one answers alone (--local-only)");
+    }
+    const upstream_search found = upstreams_find(order->upstreams, name, &run->remote, &err, d);
+    if (found != UPSTREAM_FOUND && is_routed) {
+        return ERR_OK; /* the rules' server is not there: this one answers */
+    }
+    switch (found) {
     case UPSTREAM_FOUND:
         run->is_remote = true;
         r->form =
@@ -459,6 +486,10 @@ static void run_job(prep_run *run)
     const bool is_early = of->has_log && r.reply.stream && r.reply.return_progress;
     const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early);
     const bool submits = job->order.submits && !r.reply.event_id[0];
+    if (run->is_remote && !upstreams_is_named(job->order.upstreams, r.reply.model)) {
+        snprintf(r.reply.model, sizeof r.reply.model, "%s",
+                 run->remote.name); /* which was not what it asked for */
+    }
     take_options(says_accepted ? accepted : prepared, &r);
     if (run->is_remote && err == ERR_OK) {
         copy_wishes(&r, &(says_accepted ? accepted : prepared)->options);

@@ -375,6 +375,9 @@ static void on_metrics(serve *s, conn *c)
     file_store_usage(s->files, &g.stored_bytes, &n_files);
     g.n_files = n_files;
     metrics_write(&body, &s->metrics, &g);
+    if (s->upstreams) {
+        upstreams_write_metrics(s->upstreams, &body);
+    }
     net_reply reply = {.status = 200,
                        .content_type = "text/plain; version=0.0.4; charset=utf-8",
                        .body = body.data,

@@ -47,7 +47,8 @@ err_code upstreams_create(upstreams **out, const upstream_settings *settings, co
         open_server(u, i);
     }
     u->client = http_client_create();
-    u->has_thread = u->client && pthread_create(&u->thread, NULL, upstream_loop, u) == 0;
+    u->affinity = affinity_create();
+    u->has_thread = u->client && u->affinity && pthread_create(&u->thread, NULL, upstream_loop, u) == 0;
     if (!u->has_thread) {
         upstreams_destroy(u);
         return err_set(d, ERR_NOMEM, "no memory for the server");
@@ -86,6 +87,7 @@ void upstreams_destroy(upstreams *u)
         }
         upstream_models_deinit(&u->servers[i].models);
     }
+    affinity_destroy(u->affinity);
     free(u->cancels);
     upstream_config_deinit(&u->config);
     pthread_mutex_destroy(&u->lock);
@@ -123,6 +125,21 @@ bool upstreams_is_named(const upstreams *u, const char *name)
     size_t server;
     const char *id;
     return u && find_server(u, resolve(u, name), &server, &id);
+}
+
+const char *upstreams_route(const upstreams *u, const json *body, int64_t queue)
+{
+    upstream_case c = {.queue = queue};
+    if (!u || u->config.rules.n == 0 || u->config.local_only) {
+        return NULL;
+    }
+    upstream_case_read(&c, body);
+    return upstream_rules_choose(&u->config.rules, &c);
+}
+
+bool upstreams_is_local_only(const upstreams *u)
+{
+    return u && u->config.local_only;
 }
 
 static void fill_model(const upstreams *u, upstream_model *out, size_t server, const upstream_model_facts *m)
@@ -193,6 +210,7 @@ void upstream_request_free(upstream_request *q)
 {
     if (q) {
         bytes_deinit(&q->body);
+        affinity_chain_deinit(&q->chain);
         ledger_give_all(&q->memory);
         free(q);
     }
@@ -217,6 +235,17 @@ static void count_media(gen_request_info *info, const chat_input *in)
         }
     }
     info->route = chat_has_media(in) ? GEN_ROUTE_MEDIA : GEN_ROUTE_TEXT;
+}
+
+static void begin_chain(upstream_request *q, const api_request *r, const upstream_prompt *prompt)
+{
+    if (prompt->text) {
+        affinity_begin_text(&q->chain, q->server, prompt->text, strlen(prompt->text));
+    } else if (prompt->ids) {
+        affinity_begin_text(&q->chain, q->server, prompt->ids, prompt->n_ids * sizeof *prompt->ids);
+    } else {
+        affinity_begin(&q->chain, q->server, r->in);
+    }
 }
 
 err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
@@ -247,6 +276,9 @@ err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_
     if (err != ERR_OK) {
         upstream_request_free(q);
         return err;
+    }
+    if (u->servers[q->server].n_replicas > 1) {
+        begin_chain(q, r, prompt);
     }
     *out = q;
     return ERR_OK;
@@ -402,5 +434,31 @@ void upstreams_write_status(upstreams *u, bytes *out)
         bytes_append_str(out, "]}");
     }
     bytes_append_str(out, u->config.n_servers ? "]" : "[]");
+    pthread_mutex_unlock(&u->lock);
+}
+
+void upstreams_write_metrics(upstreams *u, bytes *out)
+{
+    static const struct {
+        const char *name, *type, *help;
+    } ROWS[] = {{"up", "gauge", "Whether a replica of another server answers."},
+                {"running", "gauge", "Answers that a replica is giving."},
+                {"requests_total", "counter", "Requests sent to a replica."},
+                {"followed_total", "counter", "Requests sent where their conversation was seen before."},
+                {"failed_total", "counter", "Requests that a replica has failed."}};
+    pthread_mutex_lock(&u->lock);
+    for (size_t row = 0; row < ARRAY_LEN(ROWS); row++) {
+        bytes_printf(out, "# HELP parley_upstream_%s %s\n# TYPE parley_upstream_%s %s\n", ROWS[row].name,
+                     ROWS[row].help, ROWS[row].name, ROWS[row].type);
+        for (size_t i = 0; i < u->config.n_servers; i++) {
+            for (size_t j = 0; j < u->servers[i].n_replicas; j++) {
+                const replica *r = &u->servers[i].replicas[j];
+                const unsigned long long values[] = {r->state == REPLICA_UP, (unsigned long long)r->n_running,
+                                                     r->n_sent, r->n_followed, r->n_failed};
+                bytes_json(out, "parley_upstream_%-s{upstream=%s,replica=%s} %llu\n", ROWS[row].name,
+                           u->config.servers[i].name, r->url, values[row]);
+            }
+        }
+    }
     pthread_mutex_unlock(&u->lock);
 }

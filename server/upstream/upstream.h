@@ -64,6 +64,12 @@ upstream_search upstreams_find(upstreams *u, const char *name, upstream_model *o
 /* Whether the name is an alias, or begins with the name of a server and a slash. */
 bool upstreams_is_named(const upstreams *u, const char *name);
 
+/* The model of another server that the rules send a body to which names none of them; NULL: it stays here. queue:
+ * how many requests wait here. u may be NULL. */
+const char *upstreams_route(const upstreams *u, const json *body, int64_t queue);
+/* --local-only */
+bool upstreams_is_local_only(const upstreams *u);
+
 /* Makes the parsed request one for the model's server. The caller frees it unless it is submitted. ERR_UNSUPPORTED,
  * ERR_INVALID, ERR_LIMIT, ERR_BUSY (no memory for its body now), ERR_NOMEM. */
 MUST_CHECK err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
@@ -85,6 +91,8 @@ size_t upstreams_write_models(upstreams *u, bytes *out, bool is_first, int64_t c
 bool upstreams_write_model(upstreams *u, bytes *out, const char *name, int64_t created);
 /* Appends a list of the servers, for /v1/status: what they are, and whether they answer. */
 void upstreams_write_status(upstreams *u, bytes *out);
+/* Appends a row for each replica, for /metrics. */
+void upstreams_write_metrics(upstreams *u, bytes *out);
 /* Answers that they are giving. u may be NULL. */
 size_t upstreams_count_running(upstreams *u);
 

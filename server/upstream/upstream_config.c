@@ -195,6 +195,26 @@ static err_code read_aliases(upstream_config *c, const char *list, err_detail *d
     return ERR_OK;
 }
 
+/* Whether the models that rules name can be there. */
+static err_code check_rules(upstream_config *c, err_detail *d)
+{
+    for (size_t i = 0; i < c->rules.n; i++) {
+        const char *model = c->rules.items[i].model;
+        const char *slash = strchr(model, '/');
+        bool found = slash && find(c, model, (size_t)(slash - model));
+        for (size_t j = 0; j < c->n_aliases; j++) {
+            found = found || strcmp(c->aliases[j].name, model) == 0;
+        }
+        if (!found) {
+            return err_set(d, ERR_INVALID,
+                           "--route: %s is neither an alias of --upstream-model nor NAME/ID of an "
+                           "--upstream",
+                           model);
+        }
+    }
+    return ERR_OK;
+}
+
 err_code upstream_config_read(upstream_config *out, const upstream_settings *s, err_detail *d)
 {
     memset(out, 0, sizeof *out);
@@ -207,7 +227,10 @@ err_code upstream_config_read(upstream_config *out, const upstream_settings *s, 
     err_code err = s->ca_file && !out->ca_file ? err_set(d, ERR_NOMEM, "no memory for the server") : ERR_OK;
     err = err == ERR_OK ? read_servers(out, s->servers, d) : err;
     err = err == ERR_OK ? read_keys(out, s->keys, d) : err;
-    return err == ERR_OK ? read_aliases(out, s->models, d) : err;
+    err = err == ERR_OK ? read_aliases(out, s->models, d) : err;
+    err = err == ERR_OK ? upstream_rules_read(&out->rules, s->rules, d) : err;
+    out->local_only = s->local_only;
+    return err == ERR_OK ? check_rules(out, d) : err;
 }
 
 void upstream_config_deinit(upstream_config *c)
@@ -226,6 +249,7 @@ void upstream_config_deinit(upstream_config *c)
         free(c->aliases[i].name);
         free(c->aliases[i].model);
     }
+    upstream_rules_deinit(&c->rules);
     free(c->ca_file);
     memset(c, 0, sizeof *c);
 }

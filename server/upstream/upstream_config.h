@@ -9,9 +9,11 @@
 #ifndef PARLEY_SERVER_UPSTREAM_UPSTREAM_CONFIG_H
 #define PARLEY_SERVER_UPSTREAM_UPSTREAM_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
+#include "server/upstream/upstream_rules.h"
 
 enum { UPSTREAM_NAME_MAX = 32, UPSTREAM_SERVERS = 16, UPSTREAM_REPLICAS = 16, UPSTREAM_ALIASES = 64 };
 
@@ -20,6 +22,8 @@ typedef struct upstream_settings {
     const char *servers; /* NAME=URL[,URL...][,NAME=URL...] */
     const char *keys;    /* NAME=VARIABLE[,...]: the variable of the environment that holds the key */
     const char *models;  /* ALIAS=NAME/ID[,...] */
+    const char *rules;   /* --route: see upstream_rules.h */
+    bool local_only;     /* nothing leaves this machine */
     const char *ca_file; /* certificates to trust, besides none; NULL: the system's */
     int connect_timeout_s, silence_timeout_s; /* 0: the defaults of base/limits.h */
 } upstream_settings;
@@ -40,6 +44,8 @@ typedef struct upstream_config {
     size_t n_servers;
     upstream_alias aliases[UPSTREAM_ALIASES];
     size_t n_aliases;
+    upstream_rules rules;
+    bool local_only;
     char *ca_file;
     int connect_timeout_s, silence_timeout_s;
 } upstream_config;

@@ -9,7 +9,8 @@
 #include "base/log.h"
 #include "server/upstream/upstream_state.h"
 
-enum { DOWN_CHECK_MS = 1000, CHECK_TIMEOUT_S = 10 };
+/* A replica that fails so many answers in a row rests for a while, though it lists its models. */
+enum { DOWN_CHECK_MS = 1000, CHECK_TIMEOUT_S = 10, BAD_ANSWERS = 3, REST_MS = 10000 };
 
 static const char *name_of(const upstreams *u, size_t server)
 {
@@ -165,6 +166,7 @@ static gen_event *new_event(const upstream_run *run, gen_event_type type)
     e->type = type;
     e->phase = GEN_PHASE_PREFILL;
     e->timings.route = run->request->info.route;
+    e->timings.server = name_of(run->all, run->request->server);
     e->timings.n_images = run->request->info.n_images;
     e->timings.n_videos = run->request->info.n_videos;
     e->timings.ttft_ms = e->timings.prompt_ms = run->first_ms > 0.0 ? run->first_ms - run->submitted_ms : 0.0;
@@ -201,12 +203,27 @@ static void leave(upstream_run *run, bool has_failed)
     }
 }
 
+/* The end of an answer says something of who gave it. */
+static void judge(replica *r, bool has_failed)
+{
+    if (r) {
+        r->n_bad = has_failed ? r->n_bad + 1 : 0;
+        if (r->n_bad >= BAD_ANSWERS && r->state == REPLICA_UP && r->all->servers[r->server].n_replicas > 1) {
+            set_state(r, REPLICA_DOWN, "its answers fail");
+            r->next_check_ms = clock_ms() + REST_MS;
+            r->n_bad = 0;
+        }
+    }
+}
+
 static void end(upstream_run *run, gen_finish finish, err_code error, const char *name, const char *text)
 {
     upstreams *u = run->all;
     gen_event *e = new_event(run, GEN_DONE);
     const gen_usage *usage = &run->reply.usage;
-    leave(run, error == ERR_UPSTREAM || error == ERR_TIMEOUT);
+    const bool has_failed = error == ERR_UPSTREAM || error == ERR_TIMEOUT;
+    judge(run->at, has_failed);
+    leave(run, has_failed);
     e->finish = finish;
     e->error = error;
     snprintf(e->message, sizeof e->message, "%s", text);
@@ -323,8 +340,9 @@ static void on_end(void *ctx, http_end how, const char *why)
     drop_run(run);
 }
 
-/* The one with the fewest answers, of those that answer; where none does, one that was not tried. */
-static replica *choose(upstream_run *run)
+/* The one with the fewest answers, and of those the one that has got the fewest, of those that answer; where none
+ * does, one that was not tried. */
+static replica *least(const upstream_run *run)
 {
     server_state *s = &run->all->servers[run->request->server];
     replica *best = NULL;
@@ -333,12 +351,30 @@ static replica *choose(upstream_run *run)
         if (run->tried & 1U << i) {
             continue;
         }
-        const bool is_better =
-            !best || (r->state != REPLICA_DOWN && best->state == REPLICA_DOWN) ||
-            ((r->state == REPLICA_DOWN) == (best->state == REPLICA_DOWN) && r->n_running < best->n_running);
-        best = is_better ? r : best;
+        const bool r_down = r->state == REPLICA_DOWN, best_down = best && best->state == REPLICA_DOWN;
+        const bool has_less = best && (r->n_running < best->n_running ||
+                                       (r->n_running == best->n_running && r->n_sent < best->n_sent));
+        best = !best || (best_down && !r_down) || (best_down == r_down && has_less) ? r : best;
     }
     return best;
+}
+
+/* The one that has seen the conversation, unless it is gone or has more than its bounded share: then it gives
+ * way. */
+static replica *choose(const upstream_run *run)
+{
+    server_state *s = &run->all->servers[run->request->server];
+    const int seen = affinity_find(run->all->affinity, &run->request->chain);
+    int n_running = 0, n_up = 0;
+    for (size_t i = 0; i < s->n_replicas; i++) {
+        n_up += s->replicas[i].state != REPLICA_DOWN;
+        n_running += s->replicas[i].n_running;
+    }
+    if (seen < 0 || (run->tried & 1U << seen) || s->replicas[seen].state == REPLICA_DOWN ||
+        s->replicas[seen].n_running >= affinity_bound(n_running, n_up)) {
+        return least(run);
+    }
+    return &s->replicas[seen];
 }
 
 static void start(upstream_run *run)
@@ -346,12 +382,16 @@ static void start(upstream_run *run)
     upstreams *u = run->all;
     const upstream_request *q = run->request;
     replica *r = choose(run);
-    run->tried |= 1U << (r - u->servers[q->server].replicas);
+    const int index = (int)(r - u->servers[q->server].replicas);
+    const bool follows = affinity_find(u->affinity, &q->chain) == index;
+    run->tried |= 1U << index;
+    affinity_put(u->affinity, &q->chain, index);
     upstream_reply_deinit(&run->reply);
     upstream_reply_init(&run->reply, name_of(u, q->server), u->config.servers[q->server].key, q->wire);
     pthread_mutex_lock(&u->lock);
     r->n_running++;
     r->n_sent++;
+    r->n_followed += follows;
     pthread_mutex_unlock(&u->lock);
     run->at = r;
     const http_order order = {.url = q->wire == UPSTREAM_CHAT ? r->chat_url : r->completions_url,

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "server/upstream/affinity.h"
 #include "server/upstream/http_client.h"
 #include "server/upstream/upstream.h"
 #include "server/upstream/upstream_reply.h"
@@ -21,6 +22,7 @@ struct upstream_request {
     bytes body;
     ledger_hold memory;
     gen_request_info info;
+    affinity_chain chain;
     uint64_t id;
     upstream_request *next; /* of those that wait for the thread */
 };
@@ -35,6 +37,8 @@ typedef struct replica {
     char why[UPSTREAM_WHY_MAX]; /* {lock} it is down */
     int n_running;              /* {lock} */
     uint64_t n_sent, n_failed;  /* {lock} */
+    uint64_t n_followed;        /* {lock} of n_sent, conversations that it had seen */
+    int n_bad;                  /* answers in a row that it failed: it rests after some */
     http_transfer *check;       /* NULL: none is under way */
     int check_status;
     bytes check_body;
@@ -78,6 +82,7 @@ struct upstreams {
     size_t n_open;                     /* {lock} requests that wait or run */
     server_state servers[UPSTREAM_SERVERS];
     upstream_run *runs;
+    affinity *affinity; /* of the thread */
 };
 
 /* upstream_loop.c: the thread's function; ctx is upstreams. */

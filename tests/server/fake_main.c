@@ -139,6 +139,10 @@ int main(int argc, char **argv)
             opt.upstreams.keys = value;
         } else if (strcmp(name, "--upstream-model") == 0) {
             opt.upstreams.models = value;
+        } else if (strcmp(name, "--route") == 0) {
+            opt.upstreams.rules = value;
+        } else if (strcmp(name, "--local-only") == 0) {
+            opt.upstreams.local_only = strcmp(value, "on") == 0;
         } else if (strcmp(name, "--upstream-ca") == 0) {
             opt.upstreams.ca_file = value;
         } else if (strcmp(name, "--upstream-timeout") == 0) {

@@ -273,6 +273,40 @@ test('images go as data URIs; a model that cannot see is not asked', async () =>
     assert.equal(await blind.stop(), 0);
 });
 
+test('rules send requests elsewhere; local: true and --local-only forbid it; the answer says where it was made', async () => {
+    gpu.answer = () => ({ content: 'From afar.' });
+    const front = await startServer(['--upstream', `gpu=${gpu.url}`, '--upstream-model', 'big=gpu/org/big', '--route', 'when prompt_tokens > 100 use big,when media and queue > -0 use big'.replace('-0', '1000')]);
+    await front.ready();
+    await eventually(async () => (await listed(front)).includes('big'), true);
+    const long = 'word '.repeat(200);
+    const far = (await chat(front, long)).json();
+    assert.deepEqual([far.choices[0].message.content, far.model, far.timings.server], ['From afar.', 'gpu/org/big', 'gpu']);
+    const near = (await chat(front, 'short')).json();
+    assert.deepEqual([near.choices[0].message.content, near.timings.server], ['You said: short', null]);
+    assert.match((await chat(front, long, { local: true })).json().choices[0].message.content, /^You said: word/);
+    const forbidden = await chat(front, 'x', { model: 'big', local: true });
+    assert.deepEqual([forbidden.status, forbidden.json().error.code], [400, 'leaves_machine']);
+    assert.equal((await chat(front, 'x', { local: 'yes' })).status, 400);
+    const response = (await post(front, '/v1/responses', { input: long })).json();
+    assert.deepEqual([response.model, response.timings.server], ['gpu/org/big', 'gpu']);
+    const status = (await request(front, { path: '/v1/status' })).json();
+    assert.equal(status.upstreams[0].replicas[0].sent, 2);
+    assert.match(front.err, /server=gpu/);
+    assert.equal(await front.stop(), 0);
+    const closed = await startServer(['--upstream', `gpu=${gpu.url}`, '--local-only', 'on', '--upstream-model', 'big=gpu/org/big', '--route', 'when prompt_tokens > 100 use big']);
+    await closed.ready();
+    await eventually(async () => (await listed(closed)).includes('big'), true);
+    const n = gpu.requests.length;
+    assert.equal((await chat(closed, 'x', { model: 'big' })).json().error.code, 'leaves_machine');
+    assert.match((await chat(closed, long)).json().choices[0].message.content, /^You said: word/);
+    assert.equal(gpu.requests.length, n);
+    assert.equal(await closed.stop(), 0);
+    const lost = await startServer(['--upstream', 'gone=http://127.0.0.1:1', '--route', 'when prompt_tokens > 100 use gone/m']);
+    await lost.ready();
+    assert.match((await chat(lost, long)).json().choices[0].message.content, /^You said: word/);
+    assert.equal(await lost.stop(), 0);
+});
+
 test('upstreams alone: no model is loaded, the first of theirs is the default', async () => {
     gpu.answer = () => ({ content: 'From afar.' });
     const alone = await startServer(['--no-model', 'on', '--upstream', `gpu=${gpu.url}`]);
@@ -337,6 +371,8 @@ test('wrong options are clear sentences', async () => {
         [['--upstream', 'a=http://x', '--upstream-model', 'm=b/x'], /no --upstream has the name b/],
         [['--upstream', 'a=http://x', '--upstream-model', 'm=a/x,m=a/y'], /given twice/],
         [['--upstream', 'a=http://x', '--upstream-ca', '/nowhere'], /cannot be read/],
+        [['--upstream', 'a=http://x', '--route', 'when prompt_tokens > many use a/m'], /is no rule/],
+        [['--upstream', 'a=http://x', '--route', 'when media use b/m'], /b\/m is neither/],
     ]) {
         const failed = await startServer(args).catch((e) => e);
         assert.match(failed.message ?? 'it started', pattern);
