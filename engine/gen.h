@@ -94,8 +94,8 @@ typedef enum gen_finish {
 typedef struct gen_timings {
     gen_route route;
     const char *server; /* the name of the other server that answers; NULL: this one */
-    int32_t prompt_n; /* prompt tokens computed (without cached ones) */
-    int32_t cache_n;  /* prompt tokens taken from the prefix cache */
+    int32_t prompt_n;   /* prompt tokens computed (without cached ones) */
+    int32_t cache_n;    /* prompt tokens taken from the prefix cache */
     /* of a sparse prompt: the tokens behind the cached ones, and those of them that the model read
      * (prompt_n when all are); 0, 0: it was computed whole */
     int32_t sparse_n, sparse_kept_n;

@@ -1,7 +1,7 @@
 /* upstream_rules: which requests that name no model of another server go to one all the same.
  *
  *     upstream_rules rules;
- *     err_code err = upstream_rules_read(&rules, "when prompt_tokens > 30000 use big", detail);
+ *     err_code err = upstream_rules_read(&rules, "when prompt_tokens > 30000 use big", d);
  *     const char *model = upstream_rules_choose(&rules, &(upstream_case){.prompt_tokens = 40000});  // "big"
  *     upstream_rules_deinit(&rules);
  *

@@ -30,6 +30,31 @@ static void on_listening(void *ctx, int port)
     fflush(stdout);
 }
 
+/* Options about other servers; false for another one. */
+static bool read_upstream(serve_options *opt, const char *name, const char *value)
+{
+    if (strcmp(name, "--upstream") == 0) {
+        opt->upstreams.servers = value;
+    } else if (strcmp(name, "--upstream-key") == 0) {
+        opt->upstreams.keys = value;
+    } else if (strcmp(name, "--upstream-model") == 0) {
+        opt->upstreams.models = value;
+    } else if (strcmp(name, "--route") == 0) {
+        opt->upstreams.rules = value;
+    } else if (strcmp(name, "--local-only") == 0) {
+        opt->upstreams.local_only = strcmp(value, "on") == 0;
+    } else if (strcmp(name, "--upstream-ca") == 0) {
+        opt->upstreams.ca_file = value;
+    } else if (strcmp(name, "--upstream-timeout") == 0) {
+        opt->upstreams.silence_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--no-model") == 0) {
+        opt->has_no_model = strcmp(value, "on") == 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     engine_options engine_opt = {0};
@@ -133,22 +158,8 @@ int main(int argc, char **argv)
             opt.models_dir = value;
         } else if (strcmp(name, "--model-switch") == 0) {
             opt.switches_model = strcmp(value, "on") == 0;
-        } else if (strcmp(name, "--upstream") == 0) {
-            opt.upstreams.servers = value;
-        } else if (strcmp(name, "--upstream-key") == 0) {
-            opt.upstreams.keys = value;
-        } else if (strcmp(name, "--upstream-model") == 0) {
-            opt.upstreams.models = value;
-        } else if (strcmp(name, "--route") == 0) {
-            opt.upstreams.rules = value;
-        } else if (strcmp(name, "--local-only") == 0) {
-            opt.upstreams.local_only = strcmp(value, "on") == 0;
-        } else if (strcmp(name, "--upstream-ca") == 0) {
-            opt.upstreams.ca_file = value;
-        } else if (strcmp(name, "--upstream-timeout") == 0) {
-            opt.upstreams.silence_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--no-model") == 0) {
-            opt.has_no_model = strcmp(value, "on") == 0;
+        } else if (read_upstream(&opt, name, value)) {
+            continue;
         } else if (strcmp(name, "--queue") == 0) {
             opt.n_queue = engine_opt.n_queue = (int)strtol(value, NULL, 10);
         } else {
