@@ -198,6 +198,7 @@ static void allow_options(sandbox *s, const options *o)
     sandbox_allow(s, o->media_path, SANDBOX_READ);
     sandbox_allow(s, credentials, SANDBOX_READ);
     allow_with_folder(s, o->api_key_file, SANDBOX_READ);
+    allow_with_folder(s, o->upstream_ca, SANDBOX_READ);
     allow_with_folder(s, o->log_file, SANDBOX_WRITE);
     sandbox_allow(s,
                   o->upload_dir               ? o->upload_dir
