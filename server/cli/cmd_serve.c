@@ -215,6 +215,18 @@ static void on_listening(void *ctx, int port)
     serve_sandbox_listening(ctx);
 }
 
+static upstream_settings upstreams_of(const options *o)
+{
+    return (upstream_settings){.servers = o->upstream,
+                               .keys = o->upstream_key,
+                               .models = o->upstream_model,
+                               .rules = o->route,
+                               .local_only = o->local_only,
+                               .ca_file = o->upstream_ca,
+                               .connect_timeout_s = (int)o->upstream_connect_timeout,
+                               .silence_timeout_s = (int)o->upstream_timeout};
+}
+
 int command_serve(const options *o)
 {
     serve_sandbox box;
@@ -315,14 +327,7 @@ int command_serve(const options *o)
     so.warm_prompts = o->warm_prompts;
     so.switches_model = o->model_switch;
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
-    so.upstreams = (upstream_settings){.servers = o->upstream,
-                                       .keys = o->upstream_key,
-                                       .models = o->upstream_model,
-                                       .rules = o->route,
-                                       .local_only = o->local_only,
-                                       .ca_file = o->upstream_ca,
-                                       .connect_timeout_s = (int)o->upstream_connect_timeout,
-                                       .silence_timeout_s = (int)o->upstream_timeout};
+    so.upstreams = upstreams_of(o);
     so.has_no_model = o->upstream && !o->model && !o->models_dir;
     so.quiet = o->quiet;
     log_idle_options(o);
