@@ -165,6 +165,12 @@ void affinity_put(affinity *t, const affinity_chain *chain, int replica)
 
 int affinity_bound(int running, int n_up)
 {
-    const int share = 5 * (running + 1);
-    return n_up > 0 ? (share + 4 * n_up - 1) / (4 * n_up) : running + 1;
+    enum { SLACK = 3 }; /* of few answers, a quarter is less than they fluctuate by */
+    const int all = running + 1;
+    if (n_up <= 0) {
+        return all;
+    }
+    const int quarter_more = (5 * all + 4 * n_up - 1) / (4 * n_up),
+              some_more = (all + n_up - 1) / n_up + SLACK;
+    return quarter_more > some_more ? quarter_more : some_more;
 }

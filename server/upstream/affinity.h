@@ -42,7 +42,7 @@ int affinity_find(const affinity *t, const affinity_chain *chain);
 void affinity_put(affinity *t, const affinity_chain *chain, int replica);
 
 /* How many answers a replica may have before it gives way, of `running` among n_up replicas with the new
- * one: 1.25 times its share. */
+ * one: 1.25 times its share, and at least three more than that. */
 int affinity_bound(int running, int n_up);
 
 #endif

@@ -1,13 +1,12 @@
 /**
  * Other servers as Parley meets them: a double that lists a model and streams an answer in the wire form of an
- * engine. The forms follow these sources and documents:
+ * engine. The forms are written from what these servers document; none was recorded from a running one:
  *
- *   vllm      vLLM 0.2x: vllm/entrypoints/openai/chat_completion/{protocol,serving}.py, docs "OpenAI-Compatible
- *             Server" and "Reasoning Outputs" (`reasoning`; a role chunk first, usage in a chunk without choices,
- *             names of tools and their arguments in chunks of their own)
- *   sglang    SGLang: python/sglang/srt/entrypoints/openai/{protocol,serving_chat}.py (`reasoning_content`, null
- *             members in every delta, `matched_stop`, errors as data: {"error": {..}})
- *   llamacpp  llama.cpp: tools/server/README.md, tools/server/server-task.cpp (an empty last delta, `timings`)
+ *   vllm      vLLM 0.2x: "OpenAI-Compatible Server" and "Reasoning Outputs" (`reasoning`; a role chunk first, usage
+ *             in a chunk without choices, names of tools and their arguments in chunks of their own)
+ *   sglang    SGLang: "OpenAI APIs" and "Reasoning Parser" (`reasoning_content`, null members in every delta,
+ *             `matched_stop`, errors as data: {"error": {..}})
+ *   llamacpp  llama.cpp: the README of its server (an empty last delta, `timings`)
  *   inline    any of them without a parser of its own: think tags in the content
  *   whole     a server that does not stream: one document, tool calls in one piece
  *   hosted    OpenAI's API reference, as OpenRouter and others speak it: comments that keep the stream alive, CRLF,
