@@ -443,6 +443,9 @@ def main():
     options.add_argument("--seed", default=datetime.date.today().isoformat())
     o = options.parse_args()
     build = os.path.abspath(o.build)
+    for name in ("parley", "parley_fake", "torture_shim.so"):  # a library that is missing is not preloaded, and nothing fails
+        if not os.path.exists(os.path.join(build, name)):
+            sys.exit(f"torture: {build}/{name} is not there")
     chance = random.Random(o.seed)
     names = o.only.split(",") if o.only else [*SERVERS, *COMMANDS]
     kinds = o.kind.split(",") if o.kind else KINDS
@@ -473,7 +476,7 @@ def main():
         if sys.stderr.isatty() or (i + 1) % 200 == 0:
             print(f"{i + 1} of {len(points)}: {len(sites)} sites, {n_faults} faults", file=sys.stderr)
     print(f"torture: {len(points)} calls failed, {len(sites)} distinct sites, {n_faults} faults (seed {o.seed})")
-    return 1 if n_faults else 0
+    return 1 if n_faults or not points else 0
 
 
 if __name__ == "__main__":

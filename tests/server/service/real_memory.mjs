@@ -257,7 +257,7 @@ const attacks = {
 
 /** Starts a server, attacks it, and sees that it still answers. */
 async function attack(limit, names, model) {
-    const room = ['--ctx-size', '4096', '--parallel', '2', '--cache-ram', '8', '--vision-cache', '4'];
+    const room = ['--ctx-size', '2560', '--parallel', '2', '--cache-ram', '8', '--vision-cache', '4'];
     const options = ['--port', '0', '--model', model, ...(model === small ? room : []), '--mem-limit', String(limit), '--threads', '1'];
     const server = await startServer(['serve', ...options]);
     await server.ready();
