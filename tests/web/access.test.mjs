@@ -80,9 +80,10 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await page.locator('.trouble.bad', { hasText: 'API key' }).waitFor();
             await check(page, 'error, and a key that is missing');
             await page.getByRole('button', { name: 'Enter it' }).click();
+            await check(page, 'settings of the browser');
             server.options.key = '';
             server.options.upgrade = true;
-            await check(page, 'settings of the browser');
+            await page.locator('#settings').waitFor({ state: 'hidden' }); // the server accepts what it is given
             await openSettings(page, 'New chats');
             await check(page, 'settings of new chats');
             await openSettings(page, 'This chat');
@@ -204,6 +205,7 @@ test('without a mouse: stop, continue, edit, branches, settings, status, rename,
     await keyboard.press('Control+k');
     await tabTo(page, 'More about Numbers');
     await keyboard.press('Enter');
+    await until(() => page.evaluate(() => !!document.activeElement?.closest('.menu:popover-open')), 'the menu to have the focus');
     await keyboard.press('ArrowUp');
     await keyboard.press('Enter');
     await page.locator('chat-welcome').waitFor();

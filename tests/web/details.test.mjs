@@ -37,9 +37,9 @@ test('Escape in the search field empties it, and no answer stops', async () => {
     await search.press('Escape');
     assert.equal(await active(page), 'Your message');
     assert.equal(await page.locator('.answer').last().getAttribute('aria-busy'), 'true');
-    server.options.holdAfter = Infinity;
     await page.keyboard.press('Escape');
     await page.getByText('You stopped this answer.').waitFor();
+    server.options.holdAfter = Infinity;
     await done();
 });
 

@@ -108,6 +108,9 @@ export async function ofChat(page, verb, title = '') {
     await page.locator('.menu:popover-open').getByText(verb, { exact: true }).click();
 }
 
+/** What a page takes at most to write down what was just done, before it is reloaded. */
+export const WRITE_MS = 500;
+
 /** Opens a part of the settings. @param {import('playwright-core').Page} page
  * @param {'This chat'|'New chats'|'This browser'} part */
 export async function openSettings(page, part) {

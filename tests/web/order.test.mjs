@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
-import { lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
+import { WRITE_MS, lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { fromJson } from '../../web/js/state/transfer.js';
 import { addMessage, branchOf, eraseMessages, erasedWith, newConversation, placeWith, readPlace, shownPath, siblings, toInput } from '../../web/js/state/store.js';
@@ -133,6 +133,7 @@ test('a message is deleted and taken back; a chat goes on elsewhere from a messa
     await until(async () => (await page.locator('.answer').count()) === 2, 'it to be back');
     await page.getByRole('button', { name: 'More about this question' }).first().click();
     await page.locator('.menu:popover-open').getByText('Delete this question').click();
+    await page.waitForTimeout(WRITE_MS);
     await page.reload();
     await page.locator('.answer').nth(1).waitFor();
     assert.deepEqual(await page.locator('.bubble').allInnerTexts(), ['say two']);
