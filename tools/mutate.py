@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Makes small wrong changes, one at a time, in a copy of the tree, and says which of them the tests notice.
+
+    tools/mutate.py --seed 1 -n 400                 all code, the same number for each folder
+    tools/mutate.py --seed 2 -n 50 --since main     only lines that were changed since a commit
+    tools/mutate.py --seed 3 -n 20 --only compute --cpu avx2
+
+Needs build/coverage/lines.json (tools/test_map.py --make): only tests that run the changed line can notice it. They run
+cheapest first, until one fails or the time for a change is over. For the page all its tests can notice.
+A change is killed (a test failed, or hung), survived, or was not built. Those of tests/equivalents.json change
+nothing that shows; each has its reason there. Results go to build/mutants-SEED.json after each change, so that a run
+that was ended goes on where it was. The exit code is 0 if at least 95 % were killed, and 90 % in every folder.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from mutants import mutants_of
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("base", "compute", "text", "model", "vision", "engine", "server", "web")
+EQUIVALENTS = ROOT / "tests" / "equivalents.json"
+LINES = ROOT / "build" / "coverage" / "lines.json"
+WEB_TESTS = sorted(path.name for path in (ROOT / "tests" / "web").glob("*.test.mjs"))
+
+
+def git(*arguments):
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def sources(folder):
+    names = git("ls-files", "--", folder).split("\n")
+    return [n for n in names if n.endswith((".c", ".js")) and "/vendor/" not in n]
+
+
+def changed_lines(commit):
+    """{file: {lines}} of what the working tree adds to a commit."""
+    out, path, changed = git("diff", "-U0", commit, "--", *FOLDERS), None, {}
+    for line in out.split("\n"):
+        if line.startswith("+++ b/"):
+            path = line[6:]
+        elif line.startswith("@@") and path:
+            start, _, count = line.split("+")[1].split(" ")[0].partition(",")
+            changed.setdefault(path, set()).update(range(int(start), int(start) + int(count or 1)))
+    return changed
+
+
+def choose(options):
+    """[(file, mutant)], the same for the same seed and tree: each folder has its share, each line the same chance."""
+    rng = random.Random(options.seed)
+    changed = changed_lines(options.since) if options.since else None
+    folders = [f for f in FOLDERS if not options.only or f in options.only]
+    chosen = []
+    for i, folder in enumerate(folders):
+        by_line = collections.defaultdict(list)
+        for path in sources(folder):
+            if changed is None or path in changed:
+                only = None if changed is None else changed[path]
+                for mutant in mutants_of(path, (ROOT / path).read_text(), only):
+                    by_line[path, mutant.line].append(mutant)
+        wanted = options.n // len(folders) + (i < options.n % len(folders))
+        for path, line in rng.sample(sorted(by_line), min(wanted, len(by_line))):
+            chosen.append((path, rng.choice(by_line[path, line])))
+    return chosen
+
+
+class Copy:
+    """A copy of the tree with a build of its own; one thread works in it at a time."""
+
+    def __init__(self, where, cpu):
+        self.root = Path(where)
+        self.build = self.root / "build"
+        self.environment = dict(os.environ, **({"PARLEY_CPU": cpu} if cpu else {}))
+        if self.root.exists():
+            shutil.rmtree(self.root)
+        for name in git("ls-files", "-z").split("\0"):
+            if name and (ROOT / name).exists():
+                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, self.root / name, follow_symlinks=False)
+        shared = ROOT.parent / "shared"
+        if shared.exists() and not (self.root.parent / "shared").exists():
+            (self.root.parent / "shared").symlink_to(shared.resolve())
+        for name in ("tests/web", "tests/server/openai"):
+            modules = ROOT / name / "node_modules"
+            if modules.exists():
+                (self.root / name / "node_modules").symlink_to(modules.resolve())
+        # No link-time work and no warnings that end a build: a change is built in seconds.
+        configure = ["cmake", "-S", str(self.root), "-B", str(self.build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+        self.run([*configure, "-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF", "-DPARLEY_WERROR=OFF"], 600, check=True)
+        self.run(["ninja", "-C", str(self.build)], 3600, check=True)
+
+    def run(self, command, seconds, check=False):
+        """0, another exit code, or None if it did not end in time."""
+        process = subprocess.Popen(
+            command, cwd=self.root, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            code = None
+        if check and code != 0:
+            raise SystemExit(f"{' '.join(command)} failed in {self.root}")
+        return code
+
+    def command_of(self, test):
+        if test.endswith(".test.mjs"):
+            return ["tests/web/run", test]
+        return ["ctest", "--test-dir", str(self.build), "-R", "^" + test.replace("+", r"\+") + "$"]
+
+    def target_of(self, test):
+        folder, _, name = test.partition("/")
+        if name.startswith("test_"):
+            return [name]
+        return ["parley", "parley_fake", "net_echo"] if folder == "server" else []
+
+    def try_one(self, path, mutant, tests, options):
+        """(result, the test that noticed or None, seconds)."""
+        start, file = time.monotonic(), self.root / path
+        before = file.read_text()
+        lines = before.split("\n")
+        lines[mutant.line - 1] = mutant.replacement
+        try:
+            file.write_text("\n".join(lines))
+            for test in tests:
+                targets = [] if path.startswith("web/") else self.target_of(test)
+                if targets and self.run(["ninja", "-C", str(self.build), *targets], 600) != 0:
+                    return "not built", None, time.monotonic() - start
+                code = self.run(self.command_of(test), options.test_seconds)
+                if code not in (0, 77):
+                    return "killed", test, time.monotonic() - start
+                if time.monotonic() - start > options.seconds:
+                    break
+            return "survived", None, time.monotonic() - start
+        finally:
+            file.write_text(before)
+
+
+def tests_for(path, line, coverage):
+    if path.startswith("web/"):
+        near = Path(path).stem + ".test.mjs"
+        first = {near: 0, "store.test.mjs": 1}
+        return sorted(WEB_TESTS, key=lambda name: (first.get(name, 2), name))
+    seconds = coverage["seconds"]
+    return sorted(coverage["lines"].get(path, {}).get(str(line), []), key=lambda name: seconds.get(name, 0))
+
+
+def table(results):
+    rows = collections.defaultdict(collections.Counter)
+    for r in results:
+        rows[r["file"].split("/")[0]][r["result"]] += 1
+        rows["all"][r["result"]] += 1
+    print("\n| folder | killed | survived | no test runs the line | equivalent | not built | killed of those that count |")
+    print("|---|---|---|---|---|---|---|")
+    good = True
+    for folder in [f for f in (*FOLDERS, "all") if f in rows]:
+        c = rows[folder]
+        count = c["killed"] + c["survived"] + c["not run"]
+        share = c["killed"] / count if count else 1.0
+        good = good and share >= (0.95 if folder == "all" else 0.90)
+        cells = (c["killed"], c["survived"], c["not run"], c["equivalent"], c["not built"])
+        print(f"| {folder} | {' | '.join(map(str, cells))} | {share:.1%} |")
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("-n", type=int, default=100, help="changes in all")
+    parser.add_argument("--since", help="only lines that were changed since this commit")
+    parser.add_argument("--only", action="append", choices=FOLDERS, help="only this folder; may be repeated")
+    parser.add_argument("--cpu", help="PARLEY_CPU of the tests: generic, avx2, avx512, avx512+vnni")
+    parser.add_argument("--jobs", type=int, default=1, help="copies at work at once")
+    parser.add_argument("--seconds", type=float, default=240, help="for one change; what is not noticed by then survived")
+    parser.add_argument("--test-seconds", type=float, default=120, help="for one test; a test that hangs has noticed")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds for the whole run")
+    parser.add_argument("--where", default="/tmp/parley-mutants", help="folder of the copies")
+    options = parser.parse_args()
+
+    if not LINES.exists():
+        sys.exit("build/coverage/lines.json is missing: tools/test_map.py --make")
+    coverage = json.loads(LINES.read_text())
+    equivalents = {(e["file"], e["change"]) for e in json.loads(EQUIVALENTS.read_text())} if EQUIVALENTS.exists() else set()
+    log = ROOT / "build" / f"mutants-{options.seed}{'-' + options.cpu if options.cpu else ''}.json"
+    results = json.loads(log.read_text()) if log.exists() else []
+    done = {(r["file"], r["line"], r["change"]) for r in results}
+    chosen = [(p, m) for p, m in choose(options) if (p, m.line, m.replacement.strip()) not in done]
+    lock, end = threading.Lock(), time.monotonic() + options.budget
+
+    def work(copy):
+        while time.monotonic() < end:
+            with lock:
+                if not chosen:
+                    return
+                path, mutant = chosen.pop(0)
+            change = mutant.replacement.strip()
+            tests = tests_for(path, mutant.line, coverage)
+            if (path, change) in equivalents:
+                result, by, seconds = "equivalent", None, 0.0
+            elif not tests:
+                result, by, seconds = "not run", None, 0.0
+            else:
+                result, by, seconds = copy.try_one(path, mutant, tests, options)
+            with lock:
+                results.append({"file": path, "line": mutant.line, "operator": mutant.operator, "change": change,
+                                "result": result, "by": by, "seconds": round(seconds, 1)})
+                log.write_text(json.dumps(results, indent=1))
+                print(f"{result:10} {path}:{mutant.line} {mutant.operator}: {change}{f'  [{by}]' if by else ''}", flush=True)
+
+    copies = [Copy(f"{options.where}/{i}/parley", options.cpu) for i in range(options.jobs)]
+    threads = [threading.Thread(target=work, args=(copy,)) for copy in copies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.exit(0 if table(results) else 1)
+
+
+if __name__ == "__main__":
+    main()
