@@ -10,6 +10,7 @@ that they run, and for each test its seconds. Lines, which tools/mutate.py needs
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -51,14 +52,14 @@ def counters(folder):
     return ran
 
 
-def make():
+def make(only):
     flags = "--coverage -O1 -g0 -fprofile-update=atomic"
     configure = ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", f"-DCMAKE_C_FLAGS={flags}"]
     subprocess.run([*configure, "-DCMAKE_BUILD_TYPE=Debug"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", str(BUILD)], check=True, stdout=subprocess.DEVNULL)
     counters(BUILD)
     lines, seconds, totals = {}, {}, {}
-    for name in tests_of(BUILD):
+    for name in filter(re.compile(only).search, tests_of(BUILD)):
         start = time.monotonic()
         pattern = "^" + name.replace("+", r"\+") + "$"
         done = subprocess.run(["ctest", "--test-dir", str(BUILD), "-R", pattern], capture_output=True)
@@ -94,10 +95,11 @@ def show(paths):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--make", action="store_true")
+    parser.add_argument("--only", default="", help="with --make: tests whose names match, to try it out")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     if options.make:
-        make()
+        make(options.only)
     elif not MAP.exists():
         sys.exit(f"{MAP.relative_to(ROOT)} is not there yet: tools/test_map.py --make writes it")
     show(options.files)
