@@ -230,6 +230,7 @@ void tool_begin(tool_reader *r, const char *name, size_t len)
     r->depth = 0;
     bytes_clear(&r->value);
     reply_pieces_add(r->out, REPLY_BLANK, r->blank, r->n_blank);
+    r->n_blank = 0; /* the next call of a list has none, and the text they stood in is gone */
     reply_pieces_add(r->out, REPLY_CALL, name, len);
 }
 
