@@ -393,3 +393,15 @@ void config_read_mtp(model_config *cfg, const config_section *text, const char *
         config_fail(text, ERR_UNSUPPORTED, "\"%s\" is %d; at most 1 is supported", name, cfg->n_mtp_layers);
     }
 }
+
+void config_read_llama(model_config *cfg, const config_section *text)
+{
+    const config_defaults defaults = {
+        .head_dim = config_head_dim(text), .rotary_fraction = 1.0, .rope_theta = 10000.0};
+    config_refuse_flag(text, "mlp_bias");
+    cfg->qk_norm = QK_NORM_NONE;
+    config_read_sizes(cfg, text, &defaults);
+    config_read_layers(cfg, text, 1);
+    config_read_dense(cfg, text);
+    config_read_rope(cfg, text, &defaults);
+}

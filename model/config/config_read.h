@@ -80,6 +80,9 @@ void config_read_deltanet(model_config *cfg, const config_section *text);
 void config_read_rope(model_config *cfg, const config_section *text, const config_defaults *d);
 /* The dense width, which is required unless every layer has experts. After config_read_experts. */
 void config_read_dense(model_config *cfg, const config_section *text);
+/* All of a model of Llama's form: full attention in every layer, no norms of queries and keys, a dense
+ * feed-forward part without biases. */
+void config_read_llama(model_config *cfg, const config_section *text);
 /* Experts of all layers but those of mlp_only_layers, every decoder_sparse_step-th (absent: all).
  * shared: there is a shared expert beside them. norm_topk_prob has no part in it. */
 void config_read_experts(model_config *cfg, const config_section *text, bool shared);

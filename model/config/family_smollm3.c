@@ -5,15 +5,8 @@
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
     (void)top;
-    const config_defaults defaults = {
-        .head_dim = config_head_dim(text), .rotary_fraction = 1.0, .rope_theta = 10000.0};
-    config_refuse_flag(text, "mlp_bias");
     config_refuse_flag(text, "use_sliding_window");
-    cfg->qk_norm = QK_NORM_NONE;
-    config_read_sizes(cfg, text, &defaults);
-    config_read_layers(cfg, text, 1);
-    config_read_dense(cfg, text);
-    config_read_rope(cfg, text, &defaults);
+    config_read_llama(cfg, text);
     const json *rotated = json_get(text->object, "no_rope_layers"); /* 1 where a layer rotates */
     const int32_t interval = config_int(text, "no_rope_layer_interval", 1, MODEL_MAX_LAYERS, 4);
     for (int32_t i = 0; i < cfg->n_layers; i++) {
