@@ -4,9 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,17 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_SANITIZED = 1 };
-#else
-enum { IS_SANITIZED = 0 };
-#endif
+#include "base/call_filter.h"
+#include "base/compiler.h"
 
 /* ---- Landlock: the headers of Debian 12 know its second version; these are of later ones ---- */
 
@@ -197,7 +185,7 @@ bool sandbox_enter_files(sandbox *s)
 
 /* ---- system calls ---- */
 
-#ifdef ARCHITECTURE
+#ifdef CALL_FILTER_ARCHITECTURE
 /* Other processes, the kernel's keys, modules, mounts and clocks; programs without a name. */
 static const int REFUSED[] = {
     SYS_ptrace,
@@ -255,31 +243,10 @@ static const int REFUSED[] = {
 };
 static const int OF_CONNECTIONS[] = {SYS_socket, SYS_connect};
 
-typedef struct filter {
-    struct sock_filter lines[2 * (ARRAY_LEN(REFUSED) + ARRAY_LEN(OF_CONNECTIONS)) + 16];
-    unsigned short n;
-} filter;
-
-static void add(filter *f, struct sock_filter line)
-{
-    f->lines[f->n++] = line;
-}
-
-static void load(filter *f, size_t field)
-{
-    add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)field));
-}
-
-static void answer(filter *f, unsigned result)
-{
-    add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result));
-}
-
-static void refuse(filter *f, const int *calls, size_t n)
+static void refuse(call_filter *f, const int *calls, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1));
-        answer(f, SECCOMP_RET_ERRNO | EPERM);
+        call_filter_answer_if(f, calls[i], SECCOMP_RET_ERRNO | EPERM);
     }
 }
 
@@ -288,15 +255,8 @@ bool sandbox_enter_calls(bool connects)
     if (IS_SANITIZED) {
         return true; /* leaks are looked for with ptrace */
     }
-    filter f = {.n = 0};
-    load(&f, offsetof(struct seccomp_data, arch));
-    add(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
-    answer(&f, SECCOMP_RET_KILL_PROCESS);
-    load(&f, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__ /* the calls of the x32 ABI have numbers of their own */
-    add(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1));
-    answer(&f, SECCOMP_RET_KILL_PROCESS);
-#endif
+    call_filter f;
+    call_filter_begin(&f);
     refuse(&f, REFUSED, ARRAY_LEN(REFUSED));
     if (!connects) {
         refuse(&f, OF_CONNECTIONS, ARRAY_LEN(OF_CONNECTIONS));
@@ -305,15 +265,13 @@ bool sandbox_enter_calls(bool connects)
     const int trial = (int)syscall(SYS_memfd_create, "trial", (unsigned)NO_EXEC);
     if (trial >= 0) {
         close(trial);
-        add(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3));
-        load(&f, offsetof(struct seccomp_data, args[1]));
-        add(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NO_EXEC, 1, 0));
-        answer(&f, SECCOMP_RET_ERRNO | EPERM);
+        call_filter_jump(&f, BPF_JEQ, SYS_memfd_create, 0, 3);
+        call_filter_load(&f, offsetof(struct seccomp_data, args[1]));
+        call_filter_jump(&f, BPF_JSET, NO_EXEC, 1, 0);
+        call_filter_answer(&f, SECCOMP_RET_ERRNO | EPERM);
     }
-    answer(&f, SECCOMP_RET_ALLOW);
-    const struct sock_fprog program = {.len = f.n, .filter = f.lines};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+    call_filter_answer(&f, SECCOMP_RET_ALLOW);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && call_filter_enter(&f, SECCOMP_FILTER_FLAG_TSYNC);
 }
 #else
 bool sandbox_enter_calls(bool connects)

@@ -2,9 +2,6 @@
 #include "vision/video/video_confine.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,24 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/call_filter.h"
 #include "base/compiler.h"
-
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
-
-/* A sanitizer reserves terabytes of addresses and looks at its own files. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_SANITIZED = 1 };
-#else
-enum { IS_SANITIZED = 0 };
-#endif
 
 /* ---- system calls ---- */
 
-#ifdef ARCHITECTURE
+#ifdef CALL_FILTER_ARCHITECTURE
 static const int ALLOWED[] = {
     SYS_read,
     SYS_write,
@@ -67,42 +52,22 @@ static const int ALLOWED[] = {
     SYS_restart_syscall,
     SYS_tgkill,
 };
-enum { N_ALLOWED = ARRAY_LEN(ALLOWED), FILTER_CAP = 2 * N_ALLOWED + 16 };
-
-static void add(struct sock_filter *f, size_t *n, struct sock_filter line)
-{
-    f[(*n)++] = line;
-}
-
-/* Loads a field of the call, and a line that answers `result` if the loaded value is `value`. */
-#define LOAD(field)                                                                                          \
-    ((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field)))
-#define SKIP_UNLESS(value) ((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), 0, 1))
-#define ANSWER(result)     ((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (unsigned)(result)))
 
 static bool filter_calls(void)
 {
-    struct sock_filter lines[FILTER_CAP];
-    size_t n = 0;
-    add(lines, &n, LOAD(arch));
-    add(lines, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
-    add(lines, &n, ANSWER(SECCOMP_RET_KILL_PROCESS));
-    add(lines, &n, LOAD(nr));
-    for (size_t i = 0; i < N_ALLOWED; i++) {
-        add(lines, &n, SKIP_UNLESS(ALLOWED[i]));
-        add(lines, &n, ANSWER(SECCOMP_RET_ALLOW));
+    call_filter f;
+    call_filter_begin(&f);
+    for (size_t i = 0; i < ARRAY_LEN(ALLOWED); i++) {
+        call_filter_answer_if(&f, ALLOWED[i], SECCOMP_RET_ALLOW);
     }
-    /* The C library tries clone3 first, whose flags cannot be seen here; clone may make threads
-     * only. */
-    add(lines, &n, SKIP_UNLESS(SYS_clone3));
-    add(lines, &n, ANSWER(SECCOMP_RET_ERRNO | ENOSYS));
-    add(lines, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3));
-    add(lines, &n, LOAD(args[0]));
-    add(lines, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1));
-    add(lines, &n, ANSWER(SECCOMP_RET_ALLOW));
-    add(lines, &n, ANSWER(SECCOMP_RET_ERRNO | EPERM));
-    const struct sock_fprog program = {.len = (unsigned short)n, .filter = lines};
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    /* The C library tries clone3 first, whose flags cannot be seen here; clone may make threads only. */
+    call_filter_answer_if(&f, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+    call_filter_jump(&f, BPF_JEQ, SYS_clone, 0, 3);
+    call_filter_load(&f, offsetof(struct seccomp_data, args[0]));
+    call_filter_jump(&f, BPF_JSET, CLONE_THREAD, 0, 1);
+    call_filter_answer(&f, SECCOMP_RET_ALLOW);
+    call_filter_answer(&f, SECCOMP_RET_ERRNO | EPERM);
+    return call_filter_enter(&f, 0);
 }
 #else
 static bool filter_calls(void)
