@@ -184,6 +184,14 @@ test('a server that is away: the page says so, and sends when it is back', async
     assert.match(await page.locator('.trouble').innerText(), /cannot be reached/);
     await send(page, 'say hello');
     await page.locator('.working-text').filter({ hasText: 'Waiting for the server' }).waitFor();
+    // Nothing but the button tries again from here on.
+    await page.waitForFunction(() => {
+        const { connection } = document.querySelector('parley-app').chat;
+        if (connection.state !== 'retrying' || connection.socket) return false;
+        clearTimeout(connection.retryTimer);
+        connection.wake = () => {};
+        return true;
+    });
     server = await startMock({ port: Number(port) });
     await page.getByRole('button', { name: 'Try now' }).click();
     assert.equal(await lastAnswer(page), 'hello');

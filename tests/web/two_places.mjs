@@ -253,12 +253,13 @@ class Model {
 }
 
 /** Until the page knows where its chats are kept: before, it has none. */
-async function begun(page) {
+export async function begun(page) {
     await page.locator('chat-composer textarea').waitFor();
     await page.waitForFunction(() => document.querySelector('parley-app').chat.history.available);
 }
 
-async function startServer(history) {
+/** @param {boolean} history whether the server keeps the chats */
+export async function startServer(history) {
     const folder = mkdtempSync(join(tmpdir(), 'parley-places-'));
     const child = spawn(program, ['--ui-dir', join(root, 'web'), ...(history ? ['--history', join(folder, 'chats')] : [])]);
     let out = '';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
-import { play, skip } from './two_places.mjs';
+import { begun, play, skip, startServer } from './two_places.mjs';
 
 const OPERATIONS = 60;
 let browser;
@@ -17,6 +17,47 @@ for (const history of [false, true]) {
     test(`${OPERATIONS} random operations in two ${history ? 'browsers, the chats on the server' : 'tabs'}: nothing is lost, both end the same`, { skip }, async () => {
         const { done } = await play({ history, operations: OPERATIONS, seed: 5, log: console.log });
         assert.ok(Object.keys(done).length > 8, JSON.stringify(done));
+    });
+}
+
+for (const history of [false, true]) {
+    test(`what is done in the moment of a reload is kept${history ? ' by the server' : ''}`, { skip }, async () => {
+        const server = await startServer(history);
+        const { page, done } = await openChat(browser, server.url);
+        await begun(page);
+        /** Does it, and is gone before anything can be written. */
+        const atOnce = async (work) => {
+            const loaded = page.waitForEvent('load');
+            await page.evaluate(`{ const { chat } = document.querySelector('parley-app'); ${work}; location.reload(); }`).catch(() => {});
+            await loaded;
+            await begun(page);
+        };
+        const first = () => page.evaluate(async () => (await document.querySelector('parley-app').chat.all())[0] ?? null);
+        const isSo = (condition, what) => until(async () => condition(await first()), what);
+        await atOnce("chat.send('hello', [])");
+        await isSo((chat) => chat?.title === 'hello', 'the question');
+        await openFirst(page);
+        await lastAnswer(page);
+        await isSo((chat) => Object.values(chat.messages).every(({ status }) => status === 'done'), 'the answer');
+        await atOnce("chat.editAnswer(chat.current.head, 'in other words')");
+        await isSo((chat) => chat.messages[chat.head].text === 'in other words', 'the words');
+        await openFirst(page);
+        await atOnce('chat.erase(chat.current.head)');
+        await isSo((chat) => Object.values(chat.messages).some(({ erased }) => erased), 'the deleted message');
+        await openFirst(page);
+        await atOnce("chat.setOption('temperature', 0.25)");
+        await isSo((chat) => chat.options?.temperature === 0.25, 'the option');
+        // These are done to a chat that is not open: it has to be read first.
+        await page.goto(`${server.url}#/`);
+        await atOnce("chat.newChat(); chat.rename(chat.list[0].id, 'Named')");
+        await isSo((chat) => chat.title === 'Named', 'the name');
+        await atOnce("chat.newChat(); chat.setPlace(chat.list[0].id, { folder: 'Work' })");
+        await isSo((chat) => chat.place?.folder === 'Work', 'the folder');
+        await atOnce('chat.newChat(); chat.remove(chat.list[0].id)');
+        await isSo((chat) => !chat, 'the deletion');
+        assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('parley.unsaved.'))), []);
+        await done();
+        await server.stop();
     });
 }
 

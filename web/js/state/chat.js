@@ -7,11 +7,14 @@
  * (detail: {text, action?, undo?}), `finished` (detail: message), `options` (those of the shown
  * chat changed), `news` (others wrote to the shown chat, or it has a new name).
  */
+import { Answers } from './answers.js';
 import { Connection } from '../protocol/connection.js';
+import { readDrafts, writeDraft } from './drafts.js';
 import { History } from './history.js';
-import { addMessage, branchOf, canContinue, eraseMessages, erasedWith, newConversation, noteTool, optionFields, pathTo, placeWith, shownPath, showBranch, toInput } from './store.js';
+import { addMessage, branchOf, canContinue, eraseMessages, erasedWith, newConversation, pathTo, placeWith, shownPath, showBranch } from './store.js';
+import { noteUnsaved, takeUpUnsaved } from './unsaved.js';
 import { Uploads } from '../protocol/upload.js';
-import { newId, throttleFrames } from '../util.js';
+import { newId } from '../util.js';
 
 /**
  * @typedef {import('./store.js').Conversation} Conversation
@@ -19,59 +22,12 @@ import { newId, throttleFrames } from '../util.js';
  * @typedef {import('./store.js').Attachment} Attachment
  */
 
-const SAVE_MS = 1_000;
-const SHOW_MS = 66; // at most 15 renderings a second
-const ASK_AGAIN_MS = 10 * 60_000; // as long as the server knows a question again by its id
 const UNDO_MS = 8_000;
 const SAVE_NOTICE_MS = 60_000;
 /** What a title is made of, and how long it may be. */
 const TITLE_SOURCE = 1_000;
 const TITLE_TOKENS = 24;
 const TITLE_MAX = 80;
-
-const DRAFTS_KEY = 'parley.drafts';
-const DRAFT_MAX = 20_000;
-
-/** @returns {Record<string, string>} */
-function readDrafts() {
-    try {
-        const drafts = JSON.parse(localStorage.getItem(DRAFTS_KEY) ?? '{}');
-        return Object.fromEntries(Object.entries(drafts).filter(([, text]) => typeof text === 'string'));
-    } catch {
-        return {};
-    }
-}
-
-/** Images of a draft last as long as the page; its words survive a reload. Other tabs have drafts
- * of their own. */
-function writeDraft(id, text) {
-    const { [id]: before, ...others } = readDrafts();
-    const texts = [...Object.entries(others), ...(text ? [[id, text.slice(0, DRAFT_MAX)]] : [])];
-    try {
-        localStorage.setItem(DRAFTS_KEY, JSON.stringify(Object.fromEntries(texts.slice(-50))));
-    } catch {
-        // No storage: the drafts last as long as the page.
-    }
-}
-
-const lockOf = (id) => `parley.ask.${id}`;
-
-/** Keeps other tabs from asking for the same answer; returns what ends that. Over plain HTTP there
- * are no locks: the server knows the question again. */
-function holdAsking(id) {
-    let end = () => {};
-    const held = new Promise((resolve) => (end = () => resolve(undefined)));
-    navigator.locks?.request(lockOf(id), () => held);
-    return end;
-}
-
-/** Waits while another tab is about to ask for an answer; false if none is. @param {string} id */
-async function waitForAsking(id) {
-    const { locks } = navigator;
-    if (!locks || (await locks.request(lockOf(id), { ifAvailable: true }, (lock) => !!lock))) return false;
-    await locks.request(lockOf(id), () => {});
-    return true;
-}
 
 export class Chat extends EventTarget {
     /**
@@ -98,13 +54,7 @@ export class Chat extends EventTarget {
         /** What is being written, by conversation id; 'new' for a chat without messages.
          * @type {Map<string, any>} */
         this.drafts = new Map(Object.entries(readDrafts()).map(([id, text]) => [id, { text, attachments: [] }]));
-        /** Running answers by message id. */
-        this.runs = new Map();
-        /** Answers that are about to be asked for, each with what gives up its lock.
-         * @type {Map<string, () => void>} */
-        this.asking = new Map();
-        /** The last progress event of a running answer, by message id. @type {Map<string, any>} */
-        this.progress = new Map();
+        this.answers = new Answers(this);
         /** Deleted chats, which are not saved again unless they are taken back.
          * @type {WeakSet<Conversation>} */
         this.removed = new WeakSet();
@@ -113,6 +63,10 @@ export class Chat extends EventTarget {
         this.news = new Set();
         /** While they are looked at. @type {Promise<void>|null} */
         this.refreshing = null;
+        /** Chats that are being written, with how many writes. @type {Map<Conversation, number>} */
+        this.saving = new Map();
+        /** What is being done to chats that must be read first; see unsaved.js. @type {Set<any>} */
+        this.intents = new Set();
         /** Chats whose answer came while another one was shown. @type {Set<string>} */
         this.unread = new Set();
         /** How many bytes the chats take, if that is known. @type {{used: number, most?: number}|null} */
@@ -120,22 +74,28 @@ export class Chat extends EventTarget {
         this.uploads = new Uploads(this.connection);
         this.connection.addEventListener('state', () => {
             // Whether the server keeps chats could not be asked before.
-            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.opened = this.#openHistory();
-            this.#tell('connection');
+            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.#open();
+            this.tell('connection');
         });
     }
 
     async start() {
         this.connection.start();
+        addEventListener('pagehide', () => noteUnsaved(this));
+        await this.#open();
+    }
+
+    async #open() {
         this.opened = this.#openHistory();
         await this.opened;
+        await takeUpUnsaved(this);
     }
 
     async #openHistory() {
         this.history.unsure = false;
         this.history = await this.openHistory(this);
         this.list = await this.history.list();
-        this.#tell('list');
+        this.tell('list');
     }
 
     /** Shows what other tabs and devices changed. @param {string[]} [ids] of chats; without,
@@ -154,7 +114,7 @@ export class Chat extends EventTarget {
             const shown = this.current.head ? [this.current] : [];
             const live = [...new Set([...shown, ...this.live.values()])];
             try {
-                for (const one of live) if (!known || known.includes(one.id)) this.#took(one, await this.history.refresh(one));
+                for (const one of live) if (!known || known.includes(one.id)) this.took(one, await this.history.refresh(one));
                 const before = this.list;
                 const list = await this.history.list(before, known);
                 if (this.list === before) this.list = list;
@@ -162,25 +122,25 @@ export class Chat extends EventTarget {
             } catch {
                 // What could not be read is read with the next news.
             }
-            this.#tell('list');
+            this.tell('list');
         }
     }
 
     /** Others wrote to a chat that is in memory. @param {Conversation} conversation
      * @param {string[]|null} changed null: it was deleted */
-    #took(conversation, changed) {
+    took(conversation, changed) {
         if (this.removed.has(conversation)) return;
         if (changed) {
             for (const id of changed) {
                 this.#follow(conversation, conversation.messages[id]);
-                this.#tell('message', id);
+                this.tell('message', id);
             }
-            if (conversation === this.current) this.#tell('news');
+            if (conversation === this.current) this.tell('news');
             return;
         }
         if (this.history.isAhead(conversation)) return; // written to since: it is made anew
         this.#drop(conversation);
-        if (conversation === this.current) this.#tell('notice', { text: 'This chat was deleted elsewhere.' });
+        if (conversation === this.current) this.tell('notice', { text: 'This chat was deleted elsewhere.' });
         this.#close(conversation);
     }
 
@@ -195,18 +155,18 @@ export class Chat extends EventTarget {
     #close(conversation) {
         if (conversation !== this.current) return;
         this.current = newConversation(this.settings.get('newChat'));
-        this.#tell('conversation');
+        this.tell('conversation');
     }
 
     /** Shows an answer that another tab or device asked for, as it comes.
      * @param {Conversation} conversation @param {Message} message */
     #follow(conversation, message) {
         const isComing = message.status === 'streaming' && !!message.responseId;
-        if (isComing && conversation === this.current && !this.runs.has(message.id)) this.#pickUp(conversation, message);
+        if (isComing && conversation === this.current && !this.runs.has(message.id)) this.answers.pickUp(conversation, message);
     }
 
     /** @param {string} type @param {any} [detail] */
-    #tell(type, detail) {
+    tell(type, detail) {
         this.dispatchEvent(new CustomEvent(type, { detail }));
     }
 
@@ -216,7 +176,7 @@ export class Chat extends EventTarget {
         if (!this.current.head) return;
         this.#leave();
         this.current = newConversation(this.settings.get('newChat'));
-        this.#tell('conversation');
+        this.tell('conversation');
     }
 
     /** @param {string} id @returns {Promise<boolean>} */
@@ -229,13 +189,29 @@ export class Chat extends EventTarget {
         this.current = conversation;
         this.live.set(id, conversation);
         this.unread.delete(id);
-        this.#tell('conversation');
+        this.tell('conversation');
         // What was written while it was being read.
-        this.history.refresh(conversation).then((changed) => this.#took(conversation, changed), () => {});
+        this.history.refresh(conversation).then((changed) => this.took(conversation, changed), () => {});
         for (const message of Object.values(conversation.messages)) {
-            if (message.status === 'streaming' && !this.runs.has(message.id)) this.#pickUp(conversation, message);
+            if (message.status === 'streaming' && !this.runs.has(message.id)) this.answers.pickUp(conversation, message);
         }
         return true;
+    }
+
+    /** A chat, from memory or from where it is kept. @param {string} id @returns {Promise<Conversation|null>} */
+    async read(id) {
+        return this.current.id === id ? this.current : (this.live.get(id) ?? this.history.load(id));
+    }
+
+    /** Does what has to read or delete first; a page that goes away meanwhile leaves a note of it.
+     * @template T @param {any} note see unsaved.js @param {() => Promise<T>} work */
+    async #intend(note, work) {
+        this.intents.add(note);
+        try {
+            return await work();
+        } finally {
+            this.intents.delete(note);
+        }
     }
 
     #leave() {
@@ -251,40 +227,44 @@ export class Chat extends EventTarget {
     async remove(id, onUndo) {
         const summary = this.list.find((entry) => entry.id === id);
         if (!summary) return;
-        // What the server keeps can be deleted while it is away.
-        const conversation = this.live.get(id) ?? (await this.history.load(id)) ?? { ...newConversation(), id };
-        this.#drop(conversation);
-        this.list = this.list.filter((entry) => entry.id !== id);
-        this.#close(conversation);
-        this.#tell('list');
-        const done = this.history.remove(conversation);
-        const undo = async () => {
-            await done.catch(() => {});
+        await this.#intend({ id, removed: Math.max(summary.updated, this.live.get(id)?.updated ?? 0) }, async () => {
+            // What the server keeps can be deleted while it is away.
+            const conversation = this.live.get(id) ?? (await this.history.load(id)) ?? { ...newConversation(), id };
+            this.#drop(conversation);
+            this.list = this.list.filter((entry) => entry.id !== id);
+            this.#close(conversation);
+            this.tell('list');
+            const done = this.history.remove(conversation);
+            const undo = async () => {
+                await done.catch(() => {});
+                this.removed.delete(conversation);
+                this.history.known.delete(conversation); // whole, whoever deleted it meanwhile
+                await this.save(conversation);
+            };
+            if (onUndo) onUndo(undo);
+            else this.tell('notice', { text: `“${summary.title}” deleted.`, action: 'Undo', undo, lastsMs: UNDO_MS });
+            if (await done.catch(() => false)) return;
             this.removed.delete(conversation);
-            this.history.known.delete(conversation); // whole, whoever deleted it meanwhile
-            await this.#save(conversation);
-        };
-        if (onUndo) onUndo(undo);
-        else this.#tell('notice', { text: `“${summary.title}” deleted.`, action: 'Undo', undo, lastsMs: UNDO_MS });
-        if (await done.catch(() => false)) return;
-        this.removed.delete(conversation);
-        this.#tell('notice', { text: `“${summary.title}” stays: it was written to elsewhere.` });
-        await this.refresh([id]);
+            this.tell('notice', { text: `“${summary.title}” stays: it was written to elsewhere.` });
+            await this.refresh([id]);
+        });
     }
 
     /** @param {string} id @param {string} title */
     async rename(id, title) {
-        const conversation =
-            this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
-        if (!conversation || !title.trim()) return;
-        conversation.title = title.trim();
-        await this.#save(conversation);
-        if (conversation === this.current) this.#tell('news');
+        if (!title.trim()) return;
+        await this.#intend({ id, title }, async () => {
+            const conversation = await this.read(id);
+            if (!conversation) return;
+            conversation.title = title.trim();
+            await this.save(conversation);
+            if (conversation === this.current) this.tell('news');
+        });
     }
 
     /** Asks the model what a chat is about, and names it so. @param {string} id */
     async nameByModel(id) {
-        const conversation = this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
+        const conversation = await this.read(id);
         if (!conversation) return;
         const said = shownPath(conversation).slice(0, 4).map(({ role, text }) => `${role === 'user' ? 'Question' : 'Answer'}: ${text.slice(0, TITLE_SOURCE)}`);
         const before = conversation.title;
@@ -307,16 +287,18 @@ export class Chat extends EventTarget {
             // Whoever named it meanwhile knows better.
             if (conversation.title === before) await this.rename(id, title);
         } catch (error) {
-            this.#tell('notice', { text: `No title was made. ${error.message || 'The server does not answer.'}` });
+            this.tell('notice', { text: `No title was made. ${error.message || 'The server does not answer.'}` });
         }
     }
 
     /** Pins, archives or moves a chat. @param {string} id @param {import('./store.js').Place} change */
     async setPlace(id, change) {
-        const conversation = this.current.id === id ? this.current : (this.live.get(id) ?? (await this.history.load(id)));
-        if (!conversation) return;
-        conversation.place = placeWith(conversation.place, change);
-        await this.#save(conversation);
+        await this.#intend({ id, place: change }, async () => {
+            const conversation = await this.read(id);
+            if (!conversation) return;
+            conversation.place = placeWith(conversation.place, change);
+            await this.save(conversation);
+        });
     }
 
     /** Deletes all chats; they can be taken back for a few seconds. @param {string[]} [ids] */
@@ -324,7 +306,7 @@ export class Chat extends EventTarget {
         /** @type {(() => Promise<void>)[]} */
         const undos = [];
         for (const id of ids) await this.remove(id, (undo) => undos.push(undo));
-        this.#tell('notice', {
+        this.tell('notice', {
             text: `${undos.length} ${undos.length === 1 ? 'chat' : 'chats'} deleted.`,
             action: 'Undo',
             undo: async () => {
@@ -338,7 +320,7 @@ export class Chat extends EventTarget {
     setTemporary(temporary) {
         if (this.current.head) return;
         this.current.temporary = temporary;
-        this.#tell('conversation');
+        this.tell('conversation');
     }
 
     /** The shown branch up to a message goes on as a chat of its own. @param {string} id */
@@ -347,8 +329,8 @@ export class Chat extends EventTarget {
         this.#leave();
         this.current = copy;
         this.live.set(copy.id, copy);
-        this.#tell('conversation');
-        await this.#save(copy);
+        this.tell('conversation');
+        await this.save(copy);
     }
 
     /** Deletes a message, and what follows it where there is another version of it.
@@ -360,11 +342,11 @@ export class Chat extends EventTarget {
         const list = erasedWith(conversation, message);
         const putBack = eraseMessages(conversation, list);
         const tell = () => {
-            this.#save(conversation);
-            if (conversation === this.current) this.#tell('conversation');
+            this.save(conversation);
+            if (conversation === this.current) this.tell('conversation');
         };
         tell();
-        this.#tell('notice', {
+        this.tell('notice', {
             text: list.length === 1 ? 'Message deleted.' : `${list.length} messages deleted.`,
             action: 'Undo',
             undo: () => {
@@ -388,7 +370,7 @@ export class Chat extends EventTarget {
         } catch {
             this.stored = null; // then nothing is said of it
         }
-        this.#tell('options');
+        this.tell('options');
     }
 
     /** Every kept chat, whole, as all tabs wrote it. @returns {Promise<Conversation[]>} */
@@ -400,36 +382,52 @@ export class Chat extends EventTarget {
 
     /** @param {Conversation[]} conversations */
     async add(conversations) {
-        for (const conversation of conversations) await this.#save(conversation);
+        for (const conversation of conversations) await this.save(conversation);
     }
 
     /** @param {Conversation} conversation */
-    async #save(conversation) {
+    async save(conversation) {
+        if (conversation.temporary) return;
+        this.saving.set(conversation, (this.saving.get(conversation) ?? 0) + 1);
         try {
             await this.opened;
-            if (this.removed.has(conversation) || conversation.temporary) return;
+            if (this.removed.has(conversation)) return;
             const { summary, changed } = await this.history.save(conversation);
             this.saveFailed = false;
-            this.#took(conversation, summary && changed);
+            this.took(conversation, summary && changed);
             const isKept = summary && !this.removed.has(conversation);
             this.list = [...(isKept ? [summary] : []), ...this.list.filter((entry) => entry.id !== conversation.id)].sort(
                 (a, b) => b.updated - a.updated,
             );
-            this.#tell('list');
+            this.tell('list');
         } catch (error) {
             if (this.saveFailed) return;
             this.saveFailed = true;
             const full = error?.name === 'QuotaExceededError';
-            this.#tell('notice', {
+            this.tell('notice', {
                 text: full
                     ? 'The browser has no more room: this chat is not being kept. Export what matters, then delete old chats.'
                     : 'This chat could not be kept in the browser. Export it if it matters.',
                 lastsMs: SAVE_NOTICE_MS,
             });
+        } finally {
+            const writes = (this.saving.get(conversation) ?? 0) - 1;
+            if (writes > 0) this.saving.set(conversation, writes);
+            else this.saving.delete(conversation);
         }
     }
 
     // ---- messages ----
+
+    /** Running answers by message id. */
+    get runs() {
+        return this.answers.runs;
+    }
+
+    /** The last progress event of a running answer, by message id. */
+    get progress() {
+        return this.answers.progress;
+    }
 
     /** Whether an answer of the shown conversation is on its way. */
     get busy() {
@@ -456,7 +454,7 @@ export class Chat extends EventTarget {
             ...(attachments.length ? { attachments } : {}),
         });
         this.live.set(conversation.id, conversation);
-        this.#answer(conversation, message, options);
+        this.answers.begin(conversation, message, options);
     }
 
     /** Sends a message once the running answer and what waits already is there. @param {string} text
@@ -480,15 +478,15 @@ export class Chat extends EventTarget {
     /** Sends what was left waiting behind an answer that did not end well.
      * @param {import('./store.js').Queued} entry */
     sendQueued(entry) {
-        this.#askQueued(this.current, entry);
+        this.askQueued(this.current, entry);
     }
 
     /** @param {Conversation} conversation @param {import('./store.js').Queued[]} queue */
     #setQueue(conversation, queue) {
         if (queue.length) conversation.queue = queue;
         else delete conversation.queue;
-        this.#save(conversation);
-        this.#tell('list');
+        this.save(conversation);
+        this.tell('list');
     }
 
     get #draftKey() {
@@ -512,8 +510,8 @@ export class Chat extends EventTarget {
         const old = this.current.messages[id];
         if (!old || old.role !== 'assistant') return;
         addMessage(this.current, { role: 'assistant', parent: old.parent, text, model: old.model });
-        this.#save(this.current);
-        this.#tell('conversation');
+        this.save(this.current);
+        this.tell('conversation');
     }
 
     /** Another answer to the same question, beside the old one. @param {string} id of the assistant
@@ -521,7 +519,7 @@ export class Chat extends EventTarget {
     regenerate(id) {
         const message = this.current.messages[id];
         const question = message?.parent ? this.current.messages[message.parent] : null;
-        if (question) this.#answer(this.current, question);
+        if (question) this.answers.begin(this.current, question);
     }
 
     /**
@@ -537,24 +535,19 @@ export class Chat extends EventTarget {
             text,
             ...(attachments.length ? { attachments } : {}),
         });
-        this.#answer(this.current, message);
+        this.answers.begin(this.current, message);
     }
 
     /** @param {Message} message */
     show(message) {
         showBranch(this.current, message);
-        this.#save(this.current);
-        this.#tell('conversation');
+        this.save(this.current);
+        this.tell('conversation');
     }
 
     /** Stops what is being answered in the shown conversation. */
     stop() {
-        for (const message of shownPath(this.current)) {
-            const run = this.runs.get(message.id);
-            if (run) run.cancel();
-            // Its images are still being packed: nothing was asked for yet.
-            else if (message.status === 'streaming') this.#end(this.current, message, { status: 'cancelled' });
-        }
+        this.answers.stop(this.current);
     }
 
     /** Goes on with an answer that was stopped, cut or lost, in place. @param {string} id of the
@@ -569,57 +562,7 @@ export class Chat extends EventTarget {
         delete message.modelId;
         delete message.error;
         delete message.reason;
-        this.#ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
-    }
-
-    /**
-     * @param {Conversation} conversation @param {Message} question
-     * @param {{thinking?: boolean}} [options]
-     */
-    #answer(conversation, question, options = {}) {
-        const thinking = options.thinking ?? this.settings.get('thinking');
-        const answer = addMessage(conversation, {
-            role: 'assistant',
-            parent: question.id,
-            status: 'streaming',
-            thinking,
-            model: this.modelName,
-        });
-        this.#ask(conversation, answer, pathTo(conversation, question.id));
-    }
-
-    /**
-     * Sends a branch and writes what comes back into `answer`.
-     * @param {Conversation} conversation @param {Message} answer @param {Message[]} path @param {object} [more] fields
-     */
-    async #ask(conversation, answer, path, more = {}) {
-        this.live.set(conversation.id, conversation);
-        answer.askId ??= newId();
-        answer.modelId ??= this.modelId;
-        this.progress.set(answer.id, { kind: 'waiting' });
-        this.#tell('conversation');
-        this.#save(conversation);
-        this.#stopAsking(answer.id);
-        this.asking.set(answer.id, holdAsking(answer.id));
-        let input;
-        try {
-            input = await toInput(path, (attachment) => this.#urlOf(answer, attachment));
-        } catch (error) {
-            if (answer.status !== 'streaming') return;
-            this.#end(conversation, answer, { status: 'failed', error: { code: error.code ?? 'server_error', message: error.message } });
-            return;
-        }
-        if (answer.status !== 'streaming') return;
-        // The whole branch goes along each time: the server need not keep the conversation.
-        const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
-        if (answer.modelId) body.model = answer.modelId;
-        this.#listen(conversation, answer, (sink) => this.connection.generate(body, sink, answer.askId));
-    }
-
-    /** Lets other tabs look at an answer that was about to be asked for. @param {string} id */
-    #stopAsking(id) {
-        this.asking.get(id)?.();
-        this.asking.delete(id);
+        this.answers.ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
     }
 
     /** One option of the shown chat; undefined: as the model likes it. @param {string} name
@@ -628,8 +571,8 @@ export class Chat extends EventTarget {
         const options = { ...this.current.options, [name]: value };
         if (value === undefined || value === '') delete options[name];
         this.current.options = options;
-        if (this.current.head) this.#save(this.current);
-        this.#tell('options');
+        if (this.current.head) this.save(this.current);
+        this.tell('options');
     }
 
     /** New chats begin as the shown one. */
@@ -650,7 +593,7 @@ export class Chat extends EventTarget {
         this.settings.set('newChat', options);
         if (this.current.head || JSON.stringify(this.current.options ?? {}) !== JSON.stringify(before)) return;
         this.current.options = { ...options };
-        this.#tell('options');
+        this.tell('options');
     }
 
     get modelId() {
@@ -662,176 +605,9 @@ export class Chat extends EventTarget {
         return id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model';
     }
 
-    /** Where the model finds an image or a video, once it is there; stopping the answer stops the
-     * way. */
-    async #urlOf(answer, attachment) {
-        const show = () => {
-            if (answer.status !== 'streaming') return this.uploads.cancel(attachment);
-            const way = this.uploads.progressOf(attachment);
-            if (!way) return;
-            this.progress.set(answer.id, { kind: 'progress', phase: `upload_${way.phase}`, processed: way.done, total: way.total });
-            this.#tell('message', answer.id);
-        };
-        this.uploads.addEventListener('change', show);
-        try {
-            return await this.uploads.urlOf(attachment);
-        } finally {
-            this.uploads.removeEventListener('change', show);
-            this.progress.set(answer.id, { kind: 'waiting' });
-        }
-    }
-
-    /**
-     * After a reload: attaches to an answer that was running (the server says if it no longer has
-     * it), asks again what was not heard of, or says that the answer is cut. What another tab is
-     * about to ask is left to it.
-     */
-    async #pickUp(conversation, message) {
-        if (!message.responseId && (await waitForAsking(message.id))) {
-            this.#took(conversation, await this.history.refresh(conversation).catch(() => []));
-        }
-        if (message.status !== 'streaming' || this.runs.has(message.id)) return;
-        if (message.responseId) {
-            this.progress.set(message.id, { kind: 'lost' });
-            this.#listen(
-                conversation,
-                message,
-                (sink) => this.connection.resume(/** @type {string} */ (message.responseId), sink),
-                true,
-            );
-            return;
-        }
-        if (!message.text && !message.reasoning && Date.now() - message.created < ASK_AGAIN_MS) {
-            this.#ask(conversation, message, pathTo(conversation, message.parent));
-            return;
-        }
-        this.#end(conversation, message, { status: 'failed', error: { code: 'connection_lost', message: '' } });
-    }
-
-    /**
-     * Writes the events of a run into its message.
-     * @param {Conversation} conversation @param {Message} message
-     * @param {(sink: (event: any) => void) => import('../protocol/connection.js').Run} begin
-     * @param {boolean} [replay] the text comes again from its start
-     */
-    #listen(conversation, message, begin, replay = false) {
-        const show = throttleFrames(() => this.#tell('message', message.id), SHOW_MS);
-        const before = message.before ?? { text: '', reasoning: '' };
-        let thinkingSince = 0;
-        let saveTimer = 0;
-        const saveSoon = () => {
-            saveTimer ||= setTimeout(() => {
-                saveTimer = 0;
-                if (message.status === 'streaming') this.#save(conversation);
-            }, SAVE_MS);
-        };
-        const restart = () => {
-            if (!replay) return;
-            replay = false;
-            message.text = before.text;
-            message.reasoning = before.reasoning;
-            delete message.tools;
-        };
-        const run = begin((event) => {
-            switch (event.kind) {
-                case 'started':
-                    message.responseId = event.responseId;
-                    this.progress.set(message.id, event);
-                    this.#save(conversation); // other tabs follow it by this
-                    this.#stopAsking(message.id);
-                    break;
-                case 'waiting':
-                case 'queued':
-                case 'progress':
-                case 'lost':
-                    this.progress.set(message.id, event);
-                    break;
-                case 'resumed':
-                    this.progress.set(message.id, { kind: 'started' });
-                    break;
-                case 'reasoning':
-                    restart();
-                    thinkingSince ||= performance.now();
-                    message.reasoning = (message.reasoning ?? '') + event.delta;
-                    this.progress.delete(message.id);
-                    saveSoon();
-                    break;
-                case 'text':
-                    restart();
-                    if (thinkingSince && message.reasoningMs === undefined) {
-                        message.reasoningMs = performance.now() - thinkingSince;
-                    }
-                    message.text += event.delta;
-                    this.progress.delete(message.id);
-                    saveSoon();
-                    break;
-                case 'reset':
-                    replay = false;
-                    message.text = before.text + event.text;
-                    message.reasoning = before.reasoning + event.reasoning;
-                    message.tools = event.tools;
-                    break;
-                case 'tool':
-                case 'tool-arguments':
-                case 'tool-output':
-                    restart();
-                    noteTool(message, event);
-                    this.progress.delete(message.id);
-                    saveSoon();
-                    break;
-                case 'stats':
-                    message.timings = { ...message.timings, ...event.timings };
-                    if (event.context) message.context = event.context;
-                    break;
-                case 'end':
-                    clearTimeout(saveTimer);
-                    if (thinkingSince && message.reasoningMs === undefined) {
-                        message.reasoningMs = performance.now() - thinkingSince;
-                    }
-                    this.#end(conversation, message, event);
-                    return;
-            }
-            show();
-        });
-        if (!run.done) this.runs.set(message.id, run);
-        this.#tell('message', message.id);
-        this.#tell('list');
-    }
-
-    /** @param {Conversation} conversation @param {Message} message @param {any} event */
-    #end(conversation, message, event) {
-        this.runs.delete(message.id);
-        this.progress.delete(message.id);
-        this.#stopAsking(message.id);
-        delete message.before;
-        if (event.timings) message.timings = { ...message.timings, ...event.timings };
-        if (event.usage) message.usage = event.usage;
-        if (event.status === 'completed') message.status = 'done';
-        else if (event.status === 'cancelled') message.status = 'stopped';
-        else if (event.status === 'incomplete') {
-            message.status = 'cut';
-            message.reason = event.reason;
-        } else {
-            message.status = 'failed';
-            message.error = event.error ?? { code: 'server_error', message: '' };
-        }
-        conversation.updated = Date.now();
-        if (conversation !== this.current && !this.removed.has(conversation)) {
-            this.live.delete(conversation.id);
-            this.unread.add(conversation.id);
-        }
-        this.#save(conversation);
-        this.#tell('message', message.id);
-        this.#tell('finished', message);
-        this.#tell('list');
-        // A stopped or failed answer leaves the queue to the user.
-        const [next] = conversation.queue ?? [];
-        if (next && (message.status === 'done' || message.status === 'cut')) this.#askQueued(conversation, next);
-    }
-
     /** Asks what waited, unless another tab was faster. @param {Conversation} conversation
      * @param {import('./store.js').Queued} entry */
-    async #askQueued(conversation, entry) {
+    async askQueued(conversation, entry) {
         if (!(await this.history.takeQueued(conversation, entry.id))) return;
         this.#setQueue(conversation, (conversation.queue ?? []).filter(({ id }) => id !== entry.id));
         this.send(entry.text, entry.attachments, {}, conversation);

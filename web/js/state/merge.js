@@ -85,6 +85,38 @@ export function noteKept(known, changes, revision) {
     for (const [id, text] of changes.messages) known.messages.set(id, text);
 }
 
+/**
+ * What is new in a chat, with what it stands on, as JSON values: for a page that goes away before
+ * it is kept. @param {Conversation} conversation @param {Known} known
+ */
+export function newsOf(conversation, known) {
+    const { fields, messages } = changesOf(conversation, { ...known, fields: { ...NOTHING, queue: '[]', ...known.fields } }) ?? { fields: [], messages: [] };
+    return {
+        isNew: !known.revision,
+        fields: fields.map(([name, value]) => [name, value, known.fields[name] ?? '[]']),
+        messages: messages.map(([id, text]) => [id, text, known.messages.get(id)]),
+    };
+}
+
+/** Does to a chat what newsOf said, where nobody changed it since. @param {Conversation} conversation
+ * @param {any} news */
+export function applyNews(conversation, { fields, messages }) {
+    for (const [name, value, base] of fields) {
+        if (name === 'queue') conversation.queue = mergeQueue(JSON.parse(base), JSON.parse(value), conversation.queue ?? []);
+        else if (JSON.stringify(fieldOf(conversation, name)) === base) conversation[name] = JSON.parse(value);
+    }
+    for (const [id, text, base] of messages) {
+        const there = conversation.messages[id];
+        if (there ? textOf(there) !== base : base) continue;
+        const message = JSON.parse(text);
+        for (const one of message.attachments ?? []) {
+            const blob = there?.attachments?.find((other) => other.id === one.id)?.blob;
+            Object.assign(one, blob ? { blob } : { missing: true });
+        }
+        conversation.messages[id] = message;
+    }
+}
+
 /** Questions that wait: those of both sides, without what either took away. */
 function mergeQueue(base, mine, theirs) {
     const has = (list, { id }) => list.some((one) => one.id === id);

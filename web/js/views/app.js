@@ -546,7 +546,7 @@ class ParleyApp extends LitElement {
             requestAnimationFrame(() => print());
             return;
         }
-        const chat = this.chat.current.id === id ? this.chat.current : (this.chat.live.get(id) ?? (await this.chat.history.load(id)));
+        const chat = await this.chat.read(id);
         if (!chat) return;
         if (kind === 'markdown') return this.#exportMarkdown(chat);
         const transfer = await this.#part(() => import('../state/transfer.js'));

@@ -1,0 +1,276 @@
+/**
+ * Answers on their way: a branch of a conversation is sent, and what comes back is written into its
+ * message; after a reload they are picked up again. The verbs that people use are Chat's.
+ */
+import { addMessage, noteTool, optionFields, pathTo, shownPath, toInput } from './store.js';
+import { newId, throttleFrames } from '../util.js';
+
+/**
+ * @typedef {import('./store.js').Conversation} Conversation
+ * @typedef {import('./store.js').Message} Message
+ */
+
+const SAVE_MS = 1_000;
+const SHOW_MS = 66; // at most 15 renderings a second
+const ASK_AGAIN_MS = 10 * 60_000; // as long as the server knows a question again by its id
+
+const lockOf = (id) => `parley.ask.${id}`;
+
+/** Keeps other tabs from asking for the same answer; returns what ends that. Over plain HTTP there
+ * are no locks: the server knows the question again. */
+function holdAsking(id) {
+    let end = () => {};
+    const held = new Promise((resolve) => (end = () => resolve(undefined)));
+    navigator.locks?.request(lockOf(id), () => held);
+    return end;
+}
+
+/** Waits while another tab is about to ask for an answer; false if none is. @param {string} id */
+async function waitForAsking(id) {
+    const { locks } = navigator;
+    if (!locks || (await locks.request(lockOf(id), { ifAvailable: true }, (lock) => !!lock))) return false;
+    await locks.request(lockOf(id), () => {});
+    return true;
+}
+
+export class Answers {
+    /** @param {import('./chat.js').Chat} chat */
+    constructor(chat) {
+        this.chat = chat;
+        /** Running answers by message id. @type {Map<string, any>} */
+        this.runs = new Map();
+        /** Answers that are about to be asked for, each with what gives up its lock.
+         * @type {Map<string, () => void>} */
+        this.asking = new Map();
+        /** The last progress event of a running answer, by message id. @type {Map<string, any>} */
+        this.progress = new Map();
+    }
+
+    /**
+     * Adds an answer to a question and asks for it.
+     * @param {Conversation} conversation @param {Message} question
+     * @param {{thinking?: boolean}} [options]
+     */
+    begin(conversation, question, options = {}) {
+        const thinking = options.thinking ?? this.chat.settings.get('thinking');
+        const answer = addMessage(conversation, {
+            role: 'assistant',
+            parent: question.id,
+            status: 'streaming',
+            thinking,
+            model: this.chat.modelName,
+        });
+        this.ask(conversation, answer, pathTo(conversation, question.id));
+    }
+
+    /**
+     * Sends a branch and writes what comes back into `answer`.
+     * @param {Conversation} conversation @param {Message} answer @param {Message[]} path @param {object} [more] fields
+     */
+    async ask(conversation, answer, path, more = {}) {
+        this.chat.live.set(conversation.id, conversation);
+        answer.askId ??= newId();
+        answer.modelId ??= this.chat.modelId;
+        this.progress.set(answer.id, { kind: 'waiting' });
+        this.chat.tell('conversation');
+        this.chat.save(conversation);
+        this.#stopAsking(answer.id);
+        this.asking.set(answer.id, holdAsking(answer.id));
+        let input;
+        try {
+            input = await toInput(path, (attachment) => this.#urlOf(answer, attachment));
+        } catch (error) {
+            if (answer.status !== 'streaming') return;
+            this.#end(conversation, answer, { status: 'failed', error: { code: error.code ?? 'server_error', message: error.message } });
+            return;
+        }
+        if (answer.status !== 'streaming') return;
+        // The whole branch goes along each time: the server need not keep the conversation.
+        const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
+        if (answer.modelId) body.model = answer.modelId;
+        this.#listen(conversation, answer, (sink) => this.chat.connection.generate(body, sink, answer.askId));
+    }
+
+    /** Ends what is being answered in the shown branch. @param {Conversation} conversation */
+    stop(conversation) {
+        for (const message of shownPath(conversation)) {
+            const run = this.runs.get(message.id);
+            if (run) run.cancel();
+            // Its images are still being packed: nothing was asked for yet.
+            else if (message.status === 'streaming') this.#end(conversation, message, { status: 'cancelled' });
+        }
+    }
+
+    /** Lets other tabs look at an answer that was about to be asked for. @param {string} id */
+    #stopAsking(id) {
+        this.asking.get(id)?.();
+        this.asking.delete(id);
+    }
+
+    /** Where the model finds an image or a video, once it is there; stopping the answer stops the
+     * way. */
+    async #urlOf(answer, attachment) {
+        const show = () => {
+            if (answer.status !== 'streaming') return this.chat.uploads.cancel(attachment);
+            const way = this.chat.uploads.progressOf(attachment);
+            if (!way) return;
+            this.progress.set(answer.id, { kind: 'progress', phase: `upload_${way.phase}`, processed: way.done, total: way.total });
+            this.chat.tell('message', answer.id);
+        };
+        this.chat.uploads.addEventListener('change', show);
+        try {
+            return await this.chat.uploads.urlOf(attachment);
+        } finally {
+            this.chat.uploads.removeEventListener('change', show);
+            this.progress.set(answer.id, { kind: 'waiting' });
+        }
+    }
+
+    /**
+     * After a reload: attaches to an answer that was running (the server says if it no longer has
+     * it), asks again what was not heard of, or says that the answer is cut. What another tab is
+     * about to ask is left to it.
+     */
+    async pickUp(conversation, message) {
+        if (!message.responseId && (await waitForAsking(message.id))) {
+            this.chat.took(conversation, await this.chat.history.refresh(conversation).catch(() => []));
+        }
+        if (message.status !== 'streaming' || this.runs.has(message.id)) return;
+        if (message.responseId) {
+            this.progress.set(message.id, { kind: 'lost' });
+            this.#listen(
+                conversation,
+                message,
+                (sink) => this.chat.connection.resume(/** @type {string} */ (message.responseId), sink),
+                true,
+            );
+            return;
+        }
+        if (!message.text && !message.reasoning && Date.now() - message.created < ASK_AGAIN_MS) {
+            this.ask(conversation, message, pathTo(conversation, message.parent));
+            return;
+        }
+        this.#end(conversation, message, { status: 'failed', error: { code: 'connection_lost', message: '' } });
+    }
+
+    /**
+     * Writes the events of a run into its message.
+     * @param {Conversation} conversation @param {Message} message
+     * @param {(sink: (event: any) => void) => import('../protocol/connection.js').Run} begin
+     * @param {boolean} [replay] the text comes again from its start
+     */
+    #listen(conversation, message, begin, replay = false) {
+        const show = throttleFrames(() => this.chat.tell('message', message.id), SHOW_MS);
+        const before = message.before ?? { text: '', reasoning: '' };
+        let thinkingSince = 0;
+        let saveTimer = 0;
+        const saveSoon = () => {
+            saveTimer ||= setTimeout(() => {
+                saveTimer = 0;
+                if (message.status === 'streaming') this.chat.save(conversation);
+            }, SAVE_MS);
+        };
+        const restart = () => {
+            if (!replay) return;
+            replay = false;
+            message.text = before.text;
+            message.reasoning = before.reasoning;
+            delete message.tools;
+        };
+        const run = begin((event) => {
+            switch (event.kind) {
+                case 'started':
+                    message.responseId = event.responseId;
+                    this.progress.set(message.id, event);
+                    this.chat.save(conversation); // other tabs follow it by this
+                    this.#stopAsking(message.id);
+                    break;
+                case 'waiting':
+                case 'queued':
+                case 'progress':
+                case 'lost':
+                    this.progress.set(message.id, event);
+                    break;
+                case 'resumed':
+                    this.progress.set(message.id, { kind: 'started' });
+                    break;
+                case 'reasoning':
+                    restart();
+                    thinkingSince ||= performance.now();
+                    message.reasoning = (message.reasoning ?? '') + event.delta;
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'text':
+                    restart();
+                    if (thinkingSince && message.reasoningMs === undefined) {
+                        message.reasoningMs = performance.now() - thinkingSince;
+                    }
+                    message.text += event.delta;
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'reset':
+                    replay = false;
+                    message.text = before.text + event.text;
+                    message.reasoning = before.reasoning + event.reasoning;
+                    message.tools = event.tools;
+                    break;
+                case 'tool':
+                case 'tool-arguments':
+                case 'tool-output':
+                    restart();
+                    noteTool(message, event);
+                    this.progress.delete(message.id);
+                    saveSoon();
+                    break;
+                case 'stats':
+                    message.timings = { ...message.timings, ...event.timings };
+                    if (event.context) message.context = event.context;
+                    break;
+                case 'end':
+                    clearTimeout(saveTimer);
+                    if (thinkingSince && message.reasoningMs === undefined) {
+                        message.reasoningMs = performance.now() - thinkingSince;
+                    }
+                    this.#end(conversation, message, event);
+                    return;
+            }
+            show();
+        });
+        if (!run.done) this.runs.set(message.id, run);
+        this.chat.tell('message', message.id);
+        this.chat.tell('list');
+    }
+
+    /** @param {Conversation} conversation @param {Message} message @param {any} event */
+    #end(conversation, message, event) {
+        this.runs.delete(message.id);
+        this.progress.delete(message.id);
+        this.#stopAsking(message.id);
+        delete message.before;
+        if (event.timings) message.timings = { ...message.timings, ...event.timings };
+        if (event.usage) message.usage = event.usage;
+        if (event.status === 'completed') message.status = 'done';
+        else if (event.status === 'cancelled') message.status = 'stopped';
+        else if (event.status === 'incomplete') {
+            message.status = 'cut';
+            message.reason = event.reason;
+        } else {
+            message.status = 'failed';
+            message.error = event.error ?? { code: 'server_error', message: '' };
+        }
+        conversation.updated = Date.now();
+        if (conversation !== this.chat.current && !this.chat.removed.has(conversation)) {
+            this.chat.live.delete(conversation.id);
+            this.chat.unread.add(conversation.id);
+        }
+        this.chat.save(conversation);
+        this.chat.tell('message', message.id);
+        this.chat.tell('finished', message);
+        this.chat.tell('list');
+        // A stopped or failed answer leaves the queue to the user.
+        const [next] = conversation.queue ?? [];
+        if (next && (message.status === 'done' || message.status === 'cut')) this.chat.askQueued(conversation, next);
+    }
+}

@@ -1,0 +1,68 @@
+/**
+ * What was still being written when the page went away (a reload within milliseconds of a change):
+ * noted in localStorage, which writes at once, and taken up by the next page. Files are not: what
+ * was asked with them stands without them.
+ *
+ *     addEventListener('pagehide', () => noteUnsaved(chat));
+ *     await takeUpUnsaved(chat);
+ *
+ * A note is a verb (`{id, title}`, `{id, place}`, `{id, removed}` with the time of the chat's last
+ * change), or `{id, news}` with what merge.js says of a chat.
+ */
+import { applyNews, newsOf, unknown } from './merge.js';
+import { newId } from '../util.js';
+
+const KEY = 'parley.unsaved.';
+
+/** @param {import('./chat.js').Chat} chat */
+export function noteUnsaved({ history, intents, removed, saving }) {
+    const written = [...saving.keys()].filter((conversation) => !removed.has(conversation));
+    const news = written.map((conversation) => {
+        const { id, created, updated } = conversation;
+        return { id, created, updated, news: newsOf(conversation, history.known.get(conversation) ?? unknown()) };
+    });
+    for (const note of [...news, ...intents]) {
+        try {
+            localStorage.setItem(KEY + newId(), JSON.stringify(note));
+        } catch {
+            // No room: the others may have some.
+        }
+    }
+}
+
+/** @returns {[string, any][]} key and note */
+function notes() {
+    try {
+        const keys = Object.keys(localStorage).filter((key) => key.startsWith(KEY));
+        return keys.map((key) => [key, JSON.parse(localStorage.getItem(key) ?? '{}')]);
+    } catch {
+        return [];
+    }
+}
+
+/** Doing a note twice does no harm: another tab may take it up, too. @param {import('./chat.js').Chat} chat */
+export async function takeUpUnsaved(chat) {
+    for (const [key, note] of notes()) {
+        if (await takeUp(chat, note)) localStorage.removeItem(key);
+    }
+}
+
+/** @returns {Promise<boolean>} false: the chat cannot be read now */
+async function takeUp(chat, { id, created, updated, news, title, place, removed }) {
+    if (removed) {
+        const [entry] = chat.list.filter((one) => one.id === id && one.updated <= removed);
+        if (entry) await chat.remove(id, () => {});
+        return true;
+    }
+    const known = await chat.read(id);
+    if (!known && !(news?.isNew && chat.history.available)) return !chat.history.remote || chat.connection.state === 'open';
+    if (title) await chat.rename(id, title);
+    else if (place) await chat.setPlace(id, place);
+    else if (news) {
+        const conversation = known ?? { id, title: '', created, updated, head: null, messages: {} };
+        applyNews(conversation, news);
+        conversation.updated = Math.max(conversation.updated, updated);
+        await chat.save(conversation);
+    }
+    return true;
+}
