@@ -188,6 +188,9 @@ void nn_kv_store(compute *c, const kv_pages *kv, const float *k, const float *v,
 typedef struct attention_rule {
     size_t window;      /* slots, its own the last of them; 0: all before it. Pages before are not read */
     const float *sinks; /* [H] or NULL: one more score of each head, whose weight goes to no value */
+    /* [T] or NULL, never falling: the slot behind the last one that a row sees, for rows that see later
+     * ones too; at most first + T. NULL: behind its own. */
+    const int32_t *ends;
 } attention_rule;
 
 /* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot. out [T, H,

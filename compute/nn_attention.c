@@ -143,6 +143,26 @@ static size_t begin_of(const attention_job *job, size_t t)
     return window > 0 && end > window ? end - window : 0;
 }
 
+/* The slot behind the last one that row t sees. */
+static size_t end_of(const attention_job *job, size_t t)
+{
+    return job->rule.ends ? (size_t)job->rule.ends[t] : job->first + t + 1;
+}
+
+/* How many of a block's first rows end at or before a slot. */
+static size_t rows_up_to(const attention_job *job, const q_block *b, size_t slot)
+{
+    const size_t rows = b->t1 - b->t0, first = job->first + b->t0;
+    size_t n = 0;
+    if (!job->rule.ends) {
+        return slot > first ? min_size(rows, slot - first) : 0;
+    }
+    while (n < rows && end_of(job, b->t0 + n) <= slot) {
+        n++;
+    }
+    return n;
+}
+
 /* Where query r of a block writes. */
 static float *out_of(const attention_job *job, const q_block *b, size_t r)
 {
@@ -215,13 +235,13 @@ static void attend_whole_tile(const attention_job *job, const q_block *b, size_t
     packed->mix(part->mix + r * job->hd, job->hd, own, FEW_TILE, R - r, &values);
 }
 
-/* Queries r0 .. R-1, each from the first slot it sees to its own, page by page. */
+/* Queries r0 .. R-1, each from the first slot it sees to its last, page by page. */
 static void attend_part_of_tile(const attention_job *job, const q_block *b, size_t begin, const float *q,
                                 float *scores, const tile_part *part, size_t r0, size_t R)
 {
     const kv_ops *packed = &job->c->ops->kv[job->kv->type];
     const size_t hd = job->hd, n_heads = b->h1 - b->h0;
-    const size_t end = min_size(begin + FEW_TILE, job->first + b->t0 + R / n_heads);
+    const size_t end = min_size(begin + FEW_TILE, end_of(job, b->t0 + R / n_heads - 1));
     for (size_t slot = max_size(begin, begin_of(job, b->t0 + r0 / n_heads)); slot < end;) {
         const kv_rows keys = rows_of_page(job, b->kv_head, false, slot, end);
         packed->dot(scores + r0 * FEW_TILE + (slot - begin), FEW_TILE, q + r0 * hd, hd, R - r0, &keys);
@@ -229,7 +249,7 @@ static void attend_part_of_tile(const attention_job *job, const q_block *b, size
     }
     for (size_t r = r0; r < R; r += n_heads) {
         const size_t own_begin = max_size(begin, begin_of(job, b->t0 + r / n_heads));
-        const size_t own_end = min_size(job->first + b->t0 + r / n_heads + 1, end);
+        const size_t own_end = min_size(end_of(job, b->t0 + r / n_heads), end);
         if (own_end <= own_begin) {
             continue; /* sees nothing of this tile */
         }
@@ -261,7 +281,7 @@ static void attend_tile(const attention_job *job, const q_block *b, size_t tile,
     }
     size_t r = R; /* the first query behind the tile, if the tile's quarters lie in one page each */
     if (job->kv->page_tokens % (FEW_TILE / KV_PARTS) == 0) {
-        r = after > job->first + b->t0 ? min_size(R, (after - job->first - b->t0) * n_heads) : 0;
+        r = rows_up_to(job, b, after) * n_heads;
     }
     size_t w = R; /* the first query whose window begins in the tile or behind it */
     if (job->rule.window > 0) {
@@ -318,7 +338,7 @@ static void few_block_task(void *ctx, size_t task, size_t thread)
     for (size_t r = 0; r < R; r++) {
         begin_query(job, &b, r, out_of(job, &b, r), &max[r], &sum[r]);
     }
-    for (size_t tile = begin_of(job, b.t0) / FEW_TILE; tile * FEW_TILE < job->first + b.t1; tile++) {
+    for (size_t tile = begin_of(job, b.t0) / FEW_TILE; tile * FEW_TILE < end_of(job, b.t1 - 1); tile++) {
         attend_tile(job, &b, tile, q, scores, &part);
         for (size_t r = 0; r < R; r++) {
             fold(job->c->ops, out_of(job, &b, r), &max[r], &sum[r], part.mix + r * hd, part.max[r],
@@ -377,7 +397,7 @@ static void attend_few(attention_job *job)
     plan_blocks(job, min_size(FEW_QUERIES, SCRATCH_FLOATS / (2 * job->hd + FEW_TILE + 4)));
     const size_t block_queries = job->block_rows * job->block_heads;
     const size_t running = 2 * job->n_blocks * block_queries; /* a maximum and a sum each, before the parts */
-    job->n_tiles = (job->first + job->T + FEW_TILE - 1) / FEW_TILE;
+    job->n_tiles = (end_of(job, job->T - 1) + FEW_TILE - 1) / FEW_TILE;
     job->first_tile = begin_of(job, 0) / FEW_TILE;
     job->part_floats = part_floats(block_queries, job->hd);
     const size_t wave_floats = job->n_blocks * job->part_floats;
@@ -459,7 +479,7 @@ static void attend_many_tile(const attention_job *job, const q_block *b, const m
     o->transpose(s->turned, MANY_TILE, s->rows, hd, n, hd);
     multiply(o, false, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
     for (size_t r = 0; r < R; r++) {
-        size_t own_end = job->first + b->t0 + r / n_heads + 1;
+        size_t own_end = end_of(job, b->t0 + r / n_heads);
         size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
         size_t hidden = min_size(max_size(begin_of(job, b->t0 + r / n_heads), begin) - begin, visible);
         float *weights = s->scores + r * MANY_TILE;
@@ -480,7 +500,7 @@ static void many_task(void *ctx, size_t task, size_t thread)
 {
     const attention_job *job = ctx;
     const q_block b = find_block(job, task);
-    const size_t R = n_queries(&b), hd = job->hd, n_slots = job->first + b.t1;
+    const size_t R = n_queries(&b), hd = job->hd, n_slots = end_of(job, b.t1 - 1);
     const many_scratch s = split_many(nn_scratch(job->c, thread), R, hd);
     gather_queries(job, &b, s.q);
     for (size_t r = 0; r < R; r++) {

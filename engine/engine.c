@@ -111,7 +111,37 @@ static err_code open_vision(engine *e, err_detail *detail)
             "vision_config.deepstack_visual_indexes names %d blocks, but in the family %s nothing reads them",
             vit_get_config(e->vision)->n_deepstack, cfg->family);
     }
+    if (err == ERR_OK && e->processor.merge_size != vit_get_config(e->vision)->spatial_merge_size) {
+        err = err_set(detail, ERR_CORRUPT,
+                      "the image processor's settings join %d x %d patches, but the vision tower %d x %d",
+                      e->processor.merge_size, e->processor.merge_size,
+                      vit_get_config(e->vision)->spatial_merge_size,
+                      vit_get_config(e->vision)->spatial_merge_size);
+    }
     return err;
+}
+
+/* Tokens of a prompt that are computed together: as many as was asked for and as windows have room
+ * for, and an image whose rows see each other is not cut. */
+static err_code choose_chunk(engine *e, const engine_options *opt, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(e->model);
+    const int64_t unit = (int64_t)e->processor.patch_size * e->processor.merge_size;
+    int64_t whole = e->vision && cfg->media_see_both_ways ? e->processor.image_max_pixels / (unit * unit) : 0;
+    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
+    if (e->prefill_chunk > KV_WINDOW_ROWS && model_config_has_ring(cfg)) {
+        log_warn("eng", "--batch-size is %d; the windows of this model have room for %d", e->prefill_chunk,
+                 KV_WINDOW_ROWS);
+        e->prefill_chunk = KV_WINDOW_ROWS;
+    }
+    if (whole > KV_WINDOW_ROWS) {
+        return err_set(detail, ERR_UNSUPPORTED,
+                       "the image processor's \"max_soft_tokens\" is %lld; in this model, whose images see "
+                       "all of themselves, at most %d are supported",
+                       (long long)whole, KV_WINDOW_ROWS);
+    }
+    e->prefill_chunk = whole > e->prefill_chunk ? (int32_t)whole : e->prefill_chunk;
+    return ERR_OK;
 }
 
 /* Drafts of a sequence in a step. */
@@ -370,7 +400,8 @@ static void set_info(engine *e)
     if (e->vision) {
         const vit_config *v = vit_get_config(e->vision);
         const double D = v->hidden_size;
-        e->info.patch_flops = 2.0 * v->depth * (4.0 * D * D + 2.0 * D * v->intermediate_size);
+        const double matrices = v->is_gated ? 3.0 : 2.0; /* of the MLP */
+        e->info.patch_flops = 2.0 * v->depth * (4.0 * D * D + matrices * D * v->intermediate_size);
         e->info.patch_pair_flops = 4.0 * v->depth * D;
     }
     e->info.has_vision = e->vision != NULL;
@@ -442,11 +473,9 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     report_load(opt, "memory", 0.8);
     e->drafting = model_has_mtp(e->model) && !opt->no_draft;
     e->max_copied = opt->prompt_lookup < LOOKUP_MAX ? opt->prompt_lookup : LOOKUP_MAX;
-    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
-    if (e->prefill_chunk > KV_WINDOW_ROWS && model_config_has_ring(model_get_config(e->model))) {
-        log_warn("eng", "--batch-size is %d; the windows of this model have room for %d", e->prefill_chunk,
-                 KV_WINDOW_ROWS);
-        e->prefill_chunk = KV_WINDOW_ROWS;
+    err = choose_chunk(e, opt, detail);
+    if (err != ERR_OK) {
+        return err;
     }
     sparse_open(e, opt);
     err = plan_memory(e, opt, detail);

@@ -99,6 +99,20 @@ static err_code show_drafter(engine *e, slot *s, int32_t begin, int32_t n, err_d
 
 /* ---- chunks ---- */
 
+/* The last place up to `end` at which no image, or frame, whose rows see each other is cut. A chunk has
+ * room for a whole one. */
+static int32_t before_image(const gen_request *r, int32_t begin, int32_t end)
+{
+    int32_t i = 0, at = end;
+    while (i < r->n_embed_rows && r->embed_rows[i] < end) {
+        i++;
+    }
+    for (; i > 0 && i < r->n_embed_rows && r->embed_rows[i] == at && r->embed_rows[i - 1] == at - 1; i--) {
+        at--;
+    }
+    return at > begin ? at : end;
+}
+
 /* A chunk goes on past boundaries, where its state is taken, so that a few short messages read the
  * weights once. It ends at a boundary, or whole blocks of the delta rule behind one: then an answer
  * has the same bits wherever the cache lets it begin. Where rows depend on their number, chunks end
@@ -108,15 +122,17 @@ int32_t prefill_stop(const engine *e, const slot *s)
     enum { DELTA_BLOCK = 64 };
     const gen_request *r = s->req;
     const int32_t total = (int32_t)r->prompt.len, begin = s->prompt_done;
-    const int32_t end = total - begin < e->prefill_chunk ? total : begin + e->prefill_chunk;
+    const bool is_whole = model_get_config(e->model)->media_see_both_ways;
+    int32_t end = total - begin < e->prefill_chunk ? total : begin + e->prefill_chunk;
     int32_t last = begin, n = 0;
+    end = is_whole ? before_image(r, begin, end) : end;
     for (size_t i = s->next_boundary; i < r->n_boundaries && r->boundaries[i] <= end; i++) {
         last = r->boundaries[i];
         if (++n == CHUNK_MARKS || !nn_many_is_exact(e->compute)) {
             return last;
         }
     }
-    const int32_t whole = (end - last) / DELTA_BLOCK * DELTA_BLOCK;
+    const int32_t whole = is_whole ? end - last : (end - last) / DELTA_BLOCK * DELTA_BLOCK;
     return end == total || last + whole == begin ? end : last + whole;
 }
 

@@ -614,7 +614,7 @@ static err_code render_prompt(preparation *p, err_detail *detail)
                          &p->e->prompts, p->in, detail);
 }
 
-/* The text, with the videos' frames, as tokens; and what can be told of the answer's reasoning. */
+/* The text, with what stands around images and frames, as tokens; and what can be told of the answer's reasoning. */
 static err_code encode_prompt(preparation *p, err_detail *detail)
 {
     gen_request *r = p->r;
@@ -623,8 +623,8 @@ static err_code encode_prompt(preparation *p, err_detail *detail)
     const bytes *prompt = &p->text;
     bytes placed;
     bytes_init(&placed, LIMIT_RENDERED_BYTES);
-    if (r->n_videos) {
-        prompt_place_videos(&placed, p->e, bytes_str(prompt), prompt->len, r->media, r->n_media);
+    if (r->n_videos || (r->n_media && model_get_config(p->e->model)->bare_placeholders)) {
+        prompt_place_media(&placed, p->e, bytes_str(prompt), prompt->len, r->media, r->n_media);
         prompt = &placed;
     }
     err_code err = placed.failed ? err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt")

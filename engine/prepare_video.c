@@ -161,6 +161,7 @@ void prepare_video_hash(uint8_t out[HASH_BYTES], const chat_part *part)
 
 processor_config prepare_processor(const engine *e, const chat_part *part)
 {
+    enum { MOST_TOKENS = 1120 }; /* that models whose images fill a budget were made with */
     processor_config pc = e->processor;
     int64_t *min = part->kind == CHAT_VIDEO ? &pc.video_min_pixels : &pc.image_min_pixels;
     int64_t *max = part->kind == CHAT_VIDEO ? &pc.video_max_pixels : &pc.image_max_pixels;
@@ -171,6 +172,12 @@ processor_config prepare_processor(const engine *e, const chat_part *part)
     if (part->pixels.min > 0) {
         *min = part->pixels.min;
         *max = *max > *min ? *max : *min;
+    }
+    if (pc.fills_budget) { /* no image is made larger than it is of use, nor than a chunk that has it whole */
+        const int64_t unit = (int64_t)pc.patch_size * pc.merge_size;
+        const bool is_whole = model_get_config(e->model)->media_see_both_ways;
+        const int64_t most = (is_whole ? e->prefill_chunk : MOST_TOKENS) * unit * unit;
+        *max = *max < most ? *max : most;
     }
     return pc;
 }
@@ -256,16 +263,28 @@ static size_t find_text(const char *text, size_t len, token_text t)
     return len;
 }
 
-void prompt_place_videos(bytes *out, const engine *e, const char *text, size_t len, const gen_media *media,
-                         size_t n_media)
+/* The time of a frame, as the model's prompts have it. */
+static void write_time(bytes *out, const model_config *cfg, double seconds)
+{
+    if (cfg->bare_placeholders) {
+        const int s = (int)seconds;
+        bytes_printf(out, "%02d:%02d ", s / 60, s % 60);
+    } else {
+        bytes_printf(out, "<%.1f seconds>", seconds);
+    }
+}
+
+void prompt_place_media(bytes *out, const engine *e, const char *text, size_t len, const gen_media *media,
+                        size_t n_media)
 {
     const model_config *cfg = model_get_config(e->model);
-    const token_text pad = text_of(e, cfg->video_token_id), start = text_of(e, cfg->vision_start_token_id),
+    const token_text start = text_of(e, cfg->vision_start_token_id),
                      end = text_of(e, cfg->vision_end_token_id);
     for (size_t m = 0; m < n_media; m++) {
-        if (!media[m].is_video) {
+        if (!media[m].is_video && !cfg->bare_placeholders) {
             continue;
         }
+        const token_text pad = text_of(e, media[m].is_video ? cfg->video_token_id : cfg->image_token_id);
         size_t at = find_text(text, len, pad);
         if (at == len) {
             break;
@@ -280,7 +299,12 @@ void prompt_place_videos(bytes *out, const engine *e, const char *text, size_t l
         }
         bytes_append(out, text, before);
         for (int32_t t = 0; t < media[m].patches.t; t++) {
-            bytes_printf(out, "<%.1f seconds>", media[m].patches.timestamps[t]);
+            if (t > 0 && cfg->bare_placeholders) {
+                bytes_append_char(out, ' ');
+            }
+            if (media[m].is_video) {
+                write_time(out, cfg, media[m].patches.timestamps[t]);
+            }
             bytes_append(out, start.text, start.len);
             bytes_append(out, pad.text, pad.len);
             bytes_append(out, end.text, end.len);

@@ -109,7 +109,8 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         lc->tap.take(lc->tap.ctx, kv_layer, qg, T, row, head);
     }
 
-    const attention_rule rule = {.window = (size_t)spec->window, .sinks = w->sinks};
+    attention_rule rule = {.window = (size_t)spec->window, .sinks = w->sinks};
+    const int32_t *ends = w->kind == LAYER_SLIDING ? lc->ends : NULL;
     const float scale = model_config_attention_scale(cfg, spec);
     for (size_t r = 0; r < lc->n_runs; r++) {
         const layer_run *run = &lc->runs[r];
@@ -118,6 +119,7 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         size_t most = run->exact_rows ? NN_ROWS_EXACT : run->n_rows;
         for (size_t t = 0; t < run->n_rows; t += most) {
             size_t n = run->n_rows - t < most ? run->n_rows - t : most, at = run->first_row + t;
+            rule.ends = ends ? ends + at : NULL;
             (run->exact_rows ? nn_attention : nn_attention_many)(lc->c, mixed + at * nh * hd, qg + at * row,
                                                                  &kv, &rule, scale, run->slot + t, n, nh,
                                                                  n_kv, hd, row, head);

@@ -29,6 +29,7 @@ struct decoder_scratch {
     float *deep;        /* [rows, n_deepstack * H] what is added to media rows behind the first layers */
     int32_t *deep_rows; /* [rows] which rows those are */
     int32_t n_deep_rows;
+    int32_t *ends;    /* [rows] for sliding layers, if media see both ways there */
     float *inputs;    /* [rows, n_layers * layer_input_size] the layers' own inputs */
     float *input_row; /* [n_layers * layer_input_size] */
     float *side;      /* [2, rows, H] where experts stand beside the dense part: what the router reads, and
@@ -99,7 +100,7 @@ size_t decoder_scratch_bytes(const model *m, int32_t max_rows, int32_t max_logit
 {
     decoder_scratch sc = describe(model_get_config(m), max_rows, max_logit_rows);
     return sizeof sc + lay_out(&sc, NULL, model_get_config(m)) * sizeof(float) +
-           sc.max_rows * (sizeof(layer_run) + sizeof(row_span) + sizeof(int32_t));
+           sc.max_rows * (sizeof(layer_run) + sizeof(row_span) + 2 * sizeof(int32_t));
 }
 
 err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *c, int32_t max_rows,
@@ -119,8 +120,9 @@ err_code decoder_scratch_create(decoder_scratch **out, const model *m, compute *
         sc->spans = calloc(sc->max_rows, sizeof *sc->spans);
         sc->logit_rows = calloc(sc->max_logit_rows + 1, sizeof *sc->logit_rows);
         sc->deep_rows = calloc(sc->max_rows, sizeof *sc->deep_rows);
+        sc->ends = calloc(sc->max_rows, sizeof *sc->ends);
     }
-    if (!sc || !sc->memory || !sc->runs || !sc->spans || !sc->logit_rows || !sc->deep_rows) {
+    if (!sc || !sc->memory || !sc->runs || !sc->spans || !sc->logit_rows || !sc->deep_rows || !sc->ends) {
         decoder_scratch_destroy(sc);
         return err_set(detail, ERR_NOMEM, "no memory for batches of %d rows (%zu bytes wanted)", max_rows,
                        decoder_scratch_bytes(m, max_rows, max_logit_rows));
@@ -140,6 +142,7 @@ void decoder_scratch_destroy(decoder_scratch *sc)
     free(sc->spans);
     free(sc->logit_rows);
     free(sc->deep_rows);
+    free(sc->ends);
     free(sc);
 }
 
@@ -239,6 +242,24 @@ static void embed_inputs(const model_parts *parts, const model_config *cfg, cons
         nn_add(sc->c, sc->inputs + t * L * P, sc->input_row, L * P);
     }
     nn_scale(sc->c, sc->inputs, sqrtf(0.5f), T * L * P);
+}
+
+/* How far the rows of a batch see in sliding layers: those of an image or a frame, which are the
+ * placeholders that follow each other, to its last one. */
+static void fill_ends(const batch *b, decoder_scratch *sc)
+{
+    int32_t k = b->n_embed_rows - 1;
+    for (int32_t r = b->n_runs - 1; r >= 0; r--) {
+        const layer_run *run = &sc->runs[r];
+        int32_t later = -1; /* the placeholder behind */
+        for (size_t t = run->n_rows; t-- > 0;) {
+            const int32_t row = (int32_t)(run->first_row + t);
+            const bool is_media = k >= 0 && b->embed_rows[k] == row;
+            sc->ends[row] = is_media && later == row + 1 ? sc->ends[later] : (int32_t)(run->slot + t) + 1;
+            later = is_media ? row : -1;
+            k -= is_media;
+        }
+    }
 }
 
 /* DeepStack: adds the tower's inner features to the media rows behind one of the first layers. */
@@ -422,6 +443,10 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
         const double periods = floor((double)b->positions[i].t / cfg->query_growth_tokens);
         sc->query_scale[i] = (float)(1.0 + cfg->query_growth * log1p(periods));
     }
+    if (cfg->media_see_both_ways && b->n_embed_rows > 0) {
+        fill_ends(b, sc);
+        sc->lc.ends = sc->ends;
+    }
     embed(parts, cfg, b, sc);
     if (cfg->layer_input_size > 0) {
         embed_inputs(parts, cfg, b, sc);
@@ -477,6 +502,17 @@ static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
     return recurs && !sc->mixed ? layer_rows_to_mark(run, sc->rows_done, rows) : rows;
 }
 
+/* As many rows of the forward's one run from `first` on as a piece of n has whole: where they see
+ * both ways, an image is not cut. */
+static size_t whole_rows(const decoder_scratch *sc, const layer_weights *w, size_t first, size_t n)
+{
+    if (!sc->lc.ends || w->kind != LAYER_SLIDING || sc->mixed) {
+        return n;
+    }
+    const size_t seen = (size_t)sc->lc.ends[first + n - 1] - sc->runs[0].slot - first;
+    return seen > n ? seen : n;
+}
+
 /* Those of the rows from `first` on. */
 static rope_rows rope_from(const rope_rows *rope, size_t first, const rope_spec *spec)
 {
@@ -495,10 +531,11 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small)
     layer_ctx lc = sc->lc;
     layer_run piece = sc->runs[0];
     if (first > 0 || most < left) { /* a prompt: one run */
-        piece.n_rows = lc.n_rows = left < most ? left : most;
+        piece.n_rows = lc.n_rows = whole_rows(sc, w, first, left < most ? left : most);
         piece.slot += first;
         lc.runs = &piece;
         lc.query_scale += lc.query_scale ? first : 0;
+        lc.ends += lc.ends ? first : 0;
         lc.full = rope_from(&lc.full, first, &cfg->full.rope);
         lc.sliding = rope_from(&lc.sliding, first, &cfg->sliding.rope);
     }

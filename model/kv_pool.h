@@ -23,7 +23,7 @@
 #include "model/config/config.h"
 
 /* KV_WINDOW_ROWS: rows of a prompt computed together for which a window has room. */
-enum { SEQ_PAGE_TOKENS = 64, KV_WINDOW_ROWS = 1024 };
+enum { SEQ_PAGE_TOKENS = 64, KV_WINDOW_ROWS = 1152 };
 
 typedef struct kv_pool kv_pool;
 

@@ -56,8 +56,9 @@ typedef struct layer_ctx {
     size_t n_runs;
     const row_span *spans; /* cover rows 0 .. n_rows-1 in order */
     size_t n_spans, n_rows;
-    rope_rows full, sliding;  /* of the layers of either kind */
-    float *work;              /* layer_work_floats(cfg, n_rows) */
+    rope_rows full, sliding; /* of the layers of either kind */
+    const int32_t *ends; /* [T], attention_rule's for sliding layers; NULL: rows see none behind their own */
+    float *work;         /* layer_work_floats(cfg, n_rows) */
     const float *query_scale; /* [T], what queries are multiplied with; NULL: nothing */
     query_tap tap;            /* take NULL: none */
 } layer_ctx;

@@ -117,10 +117,16 @@ static err_code next_grid(grid_list *list, int32_t merge, int32_t *rows, int32_t
     return ERR_OK;
 }
 
+/* Whether no pair of a head reads height or width: then media are counted like text. */
+static bool has_one_axis(const model_config *cfg)
+{
+    return cfg->mrope_section[1] == 0 && cfg->mrope_section[2] == 0;
+}
+
 /* One run of placeholders beginning at ids[0]: time stays, height and width count rows and
- * columns. */
+ * columns; with one axis it counts all of them. */
 static err_code place_grid(position *out, const int32_t *ids, size_t n_left, int32_t cur, int32_t rows,
-                           int32_t cols, const char *what, err_detail *detail)
+                           int32_t cols, bool one_axis, const char *what, err_detail *detail)
 {
     size_t n = (size_t)rows * (size_t)cols;
     for (size_t i = 0; i < n; i++) {
@@ -128,7 +134,10 @@ static err_code place_grid(position *out, const int32_t *ids, size_t n_left, int
             return err_set(detail, ERR_INVALID, "%s: %zu placeholders stand where %zu are needed", what, i,
                            n);
         }
-        out[i] = (position){cur, cur + (int32_t)(i / (size_t)cols), cur + (int32_t)(i % (size_t)cols)};
+        const int32_t at = cur + (int32_t)i;
+        out[i] = one_axis
+                     ? (position){at, at, at}
+                     : (position){cur, cur + (int32_t)(i / (size_t)cols), cur + (int32_t)(i % (size_t)cols)};
     }
     return ERR_OK;
 }
@@ -139,6 +148,7 @@ err_code positions_assign(position *out, int32_t *delta, const model_config *cfg
 {
     grid_list image_list = {images, n_images, 0, 0, "image"};
     grid_list video_list = {videos, n_videos, 0, 0, "video"};
+    const bool one_axis = has_one_axis(cfg);
     int32_t cur = 0;
     for (size_t i = 0; i < n;) {
         bool is_image = ids[i] == cfg->image_token_id && ids[i] >= 0;
@@ -152,13 +162,13 @@ err_code positions_assign(position *out, int32_t *delta, const model_config *cfg
         int32_t rows = 0, cols = 0;
         err_code err = next_grid(list, merge, &rows, &cols, detail);
         if (!err) {
-            err = place_grid(out + i, ids + i, n - i, cur, rows, cols, list->what, detail);
+            err = place_grid(out + i, ids + i, n - i, cur, rows, cols, one_axis, list->what, detail);
         }
         if (err) {
             return err;
         }
         i += (size_t)rows * (size_t)cols;
-        cur += rows > cols ? rows : cols;
+        cur += one_axis ? rows * cols : rows > cols ? rows : cols;
     }
     if (image_list.next != n_images || video_list.next != n_videos) {
         return err_set(detail, ERR_INVALID,

@@ -13,13 +13,16 @@
  *
  * Most references cast their models to bf16 as a whole before they computed in float32, so their
  * rotary frequencies are rounded to bf16; so are ours here, and here alone. --exact-rope: not in
- * this one.
+ * this one; nor in those whose cases hold mm_token_type_ids, which were computed from float32 models.
  *
  * A folder without tokenizer.json can be checked in all that needs no text.
  *
  * The media of a case follow from its name (MEDIA below): images are cases/img_*.png, the video is
  * cases/frames/000.png ... at 4 frames a second. NAME.prompt.txt is the prompt before placeholders
  * are expanded. A case of another name with pixel values is still computed from those.
+ *
+ * Pixels are NAME [patches, values] with grids (KIND_grid_thw), or bytes, NAME_u8 [.., patches,
+ * values], with the column and row of each (KIND_position_ids [.., patches, 2]; -1: padding).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -44,6 +47,7 @@
 
 #define CHECK_TOOL_NAME "check_reference"
 #include "tools/check_tool.h"
+#include "tools/check_case.h"
 
 #define TOLERANCE      2e-3
 #define PIXEL_STEP     (2.0 / 255.0 + 1e-5)
@@ -51,18 +55,16 @@
 #define PIXEL_FRACTION 0.99
 #define VIDEO_FPS      4.0
 
-enum { MAX_IMAGES = 2, MAX_FRAMES = 256, SPARE_TOKENS = 64, CHUNK = 37, STEPWISE_MAX = 128 };
+enum { MAX_FRAMES = 256, SPARE_TOKENS = 64, CHUNK = 37, STEPWISE_MAX = 128 };
 
 static const struct {
     const char *name;
     const char *images[MAX_IMAGES];
     bool video;
 } MEDIA[] = {
-    {"image", {"img_a.png"}, false},
-    {"image_big", {"img_big.png"}, false},
-    {"two_images", {"img_b.png", "img_c.png"}, false},
-    {"image_video", {"img_a.png"}, true},
-    {"video", {NULL}, true},
+    {"image", {"img_a.png"}, false},         {"image_big", {"img_big.png"}, false},
+    {"image_wide", {"img_wide.png"}, false}, {"two_images", {"img_b.png", "img_c.png"}, false},
+    {"image_video", {"img_a.png"}, true},    {"video", {NULL}, true},
 };
 
 /* The opened checkpoint; shared by all cases. */
@@ -78,8 +80,7 @@ typedef struct context {
 
 /* One case file, and what the engine computed for it. */
 typedef struct ref_case {
-    char name[128];
-    tensor_file *file;
+    case_file cf;
     const int32_t *ids; /* [n] */
     int32_t n;
     position *positions;
@@ -91,17 +92,12 @@ typedef struct ref_case {
     float *last_logits;
 } ref_case;
 
-static float *floats(size_t n)
-{
-    return must(calloc(n + 1, sizeof(float)));
-}
-
 /* ---- rows of the report ---- */
 
 static void row(context *cx, const ref_case *rc, const char *what, double worst, double largest, bool ok,
                 const char *note)
 {
-    printf("%-12s %-28s %10.2e %10.2e  %s%s%s\n", rc->name, what, worst, largest, ok ? "ok" : "DIFFERS",
+    printf("%-12s %-28s %10.2e %10.2e  %s%s%s\n", rc->cf.name, what, worst, largest, ok ? "ok" : "DIFFERS",
            note[0] ? "  " : "", note);
     cx->n_rows++;
     cx->n_failed += !ok;
@@ -151,38 +147,6 @@ static void compare_pixels(context *cx, const ref_case *rc, const char *what, co
     row(cx, rc, what, worst, 1.0, worst <= PIXEL_STEP && share >= PIXEL_FRACTION, note);
 }
 
-/* ---- reading a case ---- */
-
-/* A float tensor of the case as float32, or NULL if it has none. The caller frees. */
-static float *case_floats(const ref_case *rc, const char *name, tensor *t)
-{
-    if (!tensor_table_get(tensor_file_tensors(rc->file), name, t) || t->type == DTYPE_OTHER) {
-        return NULL;
-    }
-    float *out = floats(tensor_len(t));
-    tensor_to_f32(out, t, 0, tensor_len(t));
-    return out;
-}
-
-/* An I64 tensor of the case as int32, or NULL. The caller frees. */
-static int32_t *case_ids(const ref_case *rc, const char *name, size_t *n)
-{
-    tensor t;
-    *n = 0;
-    if (!tensor_table_get(tensor_file_tensors(rc->file), name, &t) ||
-        t.bytes != tensor_len(&t) * sizeof(int64_t)) {
-        return NULL;
-    }
-    *n = tensor_len(&t);
-    int32_t *out = must(calloc(*n + 1, sizeof *out));
-    for (size_t i = 0; i < *n; i++) {
-        int64_t v = 0;
-        memcpy(&v, (const char *)t.data + i * sizeof v, sizeof v);
-        out[i] = (int32_t)v;
-    }
-    return out;
-}
-
 /* ---- vision ---- */
 
 /* The sampled frames of cases/frames as patches; false without such a folder. */
@@ -202,9 +166,7 @@ static bool load_video(const context *cx, patches *out)
     if (total == 0) {
         return false;
     }
-    require(
-        processor_sample_frames(&cx->pc, total, VIDEO_FPS, cx->pc.video_fps, 0, chosen, MAX_FRAMES, &n, &d),
-        &d);
+    require(processor_sample_frames(&cx->pc, total, VIDEO_FPS, 0, 0, chosen, MAX_FRAMES, &n, &d), &d);
     for (int32_t i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/cases/frames/%03d.png", cx->dir, chosen[i]);
         load_image(&frames[i], path);
@@ -227,7 +189,7 @@ static size_t load_media(const context *cx, const ref_case *rc, patches *out, si
     *n_images = 0;
     *video = false;
     for (size_t i = 0; i < ARRAY_LEN(MEDIA); i++) {
-        if (strcmp(MEDIA[i].name, rc->name) != 0) {
+        if (strcmp(MEDIA[i].name, rc->cf.name) != 0) {
             continue;
         }
         for (size_t p = 0; p < MAX_IMAGES && MEDIA[i].images[p]; p++) {
@@ -249,36 +211,49 @@ static size_t load_media(const context *cx, const ref_case *rc, patches *out, si
 
 /* Our patches of one kind against the reference's rows and grids. */
 static void compare_patches(context *cx, const ref_case *rc, const patches *ours, size_t n_ours,
-                            const char *pixels, const char *grid)
+                            const char *kind, const char *pixels)
 {
-    tensor t;
-    size_t n_grid = 0, n = 0;
-    float *reference = case_floats(rc, pixels, &t);
-    int32_t *grids = case_ids(rc, grid, &n_grid);
-    int32_t found[3 * MAX_IMAGES] = {0};
+    char grid[64];
+    ref_media reference = read_media(cx->encoder ? &cx->pc : NULL, &rc->cf, kind, pixels);
+    int32_t found[3 * MAX_IMAGES] = {0}, wanted[3 * MAX_IMAGES] = {0};
+    size_t n = 0;
+    snprintf(grid, sizeof grid, "%s grids", kind);
     for (size_t i = 0; i < n_ours; i++) {
         found[3 * i] = ours[i].t;
         found[3 * i + 1] = ours[i].h;
         found[3 * i + 2] = ours[i].w;
         n += (size_t)ours[i].t * (size_t)ours[i].h * (size_t)ours[i].w * ours[i].row_len;
     }
-    if (grids) {
-        compare_ids(cx, rc, grid, found, 3 * n_ours, grids, n_grid);
+    for (size_t i = 0; i < reference.n_grids; i++) {
+        wanted[3 * i] = reference.grids[i].t;
+        wanted[3 * i + 1] = reference.grids[i].h;
+        wanted[3 * i + 2] = reference.grids[i].w;
     }
-    if (reference && n == tensor_len(&t)) {
+    if (reference.n_grids) {
+        compare_ids(cx, rc, grid, found, 3 * n_ours, wanted, 3 * reference.n_grids);
+    }
+    if (reference.rows && n == reference.n_rows * reference.row_len) {
         float *all = floats(n);
         for (size_t i = 0, at = 0; i < n_ours; i++) {
             size_t len = (size_t)ours[i].t * (size_t)ours[i].h * (size_t)ours[i].w * ours[i].row_len;
             processor_rows(all + at, &ours[i], &cx->pc, 0, len / ours[i].row_len);
             at += len;
         }
-        compare_pixels(cx, rc, pixels, all, reference, n);
+        compare_pixels(cx, rc, pixels, all, reference.rows, n);
         free(all);
-    } else if (reference) {
-        row(cx, rc, pixels, (double)n, (double)tensor_len(&t), false, "another number of values");
+    } else if (reference.rows) {
+        row(cx, rc, pixels, (double)n, (double)(reference.n_rows * reference.row_len), false,
+            "another number of values");
     }
-    free(reference);
-    free(grids);
+    ref_media_free(&reference);
+}
+
+/* The text of a token; of -1 nothing. */
+static void append_token(bytes *out, const tokenizer *tok, int32_t id)
+{
+    size_t n = 0;
+    const char *text = id < 0 ? "" : tokenizer_token_bytes(tok, id, &n, NULL);
+    bytes_append(out, text, n);
 }
 
 /* The prompt's text with every placeholder expanded, tokenized, against input_ids. */
@@ -290,31 +265,40 @@ static void compare_prompt(context *cx, const ref_case *rc, const patches *media
     token_ids ids;
     const tokenizer *tok = model_tokenizer(cx->m);
     size_t n_image_pad = 0, n_video_pad = 0, n_seen = 0;
-    snprintf(path, sizeof path, "%s/cases/%s.prompt.txt", cx->dir, rc->name);
+    snprintf(path, sizeof path, "%s/cases/%s.prompt.txt", cx->dir, rc->cf.name);
     if (!file_exists(path) || cx->cfg->image_token_id < 0) {
         return;
     }
     const char *image_pad = tokenizer_token_bytes(tok, cx->cfg->image_token_id, &n_image_pad, NULL);
     const char *video_pad = tokenizer_token_bytes(tok, cx->cfg->video_token_id, &n_video_pad, NULL);
+    const bool is_bare = cx->cfg->bare_placeholders;
     bytes_init(&text, LIMIT_RENDERED_BYTES);
     bytes_init(&expanded, LIMIT_RENDERED_BYTES);
     token_ids_init(&ids);
     require(file_read(&text, path, &d), &d);
     for (size_t at = 0; at < text.len;) {
         if (strncmp(text.data + at, image_pad, n_image_pad) == 0 && n_seen < n_images) {
+            append_token(&expanded, tok, is_bare ? cx->cfg->vision_start_token_id : -1);
             for (int32_t i = 0; i < media[n_seen].n_tokens; i++) {
                 bytes_append(&expanded, image_pad, n_image_pad);
             }
+            append_token(&expanded, tok, is_bare ? cx->cfg->vision_end_token_id : -1);
             n_seen++;
             at += n_image_pad;
         } else if (strncmp(text.data + at, video_pad, n_video_pad) == 0 && video) {
             const patches *p = &media[n_images];
             for (int32_t t = 0; t < p->t; t++) { /* the layout that keeps an outer pair of vision tokens */
-                bytes_printf(&expanded, "<%.1f seconds><|vision_start|>", p->timestamps[t]);
+                const int s = (int)p->timestamps[t];
+                if (is_bare) {
+                    bytes_printf(&expanded, t ? " %02d:%02d " : "%02d:%02d ", s / 60, s % 60);
+                } else {
+                    bytes_printf(&expanded, "<%.1f seconds>", p->timestamps[t]);
+                }
+                append_token(&expanded, tok, cx->cfg->vision_start_token_id);
                 for (int32_t i = 0; i < p->n_tokens / p->t; i++) {
                     bytes_append(&expanded, video_pad, n_video_pad);
                 }
-                bytes_append_str(&expanded, "<|vision_end|>");
+                append_token(&expanded, tok, cx->cfg->vision_end_token_id);
             }
             at += n_video_pad;
         } else {
@@ -339,10 +323,10 @@ static void check_inputs(context *cx, const ref_case *rc)
         n = load_media(cx, rc, media, &n_images, &video);
     }
     if (n_images) {
-        compare_patches(cx, rc, media, n_images, "pixel_values", "image_grid_thw");
+        compare_patches(cx, rc, media, n_images, "image", "pixel_values");
     }
     if (video) {
-        compare_patches(cx, rc, media + n_images, 1, "pixel_values_videos", "video_grid_thw");
+        compare_patches(cx, rc, media + n_images, 1, "video", "pixel_values_videos");
     }
     if (n > 0) {
         compare_prompt(cx, rc, media, n_images, video);
@@ -360,7 +344,7 @@ static float *case_features(const context *cx, const ref_case *rc, const char *f
     tensor t, td;
     const size_t H = (size_t)cx->cfg->hidden_size, width = model_config_feature_width(cx->cfg);
     snprintf(deep, sizeof deep, "%s_deepstack", features);
-    float *main = case_floats(rc, features, &t), *inner = case_floats(rc, deep, &td);
+    float *main = case_floats(&rc->cf, features, &t), *inner = case_floats(&rc->cf, deep, &td);
     float *out = NULL;
     if (main && (inner != NULL) == (width > H)) {
         *n = t.dims[0];
@@ -378,37 +362,37 @@ static float *case_features(const context *cx, const ref_case *rc, const char *f
 }
 
 /* Features of one kind ("image" or "video") from the reference's pixel values; appended to
- * rc->embeds for the tokens `pad`. Without an encoder the reference's own features are used. */
-static void encode_media(context *cx, ref_case *rc, const char *kind, const char *pixels,
-                         const media_grid *grids, size_t n_grids, int32_t pad)
+ * rc->embeds for the tokens `pad`. Without an encoder or pixels the reference's own features are used. */
+static void encode_media(context *cx, ref_case *rc, const char *kind, const ref_media *media, int32_t pad)
 {
     char features[64], last[64];
-    tensor tl, tp;
+    tensor tl = {0};
     err_detail d = {0};
     size_t width = model_config_feature_width(cx->cfg), n = 0;
     snprintf(features, sizeof features, "%s_features", kind);
     snprintf(last, sizeof last, "%s_features_last_hidden", kind);
-    float *reference = case_features(cx, rc, features, &n), *reference_last = case_floats(rc, last, &tl);
-    float *rows = case_floats(rc, pixels, &tp);
+    float *reference = case_features(cx, rc, features, &n), *reference_last = case_floats(&rc->cf, last, &tl);
     if (!reference) {
         free(reference_last);
-        free(rows);
         return;
     }
-    float *ours = floats(n * width), *ours_last = floats(reference_last ? tensor_len(&tl) : 0);
+    float *ours = floats(n * width), *ours_last = reference_last ? floats(tensor_len(&tl)) : NULL;
     memcpy(ours, reference, n * width * sizeof *ours);
-    if (cx->encoder && rows && reference_last) {
+    if (cx->encoder && media->rows) {
         size_t merge = (size_t)vit_get_config(cx->encoder)->spatial_merge_size, at = 0;
-        for (size_t g = 0; g < n_grids; g++) {
-            const media_grid *grid = &grids[g];
+        for (size_t g = 0; g < media->n_grids; g++) {
+            const media_grid *grid = &media->grids[g];
             require(vit_encode(cx->encoder, cx->c, ours + at / (merge * merge) * width,
-                               ours_last + at * tl.dims[1], &(vit_rows){.rows = rows + at * tp.dims[1]},
-                               grid->t, grid->h, grid->w, &d),
+                               ours_last ? ours_last + at * tl.dims[1] : NULL,
+                               &(vit_rows){.rows = media->rows + at * media->row_len}, grid->t, grid->h,
+                               grid->w, &d),
                     &d);
-            at += (size_t)grid->t * (size_t)grid->h * (size_t)grid->w;
+            at += grid_patches(grid);
         }
         compare_floats(cx, rc, features, ours, reference, n * width);
-        compare_floats(cx, rc, last, ours_last, reference_last, tensor_len(&tl));
+        if (reference_last) {
+            compare_floats(cx, rc, last, ours_last, reference_last, tensor_len(&tl));
+        }
     }
     for (int32_t i = 0, k = 0; i < rc->n && k < (int32_t)n; i++) {
         if (rc->ids[i] == pad) {
@@ -419,7 +403,6 @@ static void encode_media(context *cx, ref_case *rc, const char *kind, const char
     }
     free(ours);
     free(ours_last);
-    free(rows);
     free(reference);
     free(reference_last);
 }
@@ -443,27 +426,11 @@ static void sort_embeds(const context *cx, ref_case *rc)
     free(swap);
 }
 
-/* The grids of one kind of media; returns how many. */
-static size_t read_grids(const ref_case *rc, const char *name, media_grid grids[MAX_IMAGES])
-{
-    size_t n = 0;
-    int32_t *thw = case_ids(rc, name, &n);
-    n /= 3;
-    if (n > MAX_IMAGES) {
-        fprintf(stderr, "check_reference: %s holds more media than expected\n", rc->name);
-        exit(2);
-    }
-    for (size_t i = 0; i < n; i++) {
-        grids[i] = (media_grid){thw[3 * i], thw[3 * i + 1], thw[3 * i + 2]};
-    }
-    free(thw);
-    return n;
-}
-
 static void compare_positions(context *cx, const ref_case *rc)
 {
     size_t n = (size_t)rc->n, n_ref = 0, n_delta = 0;
-    int32_t *reference = case_ids(rc, "position_ids", &n_ref), *delta = case_ids(rc, "rope_delta", &n_delta);
+    int32_t *reference = case_ids(&rc->cf, "position_ids", &n_ref),
+            *delta = case_ids(&rc->cf, "rope_delta", &n_delta);
     if (reference) {
         int32_t *ours = must(calloc(3 * n, sizeof *ours));
         for (size_t i = 0; i < n; i++) {
@@ -486,18 +453,19 @@ static void prepare(context *cx, ref_case *rc)
 {
     err_detail d = {0};
     size_t n = (size_t)rc->n;
-    media_grid images[MAX_IMAGES], videos[MAX_IMAGES];
-    size_t n_images = read_grids(rc, "image_grid_thw", images),
-           n_videos = read_grids(rc, "video_grid_thw", videos);
+    ref_media images = read_media(cx->encoder ? &cx->pc : NULL, &rc->cf, "image", "pixel_values");
+    ref_media videos = read_media(cx->encoder ? &cx->pc : NULL, &rc->cf, "video", "pixel_values_videos");
     int32_t merge = cx->encoder ? cx->pc.merge_size : 2;
     rc->embeds = floats(n * model_config_feature_width(cx->cfg));
     rc->embed_rows = must(calloc(n, sizeof *rc->embed_rows));
     rc->positions = must(calloc(n, sizeof *rc->positions));
-    encode_media(cx, rc, "image", "pixel_values", images, n_images, cx->cfg->image_token_id);
-    encode_media(cx, rc, "video", "pixel_values_videos", videos, n_videos, cx->cfg->video_token_id);
+    encode_media(cx, rc, "image", &images, cx->cfg->image_token_id);
+    encode_media(cx, rc, "video", &videos, cx->cfg->video_token_id);
     sort_embeds(cx, rc);
-    err_code err = positions_assign(rc->positions, &rc->rope_delta, cx->cfg, rc->ids, n, images, n_images,
-                                    videos, n_videos, merge, &d);
+    err_code err = positions_assign(rc->positions, &rc->rope_delta, cx->cfg, rc->ids, n, images.grids,
+                                    images.n_grids, videos.grids, videos.n_grids, merge, &d);
+    ref_media_free(&images);
+    ref_media_free(&videos);
     require(err, &d);
     compare_positions(cx, rc);
 }
@@ -567,9 +535,9 @@ static void check_prefill(context *cx, ref_case *rc, seq_state *seq, decoder_scr
 {
     tensor t, tl;
     size_t H = (size_t)cx->cfg->hidden_size, n_last = 1;
-    float *states = case_floats(rc, "hidden_states", &t);
+    float *states = case_floats(&rc->cf, "hidden_states", &t);
     trace_check tc = {cx, rc, states};
-    float *logits = case_floats(rc, "logits_last", &tl);
+    float *logits = case_floats(&rc->cf, "logits_last", &tl);
     n_last = logits ? tl.dims[0] : 1;
     decoder_set_trace(sc, states ? check_layer : NULL, &tc);
     forward_prompt(cx, rc, seq, sc, 0, rc->n, (int32_t)n_last, false);
@@ -584,7 +552,7 @@ static void check_prefill(context *cx, ref_case *rc, seq_state *seq, decoder_scr
     }
     free(states);
     free(logits);
-    float *hidden = case_floats(rc, "hidden_last", &t);
+    float *hidden = case_floats(&rc->cf, "hidden_last", &t);
     if (hidden) {
         compare_floats(cx, rc, "hidden_last", rc->hidden + ((size_t)rc->n - t.dims[0]) * H, hidden,
                        tensor_len(&t));
@@ -592,15 +560,26 @@ static void check_prefill(context *cx, ref_case *rc, seq_state *seq, decoder_scr
     free(hidden);
 }
 
-/* The prompt in pieces of `chunk` rows gives the same last logits; leaves seq at the end of the
+/* The first row from `end` on at which no image is cut, where its rows see each other. */
+static int32_t whole_media(const context *cx, const ref_case *rc, int32_t end)
+{
+    for (int32_t i = 1; i < rc->n_embed_rows && cx->cfg->media_see_both_ways; i++) {
+        end += rc->embed_rows[i] == end && rc->embed_rows[i - 1] == end - 1;
+    }
+    return end;
+}
+
+/* The prompt in pieces of `chunk` rows, or a few more, gives the same last logits; leaves seq at the end of the
  * prompt. */
 static void check_pieces(context *cx, const ref_case *rc, seq_state *seq, decoder_scratch *sc, int32_t chunk,
                          bool exact, const char *what)
 {
     seq_state_reset(seq);
-    for (int32_t at = 0; at < rc->n; at += chunk) {
+    for (int32_t at = 0; at < rc->n;) {
         int32_t n = rc->n - at < chunk ? rc->n - at : chunk;
+        n = whole_media(cx, rc, at + n) - at;
         forward_prompt(cx, rc, seq, sc, at, n, at + n == rc->n ? 1 : 0, exact);
+        at += n;
     }
     compare_floats(cx, rc, what, decoder_logits(sc, 0), rc->last_logits, (size_t)cx->cfg->vocab_size);
 }
@@ -611,7 +590,8 @@ static void check_greedy(context *cx, const ref_case *rc, seq_state *seq, decode
 {
     err_detail d = {0};
     size_t n = 0;
-    int32_t *reference = case_ids(rc, "greedy", &n), *ours = must(calloc(n + 1, sizeof *ours)), row_0 = 0;
+    int32_t *reference = case_ids(&rc->cf, "greedy", &n), *ours = must(calloc(n + 1, sizeof *ours)),
+            row_0 = 0;
     if (!reference) {
         free(ours);
         return;
@@ -642,10 +622,10 @@ static void check_mtp(context *cx, const ref_case *rc, seq_state *seq, mtp_scrat
     err_detail d = {0};
     tensor th, tl, td;
     size_t n_drafts = 0, H = (size_t)cx->cfg->hidden_size, V = (size_t)cx->cfg->vocab_size;
-    float *hidden = case_floats(rc, "mtp_hidden_last", &th),
-          *logits = case_floats(rc, "mtp_logits_last", &tl);
-    float *draft_logits = case_floats(rc, "mtp_draft_logits", &td);
-    int32_t *drafts = case_ids(rc, "mtp_drafts", &n_drafts);
+    float *hidden = case_floats(&rc->cf, "mtp_hidden_last", &th),
+          *logits = case_floats(&rc->cf, "mtp_logits_last", &tl);
+    float *draft_logits = case_floats(&rc->cf, "mtp_draft_logits", &td);
+    int32_t *drafts = case_ids(&rc->cf, "mtp_drafts", &n_drafts);
     if (hidden && logits && rc->n > 1) {
         mtp_input in = {seq, rc->hidden, rc->ids + 1, rc->positions, rc->n - 1};
         require(mtp_forward(cx->m, cx->c, ms, &in, (int32_t)tl.dims[0], &d), &d);
@@ -715,10 +695,10 @@ static void check_case(context *cx, const char *name)
     err_detail d = {0};
     ref_case rc = {0};
     size_t n = 0;
-    snprintf(rc.name, sizeof rc.name, "%s", name);
+    snprintf(rc.cf.name, sizeof rc.cf.name, "%s", name);
     snprintf(path, sizeof path, "%s/cases/%s.safetensors", cx->dir, name);
-    require(tensor_file_open(&rc.file, path, &d), &d);
-    int32_t *ids = case_ids(&rc, "input_ids", &n);
+    require(tensor_file_open(&rc.cf.file, path, &d), &d);
+    int32_t *ids = case_ids(&rc.cf, "input_ids", &n);
     if (!ids || n == 0) {
         fprintf(stderr, "check_reference: %s holds no input_ids\n", path);
         exit(2);
@@ -734,7 +714,21 @@ static void check_case(context *cx, const char *name)
     free(rc.embed_rows);
     free(rc.hidden);
     free(rc.last_logits);
-    tensor_file_close(rc.file);
+    tensor_file_close(rc.cf.file);
+}
+
+/* Whether the reference was computed by a model that never was bf16. */
+static bool is_from_f32(const char *dir, const char *name)
+{
+    char path[4096];
+    tensor t;
+    tensor_file *file = NULL;
+    err_detail d = {0};
+    snprintf(path, sizeof path, "%s/cases/%s.safetensors", dir, name);
+    require(tensor_file_open(&file, path, &d), &d);
+    const bool found = tensor_table_get(tensor_file_tensors(file), "mm_token_type_ids", &t);
+    tensor_file_close(file);
+    return found;
 }
 
 int main(int argc, char **argv)
@@ -743,7 +737,7 @@ int main(int argc, char **argv)
     err_detail d = {0};
     context cx = {0};
     compute_options options = {.n_threads = 0, .cpu_mask = ~0u};
-    const bool exact_rope = argc > 1 && strcmp(argv[1], "--exact-rope") == 0;
+    bool exact_rope = argc > 1 && strcmp(argv[1], "--exact-rope") == 0;
     argc -= exact_rope;
     argv += exact_rope;
     if (argc < 2 || argc > 4 || (argc > 2 && !cpu_parse_level(argv[2], &options.cpu_mask))) {
@@ -752,6 +746,7 @@ int main(int argc, char **argv)
     }
     cx.dir = argv[1];
     size_t n = list_cases(cx.dir, names);
+    exact_rope = exact_rope || (n > 0 && is_from_f32(cx.dir, names[0]));
     require(compute_create(&cx.c, &options, &d), &d);
     char tokenizer_path[4096];
     const bool has_tokenizer = file_join(tokenizer_path, sizeof tokenizer_path, cx.dir, "tokenizer.json") &&

@@ -82,6 +82,7 @@ PRIVATE = {
     "model/model_parts": "model/model",
     "model/seq_layout": "model/seq_state",
     "vision/image/image_codec": "vision/image/image",
+    "vision/vit_parts": "vision/vit",
     "engine/engine_private": "engine/engine",
     "engine/cache/disk_cache_state": "engine/cache/disk_cache",
     "server/net/net_lws": "server/net/net",

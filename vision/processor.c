@@ -77,12 +77,34 @@ static err_code read_pixels(int64_t *min, int64_t *max, const json *section, con
     return err;
 }
 
+/* The budget of an image or of a frame, as rows of the language model. After the geometry. */
+static err_code read_budget(int64_t *max_pixels, const processor_config *pc, const json *section,
+                            const char *where, err_detail *detail)
+{
+    enum { MOST_TOKENS = 1 << 16 };
+    const int64_t unit = (int64_t)pc->patch_size * pc->merge_size;
+    int64_t tokens = *max_pixels / (unit * unit);
+    err_code err = read_count(&tokens, section, where, "max_soft_tokens", MOST_TOKENS, detail);
+    *max_pixels = tokens * unit * unit;
+    return err;
+}
+
 /* Patch geometry and colours, which both kinds of section may give. */
 static err_code read_common(processor_config *pc, const json *section, const char *where, err_detail *detail)
 {
     err_code err = read_side(&pc->patch_size, section, where, "patch_size", 256, detail);
     err = err ? err : read_side(&pc->temporal_patch_size, section, where, "temporal_patch_size", 16, detail);
     err = err ? err : read_side(&pc->merge_size, section, where, "merge_size", 16, detail);
+    if (pc->fills_budget) {
+        err = err ? err : read_side(&pc->merge_size, section, where, "pooling_kernel_size", 16, detail);
+    }
+    if (!json_bool(json_get(section, "do_normalize"), true)) {
+        for (int c = 0; c < 3; c++) {
+            pc->mean[c] = 0.0f;
+            pc->std[c] = 1.0f;
+        }
+        return err;
+    }
     err = err ? err : read_triple(pc->mean, section, where, "image_mean", -1e3f, detail);
     err = err ? err : read_triple(pc->std, section, where, "image_std", 1e-6f, detail);
     return err;
@@ -92,6 +114,9 @@ static err_code read_image_section(processor_config *pc, const json *section, co
                                    err_detail *detail)
 {
     err_code err = read_common(pc, section, where, detail);
+    if (!err && pc->fills_budget) {
+        return read_budget(&pc->image_max_pixels, pc, section, where, detail);
+    }
     return err ? err : read_pixels(&pc->image_min_pixels, &pc->image_max_pixels, section, where, detail);
 }
 
@@ -100,7 +125,9 @@ static err_code read_video_section(processor_config *pc, const json *section, co
 {
     /* Geometry and colours are the image section's: one vision encoder reads both kinds of
      * patches. */
-    err_code err = read_pixels(&pc->video_min_pixels, &pc->video_max_pixels, section, where, detail);
+    err_code err = pc->fills_budget
+                       ? read_budget(&pc->video_max_pixels, pc, section, where, detail)
+                       : read_pixels(&pc->video_min_pixels, &pc->video_max_pixels, section, where, detail);
     const json *fps = json_get(section, "fps");
     if (!err && fps && !json_is(fps, JSON_NULL)) {
         pc->video_fps = json_num(fps, 0);
@@ -110,6 +137,33 @@ static err_code read_video_section(processor_config *pc, const json *section, co
     }
     err = err ? err : read_side(&pc->video_min_frames, section, where, "min_frames", 1 << 20, detail);
     err = err ? err : read_side(&pc->video_max_frames, section, where, "max_frames", 1 << 20, detail);
+    if (pc->video_frames > 0) {
+        err = err ? err : read_side(&pc->video_frames, section, where, "num_frames", 1 << 20, detail);
+    }
+    return err;
+}
+
+/* vision_config of config.json: what Gemma 4's released files have, where it is a tower that pools. */
+static err_code read_tower(processor_config *pc, const json *section, const char *where, err_detail *detail)
+{
+    enum { IMAGE_TOKENS = 280, FRAME_TOKENS = 70, FRAMES = 32 };
+    if (!json_get(section, "pooling_kernel_size")) {
+        return ERR_OK;
+    }
+    pc->fills_budget = true;
+    pc->temporal_patch_size = 1;
+    pc->merge_size = 3;
+    pc->video_frames = FRAMES;
+    pc->video_min_frames = 1;
+    for (int c = 0; c < 3; c++) {
+        pc->mean[c] = 0.0f;
+        pc->std[c] = 1.0f;
+    }
+    err_code err = read_common(pc, section, where, detail);
+    const int64_t unit = (int64_t)pc->patch_size * pc->merge_size;
+    pc->image_min_pixels = pc->video_min_pixels = unit * unit;
+    pc->image_max_pixels = IMAGE_TOKENS * unit * unit;
+    pc->video_max_pixels = FRAME_TOKENS * unit * unit;
     return err;
 }
 
@@ -153,6 +207,7 @@ err_code processor_config_load(processor_config *pc, json_source docs, err_detai
         const char *file, *key;
         read_section *read;
     } PLACES[] = {
+        {"config.json", "vision_config", read_tower},
         {"preprocessor_config.json", NULL, read_image_section},
         {"video_preprocessor_config.json", NULL, read_video_section},
         {"processor_config.json", "image_processor", read_image_section},
@@ -164,6 +219,10 @@ err_code processor_config_load(processor_config *pc, json_source docs, err_detai
     }
     if (!err && pc->video_min_frames > pc->video_max_frames) {
         err = err_set(detail, ERR_INVALID, "the video settings' \"min_frames\" is above \"max_frames\"");
+    }
+    for (int c = 0; c < 3 && pc->fills_budget; c++) { /* the tower takes 2 x - 1 of what it is shown */
+        pc->mean[c] += 0.5f * pc->std[c];
+        pc->std[c] *= 0.5f;
     }
     return err;
 }
@@ -204,9 +263,36 @@ static err_code smart_resize(int32_t *out_height, int32_t *out_width, double t, 
     return ERR_OK;
 }
 
+/* The largest size of whole units in the image's proportions whose area is within the budget; one unit
+ * where a side would have none. TRAP: doubles, in this order of operations, as the reference's. */
+static err_code fill_budget(int32_t *out_height, int32_t *out_width, int32_t height, int32_t width,
+                            int32_t unit, double max_pixels, err_detail *detail)
+{
+    if (height < 1 || width < 1) {
+        return err_set(detail, ERR_INVALID, "the image has no pixels");
+    }
+    const double factor = sqrt(max_pixels / ((double)height * (double)width));
+    const double most = floor(max_pixels / ((double)unit * unit));
+    double rows = floor(factor * height / unit), columns = floor(factor * width / unit);
+    if (rows < 1) {
+        rows = 1;
+        columns = fmin(floor((double)width / height), most);
+    } else if (columns < 1) {
+        columns = 1;
+        rows = fmin(floor((double)height / width), most);
+    }
+    *out_height = (int32_t)fmax(rows, 1) * unit;
+    *out_width = (int32_t)fmax(columns, 1) * unit;
+    return ERR_OK;
+}
+
 err_code processor_image_size(const processor_config *pc, int32_t height, int32_t width, int32_t *out_height,
                               int32_t *out_width, err_detail *detail)
 {
+    if (pc->fills_budget) {
+        return fill_budget(out_height, out_width, height, width, pc->patch_size * pc->merge_size,
+                           (double)pc->image_max_pixels, detail);
+    }
     return smart_resize(out_height, out_width, 1, 1, height, width, pc->patch_size * pc->merge_size,
                         (double)pc->image_min_pixels, (double)pc->image_max_pixels, detail);
 }
@@ -217,6 +303,10 @@ err_code processor_video_size(const processor_config *pc, int32_t n_frames, int3
     double factor = pc->patch_size * pc->merge_size, tp = pc->temporal_patch_size;
     if (n_frames < 1 || height < 1 || width < 1) {
         return err_set(detail, ERR_INVALID, "the video has no frames");
+    }
+    if (pc->fills_budget) {
+        return fill_budget(out_height, out_width, height, width, pc->patch_size * pc->merge_size,
+                           (double)pc->video_max_pixels, detail);
     }
     if (height < factor || width < factor) { /* first enlarged until the smaller side is one merged patch */
         double scale = fmax(factor / height, factor / width);
@@ -242,7 +332,7 @@ err_code processor_sample_frames(const processor_config *pc, int64_t total, doub
     if (n_wanted <= 0) {
         double rate = source_fps > 0 ? source_fps : 24.0; /* the reference's assumption for an unknown rate */
         double target = fps > 0 ? fps : pc->video_fps;
-        count = trunc((double)total / rate * target);
+        count = fps <= 0 && pc->video_frames > 0 ? pc->video_frames : trunc((double)total / rate * target);
         count = fmin(fmax(count, pc->video_min_frames), pc->video_max_frames);
         count = fmin(count, (double)total);
     }
@@ -251,6 +341,12 @@ err_code processor_sample_frames(const processor_config *pc, int64_t total, doub
                        count, cap);
     }
     *n = (int32_t)count;
+    if (pc->video_frames > 0) { /* each the first of as many equal parts */
+        for (int32_t i = 0; i < *n; i++) {
+            indices[i] = (int32_t)(i * total / *n);
+        }
+        return ERR_OK;
+    }
     double step = *n > 1 ? (double)(total - 1) / (*n - 1) : 0;
     for (int32_t i = 0; i < *n; i++) {
         indices[i] = (int32_t)(i == *n - 1 && i > 0 ? (double)(total - 1) : rint(i * step));

@@ -16,6 +16,7 @@
 #ifndef PARLEY_VISION_PROCESSOR_H
 #define PARLEY_VISION_PROCESSOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,15 +26,21 @@
 
 typedef struct processor_config {
     int32_t patch_size, temporal_patch_size, merge_size;
+    /* Images are made as large as the most pixels allow, in their own proportions, and so is each frame;
+     * else a size is kept that lies between the least and the most */
+    bool fills_budget;
     int64_t image_min_pixels, image_max_pixels;
-    int64_t video_min_pixels, video_max_pixels; /* over t * h * w */
+    int64_t video_min_pixels, video_max_pixels; /* over t * h * w; of a frame, if it fills_budget */
     double video_fps;
     int32_t video_min_frames, video_max_frames;
+    int32_t
+        video_frames; /* so many are shown of any video, unless a request says otherwise; 0: by video_fps */
     float mean[3], std[3];
 } processor_config;
 
 /* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json; fields
- * that are absent get the values of Qwen3.5's released files. */
+ * that are absent get the values of Qwen3.5's released files, or of Gemma 4's where config.json
+ * describes its tower. */
 MUST_CHECK err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail);
 
 /* Patch rows of one image or video. */
@@ -73,7 +80,7 @@ MUST_CHECK err_code processor_video_size(const processor_config *pc, int32_t n_f
                                          int32_t width, int32_t *out_height, int32_t *out_width,
                                          err_detail *detail);
 /* Which frames of a video are used: indices [cap] of total frames at source_fps; returns the count
- * in *n. n_wanted > 0 asks for that many instead of pc->video_fps. */
+ * in *n. n_wanted > 0 asks for that many instead of pc->video_fps or pc->video_frames. */
 MUST_CHECK err_code processor_sample_frames(const processor_config *pc, int64_t total, double source_fps,
                                             double fps, int32_t n_wanted, int32_t *indices, int32_t cap,
                                             int32_t *n, err_detail *detail);

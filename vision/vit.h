@@ -4,6 +4,8 @@
  *     vit *v; vit_open(&v, json_folder("DIR"), tensors, c, &detail);
  *     vit_encode(v, c, out, NULL, &(vit_rows){.rows = rows}, t, h, w, &detail);
  *
+ * Of the towers of all families: vit.c computes, vit_NAME.c read (vit_parts.h).
+ *
  * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may
  * be encoded in groups with identical results.
  */
@@ -23,9 +25,15 @@ typedef struct vit vit;
 enum { VIT_MAX_DEEPSTACK = 16 };
 
 typedef struct vit_config {
-    int32_t depth, hidden_size, intermediate_size, n_heads, out_hidden_size;
+    int32_t depth, hidden_size, intermediate_size, n_heads, head_dim, out_hidden_size;
     int32_t in_channels, patch_size, temporal_patch_size, spatial_merge_size;
-    int32_t n_position_embeddings; /* side * side */
+    float norm_eps, attention_scale; /* of queries */
+    bool turns_halves;               /* half a head is turned by the column, half by the row, each with pairs
+                                      * of its own; else both turn the pairs of the whole head */
+    bool is_gated;                   /* the MLP has a gate */
+    bool is_clipped;                 /* what products read and give is held between bounds */
+    bool pools;           /* patches of a block are averaged and projected; else a merger joins them */
+    bool is_standardized; /* pooled rows are shifted and scaled */
     /* DeepStack: blocks, rising, whose output also reaches the decoder */
     int32_t n_deepstack, deepstack[VIT_MAX_DEEPSTACK];
     double rope_theta;
@@ -57,7 +65,8 @@ void vit_trim(vit *v, size_t max_bytes);
 /* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, W], W = out_hidden_size for the embedding and as
  * many behind it for each of the n_deepstack blocks. last_hidden, if not NULL, receives
  * the rows before the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept
- * inside. ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size. */
+ * inside. ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size, or larger than the
+ * encoder has positions for. */
 MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,
                                int32_t t, int32_t h, int32_t w, err_detail *detail);
 

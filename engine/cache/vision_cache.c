@@ -62,6 +62,7 @@ void vision_cache_key(uint8_t out[HASH_BYTES], uint64_t scope, const uint8_t fil
     key.sizes[2] = pc->merge_size;
     key.sizes[3] = pc->video_min_frames;
     key.sizes[4] = pc->video_max_frames;
+    key.sizes[5] = pc->video_frames;
     key.pixels[0] = pc->image_min_pixels;
     key.pixels[1] = pc->image_max_pixels;
     key.pixels[2] = pc->video_min_pixels;

@@ -17,7 +17,10 @@ static const renaming PREFIXES[] = {
     {"language_model.lm_head.", "lm_head."},
     {"language_model.mtp.", "mtp."},
     {"model.visual.", "visual."},
+    {"model.vision_tower.", "visual."},
     {"vision_tower.", "visual."},
+    {"model.embed_vision.", "visual."},
+    {"embed_vision.", "visual."},
     {"model.", ""},
     /* Nemotron-H */
     {"backbone.embeddings.", "embed_tokens."},

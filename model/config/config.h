@@ -135,6 +135,11 @@ typedef struct model_config {
     char bos_token[64];   /* the tokenizer's bos as text, "" if it names none */
     char eos_token[64];   /* the tokenizer's eos as text, "" if unknown; model_open adds its id to stop_ids */
     bool has_vision;      /* a vision_config is present */
+    /* In sliding layers the rows of an image, or of a frame, see each other, whichever comes first */
+    bool media_see_both_ways;
+    /* Templates give a placeholder alone: the vision_start and vision_end tokens are put around it, and
+     * the time of a frame stands before them as mm:ss */
+    bool bare_placeholders;
     bool text_alone;      /* the family's vision tower is not supported */
     int32_t n_deepstack;  /* first layers behind which the vision tower's inner features are added */
     /* generation_config.json; has_* false where the file is silent */

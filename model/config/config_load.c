@@ -86,8 +86,10 @@ static void read_root(model_config *cfg, const config_section *top)
     const int32_t last_id = cfg->vocab_size - 1;
     cfg->image_token_id = config_int(top, "image_token_id", 0, last_id, -1);
     cfg->video_token_id = config_int(top, "video_token_id", 0, last_id, -1);
-    cfg->vision_start_token_id = config_int(top, "vision_start_token_id", 0, last_id, -1);
-    cfg->vision_end_token_id = config_int(top, "vision_end_token_id", 0, last_id, -1);
+    cfg->vision_start_token_id =
+        config_int(top, "vision_start_token_id", 0, last_id, config_int(top, "boi_token_id", 0, last_id, -1));
+    cfg->vision_end_token_id =
+        config_int(top, "vision_end_token_id", 0, last_id, config_int(top, "eoi_token_id", 0, last_id, -1));
     const json *tied = json_get(top->object, "tie_word_embeddings");
     cfg->tie_word_embeddings = json_bool(tied ? tied : json_get(text.object, "tie_word_embeddings"), false);
     cfg->has_vision = json_is(json_get(top->object, "vision_config"), JSON_OBJECT) && !cfg->text_alone &&

@@ -98,7 +98,7 @@ static void read(model_config *cfg, const config_section *top, const config_sect
     config_expect_word(text, "hidden_activation", "gelu_pytorch_tanh", "gelu_pytorch_tanh");
     config_expect_word(text, "use_bidirectional_attention", "vision", "vision");
     if (json_is(json_get(top->object, "audio_config"), JSON_OBJECT)) {
-        log_warn("model", "%s: its audio tower is not supported; text works", top->path);
+        log_warn("model", "%s: its audio tower is not supported; text and images work", top->path);
     }
     config_read_sizes(cfg, text, &defaults);
     read_layers(cfg, text);
@@ -107,7 +107,8 @@ static void read(model_config *cfg, const config_section *top, const config_sect
     if (cfg->n_sliding_layers > 0) {
         config_read_kind_rope(cfg, text, "sliding_attention", &cfg->sliding);
     }
-    cfg->text_alone = true;
+    cfg->media_see_both_ways = json_str(json_get(text->object, "use_bidirectional_attention"), NULL) != NULL;
+    cfg->bare_placeholders = true;
     cfg->attention_scale = 1.0;
     cfg->value_norm = cfg->output_norms = cfg->layer_scalars = true;
     cfg->ffn = FFN_GELU_TANH;

@@ -38,11 +38,10 @@ static void cache_deinit(cache *c)
     }
 }
 
-/* Of n slots, the last `window` of them (0: all); sink NULL: none. */
-static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride, size_t n,
-                         size_t hd, double scale, size_t window, const float *sink)
+/* Of slots first .. n-1; sink NULL: none. */
+static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride,
+                         size_t first, size_t n, size_t hd, double scale, const float *sink)
 {
-    const size_t first = window && n > window ? n - window : 0;
     double *s = doubles(n), top = sink ? (double)*sink : -INFINITY, sum = 0;
     for (size_t j = first; j < n; j++) {
         for (size_t i = 0; i < hd; i++) {
@@ -80,11 +79,23 @@ typedef struct shape {
     size_t first, T, H, n_kv, hd, page_tokens;
 } shape;
 
-/* With a rule, pages that no row sees are not there at all. */
-static void attention_case(const shape *s, kv_type type, size_t window, bool with_sinks)
+/* Rows t .. t+run-1 see each other. */
+static int32_t *runs_of_rows(const shape *s, size_t run)
+{
+    int32_t *ends = malloc(s->T * sizeof *ends);
+    for (size_t t = 0; t < s->T; t++) {
+        const size_t end = (t / run + 1) * run;
+        ends[t] = (int32_t)(s->first + (end < s->T ? end : s->T));
+    }
+    return ends;
+}
+
+/* With a rule, pages that no row sees are not there at all. run: of rows that see each other; 0: none. */
+static void attention_case(const shape *s, kv_type type, size_t window, bool with_sinks, size_t run)
 {
     float *sinks = with_sinks ? rng_floats(s->H, 2) : NULL;
-    const attention_rule rule = {window, sinks};
+    int32_t *ends = run ? runs_of_rows(s, run) : NULL;
+    const attention_rule rule = {window, sinks, ends};
     size_t n = s->first + s->T, D = s->n_kv * s->hd, row = s->H * 2 * s->hd, n_out = s->T * s->H * s->hd;
     float *q = rng_floats(s->T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
     float *out = rng_floats(n_out, 1), scale = 1 / sqrtf((float)s->hd);
@@ -97,18 +108,21 @@ static void attention_case(const shape *s, kv_type type, size_t window, bool wit
         free(c.pages[p]);
         c.pages[p] = NULL;
     }
-    nn_attention(ctx, out, q, &c.kv, window || sinks ? &rule : NULL, scale, s->first, s->T, s->H, s->n_kv,
-                 s->hd, row, 2 * s->hd);
+    nn_attention(ctx, out, q, &c.kv, window || sinks || ends ? &rule : NULL, scale, s->first, s->T, s->H,
+                 s->n_kv, s->hd, row, 2 * s->hd);
     through_cache(k, type, n * s->n_kv, s->hd);
     through_cache(v, type, n * s->n_kv, s->hd);
     for (size_t t = 0; t < s->T; t++) {
         for (size_t h = 0; h < s->H; h++) {
             size_t at = h / (s->H / s->n_kv) * s->hd;
+            const size_t own = s->first + t + 1;
             attend_naive(want + (t * s->H + h) * s->hd, q + t * row + h * 2 * s->hd, k + at, v + at, D,
-                         s->first + t + 1, s->hd, (double)scale, window, sinks ? &sinks[h] : NULL);
+                         window && own > window ? own - window : 0, ends ? (size_t)ends[t] : own, s->hd,
+                         (double)scale, sinks ? &sinks[h] : NULL);
         }
     }
     free(sinks);
+    free(ends);
     /* A score is a sum over the head; with q8 and q4, queries and weights of few rows are whole
      * numbers of 16 bits. */
     CHECK_NEAR(rel_error(out, want, n_out), 0, type >= KV_Q8 ? 3e-4 : s->hd > 1000 ? 3e-5 : 1e-5);
@@ -136,16 +150,18 @@ static void test_attention(void)
     };
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
-            attention_case(&shapes[i], type, 0, false);
-            attention_case(&shapes[i], type, 0, true);
+            attention_case(&shapes[i], type, 0, false, 0);
+            attention_case(&shapes[i], type, 0, true, 0);
+            attention_case(&shapes[i], type, 0, false, 290);
+            attention_case(&shapes[i], type, 40, true, 7);
             for (size_t window = 1; window < 600; window = window * 5 + 3) {
-                attention_case(&shapes[i], type, window, window != 8);
+                attention_case(&shapes[i], type, window, window != 8, 0);
             }
         }
         nn_attention(ctx, NULL, NULL, &(kv_pages){.page_tokens = 64, .type = type}, NULL, 1, 5, 0, 2, 1, 8,
                      16, 8);
     }
-    attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32, 0, false); /* the largest heads */
+    attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32, 0, false, 2); /* the largest heads */
 }
 
 static void test_segments(void)
@@ -161,8 +177,8 @@ static void test_segments(void)
         for (size_t t = begin; t < begin + n; t++) {
             for (size_t h = 0; h < H; h++) {
                 const float *k = qkv + begin * 3 * D + D + h * hd;
-                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, n, hd, scale,
-                             0, NULL);
+                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, 0, n, hd,
+                             scale, NULL);
             }
         }
     }

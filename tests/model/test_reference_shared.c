@@ -9,7 +9,8 @@ int main(void)
     const char *shared = check_shared_dir();
     static const char *const sets[] = {"qwen3_5",    "qwen3_5_tied", "qwen3_5_moe",       "qwen3_next",
                                        "qwen3",      "qwen3_vl",     "gpt_oss",           "gemma4_text",
-                                       "gemma4_moe", "nemotron_h",   "nemotron_h_latent", "minimax_m2"};
+                                       "gemma4_moe", "nemotron_h",   "nemotron_h_latent", "minimax_m2",
+                                       "gemma4",     "gemma4_e"};
     if (!shared) {
         CHECK_SKIP("the full reference outputs are not beside the checkout");
     }

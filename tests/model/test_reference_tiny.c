@@ -17,8 +17,9 @@ int main(void)
     for (size_t i = 0; i < 2; i++) {
         CHECK_INT(tool_run("check_reference", "--exact-rope", check_data(others[i])), 0);
     }
-    static const char *const published[] = {"tiny_gpt_oss", "tiny_gemma4"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const published[] = {"tiny_gpt_oss", "tiny_gemma4", "tiny_gemma4_images",
+                                            "tiny_gemma4_clipped"};
+    for (size_t i = 0; i < 4; i++) {
         CHECK_INT(tool_run("check_reference", check_data(published[i]), "native"), 0);
         CHECK_INT(tool_run("check_reference", check_data(published[i]), "generic"), 0);
     }
