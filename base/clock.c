@@ -36,3 +36,12 @@ int64_t clock_unix_s(void)
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec;
 }
+
+void clock_date(char out[CLOCK_DATE_MAX], int64_t unix_s)
+{
+    const time_t t = (time_t)unix_s;
+    struct tm tm;
+    if (!gmtime_r(&t, &tm) || strftime(out, CLOCK_DATE_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0) {
+        out[0] = '\0';
+    }
+}

@@ -21,4 +21,8 @@ struct timespec clock_deadline(int64_t ms);
 /* Seconds since 1970, for `created` fields. */
 int64_t clock_unix_s(void);
 
+enum { CLOCK_DATE_MAX = 32 };
+/* Such seconds as a date: "2026-01-31T12:00:00Z". */
+void clock_date(char out[CLOCK_DATE_MAX], int64_t unix_s);
+
 #endif

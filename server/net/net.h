@@ -44,6 +44,7 @@ typedef struct net_head {
     char origin[NET_HEADER_MAX];
     char authorization[NET_HEADER_MAX];
     char x_api_key[NET_HEADER_MAX];
+    bool is_anthropic; /* has an anthropic-version */
     char content_type[NET_HEADER_MAX];
     char sec_fetch_site[32];
     char if_none_match[128];

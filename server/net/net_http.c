@@ -323,6 +323,7 @@ static void read_head(net_head *h, const http_head *from)
     http_head_value(from, "origin", h->origin, sizeof h->origin);
     http_head_value(from, "authorization", h->authorization, sizeof h->authorization);
     http_head_value(from, "x-api-key", h->x_api_key, sizeof h->x_api_key);
+    h->is_anthropic = http_head_count(from, "anthropic-version") > 0;
     http_head_value(from, "content-type", h->content_type, sizeof h->content_type);
     http_head_value(from, "sec-fetch-site", h->sec_fetch_site, sizeof h->sec_fetch_site);
     http_head_value(from, "if-none-match", h->if_none_match, sizeof h->if_none_match);
@@ -563,9 +564,6 @@ static int take_request(net_conn *c, const http_head *from, const net_head *h)
         return 0;
     }
     c->announced = c->in_request = true;
-    if (c->streams_body && c->is_chunked) {
-        return refuse_body(c, 411); /* what is streamed is large, and its room is set aside beforehand */
-    }
     if (!c->streams_body && length > c->net->opt.max_body) {
         return refuse_body(c, 413);
     }
@@ -635,6 +633,21 @@ static int receive(net_conn *c, const void *data, size_t len)
     return 0;
 }
 
+/* A piece of the body: gathered, or handed up at once. */
+static int take_piece(net_conn *c, const void *data, size_t n)
+{
+    if (!c->streams_body) {
+        return receive(c, data, n);
+    }
+    net_reply refusal = {0};
+    if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, n, &refusal)) {
+        c->close_after = true;
+        c->deadline_ns = 0;
+        start_reply(c, &refusal);
+    }
+    return 0;
+}
+
 static int receive_chunked(net_conn *c, const char *data, size_t len, size_t *used)
 {
     while (*used < len && c->phase == CONN_BODY) {
@@ -644,10 +657,12 @@ static int receive_chunked(net_conn *c, const char *data, size_t len, size_t *us
         int err = 0;
         if (c->chunked.state == NET_CHUNKED_BAD) {
             err = refuse(c, 400, "invalid_chunk", "the chunked body is malformed");
-        } else if (n > c->net->opt.max_body - c->in.len) {
+        } else if (!c->streams_body && n > c->net->opt.max_body - c->in.len) {
             err = refuse_body(c, 413);
         } else if (n > 0) {
-            err = receive(c, piece, n);
+            /* its length is told by nobody: what arrives gives time for more */
+            c->deadline_ns += c->streams_body ? (int64_t)n * (1000000000 / MIN_STREAM_RATE) : 0;
+            err = take_piece(c, piece, n);
         } else if (c->chunked.state == NET_CHUNKED_DONE) {
             c->body_unread = false;
             err = hand_up(c);
@@ -663,20 +678,10 @@ static int receive_chunked(net_conn *c, const char *data, size_t len, size_t *us
 static int receive_plain(net_conn *c, const char *data, size_t len, size_t *used)
 {
     const size_t n = len < c->body_left ? len : (size_t)c->body_left;
-    int err = 0;
     *used = n;
     c->body_left -= n;
     c->body_unread = c->body_left > 0;
-    if (!c->streams_body) {
-        err = receive(c, data, n);
-    } else {
-        net_reply refusal = {0};
-        if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, n, &refusal)) {
-            c->close_after = true;
-            c->deadline_ns = 0;
-            start_reply(c, &refusal);
-        }
-    }
+    const int err = take_piece(c, data, n);
     return err == 0 && c->phase == CONN_BODY && c->body_left == 0 ? hand_up(c) : err;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/memory.h"
 
@@ -79,6 +80,28 @@ err_code api_request_open(api_request *r, const json **root, const char *text, s
         request_fail(&r->error, ERR_INVALID, "", "invalid_type", "the body must be a JSON object");
     }
     return r->error.code;
+}
+
+const json *api_request_stored(api_request *r, const char *id, bool *is_evicted)
+{
+    json_doc *doc = NULL;
+    first_error *e = &r->error;
+    *is_evicted = false;
+    if (e->code != ERR_OK || !r->response_store) {
+        return NULL;
+    }
+    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
+    bytes_append_char(&text, '[');
+    const bool found = response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
+    bytes_append_char(&text, ']');
+    *is_evicted = !found && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
+    if (text.failed) {
+        request_no_memory(e);
+    } else if (found) {
+        e->code = json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH + 1, e->detail);
+    }
+    bytes_deinit(&text);
+    return doc ? api_request_keep(r, doc) : NULL;
 }
 
 /* ---- what every body says ---- */

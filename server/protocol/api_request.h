@@ -52,6 +52,11 @@ MUST_CHECK err_code api_request_open(api_request *r, const json **root, const ch
 const json *api_request_keep(api_request *r, json_doc *doc);
 const json *api_request_keep_built(api_request *r, json_doc *doc);
 
+/* What was kept of a conversation under the id of its last answer, as a list that lives as long as
+ * the request; NULL if nothing is kept (any more: *is_evicted says that it had to go early), and after
+ * an error. */
+const json *api_request_stored(api_request *r, const char *id, bool *is_evicted);
+
 /* The fields common to all generating requests: stream and its options, n, model, sampling,
  * length. */
 void api_request_generation(api_request *r, const json *root, const engine_info *info);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "server/media/data_uri.h"
 #include "server/protocol/video_fields.h"
 
@@ -311,6 +312,28 @@ void content_add_image(content_reader *c, chat_message *m, const char *url, cons
         id = id ? id : upload_id(url);
         set_media(c, &m->parts[m->n_parts++], CHAT_IMAGE, url, id, path);
     }
+}
+
+void content_append_file(content_reader *c, bytes *out, const char *id, const char *path)
+{
+    first_error *e = &c->r->error;
+    file_handle h;
+    if (!open_stored(c->r, &h, id, path)) {
+        return;
+    }
+    char *text = h.bytes <= LIMIT_BODY_BYTES ? arena_alloc(c->r->in->arena, (size_t)h.bytes + 1) : NULL;
+    if (h.bytes > LIMIT_BODY_BYTES) {
+        request_fail(e, ERR_LIMIT, path, "too_large", "a text may have %zu bytes at most", LIMIT_BODY_BYTES);
+    } else if (!text) {
+        request_no_memory(e);
+    } else if (file_read_at(h.fd, text, (size_t)h.bytes, 0) != (int64_t)h.bytes) {
+        request_fail(e, ERR_IO, path, NULL, "an uploaded file cannot be read");
+    } else if (h.mime || !utf8_valid(text, (size_t)h.bytes) || memchr(text, '\0', (size_t)h.bytes)) {
+        request_fail(e, ERR_UNSUPPORTED, path, "unsupported_file", "%s is no text in UTF-8", path);
+    } else {
+        bytes_append(out, text, (size_t)h.bytes);
+    }
+    close(h.fd);
 }
 
 void content_read(content_reader *c, chat_message *m, const json *content, const char *path)

@@ -32,5 +32,7 @@ void content_begin(content_reader *c, chat_message *m, size_t n, const char *pat
 void content_add_text(content_reader *c, chat_message *m, const char *text);
 /* An image given by a URL or, with url NULL, by the id of an uploaded file. */
 void content_add_image(content_reader *c, chat_message *m, const char *url, const char *id, const char *path);
+/* Appends the words of an uploaded text file to `out`; ERR_UNSUPPORTED for a file that is no UTF-8 text. */
+void content_append_file(content_reader *c, bytes *out, const char *id, const char *path);
 
 #endif

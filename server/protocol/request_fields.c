@@ -242,7 +242,7 @@ void request_read_stop(first_error *e, reply_options *o, const json *root)
 
 /* ---- fields without effect here, and fields that are not supported ---- */
 
-enum { ALL = 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | 1 << OTHER_RESPONSES };
+enum { ALL = 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | 1 << OTHER_RESPONSES, MESSAGES = 1 << OTHER_MESSAGES };
 
 typedef struct other_field {
     const char *name;
@@ -257,7 +257,11 @@ static const other_field OTHER_FIELDS[] = {
     {"safety_identifier", ALL, JSON_STRING, NULL, NULL},
     {"prompt_cache_key", ALL, JSON_STRING, NULL, NULL},
     {"service_tier", ALL, JSON_STRING, "auto default flex scale priority ", NULL},
-    {"metadata", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION, JSON_OBJECT, NULL, NULL},
+    {"metadata", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | MESSAGES, JSON_OBJECT, NULL, NULL},
+    {"service_tier", MESSAGES, JSON_STRING, "auto standard_only ", NULL},
+    {"mcp_servers", MESSAGES, JSON_ARRAY, NULL, "this server calls no tools; run them yourself"},
+    {"context_management", MESSAGES, JSON_OBJECT, NULL, "shorten the conversation yourself"},
+    {"container", MESSAGES, JSON_STRING, NULL, "this server runs no code"},
     {"store", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION, JSON_BOOL, NULL, NULL},
     {"id_slot", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION, JSON_NUMBER, NULL, NULL},
     {"modalities", 1 << OTHER_CHAT, JSON_ARRAY, "text ", NULL},

@@ -85,7 +85,7 @@ void request_read_timeout(first_error *e, reply_options *o, const json *root);
 /* stop: a string or a list. */
 void request_read_stop(first_error *e, reply_options *o, const json *root);
 
-typedef enum other_protocol { OTHER_CHAT, OTHER_COMPLETION, OTHER_RESPONSES } other_protocol;
+typedef enum other_protocol { OTHER_CHAT, OTHER_COMPLETION, OTHER_RESPONSES, OTHER_MESSAGES } other_protocol;
 
 /* Fields without effect here are validated and ignored (ERR_INVALID for a wrong type or value); those
  * that are not supported are refused by name (ERR_UNSUPPORTED), so that no answer silently differs from

@@ -12,7 +12,8 @@ typedef struct effort_row {
 static const effort_row *find_effort(const char *name)
 {
     static const effort_row EFFORTS[] = {{"none", false, -1},    {"minimal", true, 128}, {"low", true, 512},
-                                         {"medium", true, 1024}, {"high", true, -1},     {"xhigh", true, -1}};
+                                         {"medium", true, 1024}, {"high", true, -1},     {"xhigh", true, -1},
+                                         {"max", true, -1}};
     for (size_t i = 0; i < ARRAY_LEN(EFFORTS); i++) {
         if (strcmp(EFFORTS[i].name, name) == 0) {
             return &EFFORTS[i];
@@ -67,19 +68,30 @@ void thinking_fields_budget(api_request *r, const json *root)
     }
 }
 
-void thinking_fields_read(api_request *r, const json *root, const char *effort, const char *effort_param)
+static const effort_row *read_effort(api_request *r, const char *effort, const char *param)
 {
-    const json *kwargs = request_object(&r->error, root, "chat_template_kwargs");
     const effort_row *row = effort ? find_effort(effort) : NULL;
     if (effort && !row) {
-        request_fail(&r->error, ERR_INVALID, effort_param, "invalid_value",
-                     "%s must be none, minimal, low, medium, high or xhigh", effort_param);
+        request_fail(&r->error, ERR_INVALID, param, "invalid_value",
+                     "%s must be none, minimal, low, medium, high, xhigh or max", param);
     }
-    bool thinking = !row || row->thinks;
-    request_bool(&r->error, &thinking, root, "enable_thinking");
     if (row && row->budget >= 0) {
         r->in->params.think_tokens = row->budget;
     }
+    return row;
+}
+
+void thinking_fields_effort(api_request *r, const char *effort, const char *param)
+{
+    (void)read_effort(r, effort, param);
+}
+
+void thinking_fields_read(api_request *r, const json *root, const char *effort, const char *effort_param)
+{
+    const json *kwargs = request_object(&r->error, root, "chat_template_kwargs");
+    const effort_row *row = read_effort(r, effort, effort_param);
+    bool thinking = !row || row->thinks;
+    request_bool(&r->error, &thinking, root, "enable_thinking");
     thinking_fields_budget(r, root);
     thinking = thinking && (!row || row->thinks);
     const bool says = row || json_typeof(json_get(root, "enable_thinking")) != JSON_NULL;

@@ -13,6 +13,9 @@
  * of the template's variables. */
 void thinking_fields_read(api_request *r, const json *root, const char *effort, const char *effort_param);
 
+/* The budget alone that an effort means, for a dialect that says otherwise whether to think. */
+void thinking_fields_effort(api_request *r, const char *effort, const char *param);
+
 /* reasoning_budget, thinking_budget or thinking_token_budget: the tokens of reasoning, -1 for no
  * limit. */
 void thinking_fields_budget(api_request *r, const json *root);

@@ -44,9 +44,11 @@ typedef struct dialect {
     void (*last)(struct serve *s, struct answer *a, const api_error *e);
     /* The whole reply, of an answer that is not streamed. */
     void (*whole)(const struct serve *s, const struct answer *a, bytes *out);
-    void (*error)(bytes *out, const api_error *e);      /* the last event of a stream that fails */
-    void (*error_body)(bytes *out, const api_error *e); /* a refusal; NULL: api_error_write_body */
-    const char *ping;                                   /* keeps a silent stream open */
+    void (*error)(bytes *out, const api_error *e); /* the last event of a stream that fails */
+    /* Appends the whole answer to the conversation that its request kept (reply_options.items), for a
+     * request that goes on from it; "," in front. */
+    void (*append_kept)(const struct serve *s, const struct answer *a, bytes *items);
+    const char *ping; /* keeps a silent stream open */
 } dialect;
 
 extern const dialect dialect_chat;       /* POST /v1/chat/completions */

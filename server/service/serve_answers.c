@@ -268,6 +268,19 @@ static bool write_stream(const serve *s, answer *a, void (*write)(const serve *s
     return is_added(a, len);
 }
 
+/* The conversation with this answer, for a request that goes on from it. */
+static void keep_conversation(serve *s, answer *a)
+{
+    bytes *items = &a->opt.items;
+    if (items->len > 0 && a->dialect->append_kept && a->finish != GEN_FINISH_ERROR) {
+        a->dialect->append_kept(s, a, items);
+        if (!items->failed) {
+            response_store_put(s->response_store, a->scope, a->chat_id, items->data, items->len, clock_ms());
+        }
+    }
+    bytes_deinit(items);
+}
+
 /* The last event of a stream, or the whole reply to everybody who waits for it. */
 static void finish(serve *s, answer *a)
 {
@@ -283,6 +296,7 @@ static void finish(serve *s, answer *a)
     } else if (a->opt.stream) {
         a->dialect->error(&a->sse, &e);
     }
+    keep_conversation(s, a); /* before anybody hears that it is finished */
     if (a->opt.stream) {
         a->sse_lost = !is_added(a, len);
         a->sse_end = true;
@@ -295,6 +309,12 @@ static void finish(serve *s, answer *a)
 
 /* ---- text to replies ---- */
 
+/* Whether its text is needed once more at its end: a response holds it itself. */
+static bool needs_whole(const answer *a)
+{
+    return !a->has_reply && (!a->opt.stream || a->opt.items.len > 0);
+}
+
 /* Hands new text to the reply. */
 static void flush_text(serve *s, answer *a, double now)
 {
@@ -302,21 +322,23 @@ static void flush_text(serve *s, answer *a, double now)
         return;
     }
     a->last_flush_ms = now;
-    if (a->has_reply || a->opt.stream) {
+    const bool is_streamed = a->has_reply || a->opt.stream;
+    for (size_t i = 0; i < a->pieces.n && needs_whole(a); i++) {
+        const reply_piece *p = &a->pieces.items[i];
+        reply_pieces_add(&a->whole, p->kind, bytes_str(&p->text), p->text.len);
+    }
+    a->has_lost = a->has_lost || a->whole.failed;
+    if (is_streamed) {
         a->has_lost = !write_stream(s, a, a->dialect->delta) || a->has_lost;
         if (!a->has_reply) {
             serve_check_stream(s, a);
         }
     } else {
-        for (size_t i = 0; i < a->pieces.n; i++) {
-            const reply_piece *p = &a->pieces.items[i];
-            reply_pieces_add(&a->whole, p->kind, bytes_str(&p->text), p->text.len);
-        }
         if (a->whole_logprobs.len > 0 && a->logprobs.len > 0) {
             bytes_append_char(&a->whole_logprobs, ',');
         }
         bytes_append(&a->whole_logprobs, a->logprobs.data, a->logprobs.len);
-        a->has_lost = a->has_lost || a->whole.failed || a->logprobs.failed || a->whole_logprobs.failed;
+        a->has_lost = a->has_lost || a->logprobs.failed || a->whole_logprobs.failed;
         bytes_clear(&a->logprobs);
     }
     reply_pieces_clear(&a->pieces);

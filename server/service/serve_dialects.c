@@ -163,16 +163,19 @@ static messages_reply_meta messages_meta(const serve *s, const answer *a)
     };
 }
 
-static void first_messages(const serve *s, answer *a)
+/* The message begins when it is known how much of its prompt the cache had. */
+static void progress_messages(const serve *s, answer *a)
 {
-    const messages_reply_meta meta = messages_meta(s, a);
-    messages_reply_first(&a->sse, &meta);
+    if (a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
+        const messages_reply_meta meta = messages_meta(s, a);
+        messages_reply_first(&a->sse, &meta, &a->messages);
+    }
 }
 
 static void delta_messages(const serve *s, answer *a)
 {
-    (void)s;
-    messages_reply_delta(&a->sse, &a->messages, &a->pieces);
+    const messages_reply_meta meta = messages_meta(s, a);
+    messages_reply_delta(&a->sse, &meta, &a->messages, &a->pieces);
 }
 
 static void last_messages(serve *s, answer *a, const api_error *e)
@@ -180,6 +183,15 @@ static void last_messages(serve *s, answer *a, const api_error *e)
     (void)e;
     const messages_reply_meta meta = messages_meta(s, a);
     messages_reply_last(&a->sse, &meta, &a->messages);
+}
+
+/* The thread with this message. */
+static void append_message(const serve *s, const answer *a, bytes *items)
+{
+    const messages_reply_meta meta = messages_meta(s, a);
+    bytes_append_str(items, ",{\"role\":\"assistant\",\"content\":[");
+    messages_reply_content(items, &meta, &a->whole);
+    bytes_append_str(items, "]}");
 }
 
 static void whole_messages(const serve *s, const answer *a, bytes *out)
@@ -215,21 +227,15 @@ static void progress_responses(const serve *s, answer *a)
     }
 }
 
-/* The conversation with this answer, for a request that goes on from it. */
-static void keep_conversation(serve *s, answer *a)
+static void append_output(const serve *s, const answer *a, bytes *items)
 {
-    bytes *items = &a->opt.items;
-    if (items->len > 0 && a->finish != GEN_FINISH_ERROR) {
-        responses_reply_append_output(items, &a->reply);
-        if (!items->failed) {
-            response_store_put(s->response_store, a->scope, a->reply.id, items->data, items->len, clock_ms());
-        }
-    }
-    bytes_deinit(items);
+    (void)s;
+    responses_reply_append_output(items, &a->reply);
 }
 
 static void last_responses(serve *s, answer *a, const api_error *e)
 {
+    (void)s;
     const response_result result = {
         .status = a->finish == GEN_FINISH_LENGTH || a->finish == GEN_FINISH_FILTERED ? RESPONSE_INCOMPLETE
                   : a->finish == GEN_FINISH_CANCELLED                                ? RESPONSE_CANCELLED
@@ -241,7 +247,6 @@ static void last_responses(serve *s, answer *a, const api_error *e)
         .timings = a->timings,
     };
     responses_reply_finish(&a->reply, &result);
-    keep_conversation(s, a); /* before anybody hears that it is finished */
 }
 
 static void whole_responses(const serve *s, const answer *a, bytes *out)
@@ -290,12 +295,12 @@ const dialect dialect_messages = {.name = "message",
                                   .has_tools = true,
                                   .parse = parse_messages,
                                   .prepare = prepare_chat,
-                                  .first = first_messages,
                                   .delta = delta_messages,
+                                  .progress = progress_messages,
                                   .last = last_messages,
                                   .whole = whole_messages,
                                   .error = messages_reply_error,
-                                  .error_body = messages_reply_error_body,
+                                  .append_kept = append_message,
                                   .ping = MESSAGES_REPLY_PING};
 
 #define RESPONSES(body)                                                                                      \
@@ -303,7 +308,7 @@ const dialect dialect_messages = {.name = "message",
         .name = "response", .id_prefix = "resp_", .has_log = true, .has_tools = true, .parse = (body),       \
         .prepare = prepare_chat, .first = first_responses, .delta = delta_responses,                         \
         .progress = progress_responses, .last = last_responses, .whole = whole_responses,                    \
-        .error = error_responses, .ping = PING                                                               \
+        .error = error_responses, .append_kept = append_output, .ping = PING                                 \
     }
 
 const dialect dialect_responses = RESPONSES(parse_responses);
@@ -316,7 +321,7 @@ const dialect dialect_queries[] = {
     [QUERY_DETOKENIZE] = {QUERY(QUERY_DETOKENIZE)},
     [QUERY_TEMPLATE] = {QUERY(QUERY_TEMPLATE)},
     [QUERY_COUNT_CHAT] = {QUERY(QUERY_COUNT_CHAT)},
-    [QUERY_COUNT_MESSAGES] = {QUERY(QUERY_COUNT_MESSAGES), .error_body = messages_reply_error_body},
+    [QUERY_COUNT_MESSAGES] = {QUERY(QUERY_COUNT_MESSAGES)},
     [QUERY_COUNT_RESPONSES] = {QUERY(QUERY_COUNT_RESPONSES)},
 };
 

@@ -13,6 +13,7 @@
 enum {
     FORM_OVERHEAD = 65536, /* of a form around its file */
     FORM_TEXT_MAX = 4096,
+    FORM_STEP = 1 << 20, /* of the quota, set aside at once for a form of unknown length */
     LIST_LIMIT = 10000,
     SEND_BYTES = 16384
 };
@@ -28,6 +29,7 @@ struct form_reader {
     file_facts facts;
     file_sink *sink;
     uint64_t reserved; /* of the quota, for a file; a part's bytes are its upload's */
+    bool grows;        /* nobody said how long it is: more is set aside as it comes */
     bool has_file, in_file;
     bool is_whole; /* and waits for its last bytes to be written */
     char field[MULTIPART_NAME_MAX];
@@ -72,6 +74,13 @@ static err_code on_field_data(void *ctx, const void *data, size_t n, err_detail 
                               : ERR_OK;
     }
     f->s->metrics.upload_bytes += n;
+    while (f->grows && file_sink_queued(f->sink) + n > f->reserved) {
+        const err_code err = file_store_reserve(f->s->files, f->facts.scope, FORM_STEP, d);
+        if (err != ERR_OK) {
+            return err;
+        }
+        f->reserved += FORM_STEP;
+    }
     if (!f->is_part) {
         return file_sink_add(f->sink, data, n, d);
     }
@@ -119,6 +128,11 @@ static err_code open_writer(form_reader *f, const net_head *head, err_detail *d)
     if (f->is_part) {
         upload *up = upload_of(f);
         return up ? upload_part_begin(&f->s->uploads, up, &f->sink, d) : no_upload(d);
+    }
+    if (head->body_bytes == 0) {
+        f->grows = true;
+        return file_sink_open(&f->sink, f->s->writes, file_store_get_options(f->s->files)->dir, most,
+                              UPLOAD_FORM_AHEAD, d);
     }
     f->reserved = head->body_bytes < most ? head->body_bytes : most;
     err_code err =
@@ -195,7 +209,7 @@ bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply
     if (c) {
         serve_drop_form(c);
     }
-    return serve_refuse(s, refusal, &e, NULL, c ? c->route : NULL);
+    return serve_refuse(s, refusal, &e, c ? c->write_error : api_error_write_body, NULL, c ? c->route : NULL);
 }
 
 size_t serve_form_waiting(const conn *c)
@@ -226,11 +240,29 @@ void serve_write_file(bytes *out, const stored_file *f)
                  f->facts.purpose, hash, f->mime ? f->mime : "application/octet-stream");
 }
 
+/* The same in the other dialect's form. */
+static void write_file_metadata(bytes *out, const stored_file *f)
+{
+    char created[CLOCK_DATE_MAX], expires[CLOCK_DATE_MAX];
+    clock_date(created, f->created_at);
+    clock_date(expires, f->expires_at);
+    bytes_json(out,
+               "{\"id\":%s,\"type\":\"file\",\"filename\":%s,\"mime_type\":%s,\"size_bytes\":%llu,"
+               "\"created_at\":%s,\"expires_at\":%s,\"downloadable\":true}",
+               f->id, f->facts.name, f->mime ? f->mime : "application/octet-stream",
+               (unsigned long long)f->bytes, created, expires);
+}
+
+static void write_for(const conn *c, bytes *out, const stored_file *f)
+{
+    (c->is_anthropic ? write_file_metadata : serve_write_file)(out, f);
+}
+
 static void send_file_object(serve *s, conn *c, const stored_file *f)
 {
     bytes body;
     bytes_init(&body, 16384);
-    serve_write_file(&body, f);
+    write_for(c, &body, f);
     serve_send_body(s, c, &body);
 }
 
@@ -314,9 +346,11 @@ bool serve_query_string_int(const conn *c, const char *name, int64_t min, int64_
 
 /* A list of files that is being written. */
 typedef struct file_list {
+    const conn *c;
     const char *purpose; /* of these alone; "": of any */
     int64_t limit, n;
     bool has_more;
+    char first[FILE_ID_MAX], last[FILE_ID_MAX];
     bytes body;
 } file_list;
 
@@ -328,8 +362,10 @@ static bool list_file(void *ctx, const stored_file *f)
     }
     l->has_more = l->n == l->limit;
     if (!l->has_more) {
-        bytes_append_str(&l->body, l->n++ ? "," : "");
-        serve_write_file(&l->body, f);
+        bytes_append_str(&l->body, l->n ? "," : "");
+        write_for(l->c, &l->body, f);
+        snprintf(l->last, sizeof l->last, "%s", f->id);
+        snprintf(l->first, sizeof l->first, "%s", l->n++ ? l->first : f->id);
     }
     return !l->has_more;
 }
@@ -337,9 +373,9 @@ static bool list_file(void *ctx, const stored_file *f)
 static void on_list(serve *s, conn *c)
 {
     char purpose[FILE_PURPOSE_MAX], after[FILE_ID_MAX], order[8];
-    file_list l = {.purpose = purpose, .limit = LIST_LIMIT};
+    file_list l = {.c = c, .purpose = purpose, .limit = LIST_LIMIT};
     if (!serve_query_string_value(s, c, "purpose", purpose, sizeof purpose) ||
-        !serve_query_string_value(s, c, "after", after, sizeof after) ||
+        !serve_query_string_value(s, c, c->is_anthropic ? "page" : "after", after, sizeof after) ||
         !serve_query_string_value(s, c, "order", order, sizeof order)) {
         return;
     }
@@ -359,7 +395,8 @@ static void on_list(serve *s, conn *c)
         serve_send_fault(s, c, 400, "invalid_value", "after", "after must be the id of one of your files");
         return;
     }
-    bytes_printf(&l.body, "],\"has_more\":%s}", l.has_more ? "true" : "false");
+    bytes_json(&l.body, "],\"has_more\":%hhd,\"first_id\":%s,\"last_id\":%s,\"next_page\":%s}", l.has_more,
+               l.n ? l.first : NULL, l.n ? l.last : NULL, l.has_more ? l.last : NULL);
     serve_send_body(s, c, &l.body);
 }
 
@@ -380,7 +417,7 @@ static void on_delete(serve *s, conn *c)
     bytes_init(&body, 16384);
     bytes_append_str(&body, "{\"id\":");
     bytes_append_json(&body, c->param, strlen(c->param));
-    bytes_append_str(&body, ",\"object\":\"file\",\"deleted\":true}");
+    bytes_append_str(&body, ",\"object\":\"file\",\"type\":\"file_deleted\",\"deleted\":true}");
     serve_send_body(s, c, &body);
 }
 

@@ -79,10 +79,20 @@ static const dialect *dialect_of(const route *to)
     return to && to->id < ARRAY_LEN(DIALECTS) ? DIALECTS[to->id] : NULL;
 }
 
-static void write_error(bytes *out, const api_error *e, const route *to)
+/* A path as the routes know it: without --api-prefix. "" if it is not below that. */
+static const char *own_path(const serve *s, const char *path)
 {
-    const dialect *d = dialect_of(to);
-    (d && d->error_body ? d->error_body : api_error_write_body)(out, e);
+    const char *prefix = s->opt->path_prefix;
+    const size_t n = prefix ? strlen(prefix) : 0;
+    return strncmp(path, prefix ? prefix : "", n) == 0 ? path + n : "";
+}
+
+/* How this client reads errors. */
+static error_form error_form_of(const serve *s, const net_head *head)
+{
+    static const char MESSAGES[] = "/v1/messages";
+    const bool is_message = strncmp(own_path(s, head->path), MESSAGES, sizeof MESSAGES - 1) == 0;
+    return head->is_anthropic || is_message ? messages_reply_error_body : api_error_write_body;
 }
 
 void serve_send_error(serve *s, conn *c, const api_error *e)
@@ -91,7 +101,7 @@ void serve_send_error(serve *s, conn *c, const api_error *e)
     bytes body;
     bytes_init(&body, 16384);
     error_headers(headers, sizeof headers, e, NULL);
-    write_error(&body, e, c->route);
+    (c->write_error ? c->write_error : api_error_write_body)(&body, e);
     /* 499 is our word for a client that left; one that is still there gets a plain failure. */
     serve_send_json(s, c, e->status == 499 ? 503 : e->status, &body, headers);
     bytes_deinit(&body);
@@ -107,13 +117,14 @@ void serve_send_fault(serve *s, conn *c, int status, const char *code, const cha
 /* ---- the head of a request ---- */
 
 /* The refusal must outlive on_head's frame, so its texts are kept for the thread. */
-bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to)
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, error_form form, const char *allow,
+                  const route *to)
 {
     static _Thread_local char headers[256];
     static _Thread_local char text[2048];
     bytes body;
     bytes_init(&body, sizeof text - 1);
-    write_error(&body, e, to);
+    form(&body, e);
     snprintf(text, sizeof text, "%s", bytes_str(&body));
     bytes_deinit(&body);
     error_headers(headers, sizeof headers, e, allow);
@@ -150,14 +161,6 @@ static bool protocols_ok(const char *list)
         p += n;
     }
     return false;
-}
-
-/* A path as the routes know it: without --api-prefix. "" if it is not below that. */
-static const char *own_path(const serve *s, const char *path)
-{
-    const char *prefix = s->opt->path_prefix;
-    const size_t n = prefix ? strlen(prefix) : 0;
-    return strncmp(path, prefix ? prefix : "", n) == 0 ? path + n : "";
 }
 
 /* The prefix alone: the page asks for its files relative to the slash behind it. */
@@ -237,7 +240,7 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
                            : status == 421 ? "host_not_allowed"
                                            : "origin_not_allowed";
         api_error_set(&e, status, code, NULL, "%s", why);
-        return serve_refuse(s, refusal, &e, NULL, m->route);
+        return serve_refuse(s, refusal, &e, error_form_of(s, head), NULL, m->route);
     }
     if (head->is_preflight && access_origin_listed(&s->access, head->origin)) {
         return answer_preflight(head, refusal);
@@ -246,7 +249,7 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
         return redirect(s, refusal);
     }
     if (has_fault(s, head, m, &e, allow)) {
-        return serve_refuse(s, refusal, &e, allow[0] ? allow : NULL, m->route);
+        return serve_refuse(s, refusal, &e, error_form_of(s, head), allow[0] ? allow : NULL, m->route);
     }
     return true;
 }
@@ -279,11 +282,13 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     if (!c) {
         api_error e;
         api_error_from(&e, ERR_NOMEM, NULL);
-        return serve_refuse(s, refusal, &e, NULL, m.route);
+        return serve_refuse(s, refusal, &e, error_form_of(s, head), NULL, m.route);
     }
     c->scope = access_scope(&s->access, head);
     c->route = m.route;
     c->method = head->method;
+    c->is_anthropic = head->is_anthropic;
+    c->write_error = error_form_of(s, head);
     c->answer = 0;
     c->is_streaming = c->follows_log = c->is_cut = false;
     c->started_ms = clock_ms();
@@ -301,7 +306,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
         if (is_first) {
             serve_on_close(s, id);
         }
-        return serve_refuse(s, refusal, &e, NULL, m.route);
+        return serve_refuse(s, refusal, &e, error_form_of(s, head), NULL, m.route);
     }
     return true;
 }
@@ -445,7 +450,7 @@ static void on_generate(serve *s, conn *c, const dialect *d, bytes *body)
 
 static void on_embeddings(serve *s, conn *c)
 {
-    serve_send_fault(s, c, 501, "not_supported", NULL, "this model writes text; it makes no embeddings");
+    serve_send_fault(s, c, 400, "not_supported", NULL, "this model writes text; it makes no embeddings");
 }
 
 /* GET with ?stream=true: the events from starting_after on, as they were and as they come. False

@@ -62,10 +62,15 @@ bool serve_find_model(serve *s, const char *name, model_ref *out)
 
 /* ---- the list ---- */
 
+/* For clients of both forms of this list. */
 static void write_head(bytes *out, const char *name)
 {
-    bytes_json(out, "{\"id\":%s,\"object\":\"model\",\"created\":%lld,\"owned_by\":\"parley\"", name,
-               (long long)serve_started_at());
+    char created[CLOCK_DATE_MAX];
+    clock_date(created, serve_started_at());
+    bytes_json(out,
+               "{\"id\":%s,\"object\":\"model\",\"created\":%lld,\"owned_by\":\"parley\",\"type\":\"model\","
+               "\"display_name\":%s,\"created_at\":%s",
+               name, (long long)serve_started_at(), name, created);
 }
 
 static void write_architecture(bytes *out, const char *family, bool has_vision, bool has_video)
@@ -81,9 +86,10 @@ static void write_loaded(bytes *out, const serve *s)
     const engine_info *info = s->info;
     write_head(out, s->model_name);
     bytes_printf(out,
-                 ",\"meta\":{\"n_vocab\":%d,\"n_ctx\":%d,\"n_ctx_train\":%d,\"n_embd\":%d,\"n_params\":%llu,"
+                 ",\"max_input_tokens\":%d,\"max_tokens\":%d,\"meta\":{\"n_vocab\":%d,\"n_ctx\":%d,\"n_ctx_"
+                 "train\":%d,\"n_embd\":%d,\"n_params\":%llu,"
                  "\"size\":%llu}",
-                 info->n_vocab, info->n_ctx, info->n_ctx_train, info->n_embd,
+                 info->n_ctx, info->n_ctx, info->n_vocab, info->n_ctx, info->n_ctx_train, info->n_embd,
                  (unsigned long long)info->n_params, (unsigned long long)info->weight_bytes);
     write_architecture(out, info->family, info->has_vision, info->has_video);
     bytes_append_str(out, ",\"status\":{\"value\":\"loaded\"}}");
@@ -157,7 +163,7 @@ void serve_on_models(serve *s, conn *c)
     if (c->route->id == ROUTE_MODELS) {
         bytes_append_str(&body, "{\"object\":\"list\",\"data\":[");
         write_list(&body, s);
-        bytes_append_str(&body, "]}");
+        bytes_append_str(&body, "],\"has_more\":false,\"first_id\":null,\"last_id\":null}");
         serve_send_json(s, c, 200, &body, NULL);
     } else if (s->upstreams && upstreams_write_model(s->upstreams, &body, c->param, serve_started_at())) {
         serve_send_json(s, c, 200, &body, NULL);

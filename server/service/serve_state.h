@@ -77,6 +77,9 @@ typedef struct reader {
 
 typedef struct form_reader form_reader; /* serve_files.c */
 
+/* Writes the body of a refusal as a client of its dialect reads it. */
+typedef void (*error_form)(bytes *out, const api_error *e);
+
 /* What the server knows of a connection. */
 typedef struct conn {
     uint64_t id;
@@ -87,6 +90,8 @@ typedef struct conn {
     char path[NET_PATH_MAX];
     char query_string[NET_HEADER_MAX]; /* as it was sent */
     char accept_encoding[128], if_none_match[128];
+    bool is_anthropic; /* a client of that dialect: of models and files, too */
+    error_form write_error;
     uint64_t scope;  /* of the key it came with (access_scope) */
     uint64_t answer; /* the answer it waits for, 0: none */
     size_t sse_pos;  /* how much of its stream was taken */
@@ -244,7 +249,8 @@ void serve_send_fault(serve *s, conn *c, int status, const char *code, const cha
 
 /* Fills *out for a refusal in on_head or on_body; returns false. allow: for 405, or NULL. to: NULL
  * if unknown. */
-bool serve_refuse(serve *s, net_reply *out, const api_error *e, const char *allow, const route *to);
+bool serve_refuse(serve *s, net_reply *out, const api_error *e, error_form form, const char *allow,
+                  const route *to);
 
 /* serve_models.c */
 void serve_on_models(serve *s, conn *c);

@@ -139,7 +139,7 @@ static void end_chunk(bytes *out)
 void chat_reply_first(bytes *out, const chat_reply_meta *m)
 {
     begin_chunk(out, m);
-    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null},"
                           "\"logprobs\":null,\"finish_reason\":null}]");
     end_chunk(out);
 }

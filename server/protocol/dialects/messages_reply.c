@@ -1,6 +1,7 @@
 #include "server/protocol/dialects/messages_reply.h"
 
-#include "base/hash.h"
+#include <string.h>
+
 #include "base/json.h"
 #include "base/limits.h"
 
@@ -10,8 +11,8 @@ static void write_usage(bytes *out, const reply_usage *u)
     bytes_printf(
         out,
         ",\"usage\":{\"input_tokens\":%d,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%d,"
-        "\"output_tokens\":%d}",
-        u->prompt_tokens - u->cached_tokens, u->cached_tokens, u->completion_tokens);
+        "\"output_tokens\":%d,\"output_tokens_details\":{\"thinking_tokens\":%d}}",
+        u->prompt_tokens - u->cached_tokens, u->cached_tokens, u->completion_tokens, u->reasoning_tokens);
 }
 
 static void write_head(bytes *out, const messages_reply_meta *m)
@@ -25,23 +26,35 @@ static void write_stop(bytes *out, const messages_reply_meta *m)
     bytes_json(out, "\"stop_reason\":%s,\"stop_sequence\":%s", m->stop_reason, m->stop_sequence);
 }
 
-/* A block without its closing brace; text: of a thought or of words, the name of a call. */
-static void write_block(bytes *out, reply_kind kind, const char *text, size_t len)
+/* What is random in the message's id: it makes those of its calls, so that they are the same whenever
+ * the message is written. */
+static const char *own_id(const messages_reply_meta *m)
 {
-    char id[48];
+    const char *line = strchr(m->id, '_');
+    return line ? line + 1 : m->id;
+}
+
+/* Block number n without its closing brace; text: of a thought or of words, the name of a call. */
+static void write_block(bytes *out, const messages_reply_meta *m, int n, reply_kind kind, const char *text,
+                        size_t len)
+{
     switch (kind) {
     case REPLY_REASONING:
-        bytes_append_str(out, "{\"type\":\"thinking\",\"signature\":\"\",\"thinking\":");
+        bytes_append_str(out, "{\"type\":\"thinking\",\"thinking\":");
         break;
     case REPLY_CONTENT:
         bytes_append_str(out, "{\"type\":\"text\",\"text\":");
         break;
     default:
-        hash_random_id(id, sizeof id, "toolu_");
-        bytes_printf(out, "{\"type\":\"tool_use\",\"id\":\"%s\",\"name\":", id);
+        bytes_printf(out, "{\"type\":\"tool_use\",\"id\":\"toolu_%s%02d\",\"name\":", own_id(m), n);
         break;
     }
     bytes_append_json(out, text, len);
+}
+
+static void write_signature(bytes *out, const messages_reply_meta *m)
+{
+    bytes_json(out, "\"signature\":%s", own_id(m));
 }
 
 /* A cut call's arguments are no JSON. */
@@ -66,22 +79,30 @@ static bool begins_block(reply_kind kind)
     return kind == REPLY_REASONING || kind == REPLY_CONTENT || kind == REPLY_CALL;
 }
 
-void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces)
+void messages_reply_content(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces)
 {
     int n = 0;
-    write_head(out, m);
     for (size_t i = 0; i < pieces->n; i++) {
         const reply_piece *p = &pieces->items[i];
         if (!begins_block(p->kind)) {
             continue;
         }
-        bytes_append_str(out, n++ ? "," : "");
-        write_block(out, p->kind, bytes_str(&p->text), p->text.len);
+        bytes_append_str(out, n ? "," : "");
+        write_block(out, m, n++, p->kind, bytes_str(&p->text), p->text.len);
         if (p->kind == REPLY_CALL) {
             write_input(out, i + 1 < pieces->n && p[1].kind == REPLY_ARGUMENTS ? &p[1].text : NULL);
+        } else if (p->kind == REPLY_REASONING) {
+            bytes_append_char(out, ',');
+            write_signature(out, m);
         }
         bytes_append_char(out, '}');
     }
+}
+
+void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces)
+{
+    write_head(out, m);
+    messages_reply_content(out, m, pieces);
     bytes_append_str(out, "],");
     write_stop(out, m);
     write_usage(out, &m->usage);
@@ -100,8 +121,12 @@ static void end_event(bytes *out)
     bytes_append_str(out, "}\n\n");
 }
 
-void messages_reply_first(bytes *out, const messages_reply_meta *m)
+void messages_reply_first(bytes *out, const messages_reply_meta *m, messages_reply_state *state)
 {
+    if (state->is_begun) {
+        return;
+    }
+    state->is_begun = true;
     begin_event(out, "message_start");
     bytes_append_str(out, ",\"message\":");
     write_head(out, m);
@@ -111,8 +136,15 @@ void messages_reply_first(bytes *out, const messages_reply_meta *m)
     end_event(out);
 }
 
-static void end_block(bytes *out, messages_reply_state *state)
+static void end_block(bytes *out, const messages_reply_meta *m, messages_reply_state *state)
 {
+    if (state->is_open && state->kind == REPLY_REASONING) {
+        begin_event(out, "content_block_delta");
+        bytes_printf(out, ",\"index\":%d,\"delta\":{\"type\":\"signature_delta\",", state->n_blocks - 1);
+        write_signature(out, m);
+        bytes_append_char(out, '}');
+        end_event(out);
+    }
     if (state->is_open) {
         begin_event(out, "content_block_stop");
         bytes_printf(out, ",\"index\":%d", state->n_blocks - 1);
@@ -121,17 +153,21 @@ static void end_block(bytes *out, messages_reply_state *state)
     state->is_open = false;
 }
 
-static void begin_block(bytes *out, messages_reply_state *state, const reply_piece *p)
+static void begin_block(bytes *out, const messages_reply_meta *m, messages_reply_state *state,
+                        const reply_piece *p)
 {
     const bool is_call = p->kind == REPLY_CALL;
     if (state->is_open && state->kind == p->kind && !is_call) {
         return;
     }
-    end_block(out, state);
+    end_block(out, m, state);
     begin_event(out, "content_block_start");
-    bytes_printf(out, ",\"index\":%d,\"content_block\":", state->n_blocks++);
-    write_block(out, p->kind, is_call ? bytes_str(&p->text) : "", is_call ? p->text.len : 0);
-    bytes_append_str(out, is_call ? ",\"input\":{}}" : "}");
+    bytes_printf(out, ",\"index\":%d,\"content_block\":", state->n_blocks);
+    write_block(out, m, state->n_blocks++, p->kind, is_call ? bytes_str(&p->text) : "",
+                is_call ? p->text.len : 0);
+    bytes_append_str(out, is_call                      ? ",\"input\":{}}"
+                          : p->kind == REPLY_REASONING ? ",\"signature\":\"\"}"
+                                                       : "}");
     end_event(out);
     state->is_open = true;
     state->kind = p->kind;
@@ -146,12 +182,14 @@ static void write_delta(bytes *out, const messages_reply_state *state, const cha
     end_event(out);
 }
 
-void messages_reply_delta(bytes *out, messages_reply_state *state, const reply_pieces *pieces)
+void messages_reply_delta(bytes *out, const messages_reply_meta *m, messages_reply_state *state,
+                          const reply_pieces *pieces)
 {
+    messages_reply_first(out, m, state);
     for (size_t i = 0; i < pieces->n; i++) {
         const reply_piece *p = &pieces->items[i];
         if (begins_block(p->kind)) {
-            begin_block(out, state, p);
+            begin_block(out, m, state, p);
         }
         switch (p->kind) {
         case REPLY_REASONING:
@@ -165,7 +203,7 @@ void messages_reply_delta(bytes *out, messages_reply_state *state, const reply_p
             break;
         case REPLY_CALL_END:
         case REPLY_CALL_CUT:
-            end_block(out, state);
+            end_block(out, m, state);
             break;
         default:
             break;
@@ -175,7 +213,8 @@ void messages_reply_delta(bytes *out, messages_reply_state *state, const reply_p
 
 void messages_reply_last(bytes *out, const messages_reply_meta *m, messages_reply_state *state)
 {
-    end_block(out, state);
+    messages_reply_first(out, m, state);
+    end_block(out, m, state);
     begin_event(out, "message_delta");
     bytes_append_str(out, ",\"delta\":{");
     write_stop(out, m);
@@ -208,7 +247,12 @@ static const char *error_type(const api_error *e)
 
 static void write_error(bytes *out, const api_error *e)
 {
-    bytes_json(out, ",\"error\":{\"type\":%s,\"message\":%s}", error_type(e), e->message);
+    bytes_json(out, ",\"error\":{\"type\":%s,\"message\":%s,\"details\":", error_type(e), e->message);
+    if (e->code[0]) {
+        bytes_json(out, "{\"error_code\":%s}}", e->code);
+    } else {
+        bytes_append_str(out, "null}");
+    }
 }
 
 void messages_reply_error_body(bytes *out, const api_error *e)

@@ -2,13 +2,13 @@
  * Loop thread; plain text building. The counterpart of chat_reply, from the same pieces.
  *
  *     messages_reply_meta m = {.id = "msg_..", .model = "seedling", .usage = usage};
- *     messages_reply_first(&sse, &m);
- *     messages_reply_delta(&sse, &state, &pieces);
+ *     messages_reply_first(&sse, &m, &state);
+ *     messages_reply_delta(&sse, &m, &state, &pieces);
  *     m.stop_reason = "end_turn";
  *     messages_reply_last(&sse, &m, &state);
  *
- * Thoughts carry an empty signature. A call cut off by the end of the answer has the input {} in a
- * complete reply.
+ * Thoughts carry a signature, as clients expect; nobody checks it when it comes back. A call cut off
+ * by the end of the answer has the input {} in a complete reply.
  */
 #ifndef PARLEY_SERVER_PROTOCOL_DIALECTS_MESSAGES_REPLY_H
 #define PARLEY_SERVER_PROTOCOL_DIALECTS_MESSAGES_REPLY_H
@@ -28,6 +28,7 @@ typedef struct messages_reply_meta {
 
 /* State carried between events of an answer. Starts all zero. */
 typedef struct messages_reply_state {
+    bool is_begun;   /* message_start is written */
     int n_blocks;    /* begun */
     bool is_open;    /* the last of them goes on ... */
     reply_kind kind; /* ... and is of this kind; REPLY_CALL for calls */
@@ -39,16 +40,22 @@ typedef struct messages_reply_state {
 /* The whole reply, for a request that does not stream. */
 void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces);
 
-/* Events, each a complete "event: ..\ndata: ..\n\n". message_start: */
-void messages_reply_first(bytes *out, const messages_reply_meta *m);
+/* Its content alone: blocks with commas between them. */
+void messages_reply_content(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces);
+
+/* Events, each a complete "event: ..\ndata: ..\n\n". message_start, once; the next two write it if it is
+ * missing. Its usage should be known: clients take the tokens of the input from it. */
+void messages_reply_first(bytes *out, const messages_reply_meta *m, messages_reply_state *state);
 /* content_block_start, _delta and _stop of new pieces. */
-void messages_reply_delta(bytes *out, messages_reply_state *state, const reply_pieces *pieces);
+void messages_reply_delta(bytes *out, const messages_reply_meta *m, messages_reply_state *state,
+                          const reply_pieces *pieces);
 /* The end of the open block, message_delta with reason and usage, message_stop. */
 void messages_reply_last(bytes *out, const messages_reply_meta *m, messages_reply_state *state);
 /* A failure in the middle: the event "error"; nothing follows. */
 void messages_reply_error(bytes *out, const api_error *e);
 
-/* {"type":"error","error":{"type","message"}}: the body of every failure on these routes. */
+/* {"type":"error","error":{"type","message","details":{"error_code"}}}: the body of every failure for
+ * clients of this dialect. */
 void messages_reply_error_body(bytes *out, const api_error *e);
 
 #endif

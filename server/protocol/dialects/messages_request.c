@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "server/protocol/conversation.h"
+#include "server/protocol/dialects/messages_content.h"
+#include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"
 
@@ -31,39 +33,6 @@ static const json *first_of(const json *list)
 
 /* ---- content ---- */
 
-static void read_image(conversation *c, chat_message *m, const json *block, const char *path)
-{
-    char inner[PATH_BYTES];
-    const json *source = json_get(block, "source");
-    const char *url = has_type(source, "base64") ? json_str(json_get(source, "data"), NULL)
-                      : has_type(source, "url")  ? json_str(json_get(source, "url"), NULL)
-                                                 : NULL;
-    const char *id = has_type(source, "file") ? json_str(json_get(source, "file_id"), NULL) : NULL;
-    if (!url && !id) {
-        bad(&c->r->error, path,
-            "needs a source of type base64 with data, url with url, or file with file_id");
-    }
-    request_path(inner, "%s.%s", path, id ? "file_id" : "image_url");
-    content_add_image(&c->content, m, url, id, inner);
-}
-
-static void read_part(conversation *c, chat_message *m, const json *block, const char *path)
-{
-    const char *text = json_str(json_get(block, "text"), NULL);
-    if (has_type(block, "image")) {
-        read_image(c, m, block, path);
-        return;
-    }
-    if (!has_type(block, "text")) {
-        request_fail(&c->r->error, ERR_UNSUPPORTED, path, "unsupported_content_type",
-                     "%s: a block of type \"%s\" is not understood here", path,
-                     json_str(json_get(block, "type"), ""));
-    } else if (!text) {
-        bad(&c->r->error, path, "needs a text");
-    }
-    content_add_text(&c->content, m, text);
-}
-
 /* Blocks that stand apart in a chat: results, calls and thoughts. */
 static bool is_apart(const json *block)
 {
@@ -85,7 +54,7 @@ static void read_content(conversation *c, chat_message *m, const json *content, 
         bad(e, path, "must be a string or a list of blocks");
     }
     for (const json *v = first_of(content); v; v = json_next(v)) {
-        n_parts += !is_apart(v);
+        n_parts += is_apart(v) ? 0 : messages_content_parts(v);
     }
     if (n_parts == 0 && json_child(content)) {
         if (m->role != CHAT_ASSISTANT) {
@@ -98,7 +67,7 @@ static void read_content(conversation *c, chat_message *m, const json *content, 
         char inner[PATH_BYTES];
         if (!is_apart(v)) {
             request_path(inner, "%s[%zu]", path, i);
-            read_part(c, m, v, inner);
+            messages_content_read(&c->content, m, v, inner);
         }
     }
 }
@@ -221,12 +190,17 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
     for (const json *v = first_of(messages); v && e->code == ERR_OK; v = json_next(v), i++) {
         char path[PATH_BYTES];
         const char *role = json_str(json_get(v, "role"), "");
-        if (strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0) {
+        const bool is_system = strcmp(role, "system") == 0;
+        if (!is_system && strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0) {
             request_path(path, "messages[%zu].role", i);
-            bad(e, path, "must be user or assistant");
+            bad(e, path, "must be user, assistant or system");
         }
         request_path(path, "messages[%zu].content", i);
-        (role[0] == 'u' ? read_user : read_assistant)(&c, json_get(v, "content"), path);
+        if (is_system) {
+            read_content(&c, conversation_add(&c, CHAT_SYSTEM), json_get(v, "content"), path);
+        } else {
+            (role[0] == 'u' ? read_user : read_assistant)(&c, json_get(v, "content"), path);
+        }
     }
     const chat_message *last = conversation_last(&c);
     r->in->continues = last && last->role == CHAT_ASSISTANT && last->n_tool_calls == 0;
@@ -305,7 +279,7 @@ static void check_stops(first_error *e, const json *stops)
 }
 
 /* chat: the fields that a chat has too. */
-static void read_thinking(api_request *r, const json *thinking, const json *chat)
+static void read_thinking(api_request *r, const json *thinking, const char *effort, const json *chat)
 {
     int64_t budget = -1;
     const bool thinks = has_type(thinking, "enabled") || has_type(thinking, "adaptive");
@@ -317,8 +291,96 @@ static void read_thinking(api_request *r, const json *thinking, const json *chat
         r->in->params.think_tokens = (int32_t)budget;
         r->gives_budget = true;
     }
+    if (effort) {
+        const int32_t given = r->in->params.think_tokens;
+        thinking_fields_effort(r, effort, "output_config.effort");
+        r->in->params.think_tokens = thinks && budget <= 0 ? r->in->params.think_tokens : given;
+    }
     thinking_fields_budget(r, chat);
-    thinking_fields_set(r, NULL, &thinks, NULL);
+    thinking_fields_set(r, NULL, &thinks, thinks ? effort : NULL);
+}
+
+/* ---- threads ---- */
+
+/* What a thread keeps beside its messages, as the first of its items. */
+static void keep_thread(api_request *r, const json *root)
+{
+    static const char *const FIXED[] = {"system", "tools"};
+    bytes *out = &r->reply.items;
+    const char *comma = "";
+    bytes_append_char(out, '{');
+    for (size_t i = 0; i < ARRAY_LEN(FIXED); i++) {
+        const json *v = json_get(root, FIXED[i]);
+        if (!is_null(v)) {
+            bytes_json(out, "%-s%s:", comma, FIXED[i]);
+            json_write(out, v);
+            comma = ",";
+        }
+    }
+    bytes_append_char(out, '}');
+    for (const json *v = first_of(json_get(root, "messages")); v; v = json_next(v)) {
+        bytes_append_char(out, ',');
+        json_write(out, v);
+    }
+    if (out->failed) { /* it is too long: nobody can go on from it */
+        bytes_deinit(out);
+    }
+}
+
+/* The body with the thread's system text, tools and messages in front of its own. */
+static const json *join_thread(api_request *r, const json *root, const json *items)
+{
+    json *whole;
+    json_doc *doc = json_build(&whole, JSON_OBJECT);
+    for (const json *v = json_child(root); v; v = json_next(v)) {
+        if (strcmp(json_key(v), "messages") != 0) {
+            json_add_shared(doc, whole, json_key(v), v);
+        }
+    }
+    const json *fixed = json_child(items);
+    for (const json *v = json_child(fixed); v; v = json_next(v)) {
+        json_add_shared(doc, whole, json_key(v), v);
+    }
+    json *messages = json_add_array(doc, whole, "messages");
+    for (const json *v = fixed ? json_next(fixed) : NULL; v; v = json_next(v)) {
+        json_add_shared(doc, messages, NULL, v);
+    }
+    for (const json *v = first_of(json_get(root, "messages")); v; v = json_next(v)) {
+        json_add_shared(doc, messages, NULL, v);
+    }
+    return api_request_keep_built(r, doc);
+}
+
+/* thread: {"type":"create"} keeps the conversation under the reply's id, {"type":"continue",
+ * "previous_message_id"} goes on from one that was kept. Returns the body as it is to be read. */
+static const json *read_thread(api_request *r, const json *root)
+{
+    first_error *e = &r->error;
+    const json *thread = request_object(e, root, "thread");
+    const char *id = json_str(json_get(thread, "previous_message_id"), NULL);
+    bool is_evicted = false;
+    if (!thread || e->code != ERR_OK) {
+        return root;
+    }
+    if (has_type(thread, "continue") && id) {
+        if (!is_null(json_get(root, "system")) || !is_null(json_get(root, "tools"))) {
+            bad(e, "thread", "holds system and tools already: they cannot be sent again");
+        }
+        const json *items = api_request_stored(r, id, &is_evicted);
+        if (!items) {
+            request_fail(e, ERR_NOT_FOUND, "thread.previous_message_id", "thread_not_found",
+                         "this message is unknown or no longer kept; send the whole conversation with "
+                         "thread: {\"type\": \"create\"}");
+            return root;
+        }
+        root = join_thread(r, root, items);
+    } else if (!has_type(thread, "create")) {
+        bad(e, "thread", "must be of type create, or of type continue with a previous_message_id");
+    }
+    if (e->code == ERR_OK && r->response_store) {
+        keep_thread(r, root);
+    }
+    return root;
 }
 
 /* The fields that a chat has too, under its names; what else a chat has is not known here. */
@@ -358,21 +420,25 @@ err_code messages_request_parse(api_request *r, const char *text, size_t len, bo
 {
     const json *root = NULL;
     first_error *e = &r->error;
+    const char *effort = NULL;
     if (api_request_open(r, &root, text, len, d) != ERR_OK) {
         return e->code;
     }
+    other_fields_check(e, root, OTHER_MESSAGES);
     if (needs_max_tokens && is_null(json_get(root, "max_tokens"))) {
         request_fail(e, ERR_INVALID, "max_tokens", "missing_field", "max_tokens is missing");
     }
-    const json *metadata = json_get(root, "metadata");
-    if (!is_null(metadata) && !json_is(metadata, JSON_OBJECT)) {
-        bad(e, "metadata", "must be an object");
-    }
+    root = read_thread(r, root);
     const json *chat = chat_fields(r, root);
     api_request_generation(r, chat, info);
     request_read_stop(e, &r->reply, chat);
-    read_thinking(r, json_get(root, "thinking"), chat);
+    const json *output = request_object(e, root, "output_config"), *format = json_get(output, "format");
+    request_string(e, &effort, output, "effort", 16);
+    read_thinking(r, json_get(root, "thinking"), effort, chat);
     tool_fields_read(r, chat, TOOLS_NESTED);
+    const bool is_old = is_null(format);
+    response_format_read(r, is_old ? json_get(root, "output_format") : format,
+                         is_old ? "output_format" : "output_config.format");
     read_messages(r, root, info);
     return e->code;
 }

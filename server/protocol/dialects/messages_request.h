@@ -5,6 +5,9 @@
  *     err = messages_request_parse(&r, text, len, true, engine_get_info(e), &detail);
  *     api_request_deinit(&r);
  *
+ * A thread (see read_thread) is kept among the responses (response_store): its system text and tools
+ * as one item, then its messages.
+ *
  * Thinking is off unless `thinking` asks for it. Unknown fields are ignored; a known field of a
  * wrong type is ERR_INVALID naming it. Blocks and tools that only Anthropic's own servers have are
  * ERR_UNSUPPORTED.

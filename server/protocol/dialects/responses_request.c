@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "server/protocol/conversation.h"
 #include "server/protocol/response_format.h"
@@ -148,34 +147,22 @@ static const json *open_previous(api_request *r, const json *root)
 {
     first_error *e = &r->error;
     const char *id = NULL;
-    json_doc *doc = NULL;
+    bool is_evicted;
     request_string(e, &id, root, "previous_response_id", REQUEST_ID_MAX);
     if (e->code != ERR_OK || !id) {
         return NULL;
     }
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
-    bytes_append_char(&text, '[');
-    bool found = r->response_store && response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
-    bytes_append_char(&text, ']');
-    if (!found) {
-        const bool is_evicted =
-            r->response_store && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
+    const json *items = api_request_stored(r, id, &is_evicted);
+    if (!items) {
         request_fail(e, ERR_INVALID, "previous_response_id", "previous_response_not_found", "%s",
                      is_evicted ? "this response had to go early, as this key has more than its share "
                                   "of what is kept; send the whole conversation in input"
                                 : "this response is unknown, was not stored or is gone; send the "
                                   "whole conversation in input");
-    } else if (text.failed) {
-        request_no_memory(e);
-    } else {
-        e->code = json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH + 1, e->detail);
-    }
-    bytes_deinit(&text);
-    if (e->code != ERR_OK) {
         return NULL;
     }
     snprintf(r->reply.previous_id, sizeof r->reply.previous_id, "%s", id);
-    return api_request_keep(r, doc);
+    return items;
 }
 
 /* Writes the conversation so far, for the response that may continue it. One that is too long is

@@ -1,6 +1,7 @@
 /** Uploaded files over HTTP: forms, parts, lists, deleting, limits, who may see what, and what
  * chats do with them. */
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,6 +47,17 @@ const form = (data, { name = 'a.png', file = 'file', purpose = 'vision', more = 
         END,
     ]);
 const postForm = (path, body, key = 0, headers = {}) => request(server, { method: 'POST', path, headers: { ...FORM_TYPE, ...auth(key), ...headers }, body });
+/** The same in chunks: its length is told by nobody. */
+const postChunked = (path, body, key = 0) => new Promise((resolve, reject) => {
+    const sent = http.request({ port: server.port, method: 'POST', path, headers: { ...FORM_TYPE, ...auth(key) } }, (reply) => {
+        const pieces = [];
+        reply.on('data', (piece) => pieces.push(piece));
+        reply.on('end', () => resolve({ status: reply.statusCode, text: String(Buffer.concat(pieces)), json: () => JSON.parse(Buffer.concat(pieces)) }));
+    });
+    sent.on('error', reject);
+    for (let i = 0; i < body.length; i += 100003) sent.write(body.subarray(i, i + 100003));
+    sent.end();
+});
 const upload = (data, key = 0, options = {}) => postForm('/v1/files', form(data, options), key);
 const usage = async () => (await get('/v1/status')).json().uploads;
 const noFiles = async () => (await usage()).bytes === 0;
@@ -68,7 +80,7 @@ test('a file comes back as it went', async () => {
     assert.match(content.headers['content-disposition'], /^attachment; filename\*=UTF-8''%C3%A4/);
     const head = await get(`/v1/files/${file.id}/content`, 0, { method: 'HEAD' });
     assert.equal(head.headers['content-length'], String(data.length));
-    assert.deepEqual((await remove(file.id)).json(), { id: file.id, object: 'file', deleted: true });
+    assert.deepEqual((await remove(file.id)).json(), { id: file.id, object: 'file', type: 'file_deleted', deleted: true });
     assert.equal((await get(`/v1/files/${file.id}`)).status, 404);
     assert.equal((await remove(file.id)).json().error.code, 'file_not_found');
     assert.ok(await noFiles());
@@ -123,8 +135,8 @@ test('forms that are refused leave nothing behind', async () => {
         [Buffer.concat([Buffer.from(`--${BOUNDARY}\r\n`), Buffer.from('x: y\r\n'.repeat(3000))]), 400, 'invalid_multipart'],
         [form(noise(6 * MIB + 1)), 413, 'upload_too_large'],
     ];
-    for (const [body, status, code] of cases) {
-        const reply = await postForm('/v1/files', body);
+    for (const [body, status, code, how] of [...cases.map((row) => [...row, postForm]), ...cases.map((row) => [...row, postChunked])]) {
+        const reply = await how('/v1/files', body);
         assert.equal(reply.status, status, `${code}: ${reply.text}`);
         assert.equal(reply.json().error.code, code, reply.text);
         assert.ok(await noFiles(), code);
@@ -162,6 +174,7 @@ test('the quota holds for what is there and what is on its way', async () => {
     const full = await upload(noise(2 * MIB, 9));
     assert.equal(full.status, 413);
     assert.equal(full.json().error.code, 'upload_quota_exceeded');
+    assert.equal((await postChunked('/v1/files', form(noise(2 * MIB, 9)))).json().error.code, 'upload_quota_exceeded');
     assert.equal((await postJson('/v1/uploads', { filename: 'x', bytes: 2 * MIB, purpose: 'vision', mime_type: 'video/mp4' })).json().error.code, 'upload_quota_exceeded');
     await remove(ids[0]);
     const pending = (await postJson('/v1/uploads', { filename: 'x', bytes: 5 * MIB, purpose: 'vision', mime_type: 'video/mp4' })).json();

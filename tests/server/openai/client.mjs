@@ -1,6 +1,9 @@
 /** The official openai client, unchanged, against the server: chat, Responses over HTTP and
  * WebSocket, errors, cancel. */
 import assert from 'node:assert/strict';
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import OpenAI, { toFile } from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import { eventually, metric, runTests, sleep, startServer, test } from '../client.mjs';
@@ -61,6 +64,29 @@ test('errors become the client\'s error classes', async () => {
     });
 });
 
+test('what is not offered is no failure of the server', async () => {
+    for (const call of [() => client.embeddings.create({ model: 'fake', input: 'a' }), () => client.moderations.create({ input: 'a' }), () => client.images.generate({ prompt: 'a' }), () => client.fineTuning.jobs.list()]) {
+        const error = await call().then(() => null, (e) => e);
+        assert.ok(error.status >= 400 && error.status < 500, String(error));
+    }
+});
+
+test('effort "max", a role without content, logprobs.refusal', async () => {
+    assert.equal((await client.chat.completions.create({ model: 'fake', messages, reasoning_effort: 'max' })).choices[0].finish_reason, 'stop');
+    const stream = await client.chat.completions.create({ model: 'fake', messages, stream: true, logprobs: true, top_logprobs: 1 });
+    const deltas = [];
+    let probs = null;
+    for await (const chunk of stream) {
+        deltas.push(chunk.choices[0].delta);
+        probs = chunk.choices[0].logprobs ?? probs;
+    }
+    assert.deepEqual(deltas[0], { role: 'assistant', content: null });
+    assert.equal(probs.refusal, null);
+    const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } };
+    const calls = await client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content: '!raw <tool_call>\n<function=f>\n</function>\n</tool_call>' }], tools: [tool], stream: true });
+    for await (const chunk of calls) assert.ok(!chunk.choices[0].delta.content && chunk.choices[0].delta.content !== '');
+});
+
 test('abort frees the slot', async () => {
     const stream = await client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content: '!len=8000 !delay=30' }], stream: true });
     for await (const chunk of stream) {
@@ -105,6 +131,18 @@ test('Responses over a WebSocket', async () => {
     await eventually(async () => events.at(-1)?.type, 'error');
     socket.close();
     await sleep(50);
+});
+
+test('a file as a read stream, which has no length', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-'));
+    const path = join(folder, 'image.png');
+    const png = Buffer.concat([Buffer.from(PNG.split(',')[1], 'base64').subarray(0, 16), Buffer.alloc(3000000, 'x'), Buffer.from('IEND\0\0\0\0', 'latin1')]);
+    writeFileSync(path, png);
+    const file = await client.files.create({ file: createReadStream(path), purpose: 'vision' });
+    rmSync(folder, { recursive: true });
+    assert.deepEqual([file.filename, file.bytes], ['image.png', png.length]);
+    assert.ok(Buffer.from(await (await client.files.content(file.id)).arrayBuffer()).equals(png));
+    await client.files.delete(file.id);
 });
 
 test('files and uploads', async () => {

@@ -109,7 +109,7 @@ test('wrong fields of a completion are named', async () => {
         assert.ok(reply.status === 400 || reply.status === 501, reply.text);
         assert.equal(reply.json().error.param, param, JSON.stringify(body));
     }
-    assert.equal((await ask('/v1/embeddings', { input: 'a' }, 501)).error.code, 'not_supported');
+    assert.equal((await ask('/v1/embeddings', { input: 'a' }, 400)).error.code, 'not_supported');
 });
 
 test('places', async () => {
