@@ -1,7 +1,7 @@
 /* messages_content: the blocks of Anthropic's messages that are read, by a person or the model: text,
  * images, documents of text, search results. Prep threads.
  *
- *     content_begin(&reader, m, messages_content_parts(block), path);
+ *     content_begin(&reader, m, messages_content_parts(block), "messages[0].content");
  *     messages_content_read(&reader, m, block, "messages[0].content[0]");
  *
  * A document and a search result become text between marks that name their title and source.

@@ -8,7 +8,7 @@ import Anthropic, { toFile } from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import { runTests, startServer, test } from '../client.mjs';
 
-const server = await startServer(['--key', 'secret', '--key', 'other']);
+const server = await startServer(['--key', 'secret', '--key', 'foreign']);
 await server.ready();
 const client = new Anthropic({ baseURL: `http://127.0.0.1:${server.port}`, apiKey: 'secret', maxRetries: 0 });
 const user = (content) => ({ role: 'user', content });
@@ -73,7 +73,7 @@ test('a thread holds the conversation: send, stream, a lost one is replayed', as
     const lost = await client.beta.messages.create({ ...body('x'), thread: { type: 'continue', previous_message_id: 'msg_none' }, betas: ['message-threads-2026-08-12'] }).catch((e) => e);
     assert.ok(lost instanceof Anthropic.NotFoundError, String(lost));
     assert.equal(lost.error.error.details.error_code, 'thread_not_found');
-    const other = new Anthropic({ baseURL: client.baseURL, apiKey: 'other', maxRetries: 0 });
+    const other = new Anthropic({ baseURL: client.baseURL, apiKey: 'foreign', maxRetries: 0 });
     const foreign = await other.beta.messages.create({ ...body('x'), thread: { type: 'continue', previous_message_id: first.id } }).catch((e) => e);
     assert.equal(foreign.status, 404);
 });

@@ -23,7 +23,7 @@ test('streamed and whole answers are the same', async () => {
         assert.equal(parts.reasoning, message.reasoning_content ?? '');
         assert.deepEqual(parts.finish, [whole.choices[0].finish_reason]);
         assert.equal(parts.done, 1);
-        assert.deepEqual(parts.chunks[0].choices[0].delta, { role: 'assistant', content: '' });
+        assert.deepEqual(parts.chunks[0].choices[0].delta, { role: 'assistant', content: null });
         const last = parts.chunks.at(-1);
         assert.deepEqual(last.choices, []);
         assert.deepEqual(last.usage, whole.usage);

@@ -49,6 +49,7 @@ function assemble(stream) {
         block.deltas++;
         if (event.delta.type === 'text_delta') block.text += event.delta.text;
         else if (event.delta.type === 'thinking_delta') block.thinking += event.delta.thinking;
+        else if (event.delta.type === 'signature_delta') block.signature += event.delta.signature;
         else if (event.delta.type === 'input_json_delta') block.json += event.delta.partial_json;
         else assert.fail(event.delta.type);
     }
@@ -84,7 +85,7 @@ test('a text', async () => {
         stop_reason: 'end_turn',
         stop_sequence: null,
         /* 12 bytes and 4, three of them from the cache */
-        usage: { input_tokens: 13, cache_creation_input_tokens: 0, cache_read_input_tokens: 3, output_tokens: 22 },
+        usage: { input_tokens: 13, cache_creation_input_tokens: 0, cache_read_input_tokens: 3, output_tokens: 22, output_tokens_details: { thinking_tokens: 0 } },
     });
     const blocks = await ask(body([text('one'), { ...text('two'), cache_control: { type: 'ephemeral' } }], { system: [text('be'), text('kind')] }));
     assert.deepEqual(blocks.content, [text('You said: two')]);
@@ -109,7 +110,7 @@ test('an answer that the client began', async () => {
 
 test('thoughts, when they are asked for', async () => {
     const { whole } = await both(body('!think hi', { thinking: { type: 'enabled', budget_tokens: 1024 } }));
-    assert.deepEqual(whole.content, [{ type: 'thinking', signature: '', thinking: 'Let me think.' }, text('You said: hi')]);
+    assert.deepEqual(whole.content, [{ type: 'thinking', thinking: 'Let me think.', signature: whole.id.slice(4) }, text('You said: hi')]);
     for (const more of [{}, { thinking: { type: 'disabled' } }]) {
         assert.deepEqual((await ask(body('hi', more))).content, [text('You said: hi')]);
     }
@@ -206,7 +207,7 @@ test('errors have Anthropic\'s form and name the place', async () => {
         [body('x', { tools, tool_choice: 'any' }), 'tool_choice'],
         [{ ...body('x'), messages: 'x' }, 'messages'],
         [{ ...body('x'), messages: [3] }, 'messages[0].role'],
-        [{ ...body('x'), messages: [user('x'), { role: 'system', content: 'x' }] }, 'messages[1].role'],
+        [{ ...body('x'), messages: [user('x'), { role: 'tool', content: 'x' }] }, 'messages[1].role'],
         [body(undefined), 'messages[0].content'],
         [body([3]), 'messages[0].content[0]'],
         [body([text('x'), { type: 'text' }]), 'messages[0].content[1]'],

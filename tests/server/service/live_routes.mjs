@@ -30,7 +30,7 @@ function checkError(reply, status, where) {
     const body = reply.json();
     if (where.includes('/v1/messages')) {
         assert.deepEqual([Object.keys(body), body.type], [['type', 'error'], 'error'], where);
-        assert.deepEqual(Object.keys(body.error), ['type', 'message'], where);
+        assert.deepEqual(Object.keys(body.error), ['type', 'message', 'details'], where);
     } else {
         assert.deepEqual(Object.keys(body), ['error'], where);
         assert.deepEqual(Object.keys(body.error).slice(0, 4), ['message', 'type', 'param', 'code'], where);
