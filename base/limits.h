@@ -120,7 +120,11 @@ enum {
 /* Other servers in front of which this one stands (--upstream) */
 #define LIMIT_UPSTREAM_EVENT_BYTES ((size_t)4 << 20)  /* one event of a stream */
 #define LIMIT_UPSTREAM_REPLY_BYTES ((size_t)64 << 20) /* one answer, as it is sent */
+#define LIMIT_UPSTREAM_VIDEO_BYTES ((size_t)32 << 20) /* a file sent as video_url; larger ones as frames */
 enum {
+    LIMIT_UPSTREAM_PIXELS = 4 << 20,        /* --upstream-pixels: of an image */
+    LIMIT_UPSTREAM_VIDEO_PIXELS = 16 << 20, /* of all frames of a video that is sent as images */
+    LIMIT_UPSTREAM_FRAMES = 32,             /* of them, unless the request asks for more */
     LIMIT_UPSTREAM_CONNECT_S = 5,   /* --upstream-connect-timeout */
     LIMIT_UPSTREAM_SILENCE_S = 300, /* --upstream-timeout: without a byte of an answer */
     LIMIT_UPSTREAM_CHECK_S = 10,    /* between two looks at a server that answers; 1 s where it does not */

@@ -409,9 +409,9 @@ static void set_info(engine *e)
                         cfg->vision_end_token_id >= 0;
     e->info.video_fps = e->processor.video_fps;
     e->info.video_min_frames = e->processor.video_min_frames;
-    e->info.video_max_frames = e->processor.video_max_frames < e->max_video_frames
+    e->info.video_max_frames = e->processor.video_max_frames < e->media.max_video_frames
                                    ? e->processor.video_max_frames
-                                   : e->max_video_frames;
+                                   : e->media.max_video_frames;
     e->info.patch_size = e->processor.patch_size;
     e->info.merge_size = e->processor.merge_size;
     e->info.temporal_patch_size = e->processor.temporal_patch_size;
@@ -521,21 +521,6 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
     return ERR_OK;
 }
 
-static void set_video_limits(engine *e, const engine_video_limits *videos)
-{
-    video_limits *l = &e->video_limits;
-    *l = video_limits_default();
-    l->max_bytes = videos->max_bytes > 0 ? (size_t)videos->max_bytes : l->max_bytes;
-    l->max_pixels = videos->max_pixels > 0 ? (size_t)videos->max_pixels : l->max_pixels;
-    l->max_duration_s = videos->max_duration_s > 0 ? videos->max_duration_s : l->max_duration_s;
-    l->max_wall_s = videos->max_time_s > 0 ? videos->max_time_s : l->max_wall_s;
-    l->max_memory = videos->max_memory > 0 ? (size_t)videos->max_memory : l->max_memory;
-    l->n_threads = LIMIT_VIDEO_THREADS;
-    e->max_video_frames = videos->max_frames > 0 ? videos->max_frames : LIMIT_VIDEO_FRAMES;
-    e->max_video_frames =
-        e->max_video_frames < LIMIT_VIDEO_FRAMES_MAX ? e->max_video_frames : LIMIT_VIDEO_FRAMES_MAX;
-}
-
 err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
 {
     *out = NULL;
@@ -549,13 +534,9 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
     e->memory = opt->memory ? opt->memory : e->own_memory;
     e->on_event = opt->on_event;
     e->on_event_ctx = opt->on_event_ctx;
-    e->video_program = opt->video_program;
-    set_video_limits(e, &opt->videos);
+    e->media = media_settings_of(opt, e->memory);
     e->info.max_images =
         opt->max_images > 0 && opt->max_images < LIMIT_IMAGES ? opt->max_images : LIMIT_IMAGES;
-    e->max_image_pixels = opt->max_image_pixels > 0 && (size_t)opt->max_image_pixels < LIMIT_IMAGE_PIXELS
-                              ? (size_t)opt->max_image_pixels
-                              : LIMIT_IMAGE_PIXELS;
     e->video_outer_pair = opt->video_outer_pair;
     e->share_cache = opt->share_cache;
     e->n_slots = opt->n_parallel ? opt->n_parallel : N_PARALLEL_DEFAULT;

@@ -33,6 +33,18 @@
 /* States that are kept of one chunk of a prompt, at most. */
 enum { CHUNK_MARKS = 8 };
 
+/* What images and videos of requests are read with. */
+typedef struct media_settings {
+    const char *video_program;
+    video_limits video_limits; /* of every video, but for its cancelling */
+    int32_t max_video_frames;  /* shown to a model */
+    size_t max_image_pixels;   /* of one image */
+    ledger *memory;            /* for requests; NULL: no limit */
+} media_settings;
+
+/* prepare_video.c: the limits of the options; memory may be NULL. */
+media_settings media_settings_of(const engine_options *opt, ledger *memory);
+
 /* Whether a slot's prompt is to be thinned out before it is computed, and how far that is. */
 typedef enum sparse_phase { SPARSE_NONE, SPARSE_WAITS, SPARSE_READS } sparse_phase;
 
@@ -94,10 +106,7 @@ struct engine {
     char dir[4096];
     char compute_text[128];
     int32_t prefill_chunk;
-    const char *video_program;
-    video_limits video_limits;   /* what every video is read with, but for its cancelling */
-    int32_t max_video_frames;    /* shown to the model */
-    size_t max_image_pixels;     /* of one image */
+    media_settings media;
     ledger *memory, *own_memory; /* for requests; the second if engine_options has none */
     bool video_outer_pair;
     bool share_cache;

@@ -91,8 +91,8 @@ typedef struct preparation {
 
 static image_read_job job_of(preparation *p, const chat_part *part)
 {
-    const image_limits limits = {.max_pixels = p->e->max_image_pixels, .max_side = LIMIT_IMAGE_SIDE};
-    image_read_job job = prepare_image_job(p->e, part->data, part->data_bytes, &limits);
+    const image_limits limits = {.max_pixels = p->e->media.max_image_pixels, .max_side = LIMIT_IMAGE_SIDE};
+    image_read_job job = prepare_image_job(&p->e->media, part->data, part->data_bytes, &limits);
     job.cancelled = is_cancelled;
     job.ctx = &p->media.progress;
     return job;

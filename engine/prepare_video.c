@@ -63,15 +63,15 @@ static err_code read_file(const engine *e, video_reader *r, const chat_part *par
                                         : NOTHING,
                    .bytes = part->data_bytes,
                    .fd = part->fd},
-        .limits = e->video_limits,
+        .limits = e->media.video_limits,
         .request = *wanted,
         .processor = r->pc,
-        .max_shown = e->max_video_frames,
-        .program = e->video_program,
+        .max_shown = e->media.max_video_frames,
+        .program = e->media.video_program,
     };
     const ledger_patience patience = {video_cancelled, r};
     size_t reserve = 0;
-    job.limits.max_memory = prepare_video_memory(e, &reserve);
+    job.limits.max_memory = prepare_video_memory(&e->media, &reserve);
     job.limits.cancelled = video_cancelled;
     job.limits.ctx = r;
     err_code err = ledger_take(r->memory, "reading the video",
@@ -87,20 +87,21 @@ static err_code read_file(const engine *e, video_reader *r, const chat_part *par
 static err_code read_list(const engine *e, video_reader *r, const chat_video *settings,
                           const video_request *wanted, err_detail *detail)
 {
-    const image_limits limits = {.max_pixels = e->video_limits.max_pixels, .max_side = LIMIT_IMAGE_SIDE};
+    const image_limits limits = {.max_pixels = e->media.video_limits.max_pixels,
+                                 .max_side = LIMIT_IMAGE_SIDE};
     int32_t indices[LIMIT_VIDEO_FRAMES_MAX], n = 0;
     double times[LIMIT_VIDEO_FRAMES_MAX];
     video_info info = {.n_frames = (int64_t)settings->n_list,
                        .fps = settings->list_fps > 0 ? settings->list_fps : r->pc->video_fps};
     info.duration_s = (double)info.n_frames / info.fps;
-    err_code err = video_plan(&info, r->pc, wanted, indices, times, e->max_video_frames, &n, detail);
+    err_code err = video_plan(&info, r->pc, wanted, indices, times, e->media.max_video_frames, &n, detail);
     for (int32_t i = 0; i < n && err == ERR_OK; i++) {
         const chat_file *file = &settings->list[indices[i]];
         image img = {0};
         if (video_cancelled(r)) {
             return err_set(detail, ERR_CANCELLED, "cancelled while reading media");
         }
-        image_read_job job = prepare_image_job(e, file->data, file->bytes, &limits);
+        image_read_job job = prepare_image_job(&e->media, file->data, file->bytes, &limits);
         image_plan plan;
         job.cancelled = video_cancelled;
         job.ctx = r;
@@ -182,23 +183,48 @@ processor_config prepare_processor(const engine *e, const chat_part *part)
     return pc;
 }
 
-image_read_job prepare_image_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits)
+media_settings media_settings_of(const engine_options *opt, ledger *memory)
+{
+    const engine_video_limits *videos = &opt->videos;
+    media_settings m = {.video_program = opt->video_program,
+                        .video_limits = video_limits_default(),
+                        .max_video_frames = videos->max_frames > 0 ? videos->max_frames : LIMIT_VIDEO_FRAMES,
+                        .max_image_pixels = LIMIT_IMAGE_PIXELS,
+                        .memory = memory};
+    video_limits *l = &m.video_limits;
+    l->max_bytes = videos->max_bytes > 0 ? (size_t)videos->max_bytes : l->max_bytes;
+    l->max_pixels = videos->max_pixels > 0 ? (size_t)videos->max_pixels : l->max_pixels;
+    l->max_duration_s = videos->max_duration_s > 0 ? videos->max_duration_s : l->max_duration_s;
+    l->max_wall_s = videos->max_time_s > 0 ? videos->max_time_s : l->max_wall_s;
+    l->max_memory = videos->max_memory > 0 ? (size_t)videos->max_memory : l->max_memory;
+    l->n_threads = LIMIT_VIDEO_THREADS;
+    if (m.max_video_frames > LIMIT_VIDEO_FRAMES_MAX) {
+        m.max_video_frames = LIMIT_VIDEO_FRAMES_MAX;
+    }
+    if (opt->max_image_pixels > 0 && (size_t)opt->max_image_pixels < LIMIT_IMAGE_PIXELS) {
+        m.max_image_pixels = (size_t)opt->max_image_pixels;
+    }
+    return m;
+}
+
+image_read_job prepare_image_job(const media_settings *m, const uint8_t *data, size_t n,
+                                 const image_limits *limits)
 {
     return (image_read_job){.data = data,
                             .bytes = n,
                             .limits = *limits,
-                            .max_memory = e->video_limits.max_memory,
-                            .max_wall_s = e->video_limits.max_wall_s,
-                            .program = e->video_program};
+                            .max_memory = m->video_limits.max_memory,
+                            .max_wall_s = m->video_limits.max_wall_s,
+                            .program = m->video_program};
 }
 
-size_t prepare_video_memory(const engine *e, size_t *reserve)
+size_t prepare_video_memory(const media_settings *m, size_t *reserve)
 {
     /* What the program has at its start, and a few frames on their way through the socket. */
     enum { START_BYTES = 40 << 20 };
-    const size_t half = e->memory ? ledger_get_status(e->memory).limit / 2 : SIZE_MAX;
-    const size_t n = e->video_limits.max_memory < half ? e->video_limits.max_memory : half;
-    *reserve = e->video_program ? n + START_BYTES : n;
+    const size_t half = m->memory ? ledger_get_status(m->memory).limit / 2 : SIZE_MAX;
+    const size_t n = m->video_limits.max_memory < half ? m->video_limits.max_memory : half;
+    *reserve = m->video_program ? n + START_BYTES : n;
     return n;
 }
 

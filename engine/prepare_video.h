@@ -31,10 +31,11 @@ MUST_CHECK err_code prepare_video(const engine *e, gen_request *r, gen_media *m,
 processor_config prepare_processor(const engine *e, const chat_part *part);
 
 /* What an image of a request is read with; cancelling is the caller's. */
-image_read_job prepare_image_job(const engine *e, const uint8_t *data, size_t n, const image_limits *limits);
+image_read_job prepare_image_job(const media_settings *m, const uint8_t *data, size_t n,
+                                 const image_limits *limits);
 /* Bytes that the process that reads a video may take beyond its start, and all that is to be
  * reserved for it. */
-size_t prepare_video_memory(const engine *e, size_t *reserve);
+size_t prepare_video_memory(const media_settings *m, size_t *reserve);
 
 /* Appends the prompt with each video's placeholder written out as its frames: the time of each, and
  * a placeholder of its own. Placeholders without a video stay as they are. */

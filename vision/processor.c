@@ -187,7 +187,7 @@ static err_code read_document(processor_config *pc, json_source docs, const char
     return err;
 }
 
-err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail)
+void processor_config_init(processor_config *pc)
 {
     *pc = (processor_config){
         .patch_size = 16,
@@ -203,6 +203,11 @@ err_code processor_config_load(processor_config *pc, json_source docs, err_detai
         .mean = {0.5f, 0.5f, 0.5f},
         .std = {0.5f, 0.5f, 0.5f},
     };
+}
+
+err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail)
+{
+    processor_config_init(pc);
     static const struct {
         const char *file, *key;
         read_section *read;

@@ -38,9 +38,10 @@ typedef struct processor_config {
     float mean[3], std[3];
 } processor_config;
 
+/* The values of Qwen3.5's released files. */
+void processor_config_init(processor_config *pc);
 /* Reads preprocessor_config.json, video_preprocessor_config.json or processor_config.json; fields
- * that are absent get the values of Qwen3.5's released files, or of Gemma 4's where config.json
- * describes its tower. */
+ * that are absent get those values, or Gemma 4's where config.json describes its tower. */
 MUST_CHECK err_code processor_config_load(processor_config *pc, json_source docs, err_detail *detail);
 
 /* Patch rows of one image or video. */

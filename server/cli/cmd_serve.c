@@ -220,6 +220,8 @@ static upstream_settings upstreams_of(const options *o)
     return (upstream_settings){.servers = o->upstream,
                                .keys = o->upstream_key,
                                .models = o->upstream_model,
+                               .videos = o->upstream_video,
+                               .pixels = o->upstream_pixels,
                                .rules = o->route,
                                .local_only = o->local_only,
                                .ca_file = o->upstream_ca,

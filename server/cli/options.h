@@ -90,7 +90,8 @@ typedef struct options {
     const char *api_prefix;
     bool metrics, slots;
     const char *reasoning, *chat_template_kwargs;
-    const char *upstream, *upstream_key, *upstream_model, *upstream_ca, *route;
+    const char *upstream, *upstream_key, *upstream_model, *upstream_video, *upstream_pixels, *upstream_ca,
+        *route;
     bool local_only;
     int64_t upstream_timeout, upstream_connect_timeout; /* seconds */
     const char *allowed_hosts, *allowed_origins;

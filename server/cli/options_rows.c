@@ -327,6 +327,16 @@ static const option_row ROWS[] = {
         .more = "The keys of this server's clients are never passed on."),
     ROW(LIST("upstream-model", "ALIAS=NAME/ID", upstream_model), FOR(IN_SERVE, SERVER),
         .help = "a name of one's own for one of their models"),
+    ROW(LIST("upstream-video", "NAME=HOW", upstream_video), FOR(IN_SERVE, SERVER),
+        .help = "how videos go to such a server: auto, url, frames, none", .note = "auto",
+        .more =
+            "url: as video_url, with the settings of the request in the engine's words; frames: decoded "
+            "here, "
+            "as images with their times; none: refused. auto: as video_url to vLLM, SGLang and a model that "
+            "says it takes videos, if the engine has words for the settings, else as images."),
+    ROW(LIST("upstream-pixels", "NAME=N", upstream_pixels), FOR(IN_SERVE, SERVER),
+        .help = "the most pixels of an image for such a server; larger ones are made smaller",
+        .note = "4194304"),
     ROW(LIST("route", "RULE", route), FOR(IN_SERVE, SERVER),
         .help = "when a request that names no such model goes to one: when prompt_tokens > 30000 use MODEL",
         .note = "never",

@@ -56,8 +56,13 @@ void preview_run(bytes *out, const preview_task *task)
          * will say what is wrong with it. */
         err_detail ignored = {0};
         const bool is_video = strncmp(h.mime, "video/", 6) == 0;
+        const engine_info *info = task->engine ? engine_get_info(task->engine) : NULL;
+        const bool sees = info && (is_video ? info->has_video : info->has_vision);
         const err_code err =
-            engine_preview(task->engine, &tokens, h.fd, (size_t)h.bytes, is_video, &hooks, &ignored);
+            sees || !task->media
+                ? engine_preview(task->engine, &tokens, h.fd, (size_t)h.bytes, is_video, &hooks, &ignored)
+                : media_copier_preview(task->media, &tokens, h.fd, (size_t)h.bytes, is_video, &hooks,
+                                       &ignored);
         if (err != ERR_CANCELLED && w.thumbs.len > 0 && !w.thumbs.failed) {
             bytes_printf(out, "{\"type\":\"media.preview\",\"file_id\":\"%s\",\"thumbs\":[", task->file_id);
             bytes_append(out, w.thumbs.data, w.thumbs.len);

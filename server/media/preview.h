@@ -7,13 +7,14 @@
 #define PARLEY_SERVER_MEDIA_PREVIEW_H
 
 #include "base/bytes.h"
-#include "engine/engine.h"
+#include "engine/media_copy.h"
 #include "server/media/file_store.h"
 
 enum { PREVIEW_BYTES = 1 << 19 }; /* of the message */
 
 typedef struct preview_task {
-    const engine *engine;
+    const engine *engine;      /* NULL: media shows it */
+    const media_copier *media; /* for what the engine's model does not see; NULL: that is not shown */
     file_store *files;
     uint64_t scope;
     const char *file_id;

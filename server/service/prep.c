@@ -360,6 +360,7 @@ static void run_preview(prep_run *run)
     prep_job *job = run->job;
     loop_message *m = job->prepared;
     const preview_task task = {.engine = job->order.engine,
+                               .media = job->order.media,
                                .files = p->files,
                                .scope = job->order.scope,
                                .file_id = bytes_str(&job->body),
@@ -441,12 +442,13 @@ static err_code finish(prep_run *run, loop_message *m, gen_request *request, boo
 
 /* The same for another server: the loop sends it, so that no cancel can come too early. */
 static err_code finish_remote(prep_run *run, loop_message *m, const api_request *r,
-                              const completion_prompt *prompt, err_detail *d)
+                              const completion_prompt *prompt, const prepare_hooks *hooks, err_detail *d)
 {
     const upstream_prompt raw = {.text = prompt->text, .ids = prompt->ids, .n_ids = prompt->n_ids};
     err_code err = is_unwanted(run) ? ERR_CANCELLED : ERR_OK;
-    err = err == ERR_OK ? upstreams_prepare(run->job->order.upstreams, &m->remote, &run->remote, r, &raw, d)
-                        : err;
+    err = err == ERR_OK
+              ? upstreams_prepare(run->job->order.upstreams, &m->remote, &run->remote, r, &raw, hooks, d)
+              : err;
     if (err == ERR_OK) {
         m->info = upstream_request_info(m->remote);
         run->prep->post(run->prep->ctx, m);
@@ -505,7 +507,7 @@ static void run_job(prep_run *run)
     }
     if (err == ERR_OK && run->is_remote) {
         prepared->prep_ms = clock_ms() - start;
-        err = finish_remote(run, prepared, &r, &prompt, &d);
+        err = finish_remote(run, prepared, &r, &prompt, &hooks, &d);
         if (err != ERR_OK) {
             refuse(run, prepared, err, &d);
         }

@@ -58,6 +58,7 @@ typedef struct prep_order {
     uint64_t id, scope;              /* scope: whose, see chat_input */
     char request_id[NET_REQUEST_ID]; /* what log lines call it; "": nothing */
     engine *engine;                  /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */
+    const media_copier *media;       /* of a preview; NULL: only what the engine's model sees is shown */
     const json *template_kwargs;     /* see api_request; lives as long as prep */
     const tool_form *form;           /* the model's tool-call syntax; NULL: none */
     upstreams *upstreams;            /* other servers, whose models a body may name; NULL: none */

@@ -127,10 +127,19 @@ static void on_upstreams_changed(void *ctx)
 /* Once the loop can be woken. */
 static err_code open_upstreams(serve *s, err_detail *d)
 {
-    const upstream_hooks hooks = {
-        .on_event = serve_on_engine_event, .on_change = on_upstreams_changed, .ctx = s, .memory = s->memory};
-    return s->opt->upstreams.servers ? upstreams_create(&s->upstreams, &s->opt->upstreams, &hooks, d)
-                                     : ERR_OK;
+    if (!s->opt->upstreams.servers) {
+        return ERR_OK;
+    }
+    engine_options options = *s->opt->engine;
+    options.memory = s->memory;
+    s->media = media_copier_create(&options);
+    const upstream_hooks hooks = {.on_event = serve_on_engine_event,
+                                  .on_change = on_upstreams_changed,
+                                  .ctx = s,
+                                  .memory = s->memory,
+                                  .media = s->media};
+    return s->media ? upstreams_create(&s->upstreams, &s->opt->upstreams, &hooks, d)
+                    : err_set(d, ERR_NOMEM, "no memory for the server");
 }
 
 /* --access-log */
@@ -276,6 +285,7 @@ void serve_close_parts(serve *s)
         _exit(EXIT_FAILED);
     }
     upstreams_destroy(s->upstreams); /* behind the requests that name it */
+    media_copier_destroy(s->media);
     engine_close(s->engine);
     s->engine = NULL;
     warm_destroy(s->warm);

@@ -57,9 +57,10 @@ void serve_tell_completed(serve *s, conn *c, bytes *text, const stored_file *f)
     bytes file_id;
     bytes_init(&file_id, FILE_ID_MAX);
     bytes_append_str(&file_id, f->id);
-    const bool may_look = s->engine && s->switching == SWITCH_NONE;
+    const bool may_look = (s->engine || serve_is_remote_only(s)) && s->switching == SWITCH_NONE;
     prep_ticket *ticket = w && may_look && f->mime ? prep_ticket_create() : NULL;
-    const prep_order order = {.id = s->preview_id + 1, .scope = c->scope, .engine = s->engine};
+    const prep_order order = {
+        .id = s->preview_id + 1, .scope = c->scope, .engine = s->engine, .media = s->media};
     if (ticket && prep_submit(s->previewer, &order, &file_id, &no_document, &hold, ticket) == ERR_OK) {
         *w = (preview_wait){.id = ++s->preview_id,
                             .conn = c->id,

@@ -160,6 +160,7 @@ typedef struct serve {
     mailbox *inbox;       /* of loop_message */
     engine *engine;       /* NULL while loading */
     upstreams *upstreams; /* NULL: there are no other servers */
+    media_copier *media;  /* for them */
     const engine_info *info;
     load_job load;
     const tool_form *tool_form; /* the model's tool-call syntax; NULL: none */

@@ -143,6 +143,19 @@ bool upstreams_is_local_only(const upstreams *u)
     return u && u->config.local_only;
 }
 
+static bool sees_images(const upstream_model_facts *m)
+{
+    return m->sees_images != UPSTREAM_NO;
+}
+
+/* As a file or as images. */
+static bool sees_videos(const upstreams *u, size_t server, const upstream_model_facts *m)
+{
+    const upstream_video way = u->config.servers[server].video;
+    return way != UPSTREAM_VIDEO_NONE &&
+           (sees_images(m) || m->sees_videos == UPSTREAM_YES || way == UPSTREAM_VIDEO_URL);
+}
+
 static void fill_model(const upstreams *u, upstream_model *out, size_t server, const upstream_model_facts *m)
 {
     *out = (upstream_model){.server = server, .facts = *m};
@@ -156,7 +169,8 @@ static void fill_model(const upstreams *u, upstream_model *out, size_t server, c
                               .n_ctx_train = m->n_ctx,
                               .n_vocab = INT32_MAX,
                               .max_images = LIMIT_IMAGES,
-                              .has_vision = m->sees_images != UPSTREAM_NO,
+                              .has_vision = sees_images(m),
+                              .has_video = sees_videos(u, server, m),
                               .has_template = true,
                               .has_thinking = true};
     gen_params_init(&out->info.defaults);
@@ -250,10 +264,10 @@ static void begin_chain(upstream_request *q, const api_request *r, const upstrea
 }
 
 err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
-                           const api_request *r, const upstream_prompt *prompt, err_detail *d)
+                           const api_request *r, const upstream_prompt *prompt, const prepare_hooks *hooks,
+                           err_detail *d)
 {
-    const upstream_facts facts = {
-        .server = u->config.servers[m->server].name, .model = m->facts.id, .engine = m->facts.engine};
+    const upstream_server *server = &u->config.servers[m->server];
     upstream_request *q = calloc(1, sizeof *q);
     *out = NULL;
     if (!q) {
@@ -269,8 +283,17 @@ err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_
                                  .continues = r->in->continues,
                                  .is_remote = true};
     count_media(&q->info, r->in);
+    upstream_media media = {.copier = u->hooks.media,
+                            .hooks = hooks,
+                            .memory = &q->memory,
+                            .engine = m->facts.engine,
+                            .max_pixels = server->max_pixels};
+    const upstream_facts facts = {
+        .server = server->name, .model = m->facts.id, .engine = m->facts.engine, .media = &media};
+    upstream_media_begin(&media, r->in, server->video, m->facts.sees_videos);
     err_code err = upstream_request_write(&q->body, r, prompt, &facts, d);
-    if (err == ERR_OK && !ledger_try(&q->memory, q->body.cap)) {
+    const size_t reserved = q->memory.bytes; /* for its media */
+    if (err == ERR_OK && q->body.cap > reserved && !ledger_try(&q->memory, q->body.cap - reserved)) {
         err = err_set_param(d, ERR_BUSY, NULL, "memory_busy",
                             "other requests have the memory; try again in a moment");
     }
@@ -366,7 +389,8 @@ static void write_entry(const upstreams *u, bytes *out, size_t server, const ups
     bytes_json(out,
                ",\"architecture\":{\"family\":%s,\"input_modalities\":[\"text\"%-s%-s],\"output_modalities\":"
                "[\"text\"]},\"upstream\":%s,\"status\":{\"value\":\"%-s\"}}",
-               upstream_engine_name(m->engine), m->sees_images != UPSTREAM_NO ? ",\"image\"" : "", "", owner,
+               upstream_engine_name(m->engine), sees_images(m) ? ",\"image\"" : "",
+               sees_videos(u, server, m) ? ",\"video\"" : "", owner,
                is_up(&u->servers[server]) ? "loaded" : "failed");
 }
 

@@ -4,7 +4,7 @@
  *     upstreams *u; err_code err = upstreams_create(&u, settings, hooks, d);
  *     upstream_model m; upstream_request *q;
  *     if (upstreams_find(u, "gpu/Qwen3-32B", &m, &err, d) == UPSTREAM_FOUND) {
- *         err = upstreams_prepare(u, &q, &m, r, prompt, d);                 // prep threads
+ *         err = upstreams_prepare(u, &q, &m, r, prompt, hooks, d);          // prep threads
  *         err = upstreams_submit(u, q, id, d);                              // hands q over
  *     }
  *     upstreams_cancel(u, id); upstreams_destroy(u);
@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/ledger.h"
 #include "engine/engine.h"
+#include "engine/media_copy.h"
 #include "server/protocol/api_request.h"
 #include "server/upstream/upstream_config.h"
 #include "server/upstream/upstream_models.h"
@@ -30,7 +31,8 @@ typedef struct upstream_hooks {
     void (*on_event)(void *ctx, gen_event *event); /* takes it over */
     void (*on_change)(void *ctx); /* a server or its models have come or gone; NULL allowed */
     void *ctx;
-    struct ledger *memory; /* where the bodies of requests are reserved; NULL: no limit */
+    struct ledger *memory;     /* where the bodies of requests are reserved; NULL: no limit */
+    const media_copier *media; /* reads images and videos; outlives this */
 } upstream_hooks;
 
 /* Reads the settings and starts the thread. ERR_INVALID names the option that is wrong; ERR_NOMEM. A
@@ -70,10 +72,12 @@ const char *upstreams_route(const upstreams *u, const json *body, int64_t queue)
 /* --local-only */
 bool upstreams_is_local_only(const upstreams *u);
 
-/* Makes the parsed request one for the model's server. The caller frees it unless it is submitted. ERR_UNSUPPORTED,
- * ERR_INVALID, ERR_LIMIT, ERR_BUSY (no memory for its body now), ERR_NOMEM. */
+/* Makes the parsed request one for the model's server: its media are read, and videos perhaps decoded. The caller frees
+ * it unless it is submitted. ERR_UNSUPPORTED, ERR_INVALID, ERR_LIMIT, ERR_BUSY (no memory for its body now),
+ * ERR_CANCELLED, ERR_NOMEM, and those of media. */
 MUST_CHECK err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
-                                      const api_request *r, const upstream_prompt *prompt, err_detail *d);
+                                      const api_request *r, const upstream_prompt *prompt,
+                                      const prepare_hooks *hooks, err_detail *d);
 void upstream_request_free(upstream_request *q); /* NULL allowed */
 gen_request_info upstream_request_info(const upstream_request *q);
 /* The name of the server that it is for; lives as long as u. */

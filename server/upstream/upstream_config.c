@@ -9,6 +9,8 @@
 #include "base/limits.h"
 #include "server/media/fetch.h"
 
+enum { UPSTREAM_PIXELS_MIN = 1024 };
+
 /* ---- lists ---- */
 
 /* The next item of a list with commas; false at its end. */
@@ -195,6 +197,71 @@ static err_code read_aliases(upstream_config *c, const char *list, err_detail *d
     return ERR_OK;
 }
 
+/* ---- --upstream-video, --upstream-pixels ---- */
+
+/* The next NAME=VALUE of a list: *s and *value, which points into item; ERR_INVALID. False at the end. */
+static bool next_setting(upstream_config *c, const char **list, char *item, size_t cap, const char *option,
+                         upstream_server **s, const char **value, err_code *err, err_detail *d)
+{
+    bool is_long = false;
+    if (!next_item(list, item, cap, &is_long)) {
+        return false;
+    }
+    const char *equals = strchr(item, '=');
+    *s = equals ? find(c, item, (size_t)(equals - item)) : NULL;
+    *value = equals ? equals + 1 : "";
+    if (!equals || is_long) {
+        *err = err_set(d, ERR_INVALID, "%s takes NAME=VALUE", option);
+    } else if (!*s) {
+        *err = err_set(d, ERR_INVALID, "%s: no --upstream has the name %.*s", option, (int)(equals - item),
+                       item);
+    }
+    return *err == ERR_OK;
+}
+
+static err_code read_videos(upstream_config *c, const char *list, err_detail *d)
+{
+    static const char *const WAYS[] = {[UPSTREAM_VIDEO_AUTO] = "auto",
+                                       [UPSTREAM_VIDEO_URL] = "url",
+                                       [UPSTREAM_VIDEO_FRAMES] = "frames",
+                                       [UPSTREAM_VIDEO_NONE] = "none"};
+    char item[256];
+    upstream_server *s;
+    const char *value;
+    err_code err = ERR_OK;
+    while (next_setting(c, &list, item, sizeof item, "--upstream-video", &s, &value, &err, d)) {
+        size_t way = 0;
+        while (way < ARRAY_LEN(WAYS) && strcmp(WAYS[way], value) != 0) {
+            way++;
+        }
+        if (way == ARRAY_LEN(WAYS)) {
+            return err_set(d, ERR_INVALID, "--upstream-video %s: %s is neither auto, url, frames nor none",
+                           s->name, value);
+        }
+        s->video = (upstream_video)way;
+    }
+    return err;
+}
+
+static err_code read_pixels(upstream_config *c, const char *list, err_detail *d)
+{
+    char item[256];
+    upstream_server *s;
+    const char *value;
+    err_code err = ERR_OK;
+    while (next_setting(c, &list, item, sizeof item, "--upstream-pixels", &s, &value, &err, d)) {
+        char *end;
+        const long long n = strtoll(value, &end, 10);
+        if (!isdigit((unsigned char)value[0]) || *end || n < UPSTREAM_PIXELS_MIN ||
+            n > (long long)LIMIT_IMAGE_PIXELS) {
+            return err_set(d, ERR_INVALID, "--upstream-pixels %s: %s is no number from %d to %zu", s->name,
+                           value, UPSTREAM_PIXELS_MIN, LIMIT_IMAGE_PIXELS);
+        }
+        s->max_pixels = n;
+    }
+    return err;
+}
+
 /* Whether the models that rules name can be there. */
 static err_code check_rules(upstream_config *c, err_detail *d)
 {
@@ -228,6 +295,8 @@ err_code upstream_config_read(upstream_config *out, const upstream_settings *s, 
     err = err == ERR_OK ? read_servers(out, s->servers, d) : err;
     err = err == ERR_OK ? read_keys(out, s->keys, d) : err;
     err = err == ERR_OK ? read_aliases(out, s->models, d) : err;
+    err = err == ERR_OK ? read_videos(out, s->videos, d) : err;
+    err = err == ERR_OK ? read_pixels(out, s->pixels, d) : err;
     err = err == ERR_OK ? upstream_rules_read(&out->rules, s->rules, d) : err;
     out->local_only = s->local_only;
     return err == ERR_OK ? check_rules(out, d) : err;

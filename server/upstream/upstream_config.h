@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "server/upstream/upstream_rules.h"
@@ -22,17 +23,29 @@ typedef struct upstream_settings {
     const char *servers; /* NAME=URL[,URL...][,NAME=URL...] */
     const char *keys;    /* NAME=VARIABLE[,...]: the variable of the environment that holds the key */
     const char *models;  /* ALIAS=NAME/ID[,...] */
+    const char *videos;  /* NAME=url|frames|none[,...] */
+    const char *pixels;  /* NAME=N[,...] */
     const char *rules;   /* --route: see upstream_rules.h */
     bool local_only;     /* nothing leaves this machine */
     const char *ca_file; /* certificates to trust, besides none; NULL: the system's */
     int connect_timeout_s, silence_timeout_s; /* 0: the defaults of base/limits.h */
 } upstream_settings;
 
+/* How videos go to a server: as its engine takes them, as they are, as images of their frames, not at all. */
+typedef enum upstream_video {
+    UPSTREAM_VIDEO_AUTO,
+    UPSTREAM_VIDEO_URL,
+    UPSTREAM_VIDEO_FRAMES,
+    UPSTREAM_VIDEO_NONE
+} upstream_video;
+
 typedef struct upstream_server {
     char name[UPSTREAM_NAME_MAX + 1];
     char *key;                     /* NULL: none */
     char *urls[UPSTREAM_REPLICAS]; /* up to and with /v1, no slash at the end */
     size_t n_urls;
+    upstream_video video;
+    int64_t max_pixels; /* of an image that it gets; 0: not said */
 } upstream_server;
 
 typedef struct upstream_alias {

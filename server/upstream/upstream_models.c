@@ -6,23 +6,6 @@
 
 #include "base/limits.h"
 
-static upstream_engine engine_of(const char *owner)
-{
-    static const struct {
-        const char *owner;
-        upstream_engine engine;
-    } ROWS[] = {{"vllm", UPSTREAM_VLLM},
-                {"sglang", UPSTREAM_SGLANG},
-                {"llamacpp", UPSTREAM_LLAMA_CPP},
-                {"parley", UPSTREAM_PARLEY}};
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        if (strcmp(ROWS[i].owner, owner) == 0) {
-            return ROWS[i].engine;
-        }
-    }
-    return UPSTREAM_OTHER;
-}
-
 static bool has_text(const json *list, const char *text)
 {
     for (const json *v = json_child(list); v; v = json_next(v)) {
@@ -84,7 +67,7 @@ err_code upstream_models_read(upstream_models *out, const char *text, size_t len
         if (!id[0] || strlen(id) >= sizeof m->id - UPSTREAM_PREFIX_MAX) {
             continue;
         }
-        *m = (upstream_model_facts){.engine = engine_of(json_str(json_get(v, "owned_by"), "")),
+        *m = (upstream_model_facts){.engine = upstream_engine_of(json_str(json_get(v, "owned_by"), "")),
                                     .n_ctx = read_context(v)};
         snprintf(m->id, sizeof m->id, "%s", id);
         read_senses(m, v, root);

@@ -14,10 +14,7 @@
 
 #include "base/err.h"
 #include "server/protocol/request_fields.h"
-#include "server/upstream/upstream_request.h"
-
-/* What is not said is not known: an image may be tried then. */
-typedef enum upstream_answer { UPSTREAM_UNKNOWN, UPSTREAM_YES, UPSTREAM_NO } upstream_answer;
+#include "server/upstream/upstream_engine.h"
 
 /* In front of an id: the name of its server and a slash. */
 enum { UPSTREAM_PREFIX_MAX = 33 };

@@ -4,16 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/media/data_uri.h"
+#include "base/limits.h"
 
 enum { ID_BYTES = 64 };
 enum { ON_OTHER = 1, ON_VLLM = 2, ON_SGLANG = 4, ON_LLAMA_CPP = 8, ON_PARLEY = 16, ON_ALL = 31 };
-
-const char *upstream_engine_name(upstream_engine e)
-{
-    static const char *const NAMES[] = {"other", "vllm", "sglang", "llama.cpp", "parley"};
-    return NAMES[e];
-}
 
 typedef struct writer {
     bytes *out;
@@ -38,27 +32,6 @@ static void refuse(writer *w, const char *param, const char *what)
 }
 
 /* ---- messages ---- */
-
-static const char *image_type(const uint8_t *data, size_t n)
-{
-    return n > 8 && memcmp(data, "\x89PNG", 4) == 0                                     ? "image/png"
-           : n > 3 && memcmp(data, "\xff\xd8\xff", 3) == 0                              ? "image/jpeg"
-           : n > 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0 ? "image/webp"
-           : n > 6 && memcmp(data, "GIF8", 4) == 0                                      ? "image/gif"
-                                                                                        : NULL;
-}
-
-static void write_image(writer *w, const chat_part *p)
-{
-    const char *type = p->data ? image_type(p->data, p->data_bytes) : NULL;
-    if (!type) {
-        refuse(w, p->param, "takes images as PNG, JPEG, WebP or GIF");
-        return;
-    }
-    bytes_printf(w->out, "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:%s;base64,", type);
-    base64_encode(w->out, p->data, p->data_bytes);
-    bytes_append_str(w->out, "\"}}");
-}
 
 static void write_text(writer *w, const chat_part *p)
 {
@@ -104,10 +77,8 @@ static void write_content(writer *w, const chat_message *m)
             bytes_append_str(w->out, "{\"type\":\"text\",\"text\":");
             write_text(w, p);
             bytes_append_char(w->out, '}');
-        } else if (p->kind == CHAT_IMAGE) {
-            write_image(w, p);
         } else {
-            refuse(w, p->param, "is not sent videos");
+            w->err = upstream_media_write(w->facts->media, w->out, p, w->detail);
         }
     }
     bytes_append_char(w->out, ']');
@@ -499,6 +470,7 @@ err_code upstream_request_write(bytes *out, const api_request *r, const upstream
                facts->model);
     if (is_chat) {
         write_messages(&w);
+        upstream_media_end(facts->media, out);
         write_tools(&w);
         write_thinking(&w);
     } else {

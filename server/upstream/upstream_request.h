@@ -12,18 +12,7 @@
 
 #include "base/bytes.h"
 #include "server/protocol/api_request.h"
-
-/* What a server is, told from what it says of its models. OTHER: OpenAI's API, whatever is behind it. */
-typedef enum upstream_engine {
-    UPSTREAM_OTHER,
-    UPSTREAM_VLLM,
-    UPSTREAM_SGLANG,
-    UPSTREAM_LLAMA_CPP,
-    UPSTREAM_PARLEY
-} upstream_engine;
-
-/* "other", "vllm", "sglang", "llama.cpp", "parley" */
-const char *upstream_engine_name(upstream_engine e);
+#include "server/upstream/upstream_media.h"
 
 /* A raw prompt; text and ids NULL: the request is a chat. */
 typedef struct upstream_prompt {
@@ -36,9 +25,11 @@ typedef struct upstream_prompt {
 typedef struct upstream_facts {
     const char *server, *model; /* as the options name the server, as the server names the model */
     upstream_engine engine;
+    upstream_media *media; /* after upstream_media_begin */
 } upstream_facts;
 
-/* Appends the body. ERR_UNSUPPORTED names a field that the engine does not have; ERR_LIMIT, ERR_NOMEM. */
+/* Appends the body. ERR_UNSUPPORTED names a field that the engine does not have; ERR_LIMIT, ERR_NOMEM; those of media
+ * as in upstream_media.h. */
 MUST_CHECK err_code upstream_request_write(bytes *out, const api_request *r, const upstream_prompt *prompt,
                                            const upstream_facts *facts, err_detail *d);
 

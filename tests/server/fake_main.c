@@ -43,6 +43,10 @@ static bool read_upstream(serve_options *opt, const char *name, const char *valu
         opt->upstreams.rules = value;
     } else if (strcmp(name, "--local-only") == 0) {
         opt->upstreams.local_only = strcmp(value, "on") == 0;
+    } else if (strcmp(name, "--upstream-video") == 0) {
+        opt->upstreams.videos = value;
+    } else if (strcmp(name, "--upstream-pixels") == 0) {
+        opt->upstreams.pixels = value;
     } else if (strcmp(name, "--upstream-ca") == 0) {
         opt->upstreams.ca_file = value;
     } else if (strcmp(name, "--upstream-timeout") == 0) {

@@ -113,6 +113,7 @@ err_code image_measure(image_plan *out, const uint8_t *data, size_t bytes, const
         *out = (image_plan){.format = h.format,
                             .width = (int32_t)(turned ? h.height : h.width),
                             .height = (int32_t)(turned ? h.width : h.height),
+                            .is_turned = h.orientation > 1,
                             .bytes = decode_bytes(&h, data, bytes)};
     }
     return err;

@@ -13,6 +13,7 @@
 #ifndef PARLEY_VISION_IMAGE_IMAGE_H
 #define PARLEY_VISION_IMAGE_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,7 @@ typedef struct image_limits {
 typedef struct image_plan {
     image_format format;
     int32_t width, height; /* after orientation */
+    bool is_turned;        /* the file's orientation is not how its pixels are stored */
     size_t bytes;          /* that image_decode takes at most, the pixels it returns included */
 } image_plan;
 

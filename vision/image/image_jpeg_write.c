@@ -7,6 +7,8 @@
 #include "vision/image/image_write.h"
 #include "vision/image/resize.h"
 
+enum { FULL_COLOUR = 90 };
+
 typedef struct jpeg_writing {
     struct jpeg_error_mgr errors;
     struct jpeg_compress_struct cinfo;
@@ -42,6 +44,9 @@ static bool write_rows(jpeg_writing *w, const uint8_t *rgb, image_size size, int
     cinfo->in_color_space = JCS_RGB;
     jpeg_set_defaults(cinfo);
     jpeg_set_quality(cinfo, quality, TRUE);
+    if (quality >= FULL_COLOUR) {
+        cinfo->comp_info[0].h_samp_factor = cinfo->comp_info[0].v_samp_factor = 1;
+    }
     jpeg_start_compress(cinfo, TRUE);
     while (cinfo->next_scanline < cinfo->image_height) {
         JSAMPROW row = (JSAMPROW)(uintptr_t)(rgb + (size_t)cinfo->next_scanline * (size_t)size.width * 3);
@@ -51,7 +56,7 @@ static bool write_rows(jpeg_writing *w, const uint8_t *rgb, image_size size, int
     return true;
 }
 
-static image_size fit(const image *img, int32_t side)
+image_size image_fit(const image *img, int32_t side)
 {
     const int32_t longer = img->width > img->height ? img->width : img->height;
     if (longer <= side) {
@@ -61,18 +66,16 @@ static image_size fit(const image *img, int32_t side)
     return (image_size){w < 1 ? 1 : (int32_t)w, h < 1 ? 1 : (int32_t)h};
 }
 
-err_code image_write_jpeg(bytes *out, const image *img, int32_t side, int quality, image_size *size,
-                          err_detail *detail)
+err_code image_write_jpeg(bytes *out, const image *img, image_size size, int quality, err_detail *detail)
 {
-    *size = fit(img, side);
     jpeg_writing *w = calloc(1, sizeof *w);
-    uint8_t *rgb = malloc((size_t)size->width * (size_t)size->height * 3);
+    uint8_t *rgb = malloc((size_t)size.width * (size_t)size.height * 3);
     err_code err = ERR_OK;
     if (!w || !rgb) {
-        err = err_set(detail, ERR_NOMEM, "no memory for a small image");
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory to write an image");
         goto out;
     }
-    err = resize_bicubic(rgb, size->width, size->height, img->rgb, img->width, img->height, detail);
+    err = resize_bicubic(rgb, size.width, size.height, img->rgb, img->width, img->height, detail);
     if (err != ERR_OK) {
         goto out;
     }
@@ -80,11 +83,11 @@ err_code image_write_jpeg(bytes *out, const image *img, int32_t side, int qualit
     w->cinfo.client_data = w;
     w->errors.error_exit = on_error;
     w->errors.output_message = on_output;
-    if (write_rows(w, rgb, *size, quality)) {
+    if (write_rows(w, rgb, size, quality)) {
         bytes_append(out, w->data, w->bytes);
-        err = out->failed ? err_set(detail, ERR_LIMIT, "a small image is too large") : ERR_OK;
+        err = out->failed ? err_set(detail, ERR_LIMIT, "an image is too large") : ERR_OK;
     } else {
-        err = err_set(detail, ERR_NOMEM, "no memory for a small image");
+        err = err_set(detail, ERR_NOMEM, "there is not enough memory to write an image");
     }
     jpeg_destroy_compress(&w->cinfo);
     free(w->data);

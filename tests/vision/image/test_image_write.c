@@ -20,12 +20,12 @@ static image make_image(int32_t width, int32_t height)
 static void check_size(int32_t width, int32_t height, int32_t side, int32_t small_width, int32_t small_height)
 {
     err_detail d = {0};
-    image_size size;
     image img = make_image(width, height), back = {0};
+    const image_size size = image_fit(&img, side);
     const image_limits limits = {.max_pixels = 1 << 20, .max_side = 1000};
     bytes jpeg;
     bytes_init(&jpeg, 1 << 16);
-    CHECK_OK(image_write_jpeg(&jpeg, &img, side, 80, &size, &d), d);
+    CHECK_OK(image_write_jpeg(&jpeg, &img, size, 80, &d), d);
     CHECK_INT(size.width, small_width);
     CHECK_INT(size.height, small_height);
     CHECK_OK(image_decode(&back, (const uint8_t *)jpeg.data, jpeg.len, &limits, &d), d);
@@ -50,11 +50,10 @@ int main(void)
     check_size(1, 1, 160, 1, 1);
     check_size(900, 2, 160, 160, 1);
     err_detail d = {0};
-    image_size size;
     image img = make_image(320, 200);
     bytes small;
     bytes_init(&small, 100);
-    CHECK_INT(image_write_jpeg(&small, &img, 160, 80, &size, &d), ERR_LIMIT);
+    CHECK_INT(image_write_jpeg(&small, &img, image_fit(&img, 160), 80, &d), ERR_LIMIT);
     bytes_deinit(&small);
     free(img.rgb);
     CHECK_DONE();
