@@ -264,7 +264,7 @@ static void begin_chain(upstream_request *q, const api_request *r, const upstrea
 }
 
 err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
-                           const api_request *r, const upstream_prompt *prompt, const prepare_hooks *hooks,
+                           const api_request *r, const upstream_prompt *prompt, const prepare_hooks *progress,
                            err_detail *d)
 {
     const upstream_server *server = &u->config.servers[m->server];
@@ -284,7 +284,7 @@ err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_
                                  .is_remote = true};
     count_media(&q->info, r->in);
     upstream_media media = {.copier = u->hooks.media,
-                            .hooks = hooks,
+                            .hooks = progress,
                             .memory = &q->memory,
                             .engine = m->facts.engine,
                             .max_pixels = server->max_pixels};

@@ -4,7 +4,7 @@
  *     upstreams *u; err_code err = upstreams_create(&u, settings, hooks, d);
  *     upstream_model m; upstream_request *q;
  *     if (upstreams_find(u, "gpu/Qwen3-32B", &m, &err, d) == UPSTREAM_FOUND) {
- *         err = upstreams_prepare(u, &q, &m, r, prompt, hooks, d);          // prep threads
+ *         err = upstreams_prepare(u, &q, &m, r, prompt, progress, d);       // prep threads
  *         err = upstreams_submit(u, q, id, d);                              // hands q over
  *     }
  *     upstreams_cancel(u, id); upstreams_destroy(u);
@@ -77,7 +77,7 @@ bool upstreams_is_local_only(const upstreams *u);
  * ERR_CANCELLED, ERR_NOMEM, and those of media. */
 MUST_CHECK err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
                                       const api_request *r, const upstream_prompt *prompt,
-                                      const prepare_hooks *hooks, err_detail *d);
+                                      const prepare_hooks *progress, err_detail *d);
 void upstream_request_free(upstream_request *q); /* NULL allowed */
 gen_request_info upstream_request_info(const upstream_request *q);
 /* The name of the server that it is for; lives as long as u. */

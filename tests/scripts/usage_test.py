@@ -41,6 +41,8 @@ CALLER = {
                                 "size_t row_bytes; size_t hd",
     "compute/tensor.h": "tensor_source source",
     "engine/grammar_spec.h": "const json *schema",
+    "engine/media_copy.h": "engine_options options; const chat_part *part; ledger_hold hold; "
+                           "err_code (*on_file)(void *, const media_copy_file *, err_detail *); void *ctx",
     "engine/cache/prefix_cache.h": "size_t n_key",
     "model/checkpoint/checkpoint_form.h": "arena *memory",
     "model/checkpoint/gguf_config.h": "const gguf_set *set; const gguf_file *mmproj",
@@ -76,6 +78,9 @@ CALLER = {
     "server/service/prep.h": "uint64_t id; engine *e",
     "server/service/prep_turns.h": "double guess; bool (*is_cancelled)(void *); void *ctx",
     "server/service/serve.h": "engine_options options",
+    "server/upstream/upstream_media.h": "#server/protocol/api_request.h; const media_copier *copier; "
+                                        "const prepare_hooks *hooks; ledger_hold hold; const api_request *r; "
+                                        "chat_part part",
     "tests/alloc_fail.h": "#stdbool.h; err_code (*parse)(void *)",
     "tests/check.h": "const char *name",
     "tests/compute/formats/ggml_pack.h": "size_t K",
