@@ -271,6 +271,10 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
     return ERR_OK;
 }
 
+/* States that the next prompt keeps, whose memory is ready before: as many, at most such a part of
+ * the cache. */
+enum { SPARES = 5, SPARE_SHARE = 5 };
+
 /* One pool of blocks for all sequences and the prefix cache: half of the cache's budget goes to
  * blocks, half to copied states. A sequence always finds its blocks, because the cache gives
  * way. */
@@ -299,12 +303,16 @@ static err_code create_pool(engine *e, err_detail *detail)
                  e->cache_bytes >> 20, (2 * state >> 20) + 1);
         return ERR_OK;
     }
-    const size_t n_states = budget / state;
-    e->cache = prefix_cache_create(
-        budget, n_states < LIMIT_CACHED_PREFIXES ? n_states : LIMIT_CACHED_PREFIXES, cfg->hidden_size);
+    const size_t n_all = budget / state,
+                 n_spares = n_all / SPARE_SHARE < SPARES ? n_all / SPARE_SHARE : SPARES;
+    const size_t n_states = n_all - n_spares;
+    e->cache = prefix_cache_create(budget - n_spares * state,
+                                   n_states < LIMIT_CACHED_PREFIXES ? n_states : LIMIT_CACHED_PREFIXES,
+                                   cfg->hidden_size);
     if (!e->cache) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
     }
+    e->n_spares = n_spares;
     kv_pool_set_reclaim(e->pool, prefix_cache_evict_one, e->cache);
     return ERR_OK;
 }
@@ -336,6 +344,7 @@ static err_code create_state(engine *e, err_detail *detail)
             return err;
         }
     }
+    seq_state_keep_spares(e->slots[0].seq, e->n_spares);
     err_code err = ERR_OK;
     if (e->vision_cache_bytes) {
         e->vision_cache =

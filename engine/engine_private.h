@@ -131,6 +131,7 @@ struct engine {
     prefix_cache *cache;                    /* its entries hold blocks of the pool */
     size_t cache_bytes, vision_cache_bytes; /* --cache-ram, --vision-cache */
     sparse_state sparse;
+    size_t n_spares;      /* states whose memory is kept ready; of cache_bytes */
     size_t disk_bytes;    /* memory of the disk cache */
     disk_cache *disk;     /* NULL: none */
     prefix_entry *saving; /* being written by the disk cache */

@@ -58,12 +58,24 @@ static void end_thoughts(engine *e)
 
 /* ---- the loop ---- */
 
+enum { FILLS_A_CHUNK = 4 };
+
 static void count_steps(engine *e, uint64_t n_steps)
 {
     pthread_mutex_lock(&e->status_lock);
     e->status.n_steps += n_steps;
     pthread_mutex_unlock(&e->status_lock);
     slot_count_cache(e);
+}
+
+/* Makes memory for states ready, where nobody waits for it; false: all is. */
+static bool fill_spares(engine *e, int32_t n)
+{
+    bool more = true;
+    while (more && n-- > 0) {
+        more = spares_fill(kv_pool_spares(e->pool));
+    }
+    return more;
 }
 
 /* Runs one step; false if no slot is in use. */
@@ -93,6 +105,10 @@ static bool step(engine *e)
     } else if (plan.prompt_slot >= 0) {
         prefill_step(e, &e->slots[plan.prompt_slot], plan.n_tokens,
                      plan.decode ? ms_between(start, clock_ns()) : 0.0);
+        const slot *s = &e->slots[plan.prompt_slot];
+        if (!plan.decode && s->req && s->phase == GEN_PHASE_PREFILL) { /* not in front of a second token */
+            fill_spares(e, FILLS_A_CHUNK);
+        }
     }
     count_steps(e, 1);
     return true;
@@ -113,7 +129,10 @@ void *engine_thread(void *arg)
             admit(e);
             end_thoughts(e);
         }
-        if (!step(e) && !inbox_wait(e->inbox)) {
+        if (step(e) || (!inbox_is_closed(e->inbox) && fill_spares(e, 1))) {
+            continue;
+        }
+        if (!inbox_wait(e->inbox)) {
             break;
         }
     }

@@ -18,6 +18,7 @@ typedef struct block_shelf {
 struct kv_pool {
     compute *c;
     block_shelf shelves[KV_SHELVES];
+    spares spares;
     kv_type type;
     bool with_mtp;
     bool (*reclaim)(void *ctx);
@@ -89,7 +90,7 @@ err_code kv_pool_create(kv_pool **out, const model_config *cfg, kv_type type, bo
     size_t n_bytes = SIZE_MAX;
     kv_pool *p = calloc(1, sizeof *p);
     if (p) {
-        p->c = c;
+        p->c = p->spares.c = c;
         p->type = type;
         p->with_mtp = with_mtp;
     }
@@ -120,6 +121,7 @@ void kv_pool_destroy(kv_pool *p)
         free(s->n_refs);
         free(s->free_blocks);
     }
+    spares_deinit(&p->spares);
     free(p);
 }
 
@@ -199,4 +201,9 @@ bool kv_pool_is_shared(const kv_pool *p, const void *block)
 {
     size_t i = 0;
     return shelf_of(p, block, &i)->n_refs[i] > 1;
+}
+
+spares *kv_pool_spares(kv_pool *p)
+{
+    return &p->spares;
 }

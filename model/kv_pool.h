@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "compute/nn.h"
 #include "model/config/config.h"
+#include "model/spares.h"
 
 /* KV_WINDOW_ROWS: rows of a prompt computed together for which a window has room. */
 enum { SEQ_PAGE_TOKENS = 64, KV_WINDOW_ROWS = 1152 };
@@ -60,5 +61,8 @@ MUST_CHECK void *kv_pool_take(kv_pool *p, kv_shelf shelf);
 void kv_pool_share(kv_pool *p, void *block);   /* one more reference */
 void kv_pool_release(kv_pool *p, void *block); /* one less; free at zero */
 bool kv_pool_is_shared(const kv_pool *p, const void *block);
+
+/* Memory of the recurrent states that snapshots of these blocks copy. */
+spares *kv_pool_spares(kv_pool *p);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/size.h"
 
 struct seq_snapshot {
-    compute *c;
     kv_pool *pool;
     seq_shape shape;
     int32_t len, mtp_len, rope_delta;
@@ -311,6 +310,11 @@ static size_t blocks_in_use(const seq_state *s)
     return round_up((size_t)n, SEQ_PAGE_TOKENS) / SEQ_PAGE_TOKENS;
 }
 
+static size_t data_bytes(const seq_snapshot *snap)
+{
+    return (snap->n_floats + 1) * sizeof(float);
+}
+
 /* One without blocks, but with memory for n_blocks of them. */
 static seq_snapshot *make_snapshot(const seq_state *s, size_t n_blocks)
 {
@@ -319,11 +323,10 @@ static seq_snapshot *make_snapshot(const seq_state *s, size_t n_blocks)
     if (!snap) {
         return NULL;
     }
-    snap->c = s->c;
     snap->pool = s->pool;
     snap->shape = *sh;
     snap->n_floats = sh->n_delta_layers * (sh->delta + sh->tail);
-    snap->data = compute_alloc(s->c, (snap->n_floats + 1) * sizeof(float));
+    snap->data = spares_take(kv_pool_spares(s->pool), data_bytes(snap));
     snap->blocks[KV_ALL] = calloc(KV_SHELVES * n_blocks + 1, sizeof *snap->blocks[0]);
     if (!snap->data || !snap->blocks[KV_ALL]) {
         seq_snapshot_free(snap);
@@ -488,6 +491,13 @@ err_code seq_state_restore_prefix(seq_state *s, const seq_snapshot *snap, int32_
     return ERR_OK;
 }
 
+void seq_state_keep_spares(const seq_state *s, size_t n)
+{
+    const size_t n_floats = s->shape.n_delta_layers * (s->shape.delta + s->shape.tail);
+    const seq_snapshot like = {.n_floats = n_floats};
+    spares_want(kv_pool_spares(s->pool), data_bytes(&like), n_floats ? n : 0);
+}
+
 size_t seq_snapshot_bytes(const seq_snapshot *snap)
 {
     return sizeof *snap + snap->n_floats * sizeof(float) + KV_SHELVES * snap->n_blocks * sizeof(void *);
@@ -504,7 +514,7 @@ void seq_snapshot_free(seq_snapshot *snap)
             kv_pool_release(snap->pool, block);
         }
     }
-    compute_free(snap->c, snap->data);
+    spares_give(kv_pool_spares(snap->pool), snap->data, data_bytes(snap));
     free(snap->blocks[KV_ALL]);
     free(snap);
 }

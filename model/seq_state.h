@@ -67,6 +67,9 @@ typedef struct batch_mark {
     seq_snapshot *into; /* that was begun; NULL: begins blocks and nothing else */
 } batch_mark;
 
+/* Keeps memory for n more snapshots ready (spares.h), if they copy any states; once a pool. */
+void seq_state_keep_spares(const seq_state *s, size_t n);
+
 /* Back to a snapshot taken from a state of the same shape and pool. */
 MUST_CHECK err_code seq_state_restore(seq_state *s, const seq_snapshot *snap, err_detail *detail);
 /* Whether any prefix of it can be restored: no layer has a recurrent state, and no window has left a
