@@ -33,7 +33,6 @@ typedef struct gen_params {
     bool has_seed;
     uint64_t seed;
     int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
-    int32_t min_tokens;     /* it does not end by itself before so many; one held to a form may */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
     /* reasoning budget: the think block is closed after so many; -1: unset (no limit) */
     int32_t think_tokens;
@@ -45,7 +44,7 @@ typedef struct gen_params {
     bool no_draft;   /* decode token by token; the answer is the same */
     bool no_lookup;  /* guess nothing from the text; the answer is the same */
     bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
-    bool ignore_eos; /* benchmarks: a token that ends answers is one like any other */
+    bool ignore_eos; /* benchmarks */
 } gen_params;
 
 void gen_params_init(gen_params *p); /* everything unset */
@@ -95,6 +94,7 @@ typedef enum gen_finish {
 typedef struct gen_timings {
     gen_route route;
     const char *server; /* the name of the other server that answers; NULL: this one */
+    const char *rule;   /* by which it went there; NULL: the request named the model */
     int32_t prompt_n;   /* prompt tokens computed (without cached ones) */
     int32_t cache_n;    /* prompt tokens taken from the prefix cache */
     /* of a sparse prompt: the tokens behind the cached ones, and those of them that the model read

@@ -341,9 +341,12 @@ static const option_row ROWS[] = {
         .help = "when a request that names no such model goes to one: when prompt_tokens > 30000 use MODEL",
         .note = "never",
         .more =
-            "Conditions: prompt_tokens > N (a token for every four bytes of text), queue > N (requests that "
-            "wait here), media; several with \"and\". The first rule that fits decides. A request with "
-            "\"local\": true stays here."),
+            "Conditions: prompt_tokens > N (of the texts; \"> context\": more than the model here holds), "
+            "queue > N "
+            "(requests that wait here), media, key N (the client's key is the N-th of --api-key or its "
+            "file); several "
+            "with \"and\". The first rule that fits decides. May be repeated. A request with \"local\": true "
+            "stays here."),
     ROW(SWITCH("local-only", local_only, 0), FOR(IN_SERVE, SERVER),
         .help = "send no request to another server, whatever it names"),
     ROW(TEXT("upstream-ca", "FILE", upstream_ca), FOR(IN_SERVE, SERVER),

@@ -168,6 +168,7 @@ typedef struct config_reader {
     const char *path;
     int line;
     bool is_for_us; /* the section is this command's */
+    bool *has;      /* [rows] lists that this file has set: further lines append */
 } config_reader;
 
 static char *trim(char *text)
@@ -228,7 +229,13 @@ static bool read_entry(config_reader *r, char *text)
     if (!row || !r->is_for_us) {
         return true;
     }
+    size_t n_rows;
+    bool *has = &r->has[row - option_rows(&n_rows)];
     const char *kept = arena_strdup(r->o->memory, value, strlen(value));
+    if (kept && *has && row->kind == OPTION_LIST) {
+        kept = join(r->o, *(const char **)((char *)r->o + row->at), kept);
+    }
+    *has = true;
     snprintf(origin, sizeof origin, "%s line %d: %s", r->path, r->line, row->name);
     if (!kept) {
         fprintf(stderr, "parley: there is not enough memory to start\n");
@@ -262,7 +269,13 @@ static bool read_file(options *o, const command_row *c, const char *path)
     err_code err = file_read(&text, path, &detail);
     bool ok = err == ERR_OK;
     config_reader r = {.o = o, .command = c, .path = path};
-    if (!ok) {
+    size_t n_rows;
+    option_rows(&n_rows);
+    r.has = arena_calloc(o->memory, n_rows, sizeof *r.has);
+    if (ok && !r.has) {
+        ok = false;
+        fprintf(stderr, "parley: there is not enough memory to start\n");
+    } else if (!ok) {
         fprintf(stderr, "parley: the config file cannot be read: %s\n", detail.text);
     } else if (text.len && memchr(text.data, '\0', text.len)) {
         ok = complain(&r, "not a text file:", path);

@@ -18,7 +18,7 @@
 
 typedef enum option_kind {
     OPTION_TEXT,
-    OPTION_LIST,   /* comma-separated; repeated options on the command line are appended */
+    OPTION_LIST, /* comma-separated; what is repeated on the command line, or in one config file, is appended */
     OPTION_CHOICE, /* one of `choices` */
     OPTION_INT,
     OPTION_NUMBER,

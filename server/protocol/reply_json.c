@@ -44,6 +44,9 @@ void reply_json_timings(bytes *out, const gen_timings *t)
         return;
     }
     bytes_json(out, ",\"timings\":{\"server\":%s", t->server);
+    if (t->rule) {
+        bytes_json(out, ",\"rule\":%s", t->rule);
+    }
     bytes_printf(out, ",\"route\":\"%s\",\"cache_n\":%d,\"prompt_n\":%d,\"prompt_ms\":%.3f,",
                  t->route == GEN_ROUTE_MEDIA ? "media" : "text", t->cache_n, t->prompt_n, t->prompt_ms);
     bytes_printf(out, "\"prompt_per_token_ms\":%.3f,\"prompt_per_second\":%.3f,\"predicted_n\":%d,",

@@ -198,6 +198,16 @@ uint64_t access_scope_of_key(const access_rules *a, size_t i)
     return scope;
 }
 
+int64_t access_key_of(const access_rules *a, uint64_t scope)
+{
+    for (size_t i = 0; i < a->n_keys; i++) {
+        if (access_scope_of_key(a, i) == scope) {
+            return (int64_t)i + 1;
+        }
+    }
+    return 0;
+}
+
 int access_check(const access_rules *a, const net_head *head, bool is_public, const char **why)
 {
     if (!access_host_allowed(a, head->host)) {

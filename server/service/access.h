@@ -43,6 +43,9 @@ uint64_t access_scope(const access_rules *a, const net_head *head);
 /* The owner that a request with key i of n_keys has. */
 uint64_t access_scope_of_key(const access_rules *a, size_t i);
 
+/* Which key an owner has, counted from 1; 0: none, or one that is no longer accepted. */
+int64_t access_key_of(const access_rules *a, uint64_t scope);
+
 /* Single rules, for tests. */
 bool access_host_allowed(const access_rules *a, const char *host);
 bool access_origin_listed(const access_rules *a, const char *origin);

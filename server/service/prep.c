@@ -14,7 +14,6 @@
 #include "base/mailbox.h"
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
-#include "server/protocol/foreign_fields.h"
 
 enum { PROGRESS_GAP_MS = 50 };
 
@@ -200,31 +199,57 @@ static bool is_loaded(const prep_order *order, const char *name)
     return found;
 }
 
+/* As many tokens as the loaded model has for a text; -1 without one. */
+static int64_t count_tokens(void *ctx, const char *text, size_t len)
+{
+    const prep_run *run = ctx;
+    bytes ids = bytes_empty(LIMIT_BODY_BYTES);
+    int64_t n = -1;
+    if (run->job->order.engine && len <= LIMIT_TEXT_BODY_BYTES &&
+        engine_tokenize(run->job->order.engine, &ids, text, len, false, NULL) == ERR_OK && !ids.failed) {
+        n = ids.len > 0;
+        for (size_t i = 0; i < ids.len; i++) {
+            n += ids.data[i] == ',';
+        }
+    }
+    bytes_deinit(&ids);
+    return n;
+}
+
+/* The rule by which a request leaves that names no model of another server; NULL: it stays. */
+static const upstream_rule *find_rule(prep_run *run, const json *root)
+{
+    const prep_order *order = &run->job->order;
+    engine_status status = {0};
+    upstream_case c = {.key = order->key};
+    if (order->engine) {
+        engine_get_status(order->engine, &status);
+        c.queue = status.n_waiting;
+        c.context = engine_get_info(order->engine)->n_ctx;
+    }
+    return upstreams_route(order->upstreams, root, c, count_tokens, run);
+}
+
 /* Whether a model of another server is asked for. */
 static err_code find_remote(prep_run *run, api_request *r, const char *name, err_detail *d)
 {
     const prep_order *order = &run->job->order;
     const json *root = json_root(r->doc), *local = json_get(root, "local");
     const bool stays = json_is_true(local);
-    bool is_routed = false;
+    const upstream_rule *rule = NULL;
     err_code err = ERR_OK;
-    if (!order->upstreams) {
-        return ERR_OK;
-    }
     if (json_typeof(local) != JSON_NULL && !json_is(local, JSON_BOOL)) {
         return err_set_param(d, ERR_INVALID, "local", "invalid_type", "local must be true or false");
     }
+    if (!order->upstreams) {
+        return ERR_OK;
+    }
     if (!order->is_remote_only && !upstreams_is_named(order->upstreams, name)) {
-        engine_status status = {0};
-        if (order->engine) {
-            engine_get_status(order->engine, &status);
-        }
-        const char *chosen = stays ? NULL : upstreams_route(order->upstreams, root, status.n_waiting);
-        if (!chosen) {
+        rule = stays ? NULL : find_rule(run, root);
+        if (!rule) {
             return ERR_OK;
         }
-        name = chosen;
-        is_routed = true;
+        name = rule->model;
     }
     if (stays || upstreams_is_local_only(order->upstreams)) {
         return err_set_param(d, ERR_INVALID, "model", "leaves_machine", "this model is on another server, %s",
@@ -232,12 +257,13 @@ static err_code find_remote(prep_run *run, api_request *r, const char *name, err
                                    : "and this one answers alone (--local-only)");
     }
     const upstream_search found = upstreams_find(order->upstreams, name, &run->remote, &err, d);
-    if (found != UPSTREAM_FOUND && is_routed) {
+    if (found != UPSTREAM_FOUND && rule) {
         return ERR_OK; /* the rules' server is not there: this one answers */
     }
     switch (found) {
     case UPSTREAM_FOUND:
         run->is_remote = true;
+        run->remote.rule = rule ? rule->text : NULL;
         r->form =
             &TOOL_FORM_HERMES; /* what the writer of the request never looks at, but forced calls need one */
         r->template_kwargs = NULL;
@@ -415,9 +441,7 @@ static err_code check(const prep_run *run, const api_request *r, err_detail *d)
         return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
                              "there is no such model; see /v1/models");
     }
-    return run->is_remote
-               ? ERR_OK
-               : foreign_fields_check(json_root(r->in->keep), job->order.dialect == &dialect_completion, d);
+    return ERR_OK;
 }
 
 /* Hands the request to the engine, or to the loop that will. The loop hears of it first: the engine

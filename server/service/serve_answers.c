@@ -111,13 +111,15 @@ answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, jso
 static void log_answer(const answer *a, int status)
 {
     const gen_timings *t = &a->timings;
-    log_info(
-        "srv",
-        "req=%s %s %d id=%s server=%s route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs %.1f tok/s",
-        a->request_id, a->dialect->name, status, a->chat_id, a->server ? a->server : "here",
-        t->route == GEN_ROUTE_MEDIA ? "media" : "text", a->info.n_images, a->info.n_prompt_tokens, t->cache_n,
-        a->n_tokens, a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
-        t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
+    log_info("srv",
+             "req=%s %s %d id=%s server=%s%s%s%s route=%s img=%d prompt=%d (cached %d) gen=%d ttft=%.2fs "
+             "%.1f tok/s",
+             a->request_id, a->dialect->name, status, a->chat_id, a->server ? a->server : "here",
+             t->rule ? " rule=\"" : "", t->rule ? t->rule : "", t->rule ? "\"" : "",
+             t->route == GEN_ROUTE_MEDIA ? "media" : "text", a->info.n_images, a->info.n_prompt_tokens,
+             t->cache_n, a->n_tokens,
+             a->first_token_ms > 0.0 ? (a->first_token_ms - a->created_ms) / 1000.0 : 0.0,
+             t->predicted_ms > 0.0 ? 1000.0 * t->predicted_n / t->predicted_ms : 0.0);
 }
 
 static void count_answer(serve *s, const answer *a)

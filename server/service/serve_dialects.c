@@ -160,6 +160,7 @@ static messages_reply_meta messages_meta(const serve *s, const answer *a)
                                                           : "end_turn",
         .stop_sequence = stop,
         .usage = answer_usage(a),
+        .elsewhere = a->timings.server ? &a->timings : NULL,
     };
 }
 

@@ -32,6 +32,7 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
     prep_order order = {.dialect = a->dialect,
                         .id = a->id,
                         .scope = a->scope,
+                        .key = access_key_of(&s->access, a->scope),
                         .engine = s->engine,
                         .upstreams = s->upstreams,
                         .is_remote_only = serve_is_remote_only(s),

@@ -199,8 +199,9 @@ static http_end end_of(const http_transfer *t, CURLcode code)
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
-    case CURLE_SSL_CONNECT_ERROR:
         return HTTP_UNTRUSTED;
+    case CURLE_SSL_CONNECT_ERROR:
+        return HTTP_NO_TLS;
     case CURLE_OPERATION_TIMEDOUT: {
         long n_sent = 0;
         curl_easy_getinfo(t->curl, CURLINFO_REQUEST_SIZE, &n_sent);

@@ -24,6 +24,7 @@ typedef enum http_end {
     HTTP_DONE,        /* the reply is complete, whatever its status */
     HTTP_UNREACHABLE, /* no name, no connection: nothing was sent */
     HTTP_UNTRUSTED,   /* a certificate that does not verify: nothing was sent */
+    HTTP_NO_TLS,      /* no TLS at the other end: nothing was sent */
     HTTP_BROKEN,      /* cut off, or no HTTP */
     HTTP_SILENT,      /* nothing came for silence_s, or not all within timeout_s */
     HTTP_STOPPED      /* a callback said so */

@@ -128,13 +128,13 @@ bool upstreams_is_named(const upstreams *u, const char *name)
     return u && find_server(u, resolve(u, name), &server, &id);
 }
 
-const char *upstreams_route(const upstreams *u, const json *body, int64_t queue)
+const upstream_rule *upstreams_route(const upstreams *u, const json *body, upstream_case c,
+                                     upstream_count_fn *count, void *ctx)
 {
-    upstream_case c = {.queue = queue};
     if (!u || u->config.rules.n == 0 || u->config.local_only) {
         return NULL;
     }
-    upstream_case_read(&c, body);
+    upstream_case_read(&c, body, upstream_rules_count(&u->config.rules) ? count : NULL, ctx);
     return upstream_rules_choose(&u->config.rules, &c);
 }
 
@@ -275,6 +275,7 @@ err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_
     }
     q->all = u;
     q->server = m->server;
+    q->rule = m->rule;
     q->wire = prompt->text || prompt->ids ? UPSTREAM_COMPLETION : UPSTREAM_CHAT;
     q->body = bytes_empty(LIMIT_BODY_BYTES * 2);
     q->memory.ledger = u->hooks.memory;
@@ -471,6 +472,7 @@ void upstreams_write_metrics(upstreams *u, bytes *out)
     } ROWS[] = {{"up", "gauge", "Whether a replica of another server answers."},
                 {"running", "gauge", "Answers that a replica is giving."},
                 {"requests_total", "counter", "Requests sent to a replica."},
+                {"ruled_total", "counter", "Requests sent to a replica by a rule (--route)."},
                 {"followed_total", "counter", "Requests sent where their conversation was seen before."},
                 {"failed_total", "counter", "Requests that a replica has failed."}};
     pthread_mutex_lock(&u->lock);
@@ -480,8 +482,12 @@ void upstreams_write_metrics(upstreams *u, bytes *out)
         for (size_t i = 0; i < u->config.n_servers; i++) {
             for (size_t j = 0; j < u->servers[i].n_replicas; j++) {
                 const replica *r = &u->servers[i].replicas[j];
-                const unsigned long long values[] = {r->state == REPLICA_UP, (unsigned long long)r->n_running,
-                                                     r->n_sent, r->n_followed, r->n_failed};
+                const unsigned long long values[] = {r->state == REPLICA_UP,
+                                                     (unsigned long long)r->n_running,
+                                                     r->n_sent,
+                                                     r->n_ruled,
+                                                     r->n_followed,
+                                                     r->n_failed};
                 bytes_json(out, "parley_upstream_%-s{upstream=%s,replica=%s} %llu\n", ROWS[row].name,
                            u->config.servers[i].name, r->url, values[row]);
             }

@@ -51,6 +51,7 @@ typedef struct upstream_model {
     char name[REQUEST_MODEL_MAX]; /* NAME/ID */
     upstream_model_facts facts;
     engine_info info; /* for the readers of requests; its texts are empty */
+    const char *rule; /* set by the caller: why a request goes there that did not name it; NULL: it did */
 } upstream_model;
 
 typedef enum upstream_search {
@@ -66,9 +67,10 @@ upstream_search upstreams_find(upstreams *u, const char *name, upstream_model *o
 /* Whether the name is an alias, or begins with the name of a server and a slash. */
 bool upstreams_is_named(const upstreams *u, const char *name);
 
-/* The model of another server that the rules send a body to which names none of them; NULL: it stays here. queue:
- * how many requests wait here. u may be NULL. */
-const char *upstreams_route(const upstreams *u, const json *body, int64_t queue);
+/* The rule by which a body goes to another server that names none of them; NULL: it stays here. c has what is known beside
+ * the body; count: see upstream_rules.h. u may be NULL. */
+const upstream_rule *upstreams_route(const upstreams *u, const json *body, upstream_case c,
+                                     upstream_count_fn *count, void *ctx);
 /* --local-only */
 bool upstreams_is_local_only(const upstreams *u);
 

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "server/media/fetch.h"
 
-enum { UPSTREAM_PIXELS_MIN = 1024 };
+enum { UPSTREAM_PIXELS_MIN = 1024, CA_BYTES = 8 << 20 };
 
 /* ---- lists ---- */
 
@@ -179,6 +180,10 @@ static err_code read_aliases(upstream_config *c, const char *list, err_detail *d
             return err_set(d, ERR_INVALID, "--upstream-model %s: no --upstream has the name %.*s", item,
                            (int)(slash - equals - 1), equals + 1);
         }
+        if (strcmp(item, "default") == 0) {
+            return err_set(d, ERR_INVALID,
+                           "--upstream-model: default is the name of whatever answers; take another");
+        }
         for (size_t i = 0; i < c->n_aliases; i++) {
             if (strcmp(c->aliases[i].name, item) == 0) {
                 return err_set(d, ERR_INVALID, "--upstream-model: the alias %s is given twice", item);
@@ -282,13 +287,30 @@ static err_code check_rules(upstream_config *c, err_detail *d)
     return ERR_OK;
 }
 
+/* libcurl says what is wrong with such a file with every connection only. */
+static err_code check_certificates(const char *path, err_detail *d)
+{
+    bytes text = bytes_empty(CA_BYTES);
+    err_code err = file_read(&text, path, NULL);
+    if (err != ERR_OK) {
+        err = err_set(d, ERR_INVALID, "--upstream-ca: %s cannot be read", path);
+    } else if (!text.data || !strstr(bytes_str(&text), "-----BEGIN ")) {
+        err = err_set(d, ERR_INVALID, "--upstream-ca: %s holds no certificate (PEM)", path);
+    }
+    bytes_deinit(&text);
+    return err;
+}
+
 err_code upstream_config_read(upstream_config *out, const upstream_settings *s, err_detail *d)
 {
     memset(out, 0, sizeof *out);
     out->connect_timeout_s = s->connect_timeout_s > 0 ? s->connect_timeout_s : LIMIT_UPSTREAM_CONNECT_S;
     out->silence_timeout_s = s->silence_timeout_s > 0 ? s->silence_timeout_s : LIMIT_UPSTREAM_SILENCE_S;
-    if (s->ca_file && access(s->ca_file, R_OK) != 0) {
-        return err_set(d, ERR_INVALID, "--upstream-ca: %s cannot be read", s->ca_file);
+    if (s->ca_file) {
+        const err_code read = check_certificates(s->ca_file, d);
+        if (read != ERR_OK) {
+            return read;
+        }
     }
     out->ca_file = s->ca_file ? strdup(s->ca_file) : NULL;
     err_code err = s->ca_file && !out->ca_file ? err_set(d, ERR_NOMEM, "no memory for the server") : ERR_OK;

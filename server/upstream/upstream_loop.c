@@ -25,6 +25,8 @@ static const char *words_of(http_end end, const char *why)
         return "no connection";
     case HTTP_UNTRUSTED:
         return "its certificate does not verify (--upstream-ca names one to trust)";
+    case HTTP_NO_TLS:
+        return "it does not speak TLS (is it http:// rather than https://?)";
     case HTTP_SILENT:
         return "it does not answer in time";
     default:
@@ -167,6 +169,7 @@ static gen_event *new_event(const upstream_run *run, gen_event_type type)
     e->phase = GEN_PHASE_PREFILL;
     e->timings.route = run->request->info.route;
     e->timings.server = name_of(run->all, run->request->server);
+    e->timings.rule = run->request->rule;
     e->timings.n_images = run->request->info.n_images;
     e->timings.n_videos = run->request->info.n_videos;
     e->timings.ttft_ms = e->timings.prompt_ms = run->first_ms > 0.0 ? run->first_ms - run->submitted_ms : 0.0;
@@ -294,7 +297,8 @@ static bool may_retry(const upstream_run *run, http_end how)
     const bool is_busy = how == HTTP_DONE && (status == 502 || status == 503 || status == 504);
     const server_state *s = &run->all->servers[run->request->server];
     return !run->has_begun &&
-           (is_busy || how == HTTP_UNREACHABLE || how == HTTP_BROKEN || how == HTTP_UNTRUSTED) &&
+           (is_busy || how == HTTP_UNREACHABLE || how == HTTP_BROKEN || how == HTTP_UNTRUSTED ||
+            how == HTTP_NO_TLS) &&
            run->tried != (1U << s->n_replicas) - 1;
 }
 
@@ -325,6 +329,7 @@ static void on_end(void *ctx, http_end how, const char *why)
         break;
     case HTTP_UNREACHABLE:
     case HTTP_UNTRUSTED:
+    case HTTP_NO_TLS:
         snprintf(text, sizeof text, "%s cannot be reached: %s", name, words_of(how, why));
         end(run, GEN_FINISH_ERROR, ERR_UPSTREAM, "upstream_unreachable", text);
         break;
@@ -333,7 +338,9 @@ static void on_end(void *ctx, http_end how, const char *why)
         end(run, GEN_FINISH_ERROR, ERR_TIMEOUT, "upstream_timeout", text);
         break;
     default:
-        snprintf(text, sizeof text, "%s has ended in the middle of its answer (%s)", name, why);
+        snprintf(text, sizeof text, "%s %s (%s)", name,
+                 run->has_begun ? "has ended in the middle of its answer" : "has gone without an answer",
+                 why);
         end(run, GEN_FINISH_ERROR, ERR_UPSTREAM, "upstream_cut_off", text);
         break;
     }
@@ -392,6 +399,7 @@ static void start(upstream_run *run)
     r->n_running++;
     r->n_sent++;
     r->n_followed += follows;
+    r->n_ruled += q->rule != NULL;
     pthread_mutex_unlock(&u->lock);
     run->at = r;
     const http_order order = {.url = q->wire == UPSTREAM_CHAT ? r->chat_url : r->completions_url,

@@ -81,6 +81,9 @@ static void take_error(upstream_reply *r, const json *root, int status)
         return;
     }
     err_detail *d = &r->detail;
+    const bool is_context = strcmp(code, "context_length_exceeded") == 0 ||
+                            strcmp(code, "exceed_context_size_error") == 0 ||
+                            has_word(text, "context length") || has_word(text, "context size");
     if (status == 401 || status == 403) { /* it may repeat the key */
         r->error = err_set_param(d, ERR_UPSTREAM, NULL, "upstream_refused",
                                  "%s refuses the key of this server (%d)", r->name, status);
@@ -93,10 +96,7 @@ static void take_error(upstream_reply *r, const json *root, int status)
     } else if (status == 404) {
         r->error = err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found", "%s: %.*s", r->name,
                                  WORD_BYTES, text);
-    } else if (status >= 400 && status < 500) {
-        const bool is_context = strcmp(code, "context_length_exceeded") == 0 ||
-                                strcmp(code, "exceed_context_size_error") == 0 ||
-                                has_word(text, "maximum context length") || has_word(text, "context length");
+    } else if (is_context || (status >= 400 && status < 500)) {
         r->error = err_set_param(d, is_context ? ERR_CONTEXT : ERR_INVALID, NULL, "upstream_refused",
                                  "%s: %.*s", r->name, WORD_BYTES * 2, text);
     } else {

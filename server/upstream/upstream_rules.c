@@ -8,11 +8,11 @@ enum { BYTES_A_TOKEN = 4 };
 
 static err_code bad(err_detail *d, const char *rule)
 {
-    return err_set(
-        d, ERR_INVALID,
-        "--route \"%.100s\" is no rule; write: when prompt_tokens > 30000 use MODEL (or queue > N, or media; "
-        "several with \"and\")",
-        rule);
+    return err_set(d, ERR_INVALID,
+                   "--route \"%.100s\" is no rule; write: when prompt_tokens > 30000 use MODEL (or > "
+                   "context, queue > N, "
+                   "media, key N; several with \"and\")",
+                   rule);
 }
 
 /* The next word, which is cut off; "" at the end. */
@@ -36,15 +36,37 @@ static bool read_number(int64_t *out, char **rest)
     return *end == '\0';
 }
 
+static bool read_key(int64_t *out, char **rest)
+{
+    char *end;
+    const char *digits = next_word(rest);
+    *out = isdigit((unsigned char)digits[0]) ? strtoll(digits, &end, 10) : 0;
+    return *out > 0 && *end == '\0';
+}
+
+static bool read_tokens(int64_t *out, char **rest)
+{
+    char *before = *rest;
+    const size_t n = strspn(before, " \t>");
+    const size_t len = strcspn(before + n, " \t");
+    if (memchr(before, '>', n) && len == strlen("context") && memcmp(before + n, "context", len) == 0) {
+        *rest = before + n + len;
+        *out = UPSTREAM_CONTEXT;
+        return true;
+    }
+    return read_number(out, rest);
+}
+
 static bool read_rule(upstream_rule *r, char *text)
 {
-    *r = (upstream_rule){.prompt_tokens = -1, .queue = -1};
+    *r = (upstream_rule){.prompt_tokens = -1, .queue = -1, .key = -1};
     bool ok = strcmp(next_word(&text), "when") == 0;
     for (const char *joint = "and"; ok && strcmp(joint, "and") == 0;) {
         const char *what = next_word(&text);
         ok = strcmp(what, "media") == 0           ? (r->media = true)
-             : strcmp(what, "prompt_tokens") == 0 ? read_number(&r->prompt_tokens, &text)
+             : strcmp(what, "prompt_tokens") == 0 ? read_tokens(&r->prompt_tokens, &text)
              : strcmp(what, "queue") == 0         ? read_number(&r->queue, &text)
+             : strcmp(what, "key") == 0           ? read_key(&r->key, &text)
                                                   : false;
         joint = next_word(&text);
         ok = ok && (strcmp(joint, "and") == 0 || strcmp(joint, "use") == 0);
@@ -72,7 +94,15 @@ err_code upstream_rules_read(upstream_rules *out, const char *text, err_detail *
         if (out->n == UPSTREAM_RULES) {
             return err_set(d, ERR_INVALID, "--route: at most %d rules are possible", UPSTREAM_RULES);
         }
-        if (!read_rule(&out->items[out->n], rule)) {
+        upstream_rule *one = &out->items[out->n];
+        char *whole = strdup(rule + strspn(rule, " \t"));
+        if (!whole) {
+            return err_set(d, ERR_NOMEM, "no memory for the server");
+        }
+        const bool is_right = read_rule(one, rule);
+        one->text = whole;
+        if (!is_right) {
+            out->n++; /* it is freed with the others */
             return bad(d, text + at);
         }
         rule = comma ? comma + 1 : NULL;
@@ -82,19 +112,39 @@ err_code upstream_rules_read(upstream_rules *out, const char *text, err_detail *
 
 void upstream_rules_deinit(upstream_rules *r)
 {
+    for (size_t i = 0; i < r->n; i++) {
+        free(r->items[i].text);
+    }
     free(r->text);
     memset(r, 0, sizeof *r);
 }
 
-const char *upstream_rules_choose(const upstream_rules *r, const upstream_case *c)
+static bool is_longer(const upstream_rule *r, const upstream_case *c)
+{
+    return r->prompt_tokens == UPSTREAM_CONTEXT ? c->context > 0 && c->prompt_tokens > c->context
+                                                : c->prompt_tokens > r->prompt_tokens;
+}
+
+const upstream_rule *upstream_rules_choose(const upstream_rules *r, const upstream_case *c)
 {
     for (size_t i = 0; i < r->n; i++) {
         const upstream_rule *one = &r->items[i];
-        if (c->prompt_tokens > one->prompt_tokens && c->queue > one->queue && (c->media || !one->media)) {
-            return one->model;
+        if (is_longer(one, c) && c->queue > one->queue && (one->key < 0 || c->key == one->key) &&
+            (c->media || !one->media)) {
+            return one;
         }
     }
     return NULL;
+}
+
+bool upstream_rules_count(const upstream_rules *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->items[i].prompt_tokens >= 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- a body ---- */
@@ -111,26 +161,37 @@ static bool is_media(const char *type)
     return false;
 }
 
+typedef struct counting {
+    upstream_case *out;
+    upstream_count_fn *count;
+    void *ctx;
+} counting;
+
 /* The depth of a document is bounded (LIMIT_JSON_DEPTH). */
-static size_t walk(const json *v, bool *has_media)
+static void walk(const counting *c, const json *v)
 {
-    size_t n = 0;
-    const char *text = json_str(v, NULL);
-    if (text) {
-        return strncmp(text, "data:", 5) == 0 ? 0 : strlen(text);
+    const char *text = json_str(v, NULL), *type = json_str(json_get(v, "type"), "");
+    if (text && strncmp(text, "data:", 5) != 0) {
+        const size_t len = strlen(text);
+        const int64_t n = c->count ? c->count(c->ctx, text, len) : -1;
+        c->out->prompt_tokens += n >= 0 ? n : (int64_t)(len / BYTES_A_TOKEN);
     }
     if (json_is(v, JSON_OBJECT)) {
-        *has_media = *has_media || is_media(json_str(json_get(v, "type"), ""));
+        c->out->media = c->out->media || is_media(type);
     }
-    const bool is_bytes = json_is(v, JSON_OBJECT) && strcmp(json_str(json_get(v, "type"), ""), "base64") == 0;
-    for (const json *child = is_bytes ? NULL : json_child(v); child; child = json_next(child)) {
-        n += json_is(child, JSON_NUMBER) ? BYTES_A_TOKEN : walk(child, has_media); /* a prompt of token ids */
+    const bool is_bytes = json_is(v, JSON_OBJECT) && strcmp(type, "base64") == 0;
+    for (const json *child = is_bytes || text ? NULL : json_child(v); child; child = json_next(child)) {
+        if (json_is(child, JSON_NUMBER)) {
+            c->out->prompt_tokens++; /* of a prompt of token ids */
+        } else {
+            walk(c, child);
+        }
     }
-    return n;
 }
 
-void upstream_case_read(upstream_case *out, const json *body)
+void upstream_case_read(upstream_case *out, const json *body, upstream_count_fn *count, void *ctx)
 {
     out->media = false;
-    out->prompt_tokens = (int64_t)(walk(body, &out->media) / BYTES_A_TOKEN);
+    out->prompt_tokens = 0;
+    walk(&(counting){out, count, ctx}, body);
 }

@@ -23,6 +23,7 @@ struct upstream_request {
     ledger_hold memory;
     gen_request_info info;
     affinity_chain chain;
+    const char *rule; /* that sent it there; NULL: it names the model */
     uint64_t id;
     upstream_request *next; /* of those that wait for the thread */
 };
@@ -38,6 +39,7 @@ typedef struct replica {
     int n_running;              /* {lock} */
     uint64_t n_sent, n_failed;  /* {lock} */
     uint64_t n_followed;        /* {lock} of n_sent, conversations that it had seen */
+    uint64_t n_ruled;           /* {lock} of n_sent, those that a rule has sent */
     int n_bad;                  /* answers in a row that it failed: it rests after some */
     http_transfer *check;       /* NULL: none is under way */
     int check_status;

@@ -106,6 +106,7 @@ void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_
     bytes_append_str(out, "],");
     write_stop(out, m);
     write_usage(out, &m->usage);
+    reply_json_timings(out, m->elsewhere);
     bytes_append_char(out, '}');
 }
 
@@ -220,6 +221,7 @@ void messages_reply_last(bytes *out, const messages_reply_meta *m, messages_repl
     write_stop(out, m);
     bytes_append_char(out, '}');
     write_usage(out, &m->usage);
+    reply_json_timings(out, m->elsewhere);
     end_event(out);
     begin_event(out, "message_stop");
     end_event(out);

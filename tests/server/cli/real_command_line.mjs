@@ -107,6 +107,10 @@ test('command line, then environment, then config file, then built-in', () => {
     assert.deepEqual(c.mtp, { value: 'off', from: 'config file' });
     assert.deepEqual(c['batch-size'], { value: '512', from: '' });
     assert.equal(configuration([], { PARLEY_CONFIG: path }).port.value, '1001');
+    const lists = configFile('lists.conf', 'route = when media use a/m\nupstream = a=http://x\n[serve]\nupstream = b=http://y,http://z\nroute = when queue > 3 use b/m\n');
+    const { upstream, route } = configuration(['--config', lists]);
+    assert.deepEqual([upstream.value, route.value], ['a=http://x,b=http://y,http://z', 'when media use a/m,when queue > 3 use b/m']);
+    assert.equal(configuration(['--config', lists, '--upstream', 'c=http://w']).upstream.value, 'c=http://w');
     assert.equal(configuration(['--mtp'], { PARLEY_MTP: 'false' }).mtp.value, 'on');
     refused([], /PARLEY_PORT is "x"; it takes a number/, { PARLEY_PORT: 'x' });
     refused([], /PARLEY_MTP is "perhaps"; it takes on or off/, { PARLEY_MTP: 'perhaps' });

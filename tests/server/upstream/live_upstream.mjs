@@ -307,6 +307,28 @@ test('rules send requests elsewhere; local: true and --local-only forbid it; the
     assert.equal(await lost.stop(), 0);
 });
 
+test('rules by the key of a client, by what the context here holds, by exact tokens', async () => {
+    gpu.answer = () => ({ content: 'From afar.' });
+    const keys = ['first-key-0123456789', 'second-key-0123456789'];
+    const front = await startServer(['--upstream', `gpu=${gpu.url}`, '--upstream-model', 'big=gpu/org/big', '--key', keys[0], '--key', keys[1], '--route', 'when key 2 and prompt_tokens > 300 use big, when prompt_tokens > context use gpu/org/big']);
+    await front.ready();
+    const as = (key, content, path = '/v1/chat/completions') => post(front, path, { model: 'default', max_tokens: 16, messages: [{ role: 'user', content }] }, { Authorization: `Bearer ${key}` });
+    await eventually(async () => (await request(front, { path: '/v1/models', headers: { Authorization: `Bearer ${keys[0]}` } })).json().data.length, 3);
+    const text = (n) => 'x'.repeat(n); // a token each in the double of the engine
+    for (const [key, n, rule] of [[0, 1000, undefined], [1, 200, undefined], [1, 1000, 'when key 2 and prompt_tokens > 300 use big'], [0, 30000, 'when prompt_tokens > context use gpu/org/big']]) {
+        const reply = await as(keys[key], text(n));
+        assert.equal(reply.status, 200, reply.text);
+        const { timings } = reply.json();
+        assert.deepEqual([timings.server, timings.rule], [rule ? 'gpu' : null, rule], `key ${key + 1}, ${n} tokens`);
+    }
+    const message = (await as(keys[1], text(1000), '/v1/messages')).json();
+    assert.deepEqual([message.model, message.timings.server, message.timings.rule], ['gpu/org/big', 'gpu', 'when key 2 and prompt_tokens > 300 use big']);
+    assert.match(front.err, /server=gpu rule="when key 2 and prompt_tokens > 300 use big"/);
+    const metrics = (await request(front, { path: '/metrics', headers: { Authorization: `Bearer ${keys[0]}` } })).text;
+    assert.match(metrics, /^parley_upstream_ruled_total\{upstream="gpu",[^}]*\} 3$/m);
+    assert.equal(await front.stop(), 0);
+});
+
 test('upstreams alone: no model is loaded, the first of theirs is the default', async () => {
     gpu.answer = () => ({ content: 'From afar.' });
     const alone = await startServer(['--no-model', 'on', '--upstream', `gpu=${gpu.url}`]);
@@ -373,6 +395,12 @@ test('wrong options are clear sentences', async () => {
         [['--upstream', 'a=http://x', '--upstream-ca', '/nowhere'], /cannot be read/],
         [['--upstream', 'a=http://x', '--route', 'when prompt_tokens > many use a/m'], /is no rule/],
         [['--upstream', 'a=http://x', '--route', 'when media use b/m'], /b\/m is neither/],
+        [['--upstream', 'a=http://x', '--route', 'when key 0 use a/m'], /is no rule/],
+        [['--upstream', 'a=http://x', '--route', 'when prompt_tokens > use a/m'], /is no rule/],
+        [['--upstream', 'a=http://x', '--upstream-model', 'default=a/m'], /default is the name of whatever answers/],
+        [['--upstream', 'a=http://x', '--upstream-video', 'a=film'], /neither auto, url, frames nor none/],
+        [['--upstream', 'a=http://x', '--upstream-video', 'b=url'], /no --upstream has the name b/],
+        [['--upstream', 'a=http://x', '--upstream-pixels', 'a=12'], /no number from 1024/],
     ]) {
         const failed = await startServer(args).catch((e) => e);
         assert.match(failed.message ?? 'it started', pattern);
