@@ -29,8 +29,8 @@ typedef struct chat_file {
 
 /* How a video is sampled; zeros: as the model's configuration says. */
 typedef struct chat_video {
-    double fps; /* frames a second shown */
-    int32_t n_frames, min_frames, max_frames;
+    double fps; /* frames a second shown; zeros: as the model says */
+    int32_t n_frames, min_frames, max_frames, pair_tokens;
     double start_s, end_s;
     /* a video given as images, list_fps of them per second (0: the fps shown), instead of a file */
     chat_file *list;

@@ -1,6 +1,7 @@
 /* decode: a step of every running answer: its next token and the drafts behind it in one batch, and
  * what the model says to each. Engine thread.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,25 @@ static void watch_thinking(const engine *e, slot *s, int32_t id)
     think_accept(&s->think, text, special && !think_form_reads(s->req->think, text, len) ? 0 : len);
 }
 
+/* Nobody draws what would end an answer that is too short yet. A form says itself where it ends. */
+static void forbid_end(const engine *e, const slot *s, float *logits)
+{
+    const model_config *cfg = model_get_config(e->model);
+    if (s->timings.predicted_n >= s->req->params.min_tokens || s->cursor) {
+        return;
+    }
+    for (int32_t i = 0; i < cfg->n_stop_ids; i++) {
+        logits[cfg->stop_ids[i]] = -INFINITY;
+    }
+}
+
 bool take_token(engine *e, slot *s, float *logits, int32_t draft, int32_t *n_right)
 {
     const gen_params *p = &s->req->params;
     if (p->n_top_logprobs >= 0) {
         memcpy(e->raw_logits, logits, (size_t)e->info.n_vocab * sizeof *logits);
     }
+    forbid_end(e, s, logits);
     int32_t id = sampler_pick(s->sampler, logits, 0);
     err_detail detail = {0};
     const err_code err = constrain_check(s->cursor, &detail);

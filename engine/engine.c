@@ -424,6 +424,8 @@ static void set_info(engine *e)
     e->info.patch_size = e->processor.patch_size;
     e->info.merge_size = e->processor.merge_size;
     e->info.temporal_patch_size = e->processor.temporal_patch_size;
+    e->info.video_fixed_frames = e->processor.video_frames;
+    e->info.video_fills_budget = e->processor.fills_budget;
     e->info.video_min_pixels = e->processor.video_min_pixels;
     e->info.video_max_pixels = e->processor.video_max_pixels;
     e->info.has_mtp = model_has_mtp(e->model);

@@ -140,7 +140,10 @@ typedef struct engine_info {
     int32_t video_min_frames, video_max_frames;
     int32_t patch_size, merge_size, temporal_patch_size; /* of the vision encoder */
     int64_t video_min_pixels, video_max_pixels;          /* of all frames shown together */
-    gen_params defaults;                                 /* complete; only the seed may be unset */
+    bool video_fills_budget; /* no: of one frame, which is made as large as they allow */
+    int32_t
+        video_fixed_frames; /* so many are shown of any video unless a request says otherwise; 0: by video_fps */
+    gen_params defaults;    /* complete; only the seed may be unset */
 } engine_info;
 const engine_info *engine_get_info(const engine *e);
 

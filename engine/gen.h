@@ -33,6 +33,7 @@ typedef struct gen_params {
     bool has_seed;
     uint64_t seed;
     int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
+    int32_t min_tokens;     /* it does not end by itself before so many; one held to a form may */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
     /* reasoning budget: the think block is closed after so many; -1: unset (no limit) */
     int32_t think_tokens;
@@ -44,7 +45,7 @@ typedef struct gen_params {
     bool no_draft;   /* decode token by token; the answer is the same */
     bool no_lookup;  /* guess nothing from the text; the answer is the same */
     bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
-    bool ignore_eos; /* benchmarks */
+    bool ignore_eos; /* benchmarks: a token that ends answers is one like any other */
 } gen_params;
 
 void gen_params_init(gen_params *p); /* everything unset */

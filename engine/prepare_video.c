@@ -133,7 +133,7 @@ void prepare_video_hash(uint8_t out[HASH_BYTES], const chat_part *part)
     const chat_video *v = &part->video;
     struct {
         uint8_t files[HASH_BYTES], file[HASH_BYTES];
-        double numbers[9];
+        double numbers[10];
     } key;
     memset(&key, 0, sizeof key);
     if (part->hash) {
@@ -157,6 +157,7 @@ void prepare_video_hash(uint8_t out[HASH_BYTES], const chat_part *part)
     key.numbers[6] = v->n_list ? v->list_fps : 0;
     key.numbers[7] = (double)part->pixels.min;
     key.numbers[8] = (double)part->pixels.max;
+    key.numbers[9] = v->pair_tokens;
     hash_sha256(out, &key, sizeof key);
 }
 
@@ -244,6 +245,7 @@ err_code prepare_video(const engine *e, gen_request *r, gen_media *m, const chat
                              e->info.model_name);
     }
     pc.video_min_frames = settings->min_frames > 0 ? settings->min_frames : pc.video_min_frames;
+    pc.video_pair_tokens = settings->pair_tokens;
     if (settings->max_frames > 0 && settings->max_frames < pc.video_min_frames) {
         pc.video_min_frames = settings->max_frames;
     }

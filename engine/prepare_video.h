@@ -40,6 +40,6 @@ size_t prepare_video_memory(const media_settings *m, size_t *reserve);
 /* Appends the prompt with each video's placeholder written out as its frames: the time of each, and
  * a placeholder of its own. Placeholders without a video stay as they are. */
 void prompt_place_media(bytes *out, const engine *e, const char *text, size_t len, const gen_media *media,
-                         size_t n_media);
+                        size_t n_media);
 
 #endif

@@ -1,8 +1,6 @@
 /* check_case: what a case file of a reference checkpoint holds: numbers, and media in either of the
  * forms that references have. For programs of tools/ that include check_tool.h before.
- *
- *     case_file cf = {"image", file};
- *     ref_media m = read_media(&pc, &cf, "image", "pixel_values");   ref_media_free(&m);
+ * Main thread.
  */
 #ifndef PARLEY_TOOLS_CHECK_CASE_H
 #define PARLEY_TOOLS_CHECK_CASE_H

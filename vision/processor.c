@@ -309,9 +309,11 @@ err_code processor_video_size(const processor_config *pc, int32_t n_frames, int3
     if (n_frames < 1 || height < 1 || width < 1) {
         return err_set(detail, ERR_INVALID, "the video has no frames");
     }
+    const double pair =
+        pc->video_pair_tokens > 0 ? pc->video_pair_tokens * factor * factor : (double)pc->video_max_pixels;
     if (pc->fills_budget) {
         return fill_budget(out_height, out_width, height, width, pc->patch_size * pc->merge_size,
-                           (double)pc->video_max_pixels, detail);
+                           fmin(pair, (double)pc->video_max_pixels), detail);
     }
     if (height < factor || width < factor) { /* first enlarged until the smaller side is one merged patch */
         double scale = fmax(factor / height, factor / width);
@@ -320,9 +322,13 @@ err_code processor_video_size(const processor_config *pc, int32_t n_frames, int3
     }
     /* Fewer frames than one temporal patch holds are repeated to fill it, so they count as that
      * many. */
-    double t = fmax(n_frames, tp);
-    return smart_resize(out_height, out_width, t, rint(t / tp) * tp, height, width, factor,
-                        (double)pc->video_min_pixels, (double)pc->video_max_pixels, detail);
+    const double t = fmax(n_frames, tp), shown = rint(t / tp) * tp;
+    double least = (double)pc->video_min_pixels, most = (double)pc->video_max_pixels;
+    if (pc->video_pair_tokens > 0) {
+        most = fmin(most, pair * fmin(t, shown));
+        least = fmin(least, most);
+    }
+    return smart_resize(out_height, out_width, t, shown, height, width, factor, least, most, detail);
 }
 
 err_code processor_sample_frames(const processor_config *pc, int64_t total, double source_fps, double fps,

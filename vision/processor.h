@@ -31,6 +31,7 @@ typedef struct processor_config {
     bool fills_budget;
     int64_t image_min_pixels, image_max_pixels;
     int64_t video_min_pixels, video_max_pixels; /* over t * h * w; of a frame, if it fills_budget */
+    int32_t video_pair_tokens; /* of a pair of frames at most; 0: as many as the pixels make */
     double video_fps;
     int32_t video_min_frames, video_max_frames;
     int32_t

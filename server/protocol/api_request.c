@@ -143,6 +143,7 @@ void api_request_generation(api_request *r, const json *root, const engine_info 
     request_read_sampling(e, r->in, root, info);
     request_read_timeout(e, &r->reply, root);
     read_max_tokens(r, root);
+    request_read_min_tokens(e, &r->in->params, root);
 }
 
 void api_request_top_logprobs(api_request *r, const json *root, const char *needs)

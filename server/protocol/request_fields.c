@@ -183,6 +183,19 @@ void request_read_timeout(first_error *e, reply_options *o, const json *root)
     o->timeout_s = seconds;
 }
 
+void request_read_min_tokens(first_error *e, gen_params *p, const json *root)
+{
+    int64_t n = 0;
+    bool ignores = false;
+    request_int(e, &n, root, "min_tokens", 0, INT32_MAX);
+    request_bool(e, &ignores, root, "ignore_eos");
+    if (p->max_tokens > 0 && n > p->max_tokens) {
+        request_fail(e, ERR_INVALID, "min_tokens", "invalid_value",
+                     "min_tokens is %lld, more than the %d of max_tokens", (long long)n, p->max_tokens);
+    }
+    p->min_tokens = ignores ? INT32_MAX : (int32_t)n;
+}
+
 void request_read_sampling(first_error *e, chat_input *in, const json *root, const engine_info *info)
 {
     gen_params *p = &in->params;

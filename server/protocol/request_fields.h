@@ -82,6 +82,8 @@ const json *request_object(first_error *e, const json *root, const char *name);
 void request_read_sampling(first_error *e, chat_input *in, const json *root, const engine_info *info);
 /* timeout: the seconds that the answer may take. */
 void request_read_timeout(first_error *e, reply_options *o, const json *root);
+/* min_tokens, and ignore_eos, which is as many as there may be; behind max_tokens. */
+void request_read_min_tokens(first_error *e, gen_params *p, const json *root);
 /* stop: a string or a list. */
 void request_read_stop(first_error *e, reply_options *o, const json *root);
 

@@ -7,7 +7,7 @@
 
 #define FPS_MIN 0.001
 #define FPS_MAX 240.0
-enum { VIDEO_MS_MAX = 100 * 3600 * 1000 };
+enum { VIDEO_MS_MAX = 100 * 3600 * 1000, PAIR_TOKENS_MAX = 1 << 16 };
 
 static void read_count(first_error *e, int32_t *out, const json *object, const char *name)
 {
@@ -31,6 +31,9 @@ static void read_sampling(first_error *e, chat_video *v, const json *object)
     read_count(e, &v->n_frames, object, "num_frames");
     read_count(e, &v->min_frames, object, "min_frames");
     read_count(e, &v->max_frames, object, "max_frames");
+    int64_t pair_tokens = v->pair_tokens;
+    request_int(e, &pair_tokens, object, "pair_tokens", 1, PAIR_TOKENS_MAX);
+    v->pair_tokens = (int32_t)pair_tokens;
 }
 
 /* Puts the object's name in front of the field's. */
@@ -76,8 +79,9 @@ void video_fields_pixels(first_error *e, chat_pixels *pixels, const json *object
 static void read_processor_kwargs(first_error *e, chat_video *v, chat_pixels *pixels, const json *root)
 {
     static const char NAME[] = "mm_processor_kwargs";
-    static const char *const KNOWN[] = {"fps",        "num_frames", "nframes",    "min_frames",
-                                        "max_frames", "min_pixels", "max_pixels", "do_sample_frames"};
+    static const char *const KNOWN[] = {"fps",        "num_frames",  "nframes",
+                                        "min_frames", "max_frames",  "min_pixels",
+                                        "max_pixels", "pair_tokens", "do_sample_frames"};
     const json *object = request_object(e, root, NAME);
     for (const json *field = json_child(object); field; field = json_next(field)) {
         bool known = false;
@@ -86,8 +90,8 @@ static void read_processor_kwargs(first_error *e, chat_video *v, chat_pixels *pi
         }
         if (!known) {
             request_fail(e, ERR_UNSUPPORTED, NAME, "not_supported",
-                         "%s may hold fps, num_frames, min_frames, max_frames, min_pixels, max_pixels "
-                         "and do_sample_frames",
+                         "%s may hold fps, num_frames, min_frames, max_frames, min_pixels, max_pixels, "
+                         "pair_tokens and do_sample_frames",
                          NAME);
         }
     }

@@ -14,6 +14,7 @@
 #include "base/mailbox.h"
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
+#include "server/protocol/foreign_fields.h"
 
 enum { PROGRESS_GAP_MS = 50 };
 
@@ -441,7 +442,9 @@ static err_code check(const prep_run *run, const api_request *r, err_detail *d)
         return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
                              "there is no such model; see /v1/models");
     }
-    return ERR_OK;
+    return run->is_remote
+               ? ERR_OK
+               : foreign_fields_check(json_root(r->in->keep), job->order.dialect == &dialect_completion, d);
 }
 
 /* Hands the request to the engine, or to the loop that will. The loop hears of it first: the engine

@@ -118,10 +118,12 @@ void serve_write_video(bytes *out, const engine_info *info)
 {
     bytes_printf(out,
                  ",\"video\":{\"fps\":%g,\"min_frames\":%d,\"max_frames\":%d,\"patch_size\":%d,"
-                 "\"merge_size\":%d,\"temporal_patch_size\":%d,\"min_pixels\":%lld,\"max_pixels\":%lld}",
+                 "\"merge_size\":%d,\"temporal_patch_size\":%d,\"min_pixels\":%lld,\"max_pixels\":%lld,"
+                 "\"num_frames\":%d,\"fills_budget\":%s}",
                  info->video_fps, info->video_min_frames, info->video_max_frames, info->patch_size,
                  info->merge_size, info->temporal_patch_size, (long long)info->video_min_pixels,
-                 (long long)info->video_max_pixels);
+                 (long long)info->video_max_pixels, info->video_fixed_frames,
+                 info->video_fills_budget ? "true" : "false");
 }
 
 static void write_capabilities(bytes *out, const serve *s)

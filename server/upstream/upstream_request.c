@@ -225,9 +225,9 @@ static void write_others(writer *w)
         const char *name;
         unsigned engines;
     } ROWS[] = {
-        {"min_tokens", ON_VLLM | ON_SGLANG},
+        {"min_tokens", ON_VLLM | ON_SGLANG | ON_PARLEY},
         {"stop_token_ids", ON_VLLM | ON_SGLANG},
-        {"ignore_eos", ON_VLLM | ON_SGLANG | ON_LLAMA_CPP},
+        {"ignore_eos", ON_VLLM | ON_SGLANG | ON_LLAMA_CPP | ON_PARLEY},
         {"skip_special_tokens", ON_VLLM | ON_SGLANG},
         {"bad_words", ON_VLLM},
         {"allowed_token_ids", ON_VLLM},

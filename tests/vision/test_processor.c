@@ -223,6 +223,13 @@ static void write_config(const char *dir, const char *name, const char *text)
     }
 }
 
+static void remove_file(const char *dir, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    CHECK(unlink(path) == 0);
+}
+
 static void test_config(void)
 {
     char dir[] = "/tmp/parley-processor-XXXXXX", path[512];
@@ -266,8 +273,60 @@ static void test_config(void)
     rmdir(dir);
 }
 
+/* Gemma 4's sizes: as large as 280 rows of 48 x 48 pixels allow, in the image's own proportions. The
+ * wanted numbers were computed by hand from the rule (docs/model.md E.5). */
+static void test_budget(void)
+{
+    static const int32_t V[][4] = {/* height, width; of the grid shown */
+                                   {100, 70, 960, 672},   {1080, 1920, 576, 1056}, {48, 48, 768, 768},
+                                   {24, 700, 144, 4320},  {10, 9000, 48, 13440},   {9000, 10, 13440, 48},
+                                   {3000, 10, 13440, 48}, {5000, 5000, 768, 768}};
+    char dir[] = "/tmp/parley_processor_XXXXXX";
+    err_detail d = {0};
+    processor_config pc;
+    int32_t h = 0, w = 0, n = 0, indices[64];
+    CHECK(mkdtemp(dir) != NULL);
+    write_config(dir, "config.json", "{\"vision_config\":{\"pooling_kernel_size\":3,\"patch_size\":16}}");
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
+    CHECK(pc.fills_budget && pc.temporal_patch_size == 1 && pc.merge_size == 3);
+    CHECK_NEAR(pc.mean[1], 0.5, 0); /* the tower's 2 x - 1 */
+    CHECK_NEAR(pc.std[2], 0.5, 0);
+    for (size_t i = 0; i < sizeof V / sizeof V[0]; i++) {
+        CHECK_OK(processor_image_size(&pc, V[i][0], V[i][1], &h, &w, &d), d);
+        CHECK_INT(h, V[i][2]);
+        CHECK_INT(w, V[i][3]);
+    }
+    CHECK_OK(processor_video_size(&pc, 500, 64, 96, &h, &w, &d), d); /* of one frame, 70 rows */
+    CHECK_INT(h, 288);
+    CHECK_INT(w, 480);
+    CHECK_INT(processor_image_size(&pc, 0, 5, &h, &w, &d), ERR_INVALID);
+    CHECK_OK(processor_sample_frames(&pc, 100, 24, 0, 0, indices, 64, &n, &d), d);
+    CHECK_INT(n, 32);
+    CHECK_INT(indices[31], 96); /* floor(31 * 100 / 32) */
+    CHECK_OK(processor_sample_frames(&pc, 100, 25, 2, 0, indices, 64, &n, &d), d);
+    CHECK_INT(n, 8); /* by the rate that was asked for */
+    CHECK_INT(indices[7], 87);
+    CHECK_OK(processor_sample_frames(&pc, 5, 24, 0, 0, indices, 64, &n, &d), d);
+    CHECK_INT(n, 5);
+    write_config(
+        dir, "processor_config.json",
+        "{\"image_processor\":{\"max_soft_tokens\":70,\"do_normalize\":false,\"image_mean\":[1,1,1]},"
+        "\"video_processor\":{\"max_soft_tokens\":140,\"num_frames\":6}}");
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
+    CHECK_INT(pc.image_max_pixels, 70 * 48 * 48);
+    CHECK_INT(pc.video_max_pixels, 140 * 48 * 48);
+    CHECK_INT(pc.video_frames, 6);
+    CHECK_NEAR(pc.mean[0], 0.5, 0); /* nothing is normalised */
+    write_config(dir, "processor_config.json", "{\"image_processor\":{\"max_soft_tokens\":0}}");
+    CHECK_INT(processor_config_load(&pc, json_folder(dir), &d), ERR_INVALID);
+    remove_file(dir, "processor_config.json");
+    remove_file(dir, "config.json");
+    rmdir(dir);
+}
+
 int main(void)
 {
+    test_budget();
     test_image_sizes();
     test_video_sizes();
     test_sampling();

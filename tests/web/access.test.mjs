@@ -101,6 +101,15 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await page.locator('.chart polyline').first().waitFor();
             await check(page, 'what the server does');
             await page.keyboard.press('Escape');
+            await page.getByLabel('Your message').fill('/');
+            await page.getByRole('option').first().waitFor();
+            await check(page, 'the menu of prompts');
+            await page.getByRole('button', { name: 'Edit prompts' }).click();
+            await page.getByRole('button', { name: 'Edit Translate' }).click();
+            await check(page, 'prompts, one being edited');
+            await page.keyboard.press('Escape');
+            await page.keyboard.press('Escape');
+            await page.getByLabel('Your message').fill('');
             await page.keyboard.press('Control+/');
             await check(page, 'keys');
             await page.keyboard.press('Escape');

@@ -82,6 +82,34 @@ test('pins, folders and the archive, from the menu of a chat and by keys; they s
     await done();
 });
 
+test('a folder gets another name, and its chats are taken out of it, by keys', async () => {
+    const { page, done } = await begin('one', 'two', 'three');
+    await page.evaluate(async () => {
+        const { chat } = document.querySelector('parley-app');
+        for (const { id } of chat.list.slice(0, 2)) await chat.setPlace(id, { folder: 'Work & play' });
+    });
+    await listed(page, 'Work & play', 'say three', 'say two', 'Today', 'say one');
+    const more = () => page.getByRole('button', { name: /More about the folder/ });
+    const choose = async (verb) => {
+        await more().press('Enter');
+        await page.getByRole('button', { name: verb }).press('Enter');
+    };
+    await choose('Rename the folder');
+    await page.getByLabel('New name of the folder').fill('Home');
+    await page.keyboard.press('Enter');
+    await listed(page, 'Home', 'say three', 'say two', 'Today', 'say one');
+    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'More about the folder Home');
+    await choose('Rename the folder');
+    await page.getByLabel('New name of the folder').fill('Nothing of this');
+    await page.keyboard.press('Escape');
+    await page.waitForTimeout(WRITE_MS);
+    await page.reload();
+    await listed(page, 'Home', 'say three', 'say two', 'Today', 'say one');
+    await choose('Take its chats out');
+    await listed(page, 'Today', 'say three', 'say two', 'say one');
+    await done();
+});
+
 test('several chats at once: moved, archived, deleted and taken back; all of them', async () => {
     const { page, done } = await begin('one', 'two', 'three');
     await ofChat(page, 'Choose several', 'say one');

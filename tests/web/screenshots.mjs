@@ -166,6 +166,15 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await shot('markdown-end');
 
         await newChat();
+        await page.getByLabel('Your message').fill('/');
+        await page.getByRole('option').first().waitFor();
+        await shot('slash');
+        await page.getByRole('button', { name: 'Edit prompts' }).click();
+        await page.getByRole('button', { name: 'Edit Translate' }).click();
+        await shot('prompts');
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('Escape');
+        await page.getByLabel('Your message').fill('');
         await send(page, 'Summarise the whole book.');
         await page.locator('.failure').waitFor();
         await shot('error');

@@ -38,6 +38,10 @@ test('the tokens of a video are what the processor would make of it', () => {
     assert.equal(grid(640, 480, 5), (480 / 32) * (640 / 32));
     assert.equal(videoTokens(640, 480, 4, { fps: 2 }), null);
     assert.equal(frameTimes(4, { fps: 1 }, QWEN).length, 4);
+    const gemma = { fps: 2, min_frames: 1, max_frames: 256, num_frames: 6, fills_budget: true, patch_size: 16, merge_size: 3, temporal_patch_size: 1, max_pixels: 70 * 48 * 48 };
+    assert.equal(videoTokens(96, 64, 6, gemma), 6 * (60 + 8)); // as the reference has it: 10 x 6 rows a frame
+    assert.deepEqual(frameTimes(3, {}, gemma), [0, 0.5, 1, 1.5, 2, 2.5]);
+    assert.equal(frameTimes(3, { fps: 1 }, gemma).length, 3);
 });
 
 const videos = { modalities: ['text', 'image', 'video'], video: QWEN, delayMs: 0 };

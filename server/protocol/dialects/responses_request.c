@@ -310,6 +310,7 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
     request_number(e, &r->reply.top_p, root, "top_p", 0.0, 1.0);
     request_int(e, &max_tokens, root, "max_output_tokens", 1, INT32_MAX);
     r->reply.max_tokens = r->in->params.max_tokens = (int32_t)max_tokens;
+    request_read_min_tokens(e, &r->in->params, root);
     request_read_stop(e, &r->reply, root);
     r->reply.metadata = copy_object(e, root, "metadata", METADATA_BYTES);
     r->reply.text_options = copy_object(e, root, "text", TEXT_OPTIONS_BYTES);

@@ -7,6 +7,7 @@
 #include "server/protocol/dialects/completion_request.h"
 #include "server/protocol/dialects/messages_request.h"
 #include "server/protocol/dialects/responses_request.h"
+#include "server/protocol/foreign_fields.h"
 #include "tests/check.h"
 
 enum { CHAT, COMPLETION, MESSAGES, RESPONSES, DIALECTS };
@@ -55,11 +56,12 @@ static void test_every_dialect(void)
             parse(&r, dialect,
                   "\"use_cache\":false,\"timeout\":2.5,\"specprefill\":true,\"specprefill_keep_pct\":0.25,"
                   "\"specprefill_backbone_pct\":0,\"thinking_token_budget\":77,\"min_pixels\":1024,"
-                  "\"max_pixels\":4096,\"video_fps\":0.5,\"video_max_frames\":12,",
+                  "\"max_pixels\":4096,\"video_fps\":0.5,\"video_max_frames\":12,\"min_tokens\":3,",
                   &d),
             d);
         const gen_params *p = &r.in->params;
         CHECK(p->no_cache);
+        CHECK_INT(p->min_tokens, 3);
         CHECK_NEAR(r.reply.timeout_s, 2.5, 0);
         CHECK_INT(p->spec_prefill, 1);
         CHECK_NEAR(p->spec_keep, 0.25, 0);
@@ -75,7 +77,11 @@ static void test_every_dialect(void)
                        "\"parley\":{\"specprefill\":false,\"use_cache\":false},\"timeout\":null,", &d),
                  d);
         CHECK_INT(r.in->params.spec_prefill, 0);
+        CHECK_INT(r.in->params.min_tokens, 0);
         CHECK(r.in->params.no_cache);
+        api_request_deinit(&r);
+        CHECK_OK(parse(&r, dialect, "\"ignore_eos\":true,\"min_tokens\":null,", &d), d);
+        CHECK_INT(r.in->params.min_tokens, INT32_MAX);
         api_request_deinit(&r);
     }
 }
@@ -132,6 +138,11 @@ static void test_errors(void)
         {"\"video_fps\":0,", "video_fps"},
         {"\"video_max_frames\":0,", "video_max_frames"},
         {"\"video_max_frames\":769,", "video_max_frames"},
+        {"\"media_io_kwargs\":{\"video\":{\"pair_tokens\":0}},", "media_io_kwargs.video.pair_tokens"},
+        {"\"mm_processor_kwargs\":{\"pair_tokens\":65537},", "mm_processor_kwargs.pair_tokens"},
+        {"\"min_tokens\":-1,", "min_tokens"},
+        {"\"min_tokens\":1.5,", "min_tokens"},
+        {"\"ignore_eos\":1,", "ignore_eos"},
         {"\"min_pixels\":0,", "min_pixels"},
         {"\"max_pixels\":1e12,", "max_pixels"},
         {"\"min_pixels\":9,\"max_pixels\":8,", "min_pixels"},
@@ -155,8 +166,62 @@ static void test_errors(void)
     }
 }
 
+/* What other servers know and this one does not: refused by name, but not a value that asks for what
+ * happens anyway. */
+static void test_foreign(void)
+{
+    static const char *const REFUSED[] = {"{\"typical_p\":0.9}",
+                                          "{\"typical_p\":true,\"mirostat\":2}",
+                                          "{\"top_n_sigma\":1}",
+                                          "{\"samplers\":[\"top_k\"]}",
+                                          "{\"samplers\":\"top_k;min_p\"}",
+                                          "{\"guided_choice\":[\"a\"]}",
+                                          "{\"grammar\":\"root ::= \\\"a\\\"\"}",
+                                          "{\"structured_outputs\":{\"regex\":\"a\"}}",
+                                          "{\"stop_token_ids\":[7]}",
+                                          "{\"skip_special_tokens\":false}",
+                                          "{\"add_generation_prompt\":false}",
+                                          "{\"echo\":true}",
+                                          "{\"prompt_logprobs\":0}",
+                                          "{\"truncate_prompt_tokens\":100}",
+                                          "{\"reasoning_format\":\"none\"}",
+                                          "{\"reasoning_format\":\"deep\"}",
+                                          "{\"function_call\":{\"name\":\"f\"}}"};
+    static const char *const TAKEN[] = {
+        "{}",
+        "{\"typical_p\":1,\"mirostat\":0,\"top_n_sigma\":-1,\"samplers\":[],\"grammar\":\"\",\"bad_words\":"
+        "null}",
+        "{\"skip_special_tokens\":true,\"echo\":false,\"stop_token_ids\":[],\"lora\":{}}",
+        "{\"add_generation_prompt\":false,\"continue_final_message\":true}",
+        "{\"reasoning_format\":\"auto\",\"function_call\":\"none\",\"truncate_prompt_tokens\":-1}",
+        "{\"dry_base\":1.75,\"repeat_last_n\":64,\"priority\":3}"};
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED) + ARRAY_LEN(TAKEN); i++) {
+        const bool is_taken = i >= ARRAY_LEN(REFUSED);
+        const char *body = is_taken ? TAKEN[i - ARRAY_LEN(REFUSED)] : REFUSED[i];
+        err_detail d = {0};
+        json_doc *doc = NULL;
+        CHECK_OK(json_parse(&doc, body, strlen(body), 8, &d), d);
+        CHECK_INT(foreign_fields_check(json_root(doc), false, &d), is_taken ? ERR_OK : ERR_UNSUPPORTED);
+        CHECK(is_taken || (d.param[0] && strstr(body, d.param) && strstr(d.text, d.param)));
+        json_free(doc);
+    }
+    err_detail d = {0};
+    json_doc *doc = NULL;
+    const char completion[] =
+        "{\"echo\":true,\"response_format\":{\"type\":\"text\"},\"add_generation_prompt\":false}";
+    CHECK_OK(json_parse(&doc, completion, sizeof completion - 1, 8, &d), d);
+    CHECK_OK(foreign_fields_check(json_root(doc), true, &d), d);
+    json_free(doc);
+    const char form[] = "{\"response_format\":{\"type\":\"json_object\"}}";
+    CHECK_OK(json_parse(&doc, form, sizeof form - 1, 8, &d), d);
+    CHECK_INT(foreign_fields_check(json_root(doc), true, &d), ERR_UNSUPPORTED);
+    CHECK_OK(foreign_fields_check(json_root(doc), false, &d), d);
+    json_free(doc);
+}
+
 int main(void)
 {
+    test_foreign();
     test_every_dialect();
     test_sizes();
     test_errors();

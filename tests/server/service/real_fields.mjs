@@ -48,6 +48,44 @@ test('so are the rate, the number and the size of frames', async () => {
     assert.equal(await prompt(part), usual);
 });
 
+test('tokens of a pair of frames', async () => {
+    const part = { type: 'video_url', video_url: { url: video } };
+    const usual = await prompt(part), small = await prompt({ ...part, pair_tokens: 4 });
+    assert.ok(small < usual, `${small} ${usual}`);
+    assert.equal(await prompt(part, { mm_processor_kwargs: { pair_tokens: 4 } }), small);
+    assert.equal(await prompt(part), usual);
+});
+
+test('min_tokens and ignore_eos', async () => {
+    const answer = async (more) => (await chat(server, 'What is 7 plus 5?', { max_tokens: 60, ...more })).json();
+    const tokens = (reply) => reply.usage.completion_tokens;
+    const usual = await answer({});
+    assert.ok(usual.choices[0].finish_reason === 'stop' && tokens(usual) < 40, JSON.stringify(usual.choices));
+    const long = await answer({ min_tokens: 40 }), plain = await answer({ min_tokens: 40, mtp: false, use_cache: false });
+    assert.ok(tokens(long) >= 40, JSON.stringify(long.choices));
+    assert.deepEqual(plain.choices, long.choices);
+    const full = await answer({ ignore_eos: true });
+    assert.equal(full.choices[0].finish_reason, 'length');
+    assert.equal(tokens(full), 60);
+    assert.equal((await answer({ ignore_eos: true, stop: full.choices[0].message.content.slice(-8, -2) })).choices[0].finish_reason, 'stop');
+    assert.equal((await answer({ min_tokens: 61 })).error.param, 'min_tokens');
+    const form = await answer({ ignore_eos: true, response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { enum: [12] } } } });
+    assert.equal(form.choices[0].message.content, '12');
+    assert.equal(form.choices[0].finish_reason, 'stop');
+});
+
+test('what would change an answer and cannot is refused, in every dialect', async () => {
+    const user = { role: 'user', content: 'hi' };
+    for (const [path, body] of [['/v1/chat/completions', { messages: [user] }], ['/v1/completions', { prompt: 'hi' }], ['/v1/responses', { input: 'hi' }], ['/v1/messages', { max_tokens: 2, messages: [user] }]]) {
+        const refused = await post(server, path, { ...body, typical_p: 0.5 });
+        assert.equal(refused.status, 400, path);
+        assert.match(refused.json().error.message, /typical_p is not supported/);
+        assert.equal((await post(server, path, { ...body, typical_p: 1, repeat_last_n: 64 })).status, 200, path);
+    }
+    const json = await post(server, '/v1/messages', { max_tokens: 20, messages: [user], output_config: { format: { type: 'json_schema', schema: { enum: ['yes'] } } } });
+    assert.equal(json.json().content[0].text, '"yes"');
+});
+
 test('use_cache', async () => {
     const cached = async (more) => (await chat(server, 'Tell me all of it. '.repeat(30), more)).json().usage.prompt_tokens_details.cached_tokens;
     assert.equal(await cached({ use_cache: false }), 0);

@@ -301,6 +301,12 @@ export class Chat extends EventTarget {
         });
     }
 
+    /** Gives a folder another name; without one its chats stand in none. @param {string} folder @param {string} name */
+    async renameFolder(folder, name) {
+        const inside = this.list.filter(({ place }) => place?.folder === folder);
+        await Promise.all(inside.map(({ id }) => this.setPlace(id, { folder: name.trim() })));
+    }
+
     /** Deletes all chats; they can be taken back for a few seconds. @param {string[]} [ids] */
     async removeAll(ids = this.list.map(({ id }) => id)) {
         /** @type {(() => Promise<void>)[]} */

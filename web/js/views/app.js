@@ -207,7 +207,7 @@ class ParleyApp extends LitElement {
         return html`
             <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
             <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()} @take-chat=${this.#takeChat}
-                @show-image=${this.#showImage} @show-preview=${this.#showPreview}>
+                @show-image=${this.#showImage} @show-preview=${this.#showPreview} @edit-prompts=${this.#editPrompts}>
                 <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
                     <chat-sidebar .chat=${this.chat}></chat-sidebar>
                 </aside>
@@ -264,11 +264,14 @@ class ParleyApp extends LitElement {
                 onRemoveAll: () => this.#removeAll(),
                 onImport: (event) => this.#import(event),
                 onIntroduction: () => this.#introduce(),
+                onPrompts: () => this.#editPrompts(),
+                onPresets: () => this.#part(() => import('./prompts.js')),
             })}
             ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${imageDialog(this.viewing)}
             <dialog id="preview" class="viewer" aria-label="Preview" @click=${backdrop}>
                 ${this.preview ? html`<code-preview .versions=${this.preview.versions} .at=${this.preview.at}></code-preview>` : nothing}
             </dialog>
+            <dialog id="prompts" class="wide" aria-label="Prompts" @click=${backdrop}>${head('Prompts')}<prompt-library></prompt-library></dialog>
             <dialog id="status" class="wide" aria-label="Server status" @click=${backdrop}>
                 ${head('Server status')}
                 <server-status .connection=${this.chat.connection}></server-status>
@@ -525,6 +528,11 @@ class ParleyApp extends LitElement {
 
     async #showStatus() {
         if (await this.#part(() => import('./server-status.js'))) openDialog('status');
+    }
+
+    /** Prompts and system prompts that are used again. */
+    async #editPrompts() {
+        if (await this.#part(() => import('./prompts.js'))) openDialog('prompts');
     }
 
     async #exportAll() {

@@ -23,6 +23,7 @@ class ChatComposer extends LitElement {
         refused: { state: true },
         empty: { state: true },
         tokens: { state: true },
+        slash: { state: true },
     };
 
     constructor() {
@@ -45,6 +46,10 @@ class ChatComposer extends LitElement {
         this.empty = true;
         /** Of what is being written; 0: not known. */
         this.tokens = 0;
+        /** What follows a slash at the start of the field, while prompts are offered. @type {string|null} */
+        this.slash = null;
+        /** prompts.js, once it is fetched. @type {any} */
+        this.prompts = null;
     }
 
     createRenderRoot() {
@@ -85,6 +90,7 @@ class ChatComposer extends LitElement {
         if (this.field) this.field.value = text;
         this.attachments = attachments;
         this.refused = [];
+        this.slash = null;
         this.empty = !text.trim();
         this.#countSoon();
         this.#grow();
@@ -189,10 +195,14 @@ class ChatComposer extends LitElement {
             ${this.attachments
                 .filter((one) => one.kind === 'video' && one.seconds)
                 .map((one) => html`<video-strip .attachment=${one} .rates=${this.model.rates} @video-chosen=${() => this.#keepDraft()}></video-strip>`)}
+            ${this.slash === null
+                ? nothing
+                : html`<prompt-menu class="prompt-menu" .query=${this.slash} .field=${this.field} @prompt-chosen=${this.#usePrompt}></prompt-menu>`}
             <textarea
                 rows="1"
                 dir="auto"
                 aria-label="Your message"
+                aria-autocomplete="list"
                 placeholder=${this.model.vision ? this.model.video ? 'Ask something, or add an image or a video' : 'Ask something, or add an image' : 'Ask something'}
                 enterkeyhint=${isTouchDevice() ? 'enter' : 'send'}
                 @input=${this.#input}
@@ -297,10 +307,36 @@ class ChatComposer extends LitElement {
     }
 
     #input() {
-        this.empty = !this.field.value.trim();
+        const { value } = this.field;
+        this.empty = !value.trim();
+        this.#offerPrompts(/^\/[^\n]*$/.test(value) ? value.slice(1) : null);
         this.#countSoon();
         this.#keepDraft();
         this.#grow();
+    }
+
+    /** @param {string|null} slash */
+    async #offerPrompts(slash) {
+        this.slash = slash;
+        if (slash === null || this.prompts) return;
+        // Without it a slash is a slash.
+        this.prompts = await import('./prompts.js').catch(() => null);
+    }
+
+    /** A prompt goes into the field, with its first place to fill in selected. @param {CustomEvent} event */
+    #usePrompt({ detail: text }) {
+        this.field.value = text;
+        this.#input();
+        this.slash = null;
+        this.focusField();
+        if (!this.#nextBlank(0)) this.field.setSelectionRange(text.length, text.length);
+    }
+
+    /** @param {number} from @returns {boolean} whether there is one */
+    #nextBlank(from) {
+        const found = this.prompts?.nextBlank(this.field.value, from);
+        if (found) this.field.setSelectionRange(found[0], found[1]);
+        return !!found;
     }
 
     /** Asks the server how many tokens the words are, once they stay for a moment. */
@@ -330,6 +366,17 @@ class ChatComposer extends LitElement {
 
     /** @param {KeyboardEvent} event */
     #key(event) {
+        if (this.slash !== null && !event.isComposing) {
+            const menu = /** @type {any} */ (this.querySelector('prompt-menu'));
+            const closes = event.key === 'Escape';
+            if (closes) this.slash = null;
+            if (closes || menu?.key?.(event)) {
+                event.preventDefault();
+                event.stopPropagation();
+                return;
+            }
+        }
+        if (event.key === 'Tab' && !event.shiftKey && this.#nextBlank(this.field.selectionEnd)) return event.preventDefault();
         if (event.key === 'ArrowUp' && !this.field.value && !this.attachments.length) {
             event.preventDefault();
             this.dispatchEvent(new CustomEvent('edit-last', { bubbles: true }));

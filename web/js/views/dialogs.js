@@ -54,6 +54,7 @@ const KEYS = [
     ['Ctrl Enter', 'Send, whatever Enter does'],
     ['Esc', 'Stop the answer, close a dialog'],
     ['↑', 'Edit the last question (in an empty field)'],
+    ['/', 'Prompts that are used again (in an empty field)'],
     ['Ctrl Shift O', 'New chat'],
     ['Ctrl K', 'Search the chats'],
     ['Ctrl B', 'Show or hide the list of chats'],

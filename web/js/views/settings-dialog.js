@@ -2,6 +2,7 @@
 import { html, live, nothing } from '../../vendor/lit.js';
 import { backdrop, head } from './dialogs.js';
 import { icon } from './icons.js';
+import { menuButton } from './menu.js';
 import { formatBytes } from '../util.js';
 import { OPTIONS, textProblem } from '../state/store.js';
 
@@ -40,8 +41,9 @@ export function ownOptions(options = {}) {
 }
 
 /** System prompt and sampling. @param {any} options @param {any} defaults
- * @param {(name: string, value: any) => void} onChange */
-function optionFields(options, defaults, onChange) {
+ * @param {(name: string, value: any) => void} onChange
+ * @param {{onPrompts: () => void, onPresets: () => void}} actions */
+function optionFields(options, defaults, onChange, { onPrompts, onPresets }) {
     const setNumber = (name) => (event) => {
         const { min = 0, max = 0, step } = OPTIONS[name];
         const value = event.target.value.trim();
@@ -78,6 +80,12 @@ function optionFields(options, defaults, onChange) {
                 .value=${options.systemPrompt ?? ''}
                 @change=${(event) => onChange('systemPrompt', event.target.value.trim())}></textarea>
         </label>
+        <div class="row">
+            ${menuButton({
+                id: 'presets', look: 'plain small', label: 'System prompts to choose from', face: html`${icon('thought')}Presets${icon('down')}`, onOpen: onPresets,
+                content: html`<prompt-presets .text=${options.systemPrompt ?? ''} .choose=${(text) => onChange('systemPrompt', text)} @edit-prompts=${onPrompts}></prompt-presets>`,
+            })}
+        </div>
         <div class="fields">${FIRST.map(number)}</div>
         <details ?open=${[...rest, 'stop', 'schema'].some((name) => options[name] !== undefined)}>
             <summary>More sampling</summary>
@@ -90,13 +98,13 @@ function optionFields(options, defaults, onChange) {
  * @param {import('../state/chat.js').Chat} chat @param {any} defaults the model's own values, or null
  * @param {string} part which of the three is shown @param {any} actions
  */
-export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, onMarkdown, onImport, onIntroduction, onRemoveAll }) {
+export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...actions }) {
     const { settings } = chat;
     const options = chat.current.options ?? {};
     const ofNew = settings.get('newChat');
     const bodies = {
         chat: () => html`
-            ${optionFields(options, defaults, (name, value) => chat.setOption(name, value))}
+            ${optionFields(options, defaults, (name, value) => chat.setOption(name, value), actions)}
             <div class="row">
                 <button type="button" class="plain" @click=${() => chat.keepOptions()} ?disabled=${JSON.stringify(ofNew) === JSON.stringify(options)}>
                     New chats begin like this one
@@ -106,8 +114,8 @@ export function settingsDialog(chat, defaults, part, { onPart, onKey, onExport, 
                     : nothing}
             </div>`,
         new: () => html`<p class="note">What chats begin with that are made from now on; those that are there keep their own.</p>
-            ${optionFields(ofNew, defaults, (name, value) => chat.setNewOption(name, value))}`,
-        browser: () => browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemoveAll }),
+            ${optionFields(ofNew, defaults, (name, value) => chat.setNewOption(name, value), actions)}`,
+        browser: () => browserPart(chat, actions),
     };
     const go = (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -137,7 +145,7 @@ function storageWords({ list, stored, history }) {
 }
 
 /** @param {import('../state/chat.js').Chat} chat @param {any} actions */
-function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemoveAll }) {
+function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onPrompts, onRemoveAll }) {
     const { settings, connection } = chat;
     const refused = connection.state === 'unauthorised' && !!connection.key;
     const choice = (name, label, list, onChoice = (_) => {}) => html`<fieldset>
@@ -198,6 +206,7 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onRemove
                     Import
                     <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
                 </label>
+                <button type="button" class="plain" @click=${onPrompts}>Prompts</button>
                 <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
                 <button type="button" class="plain" ?disabled=${!chat.list.length} @click=${onRemoveAll}>${icon('trash')}Delete all</button>
                 <p class="note" id="storage">${storageWords(chat)}</p>

@@ -70,7 +70,7 @@ class ChatSidebar extends LitElement {
             <nav aria-label="Chats" class="chat-list">
                 ${groups(found.filter(({ place }) => !place?.archived)).map(
                     ([name, entries, isFolder]) =>
-                        html`<h3>${isFolder ? icon('folder') : nothing}${name}</h3>
+                        html`${isFolder ? this.#folder(name) : html`<h3>${name}</h3>`}
                             <ul>${repeat(entries, (entry) => entry.id, (entry) => this.#entry(entry))}</ul>`,
                 )}
                 ${this.#archive(found.filter(({ place }) => place?.archived))}
@@ -85,6 +85,47 @@ class ChatSidebar extends LitElement {
                       : nothing}
             </nav>
             ${this.chosen ? this.#bulk(this.chosen) : nothing}`;
+    }
+
+    /** A folder's name, and what can be done with it. @param {string} name */
+    #folder(name) {
+        if (this.renaming === `folder ${name}`) {
+            return html`<form class="renaming" @submit=${(event) => this.#nameFolder(event, name)}>
+                <input type="text" maxlength="80" aria-label="New name of the folder" .value=${name} @blur=${(event) => this.#nameFolder(event, name)}
+                    @keydown=${(event) => event.key === 'Escape' && (event.stopPropagation(), this.#endFolder(name))} />
+            </form>`;
+        }
+        return html`<div class="folder">
+            <h3>${icon('folder')}${name}</h3>
+            ${menuButton({
+                id: `folder-${encodeURIComponent(name)}`,
+                label: `More about the folder ${name}`,
+                title: 'More',
+                look: 'quiet icon-only small',
+                face: icon('more'),
+                content: html`<button type="button" class="quiet" @click=${() => this.#rename({ id: `folder ${name}` })}>${icon('edit')}<span>Rename the folder</span></button>
+                    <button type="button" class="quiet" @click=${() => this.chat.renameFolder(name, '')}>${icon('close')}<span>Take its chats out</span></button>`,
+            })}
+        </div>`;
+    }
+
+    /** @param {Event} event @param {string} name */
+    #nameFolder(event, name) {
+        event.preventDefault();
+        if (this.renaming !== `folder ${name}`) return;
+        const input = /** @type {HTMLInputElement} */ (/** @type {HTMLElement} */ (event.currentTarget).closest('form')?.querySelector('input'));
+        const next = input.value.trim();
+        this.#endFolder(next || name, next && next !== name ? this.chat.renameFolder(name, next) : undefined);
+    }
+
+    /** The focus goes to the folder, if it has nowhere else to be. @param {string} name
+     * @param {Promise<void>} [renamed] */
+    async #endFolder(name, renamed) {
+        this.renaming = '';
+        await renamed;
+        await this.updateComplete;
+        if (document.activeElement !== document.body) return;
+        /** @type {HTMLElement|null} */ (this.querySelector(`[popovertarget="folder-${encodeURIComponent(name)}"]`))?.focus();
     }
 
     /** Archived chats, folded; a search looks into them. */
