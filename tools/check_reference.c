@@ -757,6 +757,9 @@ int main(int argc, char **argv)
     if (cx.cfg->has_vision) {
         tensor_source tensors = model_tensors(cx.m);
         require(processor_config_load(&cx.pc, model_documents(cx.m), &d), &d);
+        if (cx.pc.fills_budget && argc > 3) { /* whose other forms do not hold the processor's settings */
+            require(processor_config_load(&cx.pc, json_folder(cx.dir), &d), &d);
+        }
         require(vit_open(&cx.encoder, model_documents(cx.m), &tensors, cx.c, &d), &d);
     }
     printf("%s: %s\n%-12s %-28s %10s %10s  verdict\n", cx.dir, compute_describe(cx.c), "case", "compared",

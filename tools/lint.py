@@ -81,6 +81,7 @@ PRIVATE = {
     "text/grammar/json_schema_private": "text/grammar/json_schema",
     "model/model_parts": "model/model",
     "model/seq_layout": "model/seq_state",
+    "model/checkpoint/gguf_config_job": "model/checkpoint/gguf_config",
     "vision/image/image_codec": "vision/image/image",
     "vision/vit_parts": "vision/vit",
     "engine/engine_private": "engine/engine",

@@ -17,7 +17,8 @@ static err_code unsupported(err_detail *detail, const char *what)
 static err_code read_config(vit_config *vc, int32_t *side, const json *root, err_detail *detail)
 {
     const json *section = json_get(root, "vision_config");
-    const json *text = json_get(root, "text_config"), *rope = json_get(section, "rope_parameters");
+    const json *nested = json_get(root, "text_config"), *text = nested ? nested : root,
+               *rope = json_get(section, "rope_parameters");
     int32_t n_key_heads = 0;
     int64_t width = 0;
     const vit_field fields[] = {
@@ -78,7 +79,7 @@ static void load_linear(vit_loader *l, vit_linear *out, const vit_config *vc, si
 {
     static const char *const names[] = {"input_min", "input_max", "output_min", "output_max"};
     float *const bounds[] = {&out->in_min, &out->in_max, &out->out_min, &out->out_max};
-    vit_load_matrix(l, &out->w, n_out, n_in, layer, "linear.weight");
+    vit_load_matrix(l, &out->w, n_out, n_in, layer, "weight");
     out->is_clipped = vc->is_clipped;
     for (size_t i = 0; i < ARRAY_LEN(names) && vc->is_clipped; i++) {
         const float *bound = vit_load_f32(l, 1, 1, layer, names[i]);
@@ -122,12 +123,17 @@ static void load_block(vit_loader *l, vit_block *b, const vit_config *vc, const 
 }
 
 /* TRAP: the published matrix reads a patch pixel by pixel (row, column, colour); ours come colour by
- * colour, as in all towers here. */
+ * colour, as in all towers here, and as GGUF files have it [vh, 3, patch, patch]. */
 static void load_patch_embed(vit_loader *l, vit_linear *out, const vit_config *vc)
 {
     const size_t vh = (size_t)vc->hidden_size, dim = vit_patch_dim(vc), area = dim / 3;
     tensor stored = {0};
-    vit_load_matrix(l, &stored, vh, dim, "patch_embedder.input_proj", "weight");
+    char name[2 * VIT_LAYER_CHARS];
+    (void)snprintf(name, sizeof name, "%spatch_embedder.input_proj.weight", l->prefix);
+    if (l->tensors->find(l->tensors->ctx, name, &stored) && stored.n_dims == 4) {
+        vit_load_matrix(l, &out->w, vh, dim, "patch_embedder.input_proj", "weight");
+        return;
+    }
     const float *from = vit_load_f32(l, vh, dim, "patch_embedder.input_proj", "weight");
     float *to = l->err ? NULL : arena_calloc(l->memory, vh * dim, sizeof *to);
     if (!to) {

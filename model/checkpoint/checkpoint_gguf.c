@@ -22,7 +22,8 @@ typedef struct gguf_form {
     gguf_file *vision;      /* or NULL */
     uint64_t n_layers;      /* of the decoder; those behind them are the draft head's */
     uint64_t permuted_head; /* see gguf_config_permuted_head */
-    bool is_mamba;          /* its state space layers are Mamba-2, not GatedDeltaNet */
+    gguf_names names;
+    bool is_gemma_tower;
     const char *path;
     char vision_path[PATH_BYTES];
 } gguf_form;
@@ -37,6 +38,9 @@ static const name_pair WHOLE_NAMES[] = {
     {"token_embd.weight", "embed_tokens.weight"},
     {"output_norm.weight", "norm.weight"},
     {"output.weight", "lm_head.weight"},
+    {"per_layer_token_embd.weight", "embed_tokens_per_layer.weight"},
+    {"per_layer_model_proj.weight", "per_layer_model_projection.weight"},
+    {"per_layer_proj_norm.weight", "per_layer_projection_norm.weight"},
     {"rope_freqs.weight", "rope_freqs.weight"}, /* the config says the same (gguf_config.c) */
     {"v.patch_embd.bias", "visual.patch_embed.proj.bias"},
     {"v.position_embd.weight", "visual.pos_embed.weight"},
@@ -108,6 +112,21 @@ static const name_pair MAMBA_NAMES[] = {
     {"ssm_out.weight", "mamba.out_proj.weight"},
 };
 
+/* The same in Gemma 4. */
+static const name_pair GEMMA_NAMES[] = {
+    {"ffn_norm.weight", "pre_feedforward_layernorm.weight"},
+    {"post_ffw_norm.weight", "post_feedforward_layernorm.weight"},
+    {"post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight"},
+    {"post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight"},
+    {"pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight"},
+    {"layer_output_scale.weight", "layer_scalar"},
+    {"inp_gate.weight", "per_layer_input_gate.weight"},
+    {"proj.weight", "per_layer_projection.weight"},
+    {"post_norm.weight", "post_per_layer_input_norm.weight"},
+    {"ffn_gate_inp.scale", "mlp.gate.scale"},
+    {"ffn_down_exps.scale", "mlp.gate.per_expert_scale"},
+};
+
 /* Behind "blk.N." of a draft layer. */
 static const name_pair DRAFT_NAMES[] = {
     {"nextn.eh_proj.weight", "mtp.fc.weight"},
@@ -120,6 +139,23 @@ static const name_pair DRAFT_NAMES[] = {
 static const name_pair VISION_NAMES[] = {
     {"attn_qkv", "attn.qkv"}, {"attn_out", "attn.proj"},    {"ln1", "norm1"},
     {"ln2", "norm2"},         {"ffn_up", "mlp.linear_fc1"}, {"ffn_down", "mlp.linear_fc2"},
+};
+/* The same of Gemma 4's tower, before ".weight" and the names of bounds. */
+static const name_pair GEMMA_VISION_NAMES[] = {
+    {"attn_q", "self_attn.q_proj"},       {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},       {"attn_out", "self_attn.o_proj"},
+    {"attn_q_norm", "self_attn.q_norm"},  {"attn_k_norm", "self_attn.k_norm"},
+    {"ln1", "input_layernorm"},           {"attn_post_norm", "post_attention_layernorm"},
+    {"ln2", "pre_feedforward_layernorm"}, {"ffn_post_norm", "post_feedforward_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},        {"ffn_up", "mlp.up_proj"},
+    {"ffn_down", "mlp.down_proj"},
+};
+static const name_pair GEMMA_TOWER_NAMES[] = {
+    {"v.patch_embd.weight", "visual.patch_embedder.input_proj.weight"},
+    {"v.position_embd.weight", "visual.patch_embedder.position_embedding_table"},
+    {"v.std_bias", "visual.std_bias"},
+    {"v.std_scale", "visual.std_scale"},
+    {"mm.input_projection.weight", "visual.embedding_projection.weight"},
 };
 static const name_pair DEEPSTACK_NAMES[] = {{"norm", "norm"}, {"fc1", "linear_fc1"}, {"fc2", "linear_fc2"}};
 
@@ -157,19 +193,40 @@ static uint64_t deepstack_place(const gguf_form *g, uint64_t layer)
     return place;
 }
 
+/* What a tensor behind "blk.N." is called. */
+static const char *layer_name(const gguf_form *g, const char *rest)
+{
+    const size_t n = strlen(rest);
+    const char *found = g->names == GGUF_NAMES_MAMBA ? find_name(MAMBA_NAMES, ARRAY_LEN(MAMBA_NAMES), rest, n)
+                        : g->names == GGUF_NAMES_GEMMA
+                            ? find_name(GEMMA_NAMES, ARRAY_LEN(GEMMA_NAMES), rest, n)
+                            : NULL;
+    return found ? found : find_name(LAYER_NAMES, ARRAY_LEN(LAYER_NAMES), rest, n);
+}
+
+/* The same behind "v.blk.N."; n: without ".weight" or the like. */
+static const char *vision_name(const gguf_form *g, const char *rest, size_t n)
+{
+    return g->is_gemma_tower ? find_name(GEMMA_VISION_NAMES, ARRAY_LEN(GEMMA_VISION_NAMES), rest, n)
+                             : find_name(VISION_NAMES, ARRAY_LEN(VISION_NAMES), rest, n);
+}
+
 /* Writes the canonical name; false if the tensor is not part of a model that is known here. */
 static bool canonical_name(char out[NAME_BYTES], const gguf_form *g, const char *stored)
 {
     const char *rest = stored,
                *found = find_name(WHOLE_NAMES, ARRAY_LEN(WHOLE_NAMES), stored, strlen(stored));
     uint64_t i = 0;
+    if (g->is_gemma_tower) {
+        const char *own = find_name(GEMMA_TOWER_NAMES, ARRAY_LEN(GEMMA_TOWER_NAMES), stored, strlen(stored));
+        found = own ? own : found;
+    }
     if (found) {
         snprintf(out, NAME_BYTES, "%s", found);
         return true;
     }
     if (take_number(stored, "blk.", &i, &rest)) {
-        found = g->is_mamba ? find_name(MAMBA_NAMES, ARRAY_LEN(MAMBA_NAMES), rest, strlen(rest)) : NULL;
-        found = found ? found : find_name(LAYER_NAMES, ARRAY_LEN(LAYER_NAMES), rest, strlen(rest));
+        found = layer_name(g, rest);
         if (found && i < g->n_layers) {
             snprintf(out, NAME_BYTES, "layers.%llu.%s", (unsigned long long)i, found);
         } else if (found) {
@@ -184,10 +241,13 @@ static bool canonical_name(char out[NAME_BYTES], const gguf_form *g, const char 
     if (deep || take_number(stored, "v.blk.", &i, &rest)) {
         const char *dot = strrchr(rest, '.');
         const size_t n = dot ? (size_t)(dot - rest) : 0;
-        found = deep ? find_name(DEEPSTACK_NAMES, ARRAY_LEN(DEEPSTACK_NAMES), rest, n)
-                     : find_name(VISION_NAMES, ARRAY_LEN(VISION_NAMES), rest, n);
+        found =
+            deep ? find_name(DEEPSTACK_NAMES, ARRAY_LEN(DEEPSTACK_NAMES), rest, n) : vision_name(g, rest, n);
         if (found) {
-            snprintf(out, NAME_BYTES, "visual.%s.%llu.%s%s", deep ? "deepstack_merger_list" : "blocks",
+            snprintf(out, NAME_BYTES, "visual.%s.%llu.%s%s",
+                     deep                ? "deepstack_merger_list"
+                     : g->is_gemma_tower ? "encoder.layers"
+                                         : "blocks",
                      (unsigned long long)(deep ? deepstack_place(g, i) : i), found, dot);
         }
         return found != NULL;
@@ -338,14 +398,26 @@ static err_code add_patch_embedding(checkpoint_contents *out, const gguf_form *g
     return tensor_table_add(&out->tensors, &whole) ? ERR_OK : no_memory(g, detail);
 }
 
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
 static err_code add_vision(checkpoint_contents *out, const gguf_form *g, err_detail *detail)
 {
     const tensor_table *all = gguf_file_tensors(g->vision);
-    err_code err = add_patch_embedding(out, g, detail);
+    err_code err = g->is_gemma_tower ? ERR_OK : add_patch_embedding(out, g, detail);
+    size_t n_of_audio = 0;
     for (size_t i = 0; !err && i < all->n; i++) {
-        if (strncmp(all->items[i].name, "v.patch_embd.weight", strlen("v.patch_embd.weight")) != 0) {
+        const char *name = all->items[i].name;
+        const bool is_audio = begins(name, "a.") || begins(name, "mm.a.");
+        n_of_audio += is_audio;
+        if (!is_audio && (g->is_gemma_tower || !begins(name, "v.patch_embd.weight"))) {
             err = add_tensor(out, g, &all->items[i], g->vision_path, detail);
         }
+    }
+    if (n_of_audio > 0) {
+        log_warn("mod", "%s: its audio tower is not supported; text and images work", g->vision_path);
     }
     return err;
 }
@@ -356,7 +428,8 @@ static bool fits(const gguf_file *vision, const gguf_form *g)
     uint64_t width = 0;
     const gguf_value *kind = gguf_find(vision, "clip.vision.projector_type");
     const named_tensor *table = tensor_table_find(gguf_set_tensors(g->set), "token_embd.weight");
-    return gguf_is_text(kind ? kind : gguf_find(vision, "clip.projector_type"), "qwen3vl_merger") && table &&
+    const char *wanted = g->names == GGUF_NAMES_GEMMA ? "gemma4v" : "qwen3vl_merger";
+    return gguf_is_text(kind ? kind : gguf_find(vision, "clip.projector_type"), wanted) && table &&
            table->view.n_dims == 2 && gguf_uint(gguf_find(vision, "clip.vision.projection_dim"), &width) &&
            width == table->view.dims[1];
 }
@@ -405,9 +478,9 @@ static err_code take_vision(gguf_form *g, const char *path, err_detail *detail)
     err_code err = gguf_file_open(&g->vision, path, detail);
     if (!err && !fits(g->vision, g)) {
         err = err_set(detail, ERR_INVALID,
-                      "%s is not a vision tower of %s: clip.projector_type must be qwen3vl_merger, and "
+                      "%s is not a vision tower of %s: clip.projector_type must be %s, and "
                       "clip.vision.projection_dim the model's embedding_length",
-                      path, g->path);
+                      path, g->path, g->names == GGUF_NAMES_GEMMA ? "gemma4v" : "qwen3vl_merger");
     }
     return err;
 }
@@ -482,15 +555,15 @@ static err_code open_files(gguf_form *g, const char *path, const char *mmproj, e
     if (!err) {
         const gguf_config_source from = source_of(g);
         err = gguf_config_layers(&from, &g->n_layers, &n_draft, detail);
-        g->is_mamba = gguf_config_is_mamba(&from);
+        g->names = gguf_config_names(&from);
         g->permuted_head = gguf_config_permuted_head(&from);
     }
     if (!err && mmproj) {
-        return take_vision(g, mmproj, detail);
-    }
-    if (!err) {
+        err = take_vision(g, mmproj, detail);
+    } else if (!err) {
         find_vision(g);
     }
+    g->is_gemma_tower = gguf_config_is_gemma_tower(g->vision);
     return err;
 }
 

@@ -4,36 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/checkpoint/gguf_config_job.h"
 #include "model/checkpoint/gguf_tokenizer.h"
 
 enum { NAME_BYTES = 64, KEY_BYTES = 160 };
 
-/* What is written and read from. */
-typedef struct job {
-    bytes *out;
-    const gguf_file *f;
-    const char *prefix, *path; /* "qwen35"; for messages */
-    const tensor_table *tensors;
-    uint64_t n_layers; /* of the decoder */
-    err_detail *detail;
-} job;
-
-static err_code write_deltanet(const job *j);
-static err_code write_experts(const job *j);
-static err_code write_nemotron(const job *j);
-static err_code write_minimax(const job *j);
-static err_code write_dense(const job *j);
-static err_code write_granite(const job *j);
-static err_code write_glm(const job *j);
+static err_code write_deltanet(const gguf_job *j);
+static err_code write_experts(const gguf_job *j);
+static err_code write_nemotron(const gguf_job *j);
+static err_code write_minimax(const gguf_job *j);
+static err_code write_dense(const gguf_job *j);
+static err_code write_granite(const gguf_job *j);
+static err_code write_glm(const gguf_job *j);
 
 /* general.architecture, and the model_type whose layers it has. */
 typedef struct architecture {
     const char *name, *model_type;
-    err_code (*parts[2])(const job *j); /* write what this architecture has beside the sizes; NULL ends */
-    bool tiled;                         /* value heads were put in tiled order by who wrote the file */
-    bool sections;                      /* rope.dimension_sections are M-RoPE's */
-    bool no_rope;
-    bool permuted; /* rows of queries and keys are stored pair by pair, as they are rotated */
+    err_code (*parts[2])(
+        const gguf_job *j); /* write what this architecture has beside the sizes; NULL ends */
+    bool tiled;             /* value heads were put in tiled order by who wrote the file */
+    bool sections;          /* rope.dimension_sections are M-RoPE's */
+    bool no_rope;           /* positions are not turned, or a part writes how */
+    bool permuted;          /* rows of queries and keys are stored pair by pair, as they are rotated */
 } architecture;
 
 static const architecture ARCHITECTURES[] = {
@@ -52,59 +44,8 @@ static const architecture ARCHITECTURES[] = {
     {"qwen2", "qwen2", .parts = {write_dense}},
     {"granite", "granite", {write_dense, write_granite}, .permuted = true},
     {"glm4moe", "glm4_moe", .parts = {write_glm}},
+    {"gemma4", "gemma4", {gguf_write_gemma}, .no_rope = true},
 };
-
-/* The value PREFIX.name. */
-static const gguf_value *find(const job *j, const char *name)
-{
-    char key[KEY_BYTES];
-    snprintf(key, sizeof key, "%s.%s", j->prefix, name);
-    return gguf_find(j->f, key);
-}
-
-/* A count; for lists with a number for each layer the largest counts, as layers of another kind say
- * 0. */
-static bool find_count(const job *j, const char *name, uint64_t *out)
-{
-    const gguf_value *v = find(j, name);
-    int64_t n = 0;
-    if (!v || !v->is_array) {
-        return gguf_uint(v, out);
-    }
-    *out = 0;
-    for (uint64_t i = 0; i < v->n; i++) {
-        if (!gguf_int_at(v, i, &n) || n < 0) {
-            return false;
-        }
-        *out = (uint64_t)n > *out ? (uint64_t)n : *out;
-    }
-    return v->n > 0;
-}
-
-static err_code missing(const job *j, const char *name)
-{
-    return err_set(j->detail, ERR_CORRUPT, "%s: metadata %s.%s is missing or out of range", j->path,
-                   j->prefix, name);
-}
-
-/* One count: its name in the file and in config.json. */
-typedef struct count {
-    const char *name, *field;
-    bool required;
-} count;
-
-static err_code write_counts(const job *j, const count *counts, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t value = 0;
-        if (find_count(j, counts[i].name, &value)) {
-            bytes_printf(j->out, ",\"%s\":%llu", counts[i].field, (unsigned long long)value);
-        } else if (counts[i].required) {
-            return missing(j, counts[i].name);
-        }
-    }
-    return ERR_OK;
-}
 
 static const architecture *find_architecture(const gguf_file *f)
 {
@@ -117,10 +58,10 @@ static const architecture *find_architecture(const gguf_file *f)
     return NULL;
 }
 
-static err_code begin(job *j, const architecture **a, const gguf_config_source *from, bytes *out,
+static err_code begin(gguf_job *j, const architecture **a, const gguf_config_source *from, bytes *out,
                       err_detail *detail)
 {
-    *j = (job){out, gguf_set_head(from->set), "", from->path, gguf_set_tensors(from->set), 0, detail};
+    *j = (gguf_job){out, gguf_set_head(from->set), "", from->path, gguf_set_tensors(from->set), 0, detail};
     *a = find_architecture(j->f);
     if (!*a) {
         size_t n = 0;
@@ -146,19 +87,19 @@ err_code gguf_config_layers(const gguf_config_source *from, uint64_t *n_layers, 
                             err_detail *detail)
 {
     const architecture *a = NULL;
-    job j;
+    gguf_job j;
     uint64_t all = 0;
     err_code err = begin(&j, &a, from, NULL, detail);
     if (err) {
         return err;
     }
     *n_draft = 0;
-    find_count(&j, "nextn_predict_layers", n_draft);
-    if (!find_count(&j, "block_count", &all)) {
-        return missing(&j, "block_count");
+    gguf_job_count(&j, "nextn_predict_layers", n_draft);
+    if (!gguf_job_count(&j, "block_count", &all)) {
+        return gguf_job_missing(&j, "block_count");
     }
     if (*n_draft >= all) {
-        return missing(&j, "nextn_predict_layers");
+        return gguf_job_missing(&j, "nextn_predict_layers");
     }
     *n_layers = all - *n_draft;
     return ERR_OK;
@@ -170,23 +111,26 @@ bool gguf_config_is_tiled(const gguf_config_source *from)
     return a && a->tiled;
 }
 
-bool gguf_config_is_mamba(const gguf_config_source *from)
+gguf_names gguf_config_names(const gguf_config_source *from)
 {
     const architecture *a = find_architecture(gguf_set_head(from->set));
-    return a && a->parts[0] == write_nemotron;
+    return a && a->parts[0] == write_nemotron     ? GGUF_NAMES_MAMBA
+           : a && a->parts[0] == gguf_write_gemma ? GGUF_NAMES_GEMMA
+                                                  : GGUF_NAMES_USUAL;
 }
 
 uint64_t gguf_config_permuted_head(const gguf_config_source *from)
 {
     const architecture *a = NULL;
     err_detail unused = {0};
-    job j;
+    gguf_job j;
     uint64_t width = 0, heads = 0, size = 0;
     if (begin(&j, &a, from, NULL, &unused) != ERR_OK || !a->permuted) {
         return 0;
     }
-    if (!find_count(&j, "attention.key_length", &size) && find_count(&j, "embedding_length", &width) &&
-        find_count(&j, "attention.head_count", &heads) && heads > 0) {
+    if (!gguf_job_count(&j, "attention.key_length", &size) &&
+        gguf_job_count(&j, "embedding_length", &width) &&
+        gguf_job_count(&j, "attention.head_count", &heads) && heads > 0) {
         size = width / heads;
     }
     return size;
@@ -194,9 +138,9 @@ uint64_t gguf_config_permuted_head(const gguf_config_source *from)
 
 /* ---- parts of config.json ---- */
 
-static err_code write_sizes(const job *j, const gguf_config_source *from)
+static err_code write_sizes(const gguf_job *j, const gguf_config_source *from)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"embedding_length", "hidden_size", true},
         {"attention.head_count", "num_attention_heads", true},
         {"feed_forward_length", "intermediate_size", false},
@@ -207,13 +151,13 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     double epsilon = 0;
     const tensor_table *tensors = gguf_set_tensors(from->set);
     const named_tensor *table = tensor_table_find(tensors, "token_embd.weight");
-    err_code err = write_counts(j, counts, ARRAY_LEN(counts));
+    err_code err = gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
     err = err ? err : gguf_config_layers(from, &n_layers, &n_draft, j->detail);
-    if (!err && !(find_count(j, "attention.head_count", &heads) && heads > 0)) {
-        err = missing(j, "attention.head_count");
+    if (!err && !(gguf_job_count(j, "attention.head_count", &heads) && heads > 0)) {
+        err = gguf_job_missing(j, "attention.head_count");
     }
-    if (!err && !gguf_number(find(j, "attention.layer_norm_rms_epsilon"), &epsilon)) {
-        err = missing(j, "attention.layer_norm_rms_epsilon");
+    if (!err && !gguf_number(gguf_job_find(j, "attention.layer_norm_rms_epsilon"), &epsilon)) {
+        err = gguf_job_missing(j, "attention.layer_norm_rms_epsilon");
     }
     if (err) {
         return err;
@@ -221,14 +165,14 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     if (!table || table->view.n_dims != 2) {
         return err_set(j->detail, ERR_NOT_FOUND, "%s: tensor token_embd.weight is missing", j->path);
     }
-    find_count(j, "embedding_length", &width);
-    if (!find_count(j, "attention.head_count_kv", &kv_heads)) {
+    gguf_job_count(j, "embedding_length", &width);
+    if (!gguf_job_count(j, "attention.head_count_kv", &kv_heads)) {
         kv_heads = heads;
     }
-    if (!find_count(j, "attention.key_length", &key)) {
+    if (!gguf_job_count(j, "attention.key_length", &key)) {
         key = width / heads;
     }
-    if (find_count(j, "attention.value_length", &value) && value != key) {
+    if (gguf_job_count(j, "attention.value_length", &value) && value != key) {
         return err_set(j->detail, ERR_UNSUPPORTED,
                        "%s: metadata %s.attention.value_length differs from key_length", j->path, j->prefix);
     }
@@ -242,9 +186,9 @@ static err_code write_sizes(const job *j, const gguf_config_source *from)
     return ERR_OK;
 }
 
-static err_code write_deltanet(const job *j)
+static err_code write_deltanet(const gguf_job *j)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"ssm.conv_kernel", "linear_conv_kernel_dim", true},
         {"ssm.state_size", "linear_key_head_dim", true},
         {"ssm.group_count", "linear_num_key_heads", true},
@@ -252,10 +196,10 @@ static err_code write_deltanet(const job *j)
         {"full_attention_interval", "full_attention_interval", false},
     };
     uint64_t inner = 0, heads = 0;
-    err_code err = write_counts(j, counts, ARRAY_LEN(counts));
-    find_count(j, "ssm.time_step_rank", &heads);
-    if (!err && (!find_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
-        err = missing(j, "ssm.inner_size");
+    err_code err = gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
+    gguf_job_count(j, "ssm.time_step_rank", &heads);
+    if (!err && (!gguf_job_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
+        err = gguf_job_missing(j, "ssm.inner_size");
     }
     if (!err) {
         bytes_printf(j->out, ",\"linear_value_head_dim\":%llu", (unsigned long long)(inner / heads));
@@ -263,51 +207,35 @@ static err_code write_deltanet(const job *j)
     return err;
 }
 
-static err_code write_experts(const job *j)
+static err_code write_experts(const gguf_job *j)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"expert_count", "num_experts", true},
         {"expert_used_count", "num_experts_per_tok", true},
         {"expert_feed_forward_length", "moe_intermediate_size", true},
         {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", false},
     };
     bool norm = true; /* what files that do not say so mean */
-    gguf_bool(find(j, "expert_weights_norm"), &norm);
+    gguf_bool(gguf_job_find(j, "expert_weights_norm"), &norm);
     bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
-    return write_counts(j, counts, ARRAY_LEN(counts));
-}
-
-/* A number, where the file has it. */
-static void write_number(const job *j, const char *name, const char *field)
-{
-    double value = 0;
-    if (gguf_number(find(j, name), &value)) {
-        bytes_printf(j->out, ",\"%s\":%.9g", field, value);
-    }
-}
-
-static bool has_tensor(const job *j, uint64_t layer, const char *name)
-{
-    char full[NAME_BYTES];
-    snprintf(full, sizeof full, "blk.%llu.%s", (unsigned long long)layer, name);
-    return tensor_table_find(j->tensors, full) != NULL;
+    return gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
 }
 
 /* What a sigmoid router adds. */
-static void write_router(const job *j)
+static void write_router(const gguf_job *j)
 {
     bool norm = true;
-    gguf_bool(find(j, "expert_weights_norm"), &norm);
+    gguf_bool(gguf_job_find(j, "expert_weights_norm"), &norm);
     bytes_printf(j->out, ",\"norm_topk_prob\":%s", norm ? "true" : "false");
-    write_number(j, "expert_weights_scale", "routed_scaling_factor");
-    write_number(j, "expert_group_count", "n_group");
-    write_number(j, "expert_group_used_count", "topk_group");
+    gguf_job_write_number(j, "expert_weights_scale", "routed_scaling_factor");
+    gguf_job_write_number(j, "expert_group_count", "n_group");
+    gguf_job_write_number(j, "expert_group_used_count", "topk_group");
 }
 
 /* What a layer is, its tensors tell: files of experts do not say which layers are dense. */
-static err_code write_nemotron(const job *j)
+static err_code write_nemotron(const gguf_job *j)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"ssm.conv_kernel", "conv_kernel", true},
         {"ssm.state_size", "ssm_state_size", true},
         {"ssm.group_count", "n_groups", true},
@@ -321,21 +249,21 @@ static err_code write_nemotron(const job *j)
     static const char *const signs[][2] = {
         {"ssm_in.weight", "M"}, {"attn_q.weight", "*"}, {"ffn_gate_inp.weight", "E"}, {"ffn_up.weight", "-"}};
     uint64_t inner = 0, heads = 0;
-    err_code err = write_counts(j, counts, ARRAY_LEN(counts));
-    find_count(j, "ssm.time_step_rank", &heads);
-    if (!err && (!find_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
-        err = missing(j, "ssm.inner_size");
+    err_code err = gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
+    gguf_job_count(j, "ssm.time_step_rank", &heads);
+    if (!err && (!gguf_job_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
+        err = gguf_job_missing(j, "ssm.inner_size");
     }
     if (err) {
         return err;
     }
     bytes_printf(j->out, ",\"mamba_head_dim\":%llu", (unsigned long long)(inner / heads));
-    write_number(j, "attention.layer_norm_rms_epsilon", "layer_norm_epsilon");
+    gguf_job_write_number(j, "attention.layer_norm_rms_epsilon", "layer_norm_epsilon");
     write_router(j);
     bytes_append_str(j->out, ",\"hybrid_override_pattern\":\"");
     for (uint64_t i = 0; i < j->n_layers; i++) {
         size_t k = 0;
-        while (k < ARRAY_LEN(signs) && !has_tensor(j, i, signs[k][0])) {
+        while (k < ARRAY_LEN(signs) && !gguf_job_has_tensor(j, i, signs[k][0])) {
             k++;
         }
         bytes_append_str(j->out, k < ARRAY_LEN(signs) ? signs[k][1] : "?");
@@ -345,32 +273,32 @@ static err_code write_nemotron(const job *j)
 }
 
 /* Llama's layers: whether there are biases, their tensors tell. */
-static err_code write_dense(const job *j)
+static err_code write_dense(const gguf_job *j)
 {
     uint64_t n_experts = 0;
-    if (find_count(j, "expert_count", &n_experts) && n_experts > 0) {
+    if (gguf_job_count(j, "expert_count", &n_experts) && n_experts > 0) {
         return err_set(j->detail, ERR_UNSUPPORTED,
                        "%s: architecture %s with experts (Mixtral) is not supported; a dense model is",
                        j->path, j->prefix);
     }
-    if (has_tensor(j, 0, "attn_q.bias")) {
+    if (gguf_job_has_tensor(j, 0, "attn_q.bias")) {
         bytes_append_str(j->out, ",\"attention_bias\":true");
     }
     return ERR_OK;
 }
 
-static err_code write_granite(const job *j)
+static err_code write_granite(const gguf_job *j)
 {
-    write_number(j, "attention.scale", "attention_multiplier");
-    write_number(j, "embedding_scale", "embedding_multiplier");
-    write_number(j, "residual_scale", "residual_multiplier");
-    write_number(j, "logit_scale", "logits_scaling");
+    gguf_job_write_number(j, "attention.scale", "attention_multiplier");
+    gguf_job_write_number(j, "embedding_scale", "embedding_multiplier");
+    gguf_job_write_number(j, "residual_scale", "residual_multiplier");
+    gguf_job_write_number(j, "logit_scale", "logits_scaling");
     return ERR_OK;
 }
 
-static err_code write_glm(const job *j)
+static err_code write_glm(const gguf_job *j)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"expert_count", "n_routed_experts", true},
         {"expert_used_count", "num_experts_per_tok", true},
         {"expert_feed_forward_length", "moe_intermediate_size", true},
@@ -379,14 +307,14 @@ static err_code write_glm(const job *j)
     };
     write_router(j);
     bytes_printf(j->out, ",\"attention_bias\":%s,\"use_qk_norm\":%s",
-                 has_tensor(j, 0, "attn_q.bias") ? "true" : "false",
-                 has_tensor(j, 0, "attn_q_norm.weight") ? "true" : "false");
-    return write_counts(j, counts, ARRAY_LEN(counts));
+                 gguf_job_has_tensor(j, 0, "attn_q.bias") ? "true" : "false",
+                 gguf_job_has_tensor(j, 0, "attn_q_norm.weight") ? "true" : "false");
+    return gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
 }
 
 /* What Llama 3 divides frequencies by is a tensor there, without the numbers it was made from: those
  * that are always the same are taken, the others follow from it, and all of it has to fit. */
-static err_code write_llama3(const job *j, const tensor *t, double theta)
+static err_code write_llama3(const gguf_job *j, const tensor *t, double theta)
 {
     enum { MOST = 4096 };
     const double slow = 1, fast = 4, two_pi = 6.283185307179586;
@@ -423,20 +351,20 @@ static err_code write_llama3(const job *j, const tensor *t, double theta)
     return ERR_OK;
 }
 
-static err_code write_minimax(const job *j)
+static err_code write_minimax(const gguf_job *j)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"expert_count", "num_local_experts", true},
         {"expert_used_count", "num_experts_per_tok", true},
         {"expert_feed_forward_length", "intermediate_size", true}, /* the last one counts */
     };
     write_router(j);
-    return write_counts(j, counts, ARRAY_LEN(counts));
+    return gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
 }
 
 /* The scaling of rotary positions. The file does not say whether YaRN's bounds are whole pairs: those of
  * GPT-OSS, as published, are not. */
-static void write_scaling(const job *j, const architecture *a)
+static void write_scaling(const gguf_job *j, const architecture *a)
 {
     static const char *const fields[][2] = {{"rope.scaling.factor", "factor"},
                                             {"rope.scaling.yarn_beta_fast", "beta_fast"},
@@ -444,28 +372,28 @@ static void write_scaling(const job *j, const architecture *a)
     uint64_t original = 0;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         double value = 0;
-        if (gguf_number(find(j, fields[i][0]), &value)) {
+        if (gguf_number(gguf_job_find(j, fields[i][0]), &value)) {
             bytes_printf(j->out, ",\"%s\":%.9g", fields[i][1], value);
         }
     }
-    if (find_count(j, "rope.scaling.original_context_length", &original)) {
+    if (gguf_job_count(j, "rope.scaling.original_context_length", &original)) {
         bytes_printf(j->out, ",\"original_max_position_embeddings\":%llu", (unsigned long long)original);
     }
     bytes_printf(j->out, ",\"truncate\":%s", strcmp(a->model_type, "gpt_oss") == 0 ? "false" : "true");
 }
 
-static err_code write_rope(const job *j, const architecture *a)
+static err_code write_rope(const gguf_job *j, const architecture *a)
 {
     uint64_t dims = 0, width = 0;
     double theta = 0;
     const char *scaling = NULL;
     size_t n = 0;
     int64_t sections[3];
-    if (!gguf_number(find(j, "rope.freq_base"), &theta)) {
-        return missing(j, "rope.freq_base");
+    if (!gguf_number(gguf_job_find(j, "rope.freq_base"), &theta)) {
+        return gguf_job_missing(j, "rope.freq_base");
     }
     bytes_printf(j->out, ",\"rope_parameters\":{\"rope_theta\":%.17g", theta);
-    const gguf_value *kind = find(j, "rope.scaling.type");
+    const gguf_value *kind = gguf_job_find(j, "rope.scaling.type");
     if (gguf_text(kind, &scaling, &n) && n > 0 && !gguf_is_text(kind, "none")) {
         bytes_append_str(j->out, ",\"rope_type\":");
         bytes_append_json(j->out, scaling, n);
@@ -476,15 +404,15 @@ static err_code write_rope(const job *j, const architecture *a)
     if (err) {
         return err;
     }
-    if (find_count(j, "rope.dimension_count", &dims) && find_count(j, "attention.key_length", &width) &&
-        width > 0) {
+    if (gguf_job_count(j, "rope.dimension_count", &dims) &&
+        gguf_job_count(j, "attention.key_length", &width) && width > 0) {
         bytes_printf(j->out, ",\"partial_rotary_factor\":%.17g", (double)dims / (double)width);
     }
-    const gguf_value *v = find(j, "rope.dimension_sections");
+    const gguf_value *v = gguf_job_find(j, "rope.dimension_sections");
     if (a->sections && v) {
         for (uint64_t i = 0; i < 3; i++) {
             if (!v->is_array || !gguf_int_at(v, i, &sections[i])) {
-                return missing(j, "rope.dimension_sections");
+                return gguf_job_missing(j, "rope.dimension_sections");
             }
         }
         bytes_printf(j->out, ",\"mrope_interleaved\":true,\"mrope_section\":[%lld,%lld,%lld]",
@@ -495,14 +423,19 @@ static err_code write_rope(const job *j, const architecture *a)
 }
 
 /* Ids that end an answer, and those of images. */
-static void write_tokens(const job *j)
+static void write_tokens(const gguf_job *j)
 {
     static const char *const stops[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                         "tokenizer.ggml.eom_token_id"};
     static const char *const specials[][2] = {{"image_token_id", "<|image_pad|>"},
                                               {"video_token_id", "<|video_pad|>"},
                                               {"vision_start_token_id", "<|vision_start|>"},
-                                              {"vision_end_token_id", "<|vision_end|>"}};
+                                              {"vision_end_token_id", "<|vision_end|>"},
+                                              {"image_token_id", "<|image|>"}, /* Gemma 4 */
+                                              {"video_token_id", "<|video|>"},
+                                              {"boi_token_id", "<|image>"},
+                                              {"eoi_token_id", "<image|>"}};
+    static const char *const turn_ends[] = {"<turn|>"}; /* which not every file names */
     const char *comma = "";
     uint64_t bos = 0;
     if (gguf_uint(gguf_find(j->f, "tokenizer.ggml.bos_token_id"), &bos)) {
@@ -513,6 +446,13 @@ static void write_tokens(const job *j)
         uint64_t id = 0;
         if (gguf_uint(gguf_find(j->f, stops[i]), &id)) {
             bytes_printf(j->out, "%s%llu", comma, (unsigned long long)id);
+            comma = ",";
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(turn_ends); i++) {
+        const int32_t id = gguf_token_id(j->f, turn_ends[i]);
+        if (id >= 0) {
+            bytes_printf(j->out, "%s%d", comma, id);
             comma = ",";
         }
     }
@@ -528,7 +468,7 @@ static void write_tokens(const job *j)
 /* vision_config, from the mmproj file. */
 static err_code write_vision(const gguf_config_source *from, bytes *out, err_detail *detail)
 {
-    static const count counts[] = {
+    static const gguf_count counts[] = {
         {"block_count", "depth", true},
         {"embedding_length", "hidden_size", true},
         {"feed_forward_length", "intermediate_size", true},
@@ -537,13 +477,13 @@ static err_code write_vision(const gguf_config_source *from, bytes *out, err_det
         {"patch_size", "patch_size", true},
         {"spatial_merge_size", "spatial_merge_size", false},
     };
-    const job j = {out, from->vision, "clip.vision", from->vision_path, NULL, 0, detail};
+    const gguf_job j = {out, from->vision, "clip.vision", from->vision_path, NULL, 0, detail};
     const named_tensor *positions = tensor_table_find(gguf_file_tensors(j.f), "v.position_embd.weight");
     if (!positions) {
         return err_set(detail, ERR_NOT_FOUND, "%s: tensor v.position_embd.weight is missing", j.path);
     }
     bytes_printf(out, ",\"vision_config\":{\"num_position_embeddings\":%zu", positions->view.dims[0]);
-    err_code err = write_counts(&j, counts, ARRAY_LEN(counts));
+    err_code err = gguf_job_write_counts(&j, counts, ARRAY_LEN(counts));
     const gguf_value *deep = gguf_find(j.f, "clip.vision.is_deepstack_layers");
     const char *comma = "";
     bytes_append_str(out, ",\"deepstack_visual_indexes\":[");
@@ -562,7 +502,7 @@ static err_code write_vision(const gguf_config_source *from, bytes *out, err_det
 err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail *detail)
 {
     const architecture *a = NULL;
-    job j;
+    gguf_job j;
     err_code err = begin(&j, &a, from, out, detail);
     if (err) {
         return err;
@@ -580,7 +520,8 @@ err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail
     }
     write_tokens(&j);
     if (from->vision) {
-        err = write_vision(from, out, detail);
+        err = gguf_config_is_gemma_tower(from->vision) ? gguf_write_gemma_vision(from, out, detail)
+                                                       : write_vision(from, out, detail);
     }
     bytes_append_char(out, '}');
     return !err && out->failed ? err_set(detail, ERR_NOMEM, "no memory to read %s", from->path) : err;
@@ -614,8 +555,8 @@ void gguf_preprocessor_json(bytes *out, const gguf_config_source *from)
                                             {"clip.vision.image_min_pixels", "min_pixels"},
                                             {"clip.vision.image_max_pixels", "max_pixels"}};
     static const char *const triples[] = {"image_mean", "image_std"};
-    if (!from->vision) {
-        return;
+    if (!from->vision || gguf_config_is_gemma_tower(from->vision)) {
+        return; /* what Gemma 4's processor does follows from the tower */
     }
     bytes_append_str(out, "{\"temporal_patch_size\":2");
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {

@@ -25,8 +25,13 @@ MUST_CHECK err_code gguf_config_layers(const gguf_config_source *from, uint64_t 
 /* Whether its GatedDeltaNet value heads are in tiled order: head h uses key head h % nk. */
 bool gguf_config_is_tiled(const gguf_config_source *from);
 
-/* Whether its state space layers are Mamba-2, not GatedDeltaNet. */
-bool gguf_config_is_mamba(const gguf_config_source *from);
+/* What names of tensors mean: some are of Mamba-2's, not of GatedDeltaNet's state space layers; some of
+ * Gemma's norms on both sides of a part. */
+typedef enum gguf_names { GGUF_NAMES_USUAL, GGUF_NAMES_MAMBA, GGUF_NAMES_GEMMA } gguf_names;
+gguf_names gguf_config_names(const gguf_config_source *from);
+
+/* Whether an mmproj file, or NULL, holds Gemma 4's tower. */
+bool gguf_config_is_gemma_tower(const gguf_file *vision);
 
 /* The size of a head whose rows of q_proj and k_proj are stored pair by pair: rows 2i and 2i + 1 are
  * published as i and size / 2 + i. 0: they are as published. */

@@ -6,7 +6,12 @@
 #include "base/utf8.h"
 
 /* As numbered in the file. */
-typedef enum token_kind { TOKEN_CONTROL = 3, TOKEN_ADDED = 4, TOKEN_UNUSED = 5 } token_kind;
+typedef enum token_kind {
+    TOKEN_UNKNOWN = 2,
+    TOKEN_CONTROL = 3,
+    TOKEN_ADDED = 4,
+    TOKEN_UNUSED = 5
+} token_kind;
 
 /* How text is cut before merging, by the name that tokenizer.ggml.pre has for it: each pattern cuts
  * the pieces of the one before. TRAP: Qwen3.5 counts marks as letters, which Qwen2 and Qwen3 do
@@ -25,10 +30,12 @@ enum { PATTERNS_MAX = 5 };
 #define HAN_KANA       "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
 typedef struct split {
     const char *name;
-    bool nfc;          /* text is composed first */
-    bool whole_tokens; /* a piece that is a token is taken whole, whatever the merges say */
-    const char *patterns[PATTERNS_MAX];
+    bool nfc;                           /* text is composed first */
+    bool whole_tokens;                  /* a piece that is a token is taken whole, whatever the merges say */
+    const char *patterns[PATTERNS_MAX]; /* none: SentencePiece's form, where spaces become U+2581 */
 } split;
+/* tokenizer.ggml.model says it, without tokenizer.ggml.pre. */
+static const split SPACED = {.name = "gemma4"};
 static const split SPLITS[] = {
     {"qwen2", true, false, {WORDS "\\p{N}" SIGNS}},
     {"qwen35",
@@ -71,12 +78,16 @@ static err_code find_split(const job *j, const split **found)
 {
     const char *text = "";
     size_t n = 0;
+    if (gguf_is_text(gguf_find(j->f, "tokenizer.ggml.model"), SPACED.name)) {
+        *found = &SPACED;
+        return ERR_OK;
+    }
     if (!gguf_is_text(gguf_find(j->f, "tokenizer.ggml.model"), "gpt2")) {
         bool given = gguf_text(gguf_find(j->f, "tokenizer.ggml.model"), &text, &n);
-        return err_set(
-            j->detail, ERR_UNSUPPORTED,
-            "%s: metadata tokenizer.ggml.model is \"%.*s\"; only \"gpt2\" (byte-level BPE) is supported",
-            j->path, given && n < 60 ? (int)n : 0, text);
+        return err_set(j->detail, ERR_UNSUPPORTED,
+                       "%s: metadata tokenizer.ggml.model is \"%.*s\"; only \"gpt2\" (byte-level BPE) and "
+                       "\"gemma4\" are supported",
+                       j->path, given && n < 60 ? (int)n : 0, text);
     }
     for (size_t i = 0; i < ARRAY_LEN(SPLITS); i++) {
         if (gguf_is_text(gguf_find(j->f, "tokenizer.ggml.pre"), SPLITS[i].name)) {
@@ -121,13 +132,14 @@ static err_code append_tokens(const job *j, const gguf_value *tokens, const gguf
     for (uint64_t i = 0; !err && i < tokens->n; i++) {
         const token_kind kind = kind_of(kinds, i);
         gguf_next_text(&cursor, &text, &n);
-        if (kind == TOKEN_UNUSED || added != (kind == TOKEN_CONTROL || kind == TOKEN_ADDED)) {
+        const bool is_added = kind == TOKEN_CONTROL || kind == TOKEN_ADDED || kind == TOKEN_UNKNOWN;
+        if (kind == TOKEN_UNUSED || added != is_added) {
             continue;
         }
         if (added) {
             bytes_printf(j->out, "%s{\"id\":%llu,\"content\":", comma, (unsigned long long)i);
             err = append_text(j, tokens->key, i, text, n);
-            bytes_printf(j->out, ",\"special\":%s}", kind == TOKEN_CONTROL ? "true" : "false");
+            bytes_printf(j->out, ",\"special\":%s}", kind == TOKEN_ADDED ? "false" : "true");
         } else {
             bytes_append_str(j->out, comma);
             err = append_text(j, tokens->key, i, text, n);
@@ -152,6 +164,30 @@ static err_code append_merges(const job *j, const gguf_value *merges)
     return err;
 }
 
+/* What is done to a text before tokens are looked for, and on the way back. */
+static void write_steps(bytes *out, const split *how)
+{
+    if (how == &SPACED) {
+        bytes_append_str(
+            out,
+            "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" "
+            "\"},\"content\":\"\xe2\x96\x81\"},"
+            "\"pre_tokenizer\":null,\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\","
+            "\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},"
+            "{\"type\":\"Fuse\"}]},\"added_tokens\":[");
+        return;
+    }
+    bytes_printf(out, "{\"normalizer\":%s,\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
+                 how->nfc ? "{\"type\":\"NFC\"}" : "null");
+    for (size_t i = 0; i < PATTERNS_MAX && how->patterns[i]; i++) {
+        bytes_append_str(out, "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":");
+        bytes_append_json(out, how->patterns[i], strlen(how->patterns[i]));
+        bytes_append_str(out, "}},");
+    }
+    bytes_append_str(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"
+                          "\"decoder\":{\"type\":\"ByteLevel\"},\"added_tokens\":[");
+}
+
 err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, err_detail *detail)
 {
     const job j = {out, f, path, detail};
@@ -172,18 +208,10 @@ err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, e
     if (err) {
         return err;
     }
-    bytes_printf(out, "{\"normalizer\":%s,\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
-                 how->nfc ? "{\"type\":\"NFC\"}" : "null");
-    for (size_t i = 0; i < PATTERNS_MAX && how->patterns[i]; i++) {
-        bytes_append_str(out, "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":");
-        bytes_append_json(out, how->patterns[i], strlen(how->patterns[i]));
-        bytes_append_str(out, "}},");
-    }
-    bytes_append_str(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"
-                          "\"decoder\":{\"type\":\"ByteLevel\"},\"added_tokens\":[");
+    write_steps(out, how);
     err = append_tokens(&j, tokens, kinds, true);
-    bytes_printf(out, "],\"model\":{\"type\":\"BPE\",\"ignore_merges\":%s,\"vocab\":{",
-                 how->whole_tokens ? "true" : "false");
+    bytes_printf(out, "],\"model\":{\"type\":\"BPE\",\"byte_fallback\":%s,\"ignore_merges\":%s,\"vocab\":{",
+                 how == &SPACED ? "true" : "false", how->whole_tokens ? "true" : "false");
     err = err ? err : append_tokens(&j, tokens, kinds, false);
     bytes_append_str(out, "},\"merges\":[");
     err = err ? err : append_merges(&j, merges);

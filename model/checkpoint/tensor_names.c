@@ -108,6 +108,10 @@ char *tensor_name_make(arena *memory, const char *stored)
             break;
         }
     }
+    char *inner = strncmp(name, "visual.", strlen("visual.")) == 0 ? strstr(name, ".linear.") : NULL;
+    if (inner) { /* Gemma 4: a product inside what holds it between bounds */
+        replace(inner, cap - (size_t)(inner - name), &(renaming){".linear.", "."}, 1);
+    }
     char *part = behind_number(name, "layers.");
     if (part) {
         replace(part, cap - (size_t)(part - name), PARTS, ARRAY_LEN(PARTS));

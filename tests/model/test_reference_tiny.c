@@ -2,6 +2,9 @@
  * experts that no full set covers. */
 #include "tests/check.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "tests/model/tool.h"
 
 int main(void)
@@ -22,6 +25,16 @@ int main(void)
     for (size_t i = 0; i < 4; i++) {
         CHECK_INT(tool_run("check_reference", check_data(published[i]), "native"), 0);
         CHECK_INT(tool_run("check_reference", check_data(published[i]), "generic"), 0);
+    }
+    for (size_t i = 2; i < 4; i++) { /* as GGUF files, the tower in one of its own */
+        char folder[] = "/tmp/parley_tiny_XXXXXX", path[64], tower[64];
+        CHECK(mkdtemp(folder) != NULL);
+        snprintf(path, sizeof path, "%s/m.gguf", folder);
+        snprintf(tower, sizeof tower, "%s/mmproj-m.gguf", folder);
+        snprintf(dir, sizeof dir, "%s", check_data(published[i]));
+        CHECK_INT(tool_run_3("make_gguf", dir, path, "bf16"), 0);
+        CHECK_INT(tool_run_3("check_reference", dir, "native", path), 0);
+        CHECK(unlink(path) == 0 && unlink(tower) == 0 && rmdir(folder) == 0);
     }
     CHECK_INT(tool_run("check_reference", "/nonexistent", NULL), 2);
     CHECK_DONE();

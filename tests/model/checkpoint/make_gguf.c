@@ -24,6 +24,7 @@
 #include "model/config/config_load.h"
 #include "tests/compute/formats/ggml_pack.h"
 #include "tests/model/checkpoint/gguf_maker.h"
+#include "tests/model/checkpoint/make_gguf_names.h"
 #include "tools/check_tool.h"
 
 typedef struct converter {
@@ -33,91 +34,10 @@ typedef struct converter {
     const char *arch, *dir;
     gguf_maker text, vision;
     dtype type; /* of matrices */
-    bool tiled, permuted;
+    bool tiled, permuted, is_gemma;
 } converter;
 
-/* ---- names: canonical prefix or suffix, and the file's ---- */
-
-static const char *const NAMES[][2] = {
-    {"embed_tokens.weight", "token_embd.weight"},
-    {"norm.weight", "output_norm.weight"},
-    {"lm_head.weight", "output.weight"},
-    {"visual.patch_embed.proj.bias", "v.patch_embd.bias"},
-    {"visual.pos_embed.weight", "v.position_embd.weight"},
-    {"visual.merger.norm.weight", "v.post_ln.weight"},
-    {"visual.merger.norm.bias", "v.post_ln.bias"},
-    {"visual.merger.linear_fc1.weight", "mm.0.weight"},
-    {"visual.merger.linear_fc1.bias", "mm.0.bias"},
-    {"visual.merger.linear_fc2.weight", "mm.2.weight"},
-    {"visual.merger.linear_fc2.bias", "mm.2.bias"},
-    {"mtp.fc.weight", "nextn.eh_proj.weight"},
-    {"mtp.pre_fc_norm_embedding.weight", "nextn.enorm.weight"},
-    {"mtp.pre_fc_norm_hidden.weight", "nextn.hnorm.weight"},
-    {"mtp.norm.weight", "nextn.shared_head_norm.weight"},
-    /* behind layers.N. */
-    {"input_layernorm.weight", "attn_norm.weight"},
-    {"self_attn.q_proj.weight", "attn_q.weight"},
-    {"self_attn.k_proj.weight", "attn_k.weight"},
-    {"self_attn.v_proj.weight", "attn_v.weight"},
-    {"self_attn.o_proj.weight", "attn_output.weight"},
-    {"self_attn.q_norm.weight", "attn_q_norm.weight"},
-    {"self_attn.k_norm.weight", "attn_k_norm.weight"},
-    {"linear_attn.in_proj_qkv.weight", "attn_qkv.weight"},
-    {"linear_attn.in_proj_z.weight", "attn_gate.weight"},
-    {"linear_attn.in_proj_b.weight", "ssm_beta.weight"},
-    {"linear_attn.in_proj_a.weight", "ssm_alpha.weight"},
-    {"linear_attn.in_proj_ba.weight", "ssm_ba.weight"},
-    {"linear_attn.in_proj_qkvz.weight", "ssm_in.weight"},
-    {"linear_attn.conv1d.weight", "ssm_conv1d.weight"},
-    {"linear_attn.dt_bias", "ssm_dt.bias"},
-    {"linear_attn.A_log", "ssm_a"},
-    {"linear_attn.norm.weight", "ssm_norm.weight"},
-    {"linear_attn.out_proj.weight", "ssm_out.weight"},
-    {"mamba.in_proj.weight", "ssm_in.weight"},
-    {"mamba.conv1d.weight", "ssm_conv1d.weight"},
-    {"mamba.conv1d.bias", "ssm_conv1d.bias"},
-    {"mamba.dt_bias", "ssm_dt.bias"},
-    {"mamba.A_log", "ssm_a"},
-    {"mamba.D", "ssm_d"},
-    {"mamba.norm.weight", "ssm_norm.weight"},
-    {"mamba.out_proj.weight", "ssm_out.weight"},
-    {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
-    {"mlp.fc1_latent_proj.weight", "ffn_latent_down.weight"},
-    {"mlp.fc2_latent_proj.weight", "ffn_latent_up.weight"},
-    {"mlp.gate_proj.weight", "ffn_gate.weight"},
-    {"mlp.up_proj.weight", "ffn_up.weight"},
-    {"mlp.down_proj.weight", "ffn_down.weight"},
-    {"mlp.gate.weight", "ffn_gate_inp.weight"},
-    {"mlp.experts.down_proj", "ffn_down_exps.weight"},
-    {"mlp.experts.gate_proj", "ffn_gate_exps.weight"},
-    {"mlp.experts.up_proj", "ffn_up_exps.weight"},
-    {"mlp.experts.down_proj_bias", "ffn_down_exps.bias"},
-    {"mlp.experts.gate_proj_bias", "ffn_gate_exps.bias"},
-    {"mlp.experts.up_proj_bias", "ffn_up_exps.bias"},
-    {"mlp.gate.bias", "ffn_gate_inp.bias"},
-    {"self_attn.q_proj.bias", "attn_q.bias"},
-    {"self_attn.k_proj.bias", "attn_k.bias"},
-    {"self_attn.v_proj.bias", "attn_v.bias"},
-    {"self_attn.o_proj.bias", "attn_output.bias"},
-    {"self_attn.sinks", "attn_sinks.weight"},
-    {"mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight"},
-    {"mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight"},
-    {"mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight"},
-    {"mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight"},
-    /* behind visual.blocks.N. */
-    {"attn.qkv.weight", "attn_qkv.weight"},
-    {"attn.qkv.bias", "attn_qkv.bias"},
-    {"attn.proj.weight", "attn_out.weight"},
-    {"attn.proj.bias", "attn_out.bias"},
-    {"norm1.weight", "ln1.weight"},
-    {"norm1.bias", "ln1.bias"},
-    {"norm2.weight", "ln2.weight"},
-    {"norm2.bias", "ln2.bias"},
-    {"mlp.linear_fc1.weight", "ffn_up.weight"},
-    {"mlp.linear_fc1.bias", "ffn_up.bias"},
-    {"mlp.linear_fc2.weight", "ffn_down.weight"},
-    {"mlp.linear_fc2.bias", "ffn_down.bias"},
-};
+/* ---- names ---- */
 
 static const char *look_up(const char *canonical)
 {
@@ -316,13 +236,17 @@ static void write_layer(converter *c, const named_tensor *t, int layer, const ch
 {
     char before[32], stored[128];
     snprintf(before, sizeof before, "blk.%d.", layer);
-    if (strcmp(rest, "mlp.experts.gate_up_proj") == 0) {
+    if (c->is_gemma && strncmp(rest, "mlp.experts.", 12) == 0) { /* as they are published */
+        snprintf(stored, sizeof stored, "%sffn_%.*s_exps.weight", before,
+                 (int)(strstr(rest, "_proj") - rest - 12), rest + 12);
+        write_text(c, t, stored);
+    } else if (strcmp(rest, "mlp.experts.gate_up_proj") == 0) {
         write_gate_up(c, t, before);
     } else if (strncmp(rest, "mlp.experts.0.", 14) == 0) {
         write_experts(c, t, before, rest + 14);
     } else if (strncmp(rest, "mlp.experts.", 12) != 0 || rest[12] < '0' || rest[12] > '9') {
         const bool plain = strcmp(rest, "post_attention_layernorm.weight") == 0;
-        const bool next = c->cfg.n_recurrent_layers > 0 || c->cfg.n_sliding_layers > 0;
+        const bool next = c->is_gemma || c->cfg.n_recurrent_layers > 0 || c->cfg.n_sliding_layers > 0;
         snprintf(stored, sizeof stored, "%s%s", before,
                  !plain ? look_up(rest)
                  : next ? "post_attention_norm.weight"
@@ -371,7 +295,26 @@ static void write_vision(converter *c, const named_tensor *t)
         free(w);
         return;
     }
-    if (strncmp(t->name, "visual.blocks.", 14) == 0) {
+    if (strcmp(t->name, "visual.patch_embedder.input_proj.weight") == 0) { /* colour by colour there */
+        const size_t area = d[1] / 3, side = (size_t)lrint(sqrt((double)area));
+        float *turned = must(malloc(d[0] * d[1] * sizeof *turned));
+        for (size_t i = 0; i < d[0] * d[1]; i++) {
+            const size_t k = i % d[1];
+            turned[i - k + k % 3 * area + k / 3] = w[i];
+        }
+        write_floats(&c->vision, "v.patch_embd.weight", DTYPE_F32, turned, (size_t[]){d[0], 3, side, side},
+                     4);
+        free(turned);
+        free(w);
+        return;
+    }
+    if (strncmp(t->name, "visual.encoder.layers.", 22) == 0) {
+        const int i = number_at(t->name, 22, &rest);
+        const char *kind = strrchr(t->name, '.');
+        char part[64];
+        snprintf(part, sizeof part, "%.*s", (int)(strlen(rest) - strlen(kind)), rest);
+        snprintf(stored, sizeof stored, "v.blk.%d.%s%s", i, look_up(part), kind);
+    } else if (strncmp(t->name, "visual.blocks.", 14) == 0) {
         const int i = number_at(t->name, 14, &rest);
         snprintf(stored, sizeof stored, "v.blk.%d.%s", i, look_up(rest));
     } else if (strncmp(t->name, "visual.deepstack_merger_list.", 29) == 0) {
@@ -382,7 +325,9 @@ static void write_vision(converter *c, const named_tensor *t)
         snprintf(stored, sizeof stored, "%s", look_up(t->name));
     }
     const bool matrix = t->view.n_dims == 2 && !ends_with(stored, "position_embd.weight");
-    write_floats(&c->vision, stored, matrix ? DTYPE_BF16 : DTYPE_F32, w, d, (uint32_t)t->view.n_dims);
+    const bool is_scalar = t->view.n_dims == 0; /* a list of one there */
+    write_floats(&c->vision, stored, matrix ? DTYPE_BF16 : DTYPE_F32, w, is_scalar ? (size_t[]){1} : d,
+                 is_scalar ? 1 : (uint32_t)t->view.n_dims);
     free(w);
 }
 
@@ -423,6 +368,52 @@ static void put_real(converter *c, const char *name, double v)
     char key[128];
     snprintf(key, sizeof key, "%s.%s", c->arch, name);
     maker_f32(&c->text, key, (float)v);
+}
+
+/* Gemma 4: what its two kinds of layers have. */
+static void write_gemma_metadata(converter *c)
+{
+    const model_config *cfg = &c->cfg;
+    char key[128];
+    float factors[512];
+    put_count(c, "attention.shared_kv_layers", cfg->n_shared_layers);
+    put_count(c, "embedding_length_per_layer_input", cfg->layer_input_size);
+    put_count(c, "attention.key_length_swa", cfg->sliding.head_dim);
+    put_count(c, "attention.value_length_swa", cfg->sliding.head_dim);
+    put_real(c, "final_logit_softcapping", (double)cfg->logit_softcap);
+    put_real(c, "rope.freq_base_swa", cfg->sliding.rope.theta);
+    put_count(c, "rope.dimension_count_swa", 2 * cfg->sliding.rope.pairs);
+    snprintf(key, sizeof key, "%s.attention.sliding_window_pattern", c->arch);
+    maker_array(&c->text, key, GGUF_BOOL, (uint64_t)cfg->n_layers);
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        put_number(&c->text.values, cfg->layers[i] == LAYER_SLIDING, 1);
+    }
+    const bool by_layer = cfg->full.n_kv_heads != cfg->sliding.n_kv_heads;
+    snprintf(key, sizeof key, "%s.attention.head_count_kv", c->arch);
+    if (by_layer) {
+        maker_array(&c->text, key, GGUF_I32, (uint64_t)cfg->n_layers);
+    } else {
+        maker_u32(&c->text, key, (uint32_t)cfg->full.n_kv_heads);
+    }
+    for (int32_t i = 0; by_layer && i < cfg->n_layers; i++) {
+        put_number(&c->text.values, (uint64_t)model_config_attention(cfg, cfg->layers[i])->n_kv_heads, 4);
+    }
+    snprintf(key, sizeof key, "%s.feed_forward_length", c->arch);
+    if (cfg->shared_layers_are_wide) {
+        maker_array(&c->text, key, GGUF_I32, (uint64_t)cfg->n_layers);
+    } else {
+        maker_u32(&c->text, key, (uint32_t)cfg->intermediate_size);
+    }
+    for (int32_t i = 0; cfg->shared_layers_are_wide && i < cfg->n_layers; i++) {
+        const bool wide = i >= cfg->n_layers - cfg->n_shared_layers;
+        put_number(&c->text.values, (uint64_t)cfg->intermediate_size << wide, 4);
+    }
+    const int32_t pairs = cfg->full.rope.pairs;
+    for (int32_t i = 0; i < pairs; i++) {
+        factors[i] = i < pairs - cfg->full.rope.n_still ? 1.0f : 1e30f;
+    }
+    write_floats(&c->text, "rope_freqs.weight", DTYPE_F32, factors, (size_t[]){(size_t)pairs}, 1);
+    maker_u32(&c->text, "tokenizer.ggml.padding_token_id", (uint32_t)cfg->pad_token_id);
 }
 
 /* A count for every layer: v where the layer has such a part, else 0. */
@@ -470,7 +461,9 @@ static void write_metadata(converter *c)
     put_count(c, "context_length", cfg->max_position_embeddings);
     put_count(c, "embedding_length", cfg->hidden_size);
     const bool mamba = strncmp(c->arch, "nemotron_h", 10) == 0;
-    if (mamba) {
+    if (c->is_gemma) {
+        write_gemma_metadata(c);
+    } else if (mamba) {
         put_counts(c, "feed_forward_length", cfg->intermediate_size, false);
         put_counts(c, "attention.head_count_kv", cfg->full.n_kv_heads, true);
     } else {
@@ -570,8 +563,11 @@ static void write_tokenizer(converter *c)
         texts[id] = json_str(json_get(v, "content"), "");
         kinds[id] = json_is_true(json_get(v, "special")) ? CONTROL : ADDED;
     }
-    maker_text(&c->text, "tokenizer.ggml.model", "gpt2");
-    maker_text(&c->text, "tokenizer.ggml.pre", "qwen35");
+    const bool is_spaced = json_is_true(json_get(model, "byte_fallback"));
+    maker_text(&c->text, "tokenizer.ggml.model", is_spaced ? "gemma4" : "gpt2");
+    if (!is_spaced) {
+        maker_text(&c->text, "tokenizer.ggml.pre", "qwen35");
+    }
     maker_array(&c->text, "tokenizer.ggml.tokens", GGUF_TEXT, V);
     for (size_t i = 0; i < V; i++) {
         snprintf(path, sizeof path, "[PAD%zu]", i);
@@ -612,6 +608,21 @@ static void write_vision_metadata(converter *c)
     const json *deep = json_get(section, "deepstack_visual_indexes");
     char key[128];
     maker_text(&c->vision, "general.architecture", "clip");
+    if (c->is_gemma) {
+        static const char *const own[][2] = {{"num_hidden_layers", "block_count"},
+                                             {"hidden_size", "embedding_length"},
+                                             {"intermediate_size", "feed_forward_length"},
+                                             {"num_attention_heads", "attention.head_count"},
+                                             {"patch_size", "patch_size"}};
+        maker_text(&c->vision, "clip.vision.projector_type", "gemma4v");
+        for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+            snprintf(key, sizeof key, "clip.vision.%s", own[i][1]);
+            maker_u32(&c->vision, key, (uint32_t)json_num(json_get(section, own[i][0]), 0));
+        }
+        maker_u32(&c->vision, "clip.vision.projection_dim", (uint32_t)c->cfg.hidden_size);
+        maker_f32(&c->vision, "clip.vision.attention.layer_norm_epsilon", 1e-6f);
+        return;
+    }
     maker_text(&c->vision, "clip.projector_type", "qwen3vl_merger");
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         snprintf(key, sizeof key, "clip.vision.%s", counts[i][1]);
@@ -669,6 +680,7 @@ static const char *arch_of(const char *model_type, bool experts)
         {"qwen2", "qwen2"},
         {"granite", "granite"},
         {"glm4_moe", "glm4moe"},
+        {"gemma4", "gemma4"},
     };
     if (strcmp(model_type, "nemotron_h") == 0) {
         return experts ? "nemotron_h_moe" : "nemotron_h";
@@ -705,6 +717,7 @@ int main(int argc, char **argv)
     require(json_parse_file(&c.config, path, LIMIT_CONFIG_BYTES, &d), &d);
     c.arch = arch_of(c.cfg.family, c.cfg.n_experts > 0);
     c.tiled = strncmp(c.arch, "qwen35", 6) == 0;
+    c.is_gemma = strcmp(c.arch, "gemma4") == 0;
     c.permuted = strcmp(c.arch, "llama") == 0 || strcmp(c.arch, "granite") == 0;
     maker_init(&c.text);
     maker_init(&c.vision);

@@ -11,7 +11,8 @@ int main(void)
 {
     static const char *const sets[] = {"qwen3_5",    "qwen3_5_tied", "qwen3_5_moe", "qwen3_vl",
                                        "qwen3_next", "qwen3",        "nemotron_h",  "nemotron_h_latent",
-                                       "minimax_m2", "gpt_oss"};
+                                       "minimax_m2", "gpt_oss",      "gemma4_text", "gemma4_moe",
+                                       "gemma4",     "gemma4_e"};
     char folder[] = "/tmp/parley_shared_XXXXXX", dir[4096], path[4096], vision[4096];
     const char *shared = check_shared_dir();
     if (!shared) {
