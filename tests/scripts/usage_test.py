@@ -104,6 +104,8 @@ CALLER = {
     "vision/video/video.h": "const uint8_t *data; size_t bytes; int32_t n",
     "vision/video/video_worker.h": "video_source s; processor_config pc; video_consumer consumer",
     "vision/vit.h": "const float *rows",
+    "model/checkpoint/gguf_config_job.h": "const gguf_job *j",
+    "model/spares.h": "bool idle; spares *s; size_t n_bytes",
     "vision/vit_parts.h": "vit_parts parts; const json *root; vit_loader loader",
 }
 COMMON = {"err": "err_code err", "detail": "err_detail detail"}
