@@ -144,7 +144,7 @@ test('what is not an image is refused in words, before sending', async () => {
     const refused = page.locator('.refused');
     await refused.waitFor();
     const words = await refused.innerText();
-    assert.match(words, /notes\.png is of a kind that cannot be read\. PNG.* PDF and text files can be added/);
+    assert.match(words, /notes\.png is of a kind that cannot be read\. PNG.* PDF, Office documents and text files can be added/);
     assert.match(words, /empty\.png is empty/);
     assert.match(words, /cut\.png is damaged/);
     await done();

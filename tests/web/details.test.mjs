@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { titleOf } from '../../web/js/state/store.js';
-import { decodeText } from '../../web/js/state/attachments.js';
+import { decodeText } from '../../web/js/documents/encoding.js';
 import { formatBytes } from '../../web/js/util.js';
 import { lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';

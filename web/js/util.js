@@ -81,6 +81,9 @@ export function formatRate(v) {
     return v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2);
 }
 
+/** Why a file is not added, as a sentence for a person, with a next step. */
+export class Refusal extends Error {}
+
 /** Blob -> "data:image/png;base64,...". @param {Blob} blob @returns {Promise<string>} */
 export function blobToDataUri(blob) {
     return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@
  *
  *     const { attachments, refused } = await readFiles(files, limits);
  */
-import { formatBytes, newId } from '../util.js';
+import { Refusal, formatBytes, newId } from '../util.js';
 
 /** @typedef {import('./store.js').Attachment} Attachment */
 
@@ -12,7 +12,6 @@ import { formatBytes, newId } from '../util.js';
 const SENT_AS_IS = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/bmp']);
 const MAX_PIXELS = 4 * 1024 * 1024;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-const MAX_TEXT_BYTES = 512 * 1024;
 const VIDEO_WAIT_MS = 3_000;
 const SVG_SIDE = 1024;
 const JPEG_QUALITY = 0.92;
@@ -20,7 +19,7 @@ const JPEG_QUALITY = 0.92;
 /** What the file dialog offers. @param {{vision: boolean, video: boolean}} model */
 export function accepted(model) {
     const videos = model.video ? ',video/mp4,video/webm,video/quicktime,.mkv' : '';
-    return `${model.vision ? `image/*${videos},` : ''}.pdf,text/*,.md,.json,.c,.h,.py,.js,.ts,.rs,.go,.yaml,.toml,.csv,.log`;
+    return `${model.vision ? `image/*${videos},` : ''}.pdf,.docx,.xlsx,.pptx,.odt,.ods,.odp,.epub,.ipynb,.docm,.xlsm,.pptm,text/*,.md,.json,.c,.h,.py,.js,.ts,.rs,.go,.yaml,.toml,.csv,.tsv,.log`;
 }
 
 /**
@@ -49,20 +48,17 @@ export async function readFiles(files, limits) {
     return { attachments, refused };
 }
 
-/** Why a file is not added, as a sentence for a person. */
-export class Refusal extends Error {}
-
 /** @param {Blob} file */
 async function isPdf(file) {
     return (await file.slice(0, 1024).text()).includes('%PDF-');
 }
 
-/** What reads PDF documents comes with the first one. @param {File} file @throws {Refusal} */
-async function openPdf(file) {
-    const reader = await import('./pdf.js').catch(() => {
-        throw new Refusal(`What reads PDF documents could not be loaded, so ${file.name} was not added. Try again.`);
+/** What reads documents comes with the first one. @param {File} file
+ * @param {() => Promise<any>} load @throws {Refusal} */
+async function reader(file, load) {
+    return load().catch(() => {
+        throw new Refusal(`What reads documents could not be loaded, so ${file.name} was not added. Try again.`);
     });
-    return reader.openPdf(file);
 }
 
 /** @param {File} file @param {any} limits @returns {Promise<Attachment>} */
@@ -70,12 +66,12 @@ async function readFile(file, limits) {
     const name = file.name || 'image';
     if (file.size === 0) throw new Refusal(`${name} is empty.`);
     const mime = await sniff(file);
-    if (!mime && looksLikeText(file)) return readText(file);
+    if (!mime && mayBeDocument(file)) return readText(file);
     if (!limits.vision) throw new Refusal(`${limits.modelName} reads text only, so ${name} was not added.`);
     if (!mime) {
         const videos = limits.video ? ', MP4, WebM' : '';
         throw new Refusal(
-            `${name} is of a kind that cannot be read. PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${videos}, PDF and text files can be added.`,
+            `${name} is of a kind that cannot be read. PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${videos}, PDF, Office documents and text files can be added.`,
         );
     }
     // A video goes in chunks and is never held whole; an image is decoded here first.
@@ -107,10 +103,11 @@ export async function readPdf(file, limits, room, refused, asImages = false) {
     if (file.size > MAX_FILE_BYTES) {
         throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_FILE_BYTES)} can be added.`);
     }
+    const { openPdf } = await reader(file, () => import('../documents/pdf.js'));
     const pdf = await openPdf(file);
     try {
         if (!asImages) {
-            const { text, pages } = await pdf.text(MAX_TEXT_BYTES);
+            const { text, pages } = await pdf.text();
             if (text) {
                 if (pages < pdf.pages) refused.push(`Only the first ${pages} of ${pdf.pages} pages of ${file.name} were added: more is too long.`);
                 const blob = new Blob([text], { type: 'text/plain' });
@@ -138,42 +135,20 @@ export async function readPdf(file, limits, room, refused, asImages = false) {
     }
 }
 
-/** @param {File} file */
-function looksLikeText(file) {
-    return /^(text\/|application\/(json|xml|javascript|x-sh|x-yaml|toml|sql))|^$/.test(file.type);
+/** What says that it is a sound or a font is not looked into. @param {File} file */
+function mayBeDocument(file) {
+    return !/^(image|audio|video|font)\//.test(file.type);
 }
 
-/** @param {File} file @returns {Promise<Attachment>} */
+/** A document or a text file as its text. @param {File} file @returns {Promise<Attachment>} */
 async function readText(file) {
-    if (file.size > MAX_TEXT_BYTES) {
-        throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_TEXT_BYTES)} of text can be added.`);
-    }
-    const { text, encoding } = decodeText(new Uint8Array(await file.arrayBuffer()));
-    if (text === null) throw new Refusal(`${file.name} is neither an image nor text.`);
-    const blob = encoding === 'utf-8' ? file : new Blob([text], { type: 'text/plain' });
+    const { readDocument } = await reader(file, () => import('../documents/read.js'));
+    const { text, note, plain } = await readDocument(file);
+    const blob = plain ? file : new Blob([text], { type: 'text/plain' });
     return {
         id: newId('a_'), kind: 'text', name: file.name || 'text', mime: 'text/plain', width: 0, height: 0, bytes: blob.size, blob,
-        ...(encoding === 'utf-8' ? {} : { note: `read as ${encoding}` }),
+        ...(note ? { note } : {}),
     };
-}
-
-/** Control characters that no text has: neither spaces nor a terminal's (bell, backspace, escape). */
-const BINARY = /[\0-\x06\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]/;
-
-/** Text in the encodings that old files have: a byte order mark decides, then UTF-8, then Windows'
- * Western one, which Latin-1 is part of. Binary files are no text in any.
- * @param {Uint8Array} bytes @returns {{text: string|null, encoding: string}} */
-export function decodeText(bytes) {
-    const marked = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : '';
-    for (const encoding of marked ? [marked] : ['utf-8', 'windows-1252']) {
-        try {
-            const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
-            if (!BINARY.test(text)) return { text, encoding };
-        } catch {
-            // Another one may fit.
-        }
-    }
-    return { text: null, encoding: '' };
 }
 
 /**

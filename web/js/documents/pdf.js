@@ -7,8 +7,7 @@
  *     const blob = await pdf.page(1, maxPixels);
  *     pdf.close();
  */
-import { Refusal } from './attachments.js';
-import { formatCount } from '../util.js';
+import { Refusal, formatCount } from '../util.js';
 
 /** A page with fewer letters than this on average has images of text instead of text. */
 const LETTERS_OF_A_PAGE = 40;

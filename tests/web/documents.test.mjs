@@ -1,0 +1,206 @@
+/** Documents: files of real programs, what they hold, and files that are made to do harm. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { after, before, beforeEach } from 'node:test';
+import { decodeText } from '../../web/js/documents/encoding.js';
+import { SAMPLES, lastAnswer, launch, openChat, send } from './helpers.mjs';
+import { docx, xlsx, zip } from './make_zip.mjs';
+import { startMock } from './mock_server.mjs';
+
+let browser;
+let server;
+before(async () => {
+    browser = await launch();
+    server = await startMock();
+});
+after(async () => {
+    await browser.close();
+    await server.close();
+});
+beforeEach(() => {
+    Object.assign(server.options, { modalities: ['text', 'image'], nContext: 32768 });
+    server.requests.length = 0;
+});
+
+const sample = (name) => readFile(join(SAMPLES, 'documents', name));
+const choose = (page, name, buffer, mimeType = '') => page.locator('chat-composer input[multiple]').setInputFiles({ name, mimeType, buffer });
+
+/** What the page reads of a file: its text and its note, or the sentence that refuses it.
+ * @param {import('playwright-core').Page} page @param {string} name @param {Buffer} buffer */
+function readIn(page, name, buffer) {
+    return page.evaluate(
+        async ({ name, base64 }) => {
+            const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+            const { readDocument } = await import(new URL('js/documents/read.js', document.baseURI).href);
+            const { Refusal } = await import(new URL('js/util.js', document.baseURI).href);
+            try {
+                return await readDocument(new File([bytes], name));
+            } catch (error) {
+                return error instanceof Refusal ? { refused: error.message } : { fault: String(error.stack) };
+            }
+        },
+        { name, base64: buffer.toString('base64') },
+    );
+}
+
+/** Files of real programs, and what must be found in each, in this order. */
+const REAL = {
+    'pandoc.docx': ['# Water use', 'metres a day in March.[^', '[the plan](https://example.org/plan)', '## Causes', '1. Leaks in the old pipes\n2. Gardens\n  - dry spring\n  - new houses', '| District | Use | Change |\n| --- | --- | --- |\n| North | 402 | +3 % |', 'E=(mv^2)/2', '[image: A dry river]', ']: Measured at the tower; 日本語の注。'],
+    'pandoc.odt': ['# Water report 2025', '# Water use', 'March.[^1]', '## Causes', '1. Leaks in the old pipes\n2. Gardens\n  - dry spring\n  - new houses', '| North | 402 | +3 % |', '[^1]: Measured at the tower; 日本語の注。'],
+    'pandoc.pptx': ['--- Slide 1 of 4 ---\n\n## Water report 2025', '--- Slide 2 of 4 ---\n\n## Water use', '- Gardens\n  - dry spring', '| North | 402 | +3 % |', 'E=(mv^2)/2'],
+    'pandoc.epub': ['# Water report 2025', '--- Chapter 2 of 2 ---\n\n# Water use', '| North | 402 | +3 % |', '> Nobody had counted the leaks.', '```\nprint("litres")\n```'],
+    'pandoc.ipynb': ['--- Cell 1 of 1 ---\n\n# Water use', '| North    | 402 | +3 %   |'],
+    'python-docx.docx': ['# Contract', '# Terms', '1. Pay in 30 days.\n2. Or leave.\n- a point', '| A | B and C |  |\n| --- | --- | --- |\n| 1 | 2 | 3 |'],
+    'openpyxl.xlsx': ['--- Sheet Costs ---', '| Item | Day | Price | Share | Sum |\n| --- | --- | --- | --- | --- |\n| Pipes \\| old | 2025-03-01 | 1200.5 € | 25% | =C2*2 |', '| Überlauf<br>zwei Zeilen |', '\n\n| Second table | 2025-01-02 13:45 |\n| --- | --- |\n| TRUE | 06:30 |', 'Comment on A2: ask the plumber', '--- Sheet Hidden one (hidden) ---', 'secret'],
+    'xlsxwriter.xlsx': ['| Name | When | N |\n| --- | --- | --- |\n| Ann | 2024-02-29 | 0.3 |\n| rich bold |  | 2 |\n| merged |  |  |'],
+    'odfpy.ods': ['--- Sheet Überblick ---\n\n| Month | Rain |\n| --- | --- |\n| March | 12.5 mm |\n| April | 80 mm |'],
+    'odfpy.odp': ['--- Slide 1 of 2 ---\n\n## Rain in spring\n\nOnly 12.5 mm in March\n\nNotes: Say it slowly 1', '--- Slide 2 of 2 ---\n\n## What to do'],
+    'ebooklib.epub': ['# Two tales\n\nA. Writer', '--- Chapter 2 of 3 ---\n\n# Tale 1\n\nOnce upon a time there were 1 frogs — green ones.\n\n- one\n  - inner\n- two', '[image: a frog]', '# Tale 2'],
+};
+
+test('documents of real programs: headings, lists, tables, notes, slides, sheets, chapters', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    for (const [name, parts] of Object.entries(REAL)) {
+        // The name says nothing: the first bytes do.
+        const { text, note, refused, fault } = await readIn(page, name.replace(/\.\w+$/, '.dat'), await sample(name));
+        assert.ok(text, `${name}: ${refused ?? fault}`);
+        let at = 0;
+        for (const part of parts) {
+            const found = text.indexOf(part, at);
+            assert.ok(found >= 0, `${name} lacks ${JSON.stringify(part)} in\n${text}`);
+            at = found + part.length;
+        }
+        assert.doesNotMatch(text, /alert\(1\)/);
+        assert.equal(/without .*image/.test(note), /pandoc\.(docx|odt|pptx|epub)|python-docx|ebooklib/.test(name), `${name}: ${note}`);
+    }
+    await done();
+});
+
+test('a document goes along as its text, with a note of what was left out, and opens', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await choose(page, 'report.docx', await sample('pandoc.docx'), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document');
+    const thumb = page.locator('.file-thumb', { hasText: 'report.docx' });
+    await thumb.waitFor();
+    assert.match(/** @type {string} */ (await page.locator('.thumb').getAttribute('title')), /report\.docx · .* · without 1 image$/);
+    await thumb.click();
+    await page.locator('media-viewer pre', { hasText: '| North | 402 |' }).waitFor();
+    await page.keyboard.press('Escape');
+    await choose(page, 'costs.csv', Buffer.from('sep=;\r\n"Item; one";Price\r\n"a ""b""\nc";1,5\r\n'), 'text/csv');
+    await page.locator('.file-thumb', { hasText: 'costs.csv' }).waitFor();
+    await send(page, 'say read');
+    assert.equal(await lastAnswer(page), 'read');
+    const { content } = server.requests[0].body.input[0];
+    assert.match(content[0].text, /^File report\.docx:\n```\n# Water report 2025\n/);
+    assert.equal(content[1].text, 'File costs.csv:\n```\n| Item; one | Price |\n| --- | --- |\n| a "b"<br>c | 1,5 |\n```');
+    await done();
+});
+
+test('text in every encoding', () => {
+    for (const { encoding, text, base64 } of JSON.parse(readFileSync(join(SAMPLES, 'encodings.json'), 'utf8'))) {
+        const read = decodeText(new Uint8Array(Buffer.from(base64, 'base64')));
+        assert.equal(read.text, text, `${encoding} was read as ${read.encoding}`);
+    }
+    const words = 'Zwölf Boxkämpfer, 十二人';
+    const wide = Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), ...[...words].map((one) => Buffer.from(Uint32Array.of(one.codePointAt(0)).buffer))]);
+    assert.deepEqual(decodeText(new Uint8Array(wide)), { text: words, encoding: 'utf-32' });
+    const little = Buffer.from(words, 'utf16le');
+    assert.deepEqual(decodeText(new Uint8Array(little)), { text: words, encoding: 'utf-16le' });
+    assert.deepEqual(decodeText(new Uint8Array(Buffer.from(little).swap16())), { text: words, encoding: 'utf-16be' });
+    // What a file says of itself counts.
+    assert.equal(decodeText(new Uint8Array(Buffer.from('<?xml encoding="iso-8859-7"?>\xc1\xc2', 'latin1'))).text, '<?xml encoding="iso-8859-7"?>ΑΒ');
+});
+
+const W = (text, properties = '') => `<w:p>${properties && `<w:pPr>${properties}</w:pPr>`}<w:r><w:t>${text}</w:t></w:r></w:p>`;
+
+test('Word: what is deleted or hidden is not read, numbers of paragraphs are counted, boxes and notes are', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const OPEN = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"';
+    const number = (level) => `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="7"/></w:numPr>`;
+    const level = (i, shape) => `<w:lvl w:ilvl="${i}"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="${shape}"/></w:lvl>`;
+    const body = [
+        W('Scope', number(0)), W('Parts', number(1)), W('More parts', number(1)), W('Payment', number(0)), W('When', number(1)),
+        '<w:p><w:r><w:t xml:space="preserve">Kept </w:t></w:r><w:del><w:r><w:delText>deleted </w:delText></w:r></w:del><w:ins><w:r><w:t>added</w:t></w:r></w:ins><w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r></w:p>',
+        '<w:p><w:r><w:pict xmlns:v="urn:schemas-microsoft-com:vml"><v:textbox><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxContent></v:textbox></w:pict></w:r></w:p>',
+        '<w:p><w:r><w:instrText>PAGE</w:instrText></w:r><w:r><w:t>Field</w:t></w:r></w:p>',
+    ].join('');
+    const parts = docx(body, {
+        'word/_rels/document.xml.rels': '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="n" Type="x/numbering" Target="numbering.xml"/></Relationships>',
+        'word/numbering.xml': `<w:numbering ${OPEN}><w:abstractNum w:abstractNumId="3">${level(0, '%1.')}${level(1, '%1.%2')}</w:abstractNum><w:num w:numId="7"><w:abstractNumId w:val="3"/></w:num></w:numbering>`,
+        'word/vbaProject.bin': 'Shell "rm"',
+    });
+    const { text, note } = await readIn(page, 'contract.docm', zip(parts));
+    assert.equal(text, '1. Scope\n  1.1 Parts\n  1.2 More parts\n2. Payment\n  2.1 When\n\nKept added^2\n\nIn a box\n\nField');
+    assert.equal(note, 'without 1 macro project');
+    await done();
+});
+
+test('numbers of sheets: dates of both calendars, times, percentages, currencies', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const shown = await page.evaluate(async () => {
+        const { shown } = await import(new URL('js/documents/xlsx.js', document.baseURI).href);
+        return [['1', 'yyyy-mm-dd'], ['59', 'd/m/yy'], ['61', 'mmm yyyy'], ['45352', 'dd.mm.yyyy'], ['45352.75', 'yyyy\\-mm\\-dd hh:mm'], ['0.5', 'h:mm AM/PM'], ['1.5', '[h]:mm:ss'], ['0.30000000000000004', 'General'], ['0.125', '0.0%'], ['12', '"$"#,##0'], ['12', '[$€-407] 0'], ['1E+20', '0'], ['3', '0 "days"'], ['43890', 'yyyy-mm-dd', true], ['word', 'yyyy']].map(([value, format, old = false]) => shown(value, format, old));
+    });
+    assert.deepEqual(shown, ['1900-01-01', '1900-02-28', '1900-03-01', '2024-03-01', '2024-03-01 18:00', '12:00', '36:00:00', '0.3', '12.5%', '12 $', '12 €', '100000000000000000000', '3', '2024-03-01', 'word']);
+    await done();
+});
+
+test('damaged, locked, lying, growing and wrongly named files: a sentence and a next step, and the page goes on', async () => {
+    const { page, faults, done } = await openChat(browser, server.url);
+    const whole = await sample('pandoc.docx');
+    const scrambled = Buffer.from(whole);
+    scrambled.fill(0x55, 2_000, 3_000);
+    const sealed = { mimetype: 'application/epub+zip', 'META-INF/container.xml': '<container><rootfiles><rootfile full-path="a.opf"/></rootfiles></container>', 'a.opf': '<package><manifest><item id="c" href="c.xhtml"/></manifest><spine><itemref idref="c"/></spine></package>', 'c.xhtml': '<p>words</p>', 'META-INF/encryption.xml': '<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/><CipherData><CipherReference URI="c.xhtml"/></CipherData></EncryptedData></encryption>' };
+    const old = (name) => Buffer.concat([Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]), Buffer.alloc(504), Buffer.from(name, 'utf16le')]);
+    const cases = [
+        ['cut.docx', whole.subarray(0, 6_000), /cut\.docx is damaged: its end is missing\. Get it again/],
+        ['scrambled.docx', scrambled, /is damaged: .*Get it again/],
+        ['wrong.docx', zip(docx(W('x')), { crc: 1 }), /does not match its checksum/],
+        ['locked.docx', zip(docx(W('x')), { flags: 1 }), /locked\.docx is locked with a password\. Save a copy without it/],
+        ['locked.xlsx', old('EncryptedPackage'), /is locked with a password\. Save a copy/],
+        ['locked.odt', zip({ 'META-INF/manifest.xml': '<m:manifest xmlns:m="m"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>', 'content.xml': 'noise' }), /is locked with a password/],
+        ['sealed.epub', zip(sealed), /is protected against copying.*Add a copy without/],
+        ['letter.doc', old('WordDocument'), /format of before 2007, which is not read\. Save it as DOCX/],
+        ['sums.xls', old('Workbook'), /Save it as XLSX/],
+        ['claims.docx', zip(docx(W('x')), { claim: 10 * 2 ** 30, wide: true }), /unpacks to 10\.0 GiB or more; at most 48\.0 MiB/],
+        ['bomb.docx', zip(docx(W(' '.repeat(60 << 20)))), /unpacks to .* or more; at most 48\.0 MiB of one part are read\. Save a part/],
+        ['grown.docx', zip({ ...docx(W('x')), 'word/document.xml': `<a>${' '.repeat(20 << 20)}</a>` }), /grows more than 500-fold when it is unpacked.*Save the document anew/],
+        ['sheets.xlsx', zip(xlsx('<row><c><v>1</v></c></row>'.repeat(100)), { claim: 1 }), /does not match its checksum/],
+        ['many.docx', zip(docx(W('x')), { count: 60_000 }), /claims 60.000 parts, more than any document has/],
+        ['packed.docx', zip(docx(W('x')), { method: 99 }), /is packed in a way that is not read/],
+        ['lol.docx', zip({ ...docx(W('x')), 'word/document.xml': `<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "${'&a;'.repeat(1000)}">]><x>&b;</x>` }), /is damaged: its part word\/document\.xml cannot be read/],
+        ['half.docx', zip({ ...docx(W('x')), 'word/document.xml': '<w:document><w:body>' }), /cannot be read/],
+        ['bare.docx', zip({ '[Content_Types].xml': '<Types/>' }), /is damaged: what it is made of is not said/],
+        ['deep.docx', zip(docx('<w:sdt>'.repeat(4_000) + W('deep') + '</w:sdt>'.repeat(4_000))), /is damaged|^deep$/],
+        ['photos.docx', zip({ 'a.jpg': 'x', 'b.jpg': 'y' }), /is an archive of 2 files, not a document\. Unpack it/],
+        ['spaces.docx', zip(docx(W(`a${' '.repeat(3 << 20)}b`) + W('\n'.repeat(100_000)))), /only|^a/],
+        ['blank.docx', zip(docx('<w:p/>')), /holds no text/],
+        ['program.docx', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 3]), /is neither an image nor text/],
+        ['letter.rtf', Buffer.from('{\\rtf1 hello}'), /is in RTF, which is not read\. Save it as DOCX/],
+    ];
+    for (const [name, buffer, words] of cases) {
+        const read = await readIn(page, name, buffer);
+        assert.equal(read.fault, undefined, `${name}: ${read.fault}`);
+        assert.match(read.refused ?? read.text, words, name);
+    }
+    assert.equal((await readIn(page, 'wide.docx', zip(docx(W('wide')), { wide: true }))).text, 'wide');
+    // The browser's own page about XML that is none has styles, which the policy forbids and notes.
+    assert.deepEqual(faults.splice(0).filter((fault) => !/inline style|style-src-attr/.test(fault)), []);
+    // A name says nothing: text, an image and a sheet under the wrong one are what they are.
+    assert.equal((await readIn(page, 'words.docx', Buffer.from('just words'))).text, 'just words');
+    assert.match((await readIn(page, 'sheet.pdf', await sample('xlsxwriter.xlsx'))).text, /\| Ann \|/);
+    assert.equal((await readIn(page, 'prose.csv', Buffer.from('No table,\nonly a line\nand another\nof prose.'))).text, 'No table,\nonly a line\nand another\nof prose.');
+    await choose(page, 'picture.docx', await readFile(join(SAMPLES, 'outlines.png')));
+    await page.locator('.tray .thumb img').waitFor();
+    // In the page: the sentence is shown, the good file beside it goes along, and the page goes on.
+    await page.locator('chat-composer input[multiple]').setInputFiles([
+        { name: 'bomb.docx', mimeType: '', buffer: zip(docx(W(' '.repeat(60 << 20)))) },
+        { name: 'good.xlsx', mimeType: '', buffer: await sample('xlsxwriter.xlsx') },
+    ]);
+    await page.locator('.refused', { hasText: /bomb\.docx unpacks to/ }).waitFor();
+    await page.locator('.file-thumb', { hasText: 'good.xlsx' }).waitFor();
+    await send(page, 'say on');
+    assert.equal(await lastAnswer(page), 'on');
+    await done();
+});
