@@ -118,7 +118,7 @@ static void read_max_tokens(api_request *r, const json *root)
                      "max_tokens and max_completion_tokens contradict each other");
     }
     int64_t wanted = b > 0 ? b : a > 0 ? a : predict > 0 ? predict : -1;
-    r->in->params.max_tokens = r->reply.max_tokens = (int32_t)wanted;
+    r->in->params.max_tokens = (int32_t)wanted;
 }
 
 void api_request_model(api_request *r, const json *root)

@@ -31,6 +31,7 @@ typedef struct api_request {
     const json *template_kwargs;
     bool forces_calls;       /* tool_choice: the answer must be calls, of this tool or (NULL) of any; */
     const char *forced_tool; /* in->form has the same as a grammar */
+    bool drops_oldest;       /* if the context is too small for all messages (truncation: "auto") */
     bool gives_budget;       /* in->params.think_tokens was asked for, not told from an effort */
     const grammar_spec
         *answer_form; /* response_format alone, without what tools add to in->form; NULL: none */

@@ -177,3 +177,42 @@ void conversation_close(conversation *c, const json *root)
                      "continue_final_message needs an assistant's words as the last message");
     }
 }
+
+static size_t text_bytes(const chat_message *m, size_t n)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < m[i].n_parts; k++) {
+            sum += m[i].parts[k].kind == CHAT_TEXT ? m[i].parts[k].text_len : 0;
+        }
+    }
+    return sum;
+}
+
+bool conversation_drop_oldest(chat_input *in, double share)
+{
+    chat_message *m = in->messages;
+    const double wanted = share * (double)text_bytes(m, in->n_messages);
+    size_t begin = 0;
+    while (begin < in->n_messages && m[begin].role == CHAT_SYSTEM) {
+        begin++;
+    }
+    size_t end = begin;
+    do {
+        end++;
+        while (end < in->n_messages && m[end].role != CHAT_USER) {
+            end++;
+        }
+    } while (end < in->n_messages && (double)text_bytes(m + begin, end - begin) < wanted);
+    if (end >= in->n_messages) { /* the last turn stays */
+        while (end > begin && (end >= in->n_messages || m[end].role != CHAT_USER)) {
+            end--;
+        }
+    }
+    if (end <= begin) {
+        return false;
+    }
+    memmove(m + begin, m + end, (in->n_messages - end) * sizeof *m);
+    in->n_messages -= end - begin;
+    return true;
+}

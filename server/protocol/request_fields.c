@@ -12,8 +12,6 @@
 void reply_options_init(reply_options *o)
 {
     memset(o, 0, sizeof *o);
-    o->temperature = o->top_p = NAN;
-    o->max_tokens = -1;
     bytes_init(&o->items, LIMIT_STORED_RESPONSE_BYTES);
 }
 
@@ -23,10 +21,7 @@ void reply_options_deinit(reply_options *o)
         free(o->stops[i]);
     }
     free(o->echo);
-    free(o->metadata);
-    free(o->text_options);
-    free(o->tools_text);
-    free(o->tool_choice_text);
+    free(o->fields);
     bytes_deinit(&o->items);
     tool_set_destroy(o->tools);
     reply_options_init(o);
@@ -280,15 +275,15 @@ static const other_field OTHER_FIELDS[] = {
     {"modalities", 1 << OTHER_CHAT, JSON_ARRAY, "text ", NULL},
     {"functions", 1 << OTHER_CHAT, JSON_ARRAY, NULL, "they were replaced by tools: send those"},
     {"web_search_options", 1 << OTHER_CHAT, JSON_OBJECT, NULL, "this server searches nowhere"},
-    {"truncation", 1 << OTHER_RESPONSES, JSON_STRING, "disabled ", NULL},
+    {"truncation", 1 << OTHER_RESPONSES, JSON_STRING, "disabled auto ", NULL},
     {"include", 1 << OTHER_RESPONSES, JSON_ARRAY,
      "reasoning.encrypted_content message.input_image.image_url message.output_text.logprobs "
      "file_search_call.results web_search_call.results web_search_call.action.sources "
      "computer_call_output.output.image_url code_interpreter_call.outputs ",
      NULL},
-    {"background", 1 << OTHER_RESPONSES, JSON_BOOL, NULL,
-     "send store: true, and the answer goes on when you leave"},
-    {"conversation", 1 << OTHER_RESPONSES, JSON_STRING, NULL, "send previous_response_id, or all of it"},
+    {"max_tool_calls", 1 << OTHER_RESPONSES, JSON_NUMBER, NULL, NULL},
+    {"context_management", 1 << OTHER_RESPONSES, JSON_ARRAY, NULL,
+     "send truncation: \"auto\", or a shorter conversation"},
     {"prompt", 1 << OTHER_RESPONSES, JSON_OBJECT, NULL, "this server keeps no prompts"},
 };
 

@@ -47,19 +47,19 @@ typedef struct reply_options {
     uint8_t body_hash[HASH_BYTES];           /* of a body that may come again, see prep_order */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
-    char *echo;                                /* text echoed before the answer, owned; NULL: none */
-    char *metadata;                            /* JSON object as text, owned; NULL: none */
-    char *text_options;                        /* "text" of Responses likewise */
-    double temperature, top_p;                 /* as asked for, NAN if not: echoed by Responses */
-    int32_t max_tokens;                        /* as asked for, -1 if not */
-    double timeout_s;                          /* from the request to the answer's end; 0: the server's */
-    char previous_id[REQUEST_RESPONSE_ID_MAX]; /* previous_response_id, "" if not given */
+    char *echo; /* text echoed before the answer, owned; NULL: none */
+    /* Responses: ,"instructions":.. and so on, what the response says of its request; owned, NULL: nothing */
+    char *fields;
+    bool background;                            /* it is answered before it is done */
+    bool encrypts;                              /* thoughts are also in encrypted_content */
+    char conversation[REQUEST_RESPONSE_ID_MAX]; /* that it goes on, and is added to; "" if none */
+    size_t n_before;                            /* bytes of `items` that were there before this request */
+    double timeout_s;                           /* from the request to the answer's end; 0: the server's */
     /* the conversation so far, to be kept (see response_store); owned */
     bytes items;
-    char effort[16], summary[16];        /* of the reasoning, as asked for; "" if not */
-    tool_set *tools;                     /* that may be called, owned; NULL: none */
-    bool one_call;                       /* the answer ends after its first call */
-    char *tools_text, *tool_choice_text; /* JSON as it was sent, owned, echoed by Responses; NULL: not sent */
+    char summary[16]; /* of the reasoning, as asked for; "" if not */
+    tool_set *tools;  /* that may be called, owned; NULL: none */
+    bool one_call;    /* the answer ends after its first call */
 } reply_options;
 
 /* Empty options; deinit frees what they own and empties them. */

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* memmem */
 #include "server/protocol/response_store.h"
 
 #include <pthread.h>
@@ -11,7 +12,7 @@ typedef struct entry {
     uint64_t scope;
     char id[48];
     char *items;
-    size_t len;
+    size_t len, n_input;
     double put_ms;
 } entry;
 
@@ -81,36 +82,93 @@ static void trim(response_store *l, size_t len, double now_ms)
     }
 }
 
-void response_store_put(response_store *l, uint64_t scope, const char *id, const char *items, size_t len,
-                        double now_ms)
+/* {lock} The newest of this name; l->n if there is none. */
+static size_t find(const response_store *l, uint64_t scope, const char *id, double now_ms)
+{
+    for (size_t i = l->n; i-- > 0;) {
+        const entry *e = &l->entries[i];
+        if (e->scope == scope && strcmp(e->id, id) == 0 && now_ms - e->put_ms <= l->ttl_ms) {
+            return i;
+        }
+    }
+    return l->n;
+}
+
+bool response_store_put(response_store *l, uint64_t scope, const char *id, const char *items, size_t len,
+                        size_t n_input, double now_ms)
 {
     char *copy = len > 0 && len <= l->max_bytes ? malloc(len) : NULL;
     if (!copy) {
-        return;
+        return false;
     }
     memcpy(copy, items, len);
-    entry e = {.scope = scope, .items = copy, .len = len, .put_ms = now_ms};
+    entry e = {.scope = scope, .items = copy, .len = len, .n_input = n_input, .put_ms = now_ms};
     snprintf(e.id, sizeof e.id, "%s", id);
     pthread_mutex_lock(&l->lock);
+    const size_t old = find(l, scope, id, now_ms);
+    if (old < l->n) {
+        drop(l, old);
+    }
     trim(l, len, now_ms);
-    if (shares_add(&l->shares, scope, len)) {
+    const bool is_kept = shares_add(&l->shares, scope, len);
+    if (is_kept) {
         l->entries[l->n++] = e;
     } else {
         free(copy);
     }
     pthread_mutex_unlock(&l->lock);
+    return is_kept;
+}
+
+static bool get(response_store *l, uint64_t scope, const char *id, double now_ms, bool input_only, bytes *out)
+{
+    pthread_mutex_lock(&l->lock);
+    const size_t i = find(l, scope, id, now_ms);
+    const bool found = i < l->n;
+    if (found) {
+        bytes_append(out, l->entries[i].items, input_only ? l->entries[i].n_input : l->entries[i].len);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return found;
 }
 
 bool response_store_get(response_store *l, uint64_t scope, const char *id, double now_ms, bytes *out)
 {
+    return get(l, scope, id, now_ms, false, out);
+}
+
+bool response_store_get_input(response_store *l, uint64_t scope, const char *id, double now_ms, bytes *out)
+{
+    return get(l, scope, id, now_ms, true, out);
+}
+
+bool response_store_find_item(response_store *l, uint64_t scope, const char *item_id, double now_ms,
+                              bytes *out)
+{
     bool found = false;
+    bytes sign = bytes_empty(512);
+    bytes_json(&sign, "\"id\":%s", item_id);
     pthread_mutex_lock(&l->lock);
-    for (size_t i = l->n; i-- > 0 && !found;) {
+    for (size_t i = l->n; i-- > 0 && !found && !sign.failed;) {
         const entry *e = &l->entries[i];
-        found = e->scope == scope && strcmp(e->id, id) == 0 && now_ms - e->put_ms <= l->ttl_ms;
+        found = e->scope == scope && now_ms - e->put_ms <= l->ttl_ms &&
+                memmem(e->items, e->len, sign.data, sign.len) != NULL;
         if (found) {
             bytes_append(out, e->items, e->len);
         }
+    }
+    pthread_mutex_unlock(&l->lock);
+    bytes_deinit(&sign);
+    return found;
+}
+
+bool response_store_remove(response_store *l, uint64_t scope, const char *id, double now_ms)
+{
+    pthread_mutex_lock(&l->lock);
+    const size_t i = find(l, scope, id, now_ms);
+    const bool found = i < l->n;
+    if (found) {
+        drop(l, i);
     }
     pthread_mutex_unlock(&l->lock);
     return found;

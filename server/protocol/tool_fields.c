@@ -81,19 +81,6 @@ static void check_tools(first_error *e, const json *tools, tool_layout layout)
     }
 }
 
-/* JSON text that outlives the request's body. */
-static char *copy_text(api_request *r, const json *v)
-{
-    bytes text = bytes_empty(LIMIT_BODY_BYTES);
-    json_write(&text, v);
-    if (text.failed || text.len == 0) {
-        bytes_deinit(&text);
-        request_no_memory(&r->error);
-        return NULL;
-    }
-    return text.data; /* handed over */
-}
-
 /* One tool as it may be called; sent: the tools of the request, in which errors say its place. */
 static bool spec_of_tool(api_request *r, grammar_spec *out, const json *tool, const json *sent,
                          tool_layout layout)
@@ -205,8 +192,6 @@ void tool_fields_read(api_request *r, const json *root, tool_layout layout)
     if (e->code != ERR_OK || !tools) {
         return;
     }
-    r->reply.tools_text = copy_text(r, tools);
-    r->reply.tool_choice_text = wish ? copy_text(r, wish) : NULL;
     if (!json_child(tools) || c.none) {
         return;
     }

@@ -329,14 +329,12 @@ static size_t pieces_bytes(const reply_pieces *p)
 size_t answer_bytes(const answer *a)
 {
     const responses_reply *r = &a->reply;
-    const char *const texts[] = {a->opt.echo, a->opt.metadata, a->opt.text_options, a->opt.tools_text,
-                                 a->opt.tool_choice_text};
+    const char *const texts[] = {a->opt.echo, a->opt.fields, a->opt.tools ? a->opt.fields : NULL};
     size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + pieces_bytes(&a->whole) +
                pieces_bytes(&a->pieces) + pieces_bytes(&a->parser.pieces);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         n += texts[i] ? strlen(texts[i]) : 0;
     }
-    n += a->opt.tools_text ? strlen(a->opt.tools_text) : 0; /* about what opt.tools takes */
     if (!a->has_reply) {
         return n;
     }

@@ -15,6 +15,7 @@
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
 #include "server/protocol/foreign_fields.h"
+#include "server/protocol/conversation.h"
 
 enum { PROGRESS_GAP_MS = 50 };
 
@@ -516,7 +517,7 @@ static void run_job(prep_run *run)
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
     const bool is_early = of->has_log && r.reply.stream && r.reply.return_progress;
-    const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early);
+    const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early || r.reply.background);
     const bool submits = job->order.submits && !r.reply.event_id[0];
     if (run->is_remote && !upstreams_is_named(job->order.upstreams, r.reply.model)) {
         snprintf(r.reply.model, sizeof r.reply.model, "%s",
@@ -544,6 +545,11 @@ static void run_job(prep_run *run)
         goto out;
     }
     if (err == ERR_OK) {
+        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
+    }
+    while (err == ERR_CONTEXT && r.drops_oldest && d.amount > 0 && /* a quarter is left for the answer */
+           conversation_drop_oldest(r.in, 1.0 - 0.75 * (double)d.limit / (double)d.amount)) {
+        d = (err_detail){0};
         err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
     }
     prepared->prep_ms = clock_ms() - start;

@@ -198,7 +198,8 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
         metrics_request(&s->metrics, "responses_ws", e->status);
     }
     send_error_to_all(s, a, e);
-    if (a->has_reply && (a->is_socket || answer_streams_early(a) || serve_find_follower(s, a, 0))) {
+    if (a->has_reply &&
+        (a->is_socket || a->opt.background || answer_streams_early(a) || serve_find_follower(s, a, 0))) {
         response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
                                   .error = code == ERR_CANCELLED ? NULL : e};
         responses_reply_finish(&a->reply, &result);
@@ -275,9 +276,15 @@ static void keep_conversation(serve *s, answer *a)
 {
     bytes *items = &a->opt.items;
     if (items->len > 0 && a->dialect->append_kept && a->finish != GEN_FINISH_ERROR) {
+        const size_t n_input = items->len;
         a->dialect->append_kept(s, a, items);
-        if (!items->failed) {
-            response_store_put(s->response_store, a->scope, a->chat_id, items->data, items->len, clock_ms());
+        if (!items->failed && a->opt.conversation[0]) {
+            serve_extend_conversation(s, a);
+        }
+        if (!items->failed && (a->opt.store || !a->has_reply)) {
+            (void)response_store_put(
+                s->response_store, a->scope, a->chat_id, items->data, items->len, n_input,
+                clock_ms()); /* what is not kept cannot be gone on from, and that is said */
         }
     }
     bytes_deinit(items);

@@ -453,62 +453,14 @@ static void on_embeddings(serve *s, conn *c)
     serve_send_fault(s, c, 400, "not_supported", NULL, "this model writes text; it makes no embeddings");
 }
 
-/* GET with ?stream=true: the events from starting_after on, as they were and as they come. False
- * for another query. */
-static bool follow_response(serve *s, conn *c, const answer *a)
-{
-    char stream[8];
-    if (c->route->id != ROUTE_RESPONSE) {
-        return false;
-    }
-    if (!serve_query_string_value(s, c, "stream", stream, sizeof stream)) {
-        return true;
-    }
-    if (strcmp(stream, "true") != 0) {
-        const bool is_valid = !stream[0] || strcmp(stream, "false") == 0;
-        if (!is_valid) {
-            serve_send_fault(s, c, 400, "invalid_value", "stream", "stream must be true or false");
-        }
-        return !is_valid;
-    }
-    int64_t seen = -1;
-    if (!serve_query_string_int(c, "starting_after", -1, INT32_MAX, &seen)) {
-        serve_send_fault(s, c, 400, "invalid_value", "starting_after",
-                         "starting_after must be the number of an event, or -1 for all");
-        return true;
-    }
-    serve_begin_follow(s, c, a, seen + 1);
-    return true;
-}
-
-static void on_response(serve *s, conn *c)
-{
-    answer *a = serve_find_response(s, c->scope, c->param);
-    if (!a || (c->route->id == ROUTE_RESPONSE && !a->opt.store)) {
-        api_error e;
-        serve_no_response(s, c->scope, c->param, &e);
-        serve_send_error(s, c, &e);
-        return;
-    }
-    if (c->route->id == ROUTE_RESPONSE_CANCEL) {
-        serve_cancel_answer(s, a);
-    }
-    if (follow_response(s, c, a)) {
-        return;
-    }
-    bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
-    responses_reply_write(&body, &a->reply);
-    serve_send_body(s, c, &body);
-}
-
 /* The routes that look at no body, or have read it as it came. */
 static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_ASSET] = on_asset,
     [ROUTE_EMBEDDINGS] = on_embeddings,
     [ROUTE_SLOTS] = serve_on_slots,
-    [ROUTE_RESPONSE] = on_response,
-    [ROUTE_RESPONSE_CANCEL] = on_response,
+    [ROUTE_RESPONSE] = serve_on_response,
+    [ROUTE_RESPONSE_CANCEL] = serve_on_response,
+    [ROUTE_RESPONSE_ITEMS] = serve_on_input_items,
     [ROUTE_MODELS] = serve_on_models,
     [ROUTE_MODEL] = serve_on_models,
     [ROUTE_HEALTH] = on_health,
@@ -552,6 +504,12 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         break;
     case ROUTE_CHAT_CONTROL:
         serve_on_control(s, c, body);
+        break;
+    case ROUTE_CONVERSATIONS:
+    case ROUTE_CONVERSATION:
+    case ROUTE_CONV_ITEMS:
+    case ROUTE_CONV_ITEM:
+        serve_on_conversations(s, c, body);
         break;
     case ROUTE_UPLOADS:
     case ROUTE_UPLOAD_COMPLETE:

@@ -205,11 +205,20 @@ static void accept_answer(serve *s, answer *a)
     conn *c = serve_conn(s, a->conn);
     /* A plain socket has no way to come back for its answer; with the extensions coming back is the
      * rule. */
-    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given;
+    bool can_return = a->is_socket ? c && c->is_extended : a->opt.store_given || a->opt.background;
     a->opt.keep_on_disconnect = (can_return && !a->opt.cancel_on_disconnect) || a->opt.keep_on_disconnect;
     a->dialect->first(s, a);
+    if (a->opt.background) {
+        responses_reply_queued(&a->reply, 0);
+    }
     if (answer_streams_early(a)) {
         serve_begin_streams(s, a);
+    } else if (a->opt.background && !a->opt.stream && c && !c->is_socket) {
+        bytes body; /* as it stands: whoever asked comes back for it */
+        bytes_init(&body, SIZE_MAX / 2);
+        responses_reply_write(&body, &a->reply);
+        c->answer = 0;
+        serve_send_body(s, c, &body);
     }
     if (c && c->is_socket) {
         if (!serve_add_reader(c, a->id, 0)) { /* nobody would hear of it */

@@ -11,6 +11,7 @@
  * serve_answers.c  an answer from the engine's first event to its last
  * serve_dialects.c  what the protocols do differently, a table each
  * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
+ * serve_responses.c  kept responses, conversations
  * serve_kept.c     finished answers, for readers that come back
  * serve_files.c    uploaded files over HTTP, forms
  * serve_uploads.c  uploads in parts over HTTP
@@ -451,6 +452,13 @@ void serve_end_answers(serve *s, answer_timeout why);
 /* Ends all answers once the engine has been stalled for too long. */
 void serve_watchdog_engine(serve *s, const engine_status *status, double now);
 void serve_watchdog_prep(serve *s);
+
+/* serve_responses.c */
+void serve_on_response(serve *s, conn *c);
+void serve_on_input_items(serve *s, conn *c);
+void serve_on_conversations(serve *s, conn *c, const bytes *body);
+/* Adds what was sent and answered (a->opt.items, behind n_before) to the conversation it belongs to. */
+void serve_extend_conversation(serve *s, const answer *a);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);

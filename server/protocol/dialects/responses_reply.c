@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "server/media/data_uri.h"
 
 static const char *status_name(response_status s)
 {
@@ -112,6 +113,11 @@ static void write_item(bytes *out, const responses_reply *r, const reply_item *i
     case REPLY_REASONING:
         write_parts(out, r, item, "summary", with_content && r->opt->summary[0]);
         write_parts(out, r, item, "content", with_content && !r->opt->summary[0]);
+        if (r->opt->encrypts && with_content) {
+            bytes_append_str(out, ",\"encrypted_content\":\"");
+            base64_encode(out, (const uint8_t *)item->text.data, item->text.len);
+            bytes_append_char(out, '"');
+        }
         break;
     default:
         bytes_append_str(out, ",\"role\":\"assistant\"");
@@ -153,7 +159,7 @@ static void write_end(bytes *out, const responses_reply *r)
                : r->status == RESPONSE_CANCELLED  ? "{\"reason\":\"cancelled\"}"
                                                   : "null");
     if (!r->completed_at) {
-        bytes_append_str(out, ",\"usage\":null");
+        bytes_append_str(out, ",\"completed_at\":null,\"usage\":null");
         return;
     }
     bytes_json(out, ",\"completed_at\":%lld", (long long)r->completed_at);
@@ -161,14 +167,8 @@ static void write_end(bytes *out, const responses_reply *r)
     reply_json_timings(out, &r->result.timings);
 }
 
-static const char *or_null(const char *text)
-{
-    return text[0] ? text : NULL;
-}
-
 void responses_reply_write(bytes *out, const responses_reply *r)
 {
-    const reply_options *opt = r->opt;
     bytes_json(
         out, "{\"id\":%s,\"object\":\"response\",\"created_at\":%lld,\"status\":%s,\"model\":%s,\"output\":[",
         r->id, (long long)r->created_at, status_name(r->status), r->model);
@@ -178,18 +178,8 @@ void responses_reply_write(bytes *out, const responses_reply *r)
     }
     bytes_append_char(out, ']');
     write_end(out, r);
-    write_number(out, "temperature", opt->temperature);
-    write_number(out, "top_p", opt->top_p);
-    write_number(out, "max_output_tokens", opt->max_tokens > 0 ? (double)opt->max_tokens : (double)NAN);
-    bytes_json(
-        out,
-        ",\"instructions\":null,\"metadata\":%-s,\"parallel_tool_calls\":%hhd,\"previous_response_id\":%s,"
-        "\"store\":%hhd,\"tool_choice\":%-s,\"tools\":%-s,\"text\":%-s,"
-        "\"reasoning\":{\"effort\":%s,\"summary\":%s},\"truncation\":\"disabled\"}",
-        opt->metadata ? opt->metadata : "{}", (bool)!opt->one_call, or_null(opt->previous_id), opt->store,
-        opt->tool_choice_text ? opt->tool_choice_text : "\"auto\"", opt->tools_text ? opt->tools_text : "[]",
-        opt->text_options ? opt->text_options : "{\"format\":{\"type\":\"text\"}}", or_null(opt->effort),
-        or_null(opt->summary));
+    bytes_append_str(out, r->opt->fields ? r->opt->fields : "");
+    bytes_append_char(out, '}');
 }
 
 void responses_reply_append_output(bytes *out, const responses_reply *r)

@@ -4,8 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
+#include "base/utf8.h"
+#include "server/media/data_uri.h"
 #include "server/protocol/conversation.h"
+#include "server/protocol/dialects/response_items.h"
+#include "server/protocol/dialects/responses_echo.h"
 #include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"
@@ -51,13 +56,27 @@ static void read_identity(api_request *r, const json *root)
 
 /* ---- input items ---- */
 
-/* Text of reasoning items: the reasoning_text parts, else the summary. */
+/* What was told as encrypted_content: nothing is secret about it. */
+static void append_encrypted(api_request *r, bytes *out, const json *item)
+{
+    const char *code = json_str(json_get(item, "encrypted_content"), "");
+    size_t n = 0, len = strlen(code);
+    uint8_t *plain = request_calloc(&r->error, r->in->arena, len / 4 * 3 + 1, 1);
+    if (plain && base64_decode(plain, &n, code, len) && utf8_valid((const char *)plain, n)) {
+        bytes_append(out, plain, n);
+    }
+}
+
+/* Text of reasoning items: the reasoning_text parts, else the summary, else encrypted_content. */
 static const char *reasoning_text(api_request *r, const json *item)
 {
     bytes text = bytes_empty(LIMIT_BODY_BYTES);
     const json *content = json_child(json_get(item, "content"));
     for (const json *v = content ? content : json_child(json_get(item, "summary")); v; v = json_next(v)) {
         bytes_append_str(&text, json_str(json_get(v, "text"), ""));
+    }
+    if (text.len == 0) {
+        append_encrypted(r, &text, item);
     }
     if (text.failed) {
         request_no_memory(&r->error);
@@ -161,8 +180,96 @@ static const json *open_previous(api_request *r, const json *root)
                                   "whole conversation in input");
         return NULL;
     }
-    snprintf(r->reply.previous_id, sizeof r->reply.previous_id, "%s", id);
     return items;
+}
+
+/* The items of the conversation that `conversation` names; NULL without one. */
+static const json *open_conversation(api_request *r, const json *root)
+{
+    first_error *e = &r->error;
+    const json *v = json_get(root, "conversation");
+    const char *id = json_str(v, json_str(json_get(v, "id"), ""));
+    bool is_evicted;
+    if (json_typeof(v) == JSON_NULL || e->code != ERR_OK) {
+        return NULL;
+    }
+    if (!id[0]) {
+        request_fail(e, ERR_INVALID, "conversation", "invalid_type",
+                     "conversation must be the id of one, or an object with its id");
+    }
+    const bool fits = strncmp(id, "conv_", 5) == 0 && strlen(id) < sizeof r->reply.conversation;
+    const json *items = fits ? api_request_stored(r, id, &is_evicted) : NULL;
+    if (!items) {
+        request_fail(e, ERR_NOT_FOUND, "conversation", "conversation_not_found",
+                     "there is no such conversation, or it is no longer kept");
+        return NULL;
+    }
+    if (json_typeof(json_get(root, "previous_response_id")) != JSON_NULL) {
+        request_fail(e, ERR_INVALID, "conversation", "invalid_value",
+                     "conversation and previous_response_id exclude each other");
+    }
+    snprintf(r->reply.conversation, sizeof r->reply.conversation, "%s", id);
+    json *list;
+    json_doc *doc = json_build(&list, JSON_ARRAY);
+    const json *head = json_child(items);
+    for (const json *item = head ? json_next(head) : NULL; item; item = json_next(item)) {
+        json_add_shared(doc, list, NULL, item);
+    }
+    return api_request_keep_built(r, doc);
+}
+
+/* Adds the item that a reference names. */
+static void add_referenced(api_request *r, json_doc *doc, json *list, const char *id, size_t place)
+{
+    char path[PATH_BYTES];
+    json_doc *found = NULL;
+    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
+    bytes_append_char(&text, '[');
+    const bool is_there =
+        r->response_store && response_store_find_item(r->response_store, r->scope, id, clock_ms(), &text);
+    bytes_append_char(&text, ']');
+    if (is_there && r->error.code == ERR_OK) {
+        r->error.code = json_parse(&found, bytes_str(&text), text.len, LIMIT_JSON_DEPTH + 1, r->error.detail);
+    }
+    bytes_deinit(&text);
+    const json *item = found ? response_items_find(api_request_keep(r, found), id) : NULL;
+    if (!item) {
+        request_path(path, "input[%zu].id", place);
+        request_fail(&r->error, ERR_NOT_FOUND, path, "item_not_found",
+                     "%s: there is no such item, or it is no longer kept; send it whole", path);
+    }
+    json_add_shared(doc, list, NULL, item);
+}
+
+/* The id of the item that this one stands for; NULL if it is an item itself. */
+static const char *reference_of(const json *item)
+{
+    const char *type =
+        json_str(json_get(item, "type"), json_get(item, "role") ? "message" : "item_reference");
+    return strcmp(type, "item_reference") == 0 ? json_str(json_get(item, "id"), NULL) : NULL;
+}
+
+/* The input with whole items in place of references to them. */
+static const json *resolve(api_request *r, const json *input)
+{
+    size_t n = 0, i = 0;
+    for (const json *v = json_is(input, JSON_ARRAY) ? json_child(input) : NULL; v; v = json_next(v)) {
+        n += reference_of(v) != NULL;
+    }
+    if (n == 0 || r->error.code != ERR_OK) {
+        return input;
+    }
+    json *list;
+    json_doc *doc = json_build(&list, JSON_ARRAY);
+    for (const json *v = json_child(input); v && r->error.code == ERR_OK; v = json_next(v), i++) {
+        const char *id = reference_of(v);
+        if (id) {
+            add_referenced(r, doc, list, id, i);
+        } else {
+            json_add_shared(doc, list, NULL, v);
+        }
+    }
+    return api_request_keep_built(r, doc);
 }
 
 /* Writes the conversation so far, for the response that may continue it. One that is too long is
@@ -170,19 +277,10 @@ static const json *open_previous(api_request *r, const json *root)
 static void keep_items(api_request *r, const json *previous, const json *input)
 {
     bytes *out = &r->reply.items;
-    for (const json *v = json_child(previous); v; v = json_next(v)) {
-        json_write(out, v);
-        bytes_append_char(out, ',');
-    }
-    if (json_is(input, JSON_STRING)) {
-        bytes_append_str(out, "{\"role\":\"user\",\"content\":");
-        json_write(out, input);
-        bytes_append_char(out, '}');
-    }
-    for (const json *v = json_is(input, JSON_ARRAY) ? json_child(input) : NULL; v; v = json_next(v)) {
-        json_write(out, v);
-        bytes_append_str(out, json_next(v) ? "," : "");
-    }
+    response_items_keep(out, previous);
+    r->reply.n_before = out->len;
+    bytes_append_str(out, out->len > 0 ? "," : "");
+    response_items_keep(out, input);
     if (out->failed) {
         bytes_deinit(out);
     }
@@ -201,7 +299,7 @@ static void read_items(conversation *c, const json *list, const char *name)
 static void read_input(api_request *r, const json *root, const engine_info *info)
 {
     first_error *e = &r->error;
-    const json *input = json_get(root, "input");
+    const json *input = resolve(r, json_get(root, "input"));
     const char *instructions = "";
     const bool is_string = json_is(input, JSON_STRING);
     size_t n = is_string ? 1 : json_is(input, JSON_ARRAY) ? json_len(input) : 0;
@@ -209,7 +307,7 @@ static void read_input(api_request *r, const json *root, const engine_info *info
         request_fail(e, ERR_INVALID, "input", n ? "too_many_messages" : "missing_field",
                      "input must be a string or a list of 1 to %d items", LIMIT_MESSAGES);
     }
-    const json *previous = open_previous(r, root);
+    const json *named = open_conversation(r, root), *previous = named ? named : open_previous(r, root);
     n += json_len(previous);
     if (n > LIMIT_MESSAGES) {
         request_fail(e, ERR_INVALID, "input", "too_many_messages",
@@ -229,31 +327,23 @@ static void read_input(api_request *r, const json *root, const engine_info *info
         read_items(&c, input, "input");
     }
     conversation_close(&c, root);
-    if (e->code == ERR_OK && r->response_store && r->reply.store) {
+    if (e->code == ERR_OK && r->response_store && (r->reply.store || named)) {
         keep_items(r, previous, input);
     }
 }
 
 /* ---- the rest ---- */
 
-/* A copy of an object's text, to be echoed; NULL without one. */
-static char *copy_object(first_error *e, const json *root, const char *name, int max_bytes)
+static void check_object(first_error *e, const json *root, const char *name, int max_bytes)
 {
     const json *object = json_get(root, name);
-    if (json_typeof(object) == JSON_NULL || e->code != ERR_OK) {
-        return NULL;
-    }
     bytes text = bytes_empty((size_t)max_bytes);
-    if (json_is(object, JSON_OBJECT)) {
-        json_write(&text, object);
-    }
-    if (text.failed || text.len == 0) {
-        bytes_deinit(&text);
+    json_write(&text, object);
+    if (json_typeof(object) != JSON_NULL && (!json_is(object, JSON_OBJECT) || text.failed)) {
         request_fail(e, ERR_INVALID, name, "invalid_value", "%s must be an object of at most %d bytes", name,
                      max_bytes);
-        return NULL;
     }
-    return text.data; /* handed over */
+    bytes_deinit(&text);
 }
 
 static bool is_included(const json *root, const char *name)
@@ -264,6 +354,15 @@ static bool is_included(const json *root, const char *name)
         }
     }
     return false;
+}
+
+static void read_background(api_request *r, const json *root)
+{
+    request_bool(&r->error, &r->reply.background, root, "background");
+    if (r->reply.background && !r->reply.store) {
+        request_fail(&r->error, ERR_INVALID, "background", "invalid_value",
+                     "background needs store: true: nobody could read the response");
+    }
 }
 
 static void read_effort(api_request *r, const json *root)
@@ -283,7 +382,6 @@ static void read_effort(api_request *r, const json *root)
                      "reasoning.summary must be auto, concise or detailed");
     }
     thinking_fields_read(r, root, effort, param);
-    snprintf(r->reply.effort, sizeof r->reply.effort, "%s", effort ? effort : "");
     snprintf(r->reply.summary, sizeof r->reply.summary, "%s", summary);
 }
 
@@ -306,19 +404,21 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
     request_bool(e, &r->reply.return_progress, root, "return_progress");
     request_read_sampling(e, r->in, root, info);
     request_read_timeout(e, &r->reply, root);
-    request_number(e, &r->reply.temperature, root, "temperature", 0.0, 2.0);
-    request_number(e, &r->reply.top_p, root, "top_p", 0.0, 1.0);
     request_int(e, &max_tokens, root, "max_output_tokens", 1, INT32_MAX);
-    r->reply.max_tokens = r->in->params.max_tokens = (int32_t)max_tokens;
+    r->in->params.max_tokens = (int32_t)max_tokens;
     request_read_min_tokens(e, &r->in->params, root);
     request_read_stop(e, &r->reply, root);
-    r->reply.metadata = copy_object(e, root, "metadata", METADATA_BYTES);
-    r->reply.text_options = copy_object(e, root, "text", TEXT_OPTIONS_BYTES);
+    check_object(e, root, "metadata", METADATA_BYTES);
+    check_object(e, root, "text", TEXT_OPTIONS_BYTES);
+    r->reply.encrypts = is_included(root, "reasoning.encrypted_content");
+    r->drops_oldest = strcmp(json_str(json_get(root, "truncation"), ""), "auto") == 0;
+    read_background(r, root);
     r->reply.logprobs = is_included(root, "message.output_text.logprobs");
     api_request_top_logprobs(r, root, "\"message.output_text.logprobs\" in include");
     read_effort(r, root);
     tool_fields_read(r, root, TOOLS_FLAT);
     response_format_read(r, json_get(json_get(root, "text"), "format"), "text.format");
     read_input(r, root, info);
+    responses_echo(r, root, info);
     return e->code;
 }

@@ -18,7 +18,7 @@ test('the routes of the file are those of the router', () => {
     const routes = ['get /v1/responses']; /* the WebSocket, which has a table of its own */
     const table = /route ROUTES\[\] = \{.*?^\};/ms.exec(read('server/service/router.c'))[0];
     for (const [, methods, path] of table.matchAll(/\{ROUTE_\w+,\s*([\w| ]+),\s*"([^"]+)"/g)) {
-        for (const method of methods.split('|')) routes.push(`${METHODS[method.trim()]} ${path.replace(/[*+]/, '{id}')}`);
+        for (const method of methods.split('|')) routes.push(`${METHODS[method.trim()]} ${path.replace(/[*+]/, '{id}').replace(/[*+]/, '{item}')}`);
     }
     assert.ok(routes.length > 40, 'the table was found');
     const written = Object.entries(spec.paths).flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));

@@ -5,7 +5,7 @@
 
 static void put(response_store *l, const char *id, const char *items, double now_ms)
 {
-    response_store_put(l, 1, id, items, strlen(items), now_ms);
+    (void)response_store_put(l, 1, id, items, strlen(items), 1, now_ms);
 }
 
 /* "" if it is not there. */
@@ -33,6 +33,31 @@ static void test_owner_and_age(void)
     CHECK_STR(get(l, 1, "resp_a", 10001.0), "");
     response_store_destroy(l);
     response_store_destroy(NULL);
+}
+
+/* Another of the same name takes its place; what was sent, an item, and the end. */
+static void test_parts(void)
+{
+    static const char ITEMS[] = "{\"id\":\"msg_1\"},{\"id\":\"msg_2\"}";
+    response_store *l = response_store_create(100, 4, 10);
+    bytes out = bytes_empty(100);
+    CHECK(l);
+    put(l, "resp_a", "{1}", 0.0);
+    CHECK(response_store_put(l, 1, "resp_a", ITEMS, strlen(ITEMS), 14, 5000.0));
+    CHECK_STR(get(l, 1, "resp_a", 15000.0), ITEMS);
+    CHECK(response_store_get_input(l, 1, "resp_a", 5000.0, &out));
+    CHECK_STR(bytes_str(&out), "{\"id\":\"msg_1\"}");
+    bytes_clear(&out);
+    CHECK(response_store_find_item(l, 1, "msg_2", 5000.0, &out));
+    CHECK_STR(bytes_str(&out), ITEMS);
+    CHECK(!response_store_find_item(l, 2, "msg_2", 5000.0, &out));
+    CHECK(!response_store_find_item(l, 1, "msg_3", 5000.0, &out));
+    CHECK(!response_store_find_item(l, 1, "msg_2", 15001.0, &out));
+    CHECK(!response_store_remove(l, 2, "resp_a", 5000.0));
+    CHECK(response_store_remove(l, 1, "resp_a", 5000.0));
+    CHECK(!response_store_remove(l, 1, "resp_a", 5000.0));
+    bytes_deinit(&out);
+    response_store_destroy(l);
 }
 
 static void test_bounds(void)
@@ -63,7 +88,7 @@ static void test_shares(void)
 {
     response_store *l = response_store_create(1000, 4, 10);
     CHECK(l);
-    response_store_put(l, 2, "mine", "{m}", 3, 0.0);
+    CHECK(response_store_put(l, 2, "mine", "{m}", 3, 0, 0.0));
     for (int i = 0; i < 20; i++) {
         char id[8];
         snprintf(id, sizeof id, "r%d", i);
@@ -83,6 +108,7 @@ int main(void)
 {
     test_shares();
     test_owner_and_age();
+    test_parts();
     test_bounds();
     CHECK_DONE();
 }

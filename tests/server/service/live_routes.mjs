@@ -18,8 +18,8 @@ const source = await readFile(new URL('../../../server/service/router.c', import
 const ROUTES = [...source.matchAll(/\{ROUTE_\w+, NET_(\w+), "([^"]+)", "\w+", (true|false), (true|false), (true|false)\}/g)]
     .map(([, method, pattern, isPublic, takesJson]) => ({ method, pattern, isPublic: isPublic === 'true', takesJson: takesJson === 'true' }));
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-const pathOf = (route) => route.pattern.replace(/[*+]/, 'x');
-const matches = (pattern, path) => new RegExp(`^${pattern.replace(/[*+]/, (sign) => (sign === '*' ? '[^/]+' : '.+'))}$`).test(path);
+const pathOf = (route) => route.pattern.replace(/[*+]/g, 'x');
+const matches = (pattern, path) => new RegExp(`^${pattern.replace(/[*+]/g, (sign) => (sign === '*' ? '[^/]+' : '.+'))}$`).test(path);
 
 /** What every refusal looks like. */
 function checkError(reply, status, where) {

@@ -1,0 +1,194 @@
+/** Responses as the official clients use them: item references, conversations, background, what a response
+ * says of its request, and every field of it that the Open Responses specification names. */
+import assert from 'node:assert/strict';
+import { createOpenAI } from '@ai-sdk/openai';
+import { generateText, stepCountIs, streamText, tool } from 'ai';
+import OpenAI from 'openai';
+import { z } from 'zod';
+import { eventually, runTests, startServer, test } from '../client.mjs';
+
+const server = await startServer(['--key', 'secret', '--key', 'foreign', '--tool-call-parser', 'hermes']);
+await server.ready();
+const options = { baseURL: `http://127.0.0.1:${server.port}/v1`, apiKey: 'secret', maxRetries: 0 };
+const client = new OpenAI(options);
+const foreign = new OpenAI({ ...options, apiKey: 'foreign' });
+const create = (body) => client.responses.create({ model: 'fake', ...body });
+const CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Köln"}}\n</tool_call>';
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const tools = [{ type: 'function', name: 'get_weather', parameters }];
+
+/** The resource of the Open Responses specification, as it has to be in every reply and event. */
+const Part = z.union([z.object({ type: z.literal('output_text'), text: z.string(), annotations: z.array(z.any()), logprobs: z.array(z.any()) }), z.object({ type: z.literal('reasoning_text'), text: z.string() }), z.object({ type: z.literal('summary_text'), text: z.string() })]);
+const status = z.enum(['in_progress', 'completed', 'incomplete']);
+const Item = z.discriminatedUnion('type', [
+    z.object({ type: z.literal('message'), id: z.string(), status, role: z.literal('assistant'), content: z.array(Part) }),
+    z.object({ type: z.literal('function_call'), id: z.string(), call_id: z.string(), name: z.string(), arguments: z.string(), status }),
+    z.object({ type: z.literal('reasoning'), id: z.string(), summary: z.array(Part), content: z.array(Part).optional(), encrypted_content: z.string().optional() }),
+]);
+const Resource = z.object({
+    id: z.string(), object: z.literal('response'), created_at: z.number().int(), completed_at: z.number().int().nullable(), status: z.string(),
+    incomplete_details: z.object({ reason: z.string() }).nullable(), model: z.string(), previous_response_id: z.string().nullable(),
+    instructions: z.string().nullable(), output: z.array(Item), error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    tools: z.array(z.object({ type: z.literal('function'), name: z.string(), description: z.string().nullable(), parameters: z.any(), strict: z.boolean().nullable() })),
+    tool_choice: z.union([z.enum(['none', 'auto', 'required']), z.object({ type: z.string() })]), truncation: z.enum(['auto', 'disabled']),
+    parallel_tool_calls: z.boolean(), text: z.object({ format: z.object({ type: z.string() }) }), top_p: z.number(), presence_penalty: z.number(),
+    frequency_penalty: z.number(), top_logprobs: z.number().int(), temperature: z.number(),
+    reasoning: z.object({ effort: z.string().nullable(), summary: z.string().nullable() }).nullable(),
+    usage: z.object({ input_tokens: z.number().int(), output_tokens: z.number().int(), total_tokens: z.number().int(), input_tokens_details: z.object({ cached_tokens: z.number().int() }), output_tokens_details: z.object({ reasoning_tokens: z.number().int() }) }).nullable(),
+    max_output_tokens: z.number().int().nullable(), max_tool_calls: z.number().int().nullable(), store: z.boolean(), background: z.boolean(),
+    service_tier: z.string(), metadata: z.record(z.string(), z.any()), safety_identifier: z.string().nullable(), prompt_cache_key: z.string().nullable(),
+});
+const heart = `data:image/png;base64,${Buffer.from('\x89PNG some pixels IEND\0\0\0\0', 'latin1').toString('base64')}`;
+
+for (const [name, input, more, type] of [
+    ['a text', [{ type: 'message', role: 'user', content: 'Say hello.' }], {}, 'message'],
+    ['a system prompt', [{ type: 'message', role: 'system', content: 'Be a pirate.' }, { type: 'message', role: 'user', content: 'Say hello.' }], {}, 'message'],
+    ['a tool', [{ type: 'message', role: 'user', content: `!raw ${CALL}` }], { tools }, 'function_call'],
+    ['an image', [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'what?' }, { type: 'input_image', image_url: heart }] }], {}, 'message'],
+    ['several turns', [{ type: 'message', role: 'user', content: 'I am Alice.' }, { type: 'message', role: 'assistant', content: 'Hello!' }, { type: 'message', role: 'user', content: 'Who am I?' }], {}, 'message'],
+    ['thoughts', [{ type: 'message', role: 'user', content: '!think hello' }], {}, 'reasoning'],
+]) {
+    test(`${name}: every field is there, whole and streamed`, async () => {
+        const whole = await create({ input, ...more });
+        const events = [];
+        for await (const event of await create({ input, ...more, stream: true })) events.push(event);
+        for (const response of [whole, ...events.filter((event) => event.response).map((event) => event.response)]) {
+            const read = Resource.safeParse(response);
+            assert.ok(read.success, `${read.error}`);
+        }
+        assert.equal(whole.status, 'completed');
+        assert.ok(whole.output.some((item) => item.type === type));
+        assert.equal(events.at(-1).type, 'response.completed');
+        assert.deepEqual(events.map((event) => event.sequence_number), events.map((_, i) => i));
+        if (type === 'function_call') {
+            for (const kind of ['response.function_call_arguments.delta', 'response.function_call_arguments.done']) assert.ok(events.some((event) => event.type === kind), kind);
+            for (const kind of ['response.output_item.added', 'response.output_item.done']) assert.ok(events.some((event) => event.type === kind && event.item.type === type), kind);
+        }
+    });
+}
+
+test('what was asked for is said again', async () => {
+    const asked = { instructions: 'be kind', temperature: 0.5, top_p: 0.9, metadata: { a: 'b' }, truncation: 'auto', max_output_tokens: 99, prompt_cache_key: 'k', safety_identifier: 's',
+        text: { format: { type: 'json_schema', name: 'x', schema: { type: 'object' } } }, tool_choice: 'auto', parallel_tool_calls: false, store: false, reasoning: { effort: 'max' } };
+    const said = await create({ input: '!raw {}', ...asked });
+    for (const [name, value] of Object.entries(asked)) {
+        if (name === 'reasoning') assert.equal(said.reasoning.effort, 'max');
+        else assert.deepEqual(said[name], value, name);
+    }
+});
+
+test('an item is named by its id, its own key alone finds it', async () => {
+    const first = await create({ input: 'one' });
+    const references = [{ role: 'user', content: 'one' }, { type: 'item_reference', id: first.output[0].id }, { role: 'user', content: '!recall two' }];
+    assert.equal((await create({ input: references })).output_text, 'You said: two user:one assistant:You said: one user:two');
+    for (const [one, input] of [[foreign, references], [client, [{ type: 'item_reference', id: 'msg_none' }]]]) {
+        const error = await one.responses.create({ model: 'fake', input }).catch((e) => e);
+        assert.deepEqual([error.status, error.code], [404, 'item_not_found']);
+    }
+});
+
+test('the AI SDK\'s default provider: a second turn, a loop of tools', async () => {
+    const model = createOpenAI(options).responses('fake');
+    const first = await generateText({ model, prompt: 'one', maxRetries: 0 });
+    const messages = [{ role: 'user', content: 'one' }, ...first.response.messages, { role: 'user', content: '!recall two' }];
+    assert.match((await generateText({ model, messages, maxRetries: 0 })).text, /user:one assistant:You said: one user:two/);
+    const weather = tool({ inputSchema: z.object({ city: z.string() }), execute: ({ city }) => `sunny in ${city}` });
+    const result = streamText({ model, tools: { get_weather: weather }, stopWhen: stepCountIs(3), prompt: `!raw ${CALL}`, maxRetries: 0 });
+    assert.equal(await result.text, 'You said: sunny in Köln');
+    const stateless = { openai: { store: false, include: ['reasoning.encrypted_content'] } };
+    const thought = await generateText({ model, prompt: '!think one', maxRetries: 0, providerOptions: stateless });
+    const again = await generateText({ model, messages: [{ role: 'user', content: 'one' }, ...thought.response.messages, { role: 'user', content: 'two' }], maxRetries: 0, providerOptions: stateless });
+    assert.equal(again.text, 'You said: two');
+});
+
+test('reasoning.encrypted_content comes and goes', async () => {
+    const first = await create({ input: '!think one', include: ['reasoning.encrypted_content'], store: false, reasoning: { summary: 'auto' } });
+    const thought = first.output.find((item) => item.type === 'reasoning');
+    assert.ok(thought.encrypted_content.length > 0);
+    const input = [{ role: 'user', content: 'one' }, { type: 'reasoning', id: thought.id, summary: [], encrypted_content: thought.encrypted_content }, ...first.output.slice(1), { role: 'user', content: 'two' }];
+    assert.equal((await create({ input, store: false })).output_text, 'You said: two');
+});
+
+test('truncation "auto" leaves out the oldest turns', async () => {
+    const turns = Array.from({ length: 40 }, (_, i) => [{ role: 'user', content: `${i} ${'x'.repeat(1000)}` }, { role: 'assistant', content: 'ok' }]).flat();
+    const input = [{ role: 'system', content: 'stay' }, ...turns, { role: 'user', content: '!recall last' }];
+    await assert.rejects(create({ input }), OpenAI.BadRequestError);
+    const text = (await create({ input, truncation: 'auto', max_output_tokens: 30000 })).output_text;
+    assert.match(text, /system:stay user:\d+ x/);
+    assert.ok(!text.includes('user:0 x') && text.includes('user:39 x'));
+    await assert.rejects(create({ input: 'x'.repeat(30000), truncation: 'auto' }), OpenAI.BadRequestError);
+});
+
+test('input_items, and a response that is deleted', async () => {
+    const first = await create({ input: 'one' });
+    const second = await create({ input: [{ role: 'user', content: 'two' }, { role: 'user', content: 'three' }], previous_response_id: first.id });
+    const listed = [];
+    for await (const item of client.responses.inputItems.list(second.id, { order: 'asc', limit: 2 })) listed.push(item);
+    assert.deepEqual(listed.map((item) => item.content[0].text), ['one', 'You said: one', 'two', 'three']);
+    assert.equal(new Set(listed.map((item) => item.id)).size, 4);
+    const newest = await client.responses.inputItems.list(second.id, { limit: 1 });
+    assert.equal(newest.data[0].content[0].text, 'three');
+    await assert.rejects(foreign.responses.inputItems.list(second.id), OpenAI.NotFoundError);
+    await assert.rejects(foreign.responses.delete(second.id), OpenAI.NotFoundError);
+    await client.responses.delete(second.id);
+    await assert.rejects(client.responses.retrieve(second.id), OpenAI.NotFoundError);
+    await assert.rejects(client.responses.inputItems.list(second.id), OpenAI.NotFoundError);
+    await assert.rejects(client.responses.delete(second.id), OpenAI.NotFoundError);
+    await assert.rejects(create({ input: 'x', previous_response_id: second.id }), OpenAI.BadRequestError);
+});
+
+test('background: poll, cancel, follow from a number', async () => {
+    const begun = await create({ input: '!len=200 !delay=10', background: true });
+    assert.equal(begun.status, 'queued');
+    assert.equal(begun.background, true);
+    await eventually(async () => (await client.responses.retrieve(begun.id)).status, 'completed');
+    assert.equal((await client.responses.retrieve(begun.id)).output_text.length, 200);
+    const long = await create({ input: '!len=8000 !delay=30', background: true });
+    assert.equal((await client.responses.cancel(long.id)).id, long.id);
+    await eventually(async () => (await client.responses.retrieve(long.id)).status, 'cancelled');
+    const stream = await create({ input: '!len=300 !delay=10', background: true, stream: true });
+    let id = null;
+    let seen = -1;
+    for await (const event of stream) {
+        id = event.response?.id ?? id;
+        seen = event.sequence_number;
+        if (event.type === 'response.output_text.delta') break;
+    }
+    stream.controller.abort();
+    const rest = [];
+    for await (const event of await client.responses.retrieve(id, { stream: true, starting_after: seen })) rest.push(event);
+    assert.equal(rest[0].sequence_number, seen + 1);
+    assert.equal(rest.at(-1).type, 'response.completed');
+    await assert.rejects(create({ input: 'x', background: true, store: false }), OpenAI.BadRequestError);
+    const failed = await create({ input: '!fail now', background: true });
+    await eventually(async () => (await client.responses.retrieve(failed.id)).status, 'failed');
+});
+
+test('a conversation: its responses, its items, its end', async () => {
+    const talk = await client.conversations.create({ metadata: { topic: 'x' }, items: [{ type: 'message', role: 'user', content: 'zero' }] });
+    assert.equal((await client.conversations.retrieve(talk.id)).metadata.topic, 'x');
+    const first = await create({ input: 'one', conversation: talk.id });
+    assert.equal(first.conversation.id, talk.id);
+    const second = await create({ input: '!recall two', conversation: { id: talk.id } });
+    assert.equal(second.output_text, 'You said: two user:zero user:one assistant:You said: one user:two');
+    const added = await client.conversations.items.create(talk.id, { items: [{ type: 'message', role: 'user', content: 'three' }] });
+    assert.equal(added.data.length, 1);
+    const items = [];
+    for await (const item of client.conversations.items.list(talk.id, { order: 'asc', limit: 2 })) items.push(item);
+    assert.equal(items.length, 6);
+    assert.equal((await client.conversations.items.retrieve(items[0].id, { conversation_id: talk.id })).id, items[0].id);
+    await client.conversations.items.delete(items[0].id, { conversation_id: talk.id });
+    await assert.rejects(client.conversations.items.retrieve(items[0].id, { conversation_id: talk.id }), OpenAI.NotFoundError);
+    assert.equal((await client.conversations.update(talk.id, { metadata: { topic: 'y' } })).metadata.topic, 'y');
+    await assert.rejects(foreign.conversations.retrieve(talk.id), OpenAI.NotFoundError);
+    await assert.rejects(create({ input: 'x', conversation: talk.id, previous_response_id: second.id }), OpenAI.BadRequestError);
+    assert.equal((await client.conversations.delete(talk.id)).deleted, true);
+    await assert.rejects(client.conversations.retrieve(talk.id), OpenAI.NotFoundError);
+    await assert.rejects(create({ input: 'x', conversation: talk.id }), OpenAI.NotFoundError);
+    await assert.rejects(client.conversations.create({ metadata: 'x' }), OpenAI.BadRequestError);
+    assert.match((await client.conversations.create({})).id, /^conv_/);
+});
+
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
+await runTests();
