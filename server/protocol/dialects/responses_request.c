@@ -193,11 +193,11 @@ static const json *open_conversation(api_request *r, const json *root)
     if (json_typeof(v) == JSON_NULL || e->code != ERR_OK) {
         return NULL;
     }
-    if (!id[0]) {
-        request_fail(e, ERR_INVALID, "conversation", "invalid_type",
-                     "conversation must be the id of one, or an object with its id");
+    if (strncmp(id, "conv_", 5) != 0) {
+        request_fail(e, ERR_INVALID, "conversation", "invalid_value",
+                     "conversation must be the id of one (conv_...), or an object with its id");
     }
-    const bool fits = strncmp(id, "conv_", 5) == 0 && strlen(id) < sizeof r->reply.conversation;
+    const bool fits = strlen(id) < sizeof r->reply.conversation;
     const json *items = fits ? api_request_stored(r, id, &is_evicted) : NULL;
     if (!items) {
         request_fail(e, ERR_NOT_FOUND, "conversation", "conversation_not_found",
