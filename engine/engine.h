@@ -255,12 +255,24 @@ typedef struct engine_cached {
     uint64_t n_bytes; /* of what it has alone: blocks of keys and values are shared */
     int64_t used_at;  /* seconds since 1970 */
     bool is_on_disk;
+    char name[65]; /* under which it was saved; "": none */
 } engine_cached;
 
 /* Calls `each` for the cached prompts of a scope, those in memory first; one that is in both places
  * comes twice. `each` must not call the engine. Any thread. */
 void engine_list_cache(engine *e, uint64_t scope, void (*each)(void *ctx, const engine_cached *one),
                        void *ctx);
+
+/* Entries with a name, on disk, each of one scope. ERR_UNSUPPORTED without a disk tier, ERR_INVALID for
+ * what can be no name. Any thread. */
+MUST_CHECK err_code engine_check_name(const engine *e, const char *name, err_detail *detail);
+/* False: there is none of that name. forgets: it is removed, on disk and in memory. Any thread. */
+MUST_CHECK bool engine_find_named(engine *e, uint64_t scope, const char *name, bool forgets,
+                                  engine_cached *out);
+/* A request that reads such an entry into memory: its GEN_DONE says how many tokens as cache_n.
+ * ERR_NOT_FOUND, ERR_CONTEXT. Prep threads. */
+MUST_CHECK err_code engine_prepare_load(engine *e, gen_request **out, uint64_t scope, const char *name,
+                                        err_detail *detail);
 
 /* Roofline of this machine with the engine's threads (compute/limits.h). Call only while nothing is
  * being answered. Repeated calls raise *best; start with zeros. */

@@ -71,7 +71,9 @@ typedef struct slot {
     sampler *sampler;
     grammar_cursor *cursor; /* the sampler uses it; NULL: the answer is free */
     think_watch think;
-    disk_load *load; /* the slot waits for it; it may outlive a request that was cancelled */
+    disk_load *load;      /* the slot waits for it; it may outlive a request that was cancelled */
+    bool names;           /* its prompt is computed, and waits to be saved ... */
+    prefix_entry *naming; /* ... as this; NULL: it is gone */
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
     int32_t chunk;       /* prompt tokens behind them that are under way; 0: none */
@@ -135,6 +137,7 @@ struct engine {
     size_t disk_bytes;    /* memory of the disk cache */
     disk_cache *disk;     /* NULL: none */
     prefix_entry *saving; /* being written by the disk cache */
+    bool saving_names;    /* under its name */
     slot *slots;
     int32_t n_slots;
     scheduler scheduler;

@@ -61,6 +61,11 @@ void gen_request_free(gen_request *r); /* NULL allowed; only for requests that w
  * they have its id. */
 void gen_request_set_name(gen_request *r, const char *name);
 
+/* The state of its prompt, as far as a later one begins alike, is saved in the second tier of the
+ * prefix cache under this name (engine_check_name) before GEN_DONE comes, which has an error if it
+ * could not be. Before it is submitted. */
+void gen_request_keep_as(gen_request *r, const char *name);
+
 /* Facts about a prepared request. */
 typedef struct gen_request_info {
     gen_route route;

@@ -53,6 +53,11 @@ void gen_request_set_name(gen_request *r, const char *name)
     snprintf(r->name, sizeof r->name, "%s", name);
 }
 
+void gen_request_keep_as(gen_request *r, const char *name)
+{
+    snprintf(r->cache_name, sizeof r->cache_name, "%s", name);
+}
+
 gen_request_info gen_request_get_info(const gen_request *r)
 {
     return (gen_request_info){

@@ -11,6 +11,7 @@
 #include "base/ledger.h"
 #include "engine/gen.h"
 #include "engine/think.h"
+#include "engine/cache/prefix_cache.h"
 #include "engine/cache/vision_cache.h"
 #include "model/decoder.h"
 #include "text/grammar/grammar.h"
@@ -32,7 +33,9 @@ typedef struct gen_media {
 
 struct gen_request {
     uint64_t id;
-    char name[48]; /* in log lines */
+    char name[48];                         /* in log lines */
+    char cache_name[PREFIX_GIVEN_MAX + 1]; /* its prompt is saved under that name, or ... */
+    bool loads_cache; /* ... the entry of that name is read, and that is all; "": neither */
     gen_route route;
     gen_params params;   /* complete */
     token_ids prompt;    /* placeholders expanded */

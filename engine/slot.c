@@ -116,6 +116,11 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
 {
     gen_request *r = s->req;
     slot_update_timings(s);
+    if (r->cache_name[0] && !r->loads_cache && (how == GEN_FINISH_STOP || how == GEN_FINISH_LENGTH)) {
+        disk_begin_naming(e, s);
+        return;
+    }
+    s->names = false;
     sparse_stop(e, s);
     sampler_destroy(s->sampler);
     s->sampler = NULL;
@@ -130,6 +135,7 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
 void slot_fail(engine *e, slot *s, err_code error, const err_detail *detail)
 {
     log_error("eng", "req=%s failed: %s", s->req->name, detail->text);
+    memcpy(s->req->done->error_name, detail->name, sizeof detail->name);
     slot_finish(e, s, GEN_FINISH_ERROR, error, detail->text);
 }
 
@@ -323,6 +329,9 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
                r->params.think_tokens, r->think_close.ids, r->think_close.len);
     s->phase = GEN_PHASE_PREFILL;
     err_code err = start_sampling(e, s, r, detail);
+    if (err == ERR_OK && r->loads_cache) {
+        return disk_begin_named_load(e, s, detail);
+    }
     if (err == ERR_OK && s->cache_used) {
         disk_begin_load(e, s);
     }

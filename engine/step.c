@@ -85,7 +85,8 @@ static bool step(engine *e)
     bool any = false;
     for (int32_t i = 0; i < e->n_slots; i++) {
         const slot *s = &e->slots[i];
-        views[i] = (slot_view){.used = s->req && !s->load && !sparse_must_wait(e, s), .phase = s->phase};
+        views[i] = (slot_view){.used = s->req && !s->load && !s->names && !sparse_must_wait(e, s),
+                               .phase = s->phase};
         if (views[i].used) {
             any = true;
             views[i].prompt_left = prefill_stop(e, s) - s->prompt_done;

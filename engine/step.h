@@ -62,6 +62,11 @@ err_code slot_resume(engine *e, slot *s, err_detail *detail);
 
 /* Begins to read a longer prefix than memory has, if the disk has one. */
 void disk_begin_load(engine *e, slot *s);
+/* The same for a request that only reads an entry by its name. */
+MUST_CHECK err_code disk_begin_named_load(engine *e, slot *s, err_detail *detail);
+/* The prompt of a request is to be saved under a name: the slot waits for that, and is finished or failed
+ * then. */
+void disk_begin_naming(engine *e, slot *s);
 /* Resumes the slots whose prefix has been read, or could not be. */
 void disk_end_loads(engine *e);
 /* Writes the next prompt of the cache once the last one is written. */

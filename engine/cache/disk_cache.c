@@ -194,12 +194,14 @@ bool disk_cache_find(disk_cache *dc, const uint64_t *key, size_t n_key, int32_t 
     return found;
 }
 
-disk_load *disk_cache_load(disk_cache *dc, const disk_hit *hit, const uint64_t *key, seq_snapshot *snapshot)
+/* key: of n_key elements, or of the scope alone. */
+static disk_load *begin_load(disk_cache *dc, const disk_hit *hit, const uint64_t *key, size_t n_key,
+                             seq_snapshot *snapshot)
 {
-    const size_t n_key = 1 + (size_t)hit->n_tokens;
     disk_load *l = calloc(1, sizeof *l);
     if (l) {
-        *l = (disk_load){.hit = *hit, .snapshot = snapshot, .key = malloc(n_key * sizeof *key)};
+        *l = (disk_load){.hit = *hit, .snapshot = snapshot, .reads_key = n_key == 1};
+        l->key = calloc(1 + (size_t)hit->n_tokens, sizeof *key);
         l->hidden = hit->is_cut ? NULL : malloc(dc->options.hidden_size * sizeof *l->hidden);
     }
     if (!l || !l->key || (!hit->is_cut && !l->hidden)) {
@@ -223,6 +225,16 @@ disk_load *disk_cache_load(disk_cache *dc, const disk_hit *hit, const uint64_t *
     return l;
 }
 
+disk_load *disk_cache_load(disk_cache *dc, const disk_hit *hit, const uint64_t *key, seq_snapshot *snapshot)
+{
+    return begin_load(dc, hit, key, 1 + (size_t)hit->n_tokens, snapshot);
+}
+
+disk_load *disk_cache_load_given(disk_cache *dc, const disk_hit *hit, uint64_t scope, seq_snapshot *snapshot)
+{
+    return begin_load(dc, hit, &scope, 1, snapshot);
+}
+
 static bool has_ended(const disk_load *l)
 {
     return l->state == LOAD_DONE || l->state == LOAD_FAILED;
@@ -244,14 +256,16 @@ static void free_load(disk_load *l)
     free(l);
 }
 
-void disk_load_finish(disk_load *l, prefix_cache *pc)
+bool disk_load_finish(disk_load *l, prefix_cache *pc)
 {
-    if (l->state == LOAD_DONE) {
+    const bool is_read = l->state == LOAD_DONE;
+    if (is_read) {
         prefix_cache_insert(pc, l->key, 1 + (size_t)l->hit.n_tokens, l->snapshot, l->hidden);
         l->snapshot = NULL;
         l->hidden = NULL;
     }
     free_load(l);
+    return is_read;
 }
 
 void disk_load_free(disk_cache *dc, disk_load *l)
@@ -268,6 +282,34 @@ void disk_load_free(disk_cache *dc, disk_load *l)
 }
 
 /* ---- any thread ---- */
+
+static bool find_given(disk_cache *dc, uint64_t scope, const char *given, bool drops, disk_entry *out)
+{
+    const disk_id own = disk_scope_of(dc, scope);
+    pthread_mutex_lock(&dc->lock);
+    disk_entry *e = disk_index_find_given(dc->index, &own, given);
+    if (e) {
+        *out = *e;
+        out->blocks = NULL;
+    }
+    if (e && drops) {
+        disk_drop_entry(dc, e);
+        dc->has_unused = true;
+        pthread_cond_signal(&dc->work);
+    }
+    pthread_mutex_unlock(&dc->lock);
+    return e != NULL;
+}
+
+bool disk_cache_find_given(disk_cache *dc, uint64_t scope, const char *given, disk_entry *out)
+{
+    return find_given(dc, scope, given, false, out);
+}
+
+bool disk_cache_drop_given(disk_cache *dc, uint64_t scope, const char *given, disk_entry *out)
+{
+    return find_given(dc, scope, given, true, out);
+}
 
 void disk_cache_clear(disk_cache *dc, const uint64_t *scope)
 {

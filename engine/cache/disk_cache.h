@@ -42,8 +42,8 @@ void disk_cache_close(disk_cache *dc);
 
 /* ---- saving: engine thread ---- */
 
-/* Begins to write an entry, which must live until the end of the save; false: another one is under
- * way. */
+/* Begins to write an entry, which must live until the end of the save, under the name that it is given,
+ * if it is; false: another one is under way. */
 MUST_CHECK bool disk_cache_save(disk_cache *dc, const prefix_entry *e);
 /* True once for each save, when it has ended: *ok tells how. wait: not before it has ended. False:
  * none has. */
@@ -66,14 +66,24 @@ MUST_CHECK bool disk_cache_find(disk_cache *dc, const uint64_t *key, size_t n_ke
  * NULL if out of memory; then the snapshot is freed. */
 MUST_CHECK disk_load *disk_cache_load(disk_cache *dc, const disk_hit *hit, const uint64_t *key,
                                       seq_snapshot *snapshot);
+/* The same for an entry that was found by its name; its key is read too. */
+MUST_CHECK disk_load *disk_cache_load_given(disk_cache *dc, const disk_hit *hit, uint64_t scope,
+                                            seq_snapshot *snapshot);
 bool disk_load_has_ended(disk_cache *dc, const disk_load *l);
-/* Behind its end: puts what was read into the prefix cache, if it is whole, and frees the load. */
-void disk_load_finish(disk_load *l, prefix_cache *pc);
+/* Behind its end: puts what was read into the prefix cache, if it is whole, and frees the load. False
+ * if it could not be read. */
+bool disk_load_finish(disk_load *l, prefix_cache *pc);
 /* Waits for its end and frees it. NULL allowed. */
 void disk_load_free(disk_cache *dc, disk_load *l);
 
 /* ---- any thread ---- */
 
+/* The entry of a scope of this model that has this name; its blocks are not for the caller. */
+MUST_CHECK bool disk_cache_find_given(disk_cache *dc, uint64_t scope, const char *given, disk_entry *out);
+/* Removes it; *out says what it was. */
+MUST_CHECK bool disk_cache_drop_given(disk_cache *dc, uint64_t scope, const char *given, disk_entry *out);
+/* What an entry with this key is called on disk. */
+disk_id disk_cache_name_of(const disk_cache *dc, const uint64_t *key, size_t n_key);
 /* Removes the entries of a scope of this model; NULL: of all scopes. */
 void disk_cache_clear(disk_cache *dc, const uint64_t *scope);
 /* Calls `each` for the entries of a scope of this model, under the cache's lock. */

@@ -16,7 +16,8 @@ struct disk_load {
     disk_load *next;  /* waiting {lock} */
     load_state state; /* {lock} */
     disk_hit hit;
-    uint64_t *key; /* [1 + n_tokens] */
+    uint64_t *key;  /* [1 + n_tokens] */
+    bool reads_key; /* what is behind its scope is not known, and read too */
     seq_snapshot *snapshot;
     float *hidden; /* NULL for a hit that is cut */
 };

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 static const char MAGIC[8] = "PARLEYKV", TEMPORARY[] = ".tmp";
-static const char *const ENDINGS[] = {[DISK_BLOCK] = ".block", [DISK_ENTRY] = ".entry"};
+static const char *const ENDINGS[] = {
+    [DISK_BLOCK] = ".block", [DISK_ENTRY] = ".entry", [DISK_NAME] = ".name"};
 
 /* As it lies in the file: no padding. */
 typedef struct header {
@@ -38,7 +39,7 @@ bool disk_file_parse_name(const char *name, disk_kind *kind, disk_id *id, bool *
     if (!hash_parse_hex(id->bytes, hex)) {
         return false;
     }
-    for (*kind = DISK_BLOCK; *kind <= DISK_ENTRY; (*kind)++) {
+    for (*kind = DISK_BLOCK; *kind <= DISK_NAME; (*kind)++) {
         disk_file_name(expected, *kind, id);
         const size_t n = strlen(expected);
         *is_temporary = strncmp(name, expected, n) == 0 && strcmp(name + n, TEMPORARY) == 0;

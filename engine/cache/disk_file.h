@@ -21,7 +21,8 @@
 
 enum { DISK_FORMAT_VERSION = 1, DISK_NAME_CHARS = 2 * HASH_BYTES + 16, DISK_HEADER_BYTES = 128 };
 
-typedef enum disk_kind { DISK_BLOCK = 1, DISK_ENTRY = 2 } disk_kind;
+/* DISK_NAME: what the owner calls the entry of the same id. */
+typedef enum disk_kind { DISK_BLOCK = 1, DISK_ENTRY = 2, DISK_NAME = 3 } disk_kind;
 
 typedef struct disk_id {
     uint8_t bytes[HASH_BYTES];

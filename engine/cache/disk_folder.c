@@ -28,6 +28,9 @@ void disk_remove_file(const disk_cache *dc, disk_kind kind, const disk_id *id)
 void disk_drop_entry(disk_cache *dc, disk_entry *e)
 {
     disk_remove_file(dc, DISK_ENTRY, &e->name);
+    if (e->given[0]) {
+        disk_remove_file(dc, DISK_NAME, &e->name);
+    }
     disk_index_remove(dc->index, e);
 }
 
@@ -101,6 +104,29 @@ static void scan_entry(disk_cache *dc, const disk_id *id, scan *seen)
     disk_remove_file(dc, DISK_ENTRY, id);
 }
 
+/* Behind the entries: the name of one. */
+static void scan_name(disk_cache *dc, const disk_id *id, scan *seen)
+{
+    disk_file f = disk_file_of(dc, DISK_NAME, id);
+    char given[PREFIX_GIVEN_MAX + 1] = "";
+    int fd = -1;
+    err_code err = disk_file_open(&fd, dc->dir, &f, true, NULL);
+    const bool fits = err == ERR_OK && f.n_bytes <= PREFIX_GIVEN_MAX;
+    const disk_part part = {given, fits ? f.n_bytes : 0};
+    if (fits) {
+        err = disk_file_read(fd, &f, &part, 1, NULL); /* closes it */
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    disk_entry *e = disk_index_find(dc->index, id);
+    if (fits && err == ERR_OK && e && prefix_cache_is_name(given)) {
+        memcpy(e->given, given, sizeof given);
+    } else if (f.version <= DISK_FORMAT_VERSION) {
+        seen->n_damaged++;
+        disk_remove_file(dc, DISK_NAME, id);
+    }
+}
+
 /* Blocks of a newer version are left alone like its entries. */
 static void remove_unused(disk_cache *dc, scan *seen)
 {
@@ -142,6 +168,8 @@ static bool each_file(disk_cache *dc, disk_kind wanted, scan *seen)
             seen->n_left += unlinkat(dc->dir, file->d_name, 0) == 0;
         } else if (kind == DISK_ENTRY) {
             scan_entry(dc, &id, seen);
+        } else if (kind == DISK_NAME) {
+            scan_name(dc, &id, seen);
         } else if (fstatat(dc->dir, file->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
             ok = disk_index_add_block(dc->index, &id, st.st_size > 0 ? (uint64_t)st.st_size : 1);
         }
@@ -154,7 +182,8 @@ static bool each_file(disk_cache *dc, disk_kind wanted, scan *seen)
 static err_code read_folder(disk_cache *dc, const char *dir, err_detail *d)
 {
     scan seen = {0};
-    if (!each_file(dc, DISK_BLOCK, &seen) || !each_file(dc, DISK_ENTRY, &seen)) {
+    if (!each_file(dc, DISK_BLOCK, &seen) || !each_file(dc, DISK_ENTRY, &seen) ||
+        !each_file(dc, DISK_NAME, &seen)) {
         return err_set(d, ERR_IO, "the folder %s cannot be read", dir);
     }
     remove_unused(dc, &seen);

@@ -216,12 +216,43 @@ disk_entry *const *disk_index_entries(const disk_index *ix, size_t *n)
     return ix->entries;
 }
 
+disk_entry *disk_index_find_given(disk_index *ix, const disk_id *scope, const char *given)
+{
+    disk_entry *last = NULL; /* there may be two after a kill */
+    for (size_t i = 0; i < ix->n; i++) {
+        disk_entry *e = ix->entries[i];
+        if (!e->is_foreign && strcmp(e->given, given) == 0 && memcmp(&e->scope, scope, sizeof *scope) == 0 &&
+            (!last || e->used_at > last->used_at)) {
+            last = e;
+        }
+    }
+    return last;
+}
+
+uint64_t disk_index_given_bytes(const disk_index *ix, uint64_t block_bytes, const disk_entry *but)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < ix->n; i++) {
+        const disk_entry *e = ix->entries[i];
+        n += e->given[0] && !e->is_foreign && e != but
+                 ? on_disk(e->n_bytes) + e->n_blocks * on_disk(block_bytes)
+                 : 0;
+    }
+    return n;
+}
+
+static bool goes_before(const disk_entry *a, const disk_entry *b)
+{
+    const bool a_named = a->given[0] != '\0', b_named = b->given[0] != '\0';
+    return a_named != b_named ? b_named : a->used_at < b->used_at;
+}
+
 disk_entry *disk_index_oldest(disk_index *ix)
 {
     disk_entry *oldest = NULL;
     for (size_t i = 0; i < ix->n; i++) {
         disk_entry *e = ix->entries[i];
-        if (!oldest || e->used_at < oldest->used_at) {
+        if ((!e->given[0] || e->is_foreign) && (!oldest || goes_before(e, oldest))) {
             oldest = e;
         }
     }

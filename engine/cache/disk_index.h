@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "engine/cache/disk_file.h"
+#include "engine/cache/prefix_cache.h"
 
 typedef struct disk_entry {
     disk_id name;  /* of the whole prompt */
@@ -25,7 +26,9 @@ typedef struct disk_entry {
     size_t n_blocks;
     uint64_t n_bytes; /* of its own file; its blocks count by themselves */
     int64_t used_at;  /* seconds since 1970 */
-    bool is_foreign;  /* of another model: it counts, and can be dropped, but is never found */
+    char given[PREFIX_GIVEN_MAX +
+               1];   /* what its owner calls it, which keeps it from being dropped; "": nothing */
+    bool is_foreign; /* of another model: it counts, and can be dropped, but is never found */
 } disk_entry;
 
 typedef struct disk_index disk_index;
@@ -51,7 +54,13 @@ void disk_index_remove(disk_index *ix, disk_entry *e);
 disk_entry *disk_index_find(disk_index *ix, const disk_id *name);
 /* The entries, in no order. Valid until the next add or remove. */
 disk_entry *const *disk_index_entries(const disk_index *ix, size_t *n);
-/* The least recently used entry; NULL: there is none. */
+/* The entry that its owner calls so; NULL: there is none. */
+disk_entry *disk_index_find_given(disk_index *ix, const disk_id *scope, const char *given);
+/* Bytes of the files of all entries with a name, but those of this one (may be NULL); blocks that two
+ * of them share count twice. */
+uint64_t disk_index_given_bytes(const disk_index *ix, uint64_t block_bytes, const disk_entry *but);
+/* The entry that goes first: the least recently used one without a name, then those of other models;
+ * NULL: there is none. */
 disk_entry *disk_index_oldest(disk_index *ix);
 /* Bytes of all files. */
 uint64_t disk_index_bytes(const disk_index *ix);

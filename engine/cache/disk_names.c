@@ -57,6 +57,16 @@ disk_id disk_name_blocks(const disk_cache *dc, disk_id *ids, const disk_id *scop
     return disk_end_name(HASH_ENTRY, &chain, key, n_tokens);
 }
 
+disk_id disk_cache_name_of(const disk_cache *dc, const uint64_t *key, size_t n_key)
+{
+    const disk_id scope = disk_scope_of(dc, key[0]);
+    disk_id chain = disk_chain_root(dc, &scope);
+    for (size_t b = 0; b < disk_full_blocks(n_key - 1); b++) {
+        chain = disk_next_chain(&chain, key, b + 1);
+    }
+    return disk_end_name(HASH_ENTRY, &chain, key, n_key - 1);
+}
+
 bool disk_is_same(const disk_id *a, const disk_id *b)
 {
     return memcmp(a, b, sizeof *a) == 0;

@@ -76,6 +76,9 @@ static err_code read_entry(disk_cache *dc, disk_load *l, const disk_id *ids, con
                                    {p->floats, p->n_floats * sizeof(float)}};
         err = read_file(dc, DISK_ENTRY, &l->hit.name, parts, sizeof parts / sizeof parts[0], d);
     }
+    if (err == ERR_OK && l->reads_key && f.n_key == n_key) {
+        memcpy(l->key + 1, key + 1, (n_key - 1) * sizeof *key);
+    }
     if (err == ERR_OK &&
         (f.n_key != n_key || f.mtp_len != l->hit.mtp_len || f.n_floats != p->n_floats ||
          f.block_bytes != p->block_bytes || memcmp(key + 1, l->key + 1, (n_key - 1) * sizeof *key) != 0 ||
@@ -85,6 +88,13 @@ static err_code read_entry(disk_cache *dc, disk_load *l, const disk_id *ids, con
     free(key);
     free(blocks);
     return err;
+}
+
+/* Whether a key that was read is that of the entry's name. */
+static bool is_named_so(const disk_cache *dc, const disk_load *l)
+{
+    const disk_id name = disk_cache_name_of(dc, l->key, 1 + (size_t)l->hit.n_tokens);
+    return !l->reads_key || disk_is_same(&name, &l->hit.name);
 }
 
 static bool load(disk_cache *dc, disk_load *l)
@@ -107,6 +117,9 @@ static bool load(disk_cache *dc, disk_load *l)
     err_code err = ERR_OK;
     if (is_there && !l->hit.is_cut) {
         err = read_entry(dc, l, ids, &p, &d);
+        if (err == ERR_OK && !is_named_so(dc, l)) {
+            err = err_set(&d, ERR_CORRUPT, "a cached prompt is not the one that its name says");
+        }
         if (err != ERR_OK) {
             drop_by_name(dc, &l->hit.name);
         }
@@ -165,6 +178,7 @@ typedef struct saving {
     disk_id *ids; /* [n_blocks] */
     size_t n_held;
     disk_entry facts;
+    char given[PREFIX_GIVEN_MAX + 1];
 } saving;
 
 /* Copies all but the blocks; false if the save was abandoned or memory ran out. */
@@ -181,6 +195,7 @@ static bool begin_saving(disk_cache *dc, saving *s)
         s->key = malloc(e->n_key * sizeof *s->key);
         s->ids = malloc((p.n_blocks + 1) * sizeof *s->ids);
         ok = s->key && s->ids && e->hidden && s->n_tokens > 0;
+        memcpy(s->given, e->given, sizeof s->given);
         if (ok) {
             memcpy(s->key, e->key, e->n_key * sizeof *s->key);
             memcpy(dc->hidden, e->hidden, dc->options.hidden_size * sizeof *dc->hidden);
@@ -307,6 +322,54 @@ static bool save_entry(disk_cache *dc, saving *s)
     return ok;
 }
 
+/* Entries with a name are never dropped for others, so they may take half of the folder. */
+static bool may_be_named(disk_cache *dc, const saving *s)
+{
+    const uint64_t block = DISK_HEADER_BYTES + dc->options.block_bytes;
+    pthread_mutex_lock(&dc->lock);
+    const disk_entry *same = disk_index_find_given(dc->index, &s->facts.scope, s->given);
+    const uint64_t n = disk_index_given_bytes(dc->index, block, same) + s->n_blocks * (block + 4096) +
+                       dc->options.n_floats * sizeof(float);
+    pthread_mutex_unlock(&dc->lock);
+    if (n > dc->options.budget / 2) {
+        log_warn("cache",
+                 "prompts with a name would take more than half of --cache-disk-mib: \"%s\" is not kept",
+                 s->given);
+    }
+    return n <= dc->options.budget / 2;
+}
+
+/* Writes the name of an entry that is there; another entry of that name loses it. */
+static bool give_name(disk_cache *dc, const saving *s)
+{
+    char given[PREFIX_GIVEN_MAX + 1];
+    memcpy(given, s->given, sizeof given);
+    const disk_file f = disk_file_of(dc, DISK_NAME, &s->facts.name);
+    const disk_part part = {given, strlen(given)};
+    err_detail d = {0};
+    const err_code err = disk_file_write(dc->dir, &f, &part, 1, &d);
+    note_write(dc, err, &d);
+    if (err != ERR_OK) {
+        return false;
+    }
+    fsync(dc->dir);
+    pthread_mutex_lock(&dc->lock);
+    disk_entry *before = disk_index_find_given(dc->index, &s->facts.scope, given);
+    disk_entry *e = disk_index_find(dc->index, &s->facts.name);
+    if (e && before && before != e) {
+        disk_remove_file(dc, DISK_NAME, &before->name);
+        before->given[0] = '\0';
+    }
+    if (e) {
+        memcpy(e->given, given, sizeof given);
+    }
+    pthread_mutex_unlock(&dc->lock);
+    if (!e) { /* cleared meanwhile */
+        disk_remove_file(dc, DISK_NAME, &s->facts.name);
+    }
+    return e != NULL;
+}
+
 bool disk_run_save(disk_cache *dc)
 {
     saving s = {0};
@@ -328,13 +391,14 @@ bool disk_run_save(disk_cache *dc)
         pthread_mutex_unlock(&dc->lock);
         /* Others are not dropped for what will not fit anyway. */
         const uint64_t n_block = DISK_HEADER_BYTES + dc->options.block_bytes + 4096;
-        ok = s.n_blocks * n_block + dc->options.n_floats * sizeof(float) < dc->options.budget;
+        ok = s.n_blocks * n_block + dc->options.n_floats * sizeof(float) < dc->options.budget &&
+             (!s.given[0] || may_be_named(dc, &s));
     }
     for (size_t b = 0; b < s.n_blocks && ok && !is_known; b++) {
         disk_serve_loads(dc);
         ok = save_block(dc, &s, b);
     }
-    ok = ok && (is_known || save_entry(dc, &s));
+    ok = ok && (is_known || save_entry(dc, &s)) && (!s.given[0] || give_name(dc, &s));
     pthread_mutex_lock(&dc->lock);
     disk_index_release(dc->index, s.ids, s.n_held);
     disk_drop_unused(dc);

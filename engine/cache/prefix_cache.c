@@ -52,7 +52,7 @@ static void free_entry(prefix_entry *e)
 static void drop(prefix_cache *pc, size_t i)
 {
     prefix_entry *e = pc->entries[i];
-    if (e->saved == PREFIX_BEING_SAVED && pc->on_drop) {
+    if ((e->saved == PREFIX_BEING_SAVED || e->given[0]) && pc->on_drop) {
         pc->on_drop(pc->on_drop_ctx, e);
     }
     pc->bytes -= e->bytes;
@@ -301,13 +301,37 @@ void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, se
     }
 }
 
+prefix_entry *prefix_cache_get(prefix_cache *pc, const uint64_t *key, size_t n_key)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&pc->lock);
+    prefix_entry *found = find(pc, key, n_key, &n);
+    for (size_t i = 0; i < pc->n; i++) {
+        prefix_entry *e = pc->entries[i];
+        found = e->n_key == n_key && !e->is_dead && is_prefix(e, key, n_key) ? e : found;
+    }
+    pthread_mutex_unlock(&pc->lock);
+    return found;
+}
+
+bool prefix_cache_is_name(const char *text)
+{
+    static const char KNOWN[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+    const size_t n = strlen(text);
+    return n > 0 && n <= PREFIX_GIVEN_MAX && strspn(text, KNOWN) == n && text[0] != '.';
+}
+
 prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest)
 {
     prefix_entry *best = NULL;
     pthread_mutex_lock(&pc->lock);
     for (size_t i = 0; i < pc->n; i++) {
         prefix_entry *e = pc->entries[i];
-        if (e->saved == PREFIX_NEW && !e->is_dead && (!best || (e->last_used > best->last_used) == newest)) {
+        if (e->saved != PREFIX_NEW || e->is_dead) {
+            continue;
+        }
+        const bool is_named = e->given[0], is_last = best && (e->last_used > best->last_used) == newest;
+        if (!best || (is_named != (best->given[0] != '\0') ? is_named : is_last)) {
             best = e;
         }
     }
@@ -350,6 +374,17 @@ void prefix_cache_forget(prefix_cache *pc, const uint64_t *scope)
     pthread_mutex_lock(&pc->lock);
     note_forgotten(pc, scope);
     mark_forgotten(pc);
+    pthread_mutex_unlock(&pc->lock);
+}
+
+void prefix_cache_forget_those(prefix_cache *pc, uint64_t scope,
+                               bool (*is_it)(void *ctx, const prefix_entry *e), void *ctx)
+{
+    pthread_mutex_lock(&pc->lock);
+    for (size_t i = 0; i < pc->n; i++) {
+        prefix_entry *e = pc->entries[i];
+        e->is_dead = e->is_dead || (e->key[0] == scope && is_it(ctx, e));
+    }
     pthread_mutex_unlock(&pc->lock);
 }
 

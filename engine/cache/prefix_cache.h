@@ -32,6 +32,8 @@ typedef struct prefix_cache prefix_cache;
 /* Whether an entry is in the second tier too. */
 typedef enum prefix_saved { PREFIX_NEW, PREFIX_BEING_SAVED, PREFIX_SAVED } prefix_saved;
 
+enum { PREFIX_GIVEN_MAX = 64 };
+
 typedef struct prefix_entry {
     uint64_t *key; /* [n_key] */
     size_t n_key;
@@ -41,7 +43,8 @@ typedef struct prefix_entry {
     uint64_t last_used;
     int64_t used_at; /* seconds since 1970 */
     prefix_saved saved;
-    bool is_dead; /* cleared; freed by the next prefix_cache_sweep */
+    char given[PREFIX_GIVEN_MAX + 1]; /* the name under which it is to be saved; "": none */
+    bool is_dead;                     /* cleared; freed by the next prefix_cache_sweep */
 } prefix_entry;
 
 typedef struct prefix_cache_stats {
@@ -55,7 +58,7 @@ MUST_CHECK prefix_cache *prefix_cache_create(size_t budget, size_t max_entries, 
 /* Before the pool is destroyed. NULL allowed. */
 void prefix_cache_destroy(prefix_cache *pc);
 
-/* Called before an entry is freed that is being saved; afterwards nobody else may read it. */
+/* Called before an entry is freed that is being saved, or to be saved under a name; afterwards nobody else may read it. */
 void prefix_cache_on_drop(prefix_cache *pc, void (*on_drop)(void *ctx, const prefix_entry *e), void *ctx);
 
 /* The entry that has most tokens in common with key[0..n_key), *n of them; NULL if none has one.
@@ -86,8 +89,14 @@ bool prefix_cache_add(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_s
 void prefix_cache_insert(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,
                          float *hidden);
 
-/* An entry that is not in the second tier yet: the one used last or the least recently used. NULL:
- * there is none. */
+/* The entry for this key, or for the longest prefix of it, to be given a name; NULL: there is none. */
+prefix_entry *prefix_cache_get(prefix_cache *pc, const uint64_t *key, size_t n_key);
+/* Whether a text can be the name of an entry: 1 to PREFIX_GIVEN_MAX letters, digits, '-', '_' and '.',
+ * the first of them no dot. */
+bool prefix_cache_is_name(const char *text);
+
+/* An entry that is not in the second tier yet: one that waits for its name, else the one used last or
+ * the least recently used. NULL: there is none. */
 prefix_entry *prefix_cache_next_unsaved(prefix_cache *pc, bool newest);
 
 /* Drops the least recently used entry, one that is saved before one that is not; false if there is
@@ -103,6 +112,9 @@ void prefix_cache_clear(prefix_cache *pc);
 /* From now on no entry of the scope (NULL: none at all) is found, nor one that is stored before the
  * next sweep. Any thread. */
 void prefix_cache_forget(prefix_cache *pc, const uint64_t *scope);
+/* The same for the entries of a scope that is_it picks, under the cache's lock. Any thread. */
+void prefix_cache_forget_those(prefix_cache *pc, uint64_t scope,
+                               bool (*is_it)(void *ctx, const prefix_entry *e), void *ctx);
 /* Frees what was forgotten. Between steps. */
 void prefix_cache_sweep(prefix_cache *pc);
 

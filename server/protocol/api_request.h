@@ -27,6 +27,7 @@ typedef struct api_request {
     const remote_media *remote;     /* set before parsing: what may be named by URL; NULL: nothing */
     response_store *response_store; /* set before parsing: previous responses; NULL: none */
     const tool_form *form;          /* set before parsing: the model's tool-call syntax; NULL: none */
+    const char *cache_name; /* set before parsing: of the cache entry that the request is about; or NULL */
     /* set before parsing: default variables of the chat template; or NULL */
     const json *template_kwargs;
     bool forces_calls;       /* tool_choice: the answer must be calls, of this tool or (NULL) of any; */

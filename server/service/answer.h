@@ -56,10 +56,11 @@ typedef struct answer {
     answer_timeout timeout;
     bool is_accepted;                                  /* the body is valid, and opt holds what it says */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
-    bytes body;                                        /* until the workers take it */
-    json_doc *doc;                                     /* of the body, if it was read already */
-    ledger_hold memory;                                /* of both, ANSWER_HELD */
-    bool knows_model; /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
+    char cache_name[65]; /* of the entry that is saved or loaded; "": none, or no name that can be */
+    bytes body;          /* until the workers take it */
+    json_doc *doc;       /* of the body, if it was read already */
+    ledger_hold memory;  /* of both, ANSWER_HELD */
+    bool knows_model;    /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request;     /* ANSWER_READY */

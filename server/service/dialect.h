@@ -58,5 +58,8 @@ extern const dialect dialect_responses;  /* POST /v1/responses */
 extern const dialect dialect_event;      /* the same as a WebSocket message, response.create */
 extern const dialect dialect_queries[];  /* by text_query */
 extern const dialect dialect_load;       /* no text: loads a model */
+extern const dialect
+    dialect_cache_save; /* POST /v1/cache/{name}: a chat or a completion, of which the prompt counts */
+extern const dialect dialect_cache_load; /* POST /v1/cache/{name}/load */
 
 #endif

@@ -291,6 +291,7 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     r->form = order->form;
     r->template_kwargs = order->template_kwargs;
     r->scope = order->scope;
+    r->cache_name = order->cache_name;
     r->doc = job->doc;
     job->doc = NULL;
     const bool is_reserved = job->memory.bytes > job->body.len; /* it was read before */
@@ -442,6 +443,11 @@ static err_code check(const prep_run *run, const api_request *r, err_detail *d)
         !is_loaded(&job->order, r->reply.model)) {
         return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
                              "there is no such model; see /v1/models");
+    }
+    if (run->is_remote &&
+        (job->order.dialect == &dialect_cache_save || job->order.dialect == &dialect_cache_load)) {
+        return err_set_param(d, ERR_UNSUPPORTED, "model", "not_supported",
+                             "the prompts of this model are kept by the server that has it");
     }
     return run->is_remote
                ? ERR_OK

@@ -64,6 +64,7 @@ typedef struct prep_order {
     const tool_form *form;           /* the model's tool-call syntax; NULL: none */
     upstreams *upstreams;            /* other servers, whose models a body may name; NULL: none */
     bool is_remote_only;             /* no model is ever loaded here: a body that names none means theirs */
+    char cache_name[65];             /* see api_request */
     bool hash_body;                  /* wanted in the options, as it is for bodies with an event_id */
     /* What clients call the loaded model, beside "default"; "" for fewer names. A body that asks for another one is
      * LOOP_OTHER_MODEL if asks_model, else ERR_NOT_FOUND if is_strict, else read all the same. */

@@ -40,6 +40,9 @@ typedef enum route_id {
     ROUTE_STATUS,
     ROUTE_REQUEST_CANCEL, /* POST /v1/requests/{id}/cancel, DELETE /v1/requests/{id} */
     ROUTE_CACHE,          /* GET, DELETE /v1/cache */
+    ROUTE_CACHE_ENTRY,    /* GET, DELETE /v1/cache/{name} */
+    ROUTE_CACHE_SAVE,     /* POST /v1/cache/{name} */
+    ROUTE_CACHE_LOAD,     /* POST /v1/cache/{name}/load */
     ROUTE_PROPS,
     ROUTE_SLOTS,
     ROUTE_EMBEDDINGS,  /* not supported, and said so */

@@ -74,6 +74,8 @@ answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, jso
     }
     if (!c->is_socket) {
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", c->idempotency_key);
+        snprintf(a->cache_name, sizeof a->cache_name, "%.64s",
+                 strlen(c->param) < sizeof a->cache_name ? c->param : "");
     }
     a->body = *body;
     bytes_init(body, 0); /* the answer owns the memory now */

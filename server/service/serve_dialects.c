@@ -1,4 +1,5 @@
 /* The dialects: a table each, and what their functions know of an answer. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -325,5 +326,89 @@ const dialect dialect_queries[] = {
     [QUERY_COUNT_MESSAGES] = {QUERY(QUERY_COUNT_MESSAGES)},
     [QUERY_COUNT_RESPONSES] = {QUERY(QUERY_COUNT_RESPONSES)},
 };
+
+/* ---- cached prompts with a name ---- */
+
+static err_code parse_cache_save(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                                 const engine_info *info, err_detail *d)
+{
+    const bool is_chat = json_get(json_root(r->doc), "messages") != NULL;
+    const err_code err = is_chat ? chat_request_parse(r, text, len, info, d)
+                                 : completion_request_parse(r, prompt, text, len, info, d);
+    if (err == ERR_OK) { /* the prompt is what is wanted, computed whole and with the draft head's part */
+        gen_params *p = &r->in->params;
+        p->max_tokens = 1;
+        p->no_cache = p->no_draft = false;
+        p->spec_prefill = 0;
+        p->n_top_logprobs = -1;
+        r->reply.stream = r->reply.logprobs = false;
+    }
+    return err;
+}
+
+static err_code prepare_cache_save(gen_request **out, const api_request *r, const completion_prompt *prompt,
+                                   engine *e, const prepare_hooks *hooks, err_detail *d)
+{
+    err_code err = engine_check_name(e, r->cache_name, d);
+    if (err == ERR_OK) {
+        err = r->in->n_messages ? engine_prepare(e, out, r->in, hooks, d)
+                                : completion_request_prepare(out, r, prompt, e, d);
+    }
+    if (err == ERR_OK) {
+        gen_request_keep_as(*out, r->cache_name);
+    }
+    return err;
+}
+
+static err_code parse_cache_load(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                                 const engine_info *info, err_detail *d)
+{
+    const json *root = NULL;
+    (void)prompt, (void)info;
+    if (api_request_open(r, &root, text, len, d) == ERR_OK) {
+        api_request_model(r, root);
+    }
+    return r->error.code;
+}
+
+static err_code prepare_cache_load(gen_request **out, const api_request *r, const completion_prompt *prompt,
+                                   engine *e, const prepare_hooks *hooks, err_detail *d)
+{
+    (void)prompt, (void)hooks;
+    return engine_prepare_load(e, out, r->scope, r->cache_name, d);
+}
+
+static void write_cache_entry(const serve *s, const answer *a, bool is_load, bytes *out)
+{
+    engine_cached one = {.n_tokens = a->timings.cache_n};
+    (void)(s->engine && engine_find_named(s->engine, a->scope, a->cache_name, false, &one));
+    snprintf(one.name, sizeof one.name, "%s", a->cache_name);
+    one.is_on_disk = !is_load;
+    serve_write_cached(out, &one);
+    bytes_printf(out, ",\"cached_tokens\":%d,\"computed_tokens\":%d}", a->timings.cache_n,
+                 a->timings.prompt_n);
+}
+
+static void whole_cache_save(const serve *s, const answer *a, bytes *out)
+{
+    write_cache_entry(s, a, false, out);
+}
+
+static void whole_cache_load(const serve *s, const answer *a, bytes *out)
+{
+    write_cache_entry(s, a, true, out);
+}
+
+const dialect dialect_cache_save = {.name = "cache",
+                                    .id_prefix = "cache_",
+                                    .parse = parse_cache_save,
+                                    .prepare = prepare_cache_save,
+                                    .whole = whole_cache_save};
+
+const dialect dialect_cache_load = {.name = "cache",
+                                    .id_prefix = "cache_",
+                                    .parse = parse_cache_load,
+                                    .prepare = prepare_cache_load,
+                                    .whole = whole_cache_load};
 
 const dialect dialect_load = {.name = "load", .id_prefix = "chatcmpl-"};

@@ -71,6 +71,8 @@ static const dialect *const DIALECTS[] = {
     [ROUTE_APPLY_TEMPLATE] = &dialect_queries[QUERY_TEMPLATE],
     [ROUTE_COUNT_CHAT] = &dialect_queries[QUERY_COUNT_CHAT],
     [ROUTE_COUNT_RESPONSES] = &dialect_queries[QUERY_COUNT_RESPONSES],
+    [ROUTE_CACHE_SAVE] = &dialect_cache_save,
+    [ROUTE_CACHE_LOAD] = &dialect_cache_load,
 };
 
 /* NULL if the route makes no answer. */
@@ -440,6 +442,9 @@ static void on_props(serve *s, conn *c)
 static void on_generate(serve *s, conn *c, const dialect *d, bytes *body)
 {
     api_error e;
+    if (c->route->id == ROUTE_CACHE_LOAD && body->len == 0) {
+        bytes_append_str(body, "{}");
+    }
     answer *a = serve_start_answer(s, c, d, body, NULL, &e);
     if (a) {
         c->answer = a->id;
@@ -468,6 +473,7 @@ static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_STATUS] = serve_on_status,
     [ROUTE_REQUEST_CANCEL] = serve_on_cancel,
     [ROUTE_CACHE] = serve_on_cache,
+    [ROUTE_CACHE_ENTRY] = serve_on_cache_entry,
     [ROUTE_PROPS] = on_props,
     [ROUTE_FILE_CREATE] = serve_finish_form,
     [ROUTE_UPLOAD_PART] = serve_finish_form,

@@ -44,6 +44,7 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .says_accepted = a->is_socket || a->idempotency_key[0],
                         .submits = is_free(s, a)};
     snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
+    snprintf(order.cache_name, sizeof order.cache_name, "%s", a->cache_name);
     const char *const names[] = {s->current.name, listed, s->info ? s->info->model_name : NULL,
                                  s->current.path};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) { /* a longer one cannot be asked for */

@@ -473,6 +473,9 @@ void serve_on_control(serve *s, conn *c, const bytes *body);
  * action. Nothing happens to an answer that is past its thoughts. */
 MUST_CHECK err_code serve_control_answer(serve *s, answer *a, const char *action, err_detail *d);
 void serve_on_cache(serve *s, conn *c);
+void serve_on_cache_entry(serve *s, conn *c);
+/* A cached prompt as an object of a reply, without its last brace. */
+void serve_write_cached(bytes *out, const engine_cached *one);
 
 /* serve_answers.c */
 /* A new answer for this client, in the table; NULL: no memory, and *e says so. */

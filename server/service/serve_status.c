@@ -88,15 +88,49 @@ void serve_on_control(serve *s, conn *c, const bytes *body)
     json_free(doc);
 }
 
+void serve_write_cached(bytes *out, const engine_cached *one)
+{
+    bytes_json(out, "{\"object\":\"cache.entry\",\"name\":%s", one->name[0] ? one->name : NULL);
+    bytes_printf(out, ",\"tokens\":%d,\"bytes\":%" PRIu64 ",\"where\":\"%s\",\"last_used\":%" PRId64,
+                 one->n_tokens, one->n_bytes, one->is_on_disk ? "disk" : "memory", one->used_at);
+}
+
 /* ctx: the list so far. */
 static void write_cached(void *ctx, const engine_cached *one)
 {
     bytes *out = ctx;
-    bytes_printf(out,
-                 "%s{\"object\":\"cache.entry\",\"tokens\":%d,\"bytes\":%" PRIu64
-                 ",\"where\":\"%s\",\"last_used\":%" PRId64 "}",
-                 out->data[out->len - 1] == '[' ? "" : ",", one->n_tokens, one->n_bytes,
-                 one->is_on_disk ? "disk" : "memory", one->used_at);
+    bytes_append_str(out, out->data[out->len - 1] == '[' ? "" : ",");
+    serve_write_cached(out, one);
+    bytes_append_char(out, '}');
+}
+
+void serve_on_cache_entry(serve *s, conn *c)
+{
+    const bool forgets = c->method == NET_DELETE;
+    api_error e;
+    err_detail d = {0};
+    engine_cached one;
+    if (!serve_is_ready(s, &e)) {
+        serve_send_error(s, c, &e);
+        return;
+    }
+    const err_code err = s->engine ? engine_check_name(s->engine, c->param, &d) : ERR_OK;
+    if (err != ERR_OK) {
+        api_error_from(&e, err, &d);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    if (!s->engine || !engine_find_named(s->engine, c->scope, c->param, forgets, &one)) {
+        serve_send_fault(s, c, 404, "cache_entry_not_found", "name",
+                         "this key has saved no prompt under this name with this model");
+        return;
+    }
+    bytes body;
+    bytes_init(&body, SIZE_MAX / 2);
+    serve_write_cached(&body, &one);
+    bytes_append_str(&body, forgets ? ",\"deleted\":true}" : "}");
+    serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
+    bytes_deinit(&body);
 }
 
 void serve_on_cache(serve *s, conn *c)

@@ -5,7 +5,7 @@
  * many points of writing it is killed (8).
  */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync, statSync, truncateSync, watch, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -74,6 +74,86 @@ test('a conversation goes on after a restart, for its own key alone', async () =
     assert.equal(await server.stop(), 0);
 });
 
+test('a prompt with a name: saved, loaded, shown and forgotten by its own key', async () => {
+    const folder = join(dir, 'named');
+    const start = (...more) => program(['--cache-disk', folder, '--cache-disk-mib', '8', '--api-key', keys.join(','), ...more]);
+    const own = by(keys[0]), other = by(keys[1]);
+    const to = (server, method, name, headers = own, body = undefined) =>
+        request(server, { method, path: `/v1/cache/${name}`, headers: { 'Content-Type': 'application/json', ...headers }, body: body ? JSON.stringify(body) : method === 'POST' ? '' : undefined });
+    const chatOf = (seed) => ({ messages: [user(question(seed))] });
+    let server = await start();
+    const saved = await to(server, 'POST', 'one', own, chatOf(40));
+    assert.equal(saved.status, 200, saved.text);
+    const entry = saved.json();
+    assert.deepEqual([entry.object, entry.name, entry.where, entry.cached_tokens], ['cache.entry', 'one', 'disk', 0]);
+    assert.ok(entry.tokens > 50 && entry.computed_tokens >= entry.tokens && entry.bytes > 0, saved.text);
+    assert.ok((await to(server, 'POST', 'one', own, chatOf(40))).json().cached_tokens >= entry.tokens - 1, 'saved again it is only looked up');
+    assert.equal((await to(server, 'POST', 'a-text', own, { prompt: question(41) })).status, 200);
+    assert.deepEqual((await entries(server, own)).filter((one) => one.name).map((one) => one.name).sort(), ['a-text', 'one']);
+    assert.equal((await to(server, 'GET', 'one')).json().tokens, entry.tokens);
+    for (const name of ['.hidden', 'a%20b', 'a*', 'x'.repeat(65)]) {
+        assert.equal((await to(server, 'POST', name, own, chatOf(40))).json().error.param, 'name', name);
+        assert.equal((await to(server, 'GET', name)).status, 400, name);
+    }
+    for (const [method, name] of [['GET', 'one'], ['DELETE', 'one'], ['POST', 'one/load']]) {
+        const reply = await to(server, method, name, other);
+        assert.equal(reply.status, 404, `${method} ${name} by another key`);
+        assert.equal(reply.json().error.code, 'cache_entry_not_found');
+    }
+    assert.equal((await to(server, 'POST', 'two', own, { messages: 3 })).json().error.param, 'messages');
+    assert.equal((await to(server, 'POST', 'two', own, {})).status, 400);
+    assert.equal((await to(server, 'GET', 'two')).status, 404);
+    const talk = [user(question(40)), { role: 'assistant', content: 'Yes.' }, user('And then?')];
+    const expected = await ask(server, talk, own, { cache_prompt: false });
+    assert.equal(await server.stop(), 0);
+
+    server = await start();
+    for (let seed = 100; seed < 130; seed++) await ask(server, [user(question(seed))], other); // more than the folder holds
+    await eventually(async () => (await status(server, own)).cache.disk.bytes > 3 << 20, true);
+    const loaded = await to(server, 'POST', 'one/load');
+    assert.equal(loaded.status, 200, loaded.text);
+    assert.deepEqual([loaded.json().where, loaded.json().cached_tokens, loaded.json().computed_tokens], ['memory', entry.tokens, 0]);
+    assert.ok((await entries(server, own)).some((one) => one.where === 'memory' && one.tokens === entry.tokens));
+    const again = await ask(server, talk, own);
+    assert.equal(again.text, expected.text);
+    assert.ok(again.cached >= entry.tokens, `${again.cached} of ${entry.tokens}`);
+    assert.equal((await ask(server, talk, other)).cached, 0);
+
+    assert.equal((await to(server, 'POST', 'one', own, chatOf(42))).status, 200, 'the name goes to another prompt');
+    assert.equal((await entries(server, own)).filter((one) => one.name === 'one').length, 1);
+    const removed = await to(server, 'DELETE', 'one');
+    assert.equal(removed.json().deleted, true);
+    assert.equal((await to(server, 'GET', 'one')).status, 404);
+    assert.equal((await ask(server, chatOf(42).messages, own)).cached, 0, 'not in memory either');
+
+    const file = files(folder).find((name) => name.endsWith('.name')).replace('.name', '.entry');
+    truncateSync(join(folder, file), 500);
+    const torn = await to(server, 'POST', 'a-text/load');
+    assert.equal(torn.status, 404, torn.text);
+    assert.equal(torn.json().error.code, 'cache_entry_not_found');
+    assert.equal((await to(server, 'GET', 'a-text')).status, 404);
+    for (let seed = 60; seed < 90; seed++) { // half of the folder is for names
+        const reply = await to(server, 'POST', `n${seed}`, own, chatOf(seed));
+        if (reply.status !== 200) {
+            assert.equal(reply.status, 507, reply.text);
+            assert.equal(reply.json().error.code, 'cache_storage_failed');
+            break;
+        }
+        assert.ok(seed < 89, 'some do not fit');
+    }
+    assert.ok((await ask(server, [user(question(1))], own)).text.length > 0);
+    assert.equal(await server.stop(), 0);
+    assert.ok(bytes(folder) <= 8 << 20);
+
+    server = await program([]);
+    for (const [method, name] of [['GET', 'one'], ['DELETE', 'one'], ['POST', 'one'], ['POST', 'one/load']]) {
+        const reply = await to(server, method, name, {}, method === 'POST' ? chatOf(1) : undefined);
+        assert.equal(reply.status, 400);
+        assert.match(reply.json().error.message, /start the server with --cache-disk/);
+    }
+    assert.equal(await server.stop(), 0);
+});
+
 test('two servers on one folder, and folders that cannot be used', async () => {
     const folder = join(dir, 'shared');
     const first = await program(['--cache-disk', folder]);
@@ -98,6 +178,25 @@ test('two servers on one folder, and folders that cannot be used', async () => {
         assert.equal(await server.stop(), 0);
         chmodSync(folder, 0o700);
     }
+});
+
+test('a folder that a newer version has written: neither used nor touched', async () => {
+    const folder = join(dir, 'newer');
+    const first = await program(['--cache-disk', folder]);
+    await ask(first, [user(question(3))]);
+    assert.equal(await first.stop(), 0);
+    const names = files(folder);
+    for (const name of names) {
+        const file = openSync(join(folder, name), 'r+');
+        writeSync(file, Buffer.from([99, 0, 0, 0]), 0, 4, 8); /* the version stands behind eight bytes */
+        closeSync(file);
+    }
+    const second = await program(['--cache-disk', folder, '--cache-disk-mib', '64']);
+    assert.match(second.err, /[1-9]\d* prompts in .*newer are of a newer version: they are neither used nor counted/);
+    assert.equal((await status(second)).cache.disk.entries, 0);
+    assert.equal((await ask(second, [user(question(4))])).cached, 0);
+    assert.equal(await second.stop(), 0);
+    for (const name of names) assert.ok(files(folder).includes(name), `${name} is still there`);
 });
 
 test('a full disk fails no request', async () => {

@@ -44,6 +44,11 @@ static void test_routes(void)
         {NET_GET, "/v1/requests", 404, ROUTE_NONE},
         {NET_DELETE, "/v1/cache", 200, ROUTE_CACHE},
         {NET_GET, "/v1/cache", 200, ROUTE_CACHE},
+        {NET_GET, "/v1/cache/a", 200, ROUTE_CACHE_ENTRY},
+        {NET_DELETE, "/v1/cache/a", 200, ROUTE_CACHE_ENTRY},
+        {NET_POST, "/v1/cache/a", 200, ROUTE_CACHE_SAVE},
+        {NET_POST, "/v1/cache/a/load", 200, ROUTE_CACHE_LOAD},
+        {NET_GET, "/v1/cache/a/load", 405, ROUTE_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         router_match m = router_find(cases[i].method, cases[i].path, false);
