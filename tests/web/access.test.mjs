@@ -92,6 +92,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await page.keyboard.press('Escape');
             await page.locator('.model-button').click();
             await page.getByRole('button', { name: 'Use blind' }).waitFor();
+            await page.getByRole('button', { name: 'blind answers beside' }).click();
             await check(page, 'models');
             await page.getByRole('button', { name: 'About Seedling' }).click();
             await check(page, 'model');
@@ -110,6 +111,9 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await page.keyboard.press('Escape');
             await page.keyboard.press('Escape');
             await page.getByLabel('Your message').fill('');
+            await send(page, 'say both');
+            await page.locator('.pair .answer[aria-busy=false]').nth(1).waitFor();
+            await check(page, 'two answers side by side');
             await page.keyboard.press('Control+/');
             await check(page, 'keys');
             await page.keyboard.press('Escape');

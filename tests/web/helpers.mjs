@@ -37,6 +37,7 @@ export async function openChat(browser, url, { phone = false, ...options } = {})
         hasTouch: phone,
         isMobile: phone,
         reducedMotion: 'reduce',
+        serviceWorkers: 'block', // it would fetch the whole page again for each test
         ...options,
     });
     context.setDefaultTimeout(PATIENCE_MS);

@@ -53,7 +53,7 @@ test('another model is chosen, and the page is that of the new one', async (t) =
     assert.equal(await list.getByText('the file is shorter').isVisible(), false);
     await list.getByText('One cannot be loaded').click();
     await list.getByText('torn/model.safetensors: the file is shorter').waitFor();
-    assert.equal(await list.getByRole('button').count(), 2);
+    assert.equal(await list.getByRole('button', { name: /^Use/ }).count(), 2);
     await list.getByRole('button', { name: 'Use blind' }).click();
     await list.getByText('in use').waitFor();
     await name(page, 'Blind');
@@ -120,5 +120,101 @@ test('the program switches between two checkpoints', { skip }, async (t) => {
     await name(page, 'Eyes');
     await page.getByLabel('Add images').waitFor({ state: 'attached' });
     await other.done();
+    await done();
+});
+
+const answers = (page) => page.locator('chat-message .answer');
+const asked = (server) => server.requests.map(({ body }) => [body.model, body.input.at(-1).content.at(-1).text]);
+
+test('a chat has its own model, whatever the server has loaded; other chats do not', async (t) => {
+    const server = await startMock({ models: MODELS, delayMs: 0 });
+    t.after(() => server.close());
+    const { page, done } = await openChat(browser, server.url);
+    await openList(page);
+    await page.getByRole('button', { name: 'blind answers in this chat' }).press('Enter');
+    await name(page, 'Blind');
+    await page.keyboard.press('Escape');
+    await page.getByText('Model blind').waitFor();
+    await page.getByLabel('Add text files').waitFor({ state: 'attached' }); // it sees no images
+    await send(page, 'say here');
+    await lastAnswer(page);
+    assert.equal(await page.locator('.answer .who').innerText(), 'Blind');
+    await page.keyboard.press('Control+Shift+O');
+    await name(page, 'Seedling');
+    await send(page, 'say there');
+    await lastAnswer(page);
+    await page.locator('.entry a', { hasText: 'say here' }).click();
+    await name(page, 'Blind');
+    await page.reload();
+    await name(page, 'Blind');
+    await send(page, 'say again');
+    await lastAnswer(page);
+    assert.deepEqual(asked(server), [['blind', 'say here'], ['seedling', 'say there'], ['blind', 'say again']]);
+    await openList(page);
+    await page.getByRole('button', { name: 'blind answers in this chat' }).click();
+    await name(page, 'Seedling');
+    await done();
+});
+
+test('an answer again by another model stands beside the first, and either is gone on with', async (t) => {
+    const server = await startMock({ models: MODELS, delayMs: 0 });
+    t.after(() => server.close());
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'say one');
+    await lastAnswer(page);
+    await page.getByRole('button', { name: 'More about this answer' }).press('Enter');
+    await page.getByRole('button', { name: 'blind', exact: true }).press('Enter');
+    await until(async () => (await answers(page).count()) === 2, 'two answers');
+    await lastAnswer(page);
+    const boxes = await answers(page).evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+    assert.ok(Math.abs(boxes[0].top - boxes[1].top) < 2 && boxes[1].left >= boxes[0].right, JSON.stringify(boxes));
+    assert.deepEqual(await page.locator('.answer .who').allInnerTexts(), ['Seedling', 'Blind']);
+    await page.getByRole('button', { name: 'Go on with this one' }).press('Enter');
+    await until(async () => (await page.locator('.pair > .half .who').innerText()) === 'Seedling', 'the other to be gone on with');
+    await send(page, 'say two');
+    await until(async () => (await answers(page).count()) === 3, 'the next answer');
+    await lastAnswer(page);
+    const path = await page.evaluate(() => {
+        const { current } = document.querySelector('parley-app').chat;
+        const models = [];
+        for (let m = current.messages[current.head]; m; m = current.messages[m.parent]) models.unshift(m.modelId ?? m.text);
+        return models;
+    });
+    assert.deepEqual(path, ['say one', 'blind', 'say two', 'seedling']);
+    await page.reload();
+    await until(async () => (await page.locator('.pair').count()) === 1, 'both to be there after a reload');
+    await page.getByRole('button', { name: 'More about this answer' }).first().press('Enter');
+    await page.getByRole('button', { name: 'Side by side no more' }).press('Enter');
+    await until(async () => (await page.locator('.pair').count()) === 0 && (await answers(page).count()) === 2, 'one answer and its versions');
+    await page.getByText('2/2').waitFor();
+    await done();
+});
+
+test('two models answer each question, at the same time; stop stops both, and what waits waits for both', async (t) => {
+    const server = await startMock({ models: MODELS, delayMs: 0, holdAfter: 3 });
+    t.after(() => server.close());
+    const { page, done } = await openChat(browser, server.url);
+    await openList(page);
+    await page.getByRole('button', { name: 'blind answers beside' }).click();
+    await page.keyboard.press('Escape');
+    await page.getByText('Beside blind').waitFor();
+    await send(page, 'long');
+    await until(async () => (await page.locator('.answer[aria-busy=true]').getByText('word2').count()) === 2, 'both to answer');
+    assert.deepEqual(asked(server).map(([model]) => model), ['seedling', 'blind']);
+    await page.getByRole('button', { name: 'Stop the answer' }).click();
+    await until(async () => (await page.getByText('You stopped this answer.').count()) === 2, 'both to stop');
+    server.options.holdAfter = 5;
+    await send(page, 'long two');
+    await until(async () => (await page.locator('.answer[aria-busy=true]').count()) === 2, 'both to answer');
+    await page.getByLabel('Your message').fill('say after');
+    await page.keyboard.press('Enter');
+    server.options.holdAfter = Infinity;
+    await until(() => server.requests.length === 6, 'the question that waited');
+    await lastAnswer(page);
+    assert.deepEqual(asked(server).slice(4), [['seedling', 'say after'], ['blind', 'say after']]);
+    assert.equal(server.requests[4].body.input.length, 5, 'one branch goes along');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const boxes = await answers(page).evaluateAll((all) => all.slice(-2).map((one) => one.getBoundingClientRect().toJSON()));
+    assert.ok(boxes[1].top >= boxes[0].bottom && boxes[0].right <= 390, JSON.stringify(boxes));
     await done();
 });

@@ -11,6 +11,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +23,10 @@ export const skip = existsSync(program) ? false : `there is no ${program}`;
 const CHECK_EVERY = 50;
 const MAX_CHATS = 8;
 const LAST = 400; // operations, and what they did, shown when one fails
+const AWAY_ONE_IN = 25;
+/** What is done, as often as it stands here; and what is done to one chat by both in one moment. */
+const KINDS = ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'place', 'place', 'erase', 'erase', 'put back', 'copy', 'delete', 'delete several', 'import', 'undo', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
+const MEETING = ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'place', 'erase', 'delete', 'delete'];
 
 /** Numbers that a seed decides: below `n`. */
 function dice(seed) {
@@ -36,14 +41,40 @@ function dice(seed) {
 
 // ---- in the page ----
 
-/** One operation as a person does it; resolves with what it made, null where the page offers
- * nothing to do it with. */
-async function act({ kind, pick, text, here }) {
+/** One operation as a person does it; resolves with what it made (a list where it is about several
+ * chats), null where the page offers nothing to do it with. With `leaves` the page is reloaded in
+ * the same moment, and the result is found in the next one. */
+async function act(action) {
+    const done = window.perform(action);
+    if (!action.leaves) return done;
+    done.then((result) => sessionStorage.setItem('result', JSON.stringify(result)));
+    await null; // what waits for nothing is done
+    location.reload();
+    return null;
+}
+
+async function perform({ kind, pick, text, here, leaves }) {
     const { chat } = document.querySelector('parley-app');
     const { current, list } = chat;
     const shown = [];
     for (let m = current.messages[current.head]; m; m = current.messages[m.parent]) if (!m.erased) shown.unshift(m);
     const any = (all) => all[pick % all.length];
+    /** Deletes, and notes what can be taken back: what another one deleted in the same moment cannot. */
+    const noting = async (work) => {
+        const { history } = chat;
+        const chats = [];
+        history.remove = (conversation) => {
+            if (conversation.head) chats.push(conversation.id);
+            return Object.getPrototypeOf(history).remove.call(history, conversation);
+        };
+        const hear = ({ detail }) => {
+            if (detail.undo) window.undo = { chats, run: detail.undo };
+        };
+        chat.addEventListener('notice', hear);
+        await work();
+        chat.removeEventListener('notice', hear);
+        delete history.remove;
+    };
     const entry = here ? list.find(({ id }) => id === here) : list.length ? any(list) : null;
     const made = (before) => Object.values(current.messages).filter(({ id }) => !before.has(id)).map(({ id, parent, role, text: words }) => ({ id, parent, role, text: words }));
     const before = new Set(Object.keys(current.messages));
@@ -76,11 +107,14 @@ async function act({ kind, pick, text, here }) {
             return { chat: current.id };
         }
         case 'rename':
-            if (!entry) return null;
-            await chat.rename(entry.id, text);
+            if (!entry || !(leaves || (await chat.read(entry.id)))) return null; // what the server alone has cannot be changed without it
+            {
+                const renamed = chat.rename(entry.id, text);
+                if (!leaves) await renamed;
+            }
             return { chat: entry.id, title: text };
         case 'place': {
-            if (!entry) return null;
+            if (!entry || !(await chat.read(entry.id))) return null;
             const change = [{ folder: text }, { pinned: true }, { archived: true }, { folder: '' }, { pinned: false }, { archived: false }][pick % 6];
             await chat.setPlace(entry.id, change);
             const now = chat.live.get(entry.id)?.place ?? (await chat.history.load(entry.id))?.place;
@@ -114,20 +148,35 @@ async function act({ kind, pick, text, here }) {
                 // What is seen is deleted knowingly; a chat that is not in memory is read first.
                 const live = chat.live.get(entry.id);
                 const saw = live ? [...Object.values(live.messages).flatMap((one) => [one.id, one.text]), ...(live.queue ?? []).map((one) => one.text)] : null;
-                const hear = ({ detail }) => {
-                    if (detail.undo) window.undo = { chat: entry.id, run: detail.undo };
-                };
-                chat.addEventListener('notice', hear);
-                await chat.remove(entry.id);
-                chat.removeEventListener('notice', hear);
+                await noting(() => chat.remove(entry.id));
                 return { chat: entry.id, deleted: true, saw };
             }
+        case 'delete several': {
+            const chosen = list.slice(0, 1 + (pick % 3));
+            const saw = new Map(chosen.map(({ id }) => [id, chat.live.get(id)]));
+            const results = chosen.map(({ id }) => ({ chat: id, deleted: true, saw: saw.get(id) ? [...Object.values(saw.get(id).messages).flatMap((one) => [one.id, one.text]), ...(saw.get(id).queue ?? []).map((one) => one.text)] : null }));
+            await noting(() => chat.removeAll(chosen.map(({ id }) => id)));
+            return results;
+        }
         case 'undo': {
             const { undo } = window;
             if (!undo) return null;
             delete window.undo;
             await undo.run();
-            return { chat: undo.chat, restored: true };
+            return undo.chats.map((id) => ({ chat: id, restored: true }));
+        }
+        case 'import': {
+            // One of three files; what is there already stays alone.
+            const transfer = await import(new URL('js/state/transfer.js', document.baseURI).href).catch(() => null); // not without a server
+            if (!transfer) return null;
+            const { fromJson, notThere } = transfer;
+            const name = `file ${pick % 3}`;
+            const said = (id, parent, role, words, created) => ({ id, parent, role, text: words, created, status: 'done' });
+            const chats = [1, 2].map((n) => ({ title: `${name} ${n}`, created: n, updated: n, head: 'b', messages: [said('a', null, 'user', `asked in ${name} ${n}`, 10 * n), said('b', 'a', 'assistant', `words of ${name} ${n}`, 10 * n + 1)] }));
+            const fresh = notThere(fromJson(JSON.stringify({ format: 'parley-chats', version: 1, chats })), await chat.all());
+            const results = fresh.map(({ id, title, messages }) => ({ chat: id, title, made: Object.values(messages).map(({ id: m, parent, role, text: words }) => ({ id: m, parent, role, text: words })) }));
+            await chat.add(fresh);
+            return results;
         }
         case 'switch':
             if (!entry) return null;
@@ -185,12 +234,14 @@ class Model {
         this.chats = new Map();
         /** Deleted chats as they were, by the place that can take them back. */
         this.gone = new Map();
+        /** Messages that somebody deleted. @type {Set<string>} */
+        this.erased = new Set();
         this.stayed = 0;
         this.anew = 0;
     }
 
     chat(id) {
-        if (!this.chats.has(id)) this.chats.set(id, { titles: new Set(), places: new Set(), messages: new Map(), erased: new Set() });
+        if (!this.chats.has(id)) this.chats.set(id, { titles: new Set(), places: new Set(), messages: new Map() });
         return this.chats.get(id);
     }
 
@@ -218,18 +269,20 @@ class Model {
             const gone = restored && this.gone.get(`${place} ${chat}`);
             for (const message of gone ? gone.messages.values() : []) this.chat(chat).messages.set(message.id, message);
             assert.ok(!restored || chat in kept, `taken back, and not there: ${chat}`);
-            if (restored) Object.assign(this.chat(chat), { titles: new Set(), places: new Set(), erased: gone?.erased ?? this.chat(chat).erased }); // as it was there
+            if (restored) Object.assign(this.chat(chat), { titles: new Set(), places: new Set() }); // as it was there
         }
-        for (const { chat, gone = [] } of results) for (const id of chat in kept ? gone : []) this.chat(chat).erased.add(id);
-        const moved = results.filter(({ where }) => where);
-        for (const { chat } of moved) if (chat in kept) this.chat(chat).places = new Set(moved.filter((one) => one.chat === chat).map(({ where }) => JSON.stringify(sorted(where))));
-        const renamed = results.filter(({ title }) => title);
-        for (const { chat } of renamed) if (chat in kept) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
+        for (const { gone = [] } of results) for (const id of gone) this.erased.add(id);
+        // Taken back in the same moment it is as it was there, or as it is named now.
+        const isLast = ({ chat }) => chat in kept && !results.some((one) => one.restored && one.chat === chat);
+        const moved = results.filter((one) => one.where && isLast(one));
+        for (const { chat } of moved) this.chat(chat).places = new Set(moved.filter((one) => one.chat === chat).map(({ where }) => JSON.stringify(sorted(where))));
+        const renamed = results.filter((one) => one.title && isLast(one));
+        for (const { chat } of renamed) this.chat(chat).titles = new Set(renamed.filter((one) => one.chat === chat).map(({ title }) => title));
     }
 
     /** @param {Record<string, any>} kept */
     check(kept) {
-        for (const [id, { titles, places, messages, erased }] of this.chats) {
+        for (const [id, { titles, places, messages }] of this.chats) {
             const chat = kept[id];
             assert.ok(chat, `the chat ${id} is lost`);
             assert.ok(!titles.size || titles.has(chat.title), `${id} is named ${chat.title}, not ${[...titles]}`);
@@ -239,7 +292,7 @@ class Model {
                 assert.ok(message, `the message ${name} (${role}: ${text}) of ${id} is lost`);
                 assert.deepEqual([message.parent, message.role], [parent, role]);
                 // What is deleted says nothing; what was written to it since stays.
-                if (message.erased) assert.ok(erased.has(name) && message.text === '', `${name} was not deleted`);
+                if (message.erased) assert.ok(this.erased.has(name) && message.text === '', `${name} was not deleted`);
                 else if (role === 'user' || text.startsWith('words ')) assert.equal(message.text, text);
             }
             for (const message of Object.values(chat.messages)) {
@@ -256,6 +309,30 @@ class Model {
 export async function begun(page) {
     await page.locator('chat-composer textarea').waitFor();
     await page.waitForFunction(() => document.querySelector('parley-app').chat.history.available);
+}
+
+/** What stands between a browser and the server, so that its network can go away.
+ * @param {string} url of the server */
+async function startWire(url) {
+    const { port } = new URL(url);
+    const open = new Set();
+    let isCut = false;
+    const wire = createServer((near) => {
+        if (isCut) return near.destroy();
+        const far = connect(Number(port), '127.0.0.1');
+        for (const [one, other] of [[near, far], [far, near]]) {
+            open.add(one);
+            one.on('error', () => {});
+            one.on('close', () => (open.delete(one), other.destroy()));
+            one.pipe(other);
+        }
+    });
+    await new Promise((resolve) => wire.listen(0, '127.0.0.1', () => resolve(undefined)));
+    const cut = (now) => {
+        isCut = now;
+        if (now) for (const one of open) one.destroy();
+    };
+    return { url: `http://127.0.0.1:${wire.address().port}/`, cut, stop: () => (cut(true), wire.close()) };
 }
 
 /** @param {boolean} history whether the server keeps the chats */
@@ -281,14 +358,20 @@ export async function startServer(history) {
 export async function play({ history, operations, seed, log = () => {} }) {
     const server = await startServer(history);
     const browser = await launch();
-    const first = await openChat(browser, server.url);
+    const wires = [await startWire(server.url)];
+    wires.push(history ? await startWire(server.url) : wires[0]);
+    const first = await openChat(browser, wires[0].url);
     const { faults } = first;
-    const second = history ? await openChat(browser, server.url) : { page: await first.context.newPage(), faults };
+    const second = history ? await openChat(browser, wires[1].url) : { page: await first.context.newPage(), faults };
     if (!history) {
-        watch(second.page, server.url, faults);
-        await second.page.goto(server.url);
+        watch(second.page, wires[1].url, faults);
+        await second.page.goto(wires[1].url);
     }
     const pages = [first.page, second.page];
+    for (const page of pages) {
+        await page.addInitScript({ content: `window.perform = ${perform};` });
+        await page.evaluate(`window.perform = ${perform};`);
+    }
     for (const page of pages) await begun(page);
     const model = new Model();
     const roll = dice(seed);
@@ -346,34 +429,68 @@ export async function play({ history, operations, seed, log = () => {} }) {
     };
     const kept = async () => (await pages[0].evaluate(look)).kept;
 
-    const operate = async (place, here = '') => {
-        const kinds = here ? ['ask', 'ask', 'edit', 'words', 'again', 'rename', 'place', 'erase', 'delete', 'delete'] : ['ask', 'ask', 'ask', 'ask', 'edit', 'again', 'words', 'branch', 'branch', 'rename', 'place', 'place', 'erase', 'erase', 'put back', 'copy', 'delete', 'undo', 'undo', 'switch', 'switch', 'new', 'stop', 'reload'];
+    const operate = async (place, here = '', isAway = false) => {
+        const kinds = here ? MEETING : KINDS;
         let kind = kinds[roll(kinds.length)];
-        if ((kind === 'new' || kind === 'copy') && model.chats.size >= MAX_CHATS) kind = 'delete';
-        const number = Object.values(done).reduce((sum, n) => sum + n, 0);
+        if (/^(new|copy|import)$/.test(kind) && model.chats.size >= MAX_CHATS) kind = 'delete';
+        const leaves = roll(8) === 0 && !isAway && /^(ask|edit|words|rename|erase)$/.test(kind);
+        if (kind === 'reload' && isAway) kind = 'switch'; // there is no page without its server
+        const number = Object.values(done).reduce((sum, one) => sum + one, 0);
         const long = roll(3) === 0 ? '!len=40 !delay=25 ' : '';
         done[kind] = (done[kind] ?? 0) + 1;
-        const action = { kind, pick: roll(1 << 20), text: `${kind === 'ask' || kind === 'edit' ? long : ''}${kind} ${number} of ${seed}`, here };
+        const action = { kind, pick: roll(1 << 20), text: `${kind === 'ask' || kind === 'edit' ? long : ''}${kind} ${number} of ${seed}`, here, leaves };
         const page = pages[place];
+        if (leaves) done['and leave'] = (done['and leave'] ?? 0) + 1;
         last = [...last.slice(-LAST), [place, action]];
-        if (kind !== 'reload') {
-            const result = await page.evaluate(act, action);
-            if (result) last.push([place, result]);
-            return result && { where: result.place, ...result, place };
+        let result = null;
+        if (kind === 'reload') {
+            await page.reload();
+            await begun(page);
+        } else if (leaves) {
+            const loaded = page.waitForEvent('load');
+            await page.evaluate(act, action).catch(() => {}); // it goes while it answers
+            await loaded;
+            await begun(page);
+            result = JSON.parse(await page.evaluate(() => sessionStorage.getItem('result')));
+        } else result = await page.evaluate(act, action);
+        if (result) last.push([place, result]);
+        return [result].flat().filter(Boolean).map((one) => ({ where: one.place, ...one, place }));
+    };
+
+    /** The network of a place goes, something is done there and in the other one, and it comes back.
+     * Where the server keeps the chats, they meet again only then. */
+    const goAway = async (place) => {
+        done.away = (done.away ?? 0) + 1;
+        last.push([place, 'away']);
+        wires[place].cut(true);
+        await until(() => pages[place].evaluate(() => !/^(open|fallback)$/.test(document.querySelector('parley-app').chat.connection.state)), 'the network to be gone');
+        const results = [];
+        for (let i = 0, end = 1 + roll(4); i < end; i += 1) {
+            const where = roll(3) === 0 ? 1 - place : place;
+            results.push(...(await operate(where, '', where === place || !history)));
         }
-        await page.reload();
-        await begun(page);
-        return null;
+        wires[place].cut(false);
+        last.push([place, 'back']);
+        for (const page of pages) await page.evaluate(() => document.querySelector('parley-app').chat.connection.retryNow());
+        const isBack = () => Promise.all(pages.map((page) => page.evaluate(() => {
+            const { connection, history: kept } = document.querySelector('parley-app').chat;
+            return connection.state === 'open' && !(kept.waiting?.size || kept.writes?.size) && !Object.keys(JSON.parse(localStorage.getItem('parley.removed') ?? '{}')).length;
+        }))).then((all) => all.every(Boolean));
+        await until(isBack, 'what was done without a network to be kept', 60_000);
+        // Of several names of one chat the last counts, in each place.
+        const isLast = (one, at, name) => !results.some((other, i) => i > at && other.chat === one.chat && other.place === one.place && other[name]);
+        return results.map((one, at) => ({ ...one, title: isLast(one, at, 'title') && one.title, where: isLast(one, at, 'where') && one.where }));
     };
 
     try {
         for (let n = 0, checked = 0; n < operations; ) {
-            const both = roll(3) === 0 && n + 1 < operations;
+            const isAway = roll(AWAY_ONE_IN) === 0;
+            const both = roll(3) === 0 && !isAway && n + 1 < operations;
             const places = both ? [0, 1] : [roll(2)];
             const meet = both && model.chats.size && roll(2) === 0 ? [...model.chats.keys()][roll(model.chats.size)] : '';
             if (meet) await Promise.all(pages.map((page) => page.evaluate((id) => document.querySelector('parley-app').chat.open(id), meet)));
-            const results = (await Promise.all(places.map((place) => operate(place, meet)))).filter(Boolean);
-            n += places.length;
+            const results = isAway ? await goAway(places[0]) : (await Promise.all(places.map((place) => operate(place, meet)))).flat();
+            n = Object.values(done).reduce((sum, one) => sum + one, 0) - (done['and leave'] ?? 0) - (done.away ?? 0);
             for (const { waits = [], chat, place } of results) for (const text of waits) waiting.set(text, { chat, place }), waited.add(text);
             for (const text of results.flatMap(({ words = [] }) => words)) waiting.delete(text), erased.delete(text), waited.delete(text);
             let now = {};
@@ -408,6 +525,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
         throw error;
     } finally {
         await browser.close();
+        for (const wire of wires) wire.stop();
         await server.stop();
     }
 }

@@ -4,7 +4,14 @@ let started = false;
 function start() {
     if (started) return;
     started = true;
-    import('./views/app.js');
+    import('./views/app.js').then(keepShell);
+}
+/** Where the page is secure it opens without the server, too. */
+function keepShell() {
+    if (!navigator.serviceWorker) return;
+    const address = new URL('../sw.js', import.meta.url).href;
+    const policy = window.trustedTypes?.createPolicy('service-worker', { createScriptURL: () => address });
+    navigator.serviceWorker.register(policy ? policy.createScriptURL('') : address).catch(() => {}); // then it does not
 }
 requestAnimationFrame(() => setTimeout(start));
 setTimeout(start, 150); // a hidden tab has no frames

@@ -130,3 +130,7 @@ export function throttleFrames(fn, intervalMs) {
 export function isTouchDevice() {
     return matchMedia('(pointer: coarse)').matches && !matchMedia('(any-pointer: fine)').matches;
 }
+
+/** What the browser has of voices; voice.js uses them. */
+export const canDictate = () => 'SpeechRecognition' in window || 'webkitSpeechRecognition' in window;
+export const canRead = () => 'speechSynthesis' in window && 'SpeechSynthesisUtterance' in window;

@@ -16,7 +16,7 @@ const ERRORS = {
     model_loading: ['The model is still loading.', 'Try again when the dot next to its name is green.'],
     server_draining: ['The server is about to stop or restart.', 'Try again when it is back.'],
     unavailable_error: ['The server is not ready.', 'Try again in a few seconds.'],
-    model_not_found: ['The server does not have this model.', 'Reload the page to see what it runs.'],
+    model_not_found: ['The server does not have this model.', 'Choose another one in the menu at the top.'],
     invalid_api_key: ['The server asks for an API key.', 'Enter it in the settings.'],
     authentication_error: ['The server asks for an API key.', 'Enter it in the settings.'],
     connection_lost: ['The connection to the server was lost.', 'Check that it runs, then try again.'],

@@ -2,7 +2,7 @@
  * Answers on their way: a branch of a conversation is sent, and what comes back is written into its
  * message; after a reload they are picked up again. The verbs that people use are Chat's.
  */
-import { addMessage, noteTool, optionFields, pathTo, shownPath, toInput } from './store.js';
+import { addMessage, noteTool, optionFields, pathTo, shownAnswers, toInput } from './store.js';
 import { newId, throttleFrames } from '../util.js';
 
 /**
@@ -33,6 +33,9 @@ async function waitForAsking(id) {
     return true;
 }
 
+/** @param {string} id */
+export const modelName = (id) => (id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model');
+
 export class Answers {
     /** @param {import('./chat.js').Chat} chat */
     constructor(chat) {
@@ -47,20 +50,21 @@ export class Answers {
     }
 
     /**
-     * Adds an answer to a question and asks for it.
+     * Adds an answer to a question and asks for it; where the chat has a second model, its answer too.
      * @param {Conversation} conversation @param {Message} question
-     * @param {{thinking?: boolean}} [options]
+     * @param {{thinking?: boolean, model?: string, beside?: string}} [options] model: another than that of the chat; beside: an answer
      */
-    begin(conversation, question, options = {}) {
-        const thinking = options.thinking ?? this.chat.settings.get('thinking');
-        const answer = addMessage(conversation, {
-            role: 'assistant',
-            parent: question.id,
-            status: 'streaming',
-            thinking,
-            model: this.chat.modelName,
-        });
-        this.ask(conversation, answer, pathTo(conversation, question.id));
+    begin(conversation, question, { thinking = this.chat.settings.get('thinking'), model, beside } = {}) {
+        const path = pathTo(conversation, question.id);
+        const add = (modelId, other = beside) => {
+            const fields = { thinking, model: modelName(modelId), modelId, ...(other ? { beside: other } : {}) };
+            return addMessage(conversation, { role: 'assistant', parent: question.id, status: 'streaming', ...fields });
+        };
+        const answer = add(model ?? this.chat.modelOf(conversation));
+        const second = model ? undefined : conversation.options?.beside;
+        const both = second ? [answer, add(second, answer.id)] : [answer];
+        conversation.head = beside ?? answer.id; // what stands beside is not gone on with
+        for (const one of both) this.ask(conversation, one, path);
     }
 
     /**
@@ -70,7 +74,7 @@ export class Answers {
     async ask(conversation, answer, path, more = {}) {
         this.chat.live.set(conversation.id, conversation);
         answer.askId ??= newId();
-        answer.modelId ??= this.chat.modelId;
+        answer.modelId ??= this.chat.modelOf(conversation);
         this.progress.set(answer.id, { kind: 'waiting' });
         this.chat.tell('conversation');
         this.chat.save(conversation);
@@ -91,9 +95,14 @@ export class Answers {
         this.#listen(conversation, answer, (sink) => this.chat.connection.generate(body, sink, answer.askId));
     }
 
+    /** Whether an answer of the shown branch is on its way. @param {Conversation} conversation */
+    isBusy(conversation) {
+        return shownAnswers(conversation).some(({ status }) => status === 'streaming');
+    }
+
     /** Ends what is being answered in the shown branch. @param {Conversation} conversation */
     stop(conversation) {
-        for (const message of shownPath(conversation)) {
+        for (const message of shownAnswers(conversation)) {
             const run = this.runs.get(message.id);
             if (run) run.cancel();
             // Its images are still being packed: nothing was asked for yet.
@@ -262,15 +271,17 @@ export class Answers {
         }
         conversation.updated = Date.now();
         if (conversation !== this.chat.current && !this.chat.removed.has(conversation)) {
-            this.chat.live.delete(conversation.id);
+            const goesOn = Object.keys(conversation.messages).some((id) => this.runs.has(id) || this.asking.has(id));
+            if (!goesOn) this.chat.live.delete(conversation.id);
             this.chat.unread.add(conversation.id);
         }
         this.chat.save(conversation);
         this.chat.tell('message', message.id);
         this.chat.tell('finished', message);
         this.chat.tell('list');
-        // A stopped or failed answer leaves the queue to the user.
+        // A stopped or failed answer leaves the queue to the user; of two that stand side by side the later one counts.
         const [next] = conversation.queue ?? [];
-        if (next && (message.status === 'done' || message.status === 'cut')) this.chat.askQueued(conversation, next);
+        const first = conversation.messages[message.beside ?? ''] ?? message;
+        if (next && /^(done|cut)$/.test(first.status) && !this.isBusy(conversation)) this.chat.askQueued(conversation, next);
     }
 }

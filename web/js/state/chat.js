@@ -11,7 +11,7 @@ import { Answers } from './answers.js';
 import { Connection } from '../protocol/connection.js';
 import { readDrafts, writeDraft } from './drafts.js';
 import { History } from './history.js';
-import { addMessage, branchOf, canContinue, eraseMessages, erasedWith, newConversation, pathTo, placeWith, shownPath, showBranch } from './store.js';
+import { addMessage, besideOf, branchOf, canContinue, erasedWith, eraseMessages, newConversation, pathTo, placeWith, showBranch, shownPath, siblings } from './store.js';
 import { noteUnsaved, takeUpUnsaved } from './unsaved.js';
 import { Uploads } from '../protocol/upload.js';
 import { newId } from '../util.js';
@@ -74,7 +74,10 @@ export class Chat extends EventTarget {
         this.uploads = new Uploads(this.connection);
         this.connection.addEventListener('state', () => {
             // Whether the server keeps chats could not be asked before.
-            if (this.history.unsure && /^(open|fallback)$/.test(this.connection.state)) this.#open();
+            if (/^(open|fallback)$/.test(this.connection.state)) {
+                if (this.history.unsure) this.#open();
+                else this.opened?.then(() => takeUpUnsaved(this));
+            }
             this.tell('connection');
         });
     }
@@ -203,6 +206,10 @@ export class Chat extends EventTarget {
         return this.current.id === id ? this.current : (this.live.get(id) ?? this.history.load(id));
     }
 
+    #cannotRead() {
+        this.tell('notice', { text: 'This chat cannot be read now, so it stays as it is. Try again when the server is back.' });
+    }
+
     /** Does what has to read or delete first; a page that goes away meanwhile leaves a note of it.
      * @template T @param {any} note see unsaved.js @param {() => Promise<T>} work */
     async #intend(note, work) {
@@ -228,12 +235,14 @@ export class Chat extends EventTarget {
         const summary = this.list.find((entry) => entry.id === id);
         if (!summary) return;
         await this.#intend({ id, removed: Math.max(summary.updated, this.live.get(id)?.updated ?? 0) }, async () => {
+            const loaded = this.live.get(id) ?? (await this.history.load(id));
             // What the server keeps can be deleted while it is away.
-            const conversation = this.live.get(id) ?? (await this.history.load(id)) ?? { ...newConversation(), id };
+            const conversation = loaded ?? { ...newConversation(), id };
             this.#drop(conversation);
             this.list = this.list.filter((entry) => entry.id !== id);
             this.#close(conversation);
             this.tell('list');
+            if (!loaded && !this.history.remote) return; // deleted by another tab in the same moment
             const done = this.history.remove(conversation);
             const undo = async () => {
                 await done.catch(() => {});
@@ -255,7 +264,7 @@ export class Chat extends EventTarget {
         if (!title.trim()) return;
         await this.#intend({ id, title }, async () => {
             const conversation = await this.read(id);
-            if (!conversation) return;
+            if (!conversation) return this.#cannotRead();
             conversation.title = title.trim();
             await this.save(conversation);
             if (conversation === this.current) this.tell('news');
@@ -273,7 +282,7 @@ export class Chat extends EventTarget {
                 method: 'POST',
                 headers: { 'Content-Type': 'application/json' },
                 body: JSON.stringify({
-                    ...(this.modelId ? { model: this.modelId } : {}),
+                    ...(this.modelOf(conversation) ? { model: this.modelOf(conversation) } : {}),
                     messages: [{ role: 'user', content: `${said.join('\n\n')}\n\nGive this conversation a title of two to six words, in its own language. Say nothing else.` }],
                     max_tokens: TITLE_TOKENS,
                     temperature: 0,
@@ -295,7 +304,7 @@ export class Chat extends EventTarget {
     async setPlace(id, change) {
         await this.#intend({ id, place: change }, async () => {
             const conversation = await this.read(id);
-            if (!conversation) return;
+            if (!conversation) return this.#cannotRead();
             conversation.place = placeWith(conversation.place, change);
             await this.save(conversation);
         });
@@ -437,7 +446,7 @@ export class Chat extends EventTarget {
 
     /** Whether an answer of the shown conversation is on its way. */
     get busy() {
-        return shownPath(this.current).some((message) => message.status === 'streaming');
+        return this.answers.isBusy(this.current);
     }
 
     /** Whether any answer of a conversation is on its way. @param {string} id */
@@ -520,12 +529,20 @@ export class Chat extends EventTarget {
         this.tell('conversation');
     }
 
-    /** Another answer to the same question, beside the old one. @param {string} id of the assistant
-     * message */
-    regenerate(id) {
+    /** Another answer to the same question, as another version; by a model that is named, it is
+     * shown beside the old one. @param {string} id of the assistant message @param {string} [model] */
+    regenerate(id, model) {
         const message = this.current.messages[id];
         const question = message?.parent ? this.current.messages[message.parent] : null;
-        if (question) this.answers.begin(this.current, question);
+        if (question) this.answers.begin(this.current, question, model ? { model, beside: id, thinking: message.thinking } : {});
+    }
+
+    /** Two answers stand side by side no more. @param {Message} message either of them */
+    apart(message) {
+        const other = besideOf(siblings(this.current, message), message);
+        for (const one of [message, other]) delete one?.beside;
+        this.save(this.current);
+        this.tell('conversation');
     }
 
     /**
@@ -602,13 +619,14 @@ export class Chat extends EventTarget {
         this.tell('options');
     }
 
-    get modelId() {
+    /** The model that the server has loaded, or is about to. */
+    get loadedModel() {
         return this.connection.server?.next_model ?? this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
     }
 
-    get modelName() {
-        const id = this.modelId;
-        return id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model';
+    /** The model that answers in a chat. @param {Conversation} [conversation] */
+    modelOf(conversation = this.current) {
+        return conversation.options?.model ?? this.loadedModel;
     }
 
     /** Asks what waited, unless another tab was faster. @param {Conversation} conversation

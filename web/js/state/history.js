@@ -298,12 +298,26 @@ function splitChats(db, transaction) {
     };
 }
 
+const KEPT_KEY = 'parley.kept';
+
+/** Whether the server kept the chats when it was heard last. @param {boolean} [now] what it says */
+function keptBefore(now) {
+    try {
+        if (now !== undefined) localStorage.setItem(KEPT_KEY, String(now));
+        return localStorage.getItem(KEPT_KEY) === 'true';
+    } catch {
+        return false;
+    }
+}
+
 /** Where chats are kept: by the server, or here. @param {import('./chat.js').Chat} chat
  * @returns {Promise<any>} */
 export async function openHistory(chat) {
     const local = await History.open();
     const reply = await chat.connection.fetch('v1/history').catch(() => null);
-    if (reply?.ok && (await reply.json().catch(() => ({}))).enabled) {
+    const isKept = reply?.ok ? !!(await reply.json().catch(() => ({}))).enabled : !reply && keptBefore();
+    if (reply?.ok) keptBefore(isKept);
+    if (isKept) {
         const { ServerHistory } = await import('./history_server.js');
         return new ServerHistory(chat, local, await History.open('parley-outbox')).begin();
     }

@@ -2,12 +2,14 @@
  * Chats that the server keeps (`--history`), with the verbs of History. A write sends what changed
  * since the last one, with the revision it stands on; where another device was faster, its changes
  * are taken in first: messages are only ever added, so nothing is overwritten. What cannot be sent
- * waits in IndexedDB (the outbox) and goes when the server is back.
+ * waits in IndexedDB (the outbox) and goes when the server is back; a copy there can be read
+ * meanwhile.
  *
  *     const history = await new ServerHistory(chat, local, outbox).begin();   // by openHistory, and only fetched then
  */
 import { summaryOf } from './history.js';
 import { changesOf, hasNews, noteKept, takeIn, unknown } from './merge.js';
+import { OfflineCopy } from './offline_copy.js';
 import { readPlace } from './store.js';
 
 /** @typedef {import('./store.js').Conversation} Conversation */
@@ -47,6 +49,7 @@ export class ServerHistory {
     }
 
     async begin() {
+        this.copy = await OfflineCopy.open();
         for (const { id } of await this.outbox.list()) this.stored.add(id), this.waiting.add(id);
         if (!this.chat.settings.get('declinedMove')) this.movable = (await this.local.list()).length;
         const { connection } = this.chat;
@@ -113,8 +116,10 @@ export class ServerHistory {
                 after = page.next;
             }
             this.summaries = all;
+            this.copy.putList(all);
         } catch {
             // Away: what was known of it.
+            if (!this.summaries.length) this.summaries = await this.copy.list();
         }
         const waiting = (await this.outbox.list()).filter(({ id }) => this.waiting.has(id));
         const gone = removed();
@@ -135,8 +140,25 @@ export class ServerHistory {
         const { base } = conversation;
         delete conversation.base;
         this.known.set(conversation, { ...unknown(), ...base });
-        await this.#pull(conversation).catch(() => {});
+        try {
+            await this.#pull(conversation);
+            this.copy.put(conversation);
+        } catch (error) {
+            if (!error.status && !conversation.head) return this.#loadCopy(id);
+        }
         return conversation.head ? conversation : null;
+    }
+
+    /** What this browser saw of a chat last; what the server has beyond it is taken in when it is back.
+     * @param {string} id @returns {Promise<Conversation|null>} */
+    async #loadCopy(id) {
+        const conversation = await this.copy.get(id);
+        if (!conversation) return null;
+        const seen = unknown();
+        const changes = changesOf(conversation, seen) ?? { fields: [], messages: [] };
+        noteKept(seen, changes, 0);
+        this.known.set(conversation, seen);
+        return conversation;
     }
 
     /** Takes in what other devices changed; null if they deleted it.
@@ -268,6 +290,7 @@ export class ServerHistory {
             try {
                 const { revision } = await this.#json(`chats/${id}`, 'PUT', { revision: known.revision, created, updated, ...fields, messages });
                 noteKept(known, changes, revision);
+                if (Object.values(conversation.messages).every(({ status }) => status !== 'streaming')) this.copy.put(conversation);
                 return taken;
             } catch (error) {
                 if (tries === TRIES) throw error;

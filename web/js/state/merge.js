@@ -93,9 +93,22 @@ export function newsOf(conversation, known) {
     const { fields, messages } = changesOf(conversation, { ...known, fields: { ...NOTHING, queue: '[]', ...known.fields } }) ?? { fields: [], messages: [] };
     return {
         isNew: !known.revision,
+        // Where it has messages that nobody has: all of it, for a chat that is deleted elsewhere in the same moment.
+        whole: hasNews(conversation, known) && { fields: known.fields, messages: [...known.messages] },
         fields: fields.map(([name, value]) => [name, value, known.fields[name] ?? '[]']),
         messages: messages.map(([id, text]) => [id, text, known.messages.get(id)]),
     };
+}
+
+/** Makes a chat again that is kept no more, as it was before its news. @param {any} chat without messages
+ * @param {any} whole see newsOf @returns {Conversation} */
+export function madeAgain(chat, { fields, messages }) {
+    for (const [name, value] of Object.entries(fields)) chat[name] = JSON.parse(value);
+    for (const [id, text] of messages) {
+        chat.messages[id] = JSON.parse(text);
+        for (const one of chat.messages[id].attachments ?? []) one.missing = true;
+    }
+    return chat;
 }
 
 /** Does to a chat what newsOf said, where nobody changed it since. @param {Conversation} conversation

@@ -10,9 +10,9 @@
  * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
- *            thinking?: boolean, responseId?: string, created: number, before?: {text: string, reasoning: string}, askId?: string,
+ *            thinking?: boolean, responseId?: string, created: number, beside?: string, before?: {text: string, reasoning: string}, askId?: string,
  *            modelId?: string, erased?: boolean}} Message
- *   before: what an answer held that is being continued; askId: by which the server knows the
+ *   beside: the answer that this one is shown beside; before: what an answer held that is being continued; askId: by which the server knows the
  *   question again, if it asks modelId in the same words; erased: deleted, its place in the tree is
  *   kept for what stands behind it.
  * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
@@ -24,8 +24,9 @@
  * @typedef {{id: string, text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
  * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
  *            repeatPenalty?: number, presencePenalty?: number, frequencyPenalty?: number, maxTokens?: number, seed?: number,
- *            stop?: string, schema?: string}} ChatOptions
- *   what is missing is as the model likes it; stop: a sequence a line; schema: JSON
+ *            stop?: string, schema?: string, model?: string, beside?: string}} ChatOptions
+ *   what is missing is as the model likes it; stop: a sequence a line; schema: JSON; model: that answers here, whatever
+ *   the server has loaded; beside: a second one that answers each question beside it
  */
 import { newId } from '../util.js';
 
@@ -62,6 +63,8 @@ export const OPTIONS = {
     seed: { field: 'seed', min: 0, max: 4294967295, step: 1 },
     stop: { field: 'stop' },
     schema: { field: 'text' },
+    model: { field: 'model' },
+    beside: { field: '' },
 };
 const STOPS_MAX = 16;
 const STOP_BYTES = 256;
@@ -69,7 +72,7 @@ const STOP_BYTES = 256;
 /** Options as the fields of a request; what is out of range is left out.
  * @param {ChatOptions} [options] */
 export function optionFields(options = {}) {
-    const given = Object.entries(readOptions(options)).map(([name, value]) => {
+    const given = Object.entries(readOptions(options)).filter(([name]) => OPTIONS[name].field).map(([name, value]) => {
         if (name === 'stop') value = value.split('\n').filter(Boolean);
         if (name === 'schema') value = { format: { type: 'json_schema', name: 'answer', schema: JSON.parse(value) } };
         return [OPTIONS[name].field, value];
@@ -191,6 +194,20 @@ export function showBranch(conversation, message) {
     conversation.head = leaf.id;
 }
 
+/** The answer that stands beside one: what it was asked beside, or what was asked beside it last.
+ * @param {Message[]} list its siblings @param {Message} message @returns {Message|undefined} */
+export function besideOf(list, message) {
+    const others = list.filter(({ erased }) => !erased);
+    return others.find(({ id }) => id === message.beside) ?? others.findLast(({ beside }) => beside === message.id);
+}
+
+/** Every answer of the shown branch, with those that stand beside one. @param {Conversation} conversation */
+export function shownAnswers(conversation) {
+    const children = childrenByParent(conversation);
+    const answers = shownPath(conversation).filter(({ role }) => role === 'assistant');
+    return answers.flatMap((one) => [one, besideOf(children.get(one.parent ?? '') ?? [], one)]).filter((one) => one !== undefined);
+}
+
 /** The messages that deleting one takes away: where there is another version of it, what follows
  * goes too; else that alone, and what follows moves up. @param {Conversation} conversation
  * @param {Message} message @returns {Message[]} */
@@ -234,7 +251,7 @@ function pathIds(conversation, leaf) {
  * @param {string} id @returns {Conversation} */
 export function branchOf(conversation, id) {
     const copy = newConversation(conversation.options);
-    for (const { responseId, askId, before, ...message } of pathTo(conversation, id)) {
+    for (const { responseId, askId, before, beside, ...message } of pathTo(conversation, id)) {
         const attachments = message.attachments?.map((one) => ({ ...one, id: newId('a_') }));
         const made = addMessage(copy, { ...message, id: newId('m_'), parent: copy.head, ...(attachments ? { attachments } : {}) });
         if (made.status === 'streaming') made.status = 'stopped';

@@ -9,7 +9,7 @@
  * A note is a verb (`{id, title}`, `{id, place}`, `{id, removed}` with the time of the chat's last
  * change), or `{id, news}` with what merge.js says of a chat.
  */
-import { applyNews, newsOf, unknown } from './merge.js';
+import { applyNews, madeAgain, newsOf, unknown } from './merge.js';
 import { newId } from '../util.js';
 
 const KEY = 'parley.unsaved.';
@@ -40,11 +40,16 @@ function notes() {
     }
 }
 
+let turn = Promise.resolve();
+
 /** Doing a note twice does no harm: another tab may take it up, too. @param {import('./chat.js').Chat} chat */
-export async function takeUpUnsaved(chat) {
-    for (const [key, note] of notes()) {
-        if (await takeUp(chat, note)) localStorage.removeItem(key);
-    }
+export function takeUpUnsaved(chat) {
+    turn = turn.then(async () => {
+        for (const [key, note] of notes()) {
+            if (await takeUp(chat, note)) localStorage.removeItem(key);
+        }
+    });
+    return turn;
 }
 
 /** @returns {Promise<boolean>} false: the chat cannot be read now */
@@ -54,12 +59,12 @@ async function takeUp(chat, { id, created, updated, news, title, place, removed 
         if (entry) await chat.remove(id, () => {});
         return true;
     }
-    const known = await chat.read(id);
-    if (!known && !(news?.isNew && chat.history.available)) return !chat.history.remote || chat.connection.state === 'open';
-    if (title) await chat.rename(id, title);
-    else if (place) await chat.setPlace(id, place);
-    else if (news) {
-        const conversation = known ?? { id, title: '', created, updated, head: null, messages: {} };
+    const kept = await chat.read(id);
+    if (!kept && !news?.isNew && chat.history.remote && !/^(open|fallback)$/.test(chat.connection.state)) return false; // it may be there
+    if (kept && title) await chat.rename(id, title);
+    else if (kept && place) await chat.setPlace(id, place);
+    else if (news && (kept || news.whole)) {
+        const conversation = kept ?? madeAgain({ id, created, updated, messages: {} }, news.whole);
         applyNews(conversation, news);
         conversation.updated = Math.max(conversation.updated, updated);
         await chat.save(conversation);

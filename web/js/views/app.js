@@ -2,6 +2,7 @@
  * them. */
 import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
 import { readFiles } from '../state/attachments.js';
+import { modelName } from '../state/answers.js';
 import { Chat } from '../state/chat.js';
 import { backdrop, head, keysDialog, modelDialog, openDialog, imageDialog } from './dialogs.js';
 import { openHistory } from '../state/history.js';
@@ -102,7 +103,7 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('list', () => this.requestUpdate());
         this.chat.addEventListener('finished', (event) => this.#finished(event.detail));
         document.addEventListener('visibilitychange', () => this.#seen());
-        this.chat.addEventListener('options', () => this.requestUpdate());
+        this.chat.addEventListener('options', () => (this.#modelChanged(), this.requestUpdate()));
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
         document.addEventListener('selectionchange', () => {
@@ -126,7 +127,7 @@ class ParleyApp extends LitElement {
         addEventListener('afterprint', () => (this.shown = WINDOW));
         this.#acceptDrops();
         this.#composer?.updateComplete.then(() => this.#composer.restore(this.chat.draft));
-        this.chat.start().then(() => this.#route());
+        this.chat.start().then(() => this.#route()).then(() => this.#takeShared());
         this.#askModel();
         if (!NARROW.matches) this.#composer?.focusField();
     }
@@ -138,11 +139,13 @@ class ParleyApp extends LitElement {
     /** What the loaded model is and can do, from the greeting or from /v1/models. */
     get model() {
         const { session } = this.chat.connection;
-        const capabilities = session?.capabilities;
+        const own = this.chat.modelOf();
+        // What the server greets with is about the model that it has loaded.
+        const capabilities = own === this.chat.loadedModel ? session?.capabilities : undefined;
         const listed = this.httpModel;
         const modalities = capabilities?.modalities ?? listed?.architecture?.input_modalities;
         return {
-            name: this.chat.modelId ? this.chat.modelName : 'Parley',
+            name: own ? modelName(own) : 'Parley',
             vision: modalities ? modalities.includes('image') : true,
             video: !!modalities?.includes('video'),
             rates: capabilities?.video ?? DEFAULT_RATES,
@@ -162,8 +165,10 @@ class ParleyApp extends LitElement {
         try {
             const reply = await this.chat.connection.fetch('v1/models');
             if (!reply.ok) return;
-            this.httpModel = (await reply.json()).data?.find((one) => one.id === (this.chat.modelId || one.id)) ?? null;
-            this.chat.httpModel = this.httpModel;
+            const { data = [] } = await reply.json();
+            const named = (name) => data.find(({ id }) => !name || id === name) ?? null;
+            this.httpModel = named(this.chat.modelOf());
+            this.chat.httpModel = named(this.chat.loadedModel);
             this.requestUpdate();
             const props = await this.chat.connection.fetch('props');
             this.defaults = props.ok ? ((await props.json()).default_generation_settings?.params ?? null) : null;
@@ -173,14 +178,19 @@ class ParleyApp extends LitElement {
         }
     }
 
+    /** Asks about the model that answers here, if it is another than before. While a model is being
+     * loaded there are no facts about it yet. */
+    #modelChanged() {
+        const { state, server } = this.chat.connection;
+        const facts = `${this.chat.modelOf()} ${server?.state ?? ''}`;
+        if (!/^(open|fallback)$/.test(state) || this.facts === facts) return;
+        this.facts = facts;
+        this.#askModel();
+    }
+
     #connectionChanged() {
         const { state } = this.chat.connection;
-        // While a model is being loaded there are no facts about it yet.
-        const facts = `${this.chat.modelId} ${this.chat.connection.server?.state ?? ''}`;
-        if ((state === 'open' || state === 'fallback') && this.facts !== facts) {
-            this.facts = facts;
-            this.#askModel();
-        }
+        this.#modelChanged();
         if (state === 'open' && this.enteringKey) {
             this.enteringKey = false;
             /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close();
@@ -298,7 +308,7 @@ class ParleyApp extends LitElement {
                         ${icon('down')}`,
                     onOpen: () => this.#part(() => import('./model-list.js')),
                     content: html`<div class="model-menu">
-                        <model-list .connection=${this.chat.connection}></model-list>
+                        <model-list .chat=${this.chat} .connection=${this.chat.connection}></model-list>
                         <hr />
                         <button type="button" class="quiet" @click=${() => openDialog('model')}>${icon('info')}About ${model.name}</button>
                         <button type="button" class="quiet" @click=${this.#showStatus}>${icon('pulse')}Server status</button>
@@ -480,6 +490,7 @@ class ParleyApp extends LitElement {
 
     async #conversationChanged() {
         const { current } = this.chat;
+        this.#modelChanged();
         if (this.shownId !== current.id) {
             this.shownId = current.id;
             this.shown = WINDOW;
@@ -505,6 +516,18 @@ class ParleyApp extends LitElement {
             this.#notify({ text: `This chat is not kept ${this.chat.history.remote ? 'on the server' : 'in this browser'}.` });
             history.replaceState(null, '', '#/');
         }
+    }
+
+    /** What another program shared goes into the field of a new chat. */
+    async #takeShared() {
+        if (!new URLSearchParams(location.search).has('shared')) return;
+        history.replaceState(null, '', location.pathname);
+        const shared = await this.#part(() => import('../state/shared.js'));
+        if (!shared) return;
+        const { text, files } = await shared.takeShared();
+        this.chat.keepDraft(text, []);
+        this.#composer?.restore(this.chat.draft);
+        await this.#composer?.add(files);
     }
 
     // ---- events ----

@@ -3,7 +3,7 @@
 import { LitElement, html, nothing } from '../../vendor/lit.js';
 import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from '../state/attachments.js';
 import { icon } from './icons.js';
-import { formatBytes, formatCount, formatDuration, isTouchDevice } from '../util.js';
+import { canDictate, formatBytes, formatCount, formatDuration, isTouchDevice } from '../util.js';
 
 /** @typedef {import('../state/store.js').Attachment} Attachment */
 
@@ -24,6 +24,7 @@ class ChatComposer extends LitElement {
         empty: { state: true },
         tokens: { state: true },
         slash: { state: true },
+        dictating: { state: true },
     };
 
     constructor() {
@@ -48,6 +49,8 @@ class ChatComposer extends LitElement {
         this.tokens = 0;
         /** What follows a slash at the start of the field, while prompts are offered. @type {string|null} */
         this.slash = null;
+        /** What ends the dictation, while it runs. @type {(() => void)|null} */
+        this.dictating = null;
         /** prompts.js, once it is fetched. @type {any} */
         this.prompts = null;
     }
@@ -233,6 +236,10 @@ class ChatComposer extends LitElement {
                           ${icon('thought')}Think
                       </button>`
                     : nothing}
+                ${canDictate()
+                    ? html`<button type="button" class="quiet icon-only" aria-label="Dictate" title="Dictate: the browser's own engine listens" aria-pressed=${!!this.dictating}
+                          @click=${this.#dictate}>${icon('mic')}</button>`
+                    : nothing}
                 <span class="spacer"></span>
                 ${this.tokens ? html`<span class="tokens">${formatCount(this.tokens)} ${this.tokens === 1 ? 'token' : 'tokens'}</span>` : nothing}
                 ${this.busy
@@ -313,6 +320,30 @@ class ChatComposer extends LitElement {
         this.#countSoon();
         this.#keepDraft();
         this.#grow();
+    }
+
+    /** What is said goes to the caret, sentence by sentence. */
+    async #dictate() {
+        if (this.dictating) return this.dictating();
+        const voice = await import('./voice.js').catch(() => null);
+        if (!voice) return void (this.refused = ['The server cannot be reached for this part of the page. Try again when it is back.']);
+        const { field } = this;
+        let [start, end] = [field.selectionStart, field.selectionEnd];
+        this.dictating = voice.dictate({
+            words: (text, isFinal) => {
+                const space = start > 0 && !/\s$/.test(field.value.slice(0, start)) ? ' ' : '';
+                const said = space + text.trim();
+                field.setRangeText(said, start, end, 'end');
+                end = start + said.length;
+                if (isFinal) start = end;
+                this.#input();
+            },
+            ended: (problem) => {
+                this.dictating = null;
+                if (problem) this.refused = [problem];
+                this.focusField();
+            },
+        });
     }
 
     /** @param {string|null} slash */
@@ -397,6 +428,7 @@ class ChatComposer extends LitElement {
         const text = this.field.value.trim();
         if ((!text && !this.attachments.length) || this.reading) return;
         const attachments = this.attachments;
+        this.dictating?.();
         this.restore();
         // Nothing overtakes what waits.
         if (this.busy || this.queue.length) this.chat.enqueue(text, attachments);

@@ -42,6 +42,8 @@ const PATHS = {
     file: svg`<path d="M13.5 3.5H8A2.5 2.5 0 0 0 5.5 6v12A2.5 2.5 0 0 0 8 20.5h8a2.5 2.5 0 0 0 2.5-2.5V8.5l-5-5v5h5M9 12.5h6M9 16h4" />`,
     keyboard: svg`<rect x="2.5" y="6.5" width="19" height="11" rx="2.5" /><path d="M6.5 10h.1M10 10h.1M13.5 10h.1M17 10h.1M8.5 14h7" />`,
     info: svg`<circle cx="12" cy="12" r="8.5" /><path d="M12 11v5M12 8v.1" />`,
+    mic: svg`<rect x="9" y="3.5" width="6" height="11" rx="3" /><path d="M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" />`,
+    speaker: svg`<path d="M4 9.5v5h3.5L12 18.5v-13L7.5 9.5zM15.500 9.500a3.500 3.500 0 0 1 0 5M18 7a7 7 0 0 1 0 10" />`,
     sum: svg`<rect x="5" y="3.5" width="14" height="17" rx="2.5" /><path d="M8.5 7.500h7M8.5 12h.1M12 12h.1M15.5 12h.1M8.5 16h.1M12 16h.1M15.5 16h.1" />`,
     tool: svg`<path d="M14.5 6.500a4 4 0 0 1 5-1l-3 3 .5 2 2 .5 3-3a4.5 4.5 0 0 1-6 5.500L9 20.500A2 2 0 0 1 5.5 17L13 10a4 4 0 0 1 1.5-3.500Z" />`,
 };

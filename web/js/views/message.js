@@ -7,8 +7,8 @@ import { MarkdownState, renderBlock } from './markdown.js';
 import { menuButton } from './menu.js';
 import { urlOf } from '../state/attachments.js';
 import { clock, seekVideo } from '../state/times.js';
-import { copyText, formatBytes, formatCount, formatDuration, formatRate } from '../util.js';
-import { canContinue } from '../state/store.js';
+import { canRead, copyText, formatBytes, formatCount, formatDuration, formatRate } from '../util.js';
+import { besideOf, canContinue } from '../state/store.js';
 import { toolView } from './tool-view.js';
 import { errorWords, figures, progressWords } from '../words.js';
 
@@ -38,6 +38,8 @@ class ChatMessage extends LitElement {
         siblings: { attribute: false, hasChanged: (now, old) => now.length !== old?.length || now.some((one, i) => one !== old[i]) },
         last: { attribute: false },
         busy: { attribute: false },
+        half: { attribute: false },
+        quiet: { state: true },
         copied: { state: true },
         editing: { state: true },
         unfolded: { state: true },
@@ -54,6 +56,12 @@ class ChatMessage extends LitElement {
         this.last = false;
         /** Whether an answer of the conversation is on its way. */
         this.busy = false;
+        /** Whether it stands beside the answer that is gone on with. */
+        this.half = false;
+        /** Whether the menu of the answer was opened. */
+        this.asked = false;
+        /** What ends the reading, while the answer is read aloud. @type {(() => void)|null} */
+        this.quiet = null;
         this.copied = '';
         this.editing = false;
         /** Whether a long question is shown whole. */
@@ -79,11 +87,16 @@ class ChatMessage extends LitElement {
 
     disconnectedCallback() {
         super.disconnectedCallback();
+        this.quiet?.();
         this.chat.removeEventListener('message', this.onMessage);
     }
 
     render() {
-        return this.message.role === 'user' ? this.#question() : this.#answer();
+        if (this.message.role === 'user') return this.#question();
+        const other = this.half ? undefined : besideOf(this.siblings, this.message);
+        if (!other) return this.#answer();
+        const half = html`<chat-message class="half" data-id=${other.id} .chat=${this.chat} .message=${other} .siblings=${this.siblings} .half=${true} .busy=${this.busy}></chat-message>`;
+        return html`<div class="pair">${this.message.beside === other.id ? [half, this.#answer()] : [this.#answer(), half]}</div>`;
     }
 
     // ---- a question ----
@@ -328,15 +341,17 @@ class ChatMessage extends LitElement {
                     ? html`<button type="button" class="plain small continue" ?disabled=${this.busy}
                           @click=${() => this.chat.continueAnswer(m.id)}>${icon('play')}Continue</button>`
                     : nothing}
-                ${this.#branches()}
+                ${this.half
+                    ? html`<button type="button" class="plain small continue" ?disabled=${this.busy} @click=${() => this.chat.show(m)}>${icon('play')}Go on with this one</button>`
+                    : this.#branches()}
                 ${m.text ? this.#copyButton('Copy the answer') : nothing}
-                ${m.status === 'failed'
+                ${m.status === 'failed' || this.half
                     ? nothing
                     : html`<button type="button" class="quiet icon-only" aria-label="Answer again" title="Answer again"
                           ?disabled=${this.busy} @click=${() => this.chat.regenerate(m.id)}>
                           ${icon('again')}
                       </button>`}
-                ${m.text
+                ${m.text && !this.half
                     ? html`<button type="button" class="quiet icon-only" aria-label="Edit the answer"
                           title="Edit the answer" ?disabled=${this.busy} @click=${() => this.#edit()}>
                           ${icon('edit')}
@@ -356,14 +371,34 @@ class ChatMessage extends LitElement {
                 id: `more-${id}`,
                 label: 'More about this answer',
                 face: icon('more'),
+                onOpen: () => this.#openMenu(),
                 content: html`<dl class="figures" ?hidden=${!timings}>
                     ${model ? html`<div><dt>Model</dt><dd>${model}</dd></div>` : nothing}
                     ${speed ? html`<div><dt>Speed</dt><dd>${speed.text}</dd></div>` : nothing}
                     ${tokens ? html`<div><dt>Length</dt><dd>${formatCount(tokens)} ${tokens === 1 ? 'token' : 'tokens'}</dd></div>` : nothing}
                     ${rest.map(({ name, text, title }) => html`<div><dt>${name}</dt><dd>${text}${title ? html`<small>${title}</small>` : nothing}</dd></div>`)}
                 </dl>
+                ${this.asked ? html`<model-choice .chat=${this.chat} .message=${this.message} .busy=${this.busy}></model-choice>` : nothing}
+                ${this.half || besideOf(this.siblings, this.message)
+                    ? html`<button type="button" class="quiet" @click=${() => this.chat.apart(this.message)}>${icon('close')}<span>Side by side no more</span></button>`
+                    : nothing}
                 ${this.#verbs()}`,
             })}`;
+    }
+
+    /** The models that could answer, too, are asked for when somebody looks. */
+    #openMenu() {
+        this.asked = true;
+        this.requestUpdate();
+        import('./model-list.js').catch(() => {}); // without it there is no choice
+    }
+
+    async #readAloud() {
+        if (this.quiet) return this.quiet();
+        const voice = await import('./voice.js').catch(() => null);
+        const answer = this.querySelector('article.answer');
+        if (!voice || !answer) return this.#tell('notice', { text: 'The server cannot be reached for this part of the page. Try again when it is back.' });
+        this.quiet = voice.read(voice.spokenOf(answer), () => (this.quiet = null));
     }
 
     /** What else can be done with a message. */
@@ -371,7 +406,11 @@ class ChatMessage extends LitElement {
         const { id, role } = this.message;
         const what = role === 'user' ? 'question' : 'answer';
         const several = this.siblings.length > 1;
-        return html`<button type="button" class="quiet" @click=${() => this.chat.branchInto(id)}>${icon('branch')}<span>New chat from here</span></button>
+        return html`${role === 'assistant' && this.message.text
+                ? html`<button type="button" class="quiet" ?disabled=${!canRead()} @click=${this.#readAloud}>
+                      ${icon(this.quiet ? 'stop' : 'speaker')}<span>${this.quiet ? 'Stop reading' : canRead() ? 'Read aloud' : 'This browser cannot read aloud'}</span></button>`
+                : nothing}
+            <button type="button" class="quiet" @click=${() => this.chat.branchInto(id)}>${icon('branch')}<span>New chat from here</span></button>
             <button type="button" class="quiet" ?disabled=${this.busy} @click=${() => this.chat.erase(id)}>
                 ${icon('trash')}<span>${several ? 'Delete this version and what follows' : `Delete this ${what}`}</span>
             </button>`;

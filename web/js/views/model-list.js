@@ -11,10 +11,12 @@ import { formatBytes, formatCount } from '../util.js';
 const SEARCH_FROM = 6;
 
 class ModelList extends LitElement {
-    static properties = { connection: { attribute: false }, models: { state: true }, wanted: { state: true }, problem: { state: true }, query: { state: true } };
+    static properties = { chat: { attribute: false }, connection: { attribute: false }, models: { state: true }, wanted: { state: true }, problem: { state: true }, query: { state: true } };
 
     constructor() {
         super();
+        /** @type {import('../state/chat.js').Chat} */
+        this.chat = /** @type {any} */ (null);
         /** @type {import('../protocol/connection.js').Connection} */
         this.connection = /** @type {any} */ (null);
         /** @type {any[]} */
@@ -31,6 +33,7 @@ class ModelList extends LitElement {
     firstUpdated() {
         this.closest('[popover]')?.addEventListener('toggle', (event) => /** @type {any} */ (event).newState === 'open' && this.#ask());
         this.connection.addEventListener('state', () => this.#heard());
+        for (const type of ['options', 'conversation']) this.chat.addEventListener(type, () => this.requestUpdate());
         this.#ask();
     }
 
@@ -50,6 +53,12 @@ class ModelList extends LitElement {
         } catch {
             // The connection's own state says so already.
         }
+    }
+
+    /** Which model answers in this chat alone, or beside its own. @param {'model'|'beside'} which @param {string} model */
+    #ofChat(which, model) {
+        const { options = {} } = this.chat.current;
+        this.chat.setOption(which, options[which] === model ? undefined : model);
     }
 
     /** @param {string} model */
@@ -107,21 +116,68 @@ class ModelList extends LitElement {
         const isCurrent = one.status?.value === 'loaded';
         return html`<li class=${isCurrent ? 'current' : ''} aria-current=${isCurrent ? 'true' : nothing}>
             ${isCurrent ? icon('check') : nothing}
-            <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
+            <span class="model-words"><strong>${one.id}</strong>${describe(one)}${one.status?.value === 'failed' ? nothing : this.#choices(one.id)}</span>
             ${isLoading
                 ? html`<progress max="1" .value=${server.progress ?? 0} aria-label="${one.id} is being loaded"></progress>`
                 : isNext
                   ? html`<span class="note">when answers end</span>`
                   : isCurrent
                     ? html`<span class="note">in use</span>`
-                    : one.status?.value === 'failed'
+                    : one.upstream || one.status?.value === 'failed'
                       ? nothing
                       : html`<button type="button" class="quiet small" ?disabled=${!!this.wanted} aria-label="Use ${one.id}"
                             @click=${() => this.#load(one.id)}>Use</button>`}
         </li>`;
     }
+
+    /** @param {string} id */
+    #choices(id) {
+        const { model, beside } = this.chat.current.options ?? {};
+        const choice = (which, isOn, words, label) => html`<button type="button" class="switch small" aria-pressed=${isOn} aria-label=${label} @click=${() => this.#ofChat(which, id)}>${words}</button>`;
+        return html`<span class="model-choices">
+            ${choice('model', model === id, 'In this chat', `${id} answers in this chat`)} ${choice('beside', beside === id, 'Beside', `${id} answers beside`)}
+        </span>`;
+    }
 }
 customElements.define('model-list', ModelList);
+
+/** <model-choice>: the models that can answer a question again, beside the answer there is. */
+class ModelChoice extends LitElement {
+    static properties = { chat: { attribute: false }, message: { attribute: false }, busy: { attribute: false }, models: { state: true } };
+
+    constructor() {
+        super();
+        /** @type {import('../state/chat.js').Chat} */
+        this.chat = /** @type {any} */ (null);
+        /** @type {import('../state/store.js').Message} */
+        this.message = /** @type {any} */ (null);
+        this.busy = false;
+        /** @type {any[]} */
+        this.models = [];
+    }
+
+    createRenderRoot() {
+        return this;
+    }
+
+    async firstUpdated() {
+        try {
+            const reply = await this.chat.connection.fetch('v1/models');
+            if (reply.ok) this.models = (await reply.json()).data;
+        } catch {
+            // The connection's own state says so already.
+        }
+    }
+
+    render() {
+        const usable = this.models.filter(({ id, status }) => status?.value !== 'failed' && id !== this.message.modelId);
+        if (this.models.length < 2 || !usable.length) return nothing;
+        return html`<h3>Answer again beside this</h3>
+            ${usable.map(({ id }) => html`<button type="button" class="quiet" ?disabled=${this.busy} @click=${() => this.chat.regenerate(this.message.id, id)}>${icon('again')}<span>${id}</span></button>`)}
+            <hr />`;
+    }
+}
+customElements.define('model-choice', ModelChoice);
 
 /** @param {any} one */
 function describe(one) {

@@ -3,7 +3,7 @@ import { html, live, nothing } from '../../vendor/lit.js';
 import { backdrop, head } from './dialogs.js';
 import { icon } from './icons.js';
 import { menuButton } from './menu.js';
-import { formatBytes } from '../util.js';
+import { canDictate, canRead, formatBytes } from '../util.js';
 import { OPTIONS, textProblem } from '../state/store.js';
 
 /** Options with a number: label, and the model's own value by its name in /props. */
@@ -19,6 +19,7 @@ const NUMBERS = {
     seed: ['Seed', ''],
 };
 const TEXTS = { systemPrompt: 'System prompt', stop: 'Stop sequences', schema: 'JSON schema' };
+const MODELS = { model: 'Model', beside: 'Beside' };
 const FIRST = ['temperature', 'maxTokens'];
 
 /** The model's own value, as the field shows it while it is empty. */
@@ -37,7 +38,7 @@ const PARTS = [
 
 /** What a chat has of its own, in words: "System prompt", "Temperature 0.2". @param {any} options */
 export function ownOptions(options = {}) {
-    return Object.entries(options).map(([name, value]) => (NUMBERS[name] ? `${NUMBERS[name][0]} ${value}` : TEXTS[name]));
+    return Object.entries(options).map(([name, value]) => (NUMBERS[name] ? `${NUMBERS[name][0]} ${value}` : MODELS[name] ? `${MODELS[name]} ${value}` : TEXTS[name]));
 }
 
 /** System prompt and sampling. @param {any} options @param {any} defaults
@@ -137,6 +138,12 @@ export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...ac
     </dialog>`;
 }
 
+/** What the browser has of voices. */
+function voiceWords() {
+    const dictates = canDictate() ? 'This browser takes dictation, with an engine of its own that may send your voice to its maker.' : 'This browser cannot take dictation.';
+    return `${dictates} ${canRead() ? 'It reads answers aloud.' : 'It cannot read answers aloud.'}`;
+}
+
 /** How much is kept. @param {import('../state/chat.js').Chat} chat */
 function storageWords({ list, stored, history }) {
     const chats = `${list.length} ${list.length === 1 ? 'chat' : 'chats'}`;
@@ -212,6 +219,7 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onPrompt
                 <p class="note" id="storage">${storageWords(chat)}</p>
             </div>
         </fieldset>
+        <p class="note" id="voice">${voiceWords()}</p>
         <label class="field">
             <span>API key</span>
             <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
