@@ -117,6 +117,14 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         server.options.holdAfter = Infinity;
 
         await newChat();
+        await page.locator('.model-button').click();
+        await page.getByRole('button', { name: 'qwen3.5-9b answers beside' }).click();
+        await shot('models');
+        await page.keyboard.press('Escape');
+        await send(page, 'Tell me about owls.');
+        await page.locator('.pair .answer[aria-busy=false]').nth(1).waitFor();
+        await shot('pair');
+        await newChat();
         await send(page, 'What is the weather in Ulm?');
         await lastAnswer(page);
         await page.locator('.tool summary').click();
