@@ -25,14 +25,30 @@ static void must(int ok)
     }
 }
 
-hash_stream *hash_stream_create(void)
+static hash_stream *create(const EVP_MD *kind)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    if (context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
+    if (context && EVP_DigestInit_ex(context, kind, NULL) != 1) {
         EVP_MD_CTX_free(context);
         context = NULL;
     }
     return (hash_stream *)context;
+}
+
+hash_stream *hash_stream_create(void)
+{
+    return create(EVP_sha256());
+}
+
+hash_stream *hash_stream_create_git(uint64_t n_bytes)
+{
+    char head[32];
+    const int n = snprintf(head, sizeof head, "blob %llu", (unsigned long long)n_bytes);
+    hash_stream *h = create(EVP_sha1());
+    if (h) {
+        hash_stream_add(h, head, (size_t)n + 1);
+    }
+    return h;
 }
 
 void hash_stream_destroy(hash_stream *h)

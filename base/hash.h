@@ -1,4 +1,4 @@
-/* hash: SHA-256 (OpenSSL) for content keys and random ids. Any thread.
+/* hash: SHA-256 (OpenSSL) for content keys and random ids, and the hash that Git gives a file. Any thread.
  *
  *     uint8_t key[HASH_BYTES]; hash_sha256(key, data, n);
  */
@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 
-enum { HASH_BYTES = 32, HASH_ID_CHARS = 32 };
+enum { HASH_BYTES = 32, HASH_GIT_BYTES = 20, HASH_ID_CHARS = 32 };
 
 /* SHA-256 of data[0..n). */
 void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n);
@@ -19,7 +19,10 @@ void hash_sha256(uint8_t out[HASH_BYTES], const void *data, size_t n);
 /* SHA-256 of what arrives piece by piece. */
 typedef struct hash_stream hash_stream;
 MUST_CHECK hash_stream *hash_stream_create(void); /* NULL if out of memory */
-void hash_stream_destroy(hash_stream *h);         /* NULL allowed */
+/* The same for the hash of a file of so many bytes in Git, a SHA-1 over its length and contents; its
+ * end writes HASH_GIT_BYTES. */
+MUST_CHECK hash_stream *hash_stream_create_git(uint64_t n_bytes);
+void hash_stream_destroy(hash_stream *h); /* NULL allowed */
 void hash_stream_add(hash_stream *h, const void *data, size_t n);
 /* The hash of all that was added; nothing may be added afterwards. */
 void hash_stream_end(hash_stream *h, uint8_t out[HASH_BYTES]);

@@ -3,7 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
+#include "base/limits.h"
 #include "engine/catalog.h"
+#include "model/checkpoint/gguf_config.h"
+#include "model/config/config_load.h"
 #include "model/model.h"
 #include "model/seq_state.h"
 
@@ -201,4 +205,71 @@ err_code inspect_folder(bytes *out, const char *dir, bool as_json, err_detail *d
     bytes_append_str(out, !err && as_json ? "]\n" : "");
     catalog_close(c);
     return err;
+}
+
+/* ---- before a model is there ---- */
+
+typedef struct one_document {
+    const char *text;
+    size_t n;
+} one_document;
+
+static err_code read_one(void *ctx, const char *name, json_doc **out, err_detail *detail)
+{
+    const one_document *d = ctx;
+    *out = NULL;
+    return strcmp(name, "config.json") == 0 ? json_parse(out, d->text, d->n, LIMIT_JSON_DEPTH, detail)
+                                            : ERR_OK;
+}
+
+err_code inspect_config(const char *text, size_t n, err_detail *detail)
+{
+    one_document d = {text, n};
+    model_config cfg;
+    return model_config_load(&cfg, (json_source){.read = read_one, .ctx = &d, .where = "the model"}, detail);
+}
+
+/* The bytes of a value of this type at p, or 0 if it is cut off, or an array of texts. */
+static size_t gguf_value_bytes(const uint8_t *p, size_t n, uint64_t type)
+{
+    static const uint8_t SIZES[GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+    uint64_t need = 0;
+    if (type == GGUF_TEXT && n >= 8) {
+        need = 8 + little_endian(p, 8);
+    } else if (type == GGUF_ARRAY && n >= 12 && little_endian(p, 4) < GGUF_TYPES &&
+               little_endian(p + 4, 8) < n) {
+        const uint64_t size = SIZES[little_endian(p, 4)];
+        need = size ? 12 + size * little_endian(p + 4, 8) : 0;
+    } else if (type < GGUF_TYPES) {
+        need = SIZES[type];
+    }
+    return need <= n ? (size_t)need : 0;
+}
+
+err_code inspect_gguf_head(const void *data, size_t n, err_detail *detail)
+{
+    static const char KEY[] = "general.architecture";
+    const uint8_t *p = data, *end = p + n;
+    if (n < 24 || memcmp(p, "GGUF", 4) != 0) {
+        return err_set(detail, ERR_CORRUPT, "the model is not a GGUF file: it does not begin with \"GGUF\"");
+    }
+    p += 24; /* version, number of tensors, number of values */
+    while (end - p >= 12) {
+        const uint64_t n_key = little_endian(p, 8);
+        if (n_key > (uint64_t)(end - p) - 12) {
+            break;
+        }
+        const char *key = (const char *)p + 8;
+        const uint64_t type = little_endian(p + 8 + n_key, 4);
+        p += 12 + n_key;
+        const size_t n_value = gguf_value_bytes(p, (size_t)(end - p), type);
+        if (n_value == 0) {
+            break;
+        }
+        if (type == GGUF_TEXT && n_key == sizeof KEY - 1 && memcmp(key, KEY, sizeof KEY - 1) == 0) {
+            return gguf_config_check("the model", (const char *)p + 8, n_value - 8, detail);
+        }
+        p += n_value;
+    }
+    return ERR_OK;
 }

@@ -21,4 +21,9 @@ MUST_CHECK err_code inspect_model(bytes *out, const char *path, const char *mmpr
  * that cannot be loaded are there with the reason. ERR_NOT_FOUND if there is none. */
 MUST_CHECK err_code inspect_folder(bytes *out, const char *dir, bool as_json, err_detail *detail);
 
+/* Whether a model can be run, as far as its config.json tells, or the first bytes of its GGUF file; where
+ * these say nothing it counts as one that can. The text names no file. */
+MUST_CHECK err_code inspect_config(const char *text, size_t n, err_detail *detail);
+MUST_CHECK err_code inspect_gguf_head(const void *data, size_t n, err_detail *detail);
+
 #endif

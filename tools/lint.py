@@ -43,9 +43,10 @@ ROOMS = {
     "server/protocol/dialects": ["base", "engine", "server", "server/media", "server/protocol/output",
                                  "server/protocol"],
     "server/upstream": ["base", "engine", "server", "server/media", "server/protocol/output", "server/protocol"],
+    "server/hub": ["base", "server", "server/media"],
     "server/service": ["base", "engine", "server", "server/net", "server/media", "server/history",
                        "server/protocol/output", "server/protocol", "server/protocol/dialects", "server/upstream"],
-    "server/cli": ["base", "engine", "server", "server/protocol/output", "server/service"],
+    "server/cli": ["base", "engine", "server", "server/hub", "server/protocol/output", "server/service"],
 }
 ROOM_FILES = 40
 README_LINES = 15
@@ -66,7 +67,7 @@ WRAPPERS = {
     "libswscale/": ["vision/image/media_av*", "vision/video/video.c"],
     "webp/": ["vision/video/video_webp.c"],
     # a file on a thread that waits for it; many streams on one thread
-    "curl/": ["server/media/fetch.c", "server/upstream/http_client.c"],
+    "curl/": ["server/media/fetch.c", "server/http_client.c"],
     "sqlite3": ["server/history/database.c"],
     "zlib": ["server/service/assets.c", "tools/embed*"],
     "libwebsockets": ["server/net/net*"],

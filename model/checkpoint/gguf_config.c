@@ -47,15 +47,39 @@ static const architecture ARCHITECTURES[] = {
     {"gemma4", "gemma4", {gguf_write_gemma}, .no_rope = true},
 };
 
-static const architecture *find_architecture(const gguf_file *f)
+static const architecture *named(const char *name, size_t n)
 {
-    const gguf_value *given = gguf_find(f, "general.architecture");
     for (size_t i = 0; i < ARRAY_LEN(ARCHITECTURES); i++) {
-        if (gguf_is_text(given, ARCHITECTURES[i].name)) {
+        if (n == strlen(ARCHITECTURES[i].name) && memcmp(name, ARCHITECTURES[i].name, n) == 0) {
             return &ARCHITECTURES[i];
         }
     }
     return NULL;
+}
+
+static const architecture *find_architecture(const gguf_file *f)
+{
+    const char *name = "";
+    size_t n = 0;
+    return gguf_text(gguf_find(f, "general.architecture"), &name, &n) ? named(name, n) : NULL;
+}
+
+err_code gguf_config_check(const char *path, const char *name, size_t n, err_detail *detail)
+{
+    if (named(name, n)) {
+        return ERR_OK;
+    }
+    bytes known = bytes_empty(ERR_TEXT_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(ARCHITECTURES); i++) {
+        bytes_printf(&known, i ? ", %s" : "%s", ARCHITECTURES[i].name);
+    }
+    const err_code err =
+        err_set(detail, ERR_UNSUPPORTED,
+                "%s: metadata general.architecture is \"%.*s\"; this version runs %s (and more families from "
+                "safetensors)",
+                path, n < NAME_BYTES ? (int)n : NAME_BYTES, name, bytes_str(&known));
+    bytes_deinit(&known);
+    return err;
 }
 
 static err_code begin(gguf_job *j, const architecture **a, const gguf_config_source *from, bytes *out,
@@ -67,17 +91,7 @@ static err_code begin(gguf_job *j, const architecture **a, const gguf_config_sou
         size_t n = 0;
         const char *text = "";
         gguf_text(gguf_find(j->f, "general.architecture"), &text, &n);
-        bytes known = bytes_empty(ERR_TEXT_MAX);
-        for (size_t i = 0; i < ARRAY_LEN(ARCHITECTURES); i++) {
-            bytes_printf(&known, i ? ", %s" : "%s", ARCHITECTURES[i].name);
-        }
-        err_code err = err_set(
-            detail, ERR_UNSUPPORTED,
-            "%s: metadata general.architecture is \"%.*s\"; this version runs %s (and more families from "
-            "safetensors)",
-            from->path, n < NAME_BYTES ? (int)n : NAME_BYTES, text, bytes_str(&known));
-        bytes_deinit(&known);
-        return err;
+        return gguf_config_check(from->path, text, n, detail);
     }
     j->prefix = (*a)->name;
     return ERR_OK;

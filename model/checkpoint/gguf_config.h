@@ -16,6 +16,10 @@ typedef struct gguf_config_source {
     const char *path, *vision_path; /* for messages */
 } gguf_config_source;
 
+/* Whether an architecture (general.architecture) is known; ERR_UNSUPPORTED names those that are. path: for
+ * the message. */
+MUST_CHECK err_code gguf_config_check(const char *path, const char *name, size_t n, err_detail *detail);
+
 /* Numbers of layers in the file: those of the decoder, then those of the draft head.
  * ERR_UNSUPPORTED names an architecture that is not known, ERR_CORRUPT a value that is missing or
  * wrong. */

@@ -17,7 +17,7 @@ int command_convert(const options *o)
         return OPTIONS_EXIT_USAGE;
     }
     const char *from = o->convert_from;
-    err_code err = command_find_model(o, &from, &detail);
+    err_code err = command_find_model(o, &from, NULL, &detail);
     if (err == ERR_OK) {
         load_bar bar;
         load_bar_begin(&bar);

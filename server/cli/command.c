@@ -6,6 +6,7 @@
 
 #include "engine/catalog.h"
 #include "engine/think.h"
+#include "server/cli/hub_model.h"
 #include "server/load_bar.h"
 
 const char *command_default_model(void)
@@ -32,28 +33,69 @@ const char *command_default_model(void)
     return NULL;
 }
 
-err_code command_find_model(const options *o, const char **model, err_detail *detail)
+/* The path of a model below --models-dir; *path stays NULL if there is none of this name. */
+static err_code find_in_folder(const options *o, const char *name, const char **path, err_detail *detail)
 {
     catalog *c = NULL;
-    if (!o->models_dir) {
-        return ERR_OK;
-    }
     err_code err = catalog_open(&c, o->models_dir, detail);
     if (err != ERR_OK) {
         return err;
     }
-    const catalog_model *found = *model ? catalog_find(c, *model) : NULL;
-    for (size_t i = 0; !*model && !found && i < catalog_count(c); i++) {
+    const catalog_model *found = name ? catalog_find(c, name) : NULL;
+    for (size_t i = 0; !name && !found && i < catalog_count(c); i++) {
         found = catalog_at(c, i)->error == ERR_OK ? catalog_at(c, i) : NULL;
     }
     if (found) {
-        *model = arena_strdup(o->memory, found->path, strlen(found->path));
-        err = *model ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
-    } else if (*model && access(*model, F_OK) != 0) {
-        err = catalog_unknown(c, *model, detail);
+        *path = arena_strdup(o->memory, found->path, strlen(found->path));
+        err = *path ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+    } else if (name && access(name, F_OK) != 0) {
+        err = catalog_unknown(c, name, detail);
     }
     catalog_close(c);
     return err;
+}
+
+static err_code find_of_hub(const options *o, const char **model, const char **mmproj, err_detail *detail)
+{
+    hub_found found;
+    err_code err = hub_model_find(&found, *model, o->pull, detail);
+    if (err) {
+        return err;
+    }
+    *model = arena_strdup(o->memory, found.path, strlen(found.path));
+    if (mmproj && found.mmproj[0]) {
+        *mmproj = arena_strdup(o->memory, found.mmproj, strlen(found.mmproj));
+    }
+    return *model ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+}
+
+err_code command_find_model(const options *o, const char **model, const char **mmproj, err_detail *detail)
+{
+    const char *path = NULL;
+    hub_name name;
+    err_code err = o->models_dir ? find_in_folder(o, *model, &path, detail) : ERR_OK;
+    if (path) {
+        *model = path;
+        return ERR_OK;
+    }
+    if (!*model || access(*model, F_OK) == 0 || !hub_name_parse(&name, *model)) {
+        return err;
+    }
+    if (!err) {
+        return find_of_hub(o, model, mmproj, detail);
+    }
+    if (err != ERR_NOT_FOUND) {
+        return err;
+    }
+    err_detail other = {0};
+    const err_code found = find_of_hub(o, model, mmproj, &other);
+    if (found == ERR_NOT_FOUND && !o->pull) {
+        return err; /* in the folder there may be one with nearly this name */
+    }
+    if (found) {
+        *detail = other;
+    }
+    return found;
 }
 
 err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail)

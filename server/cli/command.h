@@ -29,10 +29,12 @@ MUST_CHECK err_code command_submit(engine *e, gen_request *r, uint64_t id, err_c
 /* Waits for the end of an answer, which command_on_event hands to `events`; its timings are in *t. */
 MUST_CHECK err_code command_wait(mailbox *events, gen_timings *t, err_detail *detail);
 
-/* Replaces the name of a model below --models-dir by its path; a path is left as it is. *model NULL:
- * the first model there that can be loaded, if any. ERR_NOT_FOUND if it is neither a name nor
- * a path. */
-MUST_CHECK err_code command_find_model(const options *o, const char **model, err_detail *detail);
+/* Replaces the name of a model below --models-dir, or of a model of a hub, by its path; a path is left as
+ * it is. A model of a hub that is not here is fetched with --pull, or if that is answered with yes. *model
+ * NULL: the first model of --models-dir that can be loaded, if any. *mmproj (may be NULL) receives the vision
+ * tower of a hub's GGUF model. ERR_NOT_FOUND if it is neither a name nor a path; else as hub_pull. */
+MUST_CHECK err_code command_find_model(const options *o, const char **model, const char **mmproj,
+                                       err_detail *detail);
 
 /* Seedling's folder: where it was installed, or assets/ beside the build folder. Static buffer;
  * NULL if not found. */

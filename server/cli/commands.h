@@ -13,6 +13,9 @@ int command_bench(const options *o);   /* measures and prints speeds */
 int command_inspect(const options *o); /* describes a checkpoint or a folder */
 int command_convert(const options *o); /* writes a checkpoint with quantized weights */
 int command_health(const options *o);  /* asks a running server whether it is ready */
+int command_pull(const options *o);    /* fetches a model from a hub */
+int command_list(const options *o);    /* lists the models of hubs that are here */
+int command_remove(const options *o);  /* removes one */
 int command_doctor(void);              /* prints what the sandbox holds on this kernel */
 int command_licenses(void);            /* prints all licenses */
 /* What `parley serve --check` does; the event callback is set here. */

@@ -19,9 +19,13 @@ static int choose_model(options *o)
     if (o->command == COMMAND_INSPECT && !o->model) {
         o->model = o->models_dir;
     }
-    const err_code err = command_find_model(o, &o->model, &detail);
+    const char *given = o->model;
+    const err_code err = command_find_model(o, &o->model, o->mmproj ? NULL : &o->mmproj, &detail);
     if (err != ERR_OK) {
         return command_fail(err, &detail);
+    }
+    if (o->model != given && !o->models_dir && !o->alias) {
+        o->alias = given; /* the folder of a model of a hub is named by a commit */
     }
     if (!o->model) {
         o->model = command_default_model();
@@ -70,6 +74,15 @@ static int execute(options *o)
     }
     if (o->command == COMMAND_HEALTH) {
         return command_health(o);
+    }
+    if (o->command == COMMAND_PULL) {
+        return command_pull(o);
+    }
+    if (o->command == COMMAND_LIST) {
+        return command_list(o);
+    }
+    if (o->command == COMMAND_REMOVE) {
+        return command_remove(o);
     }
     if (!prepare(o)) {
         return OPTIONS_EXIT_USAGE;

@@ -25,7 +25,10 @@ typedef enum command {
     COMMAND_VERSION,
     COMMAND_HEALTH,
     COMMAND_MANUAL,
-    COMMAND_DOCTOR
+    COMMAND_DOCTOR,
+    COMMAND_PULL,
+    COMMAND_LIST,
+    COMMAND_REMOVE
 } command;
 
 typedef struct option_file {
@@ -43,6 +46,7 @@ typedef struct options {
     /* model */
     const char *model;
     const char *models_dir;
+    bool pull;
     const char *mmproj;
     const char *alias;
     const char *chat_template_file;

@@ -34,10 +34,15 @@
 static const option_row ROWS[] = {
     /* ---- model ---- */
     ROW(TEXT("model", "PATH", model), .letters = "m", FOR(IN_MODEL, MODEL),
-        .help = "checkpoint folder or GGUF file, or a name below --models-dir",
+        .help = "checkpoint folder or GGUF file, a name below --models-dir, or the name of a model of a hub",
         .note = "Seedling, the built-in demonstration model",
         .more = "A folder with config.json, tokenizer.json, the chat template and safetensors files, as "
-                "published; or a file NAME.gguf (of a split model, any part)."),
+                "published; or a file NAME.gguf (of a split model, any part). ORG/NAME[:QUANT|@REVISION] is "
+                "looked for "
+                "among those that parley pull and other tools have fetched; on a terminal you are asked "
+                "whether it is to be fetched."),
+    ROW(SWITCH("pull", pull, 0), FOR(IN_MODEL, MODEL),
+        .help = "fetch the model that -m names from the hub if it is not on this machine"),
     ROW(TEXT("mmproj", "FILE", mmproj), FOR(IN_MODEL, MODEL), .help = "vision tower of a GGUF model",
         .note = "a fitting *mmproj*.gguf in the model's folder"),
     ROW(TEXT("alias", "NAME", alias), .also = "served-model-name", FOR(IN_SERVE, MODEL),
@@ -413,7 +418,7 @@ static const option_row ROWS[] = {
         .help = "also at contexts of 2048, 8192 and 32768 tokens, with 2 to 16 answers at once, and an image",
         .more = "Takes minutes. Contexts that do not fit --ctx-size are left out."),
     ROW(SWITCH("csv", csv, 0), FOR(IN_BENCH, COMMAND), .help = "print the rows as comma-separated values"),
-    ROW(SWITCH("json", json, 0), FOR(IN_BENCH | IN_INSPECT, COMMAND),
+    ROW(SWITCH("json", json, 0), FOR(IN_BENCH | IN_INSPECT | IN_LIST, COMMAND),
         .help = "print JSON instead of a table"),
 
     /* ---- the program ---- */
@@ -463,7 +468,13 @@ static const command_row COMMANDS[] = {
         .help = "one answer on the terminal", .words = {offsetof(options, prompt)}, .n_words = 1),
     ROW(COMMAND(BENCH, "bench"), .usage = "parley bench [-m DIR] [options]",
         .help = "measure the speed of prompts and answers on this machine"),
-    ROW(COMMAND(INSPECT, "inspect"), .usage = "parley inspect [PATH] [--json]",
+    ROW(COMMAND(PULL, "pull"), .usage = "parley pull ORG/NAME[:QUANT|@REVISION]",
+        .help = "fetch a model from a hub", .words = {offsetof(options, model)}, .n_words = 1),
+    ROW(COMMAND(LIST, "list"), .usage = "parley list [--json]",
+        .help = "models of hubs that are on this machine"),
+    ROW(COMMAND(REMOVE, "remove"), .usage = "parley remove ORG/NAME[:QUANT]",
+        .help = "remove such a model from this machine", .words = {offsetof(options, model)}, .n_words = 1),
+    ROW(COMMAND(INSPECT, "inspect"), .usage = "parley inspect [PATH|ORG/NAME] [--json]",
         .help = "contents and needs of a checkpoint, or of a folder of models",
         .words = {offsetof(options, model)}, .n_words = 1),
     ROW(COMMAND(CONVERT, "convert"), .usage = "parley convert MODEL OUT --quantize q8|q4 [options]",

@@ -39,10 +39,13 @@ enum {
     IN_MANUAL = 64,
     IN_HEALTH = 128,
     IN_DOCTOR = 256,
+    IN_PULL = 512,
+    IN_LIST = 1024,
+    IN_REMOVE = 2048,
     IN_ANSWER = IN_SERVE | IN_RUN,
     IN_ENGINE = IN_ANSWER | IN_BENCH,
     IN_MODEL = IN_ENGINE | IN_INSPECT,
-    IN_EVERY = 511
+    IN_EVERY = 4095
 };
 
 typedef enum option_group {

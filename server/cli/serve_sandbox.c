@@ -89,6 +89,27 @@ static void allow_with_folder(sandbox *s, const char *path, sandbox_use use)
     }
 }
 
+/* What the files of a model's folder, and of the one of its draft head, lead to: a hub's cache keeps
+ * links there. */
+static void allow_linked(sandbox *s, const char *path)
+{
+    static const char *const PARTS[] = {"", "mtp"};
+    char folder[PATH_MAX], file[PATH_MAX];
+    for (size_t i = 0; i < ARRAY_LEN(PARTS); i++) {
+        DIR *d = file_join(folder, sizeof folder, path, PARTS[i]) ? opendir(folder) : NULL;
+        for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+            struct stat st;
+            if (file_join(file, sizeof file, folder, e->d_name) && lstat(file, &st) == 0 &&
+                S_ISLNK(st.st_mode)) {
+                sandbox_allow(s, file, SANDBOX_READ);
+            }
+        }
+        if (d) {
+            closedir(d);
+        }
+    }
+}
+
 /* A model is a folder, or a file with others of its kind beside it: perhaps in a home, of which nothing
  * else is read. */
 static void allow_model(sandbox *s, const char *path)
@@ -101,6 +122,7 @@ static void allow_model(sandbox *s, const char *path)
     }
     sandbox_allow(s, path, SANDBOX_READ);
     if (S_ISDIR(st.st_mode)) {
+        allow_linked(s, path);
         return;
     }
     sandbox_allow(s, folder_of(folder, path), SANDBOX_LIST);

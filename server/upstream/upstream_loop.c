@@ -74,10 +74,9 @@ static void set_models(replica *r, upstream_models *fresh)
     }
 }
 
-static bool on_check_head(void *ctx, int status, const char *content_type)
+static bool on_check_head(void *ctx, const http_head *head)
 {
-    (void)content_type;
-    ((replica *)ctx)->check_status = status;
+    ((replica *)ctx)->check_status = head->status;
     return true;
 }
 
@@ -265,11 +264,11 @@ static void end_reply(upstream_run *run)
     end(run, run->reply.finish, run->reply.error, run->reply.detail.name, run->reply.detail.text);
 }
 
-static bool on_head(void *ctx, int status, const char *content_type)
+static bool on_head(void *ctx, const http_head *head)
 {
     upstream_run *run = ctx;
-    upstream_reply_head(&run->reply, status, content_type);
-    if (status == 200) {
+    upstream_reply_head(&run->reply, head->status, head->content_type);
+    if (head->status == 200) {
         run->has_begun = true;
         say(run, new_event(run, GEN_PROGRESS));
     }

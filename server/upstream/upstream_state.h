@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
+#include "server/http_client.h"
 #include "server/upstream/affinity.h"
-#include "server/upstream/http_client.h"
 #include "server/upstream/upstream.h"
 #include "server/upstream/upstream_reply.h"
 

@@ -1,9 +1,10 @@
-#include "server/upstream/http_client.h"
+#include "server/http_client.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { HEAD_BYTES = 65536, CONNECTIONS_KEPT = 512 };
 
@@ -68,16 +69,74 @@ void http_client_destroy(http_client *c)
 
 /* ---- what libcurl calls ---- */
 
+static const char *header_of(const http_transfer *t, const char *name)
+{
+    struct curl_header *found = NULL;
+    return curl_easy_header(t->curl, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK ? found->value : NULL;
+}
+
+/* Where the reply leads, for curl_free; NULL: nowhere. libcurl itself tells it at the end only. */
+static char *redirect_of(const http_transfer *t, long status)
+{
+    const char *at = status >= 300 && status < 400 ? header_of(t, "Location") : NULL;
+    char *full = NULL;
+    CURLU *url = at ? curl_url() : NULL;
+    if (url && curl_url_set(url, CURLUPART_URL, t->order.url, 0) == CURLUE_OK &&
+        curl_url_set(url, CURLUPART_URL, at, 0) == CURLUE_OK) {
+        curl_url_get(url, CURLUPART_URL, &full, 0);
+    }
+    curl_url_cleanup(url);
+    return full;
+}
+
+bool http_same_origin(const char *a, const char *b)
+{
+    static const CURLUPart PARTS[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
+    CURLU *urls[2] = {curl_url(), curl_url()};
+    bool same = urls[0] && urls[1] && curl_url_set(urls[0], CURLUPART_URL, a, 0) == CURLUE_OK &&
+                curl_url_set(urls[1], CURLUPART_URL, b, 0) == CURLUE_OK;
+    for (size_t i = 0; same && i < ARRAY_LEN(PARTS); i++) {
+        char *part[2] = {NULL, NULL};
+        for (size_t k = 0; k < 2; k++) {
+            (void)curl_url_get(urls[k], PARTS[i], &part[k], CURLU_DEFAULT_PORT);
+        }
+        same = part[0] && part[1] && strcasecmp(part[0], part[1]) == 0;
+        curl_free(part[0]);
+        curl_free(part[1]);
+    }
+    curl_url_cleanup(urls[0]);
+    curl_url_cleanup(urls[1]);
+    return same;
+}
+
+static http_head read_head(const http_transfer *t)
+{
+    long status = 0;
+    curl_off_t wait_s = 0;
+    const char *type = NULL, *range = header_of(t, "Content-Range");
+    http_head head = {.range_from = -1, .error_code = header_of(t, "X-Error-Code")};
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(t->curl, CURLINFO_CONTENT_TYPE, &type);
+    curl_easy_getinfo(t->curl, CURLINFO_RETRY_AFTER, &wait_s);
+    head.status = (int)status;
+    head.content_type = type ? type : "";
+    head.retry_after_s = (int64_t)wait_s;
+    if (range && strncmp(range, "bytes ", 6) == 0 && range[6] >= '0' && range[6] <= '9') {
+        head.range_from = strtoll(range + 6, NULL, 10);
+    }
+    return head;
+}
+
 /* The head is complete when the first byte of the body is there, or the end. */
 static bool tell_head(http_transfer *t)
 {
-    long status = 0;
-    const char *type = NULL;
     if (!t->has_head) {
         t->has_head = true;
-        curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
-        curl_easy_getinfo(t->curl, CURLINFO_CONTENT_TYPE, &type);
-        t->stopped = t->order.on_head && !t->order.on_head(t->order.ctx, (int)status, type ? type : "");
+        http_head head = read_head(t);
+        char *redirect = redirect_of(t, head.status);
+        head.redirect = redirect;
+        t->stopped = t->order.on_head && !t->order.on_head(t->order.ctx, &head);
+        curl_free(redirect);
     }
     return !t->stopped;
 }
@@ -136,7 +195,6 @@ static bool set_up(http_transfer *t)
     bool ok = curl_easy_setopt(c, CURLOPT_URL, o->url) == CURLE_OK &&
               curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
               curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-              curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK && /* also none of the environment */
               curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS) == CURLE_OK &&
               curl_easy_setopt(c, CURLOPT_PIPEWAIT, 0L) == CURLE_OK &&
               curl_easy_setopt(c, CURLOPT_USERAGENT, "parley/" PARLEY_VERSION) == CURLE_OK &&
@@ -156,7 +214,9 @@ static bool set_up(http_transfer *t)
         ok = curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file) == CURLE_OK &&
              curl_easy_setopt(c, CURLOPT_CAPATH, NULL) == CURLE_OK;
     }
-    ok = ok && (!o->key || add_key(t, o->key));
+    ok = ok && (o->uses_proxy || curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK) &&
+         (!o->range || curl_easy_setopt(c, CURLOPT_RANGE, o->range) == CURLE_OK) &&
+         (!o->key || add_key(t, o->key));
     if (ok && o->body) {
         ok = add_header(t, "Content-Type: application/json") && add_header(t, "Accept: text/event-stream") &&
              add_header(t, "Expect:") && curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&

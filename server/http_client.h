@@ -1,5 +1,5 @@
 /* http_client: many HTTP requests at once on one thread, by libcurl's multi interface. HTTP/2 where
- * it is offered, connections are kept, certificates are verified, no redirect is followed.
+ * it is offered, connections are kept, certificates are verified. A redirect is not followed but told.
  *
  *     http_client *c = http_client_create();
  *     http_transfer *t = http_client_start(c, &(http_order){.url = "http://10.0.0.5:8000/v1/models"});
@@ -9,11 +9,12 @@
  * Threads: everything on one thread, but http_client_wake, which ends a poll from any thread.
  * fetch_start (server/media/fetch.h) was called before.
  */
-#ifndef PARLEY_SERVER_UPSTREAM_HTTP_CLIENT_H
-#define PARLEY_SERVER_UPSTREAM_HTTP_CLIENT_H
+#ifndef PARLEY_SERVER_HTTP_CLIENT_H
+#define PARLEY_SERVER_HTTP_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -30,16 +31,27 @@ typedef enum http_end {
     HTTP_STOPPED      /* a callback said so */
 } http_end;
 
+/* The head of a reply. Texts are valid during the call. */
+typedef struct http_head {
+    int status;
+    const char *content_type; /* "" if there is none */
+    const char *redirect;     /* where a redirect leads, as an absolute URL; NULL: nowhere */
+    const char *error_code;   /* X-Error-Code, the word of a hub of models; NULL: none */
+    int64_t retry_after_s;    /* 0: not said */
+    int64_t range_from;       /* of 206: the first byte that comes; -1: not said */
+} http_head;
+
 typedef struct http_order {
     const char *url;
     const char *key;  /* Authorization: Bearer KEY; NULL: none */
     const char *body; /* a JSON document to POST, which lives until the end; NULL: GET */
     size_t n_body;
     const char *ca_file; /* NULL: the system's certificates */
+    const char *range;   /* "100-": bytes of the file, or NULL */
+    bool uses_proxy;     /* the one of the environment */
     int connect_s, silence_s;
-    int timeout_s; /* for all of it; 0: none */
-    /* The status is known, content_type "" if there is none; false ends the transfer. */
-    bool (*on_head)(void *ctx, int status, const char *content_type);
+    int timeout_s;                                          /* for all of it; 0: none */
+    bool (*on_head)(void *ctx, const http_head *head);      /* false ends the transfer */
     bool (*on_data)(void *ctx, const char *data, size_t n); /* false ends it */
     /* The last call of a transfer, which is gone then. why: a word for people, of HTTP_UNREACHABLE
      * and the like. */
@@ -52,8 +64,8 @@ MUST_CHECK http_client *http_client_create(void);
 /* Ends every transfer without a further call. NULL allowed. */
 void http_client_destroy(http_client *c);
 
-/* Begins a request; NULL if out of memory (on_end is not called). `order` is copied, url, key and body
- * are not: they live until the end. */
+/* Begins a request; NULL if out of memory (on_end is not called). `order` is copied, url, key, range and
+ * body are not: they live until the end. */
 MUST_CHECK http_transfer *http_client_start(http_client *c, const http_order *order);
 /* Ends a transfer at once, and its connection if it cannot be used again; no further call. Not from
  * inside a callback. */
@@ -61,6 +73,10 @@ void http_client_stop(http_client *c, http_transfer *t);
 
 /* Waits at most so long for something to happen, and makes the calls of what did. */
 void http_client_poll(http_client *c, int timeout_ms);
+/* Whether two URLs have one scheme, host and port, so that what one may be told the other may. Any
+ * thread. */
+bool http_same_origin(const char *a, const char *b);
+
 /* Any thread: a poll that waits, or the next one, returns at once. */
 void http_client_wake(http_client *c);
 
