@@ -755,9 +755,16 @@ test('a PDF goes along as its text, or as images of its pages; a locked, a damag
         `File report.pdf:\n\`\`\`\n--- Page 1 of 2 ---\n${lines.join('\n')}\n\n--- Page 2 of 2 ---\nA second page, with enough letters on it to count as text.\n\`\`\``,
     );
     await choose('report.pdf', textPdf([lines, lines]));
-    await page.getByRole('button', { name: /text of 2 pages\. Show its pages as images instead/ }).click();
+    await page.getByText('report.pdf: text of 2 pages').waitFor();
+    const pages = page.getByLabel('Pages of report.pdf');
+    await pages.fill('2-5');
+    await pages.press('Enter');
+    await page.getByText('“2-5” names no pages of report.pdf: write numbers from 1 to 2').waitFor();
+    assert.equal(server.requests.length, 1, 'Enter there sends nothing');
+    await pages.fill('1, 2');
+    await page.getByRole('button', { name: 'Add pages as images' }).click();
     await page.locator('.tray .thumb img').nth(1).waitFor();
-    assert.equal(await page.locator('.file-thumb').count(), 0);
+    assert.equal(await page.locator('.file-thumb').count(), 1, 'the text stays');
     const dark = await page.locator('.tray .thumb img').first().evaluate(async (image) => {
         const bitmap = await createImageBitmap(image);
         const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
@@ -768,6 +775,7 @@ test('a PDF goes along as its text, or as images of its pages; a locked, a damag
         return [bitmap.width, bitmap.height, n > 500 && n < data.length / 8];
     });
     assert.deepEqual(dark, [1200, 1600, true], 'a white page with dark letters');
+    await page.getByRole('button', { name: 'Remove report.pdf' }).click();
     await page.getByRole('button', { name: 'Remove report, page 1' }).click();
     await page.getByRole('button', { name: 'Remove report, page 2' }).click();
     await choose('scan.pdf', scannedPdf(18));

@@ -5,8 +5,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
 import { decodeText } from '../../web/js/documents/encoding.js';
+import { Passages } from '../../web/js/documents/passages.js';
 import { SAMPLES, lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { docx, xlsx, zip } from './make_zip.mjs';
+import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -202,5 +204,70 @@ test('damaged, locked, lying, growing and wrongly named files: a sentence and a 
     await page.locator('.file-thumb', { hasText: 'good.xlsx' }).waitFor();
     await send(page, 'say on');
     assert.equal(await lastAnswer(page), 'on');
+    await done();
+});
+
+/** A long document: on every page the same words, on some what is asked for. @param {Record<number, string>} special @param {number} n */
+const pagesOf = (special, n = 60) => Array.from({ length: n }, (_, i) => [`Page ${i + 1} speaks of the weather in general terms.`, ...Array(12).fill('It may rain, or it may not, as it did in other years.'), special[i + 1] ?? 'Nothing else was noted.']);
+
+test('passages: the text is covered once, tables keep their head, scripts without spaces are found', async () => {
+    const text = `Before.\n\n--- Page 1 of 2 ---\n# Rain\n${'Clouds came over the hill. '.repeat(200)}\n\n--- Sheet Costs ---\n\n| Item | Price |\n| --- | --- |\n${Array.from({ length: 150 }, (_, i) => `| pipe ${i} | ${i * 7} |`).join('\n')}\n\n${'雨が降る日が多い。\n\n'.repeat(300)}解約の通知は九十日前に行う。`;
+    const index = await Passages.of(text);
+    assert.ok(index.list.map(({ at, end }) => text.slice(at, end)).join('') === text);
+    assert.ok(index.list.every(({ at, end }) => text.slice(at, end).trim().length <= 1_500));
+    const placed = (question) => index.search(question, 3_000).chosen.map((i) => index.list[i]);
+    const costs = placed('What does pipe 121 cost?').find(({ at, end }) => text.slice(at, end).includes('| pipe 121 |'));
+    assert.equal(costs?.place, 'sheet Costs');
+    assert.equal(costs?.lead, '| Item | Price |\n| --- | --- |\n');
+    assert.ok(placed('解約の通知はいつですか').some(({ at, end }) => text.slice(at, end).includes('九十日前')));
+    assert.ok(placed('When clouded over?').some(({ place }) => place === 'page 1'), 'by the beginning of the word');
+    const nowhere = index.search('zebra', 3_000);
+    assert.equal(nowhere.found, false);
+    assert.ok(nowhere.chosen.length > 1 && nowhere.chosen.at(-1) > index.list.length / 2, 'spread over the text');
+    assert.deepEqual((await Passages.of('')).search('x', 100).chosen, []);
+});
+
+test('a document longer than the context: the passages that answer go along, are told as sources, and open at their page', async () => {
+    server.options.nContext = 3_000;
+    const { page, done } = await openChat(browser, server.url);
+    await page.reload();
+    await choose(page, 'almanac.pdf', textPdf(pagesOf({ 41: 'The dam at Kestrel Lake was opened in August.', 7: 'Kestrel Lake froze.' })), 'application/pdf');
+    await page.locator('.file-thumb', { hasText: 'almanac.pdf' }).waitFor();
+    await choose(page, 'small.txt', Buffer.from('A small note goes whole.'), 'text/plain');
+    await page.locator('.file-thumb', { hasText: 'small.txt' }).waitFor();
+    await send(page, 'When was the dam at Kestrel Lake opened?');
+    await lastAnswer(page);
+    const { content } = server.requests[0].body.input[0];
+    assert.match(content[0].text, /^File almanac\.pdf: too long to be read whole/);
+    assert.match(content[1].text, /^File small\.txt:\n```\nA small note/);
+    assert.match(content[2].text, /almanac\.pdf is longer than can be read at once: it has \d+ passages.*the others were left out/s);
+    assert.match(content[2].text, /\[\d+\] almanac\.pdf, page 41:\n.*The dam at Kestrel Lake was opened in August/s);
+    assert.ok(content[2].text.split(/\s+/).length < 2_400, 'there is room for the answer');
+    assert.equal(content[3].text, 'When was the dam at Kestrel Lake opened?');
+    const sources = page.getByRole('region', { name: 'Sources' });
+    assert.match(await sources.innerText(), /Read \d+ of \d+ passages of almanac\.pdf: those that match the question best\. The rest was left out\./);
+    await sources.getByRole('button', { name: /page 41$/ }).click();
+    const mark = page.locator('media-viewer mark');
+    await mark.waitFor();
+    assert.match(await mark.innerText(), /--- Page 41 of 60 ---[\s\S]*opened in August/);
+    assert.ok(await mark.evaluate((one) => { const [a, b] = [one.getBoundingClientRect(), one.closest('.stage').getBoundingClientRect()]; return a.bottom > b.top && a.top < b.bottom; }), 'it is in sight');
+    await page.keyboard.press('Escape');
+    // The next question is searched for anew; the one before has no passages any more. Over a reload they stay.
+    await send(page, 'And what about zebras?');
+    await lastAnswer(page);
+    const later = server.requests[1].body.input;
+    assert.doesNotMatch(JSON.stringify(later[0]), /passages\. These match/);
+    assert.match(JSON.stringify(later.at(-1)), /passages\./);
+    await page.reload();
+    await page.getByRole('region', { name: 'Sources' }).first().waitFor();
+    assert.equal(await page.getByRole('region', { name: 'Sources' }).count(), 2);
+    // Where there is room all of it goes along, and there is nothing to tell.
+    server.options.nContext = 32_768;
+    await page.reload();
+    await page.getByRole('region', { name: 'Sources' }).first().waitFor();
+    await send(page, 'say whole');
+    await lastAnswer(page);
+    assert.match(server.requests[2].body.input[0].content[0].text, /--- Page 60 of 60 ---/);
+    assert.equal(await page.getByRole('region', { name: 'Sources' }).count(), 2);
     await done();
 });

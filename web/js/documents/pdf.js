@@ -3,10 +3,11 @@
  * it draws in a worker of its own and runs no script of the document.
  *
  *     const pdf = await openPdf(file);
- *     const text = await pdf.text(maxBytes);      // '' where the pages are images
+ *     const { text } = await pdf.text();          // '' where the pages are images
  *     const blob = await pdf.page(1, maxPixels);
  *     pdf.close();
  */
+import { MAX_LETTERS } from './writer.js';
 import { Refusal, formatCount } from '../util.js';
 
 /** A page with fewer letters than this on average has images of text instead of text. */
@@ -61,22 +62,25 @@ class Pdf {
         this.pages = document.numPages;
     }
 
-    /** @param {number} maxBytes @returns {Promise<{text: string, pages: number}>} pages: how many of them it holds */
-    async text(maxBytes) {
-        let text = '';
-        let letters = 0;
-        let pages = 0;
+    /** @returns {Promise<{text: string, pages: number, blank: number}>} pages: how many of them it holds; blank: how
+     *   many of those have no text */
+    async text() {
+        const parts = [];
+        let [letters, length, pages, blank] = [0, 0, 0, 0];
         for (let i = 1; i <= Math.min(this.pages, MAX_PAGES); i += 1) {
             const page = await this.document.getPage(i);
             const { items } = await page.getTextContent();
             const words = items.map((item) => (item.str ?? '') + (item.hasEOL ? '\n' : '')).join('').replaceAll('\0', '').trim();
             page.cleanup();
-            if (new Blob([text, words]).size > maxBytes) break;
+            length += words.length;
+            if (length > MAX_LETTERS) break;
             letters += words.replace(/\s+/g, '').length;
             pages = i;
-            text += `${text ? '\n\n' : ''}--- Page ${i} of ${formatCount(this.pages)} ---\n${words}`;
+            if (!words) blank += 1;
+            parts.push(`--- Page ${i} of ${formatCount(this.pages)} ---\n${words}`);
         }
-        return letters >= LETTERS_OF_A_PAGE * Math.max(1, pages) ? { text, pages } : { text: '', pages: 0 };
+        const isText = letters >= LETTERS_OF_A_PAGE * Math.max(1, pages - blank) && letters > 0;
+        return isText ? { text: parts.join('\n\n'), pages, blank } : { text: '', pages: 0, blank: 0 };
     }
 
     /** One page as an image. @param {number} number from 1 @param {number} maxPixels */

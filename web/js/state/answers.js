@@ -82,7 +82,10 @@ export class Answers {
         this.asking.set(answer.id, holdAsking(answer.id));
         let input;
         try {
-            input = await toInput(path, (attachment) => this.#urlOf(answer, attachment));
+            const plan = await this.#plan(path);
+            if (plan) answer.sources = plan.sources;
+            else delete answer.sources;
+            input = await toInput(path, (attachment) => this.#urlOf(answer, attachment), plan);
         } catch (error) {
             if (answer.status !== 'streaming') return;
             this.#end(conversation, answer, { status: 'failed', error: { code: error.code ?? 'server_error', message: error.message } });
@@ -108,6 +111,13 @@ export class Answers {
             // Its images are still being packed: nothing was asked for yet.
             else if (message.status === 'streaming') this.#end(conversation, message, { status: 'cancelled' });
         }
+    }
+
+    /** What of long documents goes along; only chats with documents need it. @param {Message[]} path */
+    async #plan(path) {
+        if (!path.some(({ attachments }) => attachments?.some(({ kind }) => kind === 'text'))) return null;
+        const { readingPlan } = await import('./sources.js');
+        return readingPlan(path, { context: this.chat.context, count: (text) => this.chat.count(text) });
     }
 
     /** Lets other tabs look at an answer that was about to be asked for. @param {string} id */

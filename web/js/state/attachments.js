@@ -84,7 +84,7 @@ async function readFile(file, limits) {
     return readVideo(file, mime);
 }
 
-/** Documents whose text was added, so that their pages can be sent as images instead.
+/** Documents whose text was added, so that their pages can be sent as images too.
  * @type {WeakMap<Blob, File>} */
 const documents = new WeakMap();
 
@@ -94,37 +94,38 @@ export function documentOf(attachment) {
 }
 
 /**
- * A PDF as its text; as images of its pages where it has none, or where that is asked for.
+ * A PDF as its text; as images of its pages where it has none, or of those that are asked for.
  * @param {File} file @param {any} limits @param {number} room how many images may be added
- * @param {string[]} refused @param {boolean} [asImages]
+ * @param {string[]} refused @param {string} [wanted] pages, as "1-3, 7"
  * @returns {Promise<Attachment[]>}
  */
-export async function readPdf(file, limits, room, refused, asImages = false) {
+export async function readPdf(file, limits, room, refused, wanted = '') {
     if (file.size > MAX_FILE_BYTES) {
         throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_FILE_BYTES)} can be added.`);
     }
     const { openPdf } = await reader(file, () => import('../documents/pdf.js'));
     const pdf = await openPdf(file);
     try {
-        if (!asImages) {
-            const { text, pages } = await pdf.text();
+        if (!wanted) {
+            const { text, pages, blank } = await pdf.text();
             if (text) {
                 if (pages < pdf.pages) refused.push(`Only the first ${pages} of ${pdf.pages} pages of ${file.name} were added: more is too long.`);
                 const blob = new Blob([text], { type: 'text/plain' });
                 documents.set(blob, file);
                 return [{
                     id: newId('a_'), kind: 'text', name: file.name, mime: 'text/plain', width: 0, height: 0, bytes: blob.size, blob,
-                    note: `text of ${pages} ${pages === 1 ? 'page' : 'pages'}`,
+                    note: `text of ${pages} ${pages === 1 ? 'page' : 'pages'}${blank ? `, ${blank} of them without any` : ''}`,
                 }];
             }
         }
         if (!limits.vision) {
             throw new Refusal(`${file.name} holds no text but images of pages, and ${limits.modelName} reads text only. Let a program recognise its text first.`);
         }
-        const shown = Math.min(pdf.pages, room);
-        if (shown < pdf.pages) refused.push(`Only the first ${shown} of ${pdf.pages} pages of ${file.name} were added: one message takes at most ${limits.maxImages} files.`);
+        const pages = pagesIn(wanted, pdf.pages, file.name);
+        const shown = pages.slice(0, room);
+        if (shown.length < pages.length) refused.push(`Only the first ${shown.length} of ${pages.length} pages of ${file.name} were added: one message takes at most ${limits.maxImages} files.`);
         const list = [];
-        for (let i = 1; i <= shown; i += 1) {
+        for (const i of shown) {
             const { blob, width, height } = await pdf.page(i, limits.maxPixels ?? MAX_PIXELS);
             const name = `${file.name.replace(/\.pdf$/i, '')}, page ${i}`;
             list.push({ id: newId('a_'), kind: /** @type {const} */ ('image'), name, mime: 'image/png', width, height, bytes: blob.size, blob });
@@ -133,6 +134,20 @@ export async function readPdf(file, limits, room, refused, asImages = false) {
     } finally {
         pdf.close();
     }
+}
+
+/** The pages that "1-3, 7" names; '': all. @param {string} wanted @param {number} most @param {string} name of the file
+ * @returns {number[]} @throws {Refusal} */
+export function pagesIn(wanted, most, name) {
+    if (!wanted) return Array.from({ length: most }, (_, i) => i + 1);
+    const pages = new Set();
+    for (const part of wanted.split(/[,;\s]+/).filter(Boolean)) {
+        const [, from, to = from] = /^(\d{1,6})(?:[-–](\d{1,6}))?$/.exec(part) ?? [];
+        const [first, last] = [Number(from), Number(to)];
+        if (!(first >= 1 && first <= last && last <= most)) throw new Refusal(`“${part}” names no pages of ${name}: write numbers from 1 to ${most}, as in 1-3, 7.`);
+        for (let page = first; page <= last; page += 1) pages.add(page);
+    }
+    return [...pages];
 }
 
 /** What says that it is a sound or a font is not looked into. @param {File} file */

@@ -624,6 +624,18 @@ export class Chat extends EventTarget {
         return this.connection.server?.next_model ?? this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
     }
 
+    /** How many tokens the model reads; undefined: not known yet. */
+    get context() {
+        return this.connection.session?.limits?.n_ctx ?? this.httpModel?.meta?.n_ctx ?? this.httpModel?.meta?.n_ctx_train;
+    }
+
+    /** How many tokens a text has. @param {string} content @returns {Promise<number>} @throws where the server does not say */
+    async count(content) {
+        const reply = await this.connection.fetch('tokenize', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ content, parse_special: false }) });
+        if (!reply.ok) throw new Error('The server does not count tokens.');
+        return (await reply.json()).tokens.length;
+    }
+
     /** The model that answers in a chat. @param {Conversation} [conversation] */
     modelOf(conversation = this.current) {
         return conversation.options?.model ?? this.loadedModel;

@@ -11,7 +11,7 @@
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
  *            thinking?: boolean, responseId?: string, created: number, beside?: string, before?: {text: string, reasoning: string}, askId?: string,
- *            modelId?: string, erased?: boolean}} Message
+ *            modelId?: string, erased?: boolean, sources?: import('./sources.js').Sources}} Message
  *   beside: the answer that this one is shown beside; before: what an answer held that is being continued; askId: by which the server knows the
  *   question again, if it asks modelId in the same words; erased: deleted, its place in the tree is
  *   kept for what stands behind it.
@@ -304,8 +304,10 @@ export function titleOf(message) {
  * is an answer, it is one to be continued: its thoughts belong to it.
  * @param {Message[]} path
  * @param {(attachment: Attachment) => Promise<string>} toDataUri
+ * @param {{textOf: (attachment: Attachment) => string|null, tail: {id: string, text: string}}|null} [plan] what of
+ *   long documents goes along (sources.js); null: all of them
  */
-export async function toInput(path, toDataUri) {
+export async function toInput(path, toDataUri, plan = null) {
     const items = [];
     for (const message of path) {
         if (message.role === 'assistant') {
@@ -329,7 +331,7 @@ export async function toInput(path, toDataUri) {
         for (const attachment of message.attachments ?? []) {
             if (attachment.missing) continue;
             if (attachment.kind === 'text') {
-                content.push({ type: 'input_text', text: await fileText(attachment) });
+                content.push({ type: 'input_text', text: plan?.textOf(attachment) ?? (await fileText(attachment)) });
                 continue;
             }
             const uri = await toDataUri(attachment);
@@ -339,6 +341,7 @@ export async function toInput(path, toDataUri) {
                     : { type: 'input_image', image_url: uri },
             );
         }
+        if (plan && plan.tail.id === message.id) content.push({ type: 'input_text', text: plan.tail.text });
         if (message.text || !content.length) content.push({ type: 'input_text', text: message.text });
         const last = items[items.length - 1];
         if (last?.role === 'user') last.content.push(...content);
@@ -348,7 +351,7 @@ export async function toInput(path, toDataUri) {
 }
 
 /** A text file as the model reads it: its name and its text in a fence that the text cannot
- * close. */
+ * close. @param {Attachment} attachment */
 async function fileText(attachment) {
     const text = await attachment.blob.text();
     const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));

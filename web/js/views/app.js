@@ -733,10 +733,10 @@ class ParleyApp extends LitElement {
     /** An image or text file large; beside it those of the same chat.
      * @param {CustomEvent} event */
     async #showImage(event) {
-        const { image, items = shownPath(this.chat.current).flatMap((message) => message.attachments ?? []) } = event.detail;
+        const { image, mark, items = shownPath(this.chat.current).flatMap((message) => message.attachments ?? []) } = event.detail;
         const shown = items.filter((one) => one.blob && one.kind !== 'video');
         if (!(await this.#part(() => import('./viewer.js')))) return;
-        this.viewing = { items: shown, at: shown.indexOf(image) };
+        this.viewing = { items: shown, at: shown.indexOf(image), mark };
         await this.updateComplete;
         openDialog('image');
     }

@@ -132,22 +132,36 @@ class ChatComposer extends LitElement {
         return { vision, video, maxImages, maxBytes, already, modelName: name, maxPixels: this.settings.get('imageSize') };
     }
 
-    /** Sends a document's pages instead of its text. @param {Attachment} text */
-    async #asImages(text) {
-        const others = this.attachments.filter((one) => one !== text);
+    /** Adds pages of a document as images. @param {Attachment} text @param {string} wanted "1-3, 7" */
+    async #asImages(text, wanted) {
         /** @type {string[]} */
         const refused = [];
         this.reading += 1;
         try {
-            const limits = this.#limits(others.length);
-            const pages = await readPdf(/** @type {File} */ (documentOf(text)), limits, limits.maxImages - others.length, refused, true);
-            this.attachments = [...others, ...pages];
+            const limits = this.#limits(this.attachments.length);
+            const pages = await readPdf(/** @type {File} */ (documentOf(text)), limits, limits.maxImages - limits.already, refused, wanted);
+            this.attachments = [...this.attachments, ...pages];
         } catch (error) {
             refused.push(error.message);
         } finally {
             this.reading -= 1;
             this.refused = refused;
         }
+    }
+
+    /** @param {Event} event in the row of a document @param {Attachment} text */
+    #addPages(event, text) {
+        const field = /** @type {Element} */ (event.target).closest('.document')?.querySelector('input');
+        if (!field || this.reading) return;
+        if (field.value.trim()) this.#asImages(text, field.value);
+        else field.focus();
+    }
+
+    /** Enter adds the pages and sends nothing. @param {KeyboardEvent} event @param {Attachment} text */
+    #pagesKey(event, text) {
+        if (event.key !== 'Enter') return;
+        event.preventDefault();
+        this.#addPages(event, text);
     }
 
     render() {
@@ -189,10 +203,13 @@ class ChatComposer extends LitElement {
                 : nothing}
             ${this.model.vision
                 ? this.attachments.filter(documentOf).map(
-                      (one) => html`<button type="button" class="quiet small document" ?disabled=${this.reading > 0}
-                          @click=${() => this.#asImages(one)}>
-                          ${icon('image')}<span>${one.name}: ${one.note}. Show its pages as images instead</span>
-                      </button>`,
+                      (one) => html`<div class="document">
+                          <span>${one.name}: ${one.note}</span>
+                          <input type="text" placeholder="1-3, 7" aria-label="Pages of ${one.name}" @keydown=${(event) => this.#pagesKey(event, one)} />
+                          <button type="button" class="quiet small" ?disabled=${this.reading > 0} @click=${(event) => this.#addPages(event, one)}>
+                              ${icon('image')}<span>Add pages as images</span>
+                          </button>
+                      </div>`,
                   )
                 : nothing}
             ${this.attachments
@@ -380,9 +397,8 @@ class ChatComposer extends LitElement {
     /** @param {string} content */
     async #count(content) {
         try {
-            const reply = await this.chat.connection.fetch('tokenize', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ content, parse_special: false }) });
-            const { tokens } = reply.ok ? await reply.json() : { tokens: [] };
-            if (content === this.field.value.trim()) this.tokens = tokens.length;
+            const tokens = await this.chat.count(content);
+            if (content === this.field.value.trim()) this.tokens = tokens;
         } catch {
             this.tokens = 0; // away: nothing is said
         }

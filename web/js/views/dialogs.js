@@ -84,6 +84,6 @@ export function keysDialog() {
  * @param {{items: import('../state/store.js').Attachment[], at: number}|null} viewing */
 export function imageDialog(viewing) {
     return html`<dialog id="image" class="viewer" aria-label=${viewing?.items[viewing.at]?.name ?? 'Image'} @click=${backdrop}>
-        ${viewing ? html`<media-viewer .items=${viewing.items} .at=${viewing.at}></media-viewer>` : nothing}
+        ${viewing ? html`<media-viewer .items=${viewing.items} .at=${viewing.at} .mark=${viewing.mark ?? null}></media-viewer>` : nothing}
     </dialog>`;
 }

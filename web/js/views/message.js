@@ -8,7 +8,8 @@ import { menuButton } from './menu.js';
 import { urlOf } from '../state/attachments.js';
 import { clock, seekVideo } from '../state/times.js';
 import { canRead, copyText, formatBytes, formatCount, formatDuration, formatRate } from '../util.js';
-import { besideOf, canContinue } from '../state/store.js';
+import { besideOf, canContinue, pathTo } from '../state/store.js';
+import { sourcesView } from './sources-view.js';
 import { toolView } from './tool-view.js';
 import { errorWords, figures, progressWords } from '../words.js';
 
@@ -336,6 +337,7 @@ class ChatMessage extends LitElement {
         return html`${m.status === 'failed' ? this.#failure() : nothing}
             ${m.status === 'stopped' ? html`<p class="note">You stopped this answer.</p>` : nothing}
             ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
+            ${m.sources ? sourcesView(m.sources, (source) => this.#openSource(source)) : nothing}
             <div class="actions">
                 ${this.last && canContinue(m)
                     ? html`<button type="button" class="plain small continue" ?disabled=${this.busy}
@@ -359,6 +361,14 @@ class ChatMessage extends LitElement {
                     : nothing}
                 ${this.#speed()}
             </div>`;
+    }
+
+    /** Opens a document at a place that was read for this answer.
+     * @param {import('../state/sources.js').Sources['list'][0]} source */
+    #openSource({ file, at, end }) {
+        const files = pathTo(this.chat.current, this.message.id).flatMap(({ attachments = [] }) => attachments);
+        const image = files.find(({ id, blob }) => id === file && blob);
+        if (image) this.#tell('show-image', { image, items: [image], mark: { at, end } });
     }
 
     /** The speed; how it came about is behind a button. */

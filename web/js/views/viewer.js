@@ -13,6 +13,7 @@ class MediaViewer extends LitElement {
     static properties = {
         items: { attribute: false },
         at: { attribute: false },
+        mark: { attribute: false },
         zoom: { state: true },
         text: { state: true },
     };
@@ -22,6 +23,8 @@ class MediaViewer extends LitElement {
         /** @type {import('../state/store.js').Attachment[]} */
         this.items = [];
         this.at = 0;
+        /** A place in the text that is shown first, in letters. @type {{at: number, end: number}|null} */
+        this.mark = null;
         /** 0: as large as there is room. */
         this.zoom = 0;
         this.text = '';
@@ -43,15 +46,17 @@ class MediaViewer extends LitElement {
     }
 
     willUpdate(changed) {
+        if (changed.has('at') && !changed.has('items')) this.mark = null; // stepped on
         if (!changed.has('items') && !changed.has('at')) return;
         this.zoom = 0;
         this.text = '';
         const { item } = this;
         if (item?.kind !== 'text') return;
-        item.blob?.slice(0, TEXT_MAX).text().then((text) => item === this.item && (this.text = text));
+        item.blob?.text().then((text) => item === this.item && (this.text = text));
     }
 
-    updated() {
+    updated(changed) {
+        if (changed.has('text')) this.querySelector('mark')?.scrollIntoView({ block: 'center' });
         const image = this.querySelector('img');
         if (!image) return;
         image.style.width = this.zoom ? `${this.item.width * this.zoom}px` : '';
@@ -83,7 +88,7 @@ class MediaViewer extends LitElement {
             </header>
             <div class="stage" tabindex="0" role="group" aria-label=${item.name} @wheel=${this.#wheel}>
                 ${isText
-                    ? html`<pre dir="auto">${this.text}${item.bytes > TEXT_MAX ? '\n…' : ''}</pre>`
+                    ? this.#words()
                     : html`<img class=${this.zoom ? 'large' : 'whole'} src=${urlOf(/** @type {Blob} */ (item.blob))} alt=${item.name} @click=${this.#clicked} />`}
             </div>
             ${this.items.length > 1
@@ -93,6 +98,17 @@ class MediaViewer extends LitElement {
                       ${button('right', 'Next', () => this.#go(1), this.at === this.items.length - 1)}
                   </div>`
                 : nothing}`;
+    }
+
+    /** A text, or what of a long one stands around the place that is shown. */
+    #words() {
+        const { text, mark } = this;
+        const from = mark && mark.at > TEXT_MAX / 2 ? text.lastIndexOf('\n', mark.at - TEXT_MAX / 2) + 1 : 0;
+        const end = Math.min(text.length, from + TEXT_MAX);
+        const [before, after] = [from ? '…\n' : '', end < text.length ? '\n…' : ''];
+        return html`<pre dir="auto">${before}${mark
+            ? html`${text.slice(from, mark.at)}<mark>${text.slice(mark.at, mark.end).trimEnd()}</mark>${text.slice(mark.at + text.slice(mark.at, mark.end).trimEnd().length, end)}`
+            : text.slice(from, end)}${after}</pre>`;
     }
 
     /** How large the image is shown, 1: a pixel a pixel. */
