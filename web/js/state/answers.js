@@ -11,6 +11,8 @@ import { newId, throttleFrames } from '../util.js';
  */
 
 const SAVE_MS = 1_000;
+/** How long the size of the context is waited for, right after the page was opened. */
+const CONTEXT_WAIT_MS = 3_000;
 const SHOW_MS = 66; // at most 15 renderings a second
 const ASK_AGAIN_MS = 10 * 60_000; // as long as the server knows a question again by its id
 
@@ -116,8 +118,11 @@ export class Answers {
     /** What of long documents goes along; only chats with documents need it. @param {Message[]} path */
     async #plan(path) {
         if (!path.some(({ attachments }) => attachments?.some(({ kind }) => kind === 'text'))) return null;
-        const { readingPlan } = await import('./sources.js');
-        return readingPlan(path, { context: this.chat.context, count: (text) => this.chat.count(text) });
+        // Without what chooses, as while the server is away, everything goes along once it is back.
+        const chooser = await import('./sources.js').catch(() => null);
+        const until = performance.now() + CONTEXT_WAIT_MS;
+        while (!this.chat.context && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 50));
+        return chooser && chooser.readingPlan(path, { context: this.chat.context, count: (text) => this.chat.count(text) });
     }
 
     /** Lets other tabs look at an answer that was about to be asked for. @param {string} id */
