@@ -116,7 +116,7 @@ test('prompts are written, changed, deleted and taken back by keys, for all tabs
 test('a system prompt is chosen for a chat, and one that was written is kept for others', async () => {
     const { page, done } = await openChat(browser, server.url);
     await openSettings(page, 'This chat');
-    await page.getByRole('button', { name: 'System prompts to choose from' }).press('Enter');
+    await page.getByRole('button', { name: 'Presets' }).press('Enter');
     await page.getByRole('button', { name: 'Teacher' }).waitFor();
     await audit(page, 'system prompts');
     await page.getByRole('button', { name: 'Teacher' }).press('Enter');
@@ -126,7 +126,7 @@ test('a system prompt is chosen for a chat, and one that was written is kept for
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Keep this one' }).click();
     await openSettings(page, 'New chats');
-    await page.getByRole('button', { name: 'System prompts to choose from' }).click();
+    await page.getByRole('button', { name: 'Presets' }).click();
     await page.getByRole('button', { name: 'Answer like a pirate' }).click();
     await until(async () => (await page.getByLabel('System prompt', { exact: true }).inputValue()) === 'Answer like a pirate of old.', 'the same for new chats');
     await page.keyboard.press('Escape');

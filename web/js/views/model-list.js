@@ -116,7 +116,7 @@ class ModelList extends LitElement {
         const isCurrent = one.status?.value === 'loaded';
         return html`<li class=${isCurrent ? 'current' : ''} aria-current=${isCurrent ? 'true' : nothing}>
             ${isCurrent ? icon('check') : nothing}
-            <span class="model-words"><strong>${one.id}</strong>${describe(one)}${one.status?.value === 'failed' ? nothing : this.#choices(one.id)}</span>
+            <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
             ${isLoading
                 ? html`<progress max="1" .value=${server.progress ?? 0} aria-label="${one.id} is being loaded"></progress>`
                 : isNext
@@ -127,6 +127,7 @@ class ModelList extends LitElement {
                       ? nothing
                       : html`<button type="button" class="quiet small" ?disabled=${!!this.wanted} aria-label="Use ${one.id}"
                             @click=${() => this.#load(one.id)}>Use</button>`}
+            ${one.status?.value === 'failed' ? nothing : this.#choices(one.id)}
         </li>`;
     }
 

@@ -83,7 +83,7 @@ function optionFields(options, defaults, onChange, { onPrompts, onPresets }) {
         </label>
         <div class="row">
             ${menuButton({
-                id: 'presets', look: 'plain small', label: 'System prompts to choose from', face: html`${icon('thought')}Presets${icon('down')}`, onOpen: onPresets,
+                id: 'presets', look: 'plain small', label: 'Presets', face: html`${icon('thought')}Presets${icon('down')}`, onOpen: onPresets,
                 content: html`<prompt-presets .text=${options.systemPrompt ?? ''} .choose=${(text) => onChange('systemPrompt', text)} @edit-prompts=${onPrompts}></prompt-presets>`,
             })}
         </div>
