@@ -113,6 +113,7 @@ bool disk_cache_save(disk_cache *dc, const prefix_entry *e)
     if (ok) {
         dc->save = SAVE_ASKED;
         dc->source = e;
+        memcpy(dc->given, e->given, sizeof dc->given); /* the entry's may change meanwhile */
         pthread_cond_signal(&dc->work);
     }
     pthread_mutex_unlock(&dc->lock);

@@ -31,13 +31,14 @@ struct disk_cache {
 
     pthread_mutex_t lock;
     pthread_cond_t work, ended;
-    disk_index *index;          /* {lock} */
-    disk_load *loads;           /* {lock} waiting, in order */
-    save_state save;            /* {lock} */
-    const prefix_entry *source; /* {lock} of the save, until it is abandoned */
-    bool is_stopping;           /* {lock} */
-    bool has_unused;            /* {lock} entries were removed, and perhaps their blocks are nobody's */
-    disk_cache_stats stats;     /* {lock} */
+    disk_index *index;                /* {lock} */
+    disk_load *loads;                 /* {lock} waiting, in order */
+    save_state save;                  /* {lock} */
+    const prefix_entry *source;       /* {lock} of the save, until it is abandoned */
+    char given[PREFIX_GIVEN_MAX + 1]; /* {lock} its name when the save was asked for */
+    bool is_stopping;                 /* {lock} */
+    bool has_unused;                  /* {lock} entries were removed, and perhaps their blocks are nobody's */
+    disk_cache_stats stats;           /* {lock} */
 
     /* of the cache's thread */
     unsigned char *block;

@@ -195,7 +195,7 @@ static bool begin_saving(disk_cache *dc, saving *s)
         s->key = malloc(e->n_key * sizeof *s->key);
         s->ids = malloc((p.n_blocks + 1) * sizeof *s->ids);
         ok = s->key && s->ids && e->hidden && s->n_tokens > 0;
-        memcpy(s->given, e->given, sizeof s->given);
+        memcpy(s->given, dc->given, sizeof s->given);
         if (ok) {
             memcpy(s->key, e->key, e->n_key * sizeof *s->key);
             memcpy(dc->hidden, e->hidden, dc->options.hidden_size * sizeof *dc->hidden);
