@@ -157,6 +157,9 @@ static void write_session(bytes *out, const serve *s, const char *type)
                type, event, session, s->model_name, (long long)clock_unix_s(), PARLEY_VERSION, state_name(s),
                s->load_fraction);
     write_capabilities(out, s);
+    if (s->upstreams) {
+        upstreams_write_rules(s->upstreams, out);
+    }
     bytes_printf(out,
                  ",\"limits\":{\"max_text_frame\":%zu,\"max_inline_bytes\":%zu,\"max_uploads\":%d,"
                  "\"max_upload_bytes\":%llu,\"chunk_size\":%d,\"upload_window\":%d,\"max_streams\":%d,\"max_"

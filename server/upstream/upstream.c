@@ -138,6 +138,15 @@ const upstream_rule *upstreams_route(const upstreams *u, const json *body, upstr
     return upstream_rules_choose(&u->config.rules, &c);
 }
 
+void upstreams_write_rules(const upstreams *u, bytes *out)
+{
+    const upstream_rules *rules = &u->config.rules;
+    for (size_t i = 0; i < rules->n && !u->config.local_only; i++) {
+        bytes_json(out, "%-s%s%-s", i ? "," : ",\"routes\":[", rules->items[i].text,
+                   i + 1 == rules->n ? "]" : "");
+    }
+}
+
 bool upstreams_is_local_only(const upstreams *u)
 {
     return u && u->config.local_only;

@@ -71,6 +71,8 @@ bool upstreams_is_named(const upstreams *u, const char *name);
  * the body; count: see upstream_rules.h. u may be NULL. */
 const upstream_rule *upstreams_route(const upstreams *u, const json *body, upstream_case c,
                                      upstream_count_fn *count, void *ctx);
+/* Appends ,"routes":["when .."], the rules by which requests may leave; nothing if there are none. */
+void upstreams_write_rules(const upstreams *u, bytes *out);
 /* --local-only */
 bool upstreams_is_local_only(const upstreams *u);
 

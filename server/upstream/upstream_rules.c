@@ -167,24 +167,38 @@ typedef struct counting {
     void *ctx;
 } counting;
 
-/* The depth of a document is bounded (LIMIT_JSON_DEPTH). */
-static void walk(const counting *c, const json *v)
+/* Where the texts of a prompt stand, in the bodies of all dialects. Names, types and ids are not read by a model. */
+static bool is_prompt(const char *key)
+{
+    static const char *const KEYS[] = {
+        "content",  "text",   "input",       "prompt",    "instructions", "system",           "arguments",
+        "thinking", "output", "description", "reasoning", "tools",        "reasoning_content"};
+    for (size_t i = 0; key && i < ARRAY_LEN(KEYS); i++) {
+        if (strcmp(key, KEYS[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* in_prompt: v is a text of the prompt, or a list of such. The depth of a document is bounded (LIMIT_JSON_DEPTH). */
+static void walk(const counting *c, const json *v, bool in_prompt)
 {
     const char *text = json_str(v, NULL), *type = json_str(json_get(v, "type"), "");
-    if (text && strncmp(text, "data:", 5) != 0) {
+    if (text && in_prompt && strncmp(text, "data:", 5) != 0) {
         const size_t len = strlen(text);
         const int64_t n = c->count ? c->count(c->ctx, text, len) : -1;
         c->out->prompt_tokens += n >= 0 ? n : (int64_t)(len / BYTES_A_TOKEN);
     }
-    if (json_is(v, JSON_OBJECT)) {
+    const bool is_object = json_is(v, JSON_OBJECT);
+    if (is_object) {
         c->out->media = c->out->media || is_media(type);
     }
-    const bool is_bytes = json_is(v, JSON_OBJECT) && strcmp(type, "base64") == 0;
-    for (const json *child = is_bytes || text ? NULL : json_child(v); child; child = json_next(child)) {
+    for (const json *child = text ? NULL : json_child(v); child; child = json_next(child)) {
         if (json_is(child, JSON_NUMBER)) {
-            c->out->prompt_tokens++; /* of a prompt of token ids */
+            c->out->prompt_tokens += in_prompt && !is_object; /* of a prompt of token ids */
         } else {
-            walk(c, child);
+            walk(c, child, is_object ? is_prompt(json_key(child)) : in_prompt);
         }
     }
 }
@@ -193,5 +207,5 @@ void upstream_case_read(upstream_case *out, const json *body, upstream_count_fn 
 {
     out->media = false;
     out->prompt_tokens = 0;
-    walk(&(counting){out, count, ctx}, body);
+    walk(&(counting){out, count, ctx}, body, false);
 }

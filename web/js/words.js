@@ -126,7 +126,10 @@ export function figures(message) {
     }
     const first = t.ttft_ms ?? t.prompt_ms;
     if (first > 0) list.push({ name: 'First token', text: `after ${formatDuration(first)}`, title: phases(t) });
-    if (t.route && rate > 0) {
+    if (t.server) {
+        list.push({ name: 'Answered by', text: `${t.server}, another server`, title: t.rule ? `Sent there by the rule: ${t.rule}` : 'Its model was chosen' });
+    }
+    if (t.route && rate > 0 && !t.server) {
         list.push({
             name: 'Route',
             text: t.route === 'media' ? 'media route' : 'text route',

@@ -36,7 +36,7 @@ async function waitForAsking(id) {
 }
 
 /** @param {string} id */
-export const modelName = (id) => (id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model');
+export const modelName = (id) => (id.includes('/') ? id : id ? id.charAt(0).toUpperCase() + id.slice(1) : 'Model');
 
 export class Answers {
     /** @param {import('./chat.js').Chat} chat */
@@ -97,6 +97,7 @@ export class Answers {
         // The whole branch goes along each time: the server need not keep the conversation.
         const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (answer.modelId) body.model = answer.modelId;
+        if (this.chat.settings.get('staysHere')) body.local = true;
         this.#listen(conversation, answer, (sink) => this.chat.connection.generate(body, sink, answer.askId));
     }
 

@@ -621,7 +621,7 @@ export class Chat extends EventTarget {
 
     /** The model that the server has loaded, or is about to. */
     get loadedModel() {
-        return this.connection.server?.next_model ?? this.connection.session?.session?.model ?? this.httpModel?.id ?? '';
+        return this.connection.server?.next_model || this.connection.session?.session?.model || this.httpModel?.id || '';
     }
 
     /** How many tokens the model reads; undefined: not known yet. */

@@ -18,6 +18,8 @@ const DEFAULTS = {
     imageSize: 4 * 1024 * 1024,
     /** Frames a second of a video that is added; 0: as the model likes. */
     videoRate: 0,
+    /** Whether requests say that they must stay here, where the server's rules could send them elsewhere. */
+    staysHere: false,
     /** What new chats begin with. @type {import('./store.js').ChatOptions} */
     newChat: {},
     apiKey: '',

@@ -141,10 +141,13 @@ class ParleyApp extends LitElement {
         const { session } = this.chat.connection;
         const own = this.chat.modelOf();
         // What the server greets with is about the model that it has loaded.
-        const capabilities = own === this.chat.loadedModel ? session?.capabilities : undefined;
         const listed = this.httpModel;
+        const capabilities = own === this.chat.loadedModel && !listed?.upstream ? session?.capabilities : undefined;
         const modalities = capabilities?.modalities ?? listed?.architecture?.input_modalities;
+        const beside = this.chat.models?.find(({ id }) => id === this.chat.current.options?.beside);
         return {
+            upstreams: [...new Set([listed?.upstream, beside?.upstream].filter(Boolean))],
+            routes: session?.routes ?? [],
             name: own ? modelName(own) : 'Parley',
             vision: modalities ? modalities.includes('image') : true,
             video: !!modalities?.includes('video'),
@@ -154,7 +157,7 @@ class ParleyApp extends LitElement {
             thinkingKnown: capabilities?.thinking !== undefined,
             modalities: modalities?.map((name) => ({ text: 'text', image: 'images', video: 'videos' })[name] ?? name),
             maxImages: session?.limits?.max_images ?? DEFAULT_MAX_IMAGES,
-            context: session?.limits?.n_ctx ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
+            context: (listed?.upstream ? undefined : session?.limits?.n_ctx) ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
             parameters: listed?.meta?.n_params,
             bytes: listed?.meta?.size,
             server: session?.server ? `${session.server.name ?? 'parley'} ${session.server.version ?? ''}` : '',
@@ -167,6 +170,7 @@ class ParleyApp extends LitElement {
             if (!reply.ok) return;
             const { data = [] } = await reply.json();
             const named = (name) => data.find(({ id }) => !name || id === name) ?? null;
+            this.chat.models = data;
             this.httpModel = named(this.chat.modelOf());
             this.chat.httpModel = named(this.chat.loadedModel);
             this.requestUpdate();
@@ -304,6 +308,7 @@ class ParleyApp extends LitElement {
                     title: 'Models',
                     face: html`<span class="dot ${words.tone}"></span>
                         <span class="model-name">${model.name}</span>
+                        ${model.upstreams.length ? html`<span class="model-server" title="Another server answers: ${model.upstreams.join(', ')}">${icon('leaves')}</span>` : nothing}
                         <span class="model-state">${words.tone === 'good' ? '' : words.label}</span>
                         ${icon('down')}`,
                     onOpen: () => this.#part(() => import('./model-list.js')),

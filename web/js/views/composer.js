@@ -228,6 +228,7 @@ class ChatComposer extends LitElement {
                 @input=${this.#input}
                 @keydown=${this.#key}
             ></textarea>
+            ${this.#leaving()}
             <div class="composer-row">
                 <label class="button quiet icon-only" title=${adding}>
                     ${icon('clip')}
@@ -269,6 +270,17 @@ class ChatComposer extends LitElement {
                           ?disabled=${nothingToSend || this.reading > 0}>${icon('send')}</button>`}
             </div>
         </form>`;
+    }
+
+    /** Whether what is sent leaves the server that this page is from. */
+    #leaving() {
+        const { upstreams = [], routes } = this.model;
+        if (upstreams.length) return html`<p class="note leaves">${icon('leaves')}<span>Goes to ${upstreams.join(' and ')}, another server.</span></p>`;
+        if (!routes?.length) return nothing;
+        const stays = this.settings.get('staysHere');
+        return html`<p class="note leaves">${icon('leaves')}<span title=${routes.join('\n')}>${stays ? 'Stays on this server.' : 'May go to another server, by its rules.'}</span>
+            <button type="button" class="switch" aria-pressed=${stays} title="Send nothing to other servers"
+                @click=${() => this.settings.set('staysHere', !stays)}>Keep here</button></p>`;
     }
 
     /** @param {Attachment} image */

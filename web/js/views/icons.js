@@ -4,6 +4,7 @@ import { html, svg } from '../../vendor/lit.js';
 const PATHS = {
     menu: svg`<path d="M4 7h16M4 12h10M4 17h16" />`,
     clip: svg`<path d="m19 11.500-7.300 7.300a4.6 4.6 0 0 1-6.500-6.500l7.800-7.800a3.1 3.1 0 0 1 4.400 4.400l-7.700 7.700a1.55 1.55 0 0 1-2.200-2.200l6.900-6.900" />`,
+    leaves: svg`<path d="M13.5 4.5h6v6M19 5l-8.500 8.500M17.500 14v4.500a1.500 1.500 0 0 1-1.500 1.500H6a1.500 1.500 0 0 1-1.500-1.500v-10A1.500 1.500 0 0 1 6 7h4.500" />`,
     more: svg`<circle cx="6" cy="12" r="1" fill="currentColor" /><circle cx="12" cy="12" r="1" fill="currentColor" /><circle cx="18" cy="12" r="1" fill="currentColor" />`,
     pin: svg`<path d="M12 16v5M8 4h8l-1 6 3 3.500V16H6v-2.500L9 10Z" />`,
     folder: svg`<path d="M3.5 7A2 2 0 0 1 5.500 5h4l2 2.500h7a2 2 0 0 1 2 2V17a2 2 0 0 1-2 2h-13a2 2 0 0 1-2-2Z" />`,

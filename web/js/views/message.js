@@ -360,6 +360,7 @@ class ChatMessage extends LitElement {
                       </button>`
                     : nothing}
                 ${this.#speed()}
+                ${m.timings?.server ? html`<span class="from" title=${m.timings.rule ?? 'Another server has answered'}>${icon('leaves')}${m.timings.server}</span>` : nothing}
             </div>`;
     }
 

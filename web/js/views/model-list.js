@@ -49,7 +49,7 @@ class ModelList extends LitElement {
     async #ask() {
         try {
             const reply = await this.connection.fetch('v1/models', { cache: 'no-store' });
-            if (reply.ok) this.models = (await reply.json()).data;
+            if (reply.ok) this.models = this.chat.models = (await reply.json()).data;
         } catch {
             // The connection's own state says so already.
         }
@@ -85,12 +85,14 @@ class ModelList extends LitElement {
         const found = this.models.filter(({ id }) => id.toLowerCase().includes(words));
         const broken = found.filter(({ status }) => status?.value === 'failed');
         const usable = found.filter((one) => !broken.includes(one));
+        const servers = [...new Set(usable.map(({ upstream }) => upstream).filter(Boolean))];
         return html`<section aria-label="Models" data-stays>
             ${this.models.length >= SEARCH_FROM
                 ? html`<input type="search" class="model-search" placeholder="Search models" aria-label="Search models" .value=${this.query}
                       @input=${(event) => (this.query = event.target.value)} @keydown=${this.#searchKey} />`
                 : nothing}
             <ul class="models">${usable.map((one) => this.#row(one))}</ul>
+            ${servers.length ? html`<p class="note">${icon('leaves')}Models of ${servers.join(' and ')} are on another server: what you ask them leaves this one.</p>` : nothing}
             ${found.length ? nothing : html`<p class="note">No model has this name.</p>`}
             ${broken.length
                 ? html`<details ?open=${!!words}>
@@ -113,7 +115,7 @@ class ModelList extends LitElement {
         const { server } = this.connection;
         const isNext = this.wanted === one.id || server?.next_model === one.id;
         const isLoading = isNext && server?.state === 'loading';
-        const isCurrent = one.status?.value === 'loaded';
+        const isCurrent = one.upstream ? one.id === this.chat.loadedModel : one.status?.value === 'loaded';
         return html`<li class=${isCurrent ? 'current' : ''} aria-current=${isCurrent ? 'true' : nothing}>
             ${isCurrent ? icon('check') : nothing}
             <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
@@ -185,6 +187,7 @@ function describe(one) {
     if (one.status?.error) return html`<small>${one.status.error}</small>`;
     const context = one.meta?.n_ctx ?? one.meta?.n_ctx_train;
     const words = [
+        one.upstream ? `on ${one.upstream}` : '',
         one.meta?.size ? formatBytes(one.meta.size) : '',
         one.architecture ? (one.architecture.input_modalities.includes('image') ? one.architecture.input_modalities.includes('video') ? 'images and video' : 'images' : 'text only') : '',
         context ? `${formatCount(context)} tokens` : '',
