@@ -43,6 +43,7 @@ test('a rule: the composer says what may leave, the answer what has left, a swit
     const from = page.locator('.from');
     await from.waitFor();
     assert.deepEqual([await from.innerText(), await from.getAttribute('title'), gpu.requests.length], ['gpu', RULE, 1]);
+    assert.match(await page.locator('.answer').last().innerText(), /^gpu\/org\/big/);
     await page.getByRole('button', { name: 'Keep here' }).click();
     await page.getByText('Stays on this server.').waitFor();
     await send(page, `${long} Please.`);

@@ -28,7 +28,7 @@ import { newId } from '../util.js';
  *   string, failed: boolean} | {kind: 'stats', timings: object, context?: object} | {kind: 'lost'}
  *   | {kind: 'resumed'} | {kind: 'end', status: 'completed'|'incomplete'|'cancelled'|'failed',
  *   reason?: string, error?: RunError,
- *    timings?: object, usage?: object}} RunEvent
+ *    timings?: object, usage?: object, model?: string}} RunEvent
  * @typedef {{code: string, message: string, status?: number}} RunError
  * @typedef {'connecting'|'open'|'retrying'|'fallback'|'loading'|'unauthorised'|'stopped'} ConnectionState
  */
@@ -651,6 +651,7 @@ function endOf(response) {
         error: error ? { code: error.code ?? error.type ?? 'server_error', message: error.message ?? '' } : undefined,
         timings: response.timings,
         usage: response.usage,
+        model: response.model,
     };
 }
 

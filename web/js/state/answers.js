@@ -276,6 +276,7 @@ export class Answers {
         delete message.before;
         if (event.timings) message.timings = { ...message.timings, ...event.timings };
         if (event.usage) message.usage = event.usage;
+        if (event.timings?.server && event.model) message.model = event.model; // which a rule has chosen
         if (event.status === 'completed') message.status = 'done';
         else if (event.status === 'cancelled') message.status = 'stopped';
         else if (event.status === 'incomplete') {
