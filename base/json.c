@@ -471,13 +471,35 @@ out:
     return err;
 }
 
-err_code json_parse_file(json_doc **out, const char *path, size_t max_bytes, err_detail *detail)
+/* Python writes a number without an end as Infinity, which is no JSON: in its place, outside texts, stands
+ * about the largest float. */
+static void bound_infinity(char *text, size_t n)
+{
+    static const char word[] = "Infinity", number[] = "3e38    ";
+    const size_t len = sizeof word - 1;
+    bool is_quoted = false;
+    for (size_t i = 0; i < n; i++) {
+        if (is_quoted && text[i] == '\\') {
+            i++;
+        } else if (text[i] == '"') {
+            is_quoted = !is_quoted;
+        } else if (!is_quoted && n - i >= len && memcmp(text + i, word, len) == 0) {
+            memcpy(text + i, number, len);
+        }
+    }
+}
+
+static err_code parse_file(json_doc **out, const char *path, size_t max_bytes, bool is_pythons,
+                           err_detail *detail)
 {
     *out = NULL;
     bytes text;
     bytes_init(&text, max_bytes);
     err_code err = file_read(&text, path, detail);
     if (err == ERR_OK) {
+        if (is_pythons && text.len > 0) {
+            bound_infinity(text.data, text.len);
+        }
         err = json_parse(out, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, detail);
         if (err != ERR_OK) {
             err_prefix(detail, err, "%s", path);
@@ -487,6 +509,11 @@ err_code json_parse_file(json_doc **out, const char *path, size_t max_bytes, err
     return err;
 }
 
+err_code json_parse_file(json_doc **out, const char *path, size_t max_bytes, err_detail *detail)
+{
+    return parse_file(out, path, max_bytes, false, detail);
+}
+
 static err_code read_from_folder(void *ctx, const char *name, json_doc **out, err_detail *detail)
 {
     char path[4096];
@@ -494,7 +521,7 @@ static err_code read_from_folder(void *ctx, const char *name, json_doc **out, er
     if (!file_join(path, sizeof path, ctx, name)) {
         return err_set(detail, ERR_INVALID, "the path of %s is too long", name);
     }
-    return file_exists(path) ? json_parse_file(out, path, LIMIT_CONFIG_BYTES, detail) : ERR_OK;
+    return file_exists(path) ? parse_file(out, path, LIMIT_CONFIG_BYTES, true, detail) : ERR_OK;
 }
 
 json_source json_folder(const char *dir)

@@ -18,7 +18,7 @@ typedef struct json_source {
     const char *where; /* for messages: the folder or file */
 } json_source;
 
-/* The files of a folder; the name is not copied. */
+/* The files of a folder; the name is not copied. A bare Infinity, which Python writes, is read as 3e38. */
 json_source json_folder(const char *dir);
 
 #endif

@@ -5,6 +5,8 @@
 #include "base/limits.h"
 #include "tests/check.h"
 
+#include <unistd.h>
+
 typedef struct text_case {
     const char *text;
     size_t len; /* 0: the text ends at its NUL */
@@ -519,6 +521,29 @@ static void test_file(void)
     CHECK_INT(json_parse_file(&doc, path, 4096, &d), ERR_NOT_FOUND);
 }
 
+/* What Python writes of an infinite number, in a folder's documents alone, and not in texts. */
+static void test_infinity(void)
+{
+    char dir[] = "/tmp/parley_json_XXXXXX", path[64];
+    json_doc *doc = NULL;
+    err_detail d;
+    CHECK(mkdtemp(dir) != NULL);
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    FILE *f = fopen(path, "w");
+    fputs("{\"limits\":[0.0,Infinity,-Infinity],\"text\":\"Infinity \\\" Infinity\",\"last\":Infinity}", f);
+    fclose(f);
+    const json_source docs = json_folder(dir);
+    CHECK_OK(docs.read(docs.ctx, "config.json", &doc, &d), d);
+    const json *limits = json_get(json_root(doc), "limits"), *high = json_next(json_child(limits));
+    CHECK_NEAR(json_num(high, 0) / 3e38, 1, 1e-9);
+    CHECK_NEAR(json_num(json_next(high), 0) / -3e38, 1, 1e-9);
+    CHECK_STR(json_str(json_get(json_root(doc), "text"), ""), "Infinity \" Infinity");
+    CHECK(json_num(json_get(json_root(doc), "last"), 0) > 1e38);
+    json_free(doc);
+    CHECK_INT(json_parse_file(&doc, path, 4096, &d), ERR_INVALID);
+    CHECK(remove(path) == 0 && rmdir(dir) == 0);
+}
+
 /* A document put together of its own values and of those of another reads and writes as if it had
  * been parsed. */
 static void test_build(void)
@@ -562,6 +587,7 @@ static void test_build(void)
 
 int main(void)
 {
+    test_infinity();
     test_build();
     test_accepts();
     test_refuses();
