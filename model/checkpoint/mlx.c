@@ -50,7 +50,7 @@ static bool was_made_by_mlx(const tensor_table *all)
         tensor scales;
         const char *stored = all->items[i].stored;
         if (is_turned_convolution(stored, &all->items[i].view) || strstr(stored, ".switch_mlp.") ||
-            find_beside(all, stored, ".scales", &scales)) {
+            strstr(stored, ".switch_glu.") || find_beside(all, stored, ".scales", &scales)) {
             return true;
         }
     }

@@ -48,6 +48,7 @@ static const renaming PARTS[] = {
     {"mlp.router.", "mlp.gate."},
     {"router.proj.", "mlp.gate."},
     {"router.", "mlp.gate."},
+    {"experts.switch_glu.", "mlp.experts."}, /* as MLX tools name those of Gemma 4 */
     {"experts.", "mlp.experts."},
     /* all experts' matrices in one, as MLX tools name those of GPT-OSS */
     {"mlp.experts.gate_proj.weight", "mlp.experts.gate_proj"},
