@@ -232,7 +232,7 @@ static void test_gemma4(void)
     CHECK(cfg.state_of[2] == 0 && cfg.state_of[3] == 1); /* those of the first two */
     CHECK(cfg.full.head_dim == 32 && cfg.sliding.head_dim == 16 && cfg.sliding.window == 20);
     CHECK(cfg.full.rope.pairs == 16 && cfg.full.rope.n_still == 12 && cfg.sliding.rope.n_still == 0);
-    CHECK(!cfg.has_vision); /* its tower is not supported: text alone */
+    CHECK(cfg.has_vision && cfg.bare_placeholders);
     CHECK_OK(load_with(&cfg, "gemma4_text", "", &d), d);
     CHECK(cfg.full.keys_are_values && cfg.full.n_kv_heads == 1 && cfg.feeds[0] == FEED_BOTH);
     static const struct {
