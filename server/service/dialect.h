@@ -48,16 +48,20 @@ typedef struct dialect {
     /* Appends the whole answer to the conversation that its request kept (reply_options.items), for a
      * request that goes on from it; "," in front. */
     void (*append_kept)(const struct serve *s, const struct answer *a, bytes *items);
-    const char *ping; /* keeps a silent stream open */
+    const char *ping; /* keeps a silent stream open; NULL: nothing does */
+    bool has_lines;   /* a stream is lines of JSON, not events */
+    bool keeps_whole; /* last needs all pieces, a->whole */
 } dialect;
 
-extern const dialect dialect_chat;       /* POST /v1/chat/completions */
-extern const dialect dialect_completion; /* POST /v1/completions */
-extern const dialect dialect_messages;   /* POST /v1/messages */
-extern const dialect dialect_responses;  /* POST /v1/responses */
-extern const dialect dialect_event;      /* the same as a WebSocket message, response.create */
-extern const dialect dialect_queries[];  /* by text_query */
-extern const dialect dialect_load;       /* no text: loads a model */
+extern const dialect dialect_chat;            /* POST /v1/chat/completions */
+extern const dialect dialect_completion;      /* POST /v1/completions */
+extern const dialect dialect_messages;        /* POST /v1/messages */
+extern const dialect dialect_responses;       /* POST /v1/responses */
+extern const dialect dialect_event;           /* the same as a WebSocket message, response.create */
+extern const dialect dialect_ollama_chat;     /* POST /api/chat */
+extern const dialect dialect_ollama_generate; /* POST /api/generate */
+extern const dialect dialect_queries[];       /* by text_query */
+extern const dialect dialect_load;            /* no text: loads a model */
 extern const dialect
     dialect_cache_save; /* POST /v1/cache/{name}: a chat or a completion, of which the prompt counts */
 extern const dialect dialect_cache_load; /* POST /v1/cache/{name}/load */

@@ -12,6 +12,13 @@ static const route ROUTES[] = {
     {ROUTE_COMPLETIONS, NET_POST, "/completions", "completions", false, true, false},
     {ROUTE_MESSAGES, NET_POST, "/v1/messages", "messages", false, true, false},
     {ROUTE_COUNT_MESSAGES, NET_POST, "/v1/messages/count_tokens", "input_tokens", false, true, false},
+    {ROUTE_OLLAMA_CHAT, NET_POST, "/api/chat", "ollama_chat", false, true, false},
+    {ROUTE_OLLAMA_GENERATE, NET_POST, "/api/generate", "ollama_generate", false, true, false},
+    {ROUTE_OLLAMA_TAGS, NET_GET, "/api/tags", "ollama_tags", false, false, false},
+    {ROUTE_OLLAMA_TAGS, NET_GET, "/api/ps", "ollama_tags", false, false, false},
+    {ROUTE_OLLAMA_SHOW, NET_POST, "/api/show", "ollama_show", false, true, false},
+    {ROUTE_OLLAMA_VERSION, NET_GET, "/api/version", "ollama_version", false, false, false},
+    {ROUTE_OLLAMA_EMBED, NET_POST, "/api/embed", "ollama_embed", false, false, false},
     {ROUTE_TOKENIZE, NET_POST, "/tokenize", "tokenize", false, true, false},
     {ROUTE_DETOKENIZE, NET_POST, "/detokenize", "detokenize", false, true, false},
     {ROUTE_APPLY_TEMPLATE, NET_POST, "/apply-template", "apply_template", false, true, false},
@@ -93,7 +100,7 @@ static bool matches(const char *pattern, const char *path, char *param, size_t c
 
 static bool is_api_path(const char *path)
 {
-    return strncmp(path, "/v1/", 4) == 0 || strcmp(path, "/v1") == 0;
+    return strncmp(path, "/v1/", 4) == 0 || strcmp(path, "/v1") == 0 || strncmp(path, "/api/", 5) == 0;
 }
 
 router_match router_find(net_method method, const char *path, bool is_upgrade)

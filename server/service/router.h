@@ -22,16 +22,22 @@ typedef enum route_id {
     ROUTE_CHAT_CONTROL,    /* POST /v1/chat/completions/control */
     ROUTE_COUNT_RESPONSES, /* POST /v1/responses/input_tokens */
     ROUTE_MESSAGES,
+    ROUTE_OLLAMA_CHAT, /* POST /api/chat, and so on */
+    ROUTE_OLLAMA_GENERATE,
+    ROUTE_OLLAMA_TAGS,
+    ROUTE_OLLAMA_SHOW,
+    ROUTE_OLLAMA_VERSION,
+    ROUTE_OLLAMA_EMBED,   /* not supported, and said so */
     ROUTE_COUNT_MESSAGES, /* POST /v1/messages/count_tokens */
     ROUTE_RESPONSES,
     ROUTE_RESPONSES_SOCKET,
-    ROUTE_RESPONSE,           /* GET, DELETE /v1/responses/{id} */
-    ROUTE_RESPONSE_ITEMS,     /* GET /v1/responses/{id}/input_items */
-    ROUTE_CONVERSATIONS,      /* POST /v1/conversations */
-    ROUTE_CONVERSATION,       /* GET, POST, DELETE /v1/conversations/{id} */
-    ROUTE_CONV_ITEMS, /* GET, POST */
-    ROUTE_CONV_ITEM,  /* GET, DELETE */
-    ROUTE_RESPONSE_CANCEL,    /* POST /v1/responses/{id}/cancel */
+    ROUTE_RESPONSE,        /* GET, DELETE /v1/responses/{id} */
+    ROUTE_RESPONSE_ITEMS,  /* GET /v1/responses/{id}/input_items */
+    ROUTE_CONVERSATIONS,   /* POST /v1/conversations */
+    ROUTE_CONVERSATION,    /* GET, POST, DELETE /v1/conversations/{id} */
+    ROUTE_CONV_ITEMS,      /* GET, POST */
+    ROUTE_CONV_ITEM,       /* GET, DELETE */
+    ROUTE_RESPONSE_CANCEL, /* POST /v1/responses/{id}/cancel */
     ROUTE_MODELS,
     ROUTE_MODEL,      /* GET /v1/models/{id} */
     ROUTE_MODEL_LOAD, /* POST /models/load */

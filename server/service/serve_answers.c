@@ -323,7 +323,7 @@ static void finish(serve *s, answer *a)
 /* Whether its text is needed once more at its end: a response holds it itself. */
 static bool needs_whole(const answer *a)
 {
-    return !a->has_reply && (!a->opt.stream || a->opt.items.len > 0);
+    return !a->has_reply && (!a->opt.stream || a->opt.items.len > 0 || a->dialect->keeps_whole);
 }
 
 /* Hands new text to the reply. */
@@ -443,12 +443,12 @@ static void on_event(serve *s, const gen_event *event)
 
 /* ---- streams ---- */
 
-static void begin_stream(serve *s, conn *c)
+static void begin_stream(serve *s, conn *c, const dialect *d)
 {
     c->is_streaming = true;
     c->last_write_ms = clock_ms();
     metrics_request(&s->metrics, c->route->name, 200);
-    net_begin_stream(s->net, c->id, 200, "text/event-stream",
+    net_begin_stream(s->net, c->id, 200, d->has_lines ? "application/x-ndjson" : "text/event-stream",
                      "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n");
 }
 
@@ -458,7 +458,7 @@ void serve_begin_follow(serve *s, conn *c, const answer *a, int64_t next_seq)
     c->follows_log = true;
     c->n_readers = 0;
     serve_add_reader(c, a->id, next_seq);
-    begin_stream(s, c);
+    begin_stream(s, c, a->dialect);
 }
 
 void serve_begin_stream(serve *s, conn *c, const answer *a)
@@ -467,7 +467,7 @@ void serve_begin_stream(serve *s, conn *c, const answer *a)
         serve_begin_follow(s, c, a, 0);
     } else {
         c->sse_pos = 0;
-        begin_stream(s, c);
+        begin_stream(s, c, a->dialect);
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "server/protocol/dialects/messages_request.h"
+#include "server/protocol/dialects/ollama_reply.h"
+#include "server/protocol/dialects/ollama_request.h"
 #include "server/protocol/dialects/responses_request.h"
 #include "server/service/serve_state.h"
 
@@ -202,6 +204,48 @@ static void whole_messages(const serve *s, const answer *a, bytes *out)
     messages_reply_whole(out, &meta, &a->whole);
 }
 
+/* ---- Ollama ---- */
+
+static err_code parse_ollama_chat(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                                  const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return ollama_request_parse(r, text, len, false, info, d);
+}
+
+static err_code parse_ollama_generate(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                                      const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return ollama_request_parse(r, text, len, true, info, d);
+}
+
+static ollama_reply_meta ollama_meta(const serve *s, const answer *a)
+{
+    return (ollama_reply_meta){.model = model_of(s, a),
+                               .is_generate = a->dialect == &dialect_ollama_generate};
+}
+
+static void delta_ollama(const serve *s, answer *a)
+{
+    const ollama_reply_meta meta = ollama_meta(s, a);
+    ollama_reply_delta(&a->sse, &meta, &a->pieces);
+    bytes_clear(&a->logprobs); /* which this dialect does not show */
+}
+
+static void write_ollama(const serve *s, const answer *a, bytes *out)
+{
+    const ollama_reply_meta meta = ollama_meta(s, a);
+    const reply_usage usage = answer_usage(a);
+    ollama_reply_end(out, &meta, &a->whole, a->opt.stream, answer_finish_reason(a), &usage, &a->timings);
+}
+
+static void last_ollama(serve *s, answer *a, const api_error *e)
+{
+    (void)e;
+    write_ollama(s, a, &a->sse);
+}
+
 /* ---- Responses ---- */
 
 static void first_responses(const serve *s, answer *a)
@@ -304,6 +348,16 @@ const dialect dialect_messages = {.name = "message",
                                   .error = messages_reply_error,
                                   .append_kept = append_message,
                                   .ping = MESSAGES_REPLY_PING};
+
+#define OLLAMA(label, reader)                                                                                \
+    {                                                                                                        \
+        .name = (label), .id_prefix = "ollama-", .has_tools = true, .has_lines = true, .keeps_whole = true,  \
+        .parse = (reader), .prepare = prepare_chat, .delta = delta_ollama, .last = last_ollama,              \
+        .whole = write_ollama, .error = ollama_reply_error                                                   \
+    }
+
+const dialect dialect_ollama_chat = OLLAMA("ollama_chat", parse_ollama_chat);
+const dialect dialect_ollama_generate = OLLAMA("ollama_generate", parse_ollama_generate);
 
 #define RESPONSES(body)                                                                                      \
     {                                                                                                        \

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/protocol/dialects/ollama_reply.h"
 #include "server/service/assets.h"
 #include "server/service/serve_state.h"
 
@@ -64,6 +65,8 @@ static const dialect *const DIALECTS[] = {
     [ROUTE_CHAT_COMPLETIONS] = &dialect_chat,
     [ROUTE_COMPLETIONS] = &dialect_completion,
     [ROUTE_MESSAGES] = &dialect_messages,
+    [ROUTE_OLLAMA_CHAT] = &dialect_ollama_chat,
+    [ROUTE_OLLAMA_GENERATE] = &dialect_ollama_generate,
     [ROUTE_COUNT_MESSAGES] = &dialect_queries[QUERY_COUNT_MESSAGES],
     [ROUTE_RESPONSES] = &dialect_responses,
     [ROUTE_TOKENIZE] = &dialect_queries[QUERY_TOKENIZE],
@@ -94,7 +97,10 @@ static error_form error_form_of(const serve *s, const net_head *head)
 {
     static const char MESSAGES[] = "/v1/messages";
     const bool is_message = strncmp(own_path(s, head->path), MESSAGES, sizeof MESSAGES - 1) == 0;
-    return head->is_anthropic || is_message ? messages_reply_error_body : api_error_write_body;
+    const bool is_ollama = strncmp(own_path(s, head->path), "/api/", 5) == 0;
+    return is_ollama                          ? ollama_reply_error_body
+           : head->is_anthropic || is_message ? messages_reply_error_body
+                                              : api_error_write_body;
 }
 
 void serve_send_error(serve *s, conn *c, const api_error *e)
@@ -462,6 +468,9 @@ static void on_embeddings(serve *s, conn *c)
 static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_ASSET] = on_asset,
     [ROUTE_EMBEDDINGS] = on_embeddings,
+    [ROUTE_OLLAMA_EMBED] = on_embeddings,
+    [ROUTE_OLLAMA_TAGS] = serve_on_tags,
+    [ROUTE_OLLAMA_VERSION] = serve_on_version,
     [ROUTE_SLOTS] = serve_on_slots,
     [ROUTE_RESPONSE] = serve_on_response,
     [ROUTE_RESPONSE_CANCEL] = serve_on_response,
@@ -505,6 +514,9 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         return;
     }
     switch (to) {
+    case ROUTE_OLLAMA_SHOW:
+        serve_on_show(s, c, body);
+        break;
     case ROUTE_MODEL_LOAD:
         serve_on_load_model(s, c, body);
         break;
@@ -548,7 +560,7 @@ static net_pull end_stream(conn *c, bytes *out, const char *code, const char *me
 static net_pull pull_chat(serve *s, conn *c, answer *a, bytes *out)
 {
     const size_t left = serve_take_stream(s, c, a, out, PULL_BYTES);
-    if (out->len == 0 && !a->sse_end && keepalive_due(s, c)) {
+    if (out->len == 0 && !a->sse_end && a->dialect->ping && keepalive_due(s, c)) {
         bytes_append_str(out, a->dialect->ping);
     }
     if (left == 0 && a->sse_lost) {

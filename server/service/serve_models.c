@@ -179,3 +179,134 @@ void serve_on_models(serve *s, conn *c)
     }
     bytes_deinit(&body);
 }
+
+/* ---- the same for Ollama's clients ---- */
+
+/* The list of /v1/models as a document; NULL if there is none now: then an error is sent. */
+static json_doc *list_document(serve *s, conn *c)
+{
+    json_doc *doc = NULL;
+    api_error e;
+    bytes list = bytes_empty(4 << 20);
+    if (!s->info && !s->catalog && !s->upstreams) {
+        serve_is_ready(s, &e);
+        serve_send_error(s, c, &e);
+        return NULL;
+    }
+    refresh(s);
+    bytes_append_char(&list, '[');
+    write_list(&list, s);
+    bytes_append_char(&list, ']');
+    const err_code err =
+        list.failed ? ERR_NOMEM : json_parse(&doc, bytes_str(&list), list.len, LIMIT_JSON_DEPTH, NULL);
+    bytes_deinit(&list);
+    if (err != ERR_OK) {
+        api_error_from(&e, ERR_NOMEM, NULL);
+        serve_send_error(s, c, &e);
+    }
+    return doc;
+}
+
+static void write_details(bytes *out, const json *m)
+{
+    const char *family = json_str(json_get(json_get(m, "architecture"), "family"), "");
+    bytes_json(
+        out,
+        "\"details\":{\"parent_model\":\"\",\"format\":\"safetensors\",\"family\":%s,\"families\":[%s],"
+        "\"parameter_size\":\"\",\"quantization_level\":\"\"}",
+        family, family);
+}
+
+/* Of /api/ps those alone that are loaded. */
+void serve_on_tags(serve *s, conn *c)
+{
+    const bool loaded_only = strcmp(c->route->pattern, "/api/ps") == 0;
+    json_doc *doc = list_document(s, c);
+    const char *comma = "";
+    bytes body;
+    if (!doc) {
+        return;
+    }
+    bytes_init(&body, 4 << 20);
+    bytes_append_str(&body, "{\"models\":[");
+    for (const json *m = json_child(json_root(doc)); m; m = json_next(m)) {
+        const char *id = json_str(json_get(m, "id"), "");
+        if (loaded_only && strcmp(json_str(json_get(json_get(m, "status"), "value"), ""), "loaded") != 0) {
+            continue;
+        }
+        bytes_json(&body,
+                   "%-s{\"name\":%s,\"model\":%s,\"modified_at\":%s,\"size\":%.0f,\"size_vram\":0,"
+                   "\"digest\":\"\",",
+                   comma, id, id, json_str(json_get(m, "created_at"), ""),
+                   json_num(json_get(json_get(m, "meta"), "size"), 0.0));
+        write_details(&body, m);
+        bytes_append_char(&body, '}');
+        comma = ",";
+    }
+    bytes_append_str(&body, "]}");
+    json_free(doc);
+    serve_send_body(s, c, &body);
+}
+
+static void write_shown(bytes *out, const serve *s, const json *m)
+{
+    const json *meta = json_get(m, "meta"), *architecture = json_get(m, "architecture");
+    const char *family = json_str(json_get(architecture, "family"), "");
+    const bool is_here = s->info && strcmp(json_str(json_get(m, "id"), ""), s->model_name) == 0;
+    bool sees = false;
+    for (const json *v = json_child(json_get(architecture, "input_modalities")); v; v = json_next(v)) {
+        sees = sees || strcmp(json_str(v, ""), "image") == 0;
+    }
+    bytes_json(out, "{\"modified_at\":%s,\"template\":%s,", json_str(json_get(m, "created_at"), ""),
+               is_here && s->info->template_text ? s->info->template_text : "");
+    write_details(out, m);
+    bytes_json(out,
+               ",\"model_info\":{\"general.architecture\":%s,\"general.parameter_count\":%.0f,"
+               "\"%-s.context_length\":%.0f,\"%-s.embedding_length\":%.0f}",
+               family, json_num(json_get(meta, "n_params"), 0.0), family,
+               json_num(json_get(meta, "n_ctx"), json_num(json_get(meta, "n_ctx_train"), 0.0)), family,
+               json_num(json_get(meta, "n_embd"), 0.0));
+    bytes_json(out, ",\"capabilities\":[\"completion\"%-s%-s%-s]}", sees ? ",\"vision\"" : "",
+               !is_here || s->tool_form ? ",\"tools\"" : "",
+               is_here && s->info->has_thinking ? ",\"thinking\"" : "");
+}
+
+void serve_on_show(serve *s, conn *c, const bytes *body)
+{
+    json_doc *asked = NULL, *doc = NULL;
+    err_detail d = {0};
+    api_error e;
+    const err_code err = json_parse(&asked, bytes_str(body), body->len, LIMIT_JSON_DEPTH, &d);
+    const json *root = asked ? json_root(asked) : NULL;
+    const char *name = json_str(json_get(root, "model"), json_str(json_get(root, "name"), NULL));
+    if (err != ERR_OK) {
+        api_error_from(&e, err, &d);
+        serve_send_error(s, c, &e);
+    } else if (!name) {
+        serve_send_fault(s, c, 400, "missing_field", "model", "model must be the name of a model");
+    } else {
+        doc = list_document(s, c);
+    }
+    const json *m = doc ? json_child(json_root(doc)) : NULL;
+    while (m && strcmp(json_str(json_get(m, "id"), ""), name) != 0) {
+        m = json_next(m);
+    }
+    if (m) {
+        bytes reply;
+        bytes_init(&reply, 4 << 20);
+        write_shown(&reply, s, m);
+        serve_send_body(s, c, &reply);
+    } else if (doc) {
+        serve_send_fault(s, c, 404, "model_not_found", "model", "there is no such model; see /api/tags");
+    }
+    json_free(doc);
+    json_free(asked);
+}
+
+void serve_on_version(serve *s, conn *c)
+{
+    bytes body;
+    bytes_init(&body, 256);
+    bytes_json(&body, "{\"version\":%s}", PARLEY_VERSION);
+    serve_send_body(s, c, &body);
+}

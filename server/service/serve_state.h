@@ -256,6 +256,10 @@ bool serve_refuse(serve *s, net_reply *out, const api_error *e, error_form form,
 
 /* serve_models.c */
 void serve_on_models(serve *s, conn *c);
+/* Ollama's lists: /api/tags and /api/ps, /api/show, /api/version. */
+void serve_on_tags(serve *s, conn *c);
+void serve_on_show(serve *s, conn *c, const bytes *body);
+void serve_on_version(serve *s, conn *c);
 /* The model that clients call so; false if there is none. */
 bool serve_find_model(serve *s, const char *name, model_ref *out);
 /* What the list says of the model at this path, and its name there; NULL if it is in no list. */

@@ -109,15 +109,10 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
     conversation_close(&c, root);
 }
 
-err_code chat_request_parse(api_request *r, const char *text, size_t len, const engine_info *info,
-                            err_detail *d)
+void chat_request_read(api_request *r, const json *root, const engine_info *info)
 {
-    const json *root = NULL;
     const char *effort = NULL;
     first_error *e = &r->error;
-    if (api_request_open(r, &root, text, len, d) != ERR_OK) {
-        return e->code;
-    }
     other_fields_check(e, root, OTHER_CHAT);
     api_request_generation(r, root, info);
     request_bool(e, &r->reply.logprobs, root, "logprobs");
@@ -128,5 +123,14 @@ err_code chat_request_parse(api_request *r, const char *text, size_t len, const 
     tool_fields_read(r, root, TOOLS_NESTED);
     response_format_read(r, json_get(root, "response_format"), "response_format");
     read_messages(r, root, info);
-    return e->code;
+}
+
+err_code chat_request_parse(api_request *r, const char *text, size_t len, const engine_info *info,
+                            err_detail *d)
+{
+    const json *root = NULL;
+    if (api_request_open(r, &root, text, len, d) == ERR_OK) {
+        chat_request_read(r, root, info);
+    }
+    return r->error.code;
 }

@@ -17,4 +17,7 @@
 MUST_CHECK err_code chat_request_parse(api_request *r, const char *text, size_t len, const engine_info *info,
                                        err_detail *d);
 
+/* The same for an object that has the fields of a chat; it outlives r. After an error nothing is read. */
+void chat_request_read(api_request *r, const json *root, const engine_info *info);
+
 #endif
