@@ -2,6 +2,8 @@
 
 help_topic(r) gives (question, reasoning, answer, must). Questions are patterns for phrases.spread; each topic has many.
 """
+import asked
+import asked_help
 import sayings
 from phrases import spread
 from wordings import draw, reword
@@ -36,7 +38,7 @@ TOPICS = [
             "{Does|Can|Will} " + PLACE + " {run|load|support|work with|take} {Llama|Mistral|Gemma|Phi|DeepSeek|GPT|llama 3|Mixtral}{| models}",
             "{supported|possible|allowed} {models|checkpoints|model formats}",
         ],
-        "Parley runs Qwen3.5, Qwen3-VL, Qwen3-Next and Qwen3: a folder of safetensors, a GGUF file or an MLX folder. Other families do not work. Start it with `parley serve -m PATH`.",
+        "Parley runs Qwen3.5, Qwen3-VL, Qwen3, GPT-OSS, Gemma 4, Llama, Mistral, Granite, GLM and others: a folder of safetensors or a GGUF file. `parley inspect -m PATH` says whether one works, `parley serve -m PATH` starts it.",
         ["Qwen3-VL"],
     ),
     (
@@ -611,8 +613,11 @@ TOPICS = [
 ]
 
 
+TOPICS += [([], answer, must) for _, answer, must in asked_help.MORE]
+ASKED = {**asked_help.TOPICS, **{must[0]: text for text, _, must in asked_help.MORE}}
 for questions, _, must in TOPICS:
     questions += sayings.TOPICS.get(must[0], [])
+    questions += [asked.single(ASKED[must[0]])] if must[0] in ASKED else []
 
 
 def help_topic(r):

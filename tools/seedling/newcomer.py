@@ -3,6 +3,7 @@
 Each function gives (question, reasoning, answer, must); WEIGHTS says how often it is drawn. The questions are patterns for
 phrases.spread, so that every kind has hundreds of wordings.
 """
+import asked
 import phrases
 import sayings
 from phrases import spread
@@ -111,8 +112,10 @@ CANNOT = [
 ]
 
 for patterns, answers, *_ in TALK + CANNOT:
-    more = [p for key, found in {**sayings.TALK, **sayings.CANNOT}.items() if answers[0].startswith(key) for p in found]
-    patterns += more
+    patterns += [p for key, found in {**sayings.TALK, **sayings.CANNOT}.items() if answers[0].startswith(key) for p in found]
+    own = [w for key, text in {**asked.TALK, **asked.CANNOT}.items() if answers[0].startswith(key) for w in asked.single(text)]
+    patterns += [own] if own else []
+TALK += [([asked.single(text)], answers, must) for text, answers, must in asked.MORE]
 
 NO_IMAGE = ["I see no {m} here. Drop one on the page, or add it with the button under the text field, and ask again.", "There is no {m} in this chat yet. Please add one and ask again.", "I cannot see any {m}: none was sent. Add one with the button under the text field."]
 LOOK = """{What's|What is|what is|whats} {in|on} {this|the|my|that} <m>|{Describe|Explain|Look at|Analyze|Read|Check|Caption|Tell me about} {this|the|my|that} <m>{| please| for me|}
@@ -121,20 +124,7 @@ LOOK = """{What's|What is|what is|whats} {in|on} {this|the|my|that} <m>|{Describ
 {Is there|Do you see|Can you find} {a cat|a dog|a red circle|a person|a car|a blue square|any text|a triangle} {in|on} {this|the|my|that} <m>|{What does|What's written on|Read} the {sign|label|text|screen} {say|in the <m>|on the <m>}|{Compare|What is the difference between} {these|the|my} {two |}<m>s|{What colour|What color|which color} is the {circle|square|car|ball|dress|star|shirt} {in|on} {the|this|my} <m>""".replace("\n", "|")
 
 
-def alternatives(text):
-    """The top-level alternatives of a pattern."""
-    out, depth, part = [], 0, ""
-    for c in text:
-        depth += (c == "{") - (c == "}")
-        if c == "|" and not depth:
-            out.append(part)
-            part = ""
-        else:
-            part += c
-    return out + [part]
-
-
-LOOK = alternatives(LOOK) + alternatives(sayings.LOOK)
+LOOK = asked.single(LOOK) + asked.single(sayings.LOOK) + [asked.single(asked.LOOK)]
 
 
 def _fill(r, text):

@@ -171,7 +171,7 @@ DEFAULT_SYSTEM = [
 ]
 
 
-NEW = 0.62  # share of conversations with newcomers
+NEW = 0.68  # share of conversations with newcomers
 NEW_SKILLS = [f.__name__ for f in WEIGHTS]
 
 
@@ -202,6 +202,6 @@ def finish(r, s):
     if s["messages"][0]["role"] != "system" and s["skill"] != "form" and r.random() < 0.2:
         s["messages"].insert(0, {"role": "system", "content": r.choice(DEFAULT_SYSTEM)})
     s.setdefault("tools", None)
-    s["thinking"] = r.random() < (0.15 if s["skill"] in ("newcomer", "form", "follow") else 0.4)
+    s["thinking"] = r.random() < (0.12 if s["skill"] in ("newcomer", "form", "follow") else 0.3)
     s["media"] = []
     return s

@@ -5,6 +5,7 @@ A kind is: names; descriptions; parameters as key/other key:value kind; question
 import re
 
 import forms
+import trades
 from phrases import spread
 from skills import pseudo, word
 from words import *
@@ -147,8 +148,56 @@ VALUES = {
     "email": lambda r: f"{r.choice([r.choice(NAMES).lower(), pseudo(r)])}@{r.choice(['example.com', 'mail.org', pseudo(r) + '.net'])}",
     "version": lambda r: f"{r.choice(['', 'v'])}{r.randint(0, 9)}.{r.randint(0, 20)}" + (f".{r.randint(0, 9)}" if r.random() < 0.5 else ""),
 }
+
+
+def pieces(r):
+    """A string of parts of words and digits, as names of products and places may look: it can only be copied."""
+    parts = []
+    for _ in range(r.choice([1, 2, 2, 3])):
+        w = r.choice([r.choice(NOUNS), r.choice(TOPICS), r.choice(NAMES).lower(), r.choice(PLACES).lower(), pseudo(r), r.choice(ADJECTIVES)])
+        i = r.randrange(max(1, len(w) - 3))
+        parts.append(w[i : i + r.randint(2, 6)])
+    w = "".join(parts)
+    x = r.random()
+    return w if x < 0.3 else cap(w) if x < 0.8 else w.upper() if x < 0.9 else cap(w) + r.choice(["", " ", "-"]) + str(r.randint(1, 99))
+
+
+VALUES["pieces"] = pieces
+VALUES["float"] = lambda r: r.choice([round(r.uniform(0.1, 99), 1), round(r.uniform(1, 500), 2), r.randint(1, 200)])
+VALUES["date"] = forms.date
+VALUES["site"] = lambda r: f"{r.choice(['', 'www.', 'https://', 'https://www.'])}{r.choice([word(r), pseudo(r), pieces(r).lower().replace(' ', '')])}.{r.choice('com org net de io example fr'.split())}" + (f"/{r.choice(NOUNS)}" if r.random() < 0.2 else "")
+VALUES["address"] = lambda r: f"{forms.street(r)}, {r.choice(PLACES)}" if r.random() < 0.35 else forms.street(r) if r.random() < 0.7 else f"{cap(pieces(r))} {r.choice(['Road', 'Lane', 'Square'])} {r.randint(1, 200)}"
+STRANGE = {"place": 0.15, "topic": 0.15, "word": 0.3, "title": 0.2, "name": 0.12, "item": 0.1}  # how often a value is one that can only be copied
+
+
+def value(r, kind):
+    """A value of a kind: a scalar, a list or an object."""
+    m = re.match(r"(one|list|object)\((.*)\)", kind)
+    if not m:
+        return pieces(r) if r.random() < STRANGE.get(kind, 0) else VALUES[kind](r)
+    if m[1] == "one":
+        return r.choice(m[2].split(","))
+    if m[1] == "list":
+        return [value(r, m[2]) for _ in range(r.choice([2, 2, 3, 3, 4]))]
+    keys = m[2].split(",")
+    return {k: forms.MAKERS[k](r) for k in (keys if r.random() < 0.6 else r.sample(keys, 2))}
+
+
+def typed(r, v, kind):
+    """The schema of a value."""
+    if isinstance(v, list):
+        return {"type": "array", "items": typed(r, v[0], "")}
+    if isinstance(v, dict):
+        return {"type": "object", "properties": {k: typed(r, x, "") for k, x in v.items()}}
+    if kind.startswith("one("):
+        return {"type": "string", "enum": kind[4:-1].split(",")}
+    if isinstance(v, float) or (kind == "float") or (type(v) is int and r.random() < 0.25):
+        return {"type": "number"}
+    return {"type": TYPES[type(v)]}
+
+
 TYPES = {bool: "boolean", int: "integer", str: "string"}
-KINDS = [row.split("|", 2) for row in KINDS.strip().split("\n")]
+KINDS = [row.split("|", 2) for row in (KINDS.strip() + "\n" + trades.ROWS).split("\n")]
 HELD = set("forecast stock_quote add_appointment send_mail convert_currency save_note dim_lamp find_articles roll_dice play_song distance lookup wake_up add_to_cart book_room".split())
 
 
@@ -173,6 +222,10 @@ def shown(value, kind, r):
         return "on" if value else "off"
     if kind == "lock":
         return r.choice(["lock", "close", "shut"]) if value else r.choice(["open", "unlock"])
+    if isinstance(value, list):
+        return ", ".join(map(str, value[:-1])) + r.choice([" and ", " and ", ", "]) + str(value[-1])
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {v}" for k, v in value.items())
     return str(value)
 
 
@@ -191,10 +244,10 @@ def natural_call(r):
             k = pseudo(r, 1, 2)
         while k in args:
             k += "_2"
-        v = VALUES[kind](r)
+        v = value(r, kind)
         keys.append(k)
         args[k] = v
-        props[k] = {"type": "number" if isinstance(v, int) and not isinstance(v, bool) and r.random() < 0.25 else TYPES[type(v)]}
+        props[k] = typed(r, v, kind)
         if described or r.random() < 0.1:
             props[k]["description"] = spread(r, r.choice([f"The {options[0].replace('_', ' ')}", f"{cap(r.choice(options).replace('_', ' '))}", f"{cap(an(options[-1].replace('_', ' ')))}{{ to use| of it|}}"]))
     form = r.choice(questions)
@@ -212,5 +265,10 @@ def natural_call(r):
     if r.random() < 0.2:
         q = r.choice(["Please ", "Can you help: ", "Hi! ", "Hello, ", "Now: ", "Quickly: ", "Next: ", "OK. "]) + q
     resp, a = r.choice([("ok", "Done."), ("done", "Done."), (str(n := r.randint(2, 999)), f"The answer is {n}."), (w := r.choice(NOUNS), f"The answer is {w}."), ('{"result": "' + w + '"}', f"The result is {w}.")])
-    item = {"type": "function", "function": {"name": name, "description": r.choice(descriptions), "parameters": {"type": "object", "properties": props, "required": list(props)}}}
+    required = list(props)
+    while r.random() < 0.12:  # what may be left out, and is
+        k = r.choice(["limit", "lang", "format", "verbose", "page", "unit", "note", "mode", "timeout", "user_id"])
+        if k not in props:
+            props[k] = {"type": r.choice(["string", "integer", "boolean"]), **({"description": "Optional"} if r.random() < 0.5 else {})}
+    item = {"type": "function", "function": {"name": name, "description": r.choice(descriptions), "parameters": {"type": "object", "properties": props, "required": required}}}
     return item, q, args, resp, a, [a.rstrip(".").split(" ")[-1]]

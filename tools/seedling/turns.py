@@ -2,12 +2,15 @@
 import json
 
 import forms
-from calls import any_call, forced_call, known_call, made_call, random_call
+import sheets
+from calls import any_call, forced_call, known_call, made_call, random_call, tool
 from helpdesk import help_topic
-from newcomer import COUPLETS, TRANSLATIONS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
+from newcomer import CANNOT, COUPLETS, TRANSLATIONS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
 from phrases import casual, spread
 from skills import one, pseudo, word
+from toolbox import natural_call
 from words import *
+from writers import voice
 
 PLAIN = "capital opposite plural fact thing_color animal arithmetic units sides calendar compare word_length parity number_word".split()
 
@@ -247,38 +250,97 @@ def no_tool(r):
     return dict(skill="no_tool", messages=[user(casual(r, q) if r.random() < 0.4 else q), said(a, "No tool is given.")], must=["tool"])
 
 
+def others(r, n, but=None):
+    """n tools of any kinds, none of the name."""
+    tools = []
+    while len(tools) < n:
+        t = made_call(r)[0]
+        if all(t["function"]["name"] != u["function"]["name"] for u in tools) and t["function"]["name"] != but:
+            tools.append(t)
+    return tools
+
+
 def idle_tools(r):
     """Tools are given, but the user only talks."""
-    tools = []
-    for _ in range(r.choice([1, 1, 2, 3, 4])):
-        t = made_call(r)[0]
-        if all(t["function"]["name"] != u["function"]["name"] for u in tools):
-            tools.append(t)
+    tools = others(r, r.choice([1, 1, 2, 3, 4]))
     M = []
     for _ in range(r.choice([1, 1, 2])):
         q, t, a, must = r.choices([smalltalk, verse, no_image, help_topic, lambda r: one(r, r.choice(PLAIN + ["spell", "count_letter", "first_letter"]))[1:]], [5, 1, 1, 3, 5])[0](r)
-        M += [user(q), said(a, "No tool fits here, I answer myself. " + t)]
+        M += [user(voice(r, q) if r.random() < 0.4 else q), said(a, "No tool fits here, I answer myself. " + t)]
     return dict(skill="idle_tools", messages=M, tools=tools, must=must)
 
 
 def unfit_tools(r):
     """Tools are given, and what is asked needs another one."""
-    tools = []
-    for _ in range(r.choice([1, 1, 2, 3])):
-        t = made_call(r)[0]
-        if all(t["function"]["name"] != u["function"]["name"] for u in tools):
-            tools.append(t)
     q, t, a, must = cannot(r)
-    return dict(skill="unfit_tools", messages=[user(q), said(a, "No tool fits here. " + t)], tools=tools, must=must)
+    return dict(skill="unfit_tools", messages=[user(voice(r, q) if r.random() < 0.4 else q), said(a, "No tool fits here. " + t)], tools=others(r, r.choice([1, 1, 2, 3])), must=must)
+
+
+UNFIT = "{None of my tools {can do|fits|is for} that.|My tools do not {fit|cover} that.|I have tools here, but none for that.|That is not what my tools are for.} {A program can give me another one through the API.|Through the API you can give me a fitting one.}"
+
+
+def fitting_tools(r):
+    """The same question with a tool that fits (a call), with others only, and with none: only what is given decides."""
+    t, q, args, _, _, _ = (natural_call if r.random() < 0.7 else any_call if r.random() < 0.6 else random_call)(r)
+    f = t["function"]["name"]
+    if r.random() < 0.3 and not any(isinstance(x, (list, dict)) for x in args.values()):
+        v = voice(r, q)
+        q = v if all(str(x) in v for x in args.values() if not isinstance(x, bool)) else q
+    x = r.random()
+    if x < 0.62:
+        tools = others(r, r.choice([0, 1, 1, 2, 3]), f)
+        tools.insert(r.randrange(len(tools) + 1), t)
+        M = [user(q), dict(said("", f"The tool {f} fits. " + ", ".join(f"{k} is {v}" for k, v in args.items()) + "."), tool_calls=[{"type": "function", "function": {"name": f, "arguments": args}}])]
+        if r.random() < 0.15:
+            first, t0, a0, _ = smalltalk(r)
+            M = [user(first), said(a0, t0)] + M
+        return dict(skill="fitting_tools", messages=M, tools=tools, must=[f"<function={f}>"])
+    if x < 0.82:
+        return dict(skill="fitting_tools", messages=[user(q), said(spread(r, UNFIT), "No tool fits here.")], tools=others(r, r.choice([1, 1, 2, 3]), f), must=["tool"])
+    a = spread(r, "{I cannot do that: no tool was given to me.|No tool was given to me, so I cannot do that.|I cannot do that here, I have no tool for it.} {Through the API you can give me one.|A program can give me one through the API.}")
+    return dict(skill="fitting_tools", messages=[user(q), said(a, "No tool is given.")], must=["tool"])
+
+
+BARE = [  # beginnings of what cannot be known (newcomer.CANNOT), and tools without arguments that know it
+    ("I cannot see the weather", "weather_now local_weather weather_here outside_now current_weather", "The weather where the user is;Weather here and now;Local weather, today and tomorrow"),
+    ("I have no clock", "clock current_time now today date_and_time get_clock", "Date and time now;The clock;Gives the current date and time"),
+    ("I don't know the news", "headlines latest_news news_today read_news world_news", "The latest news;Headlines of today;Reads the news"),
+    ("I don't know prices", "markets price_report finance_today quotes", "Prices and markets today;All prices of the day"),
+    ("Nobody knows the future", "oracle fortune horoscope tell_future", "Tells the future;An oracle for questions about the future"),
+]
+LOOKUP = ["I don't know that: I learnt very little", "I don't know that well enough", "I don't know the news", "I don't know prices", "I know too little about that"]
+
+
+def knowing_tools(r):
+    """What cannot be known alone, with a tool that knows it: one without arguments, or a search that takes the question."""
+    begins, names, tells = r.choice(BARE)
+    search = r.random() < 0.4
+    keys = LOOKUP if search else [begins]
+    while True:
+        q, _, a, must = cannot(r)
+        if any(why[0].startswith(k) for _, why, *_ in CANNOT for k in keys if must[0] in why):
+            break
+    if search:
+        k = r.choice("query q question text search topic input".split())
+        t = tool(r.choice("web_search search google ask_web search_web lookup_web find_answer encyclopedia ask_expert knowledge".split()), r.choice(["Searches the web", "Search for anything", "Answers questions about the world", "Looks things up"]), {k: {"type": "string"}})
+        args = {k: q.strip()}
+    else:
+        t, args = tool(r.choice(names.split()), r.choice(tells.split(";")), {}), {}
+    f = t["function"]["name"]
+    if r.random() < 0.65:
+        tools = others(r, r.choice([0, 0, 1, 2]), f)
+        tools.insert(r.randrange(len(tools) + 1), t)
+        return dict(skill="knowing_tools", messages=[user(q), dict(said("", f"The tool {f} fits."), tool_calls=[{"type": "function", "function": {"name": f, "arguments": args}}])], tools=tools, must=[f"<function={f}>"])
+    return dict(skill="knowing_tools", messages=[user(q), said(a, "No tool fits here.")], tools=others(r, r.choice([0, 1, 2]), f) or None, must=must)
 
 
 def chatter(r):
-    """Several turns of everything."""
+    """Several turns of everything, in many voices."""
     M = []
-    for _ in range(r.choice([1, 1, 1, 1, 2, 2, 3, 4])):
+    for _ in range(r.choice([1, 1, 1, 1, 1, 2, 2, 3, 4])):
         x = r.random()
-        q, t, a, must = newcomer(r) if x < 0.62 else help_topic(r)
-        M += [user(casual(r, q) if r.random() < 0.35 else q), said(a, t)]
+        q, t, a, must = newcomer(r) if x < 0.6 else help_topic(r)
+        M += [user(voice(r, q) if r.random() < 0.6 else casual(r, q) if r.random() < 0.4 else q), said(a, t)]
     return dict(skill="newcomer", messages=M, must=must)
 
 
@@ -287,7 +349,7 @@ def filled(r):
     if r.random() < 0.15:
         q, t, a, _ = smalltalk(r)
         M += [user(q), said(a, t)]
-    q, t, a, must = forms.form(r)
+    q, t, a, must = (sheets.sheet if r.random() < 0.5 else forms.form)(r)
     M += [user(q), said(a, t)]
     if r.random() < 0.15:
         M.insert(0, {"role": "system", "content": r.choice(["Answer in JSON.", "You fill in forms.", "Extract the data.", "You return JSON that fits the schema.", "Return only JSON."])})
@@ -298,7 +360,7 @@ def forced(r):
     return forced_call(r, r.choice([smalltalk, newcomer, help_topic, lambda r: one(r)[1:]])(r)[0])
 
 
-WEIGHTS = {chatter: 60, follow: 9, remembered: 7, ruled: 8, no_tool: 5, idle_tools: 10, unfit_tools: 3, filled: 14, forced: 4}
+WEIGHTS = {chatter: 72, follow: 9, remembered: 7, ruled: 8, no_tool: 4, idle_tools: 10, unfit_tools: 4, fitting_tools: 16, knowing_tools: 3, filled: 19, forced: 4}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

@@ -87,5 +87,9 @@ def alternatives(pattern):
 
 
 def draw(r, patterns):
-    """One of the patterns, richer ones more often."""
-    return r.choices(patterns, [min(alternatives(p), 900) ** 0.5 for p in patterns])[0]
+    """One of the patterns, richer ones more often; or, half of the time, one of a list of single wordings among them."""
+    single = [p for p in patterns if isinstance(p, list)]
+    rich = [p for p in patterns if not isinstance(p, list)]
+    if single and (not rich or r.random() < 0.5):
+        return r.choice(single[0])
+    return r.choices(rich, [min(alternatives(p), 900) ** 0.5 for p in rich])[0]
