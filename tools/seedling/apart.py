@@ -12,6 +12,7 @@ import calls
 import forms
 import helpdesk
 import newcomer
+import sheets
 
 EVAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "eval", "talk")
 
@@ -23,14 +24,14 @@ def plain(text):
 def held():
     """The questions of the eval sets; of the tools only those that want a call, as greetings are greetings."""
     load = lambda name: json.load(open(os.path.join(EVAL, name), encoding="utf-8"))
-    found = [q for _, q, _ in load("prompts.json") + load("prompts2.json")] + [q for q, _ in load("schemas.json")]
+    found = [q for _, q, _ in load("prompts.json") + load("prompts2.json") + load("prompts3.json")] + [q for q, _ in load("schemas.json")]
     return {plain(q) for q in found + [t["messages"][-1]["content"] for t in load("tools.json") if t["call"]]}
 
 
 def main():
     draws, wanted, alike = int(sys.argv[1]) if len(sys.argv) > 1 else 400000, held(), {}
     r = random.Random(99)
-    made = [newcomer.newcomer, newcomer.newcomer, helpdesk.help_topic, forms.form, lambda r: calls.made_call(r)[1:]]
+    made = [newcomer.newcomer, newcomer.newcomer, helpdesk.help_topic, forms.form, sheets.sheet, lambda r: calls.made_call(r)[1:]]
     for i in range(draws):
         q = plain(made[i % len(made)](r)[0])
         if q in wanted:

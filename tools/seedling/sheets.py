@@ -56,6 +56,8 @@ def extras(r, a, n):
 def known(r):
     """A question that has an answer, and a short form of it."""
     name, q, _, a, must = one(r, r.choice(FACTS_OF))
+    if "capital of France" in q or "Romeo" in q:  # asked by tests/eval
+        return known(r)
     if name == "unknown":
         return q, "answer", r.choice(DONT), "I am a very small model."
     short = must[-1] if must and len(must[-1]) < 40 else a
