@@ -199,17 +199,28 @@ class Encoder:
         if not any(c in text for c in MARKS):
             ids = self.tok.encode(text, add_special_tokens=False).ids
             return ids, [False] * len(ids)
-        ids, free, letters, given = [], [], False, False
-        for part in re.split(f"([{MARKS}])", text):
-            if part == forms.OPEN or part == forms.SHUT:
-                given = part == forms.OPEN
-            elif part == prints.READ:
-                letters = not letters
-            elif part:
-                new = [t for c in part for t in self.letter(c)] if letters else self.tok.encode(part, add_special_tokens=False).ids
-                ids += new
-                free += [given] * len(new)
+        if prints.READ not in text:
+            return self.keys(text)
+        ids, free, letters = [], [], False
+        for part in text.split(prints.READ):
+            more, given = self.keys(part) if not letters else ([t for c in part for t in self.letter(c)], None)
+            ids += more
+            free += given or [False] * len(more)
+            letters = not letters
         return ids, free
+
+    def keys(self, text):
+        """Ids of a text in which OPEN and SHUT enclose what is given; the marks do not change how it is split into tokens."""
+        plain, spans, start = "", [], 0
+        for part in re.split(f"([{forms.OPEN}{forms.SHUT}])", text):
+            if part == forms.OPEN:
+                start = len(plain)
+            elif part == forms.SHUT:
+                spans.append((start, len(plain)))
+            else:
+                plain += part
+        e = self.tok.encode(plain, add_special_tokens=False)
+        return e.ids, [any(max(s, a) < min(t, b) for a, b in spans) for s, t in e.offsets]
 
     def letter(self, c):
         if c not in self.single:

@@ -1,4 +1,4 @@
-"""JSON forms: what a schema forces is given (no loss on it), the values are learnt: short, fitting, and then the end.
+"""JSON forms: the keys, which a schema forces, are given (no loss on them), the rest is learnt: short and fitting values, and then the end.
 
 OPEN and SHUT enclose text that the model does not have to predict; data.Encoder takes them out.
 """
@@ -100,18 +100,15 @@ def value(r, key, depth=0):
 
 
 def written(value, sep, kv, level=0, pad=None):
-    """JSON in which everything is enclosed by OPEN and SHUT but the scalars and what ends them."""
+    """JSON in which the keys are enclosed by OPEN and SHUT: the schema gives them. All else is learnt, also how JSON is set out."""
     nl = f"\n{pad * (level + 1)}" if pad else ""
     end = f"\n{pad * level}" if pad else ""
     if isinstance(value, dict):
-        parts = [f"{OPEN}{nl}{json.dumps(k)}{kv}{SHUT}{written(v, sep, kv, level + 1, pad)}" for k, v in value.items()]
-        return f"{OPEN}{{{SHUT}" + (sep if not pad else ",").join(parts) + end + "}"
-    if isinstance(value, list) and value:
-        return f"{OPEN}[{SHUT}" + ", ".join(written(v, sep, kv, level + 1) for v in value) + "]"
-    text = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str):
-        return f'{OPEN}"{SHUT}{text[1:]}'
-    return text
+        parts = [f'{nl}"{OPEN}{json.dumps(k)[1:-1]}{SHUT}"{kv}{written(v, sep, kv, level + 1, pad)}' for k, v in value.items()]
+        return "{" + (sep if not pad else ",").join(parts) + end + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(written(v, sep, kv, level + 1) for v in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def said(r, fields):
@@ -188,7 +185,7 @@ def form(r):
             fields["confidence"] = r.choice([0.9, 0.95])
     if r.random() < 0.15 and isinstance(fields, dict):
         q += " " + r.choice(["Use the keys {}.", "The keys are {}.", "Keys: {}"]).format(", ".join(fields))
-    pad = "  " if r.random() < 0.12 else None
-    sep, kv = r.choice([(", ", ": ")] * 5 + [(",", ":")])
+    pad = "  " if r.random() < 0.03 else None
+    sep, kv = r.choice([(", ", ": ")] * 19 + [(",", ":")])
     a = written(fields, sep, kv, 0, pad)
     return q, "I fill in the form.", a, [str(v) for v in fields.values() if isinstance(v, str)][:1] if isinstance(fields, dict) else []

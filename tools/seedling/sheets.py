@@ -1,5 +1,5 @@
 """JSON over questions that are no forms: a fact, a sum, a list, something that cannot be known. Short values, and then the end (see forms.py)."""
-import json
+import re
 
 import forms
 from newcomer import LISTS, cannot, newcomer, smalltalk
@@ -60,7 +60,7 @@ def known(r):
         return known(r)
     if name == "unknown":
         return q, "answer", r.choice(DONT), "I am a very small model."
-    short = must[-1] if must and len(must[-1]) < 40 else a
+    short = re.sub("^(is|has|are) ", "", must[-1]).strip() if must and len(must[-1]) < 40 else a
     if a.startswith(("Yes", "No")):
         return q, r.choice(["answer", "result", "correct", "is_true"]), r.choice([a.startswith("Yes"), a.split(",")[0].lower()]), a
     if str(short).lstrip("-").isdigit() and r.random() < 0.6:
@@ -107,6 +107,6 @@ def sheet(r):
         q = voice(r, q)
     if r.random() < 0.12:
         q += " " + r.choice(["Answer in JSON.", "As JSON please.", "Use JSON.", "Fill in the form.", "Keep it brief."])
-    pad = "  " if r.random() < 0.12 else None
-    sep, kv = r.choice([(", ", ": ")] * 5 + [(",", ":")])
+    pad = "  " if r.random() < 0.03 else None
+    sep, kv = r.choice([(", ", ": ")] * 19 + [(",", ":")])
     return q, "I fill in the form, briefly.", forms.written(fields, sep, kv, 0, pad), []

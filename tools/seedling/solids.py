@@ -161,11 +161,11 @@ ASKED = "{What is|What's|What do you see|What can you see|What is shown} in {the
 
 
 def solid_picture(r):
-    from newcomer import alternatives
+    from asked import single
     from scenes import Question
 
     a = solid(r)
-    q = spread(r, r.choice(alternatives(ASKED))).replace("<p>", r.choice(PICTURE_NAMES + ["photo", "photo", "photograph", "shot"]))
+    q = spread(r, r.choice(single(ASKED))).replace("<p>", r.choice(PICTURE_NAMES + ["photo", "photo", "photograph", "shot"]))
     q = q[:1].upper() + q[1:]
     qs = [Question("photo", q, "This is no drawing that I know.", claim(r, a), ["know drawings only"])]
     if r.random() < 0.2:

@@ -295,7 +295,7 @@ def fitting_tools(r):
             first, t0, a0, _ = smalltalk(r)
             M = [user(first), said(a0, t0)] + M
         return dict(skill="fitting_tools", messages=M, tools=tools, must=[f"<function={f}>"])
-    if x < 0.82:
+    if x < 0.9:
         return dict(skill="fitting_tools", messages=[user(q), said(spread(r, UNFIT), "No tool fits here.")], tools=others(r, r.choice([1, 1, 2, 3]), f), must=["tool"])
     a = spread(r, "{I cannot do that: no tool was given to me.|No tool was given to me, so I cannot do that.|I cannot do that here, I have no tool for it.} {Through the API you can give me one.|A program can give me one through the API.}")
     return dict(skill="fitting_tools", messages=[user(q), said(a, "No tool is given.")], must=["tool"])
@@ -360,7 +360,7 @@ def forced(r):
     return forced_call(r, r.choice([smalltalk, newcomer, help_topic, lambda r: one(r)[1:]])(r)[0])
 
 
-WEIGHTS = {chatter: 72, follow: 9, remembered: 7, ruled: 8, no_tool: 4, idle_tools: 10, unfit_tools: 4, fitting_tools: 16, knowing_tools: 3, filled: 19, forced: 4}
+WEIGHTS = {chatter: 72, follow: 9, remembered: 7, ruled: 8, no_tool: 3, idle_tools: 10, unfit_tools: 4, fitting_tools: 16, knowing_tools: 4, filled: 28, forced: 4}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 
