@@ -125,11 +125,11 @@ enum {
     LIMIT_UPSTREAM_PIXELS = 4 << 20,        /* --upstream-pixels: of an image */
     LIMIT_UPSTREAM_VIDEO_PIXELS = 16 << 20, /* of all frames of a video that is sent as images */
     LIMIT_UPSTREAM_FRAMES = 32,             /* of them, unless the request asks for more */
-    LIMIT_UPSTREAM_CONNECT_S = 5,   /* --upstream-connect-timeout */
-    LIMIT_UPSTREAM_SILENCE_S = 300, /* --upstream-timeout: without a byte of an answer */
-    LIMIT_UPSTREAM_CHECK_S = 10,    /* between two looks at a server that answers; 1 s where it does not */
-    LIMIT_UPSTREAM_MODELS = 512,    /* of one server */
-    LIMIT_UPSTREAM_RUNNING = 4096,  /* answers of all of them at once; then 429 */
+    LIMIT_UPSTREAM_CONNECT_S = 5,           /* --upstream-connect-timeout */
+    LIMIT_UPSTREAM_SILENCE_S = 300,         /* --upstream-timeout: without a byte of an answer */
+    LIMIT_UPSTREAM_CHECK_S = 10,   /* between two looks at a server that answers; 1 s where it does not */
+    LIMIT_UPSTREAM_MODELS = 512,   /* of one server */
+    LIMIT_UPSTREAM_RUNNING = 4096, /* answers of all of them at once; then 429 */
 };
 
 /* Stored chats (--history) */

@@ -58,7 +58,8 @@ MUST_CHECK prefix_cache *prefix_cache_create(size_t budget, size_t max_entries, 
 /* Before the pool is destroyed. NULL allowed. */
 void prefix_cache_destroy(prefix_cache *pc);
 
-/* Called before an entry is freed that is being saved, or to be saved under a name; afterwards nobody else may read it. */
+/* Called before an entry is freed that is being saved, or to be saved under a name; afterwards nobody
+ * else may read it. */
 void prefix_cache_on_drop(prefix_cache *pc, void (*on_drop)(void *ctx, const prefix_entry *e), void *ctx);
 
 /* The entry that has most tokens in common with key[0..n_key), *n of them; NULL if none has one.

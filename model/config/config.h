@@ -140,8 +140,8 @@ typedef struct model_config {
     /* Templates give a placeholder alone: the vision_start and vision_end tokens are put around it, and
      * the time of a frame stands before them as mm:ss */
     bool bare_placeholders;
-    bool text_alone;      /* the family's vision tower is not supported */
-    int32_t n_deepstack;  /* first layers behind which the vision tower's inner features are added */
+    bool text_alone;     /* the family's vision tower is not supported */
+    int32_t n_deepstack; /* first layers behind which the vision tower's inner features are added */
     /* generation_config.json; has_* false where the file is silent */
     bool do_sample;
     float temperature, top_p, min_p, repetition_penalty;

@@ -452,7 +452,7 @@ static void test_allowed_tools(void)
 static void test_messages(void)
 {
 #define CALLS                                                                                                \
-    "{\"max_tokens\":9,\"system\":\"s\",\"unknown\":7,\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"       \
+    "{\"max_tokens\":9,\"system\":\"s\",\"unknown\":7,\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"     \
     "\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":["              \
     "{\"type\":\"thinking\",\"thinking\":\"why\"},{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\","       \
     "\"input\":{\"x\":9007199254740993}},{\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"f\",\"input\":{}},"  \
