@@ -127,7 +127,8 @@ test('Responses: items and events', async () => {
     const whole = (await post(server, '/v1/responses', { input, tools: flat, tool_choice: 'auto' })).json();
     assert.deepEqual(whole.output.map((item) => item.type), ['reasoning', 'message', 'function_call', 'function_call']);
     assert.equal(whole.status, 'completed');
-    assert.deepEqual(whole.tools, flat);
+    /* what was left out of a tool is said, as the specification has it */
+    assert.deepEqual(whole.tools, flat.map((tool) => ({ ...tool, description: tool.description ?? null, strict: tool.strict ?? null })));
     const [, , first, second] = whole.output;
     assert.deepEqual(JSON.parse(first.arguments), ARGUMENTS);
     assert.match(first.id, /^fc_/);
