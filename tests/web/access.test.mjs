@@ -45,7 +45,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await files.setInputFiles({
                 name: 'report.pdf', mimeType: 'application/pdf', buffer: textPdf([['A page with letters enough to count as text, and then some more.']]),
             });
-            await page.getByRole('button', { name: /Show its pages/ }).waitFor();
+            await page.getByRole('button', { name: 'Add pages as images' }).waitFor();
             await page.getByRole('button', { name: 'Think', exact: true }).click();
             await check(page, 'image and document attached');
             await send(page, 'fixture markdown.md');

@@ -197,7 +197,7 @@ test('two models answer each question, at the same time; stop stops both, and wh
     await openList(page);
     await page.getByRole('button', { name: 'blind answers beside' }).click();
     await page.keyboard.press('Escape');
-    await page.getByText('Beside blind').waitFor();
+    await page.getByRole('button', { name: 'Beside blind' }).waitFor();
     await send(page, 'long');
     await until(async () => (await page.locator('.answer[aria-busy=true]').getByText('word2').count()) === 2, 'both to answer');
     assert.deepEqual(asked(server).map(([model]) => model), ['seedling', 'blind']);

@@ -156,7 +156,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.locator('chat-composer input[multiple]').setInputFiles({
             name: 'report.pdf', mimeType: 'application/pdf', buffer: textPdf([['A page with letters enough to count as text, and then some more.']]),
         });
-        await page.getByRole('button', { name: /Show its pages/ }).waitFor();
+        await page.getByRole('button', { name: 'Add pages as images' }).waitFor();
         await shot('document');
         await page.getByRole('button', { name: 'Remove report.pdf' }).click();
         await page.locator('chat-composer input[multiple]').setInputFiles({ name: 'song.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('ID3') });

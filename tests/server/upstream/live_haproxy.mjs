@@ -23,7 +23,10 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const parleys = await Promise.all(['one', 'two', 'three'].map(() => startServer(['--drain', '5'])));
 await Promise.all(parleys.map((p) => p.ready()));
 const port = await freePort();
-let text = readFileSync(new URL('../../../packaging/haproxy.cfg', import.meta.url), 'utf8').replace('bind :8080', `bind 127.0.0.1:${port}`);
+const stats = join(folder, 'stats');
+let text = readFileSync(new URL('../../../packaging/haproxy.cfg', import.meta.url), 'utf8')
+    .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replace('global\n', `global\n    stats socket ${stats}\n`);
 parleys.forEach((p, i) => { text = text.replace(`127.0.0.1:808${i + 1}`, `127.0.0.1:${p.port}`); });
 writeFileSync(join(folder, 'haproxy.cfg'), text);
 const proxy = spawn('haproxy', ['-f', join(folder, 'haproxy.cfg'), '-db'], { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -34,6 +37,17 @@ await eventually(async () => (await request(front, { path: '/health' })).status,
 const count = (text) => Number(/^parley_requests_total\{endpoint="chat[^"]*",status="200"\} (\d+)/m.exec(text)?.[1] ?? 0);
 const counts = () => Promise.all(parleys.map(async (p) => count((await request(p, { path: '/metrics' })).text)));
 const ask = (headers) => request(front, { method: 'POST', path: '/v1/chat/completions', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }] }) });
+
+/** What HAProxy says of its servers, a line each. */
+const state = () => new Promise((resolve, reject) => {
+    let said = '';
+    net.connect(stats, function () { this.end('show stat\n'); })
+        .on('data', (data) => { said += data; }).on('end', () => resolve(said.split('\n').map((line) => line.split(',')))).on('error', reject);
+});
+
+/** HAProxy counts a request until it has closed it, a moment after its client has the whole answer; with one request
+ * too many on a server its next one goes elsewhere, as the bound wants. */
+const idle = () => eventually(async () => (await state()).find(([name, server]) => name === 'parleys' && server === 'BACKEND')[4], '0');
 
 /** Which of them answered what was asked in between. */
 async function where(run) {
@@ -46,7 +60,10 @@ test('users spread, each stays with one Parley', async () => {
     const homes = new Set();
     for (let user = 0; user < 12; user++) {
         const n = await where(async () => {
-            for (let i = 0; i < 3; i++) assert.equal((await ask({ 'X-Affinity': `user-${user}` })).status, 200);
+            for (let i = 0; i < 3; i++) {
+                assert.equal((await ask({ 'X-Affinity': `user-${user}` })).status, 200);
+                await idle();
+            }
         });
         assert.deepEqual(n.filter((x) => x > 0), [3], `user ${user}: ${n}`);
         homes.add(n.findIndex((x) => x > 0));
