@@ -353,6 +353,7 @@ static err_code create_state(engine *e, err_detail *detail)
             return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
         }
     }
+    e->pressure = (cache_pressure){.prefixes = e->cache, .images = e->vision_cache, .pool = e->pool};
     if (e->drafting) {
         const int32_t rows = e->prefill_chunk > DRAFT_PENDING_MAX ? e->prefill_chunk : DRAFT_PENDING_MAX;
         err = mtp_scratch_create(&e->mtp, e->model, e->compute, rows, 1, detail);

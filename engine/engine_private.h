@@ -13,6 +13,7 @@
 #include "engine/draft/lookup.h"
 #include "engine/engine.h"
 #include "engine/inbox.h"
+#include "engine/cache/cache_pressure.h"
 #include "engine/cache/disk_cache.h"
 #include "engine/cache/prefix_cache.h"
 #include "engine/prompt.h"
@@ -130,7 +131,8 @@ struct engine {
     lookup_policy lookup_policy;
     kv_type cache_type;
     kv_pool *pool;
-    prefix_cache *cache;                    /* its entries hold blocks of the pool */
+    prefix_cache *cache; /* its entries hold blocks of the pool */
+    cache_pressure pressure;
     size_t cache_bytes, vision_cache_bytes; /* --cache-ram, --vision-cache */
     sparse_state sparse;
     size_t n_spares;      /* states whose memory is kept ready; of cache_bytes */

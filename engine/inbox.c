@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "engine/gen.h"
 
 /* A live request. Waiting entries stand in the order of submission. */
@@ -33,12 +34,12 @@ inbox *inbox_create(int32_t n_queue, int32_t n_running)
     in->queue_cap = n_queue;
     in->cap = n_queue + n_running;
     in->entries = calloc((size_t)in->cap, sizeof *in->entries);
-    if (!in->entries) {
+    if (!in->entries || !clock_init_condition(&in->changed)) {
+        free(in->entries);
         free(in);
         return NULL;
     }
     pthread_mutex_init(&in->lock, NULL);
-    pthread_cond_init(&in->changed, NULL);
     return in;
 }
 
@@ -197,11 +198,14 @@ void inbox_wake(inbox *in)
     pthread_mutex_unlock(&in->lock);
 }
 
-bool inbox_wait(inbox *in)
+bool inbox_wait(inbox *in, int64_t ms)
 {
+    const struct timespec end = clock_deadline(ms);
+    int rc = 0;
     pthread_mutex_lock(&in->lock);
-    while (in->n_waiting == 0 && !in->woken && !in->closed) {
-        pthread_cond_wait(&in->changed, &in->lock);
+    while (in->n_waiting == 0 && !in->woken && !in->closed && rc == 0) {
+        rc = ms < 0 ? pthread_cond_wait(&in->changed, &in->lock)
+                    : pthread_cond_timedwait(&in->changed, &in->lock, &end);
     }
     in->woken = false;
     bool open = !in->closed;

@@ -45,9 +45,9 @@ bool inbox_ends_thinking(inbox *in, uint64_t id);
 void inbox_finish(inbox *in, uint64_t id);
 /* Ends the engine thread's sleep, or its next one. */
 void inbox_wake(inbox *in);
-/* Engine thread: sleeps until a request arrives, inbox_wake is called or the inbox is closed;
- * returns false when closed. */
-bool inbox_wait(inbox *in);
+/* Engine thread: sleeps until a request arrives, inbox_wake is called, the inbox is closed or `ms`
+ * milliseconds are over (-1: never); returns false when closed. */
+bool inbox_wait(inbox *in, int64_t ms);
 bool inbox_is_closed(inbox *in);
 /* Requests waiting, those with no more than a place among them, and running now. */
 void inbox_count(inbox *in, int32_t *n_waiting, int32_t *n_running);

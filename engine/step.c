@@ -71,7 +71,7 @@ static void count_steps(engine *e, uint64_t n_steps)
 /* Makes memory for states ready, where nobody waits for it; false: all is. */
 static bool fill_spares(engine *e, int32_t n)
 {
-    bool more = true;
+    bool more = !e->pressure.is_short;
     while (more && n-- > 0) {
         more = spares_fill(kv_pool_spares(e->pool));
     }
@@ -123,6 +123,7 @@ void *engine_thread(void *arg)
             prefix_cache_sweep(e->cache);
             count_steps(e, 0);
         }
+        cache_pressure_look(&e->pressure);
         disk_end_loads(e);
         disk_save_next(e);
         drop_cancelled(e);
@@ -133,7 +134,7 @@ void *engine_thread(void *arg)
         if (step(e) || (!inbox_is_closed(e->inbox) && fill_spares(e, 1))) {
             continue;
         }
-        if (!inbox_wait(e->inbox)) {
+        if (!inbox_wait(e->inbox, CACHE_PRESSURE_MS)) {
             break;
         }
     }

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/size.h"
 
@@ -121,7 +123,7 @@ void kv_pool_destroy(kv_pool *p)
         free(s->n_refs);
         free(s->free_blocks);
     }
-    spares_deinit(&p->spares);
+    spares_drop(&p->spares);
     free(p);
 }
 
@@ -201,6 +203,29 @@ bool kv_pool_is_shared(const kv_pool *p, const void *block)
 {
     size_t i = 0;
     return shelf_of(p, block, &i)->n_refs[i] > 1;
+}
+
+/* Whole pages of [begin, end); a refusal (locked memory) changes nothing. */
+static void give_back(unsigned char *begin, const unsigned char *end)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)begin + page - 1) / page * page, last = (uintptr_t)end / page * page;
+    if (last > first) {
+        (void)madvise(begin + (first - (uintptr_t)begin), last - first, MADV_DONTNEED);
+    }
+}
+
+void kv_pool_trim(kv_pool *p)
+{
+    for (int i = 0; i < KV_SHELVES; i++) {
+        const block_shelf *s = &p->shelves[i];
+        for (size_t first = 0, n = 0; first < s->n_blocks; first += n + 1) {
+            for (n = 0; first + n < s->n_blocks && s->n_refs[first + n] == 0; n++) {
+            }
+            give_back(s->memory + first * s->block_bytes, s->memory + (first + n) * s->block_bytes);
+        }
+    }
+    spares_drop(&p->spares);
 }
 
 spares *kv_pool_spares(kv_pool *p)

@@ -62,6 +62,9 @@ void kv_pool_share(kv_pool *p, void *block);   /* one more reference */
 void kv_pool_release(kv_pool *p, void *block); /* one less; free at zero */
 bool kv_pool_is_shared(const kv_pool *p, const void *block);
 
+/* Gives the memory of free blocks, and of spares, back to the system until they are used again. */
+void kv_pool_trim(kv_pool *p);
+
 /* Memory of the recurrent states that snapshots of these blocks copy. */
 spares *kv_pool_spares(kv_pool *p);
 

@@ -8,7 +8,7 @@ void spares_want(spares *s, size_t n_bytes, size_t n)
     s->n_wanted = n < SPARES_MAX ? n : SPARES_MAX;
 }
 
-void spares_deinit(spares *s)
+void spares_drop(spares *s)
 {
     while (s->n_ready > 0) {
         compute_free(s->c, s->ready[--s->n_ready]);

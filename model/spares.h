@@ -31,8 +31,8 @@ typedef struct spares {
 /* Keeps n (at most SPARES_MAX) of n_bytes each; before the first use. Without it memory comes and goes
  * as it is asked for. */
 void spares_want(spares *s, size_t n_bytes, size_t n);
-/* Frees what is ready. */
-void spares_deinit(spares *s);
+/* Frees what is ready; more is made ready when spares_fill is called again. */
+void spares_drop(spares *s);
 
 /* Memory of n_bytes, aligned as compute_alloc's; NULL if there is none. */
 MUST_CHECK void *spares_take(spares *s, size_t n_bytes);

@@ -203,6 +203,18 @@ void vision_cache_store(vision_cache *vc, const uint8_t key[HASH_BYTES], const p
     pthread_mutex_unlock(&vc->lock);
 }
 
+bool vision_cache_evict_one(vision_cache *vc)
+{
+    pthread_mutex_lock(&vc->lock);
+    const bool any = vc->oldest != NULL;
+    if (any) {
+        drop(vc, vc->oldest);
+        vc->stats.n_evictions++;
+    }
+    pthread_mutex_unlock(&vc->lock);
+    return any;
+}
+
 static bool is_of(const entry *e, uint64_t scope)
 {
     return memcmp(e->key, &scope, sizeof scope) == 0;

@@ -53,6 +53,8 @@ void vision_cache_release(const vision_features *f); /* NULL allowed */
 void vision_cache_store(vision_cache *vc, const uint8_t key[HASH_BYTES], const patches *p, size_t pixels,
                         const float *rows);
 
+/* Drops the least recently used features; false if there are none. */
+bool vision_cache_evict_one(vision_cache *vc);
 /* Drops the features of a scope; NULL: all. */
 void vision_cache_clear(vision_cache *vc, const uint64_t *scope);
 vision_cache_stats vision_cache_get_stats(vision_cache *vc);

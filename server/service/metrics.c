@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 /* Seconds. From one fast token to a long image on a slow machine. */
 static const double BOUNDS[METRICS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                                0.25,  0.5,    1.0,   2.5,  5.0,   15.0, 60.0};
@@ -189,6 +191,8 @@ void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
         {"files", "Uploaded files that are kept.", (double)g->n_files},
         {"files_bytes", "Disk that uploads take or have set aside.", (double)g->stored_bytes},
         {"answers_open", "Answers that are not finished.", g->answers},
+        {"memory_available_bytes", "Memory that the system and the process's control group have left.",
+         (double)memory_available()},
         {"request_memory_bytes", "Memory that requests have reserved.", (double)g->memory.used},
         {"request_memory_peak_bytes", "The most that they have had.", (double)g->memory.peak},
         {"request_memory_limit_bytes", "Memory that there is for requests.", (double)g->memory.limit},

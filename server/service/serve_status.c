@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "server/service/serve_state.h"
 
 static const char REQUEST_PREFIX[] = "req_";
@@ -268,12 +269,12 @@ static void write_model(bytes *out, const serve *s)
         bytes_append_str(out, ",\"model\":null");
     }
     const ledger_status memory = ledger_get_status(s->memory);
-    bytes_printf(out,
-                 ",\"memory\":{\"rss_bytes\":%" PRIu64 ",\"weight_bytes\":%" PRIu64
-                 ",\"state_bytes\":%" PRIu64
-                 ",\"request_limit\":%zu,\"request_bytes\":%zu,\"cache_type\":\"%s\"}",
-                 metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
-                 memory.limit, memory.used, info ? info->cache_type : "");
+    bytes_printf(
+        out,
+        ",\"memory\":{\"rss_bytes\":%" PRIu64 ",\"weight_bytes\":%" PRIu64 ",\"state_bytes\":%" PRIu64
+        ",\"available_bytes\":%zu,\"request_limit\":%zu,\"request_bytes\":%zu,\"cache_type\":\"%s\"}",
+        metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
+        memory_available(), memory.limit, memory.used, info ? info->cache_type : "");
 }
 
 /* The work that comes before the engine, of everybody. */

@@ -95,7 +95,7 @@ static void test_close_wakes(void)
     gen_request *r = request(1);
     pthread_t t;
     pthread_create(&t, NULL, close_later, in);
-    CHECK(!inbox_wait(in));
+    CHECK(!inbox_wait(in, -1));
     pthread_join(t, NULL);
     CHECK(!submit(in, r));
     CHECK(inbox_is_cancelled(in, 5));
@@ -109,9 +109,10 @@ static void test_wake(void)
     inbox *in = inbox_create(1, 1);
     pthread_t t;
     inbox_wake(in);
-    CHECK(inbox_wait(in));
+    CHECK(inbox_wait(in, -1));
+    CHECK(inbox_wait(in, 1)); /* nothing comes: the time is over */
     pthread_create(&t, NULL, close_later, in);
-    CHECK(!inbox_wait(in));
+    CHECK(!inbox_wait(in, -1));
     pthread_join(t, NULL);
     inbox_destroy(in);
 }

@@ -18,7 +18,7 @@ static void test_nothing_wanted(void)
     spares_give(&s, memory, BYTES);
     spares_give(&s, NULL, BYTES);
     CHECK_INT(s.n_ready, 0);
-    spares_deinit(&s);
+    spares_drop(&s);
 }
 
 static void test_ready(void)
@@ -47,7 +47,7 @@ static void test_ready(void)
     CHECK(!spares_fill(&s));            /* ... and not needed any more */
     CHECK(spares_take(&s, BYTES) == b); /* what was written last */
     spares_give(&s, b, BYTES);
-    spares_deinit(&s); /* and no leak */
+    spares_drop(&s); /* and no leak */
 }
 
 int main(void)

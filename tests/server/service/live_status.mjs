@@ -2,6 +2,7 @@
  * whose, switches. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { totalmem } from 'node:os';
 import { JSON_TYPE, Socket, chat, eventually, events, joinChat, metric, post, request, runTests, sleep, startServer, test } from '../client.mjs';
 
 const server = await startServer(['--queue', '100']);
@@ -29,6 +30,8 @@ test('an idle server', async () => {
     assert.deepEqual(s.prompt_lookup, { drafted: 20, accepted: 15, acceptance_rate: 0.75 });
     assert.ok(s.memory.rss_bytes > 1e6);
     assert.equal(s.memory.cache_type, 'f16');
+    assert.ok(s.memory.available_bytes > 1 << 20 && s.memory.available_bytes < totalmem(), s.memory.available_bytes);
+    assert.equal(await metric(server, 'parley_memory_available_bytes') > 1 << 20, true);
     assert.equal(await metric(server, 'parley_request_memory_limit_bytes'), s.memory.request_limit);
     assert.equal(await metric(server, 'parley_request_memory_bytes'), s.memory.request_bytes);
     for (const name of ['peak_bytes', 'waits_total', 'refusals_total']) assert.ok((await metric(server, `parley_request_memory_${name}`)) >= 0, name);

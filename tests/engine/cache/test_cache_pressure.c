@@ -1,0 +1,86 @@
+/* cache_pressure: entries go while the system is short of memory, and only then; what goes is memory. */
+#include "engine/cache/cache_pressure.h"
+
+#include "tests/model/tiny.h"
+#include "tests/system_files.h"
+
+static const char PLENTY[] = "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n";
+static const char SHORT[] = "MemTotal: 8388608 kB\nMemAvailable: 1024 kB\n";
+
+static int32_t ids[TINY_CTX];
+
+static void look(cache_pressure *p, const char *meminfo)
+{
+    system_file(p->root, "/proc/meminfo", meminfo);
+    p->next_ns = 0;
+    cache_pressure_look(p);
+}
+
+int main(void)
+{
+    enum { N = 6, WIDTH = 4 };
+    char root[FOLDER_NAME];
+    folder_make(root);
+    CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
+    tiny t = tiny_open(1, ~0u, KV_F16);
+    prefix_cache *pc = prefix_cache_create(64 << 20, 8, TINY_H);
+    vision_cache *vc = vision_cache_create(1 << 20, WIDTH);
+    seq_state *s = tiny_seq(&t);
+    for (int i = 0; i < N; i++) {
+        uint64_t key[21] = {0};
+        uint8_t name[HASH_BYTES] = {(uint8_t)i};
+        float rows[WIDTH] = {0};
+        patches one = {.t = 1, .h = 1, .w = 1, .n_tokens = 1};
+        for (int j = 1; j <= 20; j++) {
+            key[j] = (uint64_t)ids[20 * i + j];
+        }
+        seq_state_reset(s);
+        tiny_run(&t, s, ids + 20 * i + 1, 20, false, false);
+        CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t.sc, 0)));
+        vision_cache_store(vc, name, &one, 1, rows);
+    }
+    spares_want(kv_pool_spares(t.pool), 4096, 1);
+    CHECK(spares_fill(kv_pool_spares(t.pool)));
+
+    cache_pressure p = {.prefixes = pc, .images = vc, .pool = t.pool, .root = root};
+    look(&p, PLENTY);
+    CHECK(!p.is_short);
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, N);
+    look(&p, SHORT); /* a quarter, rounded up */
+    CHECK(p.is_short);
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, N - 2);
+    CHECK_INT(vision_cache_get_stats(vc).n_entries, N - 2);
+    CHECK_INT(kv_pool_spares(t.pool)->n_ready, 0);
+    cache_pressure_look(&p); /* too early */
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, N - 2);
+    look(&p, PLENTY);
+    CHECK(!p.is_short);
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, N - 2);
+
+    /* What is left is whole: the state goes on as before. */
+    uint64_t last[21] = {0};
+    for (int j = 1; j <= 20; j++) {
+        last[j] = (uint64_t)ids[20 * (N - 1) + j];
+    }
+    float straight[TINY_V];
+    err_detail d = {0};
+    int32_t n = 0;
+    memcpy(straight, tiny_run(&t, s, ids + 20 * N + 1, 5, false, false), sizeof straight);
+    const prefix_entry *hit = prefix_cache_find(pc, last, 21, &n);
+    CHECK(hit && n == 20);
+    CHECK_OK(seq_state_restore(s, prefix_entry_snapshot(hit), &d), d);
+    CHECK_SAME_FLOATS(tiny_run(&t, s, ids + 20 * N + 1, 5, false, false), straight, TINY_V);
+
+    for (int i = 0; i < 8; i++) {
+        look(&p, SHORT);
+    }
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 0);
+    CHECK_INT(vision_cache_get_stats(vc).n_entries, 0);
+    seq_state_destroy(s);
+    prefix_cache_destroy(pc);
+    vision_cache_destroy(vc);
+    cache_pressure none = {.pool = t.pool, .root = root};
+    look(&none, SHORT); /* a server without caches */
+    tiny_close(&t);
+    CHECK_DONE();
+}
