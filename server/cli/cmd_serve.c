@@ -12,6 +12,7 @@
 #include "server/cli/commands.h"
 #include "server/cli/options_table.h"
 #include "server/cli/serve_sandbox.h"
+#include "server/cli/upload_folder.h"
 #include "server/service/serve.h"
 #include "server/protocol/output/tool_scanner.h"
 
@@ -237,6 +238,7 @@ int command_serve(const options *o)
     word_list listening = {0}, hosts = {0}, origins = {0}, domains = {0};
     engine_options eo;
     serve_options so;
+    char uploads[PATH_MAX];
     err_detail detail = {0};
     int code = OPTIONS_EXIT_USAGE;
     if (!command_engine_options(&eo, o)) {
@@ -314,7 +316,8 @@ int command_serve(const options *o)
     so.send_rate = (size_t)o->send_rate_kib << 10;
     so.max_unread = (size_t)o->max_ws_queue_kib << 10;
     so.finish_on_disconnect = strcmp(o->on_disconnect, "finish") == 0;
-    so.upload_dir = o->upload_dir;
+    so.upload_dir = o->upload_dir ? o->upload_dir : upload_folder(uploads);
+    so.needs_uploads = o->upload_dir != NULL;
     so.max_upload = (uint64_t)o->max_upload_mib << 20;
     so.upload_quota = (uint64_t)o->upload_quota_mib << 20;
     so.upload_expire_s = o->upload_expire_min * 60;
@@ -333,7 +336,7 @@ int command_serve(const options *o)
     so.has_no_model = o->upstream && !o->model && !o->models_dir;
     so.quiet = o->quiet;
     log_idle_options(o);
-    serve_sandbox_begin(&box, o);
+    serve_sandbox_begin(&box, o, so.upload_dir);
     so.on_listening = on_listening;
     so.on_listening_ctx = &box;
     code = serve_run(&so);

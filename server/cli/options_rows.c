@@ -386,7 +386,8 @@ static const option_row ROWS[] = {
     ROW(INT("upload-quota", "MIB", upload_quota_mib, (double)(LIMIT_UPLOAD_QUOTA >> 20), 0, 1 << 24),
         FOR(IN_SERVE, UPLOAD), .help = "disk space for the uploaded files of one key"),
     ROW(TEXT("upload-dir", "DIR", upload_dir), FOR(IN_SERVE, UPLOAD),
-        .help = "where uploaded files are kept while the server runs", .note = "TMPDIR, or /var/tmp"),
+        .help = "where uploaded files are kept while the server runs",
+        .note = "a folder of the user alone, in TMPDIR or /var/tmp"),
     ROW(INT("upload-expire", "MINUTES", upload_expire_min, LIMIT_UPLOAD_EXPIRE_S / 60, 1, MIB),
         FOR(IN_SERVE, UPLOAD), .help = "how long an uploaded file stays after its last use"),
 

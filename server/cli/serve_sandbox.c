@@ -206,9 +206,9 @@ static void allow_cache(sandbox *s)
     allow_own_folder(s, path, 0755);
 }
 
-static void allow_options(sandbox *s, const options *o)
+static void allow_options(sandbox *s, const options *o, const char *uploads)
 {
-    const char *temporary = getenv("TMPDIR"), *credentials = getenv("CREDENTIALS_DIRECTORY");
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
     char folder[PATH_MAX];
     allow_model(s, o->model);
     allow_model(s, o->mmproj);
@@ -222,11 +222,7 @@ static void allow_options(sandbox *s, const options *o)
     allow_with_folder(s, o->api_key_file, SANDBOX_READ);
     allow_with_folder(s, o->upstream_ca, SANDBOX_READ);
     allow_with_folder(s, o->log_file, SANDBOX_WRITE);
-    sandbox_allow(s,
-                  o->upload_dir               ? o->upload_dir
-                  : temporary && temporary[0] ? temporary
-                                              : "/var/tmp",
-                  SANDBOX_WRITE);
+    sandbox_allow(s, uploads, SANDBOX_WRITE);
     allow_own_folder(s, o->history, S_IRWXU);
     allow_own_folder(s, o->cache_disk, S_IRWXU);
     allow_cache(s);
@@ -237,7 +233,7 @@ static void allow_options(sandbox *s, const options *o)
     }
 }
 
-void serve_sandbox_begin(serve_sandbox *box, const options *o)
+void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads)
 {
     const sandbox_support there = sandbox_look();
     *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized, .connects = connects(o)};
@@ -254,7 +250,7 @@ void serve_sandbox_begin(serve_sandbox *box, const options *o)
     if (s) {
         allow_program(s);
         allow_system(s, box->connects);
-        allow_options(s, o);
+        allow_options(s, o, uploads);
     } else {
         log_warn("srv", "sandbox: this kernel has no Landlock, so files stay as they are; see parley doctor");
     }

@@ -2,7 +2,7 @@
  *
  *     serve_sandbox box;
  *     serve_sandbox_shed_threads(argv);    // first of all
- *     serve_sandbox_begin(&box, o);       // before any other thread
+ *     serve_sandbox_begin(&box, o, uploads);    // before any other thread
  *     serve_sandbox_listening(&box);      // once its sockets are open
  */
 #ifndef PARLEY_SERVER_CLI_SERVE_SANDBOX_H
@@ -20,8 +20,8 @@ typedef struct serve_sandbox {
  * program that will serve starts itself again without them. argv is that of main, before anything of it
  * is blanked. Returns if there is nothing to do. */
 void serve_sandbox_shed_threads(char **argv);
-/* Gives up every file that no option names. */
-void serve_sandbox_begin(serve_sandbox *box, const options *o);
+/* Gives up every file that no option names. uploads: the folder where uploads are kept. */
+void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads);
 /* Gives up the system calls that only the start needs. */
 void serve_sandbox_listening(const serve_sandbox *box);
 

@@ -31,6 +31,7 @@ void serve_options_init(serve_options *opt)
     opt->max_body = LIMIT_BODY_BYTES;
     opt->max_ws_message = LIMIT_WS_MESSAGE_BYTES;
     opt->event_log_bytes = EVENT_LOG_BYTES;
+    opt->upload_dir = "/var/tmp";
     opt->max_upload = LIMIT_UPLOAD_BYTES;
     opt->upload_quota = LIMIT_UPLOAD_QUOTA;
     opt->upload_expire_s = LIMIT_UPLOAD_EXPIRE_S;

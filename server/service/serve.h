@@ -49,7 +49,8 @@ typedef struct serve_options {
     size_t max_ws_message;            /* bytes */
     size_t max_header;                /* bytes */
     size_t event_log_bytes;           /* kept of one response; older events are replaced by a snapshot */
-    const char *upload_dir;           /* NULL: TMPDIR, or /var/tmp */
+    const char *upload_dir;           /* at first /var/tmp */
+    bool needs_uploads;               /* one that cannot be written is an error */
     const char *const *media_domains; /* hosts that media may be fetched from (remote_host.h) */
     size_t n_media_domains;
     const char *media_path;            /* files below it may be named by file: URLs; NULL: none */

@@ -14,16 +14,11 @@
 
 enum { INBOX_MESSAGES = 65536 };
 
-/* The folder that uploads are written to: the one asked for, TMPDIR, or /var/tmp, which is on a
- * disk where /tmp may be memory. A file is written on trial, so that a wrong folder is said at the
- * start. */
+/* A file is written on trial, so that a wrong folder is said at the start. */
 static err_code open_files(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
-    const char *temporary = getenv("TMPDIR");
-    const file_store_options files = {.dir = opt->upload_dir             ? opt->upload_dir
-                                             : temporary && temporary[0] ? temporary
-                                                                         : "/var/tmp",
+    const file_store_options files = {.dir = opt->upload_dir,
                                       .max_bytes = opt->max_upload < opt->upload_quota ? opt->max_upload
                                                                                        : opt->upload_quota,
                                       .quota = opt->upload_quota,
@@ -35,7 +30,7 @@ static err_code open_files(serve *s, err_detail *d)
     }
     uploads_init(&s->uploads, s->files, s->writes);
     if (file_writer_create(&trial, files.dir, 1, NULL) != ERR_OK) {
-        if (!opt->upload_dir) {
+        if (!opt->needs_uploads) {
             log_warn("srv", "uploads cannot be stored in %s; name a folder with --upload-dir", files.dir);
             return ERR_OK;
         }

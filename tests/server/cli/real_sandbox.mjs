@@ -30,7 +30,7 @@ const other = spawn('sleep', ['600']);
 process.on('exit', () => other.kill());
 const env = {
     HOME: join(dir, 'home'), XDG_CACHE_HOME: join(dir, 'own'), TMPDIR: join(dir, 'tmp'), LD_PRELOAD: escape, ESCAPE_READ: join(dir, 'home/secret'),
-    ESCAPE_WRITE: join(dir, 'home/new'), ESCAPE_OWN: join(dir, 'tmp'), ESCAPE_PORT: String(listener.address().port), ESCAPE_PID: String(other.pid),
+    ESCAPE_WRITE: join(dir, 'home/new'), ESCAPE_OWN: join(dir, `tmp/parley-${process.getuid()}`), ESCAPE_PORT: String(listener.address().port), ESCAPE_PID: String(other.pid),
 };
 const start = async (...more) => {
     const server = await startServer(['serve', '--port', '0', '--threads', '1', '--api-key-file', join(dir, 'keys/file'), '--history', join(dir, 'own/history'), '--cache-disk', join(dir, 'own/cache'), ...more], env);
@@ -97,6 +97,7 @@ test('everything goes on: answers, videos, uploads, history, keys that are repla
 test('a model that is a file in a home opens itself and its kind, and not the home', async () => {
     const made = spawnSync(join(dirname(PROGRAM), 'make_gguf'), [file('tests/data/tiny'), join(dir, 'home/tiny.gguf')], { encoding: 'utf8' });
     assert.equal(made.status, 0, made.stderr);
+    env.ESCAPE_WRITE = join(dir, 'tmp/new'); // uploads have a folder of their own in there
     const server = await start('-m', join(dir, 'home/tiny.gguf'));
     const [model] = (await request(server, { path: '/v1/models', headers: auth })).json().data;
     assert.ok(existsSync(join(dir, 'home/mmproj-tiny.gguf')) && model, 'its vision tower lies beside it');
