@@ -5,14 +5,14 @@
  *     node bench/upstream.mjs build/parley [rounds]
  *
  * Prints the first token in turns (direct, through Parley), the share of a core at 1,000 tokens a second through one
- * connection, and bytes a stream of 500 at once.
+ * connection, over HTTP and over a WebSocket, and bytes a stream of 500 at once.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, request, Agent } from 'node:http';
+import { Socket } from '../tests/server/client.mjs';
 
 const PROGRAM = process.argv[2], ROUNDS = Number(process.argv[3] ?? 200), STREAMS = 500;
-const TICK = Number(execFileSync('getconf', ['CLK_TCK']));
 const agent = new Agent({ keepAlive: true, maxSockets: 2000 });
 
 /** A stream of n tokens, one every ms; 0: all at once. */
@@ -60,8 +60,20 @@ function ask(port, words) {
         req.end(body);
     });
 }
-const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
-const cpu = () => { const f = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' '); return (Number(f[11]) + Number(f[12])) / TICK; };
+/** Streams an answer of n tokens over a WebSocket; ms to its end, and the tokens that came. */
+async function askSocket(words, n) {
+    const socket = await Socket.open({ port: front }, { protocols: 'parley.v1' });
+    const from = performance.now();
+    socket.send({ type: 'response.create', model: 'x/m', input: words, stream_id: 'a' });
+    await socket.wait('response.completed', 60000);
+    const all = performance.now() - from;
+    const tokens = socket.messages.filter((m) => m.type === 'response.output_text.delta').map((m) => m.delta).join('').split(' token').length - 1;
+    socket.destroy();
+    if (tokens !== n) throw new Error(`${tokens} tokens of ${n}`);
+    return { all, tokens };
+}
+const share = (list, part) => list.sort((a, b) => a - b)[Math.floor(list.length * part)].toFixed(2);
+const cpu = () => readdirSync(`/proc/${child.pid}/task`).reduce((s, t) => s + Number(readFileSync(`/proc/${child.pid}/task/${t}/schedstat`, 'utf8').split(' ')[0]), 0) / 1e9;
 const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]) * 1024;
 
 for (let i = 0; i < 100 && !(await fetch(`http://127.0.0.1:${front}/v1/models`).then((r) => r.text())).includes('x/m'); i++) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -70,14 +82,16 @@ for (let i = 0; i < ROUNDS + 20; i++) {
     const a = (await ask(direct, '4 0')).first, b = (await ask(front, '4 0')).first;
     if (i >= 20) { times.direct.push(a); times.parley.push(b); times.more.push(b - a); }
 }
-console.log(`first token, ${ROUNDS} in turns: direct ${median(times.direct).toFixed(2)} ms, through Parley ${median(times.parley).toFixed(2)} ms; ${median(times.more).toFixed(2)} ms more in the middle, ${times.more[Math.floor(ROUNDS * 0.9)].toFixed(2)} ms in 9 of 10`);
+const ms = (list) => `${share(list, 0.5)} ms in the middle, ${share(list, 0.9)} in 9 of 10`;
+console.log(`first token, ${ROUNDS} in turns: direct ${ms(times.direct)}; through Parley ${ms(times.parley)}; more ${ms(times.more)}`);
 
 const idle = cpu(), idleAt = performance.now();
 await new Promise((resolve) => setTimeout(resolve, 3000));
 const base = (cpu() - idle) / ((performance.now() - idleAt) / 1000);
-const before = cpu(), flow = await ask(front, '15000 1');
-const share = (cpu() - before) / (flow.all / 1000) - base;
-console.log(`${(1000 * flow.tokens / flow.all).toFixed(0)} tokens/s through one connection: ${(100 * share).toFixed(2)} % of a core (${(100 * base).toFixed(2)} % without)`);
+for (const [name, flow] of [['HTTP', () => ask(front, '15000 1')], ['a WebSocket', () => askSocket('15000 1', 15000)]]) {
+    const before = cpu(), { all, tokens } = await flow();
+    console.log(`${(1000 * tokens / all).toFixed(0)} tokens/s through one connection over ${name}: ${(100 * ((cpu() - before) / (all / 1000) - base)).toFixed(2)} % of a core (${(100 * base).toFixed(2)} % without)`);
+}
 
 const empty = rss();
 const streams = [];

@@ -424,8 +424,10 @@ static void on_event(serve *s, const gen_event *event)
     if (((a->stop_found && !had_stop) || a->has_lost) && !is_last) {
         serve_stop_answer(s, a->id);
     }
-    /* The first text goes out at once, later text is gathered; the timer flushes what is left. */
-    if (is_last || a->last_flush_ms <= 0.0 || now - a->last_flush_ms >= SERVE_FLUSH_MS) {
+    /* The first text goes out at once, later text is gathered; the timer flushes what is left. GEN_TEXT was gathered by
+     * its maker. */
+    const bool is_gathered = event->type == GEN_TEXT;
+    if (is_last || is_gathered || a->last_flush_ms <= 0.0 || now - a->last_flush_ms >= SERVE_FLUSH_MS) {
         flush_text(s, a, now);
     } else {
         serve_schedule(s, SERVE_FLUSH_MS);

@@ -131,6 +131,7 @@ static err_code open_upstreams(serve *s, err_detail *d)
     const upstream_hooks hooks = {.on_event = serve_on_engine_event,
                                   .on_change = on_upstreams_changed,
                                   .ctx = s,
+                                  .gather_ms = SERVE_FLUSH_MS,
                                   .memory = s->memory,
                                   .media = s->media};
     return s->media ? upstreams_create(&s->upstreams, &s->opt->upstreams, &hooks, d)

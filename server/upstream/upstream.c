@@ -39,6 +39,11 @@ err_code upstreams_create(upstreams **out, const upstream_settings *settings, co
     u->hooks = *hooks;
     u->last = &u->waiting;
     pthread_mutex_init(&u->lock, NULL);
+    if (!clock_init_condition(&u->has_orders)) {
+        pthread_mutex_destroy(&u->lock);
+        free(u);
+        return err_set(d, ERR_NOMEM, "no memory for the server");
+    }
     const err_code err = upstream_config_read(&u->config, settings, d);
     if (err != ERR_OK) {
         upstreams_destroy(u);
@@ -58,13 +63,20 @@ err_code upstreams_create(upstreams **out, const upstream_settings *settings, co
     return ERR_OK;
 }
 
+/* The thread takes its orders now, whether it rests or polls. */
+static void wake(upstreams *u)
+{
+    pthread_cond_signal(&u->has_orders);
+    http_client_wake(u->client);
+}
+
 void upstreams_stop(upstreams *u)
 {
     if (u && u->has_thread) {
         pthread_mutex_lock(&u->lock);
         u->closing = true;
         pthread_mutex_unlock(&u->lock);
-        http_client_wake(u->client);
+        wake(u);
         pthread_join(u->thread, NULL);
         u->has_thread = false;
     }
@@ -91,6 +103,7 @@ void upstreams_destroy(upstreams *u)
     affinity_destroy(u->affinity);
     free(u->cancels);
     upstream_config_deinit(&u->config);
+    pthread_cond_destroy(&u->has_orders);
     pthread_mutex_destroy(&u->lock);
     free(u);
 }
@@ -334,7 +347,7 @@ err_code upstreams_submit(upstreams *u, upstream_request *q, uint64_t id, err_de
     }
     pthread_mutex_unlock(&u->lock);
     if (err == ERR_OK) {
-        http_client_wake(u->client);
+        wake(u);
     }
     return err;
 }
@@ -350,7 +363,7 @@ void upstreams_cancel(upstreams *u, uint64_t id)
         u->cancels[u->n_cancels++] = id;
     }
     pthread_mutex_unlock(&u->lock);
-    http_client_wake(u->client);
+    wake(u);
 }
 
 size_t upstreams_count_running(upstreams *u)

@@ -10,7 +10,9 @@
 #include "server/upstream/upstream_state.h"
 
 /* A replica that fails so many answers in a row rests for a while, though it lists its models. */
-enum { DOWN_CHECK_MS = 1000, CHECK_TIMEOUT_S = 10, BAD_ANSWERS = 3, REST_MS = 10000 };
+enum { DOWN_CHECK_MS = 1000, CHECK_TIMEOUT_S = 10, BAD_ANSWERS = 3, EJECTED_MS = 10000 };
+/* For so long the thread looks at no stream while nothing that may come would be passed on at once. */
+enum { REST_MS = 8 };
 
 static const char *name_of(const upstreams *u, size_t server)
 {
@@ -185,11 +187,42 @@ static void say_text(upstream_run *run)
 {
     gen_text *text = upstream_reply_take(&run->reply);
     if (text) {
-        run->first_ms = run->first_ms > 0.0 ? run->first_ms : clock_ms();
+        const double now = clock_ms();
+        run->first_ms = run->first_ms > 0.0 ? run->first_ms : now;
+        run->is_fast = text->n_tokens * REST_MS >= 2.0 * (now - run->said_ms);
+        run->said_ms = now;
         gen_event *e = new_event(run, GEN_TEXT);
         e->text = text;
         say(run, e);
     }
+}
+
+/* The first text is said at once, what follows within gather_ms is gathered: a client is written to no more often, and
+ * nothing is woken for what it would not get yet. */
+static void gather_text(upstream_run *run)
+{
+    upstreams *u = run->all;
+    const double due_ms = run->said_ms + u->hooks.gather_ms;
+    if (clock_ms() >= due_ms) {
+        say_text(run);
+    } else if (run->reply.n_pieces > 0 && (u->due_ms <= 0.0 || due_ms < u->due_ms)) {
+        u->due_ms = due_ms;
+    }
+}
+
+/* Says what has waited long enough; returns for how long nothing is due, or most_ms. */
+static int say_due(upstreams *u, int most_ms)
+{
+    if (u->due_ms > 0.0 && clock_ms() >= u->due_ms) {
+        u->due_ms = 0.0;
+        for (upstream_run *run = u->runs; run; run = run->next) {
+            if (!run->has_ended) {
+                gather_text(run);
+            }
+        }
+    }
+    const double left = u->due_ms - clock_ms();
+    return u->due_ms <= 0.0 || left >= most_ms ? most_ms : left < 0.0 ? 0 : (int)left + 1;
 }
 
 /* The server has it no more. */
@@ -212,7 +245,7 @@ static void judge(replica *r, bool has_failed)
         r->n_bad = has_failed ? r->n_bad + 1 : 0;
         if (r->n_bad >= BAD_ANSWERS && r->state == REPLICA_UP && r->all->servers[r->server].n_replicas > 1) {
             set_state(r, REPLICA_DOWN, "its answers fail");
-            r->next_check_ms = clock_ms() + REST_MS;
+            r->next_check_ms = clock_ms() + EJECTED_MS;
             r->n_bad = 0;
         }
     }
@@ -282,7 +315,7 @@ static bool on_data(void *ctx, const char *data, size_t n)
         return run->reply.error == ERR_OK && (run->reply.n_bytes += n) <= LIMIT_UPSTREAM_REPLY_BYTES;
     }
     const bool goes_on = upstream_reply_push(&run->reply, data, n);
-    say_text(run);
+    gather_text(run);
     if (!goes_on || run->reply.error != ERR_OK) {
         end_reply(run);
     }
@@ -474,11 +507,41 @@ static bool take_orders(upstreams *u)
     return goes_on;
 }
 
+/* For how long no stream need be looked at: all that runs has been passed on just now, and something of it comes so fast
+ * that each piece would be a wake for nothing. 0: something may be waited for. */
+static int rest_of(const upstreams *u)
+{
+    const double now = clock_ms();
+    double rest_ms = REST_MS;
+    bool is_fast = false;
+    for (const upstream_run *run = u->runs; run && rest_ms > 0.0; run = run->next) {
+        const double left = run->said_ms + u->hooks.gather_ms - now;
+        rest_ms = run->has_ended || left >= rest_ms ? rest_ms : left;
+        is_fast = is_fast || (run->is_fast && !run->has_ended);
+    }
+    return is_fast && rest_ms >= 1.0 ? (int)rest_ms : 0;
+}
+
+/* Only an order ends it. */
+static void rest(upstreams *u, int ms)
+{
+    const struct timespec until = clock_deadline(ms);
+    pthread_mutex_lock(&u->lock);
+    while (!u->closing && !u->waiting && u->n_cancels == 0 &&
+           pthread_cond_timedwait(&u->has_orders, &u->lock, &until) == 0) {
+    }
+    pthread_mutex_unlock(&u->lock);
+}
+
 void *upstream_loop(void *ctx)
 {
     upstreams *u = ctx;
     while (take_orders(u)) {
-        http_client_poll(u->client, look_around(u));
+        const int wait_ms = say_due(u, look_around(u)), rest_ms = rest_of(u);
+        if (rest_ms > 0) {
+            rest(u, rest_ms);
+        }
+        http_client_poll(u->client, rest_ms > 0 ? 0 : wait_ms);
     }
     while (u->runs) {
         upstream_run *run = u->runs;

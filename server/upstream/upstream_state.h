@@ -67,6 +67,8 @@ typedef struct upstream_run {
     bool has_begun; /* the server has accepted it */
     bool has_ended; /* GEN_DONE was said; the rest of the reply is thrown away */
     double submitted_ms, first_ms;
+    double said_ms; /* when text of it was said last; 0: never */
+    bool is_fast;   /* several pieces of it came within REST_MS, lately */
     struct upstream_run *next, **link;
 } upstream_run;
 
@@ -77,6 +79,7 @@ struct upstreams {
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock;
+    pthread_cond_t has_orders;         /* {lock} ends a rest */
     bool closing;                      /* {lock} */
     upstream_request *waiting, **last; /* {lock} for the thread, in order */
     uint64_t *cancels;                 /* {lock} ids */
@@ -84,6 +87,7 @@ struct upstreams {
     size_t n_open;                     /* {lock} requests that wait or run */
     server_state servers[UPSTREAM_SERVERS];
     upstream_run *runs;
+    double due_ms; /* of the thread: no text that waits is due before; 0: none waits */
     affinity *affinity; /* of the thread */
 };
 
