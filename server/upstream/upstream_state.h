@@ -87,7 +87,7 @@ struct upstreams {
     size_t n_open;                     /* {lock} requests that wait or run */
     server_state servers[UPSTREAM_SERVERS];
     upstream_run *runs;
-    double due_ms; /* of the thread: no text that waits is due before; 0: none waits */
+    double due_ms;      /* of the thread: no text that waits is due before; 0: none waits */
     affinity *affinity; /* of the thread */
 };
 
