@@ -115,7 +115,9 @@ err_code gguf_write_gemma(const gguf_job *j)
     err_code err = gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
     err = err ? err : write_gemma_layers(j, pattern);
     err = err ? err : write_gemma_rope(j);
-    gguf_job_write_number(j, "final_logit_softcapping", "final_logit_softcapping");
+    double cap = 30; /* of every published model; not every converter writes it */
+    gguf_number(gguf_job_find(j, "final_logit_softcapping"), &cap);
+    bytes_printf(j->out, ",\"final_logit_softcapping\":%.9g", cap);
     gguf_job_count(j, "expert_count", &n_experts);
     gguf_job_count(j, "embedding_length_per_layer_input", &inputs);
     bytes_printf(j->out, ",\"enable_moe_block\":%s,\"use_bidirectional_attention\":%s",

@@ -258,12 +258,14 @@ static err_code take_shape(reading *r, const char *name, tensor *view)
     if (!take(r, 4, &n_dims)) {
         return tensor_fault(r, name, "the file ends before its number of dimensions");
     }
-    if (n_dims < 1 || n_dims > MAX_DIMS) {
+    if (n_dims > MAX_DIMS) {
         return err_set(r->detail, ERR_CORRUPT,
-                       "%s: tensor %.*s: it has %llu dimensions; 1 to %d are possible", r->path, IN_MESSAGE,
+                       "%s: tensor %.*s: it has %llu dimensions; at most %d are possible", r->path, IN_MESSAGE,
                        name, (unsigned long long)n_dims, MAX_DIMS);
     }
-    view->n_dims = (int32_t)n_dims;
+    /* converters write a single number (Gemma 4's layer_output_scale) without any */
+    view->n_dims = n_dims > 0 ? (int32_t)n_dims : 1;
+    view->dims[0] = 1;
     for (size_t i = 0; i < n_dims; i++) {
         if (!take(r, 8, &dim)) {
             return tensor_fault(r, name, "the file ends inside its dimensions");

@@ -97,7 +97,8 @@ static void write_floats(gguf_maker *m, const char *name, dtype type, const floa
             memcpy(to + 2 * k, &bits, sizeof bits);
         }
     }
-    maker_tensor(m, name, FILE_TYPES[type], sizes, n_dims, data, n / K * row_bytes);
+    /* converters drop the dimension of a single number */
+    maker_tensor(m, name, FILE_TYPES[type], sizes, n == 1 ? 0 : n_dims, data, n / K * row_bytes);
     free(data);
     free(kept);
 }
@@ -380,7 +381,9 @@ static void write_gemma_metadata(converter *c)
     put_count(c, "embedding_length_per_layer_input", cfg->layer_input_size);
     put_count(c, "attention.key_length_swa", cfg->sliding.head_dim);
     put_count(c, "attention.value_length_swa", cfg->sliding.head_dim);
-    put_real(c, "final_logit_softcapping", (double)cfg->logit_softcap);
+    if ((double)cfg->logit_softcap != 30) { /* converters leave out the usual one */
+        put_real(c, "final_logit_softcapping", (double)cfg->logit_softcap);
+    }
     put_real(c, "rope.freq_base_swa", cfg->sliding.rope.theta);
     put_count(c, "rope.dimension_count_swa", 2 * cfg->sliding.rope.pairs);
     snprintf(key, sizeof key, "%s.attention.sliding_window_pattern", c->arch);
