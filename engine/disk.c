@@ -69,10 +69,7 @@ void engine_open_disk(engine *e, const engine_options *opt)
     err_detail detail = {0};
     err_code err = ERR_OK;
     seq_snapshot *shape = e->cache ? seq_state_snapshot(e->slots[0].seq) : NULL;
-    if (model_config_has_ring(cfg)) {
-        err = err_set(&detail, ERR_UNSUPPORTED,
-                      "this model's sliding layers keep their window alone, which the disk tier does not");
-    } else if (!e->cache) {
+    if (!e->cache) {
         err =
             err_set(&detail, ERR_INVALID, "there is no prefix cache in memory (--cache-ram, --cache-scope)");
     } else if (!shape) {
@@ -81,10 +78,10 @@ void engine_open_disk(engine *e, const engine_options *opt)
         disk_cache_options o = {.dir = opt->cache_disk,
                                 .budget = mib << 20,
                                 .block_bytes = block,
-                                .n_floats = seq_snapshot_get_parts(shape).n_floats,
+                                .own_bytes = seq_state_own_bytes(cfg, e->cache_type),
                                 .hidden_size = (size_t)cfg->hidden_size,
                                 .max_tokens = e->info.n_ctx - 1,
-                                .can_cut = seq_snapshot_can_be_cut(shape),
+                                .can_cut = seq_snapshot_can_be_cut(shape) && !model_config_has_ring(cfg),
                                 .wake = wake,
                                 .wake_ctx = e->inbox};
         err = fingerprint(e, opt, &o.fingerprint, &detail);

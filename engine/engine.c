@@ -243,7 +243,9 @@ static err_code plan_memory(engine *e, const engine_options *opt, err_detail *de
     e->vision_cache_bytes =
         e->vision ? cache_budget(opt->vision_cache_mib, VISION_CACHE_DEFAULT_MIB, available / 32) : 0;
     if (opt->cache_disk && e->cache_bytes) { /* what the disk cache copies to write it */
-        e->disk_bytes = seq_state_bytes(model_get_config(e->model), e->cache_type, e->drafting, 1);
+        const model_config *cfg = model_get_config(e->model);
+        e->disk_bytes = kv_pool_block_bytes(cfg, e->cache_type, e->drafting) +
+                        seq_state_own_bytes(cfg, e->cache_type) + (size_t)cfg->hidden_size * sizeof(float);
     }
     int32_t n_ctx = asked ? asked : trained < N_CTX_DEFAULT_MAX ? trained : N_CTX_DEFAULT_MAX;
     if (n_ctx < N_CTX_MIN || n_ctx > trained) {

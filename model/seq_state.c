@@ -424,18 +424,43 @@ seq_snapshot *seq_snapshot_alloc(const seq_state *s, int32_t len, int32_t mtp_le
         }
         snap->blocks[KV_ALL][snap->n_blocks++] = block;
     }
+    for (size_t b = blocks_left_behind(&s->shape, len); s->shape.window > 0 && b < n_blocks; b++) {
+        snap->blocks[KV_WINDOW][b] = kv_pool_take(s->pool, KV_WINDOW);
+        if (!snap->blocks[KV_WINDOW][b]) {
+            seq_snapshot_free(snap);
+            return NULL;
+        }
+    }
     return snap;
 }
 
 seq_snapshot_parts seq_snapshot_get_parts(const seq_snapshot *snap)
 {
+    const size_t n_blocks = kv_pool_blocks_for(snap->len), window_bytes = snap->shape.block_bytes[KV_WINDOW];
+    const size_t behind = window_bytes ? blocks_left_behind(&snap->shape, snap->len) : n_blocks;
+    const size_t first = behind < n_blocks ? behind : n_blocks;
     return (seq_snapshot_parts){.len = snap->len,
                                 .mtp_len = snap->mtp_len < snap->len ? snap->mtp_len : snap->len,
                                 .blocks = snap->blocks[KV_ALL],
-                                .n_blocks = kv_pool_blocks_for(snap->len),
+                                .n_blocks = n_blocks,
                                 .block_bytes = snap->shape.block_bytes[KV_ALL],
                                 .floats = snap->data,
-                                .n_floats = snap->n_floats};
+                                .n_floats = snap->n_floats,
+                                .windows = snap->blocks[KV_WINDOW] + first,
+                                .n_windows = n_blocks - first,
+                                .window_bytes = window_bytes};
+}
+
+size_t seq_snapshot_own_bytes(const seq_snapshot_parts *parts)
+{
+    return parts->n_floats * sizeof(float) + parts->n_windows * parts->window_bytes;
+}
+
+size_t seq_state_own_bytes(const model_config *cfg, kv_type type)
+{
+    const seq_shape sh = shape_of(cfg, type, false, 1);
+    const size_t n_windows = sh.window ? kv_pool_blocks_for((int32_t)sh.window) + 1 : 0;
+    return sh.n_delta_layers * (sh.delta + sh.tail) * sizeof(float) + n_windows * sh.block_bytes[KV_WINDOW];
 }
 
 bool seq_snapshot_can_be_cut(const seq_snapshot *snap)

@@ -90,8 +90,14 @@ typedef struct seq_snapshot_parts {
     size_t n_blocks, block_bytes;
     float *floats; /* [n_floats] recurrent states */
     size_t n_floats;
+    void **windows; /* [n_windows] of window_bytes each: blocks of the window behind the last token */
+    size_t n_windows, window_bytes;
 } seq_snapshot_parts;
 seq_snapshot_parts seq_snapshot_get_parts(const seq_snapshot *snap);
+/* Bytes of a snapshot's recurrent states and windows. */
+size_t seq_snapshot_own_bytes(const seq_snapshot_parts *parts);
+/* The same of any snapshot of such a model, at most. */
+size_t seq_state_own_bytes(const model_config *cfg, kv_type type);
 /* A snapshot for states of the shape of s, whose blocks are its own and undefined like its floats:
  * the caller fills them. NULL if out of memory or blocks. */
 MUST_CHECK seq_snapshot *seq_snapshot_alloc(const seq_state *s, int32_t len, int32_t mtp_len);

@@ -58,9 +58,9 @@ err_code disk_cache_open(disk_cache **out, const disk_cache_options *options, er
     pthread_cond_init(&dc->ended, NULL);
     dc->index = disk_index_create();
     dc->block = malloc(options->block_bytes + 1);
-    dc->floats = malloc((options->n_floats + 1) * sizeof *dc->floats);
+    dc->own = malloc(options->own_bytes + 1);
     dc->hidden = malloc(options->hidden_size * sizeof *dc->hidden);
-    err_code err = dc->index && dc->block && dc->floats && dc->hidden
+    err_code err = dc->index && dc->block && dc->own && dc->hidden
                        ? disk_take_folder(dc, options->dir, d)
                        : err_set(d, ERR_NOMEM, "there is not enough memory for a cache on disk");
     if (err == ERR_OK && pthread_create(&dc->thread, NULL, run_thread, dc) != 0) {
@@ -96,7 +96,7 @@ void disk_cache_close(disk_cache *dc)
     }
     disk_index_destroy(dc->index);
     free(dc->block);
-    free(dc->floats);
+    free(dc->own);
     free(dc->hidden);
     pthread_cond_destroy(&dc->work);
     pthread_cond_destroy(&dc->ended);

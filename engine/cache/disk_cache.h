@@ -4,7 +4,7 @@
  *     disk_cache *dc; err_code err = disk_cache_open(&dc, &options, &detail);
  *
  * Files (disk_file.h): one for each block of keys and values, one for each entry with its recurrent
- * states and the names of its blocks. Blocks come first, so that an entry that is there is whole;
+ * states, the blocks of its windows and the names of its blocks. Blocks come first, so that an entry that is there is whole;
  * what a kill left behind is removed at the next start. An entry is found by hashes of the model,
  * the owner and the tokens, and checked in full when it is read. Whatever is wrong with a file is a
  * miss and a line in the log. A folder has one server at a time.
@@ -22,9 +22,10 @@ typedef struct disk_cache_options {
     const char *dir;     /* created if it is missing, but not its parents */
     uint64_t budget;     /* bytes */
     disk_id fingerprint; /* of all that states depend on */
-    size_t block_bytes, n_floats, hidden_size;
+    size_t block_bytes, hidden_size;
+    size_t own_bytes;        /* of an entry's recurrent states and windows, at most */
     int32_t max_tokens;      /* longer entries are not found */
-    bool can_cut;            /* no recurrent states: any number of blocks from the start is enough */
+    bool can_cut;            /* neither of them: any number of blocks from the start is enough */
     void (*wake)(void *ctx); /* called on the cache's thread when a save or a load has ended */
     void *wake_ctx;
 } disk_cache_options;

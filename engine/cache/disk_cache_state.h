@@ -41,18 +41,18 @@ struct disk_cache {
     disk_cache_stats stats;           /* {lock} */
 
     /* of the cache's thread */
-    unsigned char *block;
-    float *floats, *hidden;
+    unsigned char *block, *own; /* own: recurrent states, then blocks of windows */
+    float *hidden;
     bool is_full_said;
 };
 
 /* What an entry's file holds before the names of its blocks, the key (its scope left out), the
- * hidden state and the recurrent states. */
+ * hidden state, the recurrent states and the blocks of its windows. */
 typedef struct disk_entry_facts {
     uint32_t n_key, n_blocks;
     int32_t mtp_len;
     uint32_t hidden_size;
-    uint64_t n_floats, block_bytes;
+    uint64_t own_floats, block_bytes; /* own_floats: what recurrent states and windows take */
     disk_id scope;
 } disk_entry_facts;
 

@@ -45,7 +45,7 @@ void disk_drop_unused(disk_cache *dc)
 uint64_t disk_entry_payload(const disk_entry_facts *f)
 {
     return sizeof *f + (uint64_t)f->n_blocks * sizeof(disk_id) + (uint64_t)f->n_key * sizeof(uint64_t) +
-           (uint64_t)f->hidden_size * sizeof(float) + f->n_floats * sizeof(float);
+           (uint64_t)f->hidden_size * sizeof(float) + f->own_floats * sizeof(float);
 }
 
 /* Reads what must be known of an entry without reading all of it: its checksum is compared when it
@@ -55,7 +55,7 @@ static bool read_facts(int fd, const disk_file *file, disk_entry *e)
     disk_entry_facts f;
     if (read(fd, &f, sizeof f) != (ssize_t)sizeof f || f.n_key < 2 || f.n_key > INT32_MAX / 2 ||
         f.n_blocks != kv_pool_blocks_for((int32_t)f.n_key - 1) ||
-        f.n_floats > file->n_bytes / sizeof(float) || f.mtp_len < 0 ||
+        f.own_floats > file->n_bytes / sizeof(float) || f.mtp_len < 0 ||
         disk_entry_payload(&f) != file->n_bytes) {
         return false;
     }

@@ -63,30 +63,37 @@ static err_code read_entry(disk_cache *dc, disk_load *l, const disk_id *ids, con
 {
     const size_t n_key = 1 + (size_t)l->hit.n_tokens;
     disk_entry_facts f;
+    enum { OTHERS = 5 };
     uint64_t *key = malloc(n_key * sizeof *key);
     disk_id *blocks = malloc(p->n_blocks * sizeof *blocks);
+    disk_part *parts = malloc((OTHERS + p->n_windows) * sizeof *parts);
     err_code err = ERR_OK;
-    if (!key || !blocks) {
+    if (!key || !blocks || !parts) {
         err = err_set(d, ERR_NOMEM, "there is not enough memory to read a cached prompt");
     } else {
-        const disk_part parts[] = {{&f, sizeof f},
-                                   {blocks, p->n_blocks * sizeof *blocks},
-                                   {key, n_key * sizeof *key},
-                                   {l->hidden, dc->options.hidden_size * sizeof(float)},
-                                   {p->floats, p->n_floats * sizeof(float)}};
-        err = read_file(dc, DISK_ENTRY, &l->hit.name, parts, sizeof parts / sizeof parts[0], d);
+        parts[0] = (disk_part){&f, sizeof f};
+        parts[1] = (disk_part){blocks, p->n_blocks * sizeof *blocks};
+        parts[2] = (disk_part){key, n_key * sizeof *key};
+        parts[3] = (disk_part){l->hidden, dc->options.hidden_size * sizeof(float)};
+        parts[4] = (disk_part){p->floats, p->n_floats * sizeof(float)};
+        for (size_t i = 0; i < p->n_windows; i++) {
+            parts[OTHERS + i] = (disk_part){p->windows[i], p->window_bytes};
+        }
+        err = read_file(dc, DISK_ENTRY, &l->hit.name, parts, OTHERS + p->n_windows, d);
     }
     if (err == ERR_OK && l->reads_key && f.n_key == n_key) {
         memcpy(l->key + 1, key + 1, (n_key - 1) * sizeof *key);
     }
     if (err == ERR_OK &&
-        (f.n_key != n_key || f.mtp_len != l->hit.mtp_len || f.n_floats != p->n_floats ||
-         f.block_bytes != p->block_bytes || memcmp(key + 1, l->key + 1, (n_key - 1) * sizeof *key) != 0 ||
+        (f.n_key != n_key || f.mtp_len != l->hit.mtp_len ||
+         f.own_floats != seq_snapshot_own_bytes(p) / sizeof(float) || f.block_bytes != p->block_bytes ||
+         memcmp(key + 1, l->key + 1, (n_key - 1) * sizeof *key) != 0 ||
          memcmp(blocks, ids, p->n_blocks * sizeof *blocks) != 0)) {
         err = err_set(d, ERR_CORRUPT, "a cached prompt is not the one that its name says");
     }
     free(key);
     free(blocks);
+    free(parts);
     return err;
 }
 
@@ -173,7 +180,7 @@ void disk_serve_loads(disk_cache *dc)
 /* What is known of the entry that is being saved; copied, because it may be dropped any time. */
 typedef struct saving {
     uint64_t *key;
-    size_t n_tokens, n_blocks;
+    size_t n_tokens, n_blocks, own_bytes;
     int32_t mtp_len;
     disk_id *ids; /* [n_blocks] */
     size_t n_held;
@@ -192,14 +199,20 @@ static bool begin_saving(disk_cache *dc, saving *s)
         s->n_tokens = e->n_key - 1;
         s->n_blocks = p.n_blocks;
         s->mtp_len = p.mtp_len;
+        s->own_bytes = seq_snapshot_own_bytes(&p);
         s->key = malloc(e->n_key * sizeof *s->key);
         s->ids = malloc((p.n_blocks + 1) * sizeof *s->ids);
-        ok = s->key && s->ids && e->hidden && s->n_tokens > 0;
+        ok = s->key && s->ids && e->hidden && s->n_tokens > 0 && s->own_bytes <= dc->options.own_bytes;
         memcpy(s->given, dc->given, sizeof s->given);
         if (ok) {
             memcpy(s->key, e->key, e->n_key * sizeof *s->key);
             memcpy(dc->hidden, e->hidden, dc->options.hidden_size * sizeof *dc->hidden);
-            memcpy(dc->floats, p.floats, p.n_floats * sizeof *dc->floats);
+            unsigned char *at = dc->own;
+            memcpy(at, p.floats, p.n_floats * sizeof *p.floats);
+            at += p.n_floats * sizeof *p.floats;
+            for (size_t i = 0; i < p.n_windows; i++, at += p.window_bytes) {
+                memcpy(at, p.windows[i], p.window_bytes);
+            }
         }
     }
     pthread_mutex_unlock(&dc->lock);
@@ -288,7 +301,7 @@ static bool save_entry(disk_cache *dc, saving *s)
     f.n_blocks = (uint32_t)s->n_blocks;
     f.mtp_len = s->mtp_len;
     f.hidden_size = (uint32_t)dc->options.hidden_size;
-    f.n_floats = dc->options.n_floats;
+    f.own_floats = s->own_bytes / sizeof(float);
     f.block_bytes = dc->options.block_bytes;
     f.scope = s->facts.scope;
     s->facts.n_bytes = DISK_HEADER_BYTES + disk_entry_payload(&f);
@@ -301,7 +314,7 @@ static bool save_entry(disk_cache *dc, saving *s)
                                {s->ids, s->n_blocks * sizeof *s->ids},
                                {s->key, (1 + s->n_tokens) * sizeof *s->key},
                                {dc->hidden, dc->options.hidden_size * sizeof(float)},
-                               {dc->floats, dc->options.n_floats * sizeof(float)}};
+                               {dc->own, s->own_bytes}};
     const disk_file file = disk_file_of(dc, DISK_ENTRY, &s->facts.name);
     err_detail d = {0};
     const err_code err = disk_file_write(dc->dir, &file, parts, sizeof parts / sizeof parts[0], &d);
@@ -328,8 +341,8 @@ static bool may_be_named(disk_cache *dc, const saving *s)
     const uint64_t block = DISK_HEADER_BYTES + dc->options.block_bytes;
     pthread_mutex_lock(&dc->lock);
     const disk_entry *same = disk_index_find_given(dc->index, &s->facts.scope, s->given);
-    const uint64_t n = disk_index_given_bytes(dc->index, block, same) + s->n_blocks * (block + 4096) +
-                       dc->options.n_floats * sizeof(float);
+    const uint64_t n =
+        disk_index_given_bytes(dc->index, block, same) + s->n_blocks * (block + 4096) + s->own_bytes;
     pthread_mutex_unlock(&dc->lock);
     if (n > dc->options.budget / 2) {
         log_warn("cache",
@@ -391,8 +404,7 @@ bool disk_run_save(disk_cache *dc)
         pthread_mutex_unlock(&dc->lock);
         /* Others are not dropped for what will not fit anyway. */
         const uint64_t n_block = DISK_HEADER_BYTES + dc->options.block_bytes + 4096;
-        ok = s.n_blocks * n_block + dc->options.n_floats * sizeof(float) < dc->options.budget &&
-             (!s.given[0] || may_be_named(dc, &s));
+        ok = s.n_blocks * n_block + s.own_bytes < dc->options.budget && (!s.given[0] || may_be_named(dc, &s));
     }
     for (size_t b = 0; b < s.n_blocks && ok && !is_known; b++) {
         disk_serve_loads(dc);

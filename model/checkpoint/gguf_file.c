@@ -260,8 +260,8 @@ static err_code take_shape(reading *r, const char *name, tensor *view)
     }
     if (n_dims > MAX_DIMS) {
         return err_set(r->detail, ERR_CORRUPT,
-                       "%s: tensor %.*s: it has %llu dimensions; at most %d are possible", r->path, IN_MESSAGE,
-                       name, (unsigned long long)n_dims, MAX_DIMS);
+                       "%s: tensor %.*s: it has %llu dimensions; at most %d are possible", r->path,
+                       IN_MESSAGE, name, (unsigned long long)n_dims, MAX_DIMS);
     }
     /* converters write a single number (Gemma 4's layer_output_scale) without any */
     view->n_dims = n_dims > 0 ? (int32_t)n_dims : 1;

@@ -309,19 +309,40 @@ static void test_cuts(const char *model)
     engine_close(e);
 }
 
-int main(void)
+/* Layers that keep their window alone: what it holds is the entry's, which can be used whole and not cut. */
+static void test_windows(const char *model)
 {
-    static char attention_only[64], hybrid[4096];
+    places p = filled(model);
+    test_restart(model);
+    test_damage(model);
+    CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT / 2, 5), 0);
+    CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), PROMPT - 1);
+}
+
+/* A random checkpoint of a family, with a tokenizer. */
+static void make_random(char dir[64], const char *family)
+{
     bytes text;
     err_detail d = {0};
+    size_t i = 0;
+    while (strcmp(RANDOM_FAMILIES[i].name, family) != 0) {
+        i++;
+    }
+    random_checkpoint_make(dir, RANDOM_FAMILIES[i].config, RANDOM_FAMILIES[i].forms);
+    bytes_init(&text, 1 << 24);
+    CHECK_OK(file_read(&text, check_data("tiny/tokenizer.json"), &d), d);
+    random_text(dir, "tokenizer.json", bytes_str(&text));
+    bytes_deinit(&text);
+}
+
+int main(void)
+{
+    static char attention_only[64], windowed[64], hybrid[4096];
     log_set_level(LOG_OFF);
     answers_begin();
     snprintf(hybrid, sizeof hybrid, "%s", check_data("tiny"));
-    random_checkpoint_make(attention_only, RANDOM_FAMILIES[4].config, RANDOM_FAMILIES[4].forms);
-    bytes_init(&text, 1 << 24);
-    CHECK_OK(file_read(&text, check_data("tiny/tokenizer.json"), &d), d);
-    random_text(attention_only, "tokenizer.json", bytes_str(&text));
-    bytes_deinit(&text);
+    make_random(attention_only, "qwen3");
+    make_random(windowed, "gpt_oss");
     const char *const models[] = {hybrid, attention_only};
     for (size_t i = 0; i < 2; i++) {
         test_restart(models[i]);
@@ -330,6 +351,7 @@ int main(void)
         test_other_files(models[i]);
         test_bad_folders(models[i]);
     }
+    test_windows(windowed);
     test_budget(hybrid);
     test_evicted(hybrid);
     test_cuts(attention_only);

@@ -135,6 +135,9 @@ static void test_unusual_files(void)
     maker_tensor(&m, "a", 0, TWO_ROWS, 2, EIGHT, 32);
     maker_tensor(&m, "b", 0, TWO_ROWS, 2, EIGHT, 32);
     CHECK_OK(open_bytes(&m, &d), d);
+    make_good(&m); /* a number without a dimension */
+    maker_tensor(&m, "n", 0, NULL, 0, EIGHT, 4);
+    CHECK_OK(open_bytes(&m, &d), d);
     make_good(&m); /* said by writers of whole files */
     maker_u32(&m, "split.no", 0);
     maker_u32(&m, "split.count", 0);
